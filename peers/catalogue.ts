@@ -1,0 +1,68 @@
+/** What can be built here: one entry per executable, in the order in which people wait for them. */
+export interface BuiltPeer {
+  readonly name: string;
+  /** Folder beside this file whose go.mod pins the version. */
+  readonly folder: "konnectivity" | "kubernetes";
+  /** Go module whose version names the peer. */
+  readonly module: string;
+  /** Package to build; one that begins with "./" is our own source. */
+  readonly package: string;
+  /** A test binary (`go test -c`) instead of a program. */
+  readonly test?: true;
+}
+
+const KONNECTIVITY = "sigs.k8s.io/apiserver-network-proxy";
+const KUBERNETES = "k8s.io/kubernetes";
+
+const konnectivity = (name: string, goPackage: string): BuiltPeer => ({
+  name,
+  folder: "konnectivity",
+  module: KONNECTIVITY,
+  package: goPackage,
+});
+
+const kubernetes = (name: string): BuiltPeer => ({
+  name,
+  folder: "kubernetes",
+  module: KUBERNETES,
+  package: `${KUBERNETES}/cmd/${name}`,
+});
+
+export const builtPeers: readonly BuiltPeer[] = [
+  konnectivity("proxy-server", `${KONNECTIVITY}/cmd/server`),
+  konnectivity("proxy-agent", `${KONNECTIVITY}/cmd/agent`),
+  { ...konnectivity("konnectivity-suite", `${KONNECTIVITY}/tests`), test: true },
+  {
+    ...konnectivity("grpc-dialer", "./grpc-dialer"),
+    module: `${KONNECTIVITY}/konnectivity-client`,
+  },
+  kubernetes("kube-apiserver"),
+  kubernetes("kubectl"),
+  kubernetes("kubelet"),
+  kubernetes("kube-controller-manager"),
+  kubernetes("kube-scheduler"),
+];
+
+/** Executables that may also come from PATH, with the Debian package that brings them (none: only built here). */
+export const systemPeers: ReadonlyMap<string, string | undefined> = new Map([
+  ["kube-apiserver", undefined],
+  ["kubectl", undefined],
+  ["etcd", "etcd-server"],
+  ["etcdctl", "etcd-client"],
+  ["containerd", "containerd"],
+  ["ctr", "containerd"],
+  ["runc", "runc"],
+]);
+
+/** Kubernetes programs refuse work or misjudge version skew unless the linker tells them who they are. */
+export function linkerFlags(peer: BuiltPeer, version: string): string {
+  const flags = ["-s", "-w"];
+  if (peer.folder === "kubernetes") {
+    const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
+    const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" };
+    for (const target of ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"]) {
+      for (const [variable, value] of Object.entries(values)) flags.push(`-X ${target}.${variable}=${value}`);
+    }
+  }
+  return flags.join(" ");
+}

@@ -1,0 +1,87 @@
+/** One attempt to connect to a proxy-server: TLS, HTTP/2, the Connect call, its headers. */
+import { readFileSync } from "node:fs";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
+import { DrawbridgeError, messageOf } from "../errors/error.js";
+import { agreesOnFeatures, FEATURES_KEY, FEATURES_V1 } from "../link/features.js";
+import { GrpcStatus } from "../link/grpc-status.js";
+import { CallError, openSession, responseHeaders } from "../link/open.js";
+import { joinHostPort } from "../wire/address.js";
+import type { AgentConfig } from "./config.js";
+import { connectToServer, type Environment } from "./server-socket.js";
+
+export interface ServerConnection {
+  readonly session: ClientHttp2Session;
+  readonly stream: ClientHttp2Stream;
+  readonly serverId: string;
+  readonly serverCount: number;
+  readonly extended: boolean;
+}
+
+export async function connectOnce(
+  config: AgentConfig,
+  server: { readonly host: string; readonly port: number },
+  env: Environment = process.env,
+): Promise<ServerConnection> {
+  const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
+  const socket = await connectToServer(server, config.tls, env);
+  const authority = config.tls.certFile === "" ? joinHostPort(server.host, server.port) : server.host;
+  const { session, call } = openSession(socket, bracketed(authority), "https");
+  try {
+    const stream = call("/AgentService/Connect", {
+      agentid: config.agentId,
+      agentidentifiers: config.identifiers,
+      [FEATURES_KEY]: FEATURES_V1,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    });
+    const headers = await responseHeaders(stream, config.headerTimeoutMs).catch(explainHeaders);
+    return {
+      session,
+      stream,
+      serverId: exactlyOne("server ID in the context", headers["serverid"]),
+      serverCount: readCount(headers["servercount"]),
+      extended: agreesOnFeatures(headers[FEATURES_KEY]),
+    };
+  } catch (error) {
+    session.destroy();
+    throw error;
+  }
+}
+
+function bracketed(authority: string): string {
+  return /^[0-9a-f:]*:[0-9a-f:]*:[0-9a-f:.]*$/i.test(authority) ? `[${authority}]` : authority;
+}
+
+function explainHeaders(reason: unknown): never {
+  if (reason instanceof CallError && reason.status === GrpcStatus.DEADLINE_EXCEEDED) {
+    const message = `the server did not answer Connect: ${reason.message}.`;
+    throw new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", message, { cause: reason });
+  }
+  throw reason;
+}
+
+function exactlyOne(what: string, value: string | string[] | undefined): string {
+  // Node joins repeated headers with a comma, which no ID of ours or upstream's contains.
+  const values = value === undefined ? [] : [value].flat().flatMap((each) => each.split(", "));
+  if (values.length === 1) return values[0]!;
+  throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", `expected one ${what}, got [${values.join(" ")}]`);
+}
+
+function readCount(value: string | string[] | undefined): number {
+  const text = exactlyOne("server count", value);
+  if (/^[+-]?\d+$/.test(text)) return Number(text);
+  throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", `the server count ${JSON.stringify(text)} is not a number`);
+}
+
+/** Trimmed: upstream sends a trailing newline as it is, and then no header value is valid. */
+function readToken(file: string): string {
+  let token: string;
+  try {
+    token = readFileSync(file, "utf8").trim();
+  } catch (cause) {
+    throw new DrawbridgeError("DB_TOKEN_FILE", `${file} cannot be read: ${messageOf(cause)}.`, { cause });
+  }
+  if (token === "" || /[^\x21-\x7e]/.test(token)) {
+    throw new DrawbridgeError("DB_TOKEN_FILE", `${file} holds no token.`);
+  }
+  return token;
+}

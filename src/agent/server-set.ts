@@ -1,0 +1,143 @@
+/**
+ * The servers this agent is connected to. Several may stand behind one address: each attempt is a fresh connection, the
+ * server's ID tells whether it is a new one, and the wanted number says when to stop looking.
+ */
+import { messageOf } from "../errors/error.js";
+import { agentDuplicateServer, agentServerConnected, agentServerConnectFailed } from "../observe/channels.js";
+import type { Clock } from "../tunnel/clock.js";
+import { joinHostPort } from "../wire/address.js";
+import { Backoff } from "./backoff.js";
+import type { AgentConfig } from "./config.js";
+import type { ServerConnection } from "./connect.js";
+import type { ServerCount } from "./server-count/server-count.js";
+
+type ServerAddress = AgentConfig["servers"][number];
+
+/** A server that is being served. */
+export interface ConnectedServer {
+  readonly serverId: string;
+  readonly address: string;
+}
+
+export interface ServerSetOptions {
+  /** Identity of the agent in events. */
+  readonly source: object;
+  readonly config: Pick<AgentConfig, "servers" | "syncIntervalMs" | "syncIntervalCapMs" | "syncForever">;
+  readonly clock: Clock;
+  readonly count: Pick<ServerCount, "wanted" | "received">;
+  /** One attempt. */
+  readonly connect: (server: ServerAddress) => Promise<ServerConnection>;
+  /** Starts serving a new server. */
+  readonly adopt: (connection: ServerConnection, address: string) => ConnectedServer;
+  readonly random?: () => number;
+}
+
+export class ServerSet {
+  readonly #options: ServerSetOptions;
+  readonly #connected = new Set<ConnectedServer>();
+  readonly #backoff: Backoff;
+  #next = 0;
+  #duplicates = 0;
+  #stopped = false;
+  #draining = false;
+  #wake: (() => void) | undefined;
+
+  constructor(options: ServerSetOptions) {
+    this.#options = options;
+    const { syncIntervalMs, syncIntervalCapMs } = options.config;
+    this.#backoff = new Backoff(syncIntervalMs, syncIntervalCapMs, options.random);
+  }
+
+  get size(): number {
+    return this.#connected.size;
+  }
+
+  /** Several addresses are several servers at least. */
+  get wanted(): number {
+    return Math.max(this.#options.count.wanted(), this.#options.config.servers.length);
+  }
+
+  /** No further connections; those there are stay. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#wake?.();
+  }
+
+  /** The connection is gone, or about to be: another attempt is due. */
+  forget(server: ConnectedServer): void {
+    this.#connected.delete(server);
+  }
+
+  /** Runs until stopped: policy here, one attempt in #attempt. */
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      await this.#sleep(await this.#round());
+    }
+  }
+
+  /** One round; returns how long to rest after it. */
+  async #round(): Promise<number> {
+    const { syncForever } = this.#options.config;
+    if (this.#draining || (!syncForever && this.size >= this.wanted)) return this.#backoff.reset();
+    const server = this.#nextAddress();
+    const address = joinHostPort(server.host, server.port);
+    try {
+      const duplicate = await this.#attempt(server, address);
+      // Looking for servers that are not there costs them a handshake each time: search ever more slowly.
+      this.#duplicates = duplicate ? this.#duplicates + 1 : 0;
+      return this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
+    } catch (reason) {
+      agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason) });
+      return this.#backoff.next();
+    }
+  }
+
+  async #attempt(server: ServerAddress, address: string): Promise<boolean> {
+    const { source, count, connect, adopt } = this.#options;
+    const connection = await connect(server);
+    if (this.#stopped || this.#draining) {
+      connection.session.destroy();
+      return false;
+    }
+    const { serverId, serverCount } = connection;
+    if ([...this.#connected].some((known) => known.serverId === serverId)) {
+      connection.session.destroy();
+      agentDuplicateServer.publish({ source, serverId, address });
+      return true;
+    }
+    count.received(serverCount);
+    this.#connected.add(adopt(connection, address));
+    agentServerConnected.publish({ source, serverId, address, serverCount });
+    return false;
+  }
+
+  /** Addresses in turn, those without a connection first. */
+  #nextAddress(): ServerAddress {
+    const { servers } = this.#options.config;
+    const used = new Set([...this.#connected].map(({ address }) => address));
+    for (let step = 0; step < servers.length; step++) {
+      const candidate = servers[(this.#next + step) % servers.length]!;
+      if (used.has(joinHostPort(candidate.host, candidate.port))) continue;
+      this.#next = (this.#next + step + 1) % servers.length;
+      return candidate;
+    }
+    const candidate = servers[this.#next % servers.length]!;
+    this.#next = (this.#next + 1) % servers.length;
+    return candidate;
+  }
+
+  #sleep(ms: number): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(ms, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,50 @@
+/** The three executables as processes: what they print, where, and the code they end with. */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+function run(name: string, ...argv: string[]) {
+  const module = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", module, ...argv], {
+    encoding: "utf8",
+    timeout: 15_000,
+  });
+  return { status, stdout, stderr };
+}
+
+test.each([
+  ["proxy-server", [], 1],
+  ["proxy-agent", [], 1],
+  ["drawbridge", ["server"], 2],
+  ["drawbridge", ["agent"], 2],
+])("%s %j: an unknown flag is one line on stderr and exit code %i", (name, command, status) => {
+  const result = run(name, ...command, "--x");
+  expect(result).toMatchObject({ status, stdout: "" });
+  expect(result.stderr).toMatch(/^Error: unknown flag: --x \(DB_FLAG_UNKNOWN: [^\n]+\)\n$/);
+});
+
+test.each([
+  ["proxy-server", ["--help"], "Usage:\n  proxy-server [flags]\n"],
+  ["drawbridge", ["agent", "-h"], "Usage:\n  drawbridge agent [flags]\n"],
+  ["drawbridge", [], "Usage:\n  drawbridge COMMAND [flags]\n"],
+  ["drawbridge", ["--help"], "\n  server   "],
+])("%s %j prints help and ends well", (name, argv, text) => {
+  const result = run(name, ...argv);
+  expect(result).toMatchObject({ status: 0, stderr: "" });
+  expect(result.stdout).toContain(text);
+});
+
+test("drawbridge --version", () => {
+  const result = run("drawbridge", "--version");
+  expect(result).toMatchObject({ status: 0, stderr: "" });
+  expect(result.stdout).toMatch(/^drawbridge \d+\.\d+\.\d+\n$/);
+});
+
+test.each([
+  ["bridge", 'Error: unknown command: "bridge"; commands are: agent, server'],
+  ["--bridge", "Error: unknown flag: --bridge; commands are: agent, server"],
+])("drawbridge %s is misuse", (word, message) => {
+  const result = run("drawbridge", word);
+  expect(result.status).toBe(2);
+  expect(result.stderr).toContain(message);
+});

@@ -1,0 +1,81 @@
+/** Checks a Kubernetes label selector (`app=x,tier in (a,b),!old,weight>3`); the API server does the matching. */
+import type { FlagKind } from "./flag-value.js";
+import { quote } from "./go-text.js";
+
+const name = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+const subdomain = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+const end = "";
+
+/** Throws an Error that says what was found and what was expected. Empty selects everything. */
+export function checkLabelSelector(selector: string): void {
+  const tokens = [...(selector.match(/==|!=|[=!<>(),]|[^ \t\r\n=!<>(),]+/g) ?? []), end];
+  let at = 0;
+  const next = (): string => tokens[at++] ?? end;
+  if (tokens[0] === end) return;
+  for (;;) {
+    checkRequirement(next, () => tokens[at] ?? end);
+    const separator = next();
+    if (separator === end) return;
+    if (separator !== ",") throw found(separator, "',' or 'end of string'");
+    if (!isWord(tokens[at] ?? end) && tokens[at] !== "!") throw found(tokens[at] ?? end, "identifier after ','");
+  }
+}
+
+function checkRequirement(next: () => string, peek: () => string): void {
+  const first = next();
+  const negated = first === "!";
+  checkKey(negated ? next() : first);
+  if (negated || peek() === end || peek() === ",") return;
+  const operator = next();
+  if (operator === "in" || operator === "notin") {
+    checkSet(next, peek);
+    return;
+  }
+  if (!["=", "==", "!=", ">", "<"].includes(operator)) throw found(operator, "in, notin, =, ==, !=, gt, lt");
+  const value = peek() === end || peek() === "," ? "" : next();
+  checkValue(value);
+  if ((operator === ">" || operator === "<") && !/^[+-]?\d{1,18}$/.test(value)) {
+    throw new Error(`the value ${quote(value)} after '${operator}' must be an integer`);
+  }
+}
+
+function checkSet(next: () => string, peek: () => string): void {
+  const open = next();
+  if (open !== "(") throw found(open, "'('");
+  for (;;) {
+    if (isWord(peek())) checkValue(next());
+    const separator = next();
+    if (separator === ")") return;
+    if (separator !== ",") throw found(separator, "',' or ')'");
+  }
+}
+
+function checkKey(key: string): void {
+  if (!isWord(key)) throw found(key, "identifier");
+  const slash = key.indexOf("/");
+  const prefix = key.slice(0, Math.max(slash, 0));
+  const label = key.slice(slash + 1);
+  const prefixFits = slash < 0 || (prefix.length <= 253 && subdomain.test(prefix));
+  if (!prefixFits || label.length > 63 || !name.test(label)) throw new Error(`${quote(key)} is not a label key`);
+}
+
+function checkValue(value: string): void {
+  if (value !== "" && (value.length > 63 || !name.test(value))) throw new Error(`${quote(value)} is not a label value`);
+}
+
+function isWord(token: string): boolean {
+  return token !== end && !/^[=!<>(),]/.test(token);
+}
+
+function found(token: string, expected: string): Error {
+  return new Error(`unable to parse requirement: found '${token}', expected: ${expected}`);
+}
+
+export const labelSelector: FlagKind<string> = {
+  typeName: "selector",
+  read: (text) => {
+    checkLabelSelector(text);
+    return text;
+  },
+  showDefault: (value) => value,
+};

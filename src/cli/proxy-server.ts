@@ -1,0 +1,5 @@
+/** The executable that takes upstream proxy-server's place. */
+import { main } from "./command.js";
+import { serverCommand } from "./server-command.js";
+
+await main((argv) => serverCommand("proxy-server", argv, { misuse: 1 }));

@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import { DrawbridgeError, messageOf } from "./error.js";
+
+describe("DrawbridgeError", () => {
+  it("carries its code, sentence, cause and remedy", () => {
+    const cause = new Error("EADDRINUSE");
+    const error = new DrawbridgeError("DB_LISTEN_IN_USE", "127.0.0.1:8090 is taken.", { cause });
+    expect(error).toMatchObject({ name: "DrawbridgeError", code: "DB_LISTEN_IN_USE", cause });
+    expect(error.message).toBe("127.0.0.1:8090 is taken.");
+    expect(error.remedy).toContain("another port");
+  });
+});
+
+describe("messageOf", () => {
+  it.each([
+    [new Error("plain"), "plain"],
+    ["a string", "a string"],
+    [undefined, "undefined"],
+  ])("%s gives one sentence and no stack", (reason, text) => {
+    expect(messageOf(reason)).toBe(text);
+  });
+});

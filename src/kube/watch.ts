@@ -1,0 +1,85 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "./clock.js";
+import { refused, unreachable } from "./errors.js";
+import type { KubeObject, WatchEvent, WatchOptions } from "./port.js";
+
+export interface WatchTransport {
+  readonly clock: Clock;
+  readonly server: string;
+  /** Sends the request and returns once the answer's head is there. */
+  open(query: Readonly<Record<string, string>>): Promise<IncomingMessage>;
+}
+
+const defaultSilenceMs = 150_000;
+/** The API server ends a watch after this many seconds; spread, so that many clients do not come back together. */
+const shortestWatch = 300;
+const longestLine = 16 * 1024 * 1024;
+
+export async function* watchStream<T extends KubeObject>(
+  path: string,
+  options: WatchOptions,
+  transport: WatchTransport,
+): AsyncGenerator<WatchEvent<T>, void, void> {
+  const what = `WATCH ${path}`;
+  const response = await transport.open({
+    watch: "true",
+    allowWatchBookmarks: "true",
+    timeoutSeconds: String(Math.floor(shortestWatch * (1 + Math.random()))),
+  });
+  response.setEncoding("utf8");
+  if (response.statusCode !== 200) throw refused(what, response.statusCode ?? 0, await bodyOf(response));
+  options.onOpen?.();
+  for await (const line of lines(response, options, transport.clock)) {
+    yield event<T>(what, transport.server, line);
+  }
+}
+
+/** Whole lines until the stream ends, for whatever reason: the next watch starts where this one stopped. */
+async function* lines(response: IncomingMessage, options: WatchOptions, clock: Clock): AsyncGenerator<string> {
+  const end = () => response.destroy();
+  let cancel = clock.after(options.silenceMs ?? defaultSilenceMs, end);
+  options.signal.addEventListener("abort", end);
+  if (options.signal.aborted) end();
+  let rest = "";
+  try {
+    for await (const chunk of response as AsyncIterable<string>) {
+      cancel();
+      cancel = clock.after(options.silenceMs ?? defaultSilenceMs, end);
+      const parts = (rest + chunk).split("\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts) if (part.trim() !== "") yield part;
+      if (rest.length > longestLine) return;
+    }
+  } catch {
+    // The connection was reset, or destroyed above; what the consumer throws does not come through here.
+  } finally {
+    cancel();
+    options.signal.removeEventListener("abort", end);
+    response.destroy();
+  }
+}
+
+function event<T extends KubeObject>(what: string, server: string, line: string): WatchEvent<T> {
+  let parsed: { type: string; object: T & { code?: number } };
+  try {
+    parsed = JSON.parse(line) as typeof parsed;
+  } catch (reason) {
+    throw unreachable(what, server, "a line of the stream is not JSON", reason);
+  }
+  if (parsed.type === "ERROR") throw refused(what, parsed.object.code ?? 500, JSON.stringify(parsed.object));
+  return parsed as WatchEvent<T>;
+}
+
+/** Whatever explains the refusal; a connection that breaks here leaves the status, which is enough. */
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  let body = "";
+  try {
+    for await (const chunk of response as AsyncIterable<string>) {
+      body += chunk;
+      if (body.length > 65_536) break;
+    }
+  } catch {
+    return body;
+  }
+  return body;
+}

@@ -1,0 +1,30 @@
+import type { Http2Session } from "node:http2";
+import { PING_TIMEOUT_MS } from "./tuning.js";
+
+/** Pings a session and destroys it when no answer comes in time. Returns a function that stops it. */
+export function keepAlive(session: Http2Session, everyMs: number, onLate: (sinceMs: number) => void): () => void {
+  let waiting: NodeJS.Timeout | undefined;
+  const timer = setInterval(() => {
+    if (waiting !== undefined || session.destroyed || session.closed) return;
+    waiting = setTimeout(() => {
+      onLate(PING_TIMEOUT_MS);
+      session.destroy();
+    }, PING_TIMEOUT_MS);
+    waiting.unref();
+    const sent = session.ping(() => {
+      clearTimeout(waiting);
+      waiting = undefined;
+    });
+    if (!sent) {
+      clearTimeout(waiting);
+      waiting = undefined;
+    }
+  }, everyMs);
+  timer.unref();
+  const stop = (): void => {
+    clearInterval(timer);
+    clearTimeout(waiting);
+  };
+  session.once("close", stop);
+  return stop;
+}

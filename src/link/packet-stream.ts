@@ -1,0 +1,154 @@
+/**
+ * One bidirectional gRPC stream of packets, as both ends of a link and both kinds of frontend peer see it.
+ * Bytes in: HTTP/2 stream -> PacketReader -> owner. Bytes out: owner -> Outbox -> HTTP/2 stream.
+ */
+import type { Http2Stream, ServerHttp2Stream } from "node:http2";
+import { constants } from "node:http2";
+import { type ConnectId, type ControlPacket, WireError } from "../wire/packet.js";
+import { type PacketHandler, PacketReader } from "../wire/packet-reader.js";
+import type { SegmentCounters } from "./counters.js";
+import { encodeGrpcMessage, GrpcStatus, statusOfReset } from "./grpc-status.js";
+import { Outbox } from "./outbox.js";
+
+/** What the owner of a stream is told. */
+export interface StreamOwner extends PacketHandler {
+  /** Once per turn after packets came in: time to let corked destinations go. */
+  onSettle(): void;
+  /** The stream takes bytes again after it was congested. */
+  onDrain(): void;
+  /** Everything sent so far was taken by the transport. */
+  onEmpty(): void;
+  /** The peer ended its side in good order; nothing more will come. */
+  onRemoteEnd(): void;
+  /** The stream is over, in whatever way; called exactly once, last. */
+  onClosed(end: StreamEnd): void;
+}
+
+export interface StreamEnd {
+  /** gRPC status number; 0 for a good end. */
+  readonly status: number;
+  readonly reason: string;
+}
+
+export class PacketStream {
+  readonly #stream: Http2Stream;
+  readonly #owner: StreamOwner;
+  readonly #outbox: Outbox;
+  readonly #reader: PacketReader;
+  #settleScheduled = false;
+  #closed = false;
+  #end: StreamEnd | undefined;
+
+  constructor(stream: Http2Stream, owner: StreamOwner, received: SegmentCounters, sent: SegmentCounters) {
+    this.#stream = stream;
+    this.#owner = owner;
+    this.#reader = new PacketReader(owner, received);
+    this.#outbox = new Outbox(
+      (bytes, done) => stream.write(bytes, done),
+      sent,
+      () => owner.onDrain(),
+      () => owner.onEmpty(),
+    );
+    stream.on("data", this.#onBytes);
+    stream.on("end", () => {
+      if (!this.#closed) owner.onRemoteEnd();
+    });
+    stream.on("error", (error) => {
+      this.#end ??= { status: statusOfReset(stream.rstCode || undefined), reason: error.message };
+    });
+    stream.on("close", () => this.#finish(this.#end ?? this.#endFromReset()));
+  }
+
+  /** Bytes waiting for the transport, the part it holds back included. */
+  get queuedBytes(): number {
+    return this.#outbox.queuedBytes;
+  }
+
+  get congested(): boolean {
+    return this.#outbox.congested;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Copies the payload. Returns false when the source should pause until onDrain. */
+  data(connectId: ConnectId, payload: Uint8Array): boolean {
+    return this.#outbox.data(connectId, payload);
+  }
+
+  control(packet: ControlPacket): void {
+    this.#outbox.control(packet);
+  }
+
+  /** Stops reading: HTTP/2's own flow control then holds the peer back. */
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  /** Ends our side in good order once everything is sent. */
+  end(): void {
+    if (!this.#closed) this.#stream.end();
+  }
+
+  /** Ends the stream with a gRPC status; what was not sent yet is lost. For servers: the peer reads status and text. */
+  fail(status: number, message: string): void {
+    if (this.#closed) return;
+    this.#end ??= { status, reason: message };
+    this.#outbox.close();
+    const stream = this.#stream as ServerHttp2Stream;
+    if (typeof stream.respond === "function" && !stream.destroyed) {
+      stream.once("wantTrailers", () => {
+        stream.sendTrailers({ "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) });
+        stream.close(constants.NGHTTP2_NO_ERROR);
+      });
+      stream.end();
+    } else stream.close(constants.NGHTTP2_CANCEL);
+    this.#finish(this.#end);
+  }
+
+  /** Drops the stream at once. */
+  cancel(reason: string): void {
+    if (this.#closed) return;
+    this.#end ??= { status: GrpcStatus.CANCELLED, reason };
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#finish(this.#end);
+  }
+
+  readonly #onBytes = (chunk: Buffer): void => {
+    if (this.#closed) return;
+    if (!this.#settleScheduled) {
+      this.#settleScheduled = true;
+      process.nextTick(this.#settle);
+    }
+    try {
+      this.#reader.push(chunk);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.fail(GrpcStatus[error.status], error.message);
+    }
+  };
+
+  readonly #settle = (): void => {
+    this.#settleScheduled = false;
+    this.#owner.onSettle();
+  };
+
+  #endFromReset(): StreamEnd {
+    const code = this.#stream.rstCode;
+    return code === undefined || code === constants.NGHTTP2_NO_ERROR
+      ? { status: GrpcStatus.OK, reason: "end of stream" }
+      : { status: statusOfReset(code), reason: `stream reset with HTTP/2 code ${code}` };
+  }
+
+  #finish(end: StreamEnd): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#outbox.close();
+    this.#owner.onClosed(end);
+  }
+}

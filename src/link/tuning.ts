@@ -1,0 +1,30 @@
+/** Numbers of the data path. All are ours, none prescribed; the benchmark is where they are argued about. */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** One staging buffer. Large enough that a busy link hands the transport few, big writes. */
+export const STAGING_BYTES = 256 * KIB;
+
+/** Free staging buffers kept for reuse, process-wide. */
+export const STAGING_POOL = 16;
+
+/** A link with this much waiting tells its sources to pause, and to go on at half of it. */
+export const HIGH_WATER_BYTES = 512 * KIB;
+export const LOW_WATER_BYTES = HIGH_WATER_BYTES / 2;
+
+/** Payload of one DATA packet: what upstream's own server sends at most. */
+export const MAX_DATA_BYTES = 32 * KIB;
+
+/**
+ * HTTP/2 receive windows. Node does no bandwidth probing, so they must be wide from the start; they also bound what a
+ * paused link may have buffered.
+ */
+export const STREAM_WINDOW_BYTES = 4 * MIB;
+export const SESSION_WINDOW_BYTES = 8 * MIB;
+
+/** Node's own cap on a session's memory, in MB; its default of 10 would end a busy link. */
+export const SESSION_MEMORY_MB = 64;
+
+/** A peer that has not answered a ping for this long is gone. gRPC's own default. */
+export const PING_TIMEOUT_MS = 20_000;

@@ -1,0 +1,112 @@
+import { connect } from "node:net";
+import { performance } from "node:perf_hooks";
+import { Gauge, Registry } from "prom-client";
+import { afterEach, describe, expect, it } from "vitest";
+import { startAgentHealth, startServerHealth } from "./health.js";
+import type { RunningHttp } from "./http.js";
+
+const anywhere = { host: "127.0.0.1", port: 0 };
+const running: RunningHttp[] = [];
+let ready = false;
+const readiness = { ready: () => ready };
+
+function registry(): Registry {
+  const made = new Registry();
+  new Gauge({ name: "depth", help: "How deep.", registers: [made] }).set(7);
+  return made;
+}
+
+async function started(pending: Promise<RunningHttp>): Promise<(path: string, init?: RequestInit) => Promise<string>> {
+  const http = await pending;
+  running.push(http);
+  return async (path, init) => {
+    const answer = await fetch(`http://127.0.0.1:${http.port}${path}`, init);
+    return `${answer.status} ${answer.headers.get("content-type")} ${await answer.text()}`;
+  };
+}
+
+afterEach(async () => {
+  ready = false;
+  await Promise.all(running.splice(0).map((http) => http.close()));
+});
+
+const TEXT = "text/plain; charset=utf-8";
+
+describe("the server's health port", () => {
+  it("answers as upstream does", async () => {
+    const get = await started(startServerHealth(anywhere, readiness, registry()));
+    expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
+    expect(await get("/ready")).toBe(`500 ${TEXT} no connection to any proxy agent`);
+    expect(await get("/readyz")).toBe(`500 ${TEXT} no connection to any proxy agent`);
+    ready = true;
+    expect(await get("/ready")).toBe(`200 ${TEXT} ok`);
+    expect(await get("/readyz?verbose")).toBe(`200 ${TEXT} ok`);
+    expect(await get("/healthz", { method: "POST", body: "ignored" })).toBe(`200 ${TEXT} ok`);
+    expect(await get("/healthz", { method: "HEAD" })).toBe(`200 ${TEXT} `);
+    expect(await get("/healthz/")).toBe(`404 ${TEXT} 404 page not found\n`);
+    expect(await get("/metrics")).toBe(
+      "200 text/plain; version=0.0.4; charset=utf-8 # HELP depth How deep.\n# TYPE depth gauge\ndepth 7\n",
+    );
+  });
+
+  it("does not tell the reason of its own failures", async () => {
+    const broken = registry();
+    broken.metrics = () => Promise.reject(new Error("secret path"));
+    const get = await started(startServerHealth(anywhere, readiness, broken));
+    expect(await get("/metrics")).toBe(`500 ${TEXT} internal error\n`);
+    expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
+  });
+});
+
+describe("the agent's health port", () => {
+  it("answers as upstream does", async () => {
+    const get = await started(startAgentHealth(anywhere, readiness, registry()));
+    expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
+    const failed = `503 ${TEXT} [+]ping ok\n[-]server-connected failed: no servers connected\n`;
+    expect(await get("/readyz")).toBe(failed);
+    expect(await get("/ready?verbose")).toBe(failed);
+    ready = true;
+    expect(await get("/readyz")).toBe(`200 ${TEXT} ok`);
+    const verbose = `200 ${TEXT} [+]ping ok\n[+]server-connected ok\ncheck passed\n`;
+    expect(await get("/readyz?verbose")).toBe(verbose);
+    expect(await get("/ready?verbose=false")).toBe(verbose);
+  });
+});
+
+describe("a port of ours", () => {
+  it("refuses to open where another listens, in one sentence", async () => {
+    await started(startServerHealth(anywhere, readiness, registry()));
+    const { port } = running[0]!;
+    await expect(startServerHealth({ host: "127.0.0.1", port }, readiness, registry())).rejects.toMatchObject({
+      code: "DB_LISTEN_IN_USE",
+      message: `The health listener cannot open 127.0.0.1:${port}: it is already in use.`,
+    });
+    await expect(startServerHealth({ host: "192.0.2.1", port: 0 }, readiness, registry())).rejects.toMatchObject({
+      code: "DB_LISTEN",
+      message: "The health listener cannot open 192.0.2.1:0: it is not an address of this host.",
+    });
+  });
+
+  it("takes a header of almost a mebibyte and no more", async () => {
+    const get = await started(startServerHealth(anywhere, readiness, registry()));
+    const withHeader = (size: number) => get("/healthz", { headers: { "x-long": "x".repeat(size) } });
+    expect(await withHeader(1_000_000)).toBe(`200 ${TEXT} ok`);
+    expect(await withHeader(1_100_000)).toMatch(/^431 /);
+  });
+
+  it("closes promptly although clients keep their connections", async () => {
+    const http = await startServerHealth(anywhere, readiness, registry());
+    const idle = connect(http.port, "127.0.0.1");
+    const used = await fetch(`http://127.0.0.1:${http.port}/healthz`);
+    await used.text();
+    const half = connect(http.port, "127.0.0.1", () => half.write("GET /healthz HTTP/1.1\r\n"));
+    const gone = [idle, half].map(
+      (socket) => new Promise((resolve) => socket.on("error", () => {}).on("close", resolve)),
+    );
+    await new Promise((resolve) => half.once("connect", resolve));
+    const before = performance.now();
+    await http.close();
+    await Promise.all(gone);
+    expect(performance.now() - before).toBeLessThan(2_000);
+  });
+});

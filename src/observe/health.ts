@@ -1,0 +1,47 @@
+/** The health ports of server and agent, with upstream's paths, codes and bodies. No authentication, as upstream. */
+import type { ServerResponse } from "node:http";
+import type { Registry } from "prom-client";
+import { type Endpoint, type HttpRequest, type Route, type RunningHttp, sendText, startHttp } from "./http.js";
+
+export interface Readiness {
+  ready(): boolean;
+}
+
+export function startServerHealth(endpoint: Endpoint, readiness: Readiness, registry: Registry): Promise<RunningHttp> {
+  return startHealth(endpoint, registry, (_request, response) => {
+    if (readiness.ready()) sendText(response, 200, "ok");
+    else sendText(response, 500, "no connection to any proxy agent");
+  });
+}
+
+export function startAgentHealth(endpoint: Endpoint, readiness: Readiness, registry: Registry): Promise<RunningHttp> {
+  return startHealth(endpoint, registry, ({ query }, response) => {
+    if (!readiness.ready()) {
+      sendText(response, 503, "[+]ping ok\n[-]server-connected failed: no servers connected\n");
+    } else if (query.has("verbose")) {
+      sendText(response, 200, "[+]ping ok\n[+]server-connected ok\ncheck passed\n");
+    } else {
+      sendText(response, 200, "ok");
+    }
+  });
+}
+
+function startHealth(endpoint: Endpoint, registry: Registry, readyz: Route): Promise<RunningHttp> {
+  return startHttp("health", endpoint, {
+    exact: new Map<string, Route>([
+      ["/healthz", (_request, response) => sendText(response, 200, "ok")],
+      // The shorter path is the older one; both are in use.
+      ["/ready", readyz],
+      ["/readyz", readyz],
+      ["/metrics", metricsRoute(registry)],
+    ]),
+  });
+}
+
+/** The registry as Prometheus text; the admin port of a server shows the same. */
+export function metricsRoute(registry: Registry): Route {
+  return async (_request: HttpRequest, response: ServerResponse) => {
+    const text = await registry.metrics();
+    sendText(response, 200, text, { "Content-Type": registry.contentType });
+  };
+}

@@ -1,0 +1,133 @@
+/** Small HTTP servers for health and admin: exact paths, Go's answers for everything else, a prompt end. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { listenError } from "../errors/listen-error.js";
+import { joinHostPort } from "../wire/address.js";
+
+export interface Endpoint {
+  /** Empty: all interfaces. */
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+export interface HttpRequest {
+  readonly message: IncomingMessage;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The query as it came, with its question mark, or empty. */
+  readonly rawQuery: string;
+}
+
+export type Route = (request: HttpRequest, response: ServerResponse) => void | Promise<void>;
+
+export interface Routes {
+  readonly exact: ReadonlyMap<string, Route>;
+  /** Tried in order when no exact path fits. */
+  readonly prefixes?: readonly (readonly [prefix: string, route: Route])[];
+}
+
+export interface RunningHttp {
+  readonly port: number;
+  /** `host:port` as it was bound. */
+  readonly address: string;
+  /** Answers in progress get half a second, then every connection is closed. */
+  close(): Promise<void>;
+}
+
+/** Upstream's limits. */
+const MAX_HEADER_BYTES = 1 << 20;
+const HEADER_TIMEOUT_MS = 60_000;
+/** Ours: long enough for a scraper to keep its connection between two scrapes. */
+const KEEP_ALIVE_MS = 75_000;
+const CLOSE_GRACE_MS = 500;
+
+export async function startHttp(what: string, endpoint: Endpoint, routes: Routes): Promise<RunningHttp> {
+  const server = createServer(
+    { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADER_TIMEOUT_MS, requestTimeout: 2 * HEADER_TIMEOUT_MS },
+    (message, response) => {
+      void answer(routes, message, response);
+    },
+  );
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  await listen(server, what, endpoint);
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    port,
+    address: joinHostPort(address, port),
+    close: () => close(server),
+  };
+}
+
+function listen(server: Server, what: string, { host, port }: Endpoint): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (reason: Error) => reject(listenError(what, joinHostPort(host || "*", port), reason));
+    server.once("error", onError);
+    server.listen({ port, ...(host === "" ? {} : { host }) }, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}
+
+async function answer(routes: Routes, message: IncomingMessage, response: ServerResponse): Promise<void> {
+  // What a client sends along is not of interest; unread it would hold the connection.
+  message.resume();
+  const target = message.url ?? "/";
+  const cut = target.indexOf("?");
+  const path = cut < 0 ? target : target.slice(0, cut);
+  const rawQuery = cut < 0 ? "" : target.slice(cut);
+  const route = routes.exact.get(path) ?? routes.prefixes?.find(([prefix]) => path.startsWith(prefix))?.[1] ?? notFound;
+  try {
+    await route({ message, path, rawQuery, query: new URLSearchParams(rawQuery) }, response);
+  } catch {
+    // The reason may name files and addresses; callers here are not authenticated.
+    if (response.headersSent) response.destroy();
+    else sendText(response, 500, "internal error\n");
+  }
+}
+
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, {
+    "Content-Type": "text/plain; charset=utf-8",
+    "Content-Length": Buffer.byteLength(body),
+    ...headers,
+  });
+  response.end(body);
+}
+
+/** What Go's file-less mux says. */
+export function notFound(_request: HttpRequest, response: ServerResponse): void {
+  sendText(response, 404, "404 page not found\n", { "X-Content-Type-Options": "nosniff" });
+}
+
+/** A permanent redirect with Go's body, which only GET and HEAD get. */
+export function redirect({ message }: HttpRequest, response: ServerResponse, location: string): void {
+  const body = `<a href="${escapeHtml(location)}">Moved Permanently</a>.\n\n`;
+  if (message.method === "GET" || message.method === "HEAD") {
+    sendText(response, 301, body, { Location: location, "Content-Type": "text/html; charset=utf-8" });
+  } else {
+    response.writeHead(301, { Location: location, "Content-Length": 0 }).end();
+  }
+}
+
+export function escapeHtml(text: string): string {
+  const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
+}

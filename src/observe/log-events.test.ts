@@ -1,0 +1,150 @@
+import { afterEach, describe, expect, it } from "vitest";
+import * as channels from "./channels.js";
+import { Logger } from "./log.js";
+import { logEvents } from "./log-events.js";
+
+const source = { name: "observed" };
+let end = () => {};
+let lines: Record<string, unknown>[] = [];
+let nowMs = 0;
+
+function listen(verbosity: number): void {
+  lines = [];
+  const logger = new Logger({
+    format: "json",
+    verbosity,
+    write: (bytes, done) => {
+      for (const line of bytes.toString().trimEnd().split("\n"))
+        lines.push(JSON.parse(line) as Record<string, unknown>);
+      done(null);
+    },
+  });
+  end = logEvents(logger, source, () => nowMs);
+}
+
+const dial = { source, frontend: "grpc", address: "10.0.0.1:443", dialId: 5n, durationMs: 2, error: "" } as const;
+const refusal = { source, referenceId: "r-1", address: "10.0.0.1:443", explanation: { strategies: ["default"] } };
+
+describe("logEvents", () => {
+  afterEach(() => end());
+
+  it("tells about agents, refusals with their explanation, cuts and certificates at the default verbosity", () => {
+    listen(4);
+    channels.serverAgentConnected.publish({
+      source,
+      agentId: "a-1",
+      identifiers: "host=n1",
+      stream: 3,
+      remote: "127.0.0.1:5000",
+      drawbridge: true,
+    });
+    channels.serverRefused.publish(refusal);
+    channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 8, queuedBytes: 4096, reason: "slow" });
+    channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
+    channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "it is not PEM" });
+    channels.note.publish({ source, level: "warn", message: "something else", fields: { n: 1 } });
+    expect(lines.map(({ time: _time, pid: _pid, ...line }) => line)).toEqual([
+      {
+        level: "info",
+        message: "agent connected",
+        agentId: "a-1",
+        identifiers: "host=n1",
+        stream: 3,
+        remote: "127.0.0.1:5000",
+        drawbridge: true,
+      },
+      {
+        level: "warn",
+        message: "dial was refused",
+        referenceId: "r-1",
+        address: "10.0.0.1:443",
+        explanation: { strategies: ["default"] },
+      },
+      {
+        level: "warn",
+        message: "a tunnel was cut because its reader is too slow",
+        address: "10.0.0.1:443",
+        connectId: 8,
+        queuedBytes: 4096,
+        reason: "slow",
+      },
+      { level: "info", message: "certificates were replaced on disk and are in use", files: ["a.pem"] },
+      {
+        level: "error",
+        message: "changed certificate files cannot be used; the old ones stay in use",
+        files: ["a.pem"],
+        error: "it is not PEM",
+      },
+      { level: "warn", message: "something else", n: 1 },
+    ]);
+  });
+
+  it.each([
+    [4, 0],
+    [5, 2],
+  ])("at verbosity %i writes %i lines for a tunnel's life", (verbosity, expected) => {
+    listen(verbosity);
+    channels.serverDialEnded.publish({ ...dial, outcome: "established" });
+    channels.serverTunnelClosed.publish({
+      source,
+      frontend: "grpc",
+      address: "10.0.0.1:443",
+      agentId: "a-1",
+      connectId: 8,
+      durationMs: 100,
+      bytesToAgent: 1,
+      bytesToClient: 2,
+      reason: "client closed",
+    });
+    expect(lines).toHaveLength(expected);
+  });
+
+  it("gives a refused dial one line, not two", () => {
+    listen(4);
+    channels.serverRefused.publish(refusal);
+    channels.serverDialEnded.publish({ ...dial, outcome: "no_agent", error: "No agent available", referenceId: "r-1" });
+    channels.serverDialEnded.publish({ ...dial, outcome: "error_response", error: "connection refused" });
+    expect(lines.map((line) => line.message)).toEqual(["dial was refused", "dial failed"]);
+  });
+
+  it("thins out a flood of troubles and says how many it left out", () => {
+    listen(4);
+    for (let count = 0; count < 1000; count++) channels.serverRefused.publish(refusal);
+    expect(lines).toHaveLength(100);
+    nowMs += 50;
+    channels.serverRefused.publish(refusal);
+    expect(lines).toHaveLength(101);
+    expect(lines.at(-1)).toMatchObject({ similarLinesLeftOut: 900 });
+  });
+
+  it("covers the agent's side", () => {
+    listen(4);
+    const server = { source, serverId: "s-1", address: "10.0.0.9:8091" };
+    channels.agentServerConnected.publish({ ...server, serverCount: 2 });
+    channels.agentServerConnectFailed.publish({ source, address: server.address, error: "connection refused" });
+    channels.agentDuplicateServer.publish(server);
+    channels.agentServerDisconnected.publish({ ...server, reason: "EOF" });
+    const agentDial = { source, address: "10.0.0.1:443", connectId: 1, error: "denied", durationMs: 1 } as const;
+    channels.agentDialEnded.publish({ ...agentDial, outcome: "policy" });
+    channels.agentDialEnded.publish({ ...agentDial, outcome: "timeout" });
+    channels.agentDialEnded.publish({ ...agentDial, outcome: "established" });
+    channels.agentDraining.publish({ source });
+    expect(lines.map((line) => line.message)).toEqual([
+      "connected to server",
+      "cannot connect to server; trying again",
+      "reached a server that is already connected",
+      "lost server",
+      "dial was denied by the destination policy",
+      "dial failed",
+      "draining: servers were asked to prefer others",
+    ]);
+  });
+
+  it("tells nothing of other instances, and nothing after its end", () => {
+    listen(4);
+    channels.agentDraining.publish({ source: { name: "other" } });
+    end();
+    channels.agentDraining.publish({ source });
+    expect(lines).toEqual([]);
+  });
+});

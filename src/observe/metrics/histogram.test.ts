@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { DurationHistogram, goFloat } from "./histogram.js";
+import { MetricsRegistry } from "./registry.js";
+
+describe("goFloat", () => {
+  it.each([
+    [1e-6, "1e-06"],
+    [1e-5, "1e-05"],
+    [2.5e-10, "2.5e-10"],
+    [1e-4, "0.0001"],
+    [0.025, "0.025"],
+    [12.5, "12.5"],
+    [86_400, "86400"],
+  ])("%d is %s", (value, text) => {
+    expect(goFloat(value)).toBe(text);
+  });
+});
+
+describe("DurationHistogram", () => {
+  it("is printed by the registry as Go prints it, bounds included in their bucket", async () => {
+    const registry = new MetricsRegistry();
+    const histogram = new DurationHistogram(registry, {
+      name: "walk_seconds",
+      help: "A walk.",
+      buckets: [1e-6, 0.5, 2],
+    });
+    for (const seconds of [0.5, 0.25, 3]) histogram.observe(seconds);
+    expect(await registry.metrics()).toBe(
+      [
+        "# HELP walk_seconds A walk.",
+        "# TYPE walk_seconds histogram",
+        'walk_seconds_bucket{le="1e-06"} 0',
+        'walk_seconds_bucket{le="0.5"} 2',
+        'walk_seconds_bucket{le="2"} 2',
+        'walk_seconds_bucket{le="+Inf"} 3',
+        "walk_seconds_sum 3.75",
+        "walk_seconds_count 3",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("keeps one series per set of labels", async () => {
+    const registry = new MetricsRegistry();
+    const histogram = new DurationHistogram(registry, { name: "walk_seconds", help: "A walk.", buckets: [1] });
+    histogram.observeWith({ dog: "Rex" }, 0.5);
+    histogram.observeWith({ dog: "Rex" }, 2);
+    histogram.observeWith({ dog: "Bello" }, 0.5);
+    const text = await registry.metrics();
+    expect(text).toContain('walk_seconds_bucket{dog="Rex",le="1"} 1\n');
+    expect(text).toContain('walk_seconds_count{dog="Rex"} 2\n');
+    expect(text).toContain('walk_seconds_count{dog="Bello"} 1\n');
+  });
+
+  it("is not shown before its first observation", async () => {
+    const registry = new MetricsRegistry();
+    new DurationHistogram(registry, { name: "walk_seconds", help: "A walk.", buckets: [1] });
+    expect(await registry.metrics()).toBe("");
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * The process itself, under the names that Go's collectors and prom-client's defaults share. Everything is read at scrape
+ * time: prom-client's event-loop monitor wakes an idle process a hundred times a second and its GC observer runs at every
+ * collection, so neither is used.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { performance } from "node:perf_hooks";
+import { Gauge, type Registry } from "prom-client";
+import { countersRead, gaugeRead } from "./families.js";
+
+export function processMetrics(registry: Registry): void {
+  const gauge = (name: string, help: string, read: () => number) =>
+    gaugeRead(registry, name, help, () => orNotKnown(read));
+
+  countersRead(
+    registry,
+    "process_cpu_seconds_total",
+    "Total user and system CPU time spent in seconds.",
+    [],
+    function* () {
+      const { user, system } = process.cpuUsage();
+      yield [{}, (user + system) / 1e6];
+    },
+  );
+  gauge(
+    "process_start_time_seconds",
+    "Start time of the process since unix epoch in seconds.",
+    () => performance.timeOrigin / 1000,
+  );
+  gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
+  if (process.platform === "linux") {
+    gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", virtualMemory);
+    gauge("process_open_fds", "Number of open file descriptors.", () => readdirSync("/proc/self/fd").length - 1);
+    gauge("process_max_fds", "Maximum number of open file descriptors.", maxFileDescriptors);
+  }
+
+  gauge(
+    "nodejs_heap_size_total_bytes",
+    "Heap reserved from the system in bytes.",
+    () => process.memoryUsage().heapTotal,
+  );
+  gauge("nodejs_heap_size_used_bytes", "Heap in use in bytes.", () => process.memoryUsage().heapUsed);
+  gauge(
+    "nodejs_external_memory_bytes",
+    "Memory outside the heap that objects on it hold, in bytes.",
+    () => process.memoryUsage().external,
+  );
+  gauge(
+    "nodejs_eventloop_utilization",
+    "Share of time since start in which the event loop had work to do.",
+    () => performance.eventLoopUtilization().utilization,
+  );
+  new Gauge({
+    name: "nodejs_version_info",
+    help: "Version of the Node.js runtime.",
+    labelNames: ["version"],
+    registers: [registry],
+  }).set({ version: process.version }, 1);
+}
+
+/** A hidden /proc must not cost the whole scrape. */
+function orNotKnown(read: () => number): number {
+  try {
+    return read();
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function virtualMemory(): number {
+  const kilobytes = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+  return Number(kilobytes) * 1024;
+}
+
+function maxFileDescriptors(): number {
+  const limit = /^Max open files\s+(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+  return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
+}

@@ -1,0 +1,224 @@
+/** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
+import { type PacketStream, type StreamEnd, type StreamOwner } from "../../link/packet-stream.js";
+import type { Tunnel } from "../../tunnel/tunnel.js";
+import { TunnelTable, type TableOptions } from "../../tunnel/table.js";
+import type { Identifiers } from "../../wire/identifiers.js";
+import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
+import { RecentIds } from "./recent-ids.js";
+
+/** A dial that waits for this agent's answer. */
+export interface PendingDial {
+  onAgentAnswer(link: AgentLink, connectId: ConnectId): void;
+  onAgentError(link: AgentLink, error: string): void;
+  /** The agent gave the dial up without a word (DIAL_CLS). */
+  onAgentClosedDial(link: AgentLink): void;
+  onAgentLost(link: AgentLink): void;
+}
+
+export interface AgentIdentity {
+  readonly agentId: string;
+  readonly identifiers: Identifiers;
+  /** As sent, for display. */
+  readonly identifierText: string;
+  readonly remote: string;
+  /** Whom the certificate or token names; empty when nobody was asked. */
+  readonly principal: string;
+  /** Both ends are drawbridge. */
+  readonly extended: boolean;
+}
+
+export interface AgentLinkEvents {
+  onDraining(link: AgentLink): void;
+  onUnrecognizedAnswer(link: AgentLink, dialId: DialId): void;
+  onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void;
+  onTunnelCut(link: AgentLink, tunnel: Tunnel, queuedBytes: number): void;
+  /** Frontends were handed what came in one turn; it took this long. */
+  onFlushed(ms: number): void;
+  onClosed(link: AgentLink, end: StreamEnd): void;
+}
+
+export class AgentLink implements StreamOwner {
+  /** The server's own number for this stream: an agentID is only what a peer claims. */
+  readonly number: number;
+  readonly identity: AgentIdentity;
+  readonly tunnels: TunnelTable;
+  readonly connectedAt: number;
+  draining = false;
+  /** Not preferred before this time: recent dials failed for reasons of the agent's own. */
+  demotedUntil = 0;
+  /** Failures of its own in a row. */
+  ownFailures = 0;
+
+  readonly #events: AgentLinkEvents;
+  readonly #pending = new Map<DialId, PendingDial>();
+  readonly #closing = new RecentIds();
+  #stream: PacketStream | undefined;
+
+  constructor(
+    number: number,
+    identity: AgentIdentity,
+    events: AgentLinkEvents,
+    shared: Pick<TableOptions, "budget" | "clock">,
+  ) {
+    this.number = number;
+    this.identity = identity;
+    this.#events = events;
+    this.connectedAt = shared.clock.now();
+    this.tunnels = new TunnelTable({
+      ...shared,
+      carrier: this,
+      closeWith: "CLOSE_REQ",
+      pendingDials: () => this.#pending.size,
+      onFinished: (tunnel, reason) => {
+        this.#closing.add(tunnel.connectId);
+        events.onTunnelFinished(this, tunnel, reason);
+      },
+      onCut: (tunnel, queuedBytes) => events.onTunnelCut(this, tunnel, queuedBytes),
+    });
+  }
+
+  /** Open and pending tunnels: what the choice among agents compares. */
+  get load(): number {
+    return this.tunnels.size + this.#pending.size;
+  }
+
+  get pendingDials(): number {
+    return this.#pending.size;
+  }
+
+  get queuedBytes(): number {
+    return this.#stream?.queuedBytes ?? 0;
+  }
+
+  attach(stream: PacketStream): void {
+    this.#stream = stream;
+  }
+
+  // ---- Carrier: what tunnels need of the link ----------------------------------------------------------------------
+
+  get extended(): boolean {
+    return this.identity.extended;
+  }
+
+  get congested(): boolean {
+    return this.#stream!.congested;
+  }
+
+  data(connectId: ConnectId, payload: Uint8Array): boolean {
+    return this.#stream!.data(connectId, payload);
+  }
+
+  control(packet: ControlPacket): void {
+    this.#stream!.control(packet);
+  }
+
+  pause(): void {
+    this.#stream!.pause();
+  }
+
+  resume(): void {
+    this.#stream!.resume();
+  }
+
+  // ---- dials -------------------------------------------------------------------------------------------------------
+
+  /** False when this dial ID is in use on this link. */
+  dial(dialId: DialId, protocol: string, address: string, dial: PendingDial): boolean {
+    if (this.#pending.has(dialId)) return false;
+    this.#pending.set(dialId, dial);
+    this.control({ type: "DIAL_REQ", protocol, address, random: dialId });
+    return true;
+  }
+
+  /** The caller no longer wants it: agents that honour DIAL_CLS stop dialling, from others a late answer is closed. */
+  cancelDial(dialId: DialId): void {
+    if (this.#pending.delete(dialId)) this.control({ type: "DIAL_CLS", random: dialId });
+  }
+
+  /** Ends the stream in good order: the agent reconnects. */
+  retire(): void {
+    this.draining = true;
+    this.#stream!.end();
+  }
+
+  // ---- StreamOwner: what comes from the agent ----------------------------------------------------------------------
+
+  onData(connectId: ConnectId, chunk: Buffer): void {
+    const tunnel = this.tunnels.get(connectId);
+    if (tunnel !== undefined) tunnel.onFarData(chunk);
+    else if (connectId !== 0 && !this.#closing.has(connectId)) this.control({ type: "CLOSE_REQ", connectId });
+  }
+
+  onControl(packet: ControlPacket): void {
+    switch (packet.type) {
+      case "DIAL_RSP":
+        this.#onDialAnswer(packet.random, packet.connectId, packet.error);
+        break;
+      case "DIAL_CLS": {
+        const dial = this.#pending.get(packet.random);
+        this.#pending.delete(packet.random);
+        dial?.onAgentClosedDial(this);
+        break;
+      }
+      case "CLOSE_RSP":
+        this.tunnels.get(packet.connectId)?.onFarClosed("the agent closed the connection");
+        this.#closing.delete(packet.connectId);
+        break;
+      case "DRAIN":
+        if (!this.draining) {
+          this.draining = true;
+          this.#events.onDraining(this);
+        }
+        break;
+      case "CREDIT":
+        if (this.extended) this.tunnels.get(packet.connectId)?.onFarCredit(packet.bytes);
+        break;
+      case "END_OF_STREAM":
+        if (this.extended) this.tunnels.get(packet.connectId)?.onFarEnd();
+        break;
+      default:
+        // DIAL_REQ and CLOSE_REQ travel the other way only; upstream ignores them here, too.
+        break;
+    }
+  }
+
+  #onDialAnswer(dialId: DialId, connectId: ConnectId, error: string): void {
+    const dial = this.#pending.get(dialId);
+    if (dial === undefined) {
+      this.#events.onUnrecognizedAnswer(this, dialId);
+      if (connectId !== 0) this.control({ type: "CLOSE_REQ", connectId });
+      return;
+    }
+    this.#pending.delete(dialId);
+    if (error !== "") dial.onAgentError(this, error);
+    else if (connectId === 0 || this.tunnels.get(connectId) !== undefined) {
+      dial.onAgentError(this, `agent answered with connection number ${connectId}, which it may not use`);
+    } else {
+      this.#closing.delete(connectId);
+      dial.onAgentAnswer(this, connectId);
+    }
+  }
+
+  onSettle(): void {
+    const before = performance.now();
+    if (this.tunnels.settle()) this.#events.onFlushed(performance.now() - before);
+  }
+
+  onDrain(): void {
+    this.tunnels.drained();
+  }
+
+  onEmpty(): void {}
+
+  onRemoteEnd(): void {
+    this.#stream?.end();
+  }
+
+  onClosed(end: StreamEnd): void {
+    this.#events.onClosed(this, end);
+    const dials = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const dial of dials) dial.onAgentLost(this);
+    this.tunnels.linkLost("the agent's stream ended");
+  }
+}

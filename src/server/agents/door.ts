@@ -1,0 +1,118 @@
+/** Where agents come in: metadata, authentication, claims, headers, and only then a place in the registry. */
+import type { PeerCertificate } from "node:tls";
+import { messageOf } from "../../errors/error.js";
+import type { SegmentCounters } from "../../link/counters.js";
+import { agreesOnFeatures, FEATURES_KEY, FEATURES_V1 } from "../../link/features.js";
+import { GrpcStatus } from "../../link/grpc-status.js";
+import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
+import { PacketStream } from "../../link/packet-stream.js";
+import { serverAgentRejected } from "../../observe/channels.js";
+import { type Identifiers, NO_IDENTIFIERS, parseIdentifiers } from "../../wire/identifiers.js";
+import type { Switchboard } from "../switchboard.js";
+import type { ClaimRules, Principal } from "./claims.js";
+import type { TokenAuthenticator } from "./token-auth.js";
+
+export interface AgentDoorOptions {
+  readonly board: Switchboard;
+  readonly serverId: string;
+  readonly serverCount: number;
+  readonly received: SegmentCounters;
+  readonly sent: SegmentCounters;
+  readonly tokens?: TokenAuthenticator | undefined;
+  readonly claims?: ClaimRules | undefined;
+}
+
+export class AgentDoor {
+  /** Open Connect calls, those still being authenticated included. */
+  openCalls = 0;
+  readonly #options: AgentDoorOptions;
+
+  constructor(options: AgentDoorOptions) {
+    this.#options = options;
+  }
+
+  onCall(call: IncomingCall): void {
+    this.openCalls++;
+    call.stream.once("close", () => this.openCalls--);
+    this.#admit(call).catch((reason: unknown) => this.#reject(call, messageOf(reason)));
+  }
+
+  async #admit(call: IncomingCall): Promise<void> {
+    const { board, serverId, serverCount, received, sent, tokens, claims } = this.#options;
+    const agentId = readAgentId(call);
+    const identifierText = readIdentifierText(call);
+    const identifiers = identifierText === "" ? NO_IDENTIFIERS : readIdentifiers(identifierText);
+    const account = await tokens?.authenticate(call.metadata("authorization"));
+    const principal: Principal = {
+      ...certificateNames(call),
+      serviceAccount: account === undefined ? "" : `${account.namespace}/${account.serviceAccount}`,
+    };
+    const refusal = claims?.refusal(principal, identifiers);
+    if (refusal !== undefined) throw new Error(refusal);
+    if (call.stream.destroyed) return;
+
+    const extended = agreesOnFeatures(call.metadata(FEATURES_KEY)[0]);
+    acceptCall(call.stream, {
+      serverid: serverId,
+      servercount: String(serverCount),
+      ...(extended ? { [FEATURES_KEY]: FEATURES_V1 } : {}),
+    });
+    const link = board.newAgentLink({
+      agentId,
+      identifiers,
+      identifierText,
+      remote: call.remote,
+      principal: principal.serviceAccount || principal.subject,
+      extended,
+    });
+    link.attach(new PacketStream(call.stream, link, received, sent));
+    board.agentConnected(link);
+  }
+
+  #reject(call: IncomingCall, error: string): void {
+    const agentId = call.metadata("agentid")[0];
+    serverAgentRejected.publish({
+      source: this.#options.board.source,
+      remote: call.remote,
+      error,
+      ...(agentId === undefined ? {} : { agentId }),
+    });
+    // Upstream's handlers return plain errors, which gRPC turns into UNKNOWN.
+    endWithStatus(call.stream, GrpcStatus.UNKNOWN, error);
+  }
+}
+
+function readAgentId(call: IncomingCall): string {
+  const ids = call.metadata("agentid");
+  if (ids.length !== 1) throw new Error(`expected one agent ID in the context, got [${ids.join(" ")}]`);
+  return ids[0]!;
+}
+
+function readIdentifierText(call: IncomingCall): string {
+  const texts = call.metadata("agentidentifiers");
+  if (texts.length > 1) {
+    throw new Error(`expected at most one set of agent identifiers in the context, got [${texts.join(" ")}]`);
+  }
+  return texts[0] ?? "";
+}
+
+function readIdentifiers(text: string): Identifiers {
+  try {
+    return parseIdentifiers(text);
+  } catch (reason) {
+    throw new Error(`fail to parse url encoded string: ${messageOf(reason)}`);
+  }
+}
+
+function certificateNames(call: IncomingCall): Pick<Principal, "subject" | "issuer"> {
+  const certificate: PeerCertificate | undefined = call.tlsSocket?.getPeerCertificate();
+  return { subject: distinguishedName(certificate?.subject), issuer: distinguishedName(certificate?.issuer) };
+}
+
+function distinguishedName(name: object | undefined): string {
+  if (name === undefined) return "";
+  return Object.entries(name)
+    .flatMap(([key, value]: [string, string | string[]]) => [value].flat().map((each) => `${key}=${each}`))
+    .sort()
+    .join(",");
+}

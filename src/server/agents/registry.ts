@@ -1,0 +1,129 @@
+/** All agent streams that are connected, and the choice among them. */
+import { hostOfAddress } from "../../wire/address.js";
+import type { Clock } from "../../tunnel/clock.js";
+import type { StrategyName } from "../config.js";
+import type { AgentLink } from "./agent-link.js";
+import { chooseAmong, standingOf } from "./choice.js";
+import { createStrategy, type Strategy } from "./strategies.js";
+
+/** The first own failure keeps an agent out of favour this long; each further one doubles it. */
+const DEMOTION_MS = 15_000;
+const MAX_DEMOTION_MS = 5 * 60_000;
+
+/** Why nobody took a dial: what the log and the admin API tell, never the caller. */
+export interface ChoiceExplanation {
+  readonly address: string;
+  readonly host: string;
+  readonly agentsConnected: number;
+  readonly strategies: readonly { readonly name: string; readonly keys: number; readonly matches: number }[];
+  readonly considered: readonly {
+    readonly agentId: string;
+    readonly stream: number;
+    readonly identifiers: string;
+    readonly standing: string;
+    readonly load: number;
+    readonly passedOver: string;
+  }[];
+}
+
+/** More would make a log line nobody reads. */
+const EXPLAINED_AGENTS = 20;
+
+export class AgentRegistry {
+  readonly #links = new Set<AgentLink>();
+  readonly #strategies: readonly Strategy[];
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  #lastChanged = 0;
+
+  constructor(strategies: readonly StrategyName[], clock: Clock, random: () => number = Math.random) {
+    this.#strategies = strategies.map(createStrategy);
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  get size(): number {
+    return this.#links.size;
+  }
+
+  links(): IterableIterator<AgentLink> {
+    return this.#links.values();
+  }
+
+  /** Upstream's readiness: the first strategy has someone. */
+  get ready(): boolean {
+    return (this.#strategies[0]?.keys ?? 0) > 0;
+  }
+
+  /** Keys per strategy, and the figure upstream's deprecated gauge shows: that of the strategy that changed last. */
+  *readyBackends(): Iterable<[string, number]> {
+    for (const strategy of this.#strategies) yield [strategy.name, strategy.keys];
+  }
+
+  get lastReadyBackends(): number {
+    return this.#lastChanged;
+  }
+
+  add(link: AgentLink): void {
+    this.#links.add(link);
+    for (const strategy of this.#strategies) strategy.add(link);
+    this.#noteChange();
+  }
+
+  remove(link: AgentLink): void {
+    if (!this.#links.delete(link)) return;
+    for (const strategy of this.#strategies) strategy.remove(link);
+    this.#noteChange();
+  }
+
+  #noteChange(): void {
+    this.#lastChanged = this.#strategies.at(-1)?.keys ?? 0;
+  }
+
+  /** Strategies in order; the first that has an untried match decides. */
+  choose(address: string, tried: readonly AgentLink[]): AgentLink | undefined {
+    const host = hostOfAddress(address);
+    const now = this.#clock.now();
+    for (const strategy of this.#strategies) {
+      const link = chooseAmong(strategy.matches(host), tried, now, this.#random);
+      if (link !== undefined) return link;
+    }
+    return undefined;
+  }
+
+  /** The agent failed for a reason of its own: others first, for a while. */
+  demote(link: AgentLink): void {
+    const forMs = Math.min(MAX_DEMOTION_MS, DEMOTION_MS * 2 ** link.ownFailures);
+    link.ownFailures++;
+    link.demotedUntil = this.#clock.now() + forMs;
+  }
+
+  rehabilitate(link: AgentLink): void {
+    link.ownFailures = 0;
+    link.demotedUntil = 0;
+  }
+
+  explain(address: string, tried: readonly AgentLink[]): ChoiceExplanation {
+    const host = hostOfAddress(address);
+    const now = this.#clock.now();
+    const matchesOf = this.#strategies.map((strategy) => strategy.matches(host));
+    return {
+      address,
+      host,
+      agentsConnected: this.#links.size,
+      strategies: this.#strategies.map(({ name, keys }, index) => ({ name, keys, matches: matchesOf[index]!.length })),
+      considered: [...this.#links].slice(0, EXPLAINED_AGENTS).map((link) => ({
+        agentId: link.identity.agentId,
+        stream: link.number,
+        identifiers: link.identity.identifierText,
+        standing: standingOf(link, now),
+        load: link.load,
+        passedOver: tried.includes(link)
+          ? "its dial failed and was not tried there again"
+          : matchesOf.some((matches) => matches.includes(link))
+            ? "it matches, but the dial was over before its turn"
+            : "no strategy matches its identifiers with this host",
+      })),
+    };
+  }
+}

@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createKubeApi } from "../../kube/client.js";
+import type { KubeApi } from "../../kube/port.js";
+import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
+import { ManualClock } from "../../kube/testing/manual-clock.js";
+import { createTokenAuthenticator, kubeTokenReviewer, type TokenAuthenticator } from "./token-auth.js";
+
+const config = {
+  namespace: "kube-system",
+  serviceAccount: "konnectivity-agent",
+  audience: "system:konnectivity-server",
+};
+const username = "system:serviceaccount:kube-system:konnectivity-agent";
+const accepted = { authenticated: true, user: { username }, audiences: [config.audience] };
+const prefix = "Failed to validate authentication token, err:";
+
+let stub: ApiStub;
+let api: KubeApi;
+let clock: ManualClock;
+let tokens: TokenAuthenticator;
+/** What the API server answers to a review. */
+let status: object;
+let failure: { code: number; reason: string; message: string } | undefined;
+
+beforeEach(async () => {
+  status = accepted;
+  failure = undefined;
+  stub = await ApiStub.start((request, response) => {
+    if (failure !== undefined) replyStatus(response, failure.code, failure.reason, failure.message);
+    else reply(response, 201, { ...(request.body as object), status });
+  });
+  clock = new ManualClock();
+  api = createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) }, { clock, qps: -1 });
+  tokens = createTokenAuthenticator(config, kubeTokenReviewer(api), clock);
+});
+
+afterEach(async () => {
+  api.close();
+  await stub.close();
+});
+
+function jwt(expiresInMs: number): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `${part({ alg: "RS256" })}.${part({ exp: (clock.now() + expiresInMs) / 1000 })}.signature`;
+}
+
+describe("token authentication", () => {
+  it("has the API review the token for our audience", async () => {
+    expect(await tokens.authenticate(["Bearer abc"])).toEqual({
+      namespace: "kube-system",
+      serviceAccount: "konnectivity-agent",
+      username,
+    });
+    expect(stub.calls).toEqual(["POST /apis/authentication.k8s.io/v1/tokenreviews"]);
+    expect(stub.requests[0]!.body).toEqual({
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token: "abc", audiences: ["system:konnectivity-server"] },
+    });
+  });
+
+  it("tolerates the newline of a token file", async () => {
+    await tokens.authenticate(["Bearer abc\n"]);
+    expect(stub.requests[0]!.body).toMatchObject({ spec: { token: "abc" } });
+  });
+
+  it.each([
+    [[], "Authentication context was not found in metadata"],
+    [["Bearer a", "Bearer b", "Bearer c"], "too many (3) tokens are received"],
+    [["bearer a"], 'received token does not have "Bearer " prefix'],
+    [["a"], 'received token does not have "Bearer " prefix'],
+  ])("refuses %j without asking anybody", async (values, message) => {
+    await expect(tokens.authenticate(values)).rejects.toMatchObject({ code: "DB_AGENT_TOKEN", message });
+    expect(stub.requests).toEqual([]);
+  });
+
+  it.each([
+    [{ error: "token expired", authenticated: true }, "lookup failed: token expired"],
+    [{ authenticated: false }, "lookup failed: service account jwt not valid"],
+    [{}, "lookup failed: service account jwt not valid"],
+    [{ ...accepted, user: { username: "system:node:n" } }, "lookup failed: unexpected username format"],
+    [{ ...accepted, user: { username: `${username}:x` } }, "lookup failed: unexpected username format"],
+    [{ ...accepted, user: {} }, "lookup failed: unexpected username format"],
+    [{ ...accepted, user: { username: "a:b:c:d" } }, "lookup failed: username returned is not a service account"],
+    [
+      { ...accepted, user: { username: "system:serviceaccount:default:konnectivity-agent" } },
+      'lookup failed: incoming request from "default" namespace. Expected "kube-system"',
+    ],
+    [
+      { ...accepted, user: { username: "system:serviceaccount:kube-system:default" } },
+      'lookup failed: incoming request from "default" service account. Expected "konnectivity-agent"',
+    ],
+    [
+      { ...accepted, audiences: ["https://kubernetes.default.svc"] },
+      'lookup failed: token is not meant for audience "system:konnectivity-server"',
+    ],
+  ])("passes a refusal on in upstream's words: %j", async (answer, why) => {
+    status = answer;
+    await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({ message: prefix + why });
+  });
+
+  it("accepts the answer of an API server that knows nothing of audiences", async () => {
+    status = { authenticated: true, user: { username } };
+    await expect(tokens.authenticate(["Bearer abc"])).resolves.toMatchObject({ username });
+  });
+
+  it("passes on why the review itself failed, and tries again next time", async () => {
+    failure = { code: 403, reason: "Forbidden", message: "tokenreviews is forbidden" };
+    await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({
+      code: "DB_AGENT_TOKEN",
+      message: `${prefix}Failed to authenticate request. err:tokenreviews is forbidden`,
+    });
+    failure = undefined;
+    await expect(tokens.authenticate(["Bearer abc"])).resolves.toMatchObject({ username });
+  });
+});
+
+describe("remembering", () => {
+  const reviews = () => stub.requests.length;
+
+  it("spares the API a second review for a minute", async () => {
+    const token = `Bearer ${jwt(3_600_000)}`;
+    await tokens.authenticate([token]);
+    clock.advance(59_999);
+    await tokens.authenticate([token]);
+    expect(reviews()).toBe(1);
+    clock.advance(1);
+    await tokens.authenticate([token]);
+    expect(reviews()).toBe(2);
+  });
+
+  it("never outlives the token", async () => {
+    const token = `Bearer ${jwt(10_000)}`;
+    await tokens.authenticate([token]);
+    clock.advance(9999);
+    await tokens.authenticate([token]);
+    expect(reviews()).toBe(1);
+    clock.advance(1);
+    status = { authenticated: false };
+    await expect(tokens.authenticate([token])).rejects.toThrow(/jwt not valid/);
+    expect(reviews()).toBe(2);
+  });
+
+  it("forgets a refusal after seconds", async () => {
+    status = { authenticated: false };
+    await expect(tokens.authenticate(["Bearer abc"])).rejects.toThrow();
+    status = accepted;
+    clock.advance(2999);
+    await expect(tokens.authenticate(["Bearer abc"])).rejects.toThrow(/jwt not valid/);
+    clock.advance(1);
+    await expect(tokens.authenticate(["Bearer abc"])).resolves.toMatchObject({ username });
+    expect(reviews()).toBe(2);
+  });
+
+  it("asks once for many connections with the same token", async () => {
+    const all = await Promise.all(Array.from({ length: 50 }, () => tokens.authenticate(["Bearer abc"])));
+    expect(all).toHaveLength(50);
+    expect(reviews()).toBe(1);
+  });
+
+  it("keeps different tokens apart", async () => {
+    await tokens.authenticate(["Bearer good"]);
+    status = { authenticated: false };
+    await expect(tokens.authenticate(["Bearer bad"])).rejects.toThrow();
+    await expect(tokens.authenticate(["Bearer good"])).resolves.toMatchObject({ username });
+  });
+
+  it("drops what was used longest ago when it is full", async () => {
+    let asked = 0;
+    const reviewer = async () => {
+      asked++;
+      return accepted;
+    };
+    const small = createTokenAuthenticator(config, reviewer, clock);
+    for (let n = 0; n < 4096; n++) await small.authenticate([`Bearer ${n}`]);
+    await small.authenticate(["Bearer 0"]);
+    await small.authenticate(["Bearer one too many"]);
+    expect(asked).toBe(4097);
+    await small.authenticate(["Bearer 0"]);
+    expect(asked).toBe(4097);
+    await small.authenticate(["Bearer 1"]);
+    expect(asked).toBe(4098);
+  });
+});

@@ -1,0 +1,40 @@
+/** Certificates of one listener, put into service again whenever their files change; open streams keep theirs. */
+import type { SecureContextOptions } from "node:tls";
+import { certificatesRefused, certificatesReloaded } from "../observe/channels.js";
+import { CertificateFiles, type CertificateSet } from "../pki/reload.js";
+import type { TlsFiles, TlsPolicy } from "./config.js";
+
+export interface WatchedCertificates {
+  readonly context: SecureContextOptions;
+  /** From here on new files go to `apply`. */
+  onChange(apply: (context: SecureContextOptions) => void): void;
+  /** Looks at the files now instead of at the next interval. */
+  check(): void;
+  close(): void;
+}
+
+export function watchCertificates(source: object, files: TlsFiles, policy: TlsPolicy): WatchedCertificates {
+  let apply: (context: SecureContextOptions) => void = () => {};
+  const paths = { certFile: files.certFile, keyFile: files.keyFile, caFile: files.clientCaFile };
+  const names = Object.values(paths).filter((name) => name !== "");
+  const toContext = (set: CertificateSet): SecureContextOptions => ({
+    ...set,
+    minVersion: policy.minVersion,
+    ...(policy.cipherSuites.length === 0 ? {} : { ciphers: policy.cipherSuites.join(":") }),
+  });
+  const watched = new CertificateFiles(paths, {
+    onChange(set) {
+      apply(toContext(set));
+      certificatesReloaded.publish({ source, files: names });
+    },
+    onProblem: (error) => certificatesRefused.publish({ source, files: names, error: error.message }),
+  });
+  return {
+    context: toContext(watched.current),
+    onChange(action) {
+      apply = action;
+    },
+    check: () => watched.check(),
+    close: () => watched.close(),
+  };
+}

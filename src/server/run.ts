@@ -1,0 +1,88 @@
+/** A proxy-server as a process: everything around it that a person or a cluster sees, and its end. */
+import { startServerAdmin } from "../observe/admin.js";
+import { listening } from "../observe/channels.js";
+import { startServerHealth } from "../observe/health.js";
+import { Logger } from "../observe/log.js";
+import { logEvents } from "../observe/log-events.js";
+import { ServerMetrics } from "../observe/metrics/server-metrics.js";
+import { RefusalLog } from "../observe/refusals.js";
+import { nextSignal } from "../observe/signals.js";
+import type { ServerConfig } from "./config.js";
+import { ProxyServer, type ServerParts } from "./server.js";
+
+/** Resolves to the exit code when the process should end. */
+export async function runServer(
+  config: ServerConfig,
+  logging: { readonly verbosity: number; readonly format: "text" | "json" },
+): Promise<number> {
+  const api = config.agents.tokenAuth === undefined && config.leases === undefined ? undefined : await openApi(config);
+  const server = new ProxyServer(config, await loadParts(config, api));
+  const logger = new Logger(logging);
+  logEvents(logger, server);
+  const metrics = new ServerMetrics(server, server.readings());
+  server.board.onFrontendWrite = (seconds) => metrics.frontendWrite(seconds);
+  const refusals = new RefusalLog(server);
+
+  const health = await startServerHealth(config.health, { ready: () => server.ready }, metrics.registry);
+  const admin = await startServerAdmin(config.admin, metrics.registry, {
+    source: server,
+    tokenFile: config.admin.tokenFile,
+    profiling: config.admin.profiling,
+    resources: {
+      refusals,
+      agents: { list: () => server.describeAgents() },
+      tunnels: { list: () => server.describeTunnels() },
+    },
+  });
+  await server.start();
+  listening.publish({ source: server, what: "health", address: health.address });
+  listening.publish({ source: server, what: "admin", address: admin.address });
+  const leases = await startLeases(config, api, server);
+
+  logger.info(0, "proxy-server is up", { serverId: config.serverId, serverCount: config.serverCount });
+  const signal = await nextSignal();
+  logger.info(0, "shutting down", { signal, gracefulMs: config.gracefulShutdownMs });
+  const impatient = nextSignal().then(() => 1);
+  const orderly = (async () => {
+    if (config.gracefulShutdownMs > 0) {
+      const finished = await server.drain(config.gracefulShutdownMs);
+      if (!finished) logger.warn("tunnels were still open at the end of the graceful shutdown and were cut");
+    }
+    await Promise.all([health.close(), admin.close(), leases?.stop()]);
+    server.destroy();
+    return 0;
+  })();
+  const code = await Promise.race([orderly, impatient]);
+  await logger.close();
+  return code;
+}
+
+/** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */
+async function openApi(config: ServerConfig) {
+  const { openKubeApi } = await import("../kube/open.js");
+  return openKubeApi(config.kube);
+}
+
+type Api = Awaited<ReturnType<typeof openApi>>;
+
+async function loadParts(config: ServerConfig, api: Api | undefined): Promise<ServerParts> {
+  const { tokenAuth, claimsFile } = config.agents;
+  const parts: { -readonly [Key in keyof ServerParts]: ServerParts[Key] } = {};
+  if (tokenAuth !== undefined) {
+    const { createTokenAuthenticator, kubeTokenReviewer } = await import("./agents/token-auth.js");
+    parts.tokens = createTokenAuthenticator(tokenAuth, kubeTokenReviewer(api!), { now: () => Date.now() });
+  }
+  if (claimsFile !== "") {
+    const { readClaimRules } = await import("./agents/claims.js");
+    parts.claims = await readClaimRules(claimsFile);
+  }
+  return parts;
+}
+
+async function startLeases(
+  _config: ServerConfig,
+  _api: Api | undefined,
+  _server: ProxyServer,
+): Promise<{ stop(): Promise<void> } | undefined> {
+  return undefined;
+}

@@ -1,0 +1,213 @@
+/** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
+import { SegmentCounters } from "../link/counters.js";
+import { createGrpcListener, type GrpcListener } from "../link/listener.js";
+import { listening } from "../observe/channels.js";
+import type { AgentLoad, ServerReadings } from "../observe/metrics/readings.js";
+import { Budget } from "../tunnel/budget.js";
+import { type Clock, systemClock } from "../tunnel/clock.js";
+import { joinHostPort } from "../wire/address.js";
+import { AgentDoor } from "./agents/door.js";
+import type { ClaimRules } from "./agents/claims.js";
+import { AgentRegistry } from "./agents/registry.js";
+import type { TokenAuthenticator } from "./agents/token-auth.js";
+import { type WatchedCertificates, watchCertificates } from "./certificates.js";
+import type { ServerConfig } from "./config.js";
+import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/door.js";
+import { listenOn } from "./listen.js";
+import { Switchboard } from "./switchboard.js";
+
+/**
+ * A dead agent must not stay selectable for the hour that upstream's --keepalive-time defaults to. Agents answer pings at
+ * any rate, so the server asks at least this often.
+ */
+const LONGEST_PING_INTERVAL_MS = 30_000;
+
+/** What the command line decided and what has to be loaded only then. */
+export interface ServerParts {
+  readonly tokens?: TokenAuthenticator | undefined;
+  readonly claims?: ClaimRules | undefined;
+  readonly clock?: Clock;
+}
+
+export class ProxyServer {
+  readonly config: ServerConfig;
+  readonly board: Switchboard;
+  readonly #clock: Clock;
+  readonly #counters = {
+    from_client: new SegmentCounters(),
+    to_client: new SegmentCounters(),
+    from_agent: new SegmentCounters(),
+    to_agent: new SegmentCounters(),
+  };
+  readonly #frontDoors: FrontDoor[] = [];
+  readonly #certificates: WatchedCertificates[] = [];
+  readonly #agentDoor: AgentDoor;
+  #agentListener: GrpcListener | undefined;
+
+  constructor(config: ServerConfig, parts: ServerParts = {}) {
+    this.config = config;
+    this.#clock = parts.clock ?? systemClock;
+    this.board = new Switchboard({
+      source: this,
+      registry: new AgentRegistry(config.strategies, this.#clock),
+      clock: this.#clock,
+      budget: new Budget(config.limits),
+      dialTimeoutMs: config.dialTimeoutMs,
+    });
+    this.#agentDoor = new AgentDoor({
+      board: this.board,
+      serverId: config.serverId,
+      serverCount: config.serverCount,
+      received: this.#counters.from_agent,
+      sent: this.#counters.to_agent,
+      tokens: parts.tokens,
+      claims: parts.claims,
+    });
+  }
+
+  get ready(): boolean {
+    return this.board.registry.ready;
+  }
+
+  /** Opens every door, or none. */
+  async start(): Promise<void> {
+    try {
+      await this.#openAgentDoor();
+      for (const listener of this.config.listeners) await this.#openFrontDoor(listener);
+    } catch (error) {
+      this.destroy();
+      throw error;
+    }
+  }
+
+  async #openAgentDoor(): Promise<void> {
+    const { agents, keepaliveMs } = this.config;
+    const certificates = this.#watch(agents.tls);
+    const listener = createGrpcListener({
+      method: "/AgentService/Connect",
+      tls: { ...certificates.context, requestCert: agents.tls.clientCaFile !== "" },
+      keepaliveMs: Math.min(keepaliveMs, LONGEST_PING_INTERVAL_MS),
+      onCall: (call) => this.#agentDoor.onCall(call),
+    });
+    this.#agentListener = listener;
+    certificates.onChange((context) => listener.server.setSecureContext?.(context));
+    const where = { port: agents.port, ...(agents.host === "" ? {} : { host: agents.host }) };
+    await listenOn(listener.server, "agent", where);
+    listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
+  }
+
+  async #openFrontDoor(config: ServerConfig["listeners"][number]): Promise<void> {
+    const certificates = config.transport === "tcp" ? this.#watch(config.tls) : undefined;
+    const door = createFrontDoor({
+      board: this.board,
+      config,
+      keepaliveMs: this.config.frontendKeepaliveMs,
+      received: this.#counters.from_client,
+      sent: this.#counters.to_client,
+      ...(certificates === undefined ? {} : { tls: certificates.context }),
+    });
+    this.#frontDoors.push(door);
+    certificates?.onChange((context) => door.setSecureContext(context));
+    const address = await openDoor(door);
+    listening.publish({ source: this, what: `${config.mode} frontend`, address });
+  }
+
+  #watch(files: Parameters<typeof watchCertificates>[1]): WatchedCertificates {
+    const certificates = watchCertificates(this, files, this.config.tlsPolicy);
+    this.#certificates.push(certificates);
+    return certificates;
+  }
+
+  /** Looks at all certificate files now. */
+  checkCertificates(): void {
+    for (const certificates of this.#certificates) certificates.check();
+  }
+
+  /** Turns new callers away and waits until the last tunnel is done, at most `limitMs`. True when all were. */
+  async drain(limitMs: number): Promise<boolean> {
+    for (const door of this.#frontDoors) door.drain();
+    const deadline = this.#clock.now() + limitMs;
+    while (this.#busy && this.#clock.now() < deadline) {
+      await new Promise<void>((resolve) => this.#clock.after(50, resolve));
+    }
+    return !this.#busy;
+  }
+
+  get #busy(): boolean {
+    return this.board.establishedTunnels > 0 || this.board.pendingDials > 0;
+  }
+
+  destroy(): void {
+    this.#agentListener?.destroy();
+    for (const door of this.#frontDoors) door.destroy();
+    for (const certificates of this.#certificates) certificates.close();
+  }
+
+  /** What metrics read when they are scraped. */
+  readings(): ServerReadings {
+    const { board } = this;
+    const grpcDoors = this.#frontDoors.filter((door) => door.config.mode === "grpc");
+    const connectDoors = this.#frontDoors.filter((door) => door.config.mode === "http-connect");
+    const sum = (doors: FrontDoor[]) => doors.reduce((total, door) => total + door.open, 0);
+    return {
+      grpcConnections: () => ({
+        ...(grpcDoors.length === 0 ? {} : { Proxy: sum(grpcDoors) }),
+        Connect: this.#agentDoor.openCalls,
+      }),
+      httpConnections: () => sum(connectDoors),
+      pendingDials: () => board.pendingDials,
+      establishedTunnels: () => board.establishedTunnels,
+      readyBackends: () => board.registry.readyBackends(),
+      readyBackendConnections: () => board.registry.lastReadyBackends,
+      fullReceiveChannels: () => ({ Connect: this.#pausedLinks() }),
+      segments: () => Object.entries(this.#counters),
+      agents: () => this.#agentLoads(),
+      queuedBytes: () => board.budget.queuedBytes,
+    };
+  }
+
+  #pausedLinks(): number {
+    let paused = 0;
+    for (const link of this.board.registry.links()) if (link.tunnels.readingPaused) paused++;
+    return paused;
+  }
+
+  *#agentLoads(): Iterable<AgentLoad> {
+    for (const link of this.board.registry.links()) {
+      yield { agentId: link.identity.agentId, tunnels: link.tunnels.size, queuedBytes: link.queuedBytes };
+    }
+  }
+
+  /** For the admin API. */
+  describeAgents(): object[] {
+    return [...this.board.registry.links()].map((link) => ({
+      agentId: link.identity.agentId,
+      stream: link.number,
+      identifiers: link.identity.identifierText,
+      remote: link.identity.remote,
+      principal: link.identity.principal,
+      drawbridge: link.identity.extended,
+      draining: link.draining,
+      tunnels: link.tunnels.size,
+      pendingDials: link.pendingDials,
+      queuedBytes: link.queuedBytes,
+      connectedSeconds: (this.#clock.now() - link.connectedAt) / 1000,
+    }));
+  }
+
+  describeTunnels(): object[] {
+    const now = this.#clock.now();
+    return [...this.board.registry.links()].flatMap((link) =>
+      [...link.tunnels.values()].map((tunnel) => ({
+        agentId: link.identity.agentId,
+        connectId: String(tunnel.connectId),
+        frontend: tunnel.info.frontend,
+        address: tunnel.info.address,
+        openSeconds: (now - tunnel.info.openedAt) / 1000,
+        bytesToAgent: tunnel.bytesToFar,
+        bytesToClient: tunnel.bytesToNear,
+        queuedBytes: tunnel.port.queuedBytes,
+      })),
+    );
+  }
+}

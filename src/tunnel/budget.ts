@@ -1,0 +1,70 @@
+/** What all tunnels of a process share: credit beyond the first window, and bytes queued for slow readers. */
+import type { MemoryLimits } from "./config.js";
+
+export const DEFAULT_LIMITS: MemoryLimits = {
+  tunnelQueueBytes: 4 * 1024 * 1024,
+  processQueueBytes: 256 * 1024 * 1024,
+  creditBudgetBytes: 128 * 1024 * 1024,
+};
+
+/** Someone with bytes waiting for a reader; tells its present figure when asked. */
+export interface QueueHolder {
+  readonly queuedNow: number;
+}
+
+export class Budget {
+  readonly limits: MemoryLimits;
+  /** Last known queue of each tunnel whose far side knows no window. */
+  readonly #queues = new Map<QueueHolder, number>();
+  #queuedBytes = 0;
+  #creditTaken = 0;
+
+  constructor(limits: MemoryLimits = DEFAULT_LIMITS) {
+    this.limits = limits;
+  }
+
+  get creditTaken(): number {
+    return this.#creditTaken;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  takeCredit(bytes: number): boolean {
+    if (this.#creditTaken + bytes > this.limits.creditBudgetBytes) return false;
+    this.#creditTaken += bytes;
+    return true;
+  }
+
+  returnCredit(bytes: number): void {
+    this.#creditTaken -= bytes;
+  }
+
+  /** Books what a holder has queued now; 0 forgets it. */
+  setQueued(holder: QueueHolder, bytes: number): void {
+    this.#queuedBytes += bytes - (this.#queues.get(holder) ?? 0);
+    if (bytes === 0) this.#queues.delete(holder);
+    else this.#queues.set(holder, bytes);
+  }
+
+  /** Figures between two bookings are stale, so before the bound is believed everyone is asked again. */
+  overfull(): boolean {
+    if (this.#queuedBytes <= this.limits.processQueueBytes) return false;
+    for (const holder of [...this.#queues.keys()]) this.setQueued(holder, holder.queuedNow);
+    return this.#queuedBytes > this.limits.processQueueBytes;
+  }
+
+  /** Whoever has the most waiting. */
+  largest(): QueueHolder | undefined {
+    let best: QueueHolder | undefined;
+    let most = 0;
+    for (const [holder, bytes] of this.#queues) {
+      if (bytes > most) {
+        most = bytes;
+        best = holder;
+      }
+    }
+    return best;
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * One proxied connection: bytes between its port (the near end) and the link (the far end).
+ *
+ * With a drawbridge peer each direction has its window and can end on its own. With an upstream peer the protocol has
+ * neither: the near queue is bounded (overflow.ts) and any end closes both directions.
+ */
+import type { ConnectId, ControlPacket } from "../wire/packet.js";
+import type { Budget, QueueHolder } from "./budget.js";
+import type { NearEvents, Port } from "./port.js";
+import { ReceiveWindow, SendWindow } from "./window.js";
+
+/** What a tunnel needs of the link it runs over. */
+export interface Carrier {
+  readonly congested: boolean;
+  /** Both ends are drawbridge and agreed on credit and end-of-stream. */
+  readonly extended: boolean;
+  data(connectId: ConnectId, payload: Uint8Array): boolean;
+  control(packet: ControlPacket): void;
+}
+
+/** What the link's table does for its tunnels. */
+export interface TunnelKeeper {
+  readonly carrier: Carrier;
+  readonly budget: Budget;
+  /** Bytes were written to the port: flush it at the end of this turn. */
+  touched(tunnel: Tunnel): void;
+  /** The source is paused until the link takes bytes again. */
+  blocked(tunnel: Tunnel): void;
+  /** The port of a tunnel without a window holds too much. */
+  overflowing(tunnel: Tunnel): void;
+  finished(tunnel: Tunnel, reason: string): void;
+}
+
+/** What a tunnel is for, as events and listings tell it. */
+export interface TunnelInfo {
+  readonly address: string;
+  /** By the link's clock. */
+  readonly openedAt: number;
+  /** How the caller came in; only a server knows. */
+  readonly frontend?: "grpc" | "http-connect";
+}
+
+export class Tunnel implements NearEvents, QueueHolder {
+  readonly connectId: ConnectId;
+  readonly port: Port;
+  readonly info: TunnelInfo;
+  bytesToFar = 0;
+  bytesToNear = 0;
+  /** Set by the keeper between touched() and settle(). */
+  isTouched = false;
+
+  readonly #keeper: TunnelKeeper;
+  readonly #carrier: Carrier;
+  /** What closes the tunnel at the far end: CLOSE_REQ from a server, CLOSE_RSP from an agent. */
+  readonly #closePacket: ControlPacket;
+  readonly #send: SendWindow | undefined;
+  readonly #receive: ReceiveWindow | undefined;
+  #queueBooked = false;
+  #paused = false;
+  #nearEnded = false;
+  #farEnded = false;
+  #closed = false;
+
+  constructor(
+    connectId: ConnectId,
+    port: Port,
+    info: TunnelInfo,
+    keeper: TunnelKeeper,
+    closeWith: "CLOSE_REQ" | "CLOSE_RSP",
+  ) {
+    this.connectId = connectId;
+    this.port = port;
+    this.info = info;
+    this.#keeper = keeper;
+    this.#carrier = keeper.carrier;
+    this.#closePacket = closeWith === "CLOSE_REQ" ? { type: closeWith, connectId } : { type: closeWith, connectId, error: "" };
+    if (keeper.carrier.extended) {
+      this.#send = new SendWindow();
+      this.#receive = new ReceiveWindow(keeper.budget);
+    }
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Call once the tunnel is in its table and the caller knows the dial succeeded. */
+  start(): void {
+    this.port.attach(this);
+  }
+
+  // ---- near end -> far end -----------------------------------------------------------------------------------------
+
+  onNearData(chunk: Uint8Array): void {
+    if (this.#closed) return;
+    this.bytesToFar += chunk.length;
+    this.#send?.sent(chunk.length);
+    const room = this.#carrier.data(this.connectId, chunk);
+    if (!room || this.#send?.open === false) this.#pauseNear();
+  }
+
+  onNearEnd(): void {
+    if (this.#closed || this.#nearEnded) return;
+    this.#nearEnded = true;
+    if (!this.#carrier.extended) this.close("the near end closed");
+    else {
+      this.#carrier.control({ type: "END_OF_STREAM", connectId: this.connectId });
+      if (this.#farEnded) this.#finish("both ends closed", "close");
+    }
+  }
+
+  onNearLost(reason: string): void {
+    this.close(reason);
+  }
+
+  #pauseNear(): void {
+    if (!this.#paused) {
+      this.#paused = true;
+      this.port.pause();
+    }
+    if (this.#carrier.congested) this.#keeper.blocked(this);
+  }
+
+  /** The link drained, or credit came: go on if neither holds us back. */
+  resumeNear(): void {
+    if (!this.#paused || this.#closed) return;
+    if (this.#carrier.congested) this.#keeper.blocked(this);
+    else if (this.#send?.open !== false) {
+      this.#paused = false;
+      this.port.resume();
+    }
+  }
+
+  // ---- far end -> near end -----------------------------------------------------------------------------------------
+
+  onFarData(chunk: Buffer): void {
+    if (this.#closed || this.#farEnded) return;
+    this.bytesToNear += chunk.length;
+    this.port.write(chunk);
+    this.#keeper.touched(this);
+    if (this.#receive?.received(chunk.length) === false) this.close("the peer sent more than its window");
+  }
+
+  /** End of the turn in which bytes came. */
+  settle(): void {
+    if (this.#closed) return;
+    this.port.flush();
+    this.#account();
+  }
+
+  onNearDrained(): void {
+    if (!this.#closed) this.#account();
+  }
+
+  onFarCredit(bytes: number): void {
+    this.#send?.granted(bytes);
+    this.resumeNear();
+  }
+
+  onFarEnd(): void {
+    if (this.#closed || this.#farEnded) return;
+    this.#farEnded = true;
+    if (!this.port.canHalfClose) this.close("the far end closed");
+    else if (this.#nearEnded) this.#finish("both ends closed", "close");
+    else this.port.end();
+  }
+
+  /** The far end closed both directions (CLOSE_RSP at a server, CLOSE_REQ at an agent). */
+  onFarClosed(reason: string): void {
+    this.#finish(reason, "close");
+  }
+
+  /** Returns credit, or keeps the books of what waits for a reader without a window. */
+  #account(): void {
+    const queued = this.port.queuedBytes;
+    if (this.#receive !== undefined) {
+      const bytes = this.#receive.toGrant(queued);
+      if (bytes > 0) this.#carrier.control({ type: "CREDIT", connectId: this.connectId, bytes });
+      return;
+    }
+    if (queued === 0 && !this.#queueBooked) return;
+    const budget = this.#keeper.budget;
+    budget.setQueued(this, queued);
+    this.#queueBooked = queued > 0;
+    if (queued > budget.limits.tunnelQueueBytes) this.overflow();
+    else if (budget.overfull()) (budget.largest() as Tunnel | undefined)?.overflow();
+  }
+
+  get queuedNow(): number {
+    return this.port.queuedBytes;
+  }
+
+  /** This tunnel's reader holds more than its share of memory. */
+  overflow(): void {
+    this.#keeper.overflowing(this);
+  }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+
+  /** Closes both ends: the far end is told, the near end gets what is queued. */
+  close(reason: string): void {
+    if (this.#closed) return;
+    this.#carrier.control(this.#closePacket);
+    this.#finish(reason, "close");
+  }
+
+  /** Closes both ends and drops what is queued: the near end does not take it. */
+  cut(reason: string): void {
+    if (this.#closed) return;
+    this.#carrier.control(this.#closePacket);
+    this.#finish(reason, "destroy");
+  }
+
+  /** The link is gone: nobody to tell. */
+  linkLost(reason: string): void {
+    this.#finish(reason, "close");
+  }
+
+  #finish(reason: string, how: "close" | "destroy"): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#receive?.close();
+    if (this.#queueBooked) this.#keeper.budget.setQueued(this, 0);
+    if (how === "close") this.port.close();
+    else this.port.destroy();
+    this.#keeper.finished(this, reason);
+  }
+}

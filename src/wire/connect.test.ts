@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { methodNotAllowed, parseConnectRequest } from "./connect.js";
+
+const parse = (text: string) => parseConnectRequest(Buffer.from(text, "latin1"));
+
+describe("CONNECT grammar", () => {
+  it("takes the target from the request line, never from Host", () => {
+    const head = "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kas\r\n\r\n";
+    expect(parse(`${head}early`)).toEqual({
+      kind: "connect",
+      target: "10.0.0.1:443",
+      userAgent: "kas",
+      headBytes: head.length,
+    });
+  });
+
+  it.each(["CONNECT [fd00::1]:443 HTTP/1.1\r\n\r\n", "CONNECT a:1 HTTP/1.0\n\n", "CONNECT a:1 HTTP/1.1\r\n\n"])(
+    "needs no Host header and minds no bare line feed: %j",
+    (text) => {
+      expect(parse(text)).toMatchObject({ kind: "connect", headBytes: text.length });
+    },
+  );
+
+  it.each([
+    "CONNECT\r\n\r\n",
+    "CONNECT a:1 HTTP/2.0\r\n\r\n",
+    "CONNECT  a:1 HTTP/1.1\r\n\r\n",
+    "CONNECT a:1 HTTP/1.1\r\nbad header\r\n\r\n",
+    "CONNECT /path HTTP/1.1\r\n\r\n",
+    "\x16\x03\x01\r\n\r\n",
+  ])("calls %j malformed", (text) => {
+    expect(parse(text)).toEqual({ kind: "malformed" });
+  });
+
+  it("keeps the connection after another method only if no body follows", () => {
+    expect(parse("GET / HTTP/1.1\r\nHost: x\r\n\r\n")).toMatchObject({ kind: "other-method", keepAlive: true });
+    expect(parse("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc")).toMatchObject({ keepAlive: false });
+    expect(parse("GET / HTTP/1.0\r\n\r\n")).toMatchObject({ keepAlive: false });
+  });
+
+  it("answers another method as Go's server does", () => {
+    expect(methodNotAllowed(new Date(0), true)).toBe(
+      "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n" +
+        "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 45\r\n\r\nthis proxy only supports CONNECT passthrough\n",
+    );
+  });
+
+  it("waits for more on any strict prefix of a request", () => {
+    const head = "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    for (let cut = 0; cut < head.length; cut++) expect(parse(head.slice(0, cut))).toBeUndefined();
+  });
+
+  it("never throws, whatever arrives", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        const result = parseConnectRequest(Buffer.from([...bytes, 13, 10, 13, 10]));
+        expect(["connect", "other-method", "malformed"]).toContain(result?.kind);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("gives up on a head without an end", () => {
+    expect(parseConnectRequest(Buffer.alloc((1 << 20) + 1, "a"))).toEqual({ kind: "malformed" });
+  });
+});

@@ -1,0 +1,36 @@
+/** Dial errors in Go's words: servers, tests and people match on these phrases. */
+
+/** What a CONNECT caller gets for an agent's error text: the first phrase found decides. */
+export function statusOfDialError(text: string): 502 | 503 | 504 {
+  const lower = text.toLowerCase();
+  if (lower.includes("timeout") || lower.includes("deadline exceeded")) return 504;
+  if (lower.includes("too many open files")) return 503;
+  return 502;
+}
+
+/**
+ * Whether an agent failed for a reason of its own, so that another agent may well succeed: its network did not answer or
+ * had no way there, or it ran out of descriptors. A refusal or a name that does not exist is the endpoint's own answer.
+ */
+export function isAgentsOwnFault(text: string): boolean {
+  return /timeout|deadline exceeded|no route to host|network is unreachable|too many open files/i.test(text);
+}
+
+/** The Go phrase for a system error; undefined for codes without one. */
+export function goPhrase(code: string | undefined): string | undefined {
+  return code === undefined ? undefined : PHRASES[code];
+}
+
+const PHRASES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connect: connection refused",
+  ECONNRESET: "connect: connection reset by peer",
+  EHOSTUNREACH: "connect: no route to host",
+  ENETUNREACH: "connect: network is unreachable",
+  EADDRNOTAVAIL: "connect: cannot assign requested address",
+  EACCES: "connect: permission denied",
+  EPERM: "connect: operation not permitted",
+  EINVAL: "connect: invalid argument",
+  ETIMEDOUT: "i/o timeout",
+  EMFILE: "socket: too many open files",
+  ENFILE: "socket: too many open files in system",
+};

@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { bypassesProxy } from "./no-proxy.js";
+
+describe("NO_PROXY", () => {
+  it.each([
+    ["", "localhost", 443, true],
+    ["", "127.0.0.7", 443, true],
+    ["", "::1", 443, true],
+    ["", "example.com", 443, false],
+    ["*", "example.com", 443, true],
+    ["example.com", "example.com", 443, true],
+    ["example.com", "api.example.com", 443, true],
+    ["example.com", "badexample.com", 443, false],
+    [".example.com", "example.com", 443, false],
+    [".example.com", "api.example.com", 443, true],
+    ["*.example.com", "api.example.com", 443, true],
+    ["EXAMPLE.com", "Example.COM.", 443, true],
+    ["10.0.0.0/8", "10.1.2.3", 443, true],
+    ["10.0.0.0/8", "11.1.2.3", 443, false],
+    ["fd00::/8", "fd00::1", 443, true],
+    ["10.1.2.3", "10.1.2.3", 443, true],
+    ["example.com:8443", "example.com", 443, false],
+    ["a, example.com:443 ,b", "example.com", 443, true],
+    ["10.0.0.0/99", "10.1.2.3", 443, false],
+    ["[fd00::1]:443", "fd00::1", 443, true],
+  ])("NO_PROXY=%s and %s:%i: %s", (noProxy, host, port, expected) => {
+    expect(bypassesProxy(noProxy, host, port)).toBe(expected);
+  });
+});

@@ -1,0 +1,74 @@
+/**
+ * What exists on the wire: Konnectivity's Packet, one per gRPC message, and the two packets that only drawbridge peers
+ * exchange after they have agreed on them (docs/protocol.md).
+ */
+
+/** Wire numbers of `PacketType`; 0 to 6 are upstream's, from 1000 on ours. */
+export const PacketType = {
+  DIAL_REQ: 0,
+  DIAL_RSP: 1,
+  CLOSE_REQ: 2,
+  CLOSE_RSP: 3,
+  DATA: 4,
+  DIAL_CLS: 5,
+  DRAIN: 6,
+  CREDIT: 1000,
+  END_OF_STREAM: 1001,
+} as const;
+
+/** Names by dense index: what metrics and the flight recorder print. */
+export const PACKET_NAMES = [
+  "DIAL_REQ",
+  "DIAL_RSP",
+  "CLOSE_REQ",
+  "CLOSE_RSP",
+  "DATA",
+  "DIAL_CLS",
+  "DRAIN",
+  "CREDIT",
+  "END_OF_STREAM",
+] as const;
+
+export type PacketName = (typeof PACKET_NAMES)[number];
+export const PACKET_TYPE_COUNT = PACKET_NAMES.length;
+
+/**
+ * An agent's number for a connection. Upstream's is an int64 counter from 1; a number while it fits exactly, a bigint
+ * beyond 2^53, so that both compare by value as Map keys.
+ */
+export type ConnectId = number | bigint;
+
+/** The dial ID: 63 random bits, always a bigint. */
+export type DialId = bigint;
+
+/** gRPC's default for received messages, which upstream keeps. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+
+/** A packet as an object: everything but the bulk of DATA travels in this form inside the process. */
+export type Packet =
+  | { readonly type: "DIAL_REQ"; readonly protocol: string; readonly address: string; readonly random: DialId }
+  | { readonly type: "DIAL_RSP"; readonly error: string; readonly connectId: ConnectId; readonly random: DialId }
+  | { readonly type: "CLOSE_REQ"; readonly connectId: ConnectId }
+  | { readonly type: "CLOSE_RSP"; readonly connectId: ConnectId; readonly error: string }
+  | { readonly type: "DATA"; readonly connectId: ConnectId; readonly data: Buffer }
+  | { readonly type: "DIAL_CLS"; readonly random: DialId }
+  | { readonly type: "DRAIN" }
+  | { readonly type: "CREDIT"; readonly connectId: ConnectId; readonly bytes: number }
+  | { readonly type: "END_OF_STREAM"; readonly connectId: ConnectId };
+
+/** Everything but DATA: what the link hands over as an object. */
+export type ControlPacket = Exclude<Packet, { type: "DATA" }>;
+
+/** The peer broke the protocol: its stream ends, nothing else does. */
+export class WireError extends Error {
+  override readonly name = "WireError";
+  /** The gRPC status to end the stream with. */
+  readonly status: WireStatus;
+
+  constructor(message: string, status: WireStatus = "INTERNAL") {
+    super(message);
+    this.status = status;
+  }
+}
+
+export type WireStatus = "INTERNAL" | "RESOURCE_EXHAUSTED" | "UNIMPLEMENTED" | "INVALID_ARGUMENT";

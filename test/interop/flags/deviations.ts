@@ -1,0 +1,27 @@
+/** The only differences that `--help` may have from the Go originals; docs/compatibility.md says why. */
+import type { Program } from "./programs.js";
+
+export interface Deviations {
+  /** Flags upstream does not have. */
+  readonly added: readonly string[];
+  /** Flags we accept but do not show. */
+  readonly hidden: readonly string[];
+  /** Flags whose default differs: what we show. */
+  readonly defaults: Readonly<Record<string, string>>;
+}
+
+const common = ["admin-token-file", "credit-budget-bytes", "log-format", "process-queue-bytes", "tunnel-queue-bytes"];
+
+export const deviations: Readonly<Record<Program, Deviations>> = {
+  "proxy-server": {
+    added: [...common, "agent-claims-file", "allow-unauthenticated-agents", "listen", "uds-mode", "uds-owner"],
+    hidden: [],
+    defaults: { "backend-dial-timeout": "15s" },
+  },
+  "proxy-agent": {
+    // lease-label-selector is upstream's too, under that name since the release after v0.36; lease-label stays its alias.
+    added: [...common, "allow", "deny", "drain-timeout", "lease-label-selector", "server-header-timeout"],
+    hidden: ["lease-label"],
+    defaults: {},
+  },
+};

@@ -1,0 +1,89 @@
+/** Durations, numbers, CSV and quoting: thousands of random texts, read by Go itself and by us. */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import { readCsvRecord } from "../../../src/cli/flags/go-csv.js";
+import { formatGoDuration, parseGoDuration } from "../../../src/cli/flags/go-duration.js";
+import { parseBool, parseInteger } from "../../../src/cli/flags/go-number.js";
+import { quote } from "../../../src/cli/flags/go-text.js";
+
+type Answers = Readonly<Record<"duration" | "integer" | "boolean" | "csv" | "quote", string>>;
+
+const texts = fc.sample(
+  fc.oneof(
+    // Beyond Latin-1 the two runtimes' Unicode tables need not be of the same year.
+    fc.string({ unit: fc.integer({ min: 0, max: 0xff }).map((code) => String.fromCodePoint(code)) }),
+    fc.stringMatching(/^[-+0-9.hmsnuµ x]{0,12}$/),
+    fc.stringMatching(/^[-+]?([0-9]{1,8}(\.[0-9]{1,22})?(h|m|s|ms|us|µs|ns)){1,3}$/),
+    fc.stringMatching(/^[0-9]{17,20}(ns|us)$/),
+    fc.stringMatching(/^[-+]?0?[xXbBoO_]?[0-9a-fA-F_]{0,15}$/),
+    fc.stringMatching(/^[a,"\n\ré]{1,10}$/),
+    fc.constantFrom("true", "T", "f", "1", "0", "yes"),
+  ),
+  20_000,
+);
+
+const hasGo = spawnSync("go", ["version"]).status === 0;
+if (!hasGo && process.env.DRAWBRIDGE_REQUIRE_PEERS === "1") throw new Error("Go is missing: install Go 1.21 or newer.");
+
+describe.skipIf(!hasGo)("as Go reads them", () => {
+  let go: Answers[] = [];
+
+  beforeAll(() => {
+    const program = fileURLToPath(new URL("go-values.go", import.meta.url));
+    const { stdout, stderr } = spawnSync("go", ["run", program], {
+      input: texts.map((text) => `${JSON.stringify(text)}\n`).join(""),
+      encoding: "utf8",
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    expect(stderr).toBe("");
+    go = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Answers);
+    expect(go).toHaveLength(texts.length);
+  });
+
+  test("durations", () => {
+    expectSame("duration", (text) => formatGoDuration(parseGoDuration(text)));
+  });
+  test("booleans", () => {
+    expectSame("boolean", (text) => String(parseBool(text)));
+  });
+  test("quoting", () => {
+    expectSame("quote", quote);
+  });
+  test("CSV records", () => {
+    expectSame(
+      "csv",
+      (text) => JSON.stringify(readCsvRecord(text)),
+      (text) => text !== "",
+    );
+  });
+  test("integers a JavaScript number can hold", () => {
+    const short = (text: string): boolean => text.replace(/^[-+]?0?[xXbBoO]?/, "").length <= 13;
+    expectSame("integer", (text) => String(parseInteger(text, 0, 64)), short);
+  });
+
+  function expectSame(kind: keyof Answers, read: (text: string) => string, concerns = (_text: string) => true): void {
+    const differences = texts.flatMap((text, index) => {
+      const [theirs, ours] = [unescapeJson(go[index]?.[kind]), answer(read, text)];
+      return concerns(text) && theirs !== ours ? [{ text, theirs, ours }] : [];
+    });
+    expect(differences.slice(0, 5)).toEqual([]);
+  }
+});
+
+function answer(read: (text: string) => string, text: string): string {
+  try {
+    return read(text);
+  } catch (error) {
+    return `error: ${(error as Error).message}`;
+  }
+}
+
+/** Go escapes <, > and & inside JSON; a record is JSON within JSON. */
+function unescapeJson(text = ""): string {
+  return text.startsWith("[") ? JSON.stringify(JSON.parse(text)) : text;
+}

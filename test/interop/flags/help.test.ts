@@ -1,0 +1,71 @@
+/** `--help` of the Go originals and ours, flag by flag: name, shorthand, type, default. */
+import { describe, expect, test } from "vitest";
+import { deviations } from "./deviations.js";
+import { ours, programs, theirs } from "./programs.js";
+
+interface Row {
+  readonly shorthand: string;
+  readonly type: string;
+  readonly default: string;
+}
+
+function readHelp(help: string): Map<string, Row> {
+  const rows = new Map<string, Row>();
+  for (const line of help.slice(help.indexOf("\nFlags:\n")).split("\n")) {
+    const match = /^ {2}(?:-(\w), | {4})--([\w-]+)(?: (\S+))? {3,}.*?(?: \(default (.*)\))?$/.exec(line);
+    if (!match) continue;
+    const [, shorthand = "", name = "", type = "", value = ""] = match;
+    rows.set(name, { shorthand, type, default: value });
+  }
+  return rows;
+}
+
+test("a help page is read as it is meant", () => {
+  const help =
+    '\nFlags:\n      --a string   Text (default: 0). (default "x")\n  -v, --v Level    Text\n      --yes        Text\n';
+  expect(Object.fromEntries(readHelp(help))).toEqual({
+    a: { shorthand: "", type: "string", default: '"x"' },
+    v: { shorthand: "v", type: "Level", default: "" },
+    yes: { shorthand: "", type: "", default: "" },
+  });
+});
+
+describe.each(programs)("%s --help", (program) => {
+  const original = theirs(program);
+  const { added, hidden, defaults } = deviations[program];
+
+  test.skipIf(!original)("differs from the original's only where it is meant to", () => {
+    const expected = readHelp(original?.("--help").stdout ?? "");
+    expect(expected.size).toBeGreaterThan(40);
+    for (const name of hidden) expect(expected.delete(name), `${name} is upstream's`).toBe(true);
+    for (const [name, value] of Object.entries(defaults)) {
+      const row = expected.get(name);
+      expect(row, `${name} is upstream's`).toBeDefined();
+      expect(row?.default).not.toBe(value);
+      if (row) expected.set(name, { ...row, default: value });
+    }
+    const actual = readHelp(ours(program)("--help").stdout);
+    for (const name of added) {
+      expect(expected.has(name), `${name} is not upstream's`).toBe(false);
+      expect(actual.delete(name), `${name} is ours`).toBe(true);
+    }
+    expect(Object.fromEntries(actual)).toEqual(Object.fromEntries(expected));
+  });
+
+  test.skipIf(!original)("goes to stdout and ends well in both, and a bad flag beside it wins", () => {
+    for (const argv of [["--help"], ["-h"], ["--help=true"], ["-v3", "-h"]]) {
+      const [their, our] = [original?.(...argv), ours(program)(...argv)];
+      expect(their?.status).toBe(0);
+      expect(our).toMatchObject({ status: 0, stderr: "" });
+      expect(our.stdout).toContain("\nFlags:\n");
+    }
+    expect(ours(program)("--help", "-q").status).toBe(original?.("--help", "-q").status);
+  });
+
+  test("our own flags say so", () => {
+    const { stdout } = ours(program)("--help");
+    for (const name of added.filter((flag) => flag !== "lease-label-selector")) {
+      expect(stdout).toMatch(new RegExp(`--${name} .*drawbridge: `));
+    }
+  });
+});

@@ -1,0 +1,83 @@
+import { expect, it } from "vitest";
+import { payload, readExactly, readToEnd, sha256 } from "../../../support/callers/bytes.js";
+import { waitUntil, within } from "../../../support/processes/deadline.js";
+import { GO, startSource } from "../../../support/targets/bulk.js";
+import { startAnswerAfterEnd, startSteered } from "../../../support/targets/half-open.js";
+import { carriesHalfClose, PROMPTLY_MS, type Stage } from "../pairing.js";
+
+const REQUEST = payload("request", 256 * 1024);
+const ANSWER = payload("answer", 1024 * 1024);
+
+/** Half-open ends: kept where all hops are ours, upstream's teardown (everything before the end, then close) elsewhere. */
+export function ends(stage: Stage): void {
+  it("delivers everything an endpoint said before it ended, then the end", async () => {
+    const source = await startSource(ANSWER);
+    try {
+      const socket = await stage.tunnel().open(source.address);
+      socket.write(GO);
+      const ending = await readToEnd(socket);
+      expect(sha256(ending.bytes)).toBe(sha256(ANSWER));
+      expect(ending.error).toBeUndefined();
+    } finally {
+      await source.close();
+    }
+  });
+
+  if (carriesHalfClose(stage.pairing)) halfClose(stage);
+  else teardown(stage);
+}
+
+function halfClose({ tunnel }: Stage): void {
+  it("lets a caller end its side and still hear the whole answer", async () => {
+    const endpoint = await startAnswerAfterEnd((request) => Buffer.concat([Buffer.from(sha256(request)), ANSWER]));
+    try {
+      const socket = await tunnel().open(endpoint.address);
+      socket.end(REQUEST);
+      const { bytes, error } = await readToEnd(socket);
+      expect(error).toBeUndefined();
+      expect(bytes.subarray(0, 64).toString()).toBe(sha256(REQUEST));
+      expect(sha256(bytes.subarray(64))).toBe(sha256(ANSWER));
+    } finally {
+      await endpoint.close();
+    }
+  });
+
+  it("lets a caller go on speaking after the endpoint ended its side", async () => {
+    const endpoint = await startSteered();
+    try {
+      const socket = await tunnel().open(endpoint.address);
+      const conversation = await endpoint.next();
+      conversation.socket.end(ANSWER);
+      expect(sha256((await readToEnd(socket)).bytes)).toBe(sha256(ANSWER));
+      socket.end(REQUEST);
+      await within(PROMPTLY_MS, "the endpoint to hear the caller's end", conversation.inputEnded);
+      expect(sha256(conversation.received())).toBe(sha256(REQUEST));
+      await within(PROMPTLY_MS, "the endpoint's connection to close", conversation.closed);
+    } finally {
+      await endpoint.close();
+    }
+  });
+}
+
+function teardown({ pairing, tunnel }: Stage): void {
+  it("closes both sides when a caller ends its own, after what was said before", async () => {
+    const endpoint = await startSteered();
+    try {
+      const socket = await tunnel().open(endpoint.address);
+      const conversation = await endpoint.next();
+      conversation.socket.write(ANSWER);
+      expect(sha256(await readExactly(socket, ANSWER.length))).toBe(sha256(ANSWER));
+      socket.write(REQUEST);
+      // The Go agent may drop what still waits for the endpoint when the close arrives; ours must not.
+      if (pairing.agent === "theirs") {
+        await waitUntil("the request to arrive", () => conversation.received().length === REQUEST.length);
+      }
+      socket.end();
+      await within(PROMPTLY_MS, "the endpoint to hear the end", conversation.inputEnded);
+      expect(sha256(conversation.received())).toBe(sha256(REQUEST));
+      expect((await readToEnd(socket, PROMPTLY_MS)).bytes.length).toBe(0);
+    } finally {
+      await endpoint.close();
+    }
+  });
+}

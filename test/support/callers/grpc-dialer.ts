@@ -1,0 +1,32 @@
+import { connect, type Socket } from "node:net";
+import { within } from "../processes/deadline.js";
+import { type RunningProcess, startProcess } from "../processes/process.js";
+import type { Scope } from "../processes/scope.js";
+import { readLine } from "./bytes.js";
+
+/** Upstream's client library (the one in kube-apiserver), behind a small line protocol: peers/konnectivity/grpc-dialer. */
+export interface GrpcDialer {
+  readonly process: RunningProcess;
+  /** The tunnel, or the library's error text. */
+  dial(target: string, withinMs?: number): Promise<Socket | string>;
+}
+
+export async function startGrpcDialer(scope: Scope, executable: string, udsPath: string): Promise<GrpcDialer> {
+  const args = ["--uds", udsPath, "--listen", "127.0.0.1:0"];
+  const process = scope.use(startProcess({ name: "grpc-dialer", command: executable, args }));
+  const [, port] = await process.log.waitFor(/listening 127\.0\.0\.1:(\d+)/, 10_000);
+  return {
+    process,
+    async dial(target, withinMs = 20_000) {
+      const socket = connect({ host: "127.0.0.1", port: Number(port), allowHalfOpen: true });
+      const connected = new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+      await within(5_000, "a connection to grpc-dialer", connected);
+      socket.on("error", () => {});
+      socket.write(`${target}\n`);
+      const answer = await readLine(socket, withinMs);
+      if (answer === "OK") return socket;
+      socket.destroy();
+      return answer.replace(/^ERR /, "");
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { peerPath } from "../../../peers/index.js";
+import { requireNamespaces } from "../netns/index.js";
+import { executable, type Origin, type Program } from "../processes/executables.js";
+import { lacks } from "./lacks.js";
+import { CNI_PLUGINS } from "./node/configuration.js";
+import { type Tool, toolPath } from "./tools.js";
+
+/** DRAWBRIDGE_LAB_PEERS=upstream runs the whole suite with the original's programs: the control that the lab is right. */
+export const origin: Origin = process.env.DRAWBRIDGE_LAB_PEERS === "upstream" ? "theirs" : "ours";
+
+/** Every lab needs these; setpriv makes its processes die with the test. */
+const ALWAYS: readonly Tool[] = ["setpriv", "openssl", "curl"];
+const IN_NAMESPACES: readonly Tool[] = ["nsenter", "iptables", "ss"];
+const FOR_A_NODE: readonly Tool[] = ["unshare", "busybox"];
+
+const UPSTREAM = ["proxy-server", "proxy-agent"] as const;
+const CONTROL_PLANE = ["etcd", "kube-apiserver", "kubectl"] as const;
+const NODE = ["kubelet", "kube-controller-manager", "containerd", "ctr", "runc"] as const;
+
+export interface Needs {
+  /** Upstream's programs beside those under test. */
+  readonly upstream?: boolean;
+  readonly controlPlane?: boolean;
+  readonly namespaces?: boolean;
+  readonly node?: boolean;
+}
+
+/** Whether the lab can be built here. When not, one line says why, or it is a failure (DRAWBRIDGE_REQUIRE_PEERS=1). */
+export async function equipped(needs: Needs): Promise<boolean> {
+  const missing = lacks({
+    peers: [
+      ...(needs.upstream || origin === "theirs" ? UPSTREAM : []),
+      ...(needs.controlPlane ? CONTROL_PLANE : []),
+      ...(needs.node ? NODE : []),
+    ],
+    tools: [...ALWAYS, ...(needs.namespaces ? IN_NAMESPACES : []), ...(needs.node ? FOR_A_NODE : [])],
+    files: needs.node ? [[`${CNI_PLUGINS}/bridge`, "containernetworking-plugins"]] : [],
+  });
+  if (missing === undefined) return !needs.namespaces || (await requireNamespaces());
+  if (process.env.DRAWBRIDGE_REQUIRE_PEERS === "1") throw new Error(missing);
+  process.stderr.write(`skipped: ${missing}\n`);
+  return false;
+}
+
+/** A real component; call `equipped` before. */
+export function component(name: string): string {
+  const path = peerPath(name);
+  if (path === undefined) throw new Error(`${name} is missing: run npm run peers.`);
+  return path;
+}
+
+/** The proxy-server or proxy-agent under test. */
+export const underTest = (program: Program): string => executable(origin, program);
+
+export const controlPlaneExecutables = () => ({
+  etcd: component("etcd"),
+  kubeApiServer: component("kube-apiserver"),
+  kubectl: component("kubectl"),
+});
+
+export const nodeExecutables = () => ({
+  kubelet: component("kubelet"),
+  containerd: component("containerd"),
+  ctr: component("ctr"),
+  busybox: toolPath("busybox") ?? "busybox",
+});

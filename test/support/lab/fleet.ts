@@ -1,0 +1,111 @@
+import { executable, type Origin } from "../processes/executables.js";
+import { Balancer } from "./balancer.js";
+import type { ControlPlane } from "./control-plane.js";
+import { grpcOverUds } from "./frontends.js";
+import { writeKubeconfig } from "./kubectl.js";
+import { freePort } from "./ports.js";
+import { ProxyAgent } from "./proxy-agent.js";
+import { ProxyServer } from "./proxy-server.js";
+import type { Scope } from "./scope.js";
+import { AGENT_ACCOUNT, AGENT_NAMESPACE, AUDIENCE, SERVER_USER } from "./service-account.js";
+import { makeTunnelCertificates, type TunnelCertificates } from "./tunnel-certificates.js";
+
+const HOST = "127.0.0.1";
+
+export interface FleetFiles {
+  readonly certificates: TunnelCertificates;
+  readonly serverKubeconfig: string;
+  readonly agentKubeconfig: string;
+}
+
+/** Certificates and kubeconfigs, made once for all fleets of a test file. */
+export function makeFleetFiles(scope: Scope, plane: ControlPlane, apiTokenFile: string): FleetFiles {
+  return {
+    certificates: makeTunnelCertificates(scope, HOST),
+    serverKubeconfig: plane.kubeconfig(SERVER_USER),
+    agentKubeconfig: writeKubeconfig(scope.file("agent.kubeconfig"), plane.api, { tokenFile: apiTokenFile }),
+  };
+}
+
+export interface FleetOptions {
+  readonly name: string;
+  readonly server: Origin;
+  readonly agent: Origin;
+  /** A number is told to servers by flag; "leases" makes everyone count leases. */
+  readonly serverCount: number | "leases";
+  readonly tokenFile: string;
+}
+
+/** Servers behind one address and agents that authenticate with service-account tokens, all on loopback. */
+export class Fleet {
+  readonly servers: ProxyServer[] = [];
+  readonly agents: ProxyAgent[] = [];
+  readonly #scope: Scope;
+  readonly #files: FleetFiles;
+  readonly #options: FleetOptions;
+  readonly #balancer: Balancer;
+
+  private constructor(scope: Scope, files: FleetFiles, options: FleetOptions, balancer: Balancer) {
+    this.#scope = scope;
+    this.#files = files;
+    this.#options = options;
+    this.#balancer = balancer;
+  }
+
+  static async make(scope: Scope, files: FleetFiles, options: FleetOptions): Promise<Fleet> {
+    return new Fleet(scope, files, options, await Balancer.start(scope));
+  }
+
+  /** Starts as many more as are missing. */
+  async scale(servers: number, agents: number): Promise<void> {
+    while (this.servers.length < servers) await this.#addServer();
+    while (this.agents.length < agents) await this.#addAgent();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.agents.map((agent) => agent.stop()));
+    this.#balancer.clear();
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+
+  async #addServer(): Promise<void> {
+    const { name, server: origin, serverCount } = this.#options;
+    const { certificates, serverKubeconfig } = this.#files;
+    const ports = { agents: await freePort(), health: await freePort(), admin: await freePort(), frontend: 0 };
+    const server = new ProxyServer(this.#scope, {
+      name: `${name}-server-${this.servers.length}`,
+      executable: executable(origin, "proxy-server"),
+      host: HOST,
+      ports,
+      certificates,
+      flags: [
+        `--agent-bind-address=${HOST}`,
+        `--agent-namespace=${AGENT_NAMESPACE}`,
+        `--agent-service-account=${AGENT_ACCOUNT}`,
+        `--authentication-audience=${AUDIENCE}`,
+        `--kubeconfig=${serverKubeconfig}`,
+        serverCount === "leases" ? "--enable-lease-controller" : `--server-count=${serverCount}`,
+      ],
+    });
+    await server.start(grpcOverUds);
+    this.servers.push(server);
+    this.#balancer.add(ports.agents);
+  }
+
+  async #addAgent(): Promise<void> {
+    const { name, agent: origin, serverCount, tokenFile } = this.#options;
+    const { certificates, agentKubeconfig } = this.#files;
+    const counting = ["--count-server-leases", `--kubeconfig=${agentKubeconfig}`];
+    const agent = new ProxyAgent(this.#scope, {
+      name: `${name}-agent-${this.agents.length}`,
+      executable: executable(origin, "proxy-agent"),
+      caFile: certificates.ca.cert,
+      serverHost: HOST,
+      serverPort: this.#balancer.port,
+      ports: { health: await freePort(), admin: await freePort() },
+      flags: [`--service-account-token-path=${tokenFile}`, ...(serverCount === "leases" ? counting : [])],
+    });
+    await agent.start();
+    this.agents.push(agent);
+  }
+}

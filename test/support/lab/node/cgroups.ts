@@ -1,0 +1,32 @@
+import { existsSync, readdirSync, rmdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { until } from "../wait.js";
+
+const CGROUPS = "/sys/fs/cgroup";
+/** Where containerd's CRI plugin keeps a folder for every container it has made. */
+const CRI_STATE = "containerd/io.containerd.grpc.v1.cri";
+
+/** Killed containers leave their control groups behind, empty and named after the container. */
+export async function removeCgroups(nodeFolder: string): Promise<void> {
+  const ids = ["sandboxes", "containers"].flatMap((kind) => list(join(nodeFolder, CRI_STATE, kind)));
+  // Either one tree (version 2) or a folder per hierarchy (version 1).
+  for (const hierarchy of [".", ...list(CGROUPS)]) {
+    for (const id of ids) {
+      const path = join(CGROUPS, hierarchy, "k8s.io", id);
+      // The processes are dead, but the kernel may still be counting them out.
+      if (existsSync(path)) await until(`${path} to be empty`, 5_000, () => removeTree(path));
+    }
+  }
+}
+
+/** A group goes only after the groups inside it; the files in it are not there to be deleted. */
+function removeTree(path: string): true {
+  for (const name of list(path)) {
+    const child = join(path, name);
+    if (statSync(child).isDirectory()) removeTree(child);
+  }
+  rmdirSync(path);
+  return true;
+}
+
+const list = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);

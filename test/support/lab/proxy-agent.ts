@@ -1,0 +1,68 @@
+import { type Answer, get } from "./http.js";
+import { LabProcess } from "./process.js";
+import type { Scope } from "./scope.js";
+
+export const AGENT_METRIC = "konnectivity_network_proxy_agent";
+
+export interface AgentOptions {
+  readonly name: string;
+  readonly executable: string;
+  readonly netns?: string | undefined;
+  readonly caFile: string;
+  readonly serverHost: string;
+  readonly serverPort: number;
+  readonly ports: { readonly health: number; readonly admin: number };
+  readonly flags: readonly string[];
+}
+
+export class ProxyAgent {
+  readonly #scope: Scope;
+  readonly #options: AgentOptions;
+  #process: LabProcess | undefined;
+
+  constructor(scope: Scope, options: AgentOptions) {
+    this.#scope = scope;
+    this.#options = options;
+  }
+
+  get log(): string {
+    return this.#process?.log() ?? "";
+  }
+
+  async start(): Promise<void> {
+    await this.stop();
+    const { name, executable, netns, caFile, serverHost, serverPort, ports, flags } = this.#options;
+    this.#process = LabProcess.start(this.#scope, {
+      name,
+      netns,
+      command: [
+        executable,
+        `--ca-cert=${caFile}`,
+        `--proxy-server-host=${serverHost}`,
+        `--proxy-server-port=${serverPort}`,
+        `--health-server-port=${ports.health}`,
+        `--admin-server-port=${ports.admin}`,
+        `--agent-id=${name}`,
+        ...flags,
+      ],
+    });
+    await this.#process.ready("healthy", 20_000, async () => (await this.health("/healthz")).status === 200);
+  }
+
+  /** Killed: agents answer the first SIGTERM by draining and stay. */
+  async stop(): Promise<void> {
+    await this.#process?.kill();
+  }
+
+  async isReady(): Promise<boolean> {
+    return (await this.health("/readyz")).status === 200;
+  }
+
+  health(path: string): Promise<Answer> {
+    return get(`http://127.0.0.1:${this.#options.ports.health}${path}`, this.#options.netns);
+  }
+
+  async metrics(): Promise<string> {
+    return (await this.health("/metrics")).body;
+  }
+}

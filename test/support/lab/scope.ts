@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+type Undo = () => void | Promise<void>;
+
+/**
+ * Everything a lab made, undone in reverse order by close(). When the test process ends before that, its processes die
+ * with it (process.ts), namespaces go in netns' exit handler, and the folder goes in the one here.
+ */
+export class Scope {
+  readonly folder: string;
+  readonly #undo: Undo[] = [];
+  readonly #onExit = () => this.#removeFolder();
+
+  constructor(label: string) {
+    this.folder = mkdtempSync(join(tmpdir(), `db-${process.pid}-${label}-`));
+    process.once("exit", this.#onExit);
+    installSignalHandlers();
+  }
+
+  file(name: string): string {
+    return join(this.folder, name);
+  }
+
+  defer(undo: Undo): void {
+    this.#undo.push(undo);
+  }
+
+  async close(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const undo of this.#undo.splice(0).reverse()) {
+      try {
+        await undo();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    process.off("exit", this.#onExit);
+    this.#removeFolder();
+    if (failures.length > 0) throw new AggregateError(failures, `the lab was not taken down cleanly: ${failures}`);
+  }
+
+  /** DRAWBRIDGE_LAB_KEEP=1 leaves logs and configuration behind for a look. */
+  #removeFolder(): void {
+    if (process.env.DRAWBRIDGE_LAB_KEEP !== "1") rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+let handlersInstalled = false;
+
+/** A signal's default action skips "exit" listeners; this turns it into an ordinary exit. */
+function installSignalHandlers(): void {
+  if (handlersInstalled) return;
+  handlersInstalled = true;
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const) {
+    process.once(signal, () => process.exit(code));
+  }
+}

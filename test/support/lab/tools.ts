@@ -1,0 +1,32 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** Programs of the system that the lab uses but that are no peers, with the Debian package that brings each. */
+const PACKAGES = {
+  busybox: "busybox-static",
+  curl: "curl",
+  iptables: "iptables",
+  nsenter: "util-linux",
+  openssl: "openssl",
+  setpriv: "util-linux",
+  ss: "iproute2",
+  unshare: "util-linux",
+} as const;
+
+export type Tool = keyof typeof PACKAGES;
+
+export function toolPath(tool: Tool): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter).filter(Boolean);
+  return folders.map((folder) => join(folder, tool)).find(isExecutable);
+}
+
+export const packageOf = (tool: Tool): string => PACKAGES[tool];
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

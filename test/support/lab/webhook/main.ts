@@ -1,0 +1,42 @@
+/**
+ * What a cluster's own workload looks like to a kube-apiserver: admission and conversion webhooks and an aggregated API,
+ * over HTTPS. Writes one JSON line per request, with the address it came from.
+ *
+ *   main.ts <listen address> <port> <certificate file> <key file>
+ */
+import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { createServer } from "node:https";
+import { mutate, validate } from "./admission.js";
+import { answerAggregated } from "./aggregated.js";
+import { convert } from "./conversion.js";
+
+const [host = "", port = "", certFile = "", keyFile = ""] = process.argv.slice(2);
+
+const reviews: Readonly<Record<string, (review: never) => object>> = {
+  "/validate": validate,
+  "/mutate": mutate,
+  "/convert": convert,
+};
+
+const server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, async (request, response) => {
+  const path = new URL(request.url ?? "/", "https://webhook").pathname;
+  const from = request.socket.remoteAddress ?? "";
+  process.stdout.write(`${JSON.stringify({ path, from })}\n`);
+  const review = reviews[path];
+  const body = await bodyOf(request);
+  const answer =
+    review === undefined ? answerAggregated(path, from, request.headers) : review(JSON.parse(body) as never);
+  // One connection per call: every call has to dial through whatever lies between.
+  response.shouldKeepAlive = false;
+  response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });
+  response.end(JSON.stringify(answer ?? { kind: "Status", apiVersion: "v1", status: "Failure", code: 404 }));
+});
+
+server.listen(Number(port), host, () => process.stdout.write(`${JSON.stringify({ listening: `${host}:${port}` })}\n`));
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}

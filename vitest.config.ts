@@ -1,0 +1,29 @@
+import { defineConfig } from "vitest/config";
+
+// Four kinds of test, each a command of its own: see CONTRIBUTING.md.
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["src/**/*.test.ts", "test/situations/**/*.test.ts"], testTimeout: 20_000 } },
+      {
+        test: {
+          name: "interop",
+          include: ["test/interop/**/*.test.ts"],
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+      { test: { name: "fuzz", include: ["src/**/*.fuzz.ts"], testTimeout: 900_000 } },
+    ],
+  },
+});
