@@ -4,11 +4,17 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "unit", include: ["src/**/*.test.ts", "test/situations/**/*.test.ts"], testTimeout: 20_000 } },
+      {
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "peers/**/*.test.ts", "test/situations/**/*.test.ts"],
+          testTimeout: 20_000,
+        },
+      },
       {
         test: {
           name: "interop",
-          include: ["test/interop/**/*.test.ts"],
+          include: ["test/interop/**/*.test.ts", "test/support/netns/**/*.test.ts"],
           testTimeout: 180_000,
           hookTimeout: 120_000,
           fileParallelism: false,

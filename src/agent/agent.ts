@@ -1,4 +1,6 @@
 /** A proxy-agent: connections to its servers, and what they ask it to open. */
+
+import { messageOf } from "../errors/error.js";
 import { SegmentCounters } from "../link/counters.js";
 import { goCodeName } from "../link/grpc-status.js";
 import { keepAlive } from "../link/keepalive.js";
@@ -15,7 +17,6 @@ import {
   tunnelCut,
 } from "../observe/channels.js";
 import type { AgentReadings } from "../observe/metrics/readings.js";
-import { messageOf } from "../errors/error.js";
 import { Budget } from "../tunnel/budget.js";
 import { type Clock, systemClock } from "../tunnel/clock.js";
 import type { AgentConfig } from "./config.js";
@@ -139,7 +140,12 @@ export class ProxyAgent {
     this.#links.add(link);
     link.attach(new PacketStream(stream, link, this.#received, this.#sent));
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
-      note.publish({ source: this, level: "warn", message: "the server answers no pings", fields: { serverId, address } }),
+      note.publish({
+        source: this,
+        level: "warn",
+        message: "the server answers no pings",
+        fields: { serverId, address },
+      }),
     );
     // The server is leaving: look for its successor, but let the tunnels that stand finish.
     session.once("goaway", () => {

@@ -41,7 +41,8 @@ export async function connectToServer(
 
 function proxyFor(server: { host: string; port: number }, env: Environment): URL | undefined {
   const text = env["HTTPS_PROXY"] ?? env["https_proxy"] ?? "";
-  if (text === "" || bypassesProxy(env["NO_PROXY"] ?? env["no_proxy"] ?? "", server.host, server.port)) return undefined;
+  if (text === "" || bypassesProxy(env["NO_PROXY"] ?? env["no_proxy"] ?? "", server.host, server.port))
+    return undefined;
   return new URL(text.includes("://") ? text : `http://${text}`);
 }
 
@@ -59,7 +60,10 @@ function secure(socket: TLSSocket, where: string, deadline: AbortSignal): Promis
 
 /** Asks an HTTP proxy for a way to the server. */
 async function dialThrough(proxy: URL, server: { host: string; port: number }, deadline: AbortSignal): Promise<Socket> {
-  const at = { host: proxy.hostname.replace(/^\[|\]$/g, ""), port: Number(proxy.port || (proxy.protocol === "https:" ? 443 : 80)) };
+  const at = {
+    host: proxy.hostname.replace(/^\[|\]$/g, ""),
+    port: Number(proxy.port || (proxy.protocol === "https:" ? 443 : 80)),
+  };
   const plain = await dial(at, deadline);
   const socket =
     proxy.protocol === "https:"

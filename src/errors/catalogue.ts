@@ -129,6 +129,11 @@ export const catalogue = {
     meaning: "The peer broke the protocol, and the stream was ended.",
     remedy: "Check what really connects to this port and compare the versions of both sides.",
   },
+  DB_AGENT_TOKEN: {
+    meaning: "The server did not accept an agent's token.",
+    remedy:
+      "Compare the agent's service account, namespace and token audience with --agent-service-account, --agent-namespace and --authentication-audience.",
+  },
   DB_MESSAGE_TOO_LARGE: {
     meaning: "The peer sent a message over the limit of 4 MiB, and the stream was ended.",
     remedy: "Find the client that writes so much at once; Konnectivity's own limit is the same.",

@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { createKubeApi } from "./client.js";
 import type { KubeCredentials } from "./endpoint.js";
 import type { KubeApiError } from "./errors.js";
 import type { KubeApi } from "./port.js";
 import { ApiStub, reply, replyStatus, type StubHandler } from "./testing/api-stub.js";
+import { eventually } from "./testing/eventually.js";
 import { ManualClock } from "./testing/manual-clock.js";
 
 const open: { close(): unknown }[] = [];
@@ -84,7 +85,7 @@ describe("createKubeApi", () => {
       arrived = true;
     });
     const answer = api.get("/x", { timeoutMs: 7000 }).catch((reason: unknown) => reason);
-    await vi.waitFor(() => expect(arrived).toBe(true));
+    await eventually(() => expect(arrived).toBe(true));
     clock.advance(7000);
     expect(await answer).toMatchObject({ status: 0, message: expect.stringContaining("nothing came within 7 s") });
     expect(clock.waiting).toEqual([]);
@@ -94,7 +95,7 @@ describe("createKubeApi", () => {
     const { api, clock, stub } = await connect(() => {});
     const caller = new AbortController();
     const answer = api.get("/x", { signal: caller.signal }).catch((reason: unknown) => reason);
-    await vi.waitFor(() => expect(stub.requests).toHaveLength(1));
+    await eventually(() => expect(stub.requests).toHaveLength(1));
     caller.abort();
     expect(await answer).toMatchObject({ message: expect.stringContaining("called off") });
     expect(clock.waiting).toEqual([]);
@@ -107,7 +108,7 @@ describe("createKubeApi", () => {
       else reply(response, 429, { message: "too many" }, { "retry-after": "60" });
     });
     const answer = api.get("/x");
-    await vi.waitFor(() => expect(clock.waiting).toEqual([5000, 30_000]));
+    await eventually(() => expect(clock.waiting).toEqual([5000, 30_000]));
     clock.advance(5000);
     expect(await answer).toEqual({ kind: "Thing" });
     await expect(api.get("/x")).rejects.toMatchObject({ status: 429, detail: "too many" });

@@ -16,7 +16,7 @@ export function execCredentials(user: User): () => Promise<ExecCredentials> {
     plugin ??= import("@kubernetes/client-node/dist/exec_auth.js").then(({ ExecAuth }) => new ExecAuth());
     const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
     try {
-      await (await plugin).applyAuthentication(user, options);
+      await (await plugin).applyAuthentication(withExecInfo(user), options);
     } catch (reason) {
       const command: unknown = user.exec?.command;
       throw configError(`The credential plugin ${String(command)} failed: ${messageOf(reason).trim()}`, reason);
@@ -30,4 +30,11 @@ export function execCredentials(user: User): () => Promise<ExecCredentials> {
       },
     };
   };
+}
+
+/** Plugins read from this variable which version of the API they are spoken to in; the package does not set it. */
+function withExecInfo(user: User): User {
+  const info = { apiVersion: user.exec.apiVersion, kind: "ExecCredential", spec: { interactive: false } };
+  const env = [...(user.exec.env ?? []), { name: "KUBERNETES_EXEC_INFO", value: JSON.stringify(info) }];
+  return { ...user, exec: { ...user.exec, env } };
 }

@@ -77,7 +77,10 @@ describe("kubeconfig", () => {
 
   it("asks the credential plugin it names", async () => {
     const answer = JSON.stringify({ status: { token: "from-plugin", clientCertificateData: "C", clientKeyData: "K" } });
-    const plugin = put("plugin.sh", `#!/bin/sh\n[ "$1" = login ] && [ "$WHO" = me ] && echo '${answer}'\n`);
+    const plugin = put(
+      "plugin.sh",
+      `#!/bin/sh\n[ "$1" = login ] && [ "$WHO" = me ] && [ -n "$KUBERNETES_EXEC_INFO" ] && echo '${answer}'\n`,
+    );
     chmodSync(plugin, 0o700);
     const exec = { command: plugin, args: ["login"], env: [{ name: "WHO", value: "me" }] };
     const endpoint = await kubeconfigEndpoint(kubeconfig({ exec }));

@@ -1,5 +1,13 @@
 import { dirname, resolve } from "node:path";
-import type { Cluster, User } from "@kubernetes/client-node/dist/config_types.js";
+// Not the package's entry: KubeConfig pulls in every generated API class, some 70 MiB; these parsers pull in nothing.
+import {
+  type Cluster,
+  newClusters,
+  newContexts,
+  newUsers,
+  type User,
+} from "@kubernetes/client-node/dist/config_types.js";
+import { parse } from "yaml";
 import { messageOf } from "../errors/error.js";
 import { configError, readConfigFile, readTokenFile } from "./config-file.js";
 import type { KubeCredentials, KubeEndpoint, KubeTls } from "./endpoint.js";
@@ -12,18 +20,16 @@ interface Document {
   readonly users?: { readonly name?: string; readonly user?: { readonly tokenFile?: string } }[];
 }
 
-/** The current context of a kubeconfig. */
+/** The current context of a kubeconfig. This file is loaded only when there is one. */
 export async function kubeconfigEndpoint(file: string): Promise<KubeEndpoint> {
-  const document = await parse(file, await readConfigFile("kubeconfig", file));
-  // Not the package's entry: KubeConfig pulls in every generated API class, some 70 MiB; these parsers pull in nothing.
-  const types = await import("@kubernetes/client-node/dist/config_types.js");
+  const document = parseDocument(file, await readConfigFile("kubeconfig", file));
   try {
     const current = document["current-context"];
-    const context = types.newContexts(document.contexts).find(({ name }) => name === current);
+    const context = newContexts(document.contexts).find(({ name }) => name === current);
     if (context === undefined) throw new Error(`its current-context ${quote(current)} is not among its contexts`);
-    const cluster = types.newClusters(document.clusters).find(({ name }) => name === context.cluster);
+    const cluster = newClusters(document.clusters).find(({ name }) => name === context.cluster);
     if (cluster === undefined) throw new Error(`its cluster ${quote(context.cluster)} is not among its clusters`);
-    const user = types.newUsers(document.users).find(({ name }) => name === context.user);
+    const user = newUsers(document.users).find(({ name }) => name === context.user);
     if (user === undefined) throw new Error(`its user ${quote(context.user)} is not among its users`);
     refuseUnsupported(cluster, user);
     // The package's parser does not know this field.
@@ -34,8 +40,7 @@ export async function kubeconfigEndpoint(file: string): Promise<KubeEndpoint> {
   }
 }
 
-async function parse(file: string, text: string): Promise<Document> {
-  const { parse } = await import("yaml");
+function parseDocument(file: string, text: string): Document {
   try {
     const document: unknown = parse(text);
     if (typeof document !== "object" || document === null) throw new Error("it is not a mapping");

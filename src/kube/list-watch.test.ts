@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createKubeApi } from "./client.js";
 import { ListWatch } from "./list-watch.js";
 import type { KubeApi, KubeObject } from "./port.js";
 import { ApiStub, replyStatus } from "./testing/api-stub.js";
 import { CollectionStub } from "./testing/collection-stub.js";
+import { eventually } from "./testing/eventually.js";
 import { ManualClock } from "./testing/manual-clock.js";
 
 const path = "/api/v1/things";
@@ -49,7 +50,7 @@ function names(): string[] {
 
 async function started(): Promise<void> {
   loop.start();
-  await vi.waitFor(() => expect(things.openWatches).toBe(1));
+  await eventually(() => expect(things.openWatches).toBe(1));
 }
 
 function query(index: number): string {
@@ -68,9 +69,9 @@ describe("ListWatch", () => {
     things.put(thing("b"));
     things.put(thing("foreign2", "y"));
     things.put(thing("a", "x", "!"));
-    await vi.waitFor(() => expect(names()).toEqual(["a!", "b"]));
+    await eventually(() => expect(names()).toEqual(["a!", "b"]));
     things.remove("a");
-    await vi.waitFor(() => expect(names()).toEqual(["b"]));
+    await eventually(() => expect(names()).toEqual(["b"]));
     expect(stub.requests.every(({ query }) => query.get("labelSelector") === "app=x")).toBe(true);
     expect([query(0), query(1)]).toEqual(["list from 0", "watch from 102"]);
     expect(log).toEqual(["list 200  0", "watch 200 "]);
@@ -81,10 +82,10 @@ describe("ListWatch", () => {
     things.send({ type: "BOOKMARK", object: { metadata: { resourceVersion: "777" } } });
     clock.advance(5000);
     things.put(thing("marker"));
-    await vi.waitFor(() => expect(names()).toEqual(["marker"]));
+    await eventually(() => expect(names()).toEqual(["marker"]));
     things.send({ type: "BOOKMARK", object: { metadata: { resourceVersion: "778" } } });
     things.endWatches();
-    await vi.waitFor(() => expect(stub.requests).toHaveLength(3));
+    await eventually(() => expect(stub.requests).toHaveLength(3));
     expect(query(2)).toBe("watch from 778");
     expect(names()).toEqual(["marker"]);
     expect(errors).toEqual([]);
@@ -97,8 +98,8 @@ describe("ListWatch", () => {
     things.forget();
     things.objects.delete("a");
     things.endWatches();
-    await vi.waitFor(() => expect(names()).toEqual([]));
-    await vi.waitFor(() => expect(things.openWatches).toBe(1));
+    await eventually(() => expect(names()).toEqual([]));
+    await eventually(() => expect(things.openWatches).toBe(1));
     expect([2, 3, 4].map(query)).toEqual(["watch from 101", "list from null", "watch from 102"]);
     expect(errors).toEqual([]);
   });
@@ -114,7 +115,7 @@ describe("ListWatch", () => {
     things.endWatches();
     const delays: number[] = [];
     for (let failure = 1; failure <= 8; failure++) {
-      await vi.waitFor(() => expect([errors.length, clock.waiting.length]).toEqual([failure, 1]));
+      await eventually(() => expect([errors.length, clock.waiting.length]).toEqual([failure, 1]));
       delays.push(clock.waiting[0]!);
       clock.advance(clock.waiting[0]!);
     }
@@ -125,9 +126,9 @@ describe("ListWatch", () => {
     expect(names()).toEqual(["a"]);
     things.intercept = () => false;
     things.put(thing("b"));
-    await vi.waitFor(() => expect(clock.waiting).toHaveLength(1));
+    await eventually(() => expect(clock.waiting).toHaveLength(1));
     clock.advance(45_000);
-    await vi.waitFor(() => expect(names()).toEqual(["a", "b"]));
+    await eventually(() => expect(names()).toEqual(["a", "b"]));
     expect(log.slice(0, 5)).toEqual([
       "list 200  0",
       "watch 200 ",
@@ -140,17 +141,17 @@ describe("ListWatch", () => {
   it("does not spin when watches end at once", async () => {
     await started();
     things.endWatches();
-    await vi.waitFor(() => expect(clock.waiting[0]).toBeLessThanOrEqual(1200));
+    await eventually(() => expect(clock.waiting[0]).toBeLessThanOrEqual(1200));
     expect(stub.requests).toHaveLength(2);
     clock.advance(1200);
-    await vi.waitFor(() => expect(stub.requests).toHaveLength(3));
+    await eventually(() => expect(stub.requests).toHaveLength(3));
     expect(query(2)).toMatch(/^watch/);
   });
 
   it("stops whatever it is doing", async () => {
     things.intercept = () => true;
     loop.start();
-    await vi.waitFor(() => expect(stub.requests).toHaveLength(1));
+    await eventually(() => expect(stub.requests).toHaveLength(1));
     await loop.stop();
     expect([errors, log, clock.waiting]).toEqual([[], [], []]);
   });

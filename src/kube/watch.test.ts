@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { createKubeApi } from "./client.js";
 import type { KubeObject, WatchEvent } from "./port.js";
 import { ApiStub, replyStatus } from "./testing/api-stub.js";
+import { eventually } from "./testing/eventually.js";
 import { ManualClock } from "./testing/manual-clock.js";
 
 const open: { close(): unknown }[] = [];
@@ -35,7 +36,7 @@ async function watching(
     for await (const event of api.watch("/things", options)) seen.push(event);
     return "ended";
   })().catch((reason: unknown) => reason);
-  await vi.waitFor(() => expect(body).toBeDefined());
+  await eventually(() => expect(body).toBeDefined());
   return { caller, clock, ended, seen, stub, body: body!, isOpen: () => opened };
 }
 
@@ -50,7 +51,7 @@ describe("watch", () => {
     expect(rest).toEqual({ watch: "true", allowWatchBookmarks: "true", resourceVersion: "5", labelSelector: "a=b" });
     expect(Number(timeoutSeconds)).toBeGreaterThanOrEqual(300);
     expect(Number(timeoutSeconds)).toBeLessThan(600);
-    await vi.waitFor(() => expect(isOpen()).toBe(true));
+    await eventually(() => expect(isOpen()).toBe(true));
   });
 
   it("yields events however the bytes are cut", async () => {
@@ -58,7 +59,7 @@ describe("watch", () => {
     const bytes = Buffer.from(line("ä") + line("b") + line("c"));
     const cut = bytes.indexOf("ä") + 1;
     body.write(bytes.subarray(0, cut));
-    await vi.waitFor(() => expect(body.writableLength).toBe(0));
+    await eventually(() => expect(body.writableLength).toBe(0));
     body.end(bytes.subarray(cut));
     expect(await ended).toBe("ended");
     expect(seen.map(({ object }) => object.metadata?.name)).toEqual(["ä", "b", "c"]);
@@ -66,16 +67,16 @@ describe("watch", () => {
 
   it("ends when it falls silent, and not before", async () => {
     const { body, clock, ended, seen, isOpen } = await watching();
-    await vi.waitFor(() => expect(isOpen()).toBe(true));
-    await vi.waitFor(() => expect(clock.waiting).toEqual([150_000]));
+    await eventually(() => expect(isOpen()).toBe(true));
+    await eventually(() => expect(clock.waiting).toEqual([150_000]));
     clock.advance(149_000);
     body.write(line("alive"));
-    await vi.waitFor(() => expect(seen).toHaveLength(1));
-    await vi.waitFor(() => expect(clock.waiting).toEqual([150_000]));
+    await eventually(() => expect(seen).toHaveLength(1));
+    await eventually(() => expect(clock.waiting).toEqual([150_000]));
     clock.advance(149_000);
     body.write(line("still alive"));
-    await vi.waitFor(() => expect(seen).toHaveLength(2));
-    await vi.waitFor(() => expect(clock.waiting).toEqual([150_000]));
+    await eventually(() => expect(seen).toHaveLength(2));
+    await eventually(() => expect(clock.waiting).toEqual([150_000]));
     clock.advance(150_000);
     expect(await ended).toBe("ended");
     expect(clock.waiting).toEqual([]);
@@ -87,7 +88,7 @@ describe("watch", () => {
   ])("ends quietly when %s", async (_, act) => {
     const parts = await watching();
     parts.body.write(line("x"));
-    await vi.waitFor(() => expect(parts.seen).toHaveLength(1));
+    await eventually(() => expect(parts.seen).toHaveLength(1));
     act(parts);
     expect(await parts.ended).toBe("ended");
     expect(parts.clock.waiting).toEqual([]);

@@ -40,7 +40,11 @@ const BYTES_OF_A_REQUEST = 24 + 9 + 36 + 9 + 40;
 
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   const http2Options = {
-    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxConcurrentStreams: 0xffff_ffff, enableConnectProtocol: false },
+    settings: {
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxConcurrentStreams: 0xffff_ffff,
+      enableConnectProtocol: false,
+    },
     maxSessionMemory: SESSION_MEMORY_MB,
     // gRPC pings and settings changes are routine; Node's default cap of 10 unanswered ones is not meant for them.
     maxOutstandingPings: 100,

@@ -1,5 +1,10 @@
 /** Opens one gRPC stream on a session of its own: the agent towards a server, a client towards a gRPC frontend. */
-import http2, { type ClientHttp2Session, type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import http2, {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  constants,
+  type IncomingHttpHeaders,
+} from "node:http2";
 import type { Duplex } from "node:stream";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "./grpc-status.js";
 import { SESSION_MEMORY_MB, SESSION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "./tuning.js";

@@ -108,7 +108,10 @@ export class Outbox {
     }
     if (staging === undefined) return;
     this.#inFlight = staging;
-    this.#write(staging.fill === STAGING_BYTES ? staging.buffer : staging.buffer.subarray(0, staging.fill), this.#taken);
+    this.#write(
+      staging.fill === STAGING_BYTES ? staging.buffer : staging.buffer.subarray(0, staging.fill),
+      this.#taken,
+    );
   };
 
   readonly #taken = (error?: Error | null): void => {

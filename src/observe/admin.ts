@@ -17,7 +17,7 @@ import { plainJson } from "./plain-json.js";
 import { profilingRoutes } from "./profiling.js";
 
 /** One thing the API can show: all of its kind, and perhaps one of them by id. */
-export interface AdminResource {
+interface AdminResource {
   list(): unknown;
   find?(id: string): unknown;
 }

@@ -77,7 +77,6 @@ function close(server: Server): Promise<void> {
       clearTimeout(force);
       resolve();
     });
-    server.closeIdleConnections();
   });
 }
 
@@ -113,7 +112,7 @@ export function sendText(
 }
 
 /** What Go's file-less mux says. */
-export function notFound(_request: HttpRequest, response: ServerResponse): void {
+function notFound(_request: HttpRequest, response: ServerResponse): void {
   sendText(response, 404, "404 page not found\n", { "X-Content-Type-Options": "nosniff" });
 }
 
@@ -127,7 +126,7 @@ export function redirect({ message }: HttpRequest, response: ServerResponse, loc
   }
 }
 
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }

@@ -1,6 +1,6 @@
 /** A proxy-server as a process: everything around it that a person or a cluster sees, and its end. */
 import { startServerAdmin } from "../observe/admin.js";
-import { listening } from "../observe/channels.js";
+import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../observe/channels.js";
 import { startServerHealth } from "../observe/health.js";
 import { Logger } from "../observe/log.js";
 import { logEvents } from "../observe/log-events.js";
@@ -73,16 +73,26 @@ async function loadParts(config: ServerConfig, api: Api | undefined): Promise<Se
     parts.tokens = createTokenAuthenticator(tokenAuth, kubeTokenReviewer(api!), { now: () => Date.now() });
   }
   if (claimsFile !== "") {
-    const { readClaimRules } = await import("./agents/claims.js");
+    const { readClaimRules } = await import("./agents/claims-file.js");
     parts.claims = await readClaimRules(claimsFile);
   }
   return parts;
 }
 
-async function startLeases(
-  _config: ServerConfig,
-  _api: Api | undefined,
-  _server: ProxyServer,
-): Promise<{ stop(): Promise<void> } | undefined> {
-  return undefined;
+async function startLeases(config: ServerConfig, api: Api | undefined, server: ProxyServer) {
+  if (config.leases === undefined) return undefined;
+  const { createLeaseController } = await import("./leases/controller.js");
+  const controller = createLeaseController({
+    api: api!,
+    serverId: config.serverId,
+    config: config.leases,
+    onListed: (status, seconds, reason) =>
+      leaseListed.publish({ source: server, status, reason, durationMs: seconds * 1000 }),
+    onDeleted: (status, seconds, reason) =>
+      leaseDeleted.publish({ source: server, status, reason, durationMs: seconds * 1000 }),
+    onCulled: (count) => leasesCulled.publish({ source: server, count }),
+    onError: (message) => note.publish({ source: server, level: "warn", message }),
+  });
+  controller.start();
+  return controller;
 }

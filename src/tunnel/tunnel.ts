@@ -73,7 +73,8 @@ export class Tunnel implements NearEvents, QueueHolder {
     this.info = info;
     this.#keeper = keeper;
     this.#carrier = keeper.carrier;
-    this.#closePacket = closeWith === "CLOSE_REQ" ? { type: closeWith, connectId } : { type: closeWith, connectId, error: "" };
+    this.#closePacket =
+      closeWith === "CLOSE_REQ" ? { type: closeWith, connectId } : { type: closeWith, connectId, error: "" };
     if (keeper.carrier.extended) {
       this.#send = new SendWindow();
       this.#receive = new ReceiveWindow(keeper.budget);

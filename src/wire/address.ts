@@ -26,7 +26,8 @@ export function splitHostPort(address: string): SplitAddress {
     const close = address.indexOf("]");
     if (close < 0) return fail("missing ']' in address");
     if (close + 1 === address.length) return fail("missing port in address");
-    if (close + 1 !== last) return fail(address[close + 1] === ":" ? "too many colons in address" : "missing port in address");
+    if (close + 1 !== last)
+      return fail(address[close + 1] === ":" ? "too many colons in address" : "missing port in address");
     host = address.slice(1, close);
     restFrom = 1;
     portSearchFrom = close + 1;

@@ -85,6 +85,7 @@ export function gatewayTrouble(status: 502 | 504, text: string): string {
 /** The agent's answer to the dial was an error: its text, as it is. */
 export function dialFailed(status: 502 | 503 | 504, text: string): string {
   return (
-    `HTTP/1.1 ${status} ${REASON[status]}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n` + text
+    `HTTP/1.1 ${status} ${REASON[status]}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n` +
+    text
   );
 }

@@ -4,18 +4,21 @@ import { identifierKeys, parseIdentifiers } from "./identifiers.js";
 
 describe("agent identifiers", () => {
   it("reads repeated keys and escapes", () => {
-    expect(parseIdentifiers("host=a&host=b%2Ec&ipv4=1.2.3.4&ipv6=fd00%3A%3A1&cidr=10.0.0.0/8&default-route=true")).toEqual(
-      { host: ["a", "b.c"], ipv4: ["1.2.3.4"], ipv6: ["fd00::1"], cidr: ["10.0.0.0/8"], defaultRoute: true },
-    );
+    expect(
+      parseIdentifiers("host=a&host=b%2Ec&ipv4=1.2.3.4&ipv6=fd00%3A%3A1&cidr=10.0.0.0/8&default-route=true"),
+    ).toEqual({ host: ["a", "b.c"], ipv4: ["1.2.3.4"], ipv6: ["fd00::1"], cidr: ["10.0.0.0/8"], defaultRoute: true });
   });
 
   it.each(["1", "t", "T", "TRUE", "true", "True"])("takes Go's %s for true", (truth) => {
     expect(parseIdentifiers(`default-route=${truth}`).defaultRoute).toBe(true);
   });
 
-  it.each(["yes", "", "tRUE", "false&default-route=true"])("takes only the first default-route, and %j is false", (text) => {
-    expect(parseIdentifiers(`default-route=${text}`).defaultRoute).toBe(false);
-  });
+  it.each(["yes", "", "tRUE", "false&default-route=true"])(
+    "takes only the first default-route, and %j is false",
+    (text) => {
+      expect(parseIdentifiers(`default-route=${text}`).defaultRoute).toBe(false);
+    },
+  );
 
   it("ignores keys it does not know and empty parts", () => {
     expect(parseIdentifiers("&uid=1&&host=x&")).toMatchObject({ host: ["x"] });

@@ -54,9 +54,13 @@ function unescapeGo(text: string): string {
   if (bad !== null) throw new Error(`invalid URL escape ${JSON.stringify(bad[0])}`);
   if (!text.includes("%")) return text.replaceAll("+", " ");
   const bytes = Buffer.from(
-    text.replaceAll("+", " ").replace(/%([0-9a-fA-F]{2})|([^%]+)/gs, (_whole, hex: string | undefined, plain: string) =>
-      hex === undefined ? Buffer.from(plain, "utf8").toString("latin1") : String.fromCharCode(Number.parseInt(hex, 16)),
-    ),
+    text
+      .replaceAll("+", " ")
+      .replace(/%([0-9a-fA-F]{2})|([^%]+)/gs, (_whole, hex: string | undefined, plain: string) =>
+        hex === undefined
+          ? Buffer.from(plain, "utf8").toString("latin1")
+          : String.fromCharCode(Number.parseInt(hex, 16)),
+      ),
     "latin1",
   );
   return bytes.toString("utf8");

@@ -3,6 +3,7 @@ import { createKubeApi } from "../../kube/client.js";
 import { type Lease, leasesPath } from "../../kube/lease.js";
 import { ApiStub, replyStatus } from "../../kube/testing/api-stub.js";
 import { CollectionStub } from "../../kube/testing/collection-stub.js";
+import { eventually } from "../../kube/testing/eventually.js";
 import { ManualClock } from "../../kube/testing/manual-clock.js";
 import { createServerCount, type ServerCount } from "./server-count.js";
 
@@ -57,7 +58,7 @@ function lease(name: string, app = "konnectivity-server"): Lease {
 }
 
 async function watching(): Promise<void> {
-  await vi.waitFor(() => expect(leases.openWatches).toBe(1));
+  await eventually(() => expect(leases.openWatches).toBe(1));
 }
 
 describe("without leases", () => {
@@ -88,9 +89,9 @@ describe("with leases", () => {
     expect(count.wanted()).toBe(1);
     leases.put(lease("b"));
     leases.put(lease("c"));
-    await vi.waitFor(() => expect(count.wanted()).toBe(3));
+    await eventually(() => expect(count.wanted()).toBe(3));
     leases.remove("c");
-    await vi.waitFor(() => expect(count.wanted()).toBe(2));
+    await eventually(() => expect(count.wanted()).toBe(2));
     // Only matching leases crossed the wire.
     expect(stub.requests.map(({ query }) => query.get("labelSelector"))).toEqual([
       "k8s-app=konnectivity-server",
@@ -143,15 +144,15 @@ describe("with leases", () => {
     count.received(3);
     count.start();
     expect(count.wanted()).toBe(3);
-    await vi.waitFor(() => expect(errors).toHaveLength(1));
+    await eventually(() => expect(errors).toHaveLength(1));
     expect(count.wanted()).toBe(3);
     expect(log).toEqual(["list 403 Forbidden0"]);
     leases.intercept = () => false;
     leases.put(lease("a"));
     leases.put(lease("b"));
-    await vi.waitFor(() => expect(clock.waiting).toHaveLength(1));
+    await eventually(() => expect(clock.waiting).toHaveLength(1));
     clock.advance(1200);
-    await vi.waitFor(() => expect(count.wanted()).toBe(2));
+    await eventually(() => expect(count.wanted()).toBe(2));
   });
 
   it("keeps its count while the API is away, although the leases it knows run out", async () => {
@@ -166,7 +167,7 @@ describe("with leases", () => {
       return true;
     };
     leases.endWatches();
-    await vi.waitFor(() => expect(errors).toHaveLength(1));
+    await eventually(() => expect(errors).toHaveLength(1));
     clock.advance(600_000);
     expect(count.wanted()).toBe(2);
   });
@@ -181,10 +182,10 @@ describe("with leases", () => {
     leases.put(lease("b"));
     count.start();
     for (const attempt of [1, 2]) {
-      await vi.waitFor(() => expect([attempts, clock.waiting]).toEqual([attempt, [10_000]]));
+      await eventually(() => expect([attempts, clock.waiting]).toEqual([attempt, [10_000]]));
       clock.advance(10_000);
     }
-    await vi.waitFor(() => expect(count.wanted()).toBe(2));
+    await eventually(() => expect(count.wanted()).toBe(2));
     expect(errors).toHaveLength(2);
   });
 
@@ -193,7 +194,7 @@ describe("with leases", () => {
     count.start();
     await watching();
     await count.stop();
-    await vi.waitFor(() => expect(leases.openWatches).toBe(0));
+    await eventually(() => expect(leases.openWatches).toBe(0));
     expect([clock.waiting, errors]).toEqual([[], []]);
   });
 });

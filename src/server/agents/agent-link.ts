@@ -1,7 +1,7 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
-import { type PacketStream, type StreamEnd, type StreamOwner } from "../../link/packet-stream.js";
+import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
+import { type TableOptions, TunnelTable } from "../../tunnel/table.js";
 import type { Tunnel } from "../../tunnel/tunnel.js";
-import { TunnelTable, type TableOptions } from "../../tunnel/table.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import { RecentIds } from "./recent-ids.js";

@@ -10,7 +10,7 @@
  *
  * The first rule that matches decides; nobody's rule means no claims at all, not even the empty one.
  */
-import ipaddr from "ipaddr.js";
+import type ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../errors/error.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import { parseAddress } from "./strategies.js";
@@ -117,17 +117,4 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
       return { match, mayClaim };
     }),
   );
-}
-
-/** Reads a YAML or JSON file; the YAML library is only loaded when there is one. */
-export async function readClaimRules(file: string): Promise<ClaimRules> {
-  const { readFile } = await import("node:fs/promises");
-  const { parse } = await import("yaml");
-  let document: unknown;
-  try {
-    document = parse(await readFile(file, "utf8"));
-  } catch (cause) {
-    throw new DrawbridgeError("DB_CLAIMS_FILE", `${file} cannot be read: ${(cause as Error).message}`, { cause });
-  }
-  return parseClaimRules(document, file);
 }

@@ -1,6 +1,7 @@
 /** All agent streams that are connected, and the choice among them. */
-import { hostOfAddress } from "../../wire/address.js";
+
 import type { Clock } from "../../tunnel/clock.js";
+import { hostOfAddress } from "../../wire/address.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
 import { chooseAmong, standingOf } from "./choice.js";

@@ -1,7 +1,7 @@
 /** One connection at an HTTP CONNECT door, from its request head to the tunnel. */
 import type { Socket } from "node:net";
-import { SocketPort } from "../../tunnel/socket-port.js";
 import type { Port } from "../../tunnel/port.js";
+import { SocketPort } from "../../tunnel/socket-port.js";
 import {
   BAD_REQUEST,
   dialFailed,
@@ -160,4 +160,3 @@ class ConnectPort extends SocketPort {
     if (this.#early.length > 0) near.onNearData(this.#early);
   }
 }
-

@@ -126,7 +126,10 @@ function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoo
 export async function openDoor(door: FrontDoor): Promise<string> {
   const { config, server } = door;
   if (config.transport === "tcp") {
-    await listenOn(server, `${config.mode} frontend`, { port: config.port, ...(config.host === "" ? {} : { host: config.host }) });
+    await listenOn(server, `${config.mode} frontend`, {
+      port: config.port,
+      ...(config.host === "" ? {} : { host: config.host }),
+    });
     return `${config.host}:${config.port}`;
   }
   prepareSocketFile(config.path, config.deleteExisting);

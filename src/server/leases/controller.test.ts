@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createKubeApi } from "../../kube/client.js";
 import { type Lease, leasesPath } from "../../kube/lease.js";
 import type { KubeApi } from "../../kube/port.js";
 import { ApiStub, replyStatus } from "../../kube/testing/api-stub.js";
 import { CollectionStub } from "../../kube/testing/collection-stub.js";
+import { eventually } from "../../kube/testing/eventually.js";
 import { ManualClock } from "../../kube/testing/manual-clock.js";
 import { createLeaseController, type LeaseController } from "./controller.js";
 
@@ -55,7 +56,7 @@ function calls(method: string): number {
 
 /** Both loops have done their work and wait: the collector for 15 s, the renewal for up to 15.6 s. */
 async function resting(): Promise<void> {
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(clock.waiting).toHaveLength(2);
     expect(clock.waiting[0]).toBeLessThanOrEqual(15_000);
     expect(clock.waiting[1]).toBeLessThanOrEqual(15_600);
@@ -93,7 +94,7 @@ describe("own lease", () => {
     clock.advance(14_999);
     expect(calls("PUT")).toBe(0);
     clock.advance(601);
-    await vi.waitFor(() => expect(own()?.spec?.renewTime).toMatch(/^2031-01-01T00:00:15\.\d{3}000Z$/));
+    await eventually(() => expect(own()?.spec?.renewTime).toMatch(/^2031-01-01T00:00:15\.\d{3}000Z$/));
     await resting();
     // One more list by the collector, no GET of the lease.
     expect([calls("PUT"), calls("GET")]).toEqual([1, gets + 1]);
@@ -106,7 +107,7 @@ describe("own lease", () => {
       spec: { holderIdentity: "s1", leaseTransitions: 4 },
     } as Lease);
     await started();
-    await vi.waitFor(() => expect(own()?.spec?.renewTime).toBe("2031-01-01T00:00:00.000000Z"));
+    await eventually(() => expect(own()?.spec?.renewTime).toBe("2031-01-01T00:00:00.000000Z"));
     expect(own()?.metadata?.labels).toEqual(labels);
     expect(own()?.spec).toMatchObject({ leaseTransitions: 4, leaseDurationSeconds: 30 });
   });
@@ -115,12 +116,12 @@ describe("own lease", () => {
     await started();
     leases.put({ ...own()!, metadata: { ...own()!.metadata, annotations: { by: "hand" } } });
     clock.advance(15_600);
-    await vi.waitFor(() => expect(own()?.spec?.renewTime).toContain("T00:00:15"));
+    await eventually(() => expect(own()?.spec?.renewTime).toContain("T00:00:15"));
     expect(own()?.metadata?.annotations).toEqual({ by: "hand" });
     await resting();
     leases.remove(name);
     clock.advance(15_600);
-    await vi.waitFor(() => expect(own()?.spec?.renewTime).toContain("T00:00:3"));
+    await eventually(() => expect(own()?.spec?.renewTime).toContain("T00:00:3"));
     expect(errors).toHaveLength(2);
   });
 
@@ -134,7 +135,7 @@ describe("own lease", () => {
       return true;
     };
     clock.advance(15_600);
-    await vi.waitFor(() => expect(own()?.spec?.renewTime).toContain("T00:00:15"));
+    await eventually(() => expect(own()?.spec?.renewTime).toContain("T00:00:15"));
     expect(errors).toHaveLength(5);
     expect(errors[0]).toMatch(/^the lease konnectivity-proxy-server-s1 could not be renewed: .*etcd is away$/);
     const ownCalls = stub.requests.filter((request) => request.path === `${path}/${name}`).map(({ method }) => method);
@@ -150,7 +151,7 @@ describe("own lease", () => {
     controller.start();
     const delays: number[] = [];
     for (let failure = 1; failure <= 7; failure++) {
-      await vi.waitFor(() => {
+      await eventually(() => {
         expect(errors).toHaveLength(failure);
         expect(clock.waiting.length).toBe(2);
       });
@@ -193,7 +194,7 @@ describe("own lease", () => {
       return true;
     };
     clock.advance(15_600);
-    await vi.waitFor(() => expect(release).toBeDefined());
+    await eventually(() => expect(release).toBeDefined());
     const stopped = controller.stop();
     // Two whole requests later a hasty DELETE would have arrived.
     for (let n = 0; n < 2; n++) await api.list(path);
@@ -258,6 +259,6 @@ describe("collecting", () => {
     expect(log).toEqual(["listed 403 Forbidden0"]);
     leases.intercept = () => false;
     clock.advance(15_000);
-    await vi.waitFor(() => expect(log).toEqual(["listed 403 Forbidden0", "listed 200 0"]));
+    await eventually(() => expect(log).toEqual(["listed 403 Forbidden0", "listed 200 0"]));
   });
 });

@@ -14,7 +14,11 @@ export const controlPackets: fc.Arbitrary<Packet> = fc.oneof(
   fc.record({ type: fc.constant("CLOSE_RSP" as const), connectId: connectIds, error: texts }),
   fc.record({ type: fc.constant("DIAL_CLS" as const), random: int64 }),
   fc.record({ type: fc.constant("DRAIN" as const) }),
-  fc.record({ type: fc.constant("CREDIT" as const), connectId: connectIds, bytes: fc.integer({ min: 0, max: 0xffff_ffff }) }),
+  fc.record({
+    type: fc.constant("CREDIT" as const),
+    connectId: connectIds,
+    bytes: fc.integer({ min: 0, max: 0xffff_ffff }),
+  }),
   fc.record({ type: fc.constant("END_OF_STREAM" as const), connectId: connectIds }),
 );
 

@@ -7,6 +7,9 @@ import { failures } from "./chapters/failures.js";
 import { greeting } from "./chapters/greeting.js";
 import { leftovers } from "./chapters/leftovers.js";
 import { refusals } from "./chapters/refusals.js";
+import { stalled } from "./chapters/stalled.js";
+import { strangers } from "./chapters/strangers.js";
+import { webhook } from "./chapters/webhook.js";
 import { type Pairing, type Stage, titleOf } from "./pairing.js";
 
 /** The same story for every pairing, told by real processes; the chapters that break things come last. */
@@ -27,10 +30,13 @@ export function tellStory(pairing: Pairing): void {
     afterAll(() => tunnel?.close(), 60_000);
 
     greeting(stage);
+    webhook(stage);
+    strangers(stage);
     bulk(stage);
     ends(stage);
     refusals(stage);
     crowd(stage);
+    stalled(stage);
     leftovers(stage);
     failures(stage);
   });

@@ -1,6 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { tidyUpWhenInterrupted } from "./interruption.js";
+
+const openScopes = new Set<Scope>();
 
 type Undo = () => void | Promise<void>;
 
@@ -16,7 +19,8 @@ export class Scope {
   constructor(label: string) {
     this.folder = mkdtempSync(join(tmpdir(), `db-${process.pid}-${label}-`));
     process.once("exit", this.#onExit);
-    installSignalHandlers();
+    openScopes.add(this);
+    tidyUpWhenInterrupted(() => openScopes.size === 0);
   }
 
   file(name: string): string {
@@ -37,6 +41,7 @@ export class Scope {
       }
     }
     process.off("exit", this.#onExit);
+    openScopes.delete(this);
     this.#removeFolder();
     if (failures.length > 0) throw new AggregateError(failures, `the lab was not taken down cleanly: ${failures}`);
   }
@@ -44,20 +49,5 @@ export class Scope {
   /** DRAWBRIDGE_LAB_KEEP=1 leaves logs and configuration behind for a look. */
   #removeFolder(): void {
     if (process.env.DRAWBRIDGE_LAB_KEEP !== "1") rmSync(this.folder, { recursive: true, force: true });
-  }
-}
-
-let handlersInstalled = false;
-
-/** A signal's default action skips "exit" listeners; this turns it into an ordinary exit. */
-function installSignalHandlers(): void {
-  if (handlersInstalled) return;
-  handlersInstalled = true;
-  for (const [signal, code] of [
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-    ["SIGHUP", 129],
-  ] as const) {
-    process.once(signal, () => process.exit(code));
   }
 }

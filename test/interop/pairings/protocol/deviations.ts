@@ -13,6 +13,8 @@ export const deviations = {
   callerHangsUp: { theirs: "not noticed before the dial ends", ours: "the agent is told" },
   /** The agent's stream ends while a gRPC dial is pending on it. */
   agentLostInDial: { theirs: "the caller waits for its own timeout", ours: "the dial fails at once" },
+  /** DATA for a connection that is not the caller's own; it may be another caller's. */
+  foreignConnection: { theirs: "closed at the agent", ours: "left alone" },
   /** The text of a refusal. */
   refusalText: { theirs: "the bare text", ours: "the same text first, then an explanation" },
 } as const satisfies Record<string, Record<Origin, string>>;

@@ -62,12 +62,14 @@ for (const origin of ["theirs", "ours"] as const) {
       expect(await agent.stream.next("DATA")).toEqual({ type: "DATA", connectID: 1n, data: Buffer.from("to 1") });
     });
 
-    it("closes both connections when DATA names another than the first", async () => {
+    it("ends a caller's connection when its DATA names another", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       await expectWorking(agent, caller, 1n);
       caller.send({ type: "DATA", connectID: 2n, data: Buffer.from("mixed up") });
       const error = "mismatched connection IDs";
-      expect(await agent.stream.next("CLOSE_REQ")).toEqual({ type: "CLOSE_REQ", connectID: 2n });
+      if (deviations.foreignConnection[origin] === "closed at the agent") {
+        expect(await agent.stream.next("CLOSE_REQ")).toEqual({ type: "CLOSE_REQ", connectID: 2n });
+      }
       expect(await agent.stream.next("CLOSE_REQ")).toEqual({ type: "CLOSE_REQ", connectID: 1n });
       expect(await caller.next("CLOSE_RSP")).toEqual({ type: "CLOSE_RSP", connectID: 2n, error });
       expect(await caller.next("CLOSE_RSP")).toEqual({ type: "CLOSE_RSP", connectID: 1n, error });

@@ -1,0 +1,69 @@
+// Who may import whom (docs/architecture.md). A room is a folder of src/.
+const only = (from, ...to) => ({
+  name: `${from}-imports`,
+  severity: "error",
+  comment: `${from}/ may import only ${to.join(", ") || "itself"} of this project`,
+  from: { path: `^src/${from}/`, pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
+  to: { path: "^src/", pathNot: [from, ...to].map((room) => `^src/${room}(/|\\.ts$)`) },
+});
+
+const noNode = (room) => ({
+  name: `${room}-is-pure`,
+  severity: "error",
+  comment: `${room}/ opens no sockets and no files`,
+  from: { path: `^src/${room}/`, pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
+  to: { path: "^(node:)?(net|tls|http|https|http2|fs|fs/promises|child_process)$" },
+});
+
+module.exports = {
+  forbidden: [
+    {
+      name: "no-cycles",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    only("errors"),
+    only("wire", "errors"),
+    only("tunnel", "wire", "errors"),
+    only("link", "wire", "errors"),
+    only("pki", "errors"),
+    only("kube", "errors"),
+    only("observe", "errors", "wire", "link"),
+    only("server", "errors", "wire", "link", "tunnel", "pki", "kube", "observe"),
+    only("agent", "errors", "wire", "link", "tunnel", "pki", "kube", "observe"),
+    only("client", "errors", "wire", "link", "tunnel", "pki"),
+    noNode("wire"),
+    noNode("tunnel"),
+    {
+      name: "http2-only-in-link",
+      severity: "error",
+      comment: "link/ is the only room that knows HTTP/2",
+      from: { path: "^src/", pathNot: "^src/link/|\\.(test|fuzz)\\.ts$|/testing/" },
+      to: { path: "^(node:)?http2$", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "x509-only-in-pki",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/pki/" },
+      to: { path: "@peculiar/x509|reflect-metadata" },
+    },
+    {
+      name: "kube-is-lazy",
+      severity: "error",
+      comment: "tunnel roles load the Kubernetes client and the issuing code only when a flag asks for them",
+      from: { path: "^src/(server|agent|client|cli)/", pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
+      to: {
+        path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/issue",
+        dependencyTypesNot: ["type-only", "dynamic-import"],
+        dynamic: false,
+      },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+  },
+};

@@ -1,0 +1,38 @@
+import { expect, it } from "vitest";
+import { readToEnd } from "../../../support/callers/bytes.js";
+import { connectRequest, openDoor } from "../../../support/callers/connect.js";
+import type { CertFiles } from "../../../support/processes/certs.js";
+import type { Tunnel } from "../../../support/processes/tunnel.js";
+import { startEcho } from "../../../support/targets/echo.js";
+import type { Stage } from "../pairing.js";
+
+/** The TCP door opens only to certificates of its own authority. */
+export function strangers({ pairing, tunnel }: Stage): void {
+  it.skipIf(pairing.frontend !== "connect-tcp").each([
+    ["without a certificate", ({ pki }: Tunnel): Partial<CertFiles> => ({ ca: pki.frontend.ca })],
+    ["with a certificate of another authority", ({ pki }: Tunnel): Partial<CertFiles> => pki.stranger],
+    ["with an agent's certificate", ({ pki }: Tunnel): Partial<CertFiles> => ({ ...pki.agent, ca: pki.frontend.ca })],
+  ])("does not serve a caller %s", async (_, certsOf) => {
+    const echo = await startEcho();
+    try {
+      expect(await speak(tunnel(), certsOf(tunnel()), echo.address)).toBe("");
+      expect(echo.accepted).toBe(0);
+    } finally {
+      await echo.close();
+    }
+  });
+}
+
+/** What the door says. With TLS 1.3 a refusal may come in the handshake or as its first and only word after it. */
+async function speak({ place }: Tunnel, certs: Partial<CertFiles>, target: string): Promise<string> {
+  try {
+    const socket = await openDoor({ transport: "tcp", host: "127.0.0.1", port: place.frontendPort, certs });
+    socket.write(connectRequest(target));
+    const { bytes } = await readToEnd(socket, 5_000);
+    socket.destroy();
+    return bytes.toString("latin1");
+  } catch (reason) {
+    expect((reason as Error).message).not.toContain("not within");
+    return "";
+  }
+}
