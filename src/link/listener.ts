@@ -1,6 +1,6 @@
 /** Accepts gRPC streams: the agents' door, and the gRPC kind of frontend. */
 import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import type { Server } from "node:net";
+import type { Server, Socket } from "node:net";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
 import { keepAlive } from "./keepalive.js";
@@ -54,20 +54,23 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
       ? http2.createServer(http2Options)
       : http2.createSecureServer({ ...http2Options, ...options.tls, rejectUnauthorized: options.tls.requestCert });
   const sessions = new Set<ServerHttp2Session>();
+  // A session's own `socket` is a proxy that throws once the session is over; this is the real one behind the next.
+  let accepted: Socket | undefined;
+  server.prependListener(options.tls === undefined ? "connection" : "secureConnection", (socket: Socket) => {
+    accepted = socket;
+  });
 
   server.on("session", (session) => {
-    sessions.add(session);
+    const socket = accepted!;
     let streams = 0;
-    let received = 0;
-    const socket = session.socket;
+    sessions.add(session);
     session.setLocalWindowSize(SESSION_WINDOW_BYTES);
     keepAlive(session, options.keepaliveMs, () => {});
     session.on("stream", () => streams++);
     // A peer's broken session ends that session only.
     session.on("error", () => session.destroy());
     socket.once("close", () => {
-      received = socket.bytesRead;
-      if (streams === 0 && received > BYTES_OF_A_REQUEST) options.onUnreadableCaller?.();
+      if (streams === 0 && socket.bytesRead > BYTES_OF_A_REQUEST) options.onUnreadableCaller?.();
     });
     session.once("close", () => sessions.delete(session));
   });

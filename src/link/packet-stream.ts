@@ -30,6 +30,9 @@ export interface StreamEnd {
   readonly reason: string;
 }
 
+/** How long a failed stream's status may take to reach the peer. */
+const GOODBYE_MS = 5_000;
+
 export class PacketStream {
   readonly #stream: Http2Stream;
   readonly #owner: StreamOwner;
@@ -54,7 +57,7 @@ export class PacketStream {
       if (!this.#closed) owner.onRemoteEnd();
     });
     stream.on("error", (error) => {
-      this.#end ??= { status: statusOfReset(stream.rstCode || undefined), reason: error.message };
+      this.#end ??= { status: this.#lostStatus(), reason: error.message };
     });
     stream.on("close", () => this.#finish(this.#end ?? this.#endFromReset()));
   }
@@ -101,12 +104,14 @@ export class PacketStream {
     this.#end ??= { status, reason: message };
     this.#outbox.close();
     const stream = this.#stream as ServerHttp2Stream;
-    if (typeof stream.respond === "function" && !stream.destroyed) {
+    if (this.#isServer && !stream.destroyed) {
       stream.once("wantTrailers", () => {
         stream.sendTrailers({ "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) });
         stream.close(constants.NGHTTP2_NO_ERROR);
       });
       stream.end();
+      // A peer that reads nothing does not get the last word.
+      setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), GOODBYE_MS).unref();
     } else stream.close(constants.NGHTTP2_CANCEL);
     this.#finish(this.#end);
   }
@@ -142,7 +147,16 @@ export class PacketStream {
     const code = this.#stream.rstCode;
     return code === undefined || code === constants.NGHTTP2_NO_ERROR
       ? { status: GrpcStatus.OK, reason: "end of stream" }
-      : { status: statusOfReset(code), reason: `stream reset with HTTP/2 code ${code}` };
+      : { status: this.#lostStatus(), reason: `stream reset with HTTP/2 code ${code}` };
+  }
+
+  /** To a server every caller that vanishes has cancelled; a client asks why its server did. */
+  #lostStatus(): number {
+    return this.#isServer ? GrpcStatus.CANCELLED : statusOfReset(this.#stream.rstCode || undefined);
+  }
+
+  get #isServer(): boolean {
+    return "respond" in this.#stream;
   }
 
   #finish(end: StreamEnd): void {

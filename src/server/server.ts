@@ -11,7 +11,7 @@ import { AgentDoor } from "./agents/door.js";
 import { AgentRegistry } from "./agents/registry.js";
 import type { TokenAuthenticator } from "./agents/token-auth.js";
 import { type WatchedCertificates, watchCertificates } from "./certificates.js";
-import type { ServerConfig } from "./config.js";
+import type { FrontendMode, ServerConfig } from "./config.js";
 import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/door.js";
 import { listenOn } from "./listen.js";
 import { Switchboard } from "./switchboard.js";
@@ -146,15 +146,15 @@ export class ProxyServer {
   /** What metrics read when they are scraped. */
   readings(): ServerReadings {
     const { board } = this;
-    const grpcDoors = this.#frontDoors.filter((door) => door.config.mode === "grpc");
-    const connectDoors = this.#frontDoors.filter((door) => door.config.mode === "http-connect");
-    const sum = (doors: FrontDoor[]) => doors.reduce((total, door) => total + door.open, 0);
+    const { listeners } = this.config;
+    const open = (mode: FrontendMode) =>
+      this.#frontDoors.reduce((sum, door) => (door.config.mode === mode ? sum + door.open : sum), 0);
     return {
       grpcConnections: () => ({
-        ...(grpcDoors.length === 0 ? {} : { Proxy: sum(grpcDoors) }),
+        ...(listeners.some(({ mode }) => mode === "grpc") ? { Proxy: open("grpc") } : {}),
         Connect: this.#agentDoor.openCalls,
       }),
-      httpConnections: () => sum(connectDoors),
+      httpConnections: () => open("http-connect"),
       pendingDials: () => board.pendingDials,
       establishedTunnels: () => board.establishedTunnels,
       readyBackends: () => board.registry.readyBackends(),

@@ -155,10 +155,11 @@ function prepareSocketFile(path: string, deleteExisting: boolean): void {
       `the socket path ${path} is longer than the ${MAX_UDS_PATH} bytes the kernel takes; choose a shorter one.`,
     );
   }
-  if (!deleteExisting) return;
-  try {
-    if (lstatSync(path).isSocket()) unlinkSync(path);
-  } catch (reason) {
-    if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
+  const existing = lstatSync(path, { throwIfNoEntry: false });
+  if (!deleteExisting || existing === undefined) return;
+  if (!existing.isSocket()) {
+    // Upstream deletes whatever is there; a mistyped path must not cost anybody a file.
+    throw new DrawbridgeError("DB_UDS_NOT_SOCKET", `${path} exists and is not a socket; it is left alone.`);
   }
+  unlinkSync(path);
 }

@@ -1,0 +1,64 @@
+import { parseArgs } from "node:util";
+import { messageOf } from "../src/errors/error.js";
+
+export interface Options {
+  readonly output: "text" | "json";
+  readonly isolation: "auto" | "namespace" | "simulated";
+  readonly caller: "auto" | "stand-in";
+}
+
+const CHOICES = {
+  output: ["text", "json"],
+  isolation: ["auto", "namespace", "simulated"],
+  caller: ["auto", "stand-in"],
+} as const satisfies Record<keyof Options, readonly string[]>;
+
+export const HELP = `Shows what drawbridge is for: a control plane reaches a webhook in a network it has no route to.
+
+Usage:
+  npm run demo -- [flags]
+
+Flags:
+  -h, --help               this text
+  -o, --output string      text, or json: progress on stderr, the result on stdout (default "text")
+      --isolation string   namespace: the webhook is in a network of its own; simulated: a stand-in on loopback;
+                           auto: a namespace where the system allows one, with or without root (default "auto")
+      --caller string      stand-in: the demo calls as kube-apiserver would; auto: a real kube-apiserver where one
+                           is there together with etcd (npm run peers, or PATH) (default "auto")
+
+Nothing stays behind: processes, namespaces and files go at the end, also after Ctrl-C. The exit code is 0 only when
+every step passed. With npm, "npm run --silent demo -- --output json" keeps npm's own lines out of the output.
+`;
+
+/** Throws an Error with one sentence; undefined means that help was asked for. */
+export function parseOptions(args: readonly string[]): Options | undefined {
+  const { values } = parse(args);
+  if (values.help) return undefined;
+  return {
+    output: choice("output", values.output),
+    isolation: choice("isolation", values.isolation),
+    caller: choice("caller", values.caller),
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        help: { type: "boolean", short: "h", default: false },
+        output: { type: "string", short: "o", default: "text" },
+        isolation: { type: "string", default: "auto" },
+        caller: { type: "string", default: "auto" },
+      },
+    });
+  } catch (reason) {
+    throw new Error(`${messageOf(reason).split(". ")[0]}; --help lists the flags`);
+  }
+}
+
+function choice<Name extends keyof Options>(name: Name, value: string): Options[Name] {
+  const choices: readonly string[] = CHOICES[name];
+  if (!choices.includes(value)) throw new Error(`--${name} is ${choices.join(" or ")}, not "${value}"`);
+  return value as Options[Name];
+}
