@@ -20,6 +20,7 @@ export interface TableOptions {
 export class TunnelTable implements TunnelKeeper {
   readonly carrier: TableOptions["carrier"];
   readonly budget: Budget;
+  readonly clock: Clock;
   readonly #options: TableOptions;
   readonly #tunnels = new Map<ConnectId, Tunnel>();
   readonly #overflow: Overflow;
@@ -30,6 +31,7 @@ export class TunnelTable implements TunnelKeeper {
     this.#options = options;
     this.carrier = options.carrier;
     this.budget = options.budget;
+    this.clock = options.clock;
     this.#overflow = new Overflow(
       options.clock,
       {

@@ -6,6 +6,7 @@
  */
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import type { Budget, QueueHolder } from "./budget.js";
+import type { Clock } from "./clock.js";
 import type { NearEvents, Port } from "./port.js";
 import { ReceiveWindow, SendWindow } from "./window.js";
 
@@ -22,6 +23,7 @@ export interface Carrier {
 export interface TunnelKeeper {
   readonly carrier: Carrier;
   readonly budget: Budget;
+  readonly clock: Clock;
   /** Bytes were written to the port: flush it at the end of this turn. */
   touched(tunnel: Tunnel): void;
   /** The source is paused until the link takes bytes again. */
@@ -30,6 +32,12 @@ export interface TunnelKeeper {
   overflowing(tunnel: Tunnel): void;
   finished(tunnel: Tunnel, reason: string): void;
 }
+
+/**
+ * A tunnel of which one direction has ended, and the other is silent, for this long is closed: after its own end a party
+ * that vanishes altogether gives no sign of it.
+ */
+const HALF_OPEN_SILENCE_MS = 5 * 60_000;
 
 /** What a tunnel is for, as events and listings tell it. */
 export interface TunnelInfo {
@@ -60,6 +68,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   #nearEnded = false;
   #farEnded = false;
   #closed = false;
+  #cancelSilence: (() => void) | undefined;
 
   constructor(
     connectId: ConnectId,
@@ -107,6 +116,7 @@ export class Tunnel implements NearEvents, QueueHolder {
     else {
       this.#carrier.control({ type: "END_OF_STREAM", connectId: this.connectId });
       if (this.#farEnded) this.#finish("both ends closed", "close");
+      else this.#watchSilence();
     }
   }
 
@@ -163,7 +173,10 @@ export class Tunnel implements NearEvents, QueueHolder {
     this.#farEnded = true;
     if (!this.port.canHalfClose) this.close("the far end closed");
     else if (this.#nearEnded) this.#finish("both ends closed", "close");
-    else this.port.end();
+    else {
+      this.port.end();
+      this.#watchSilence();
+    }
   }
 
   /** The far end closed both directions (CLOSE_RSP at a server, CLOSE_REQ at an agent). */
@@ -196,6 +209,14 @@ export class Tunnel implements NearEvents, QueueHolder {
     this.#keeper.overflowing(this);
   }
 
+  #watchSilence(): void {
+    const before = this.bytesToFar + this.bytesToNear;
+    this.#cancelSilence = this.#keeper.clock.after(HALF_OPEN_SILENCE_MS, () => {
+      if (this.bytesToFar + this.bytesToNear === before) this.close("one direction had ended and the other was silent");
+      else this.#watchSilence();
+    });
+  }
+
   // ---- the end -----------------------------------------------------------------------------------------------------
 
   /** Closes both ends: the far end is told, the near end gets what is queued. */
@@ -220,6 +241,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   #finish(reason: string, how: "close" | "destroy"): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#cancelSilence?.();
     this.#receive?.close();
     if (this.#queueBooked) this.#keeper.budget.setQueued(this, 0);
     if (how === "close") this.port.close();

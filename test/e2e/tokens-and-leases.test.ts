@@ -1,8 +1,9 @@
 /** Agents that prove who they are with service-account tokens, and servers found by counting leases: a real kube-apiserver decides. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";
-import { controlPlaneExecutables, equipped, origin } from "../support/lab/equipment.js";
+import type { ControlPlane } from "../support/lab/control-plane.js";
+import { equipped, origin } from "../support/lab/equipment.js";
 import { Fleet, type FleetFiles, type FleetOptions, makeFleetFiles } from "../support/lab/fleet.js";
+import { startOnLoopback } from "../support/lab/loopback.js";
 import { hasMetric, metric } from "../support/lab/metrics.js";
 import { AGENT_METRIC } from "../support/lab/proxy-agent.js";
 import { SERVER_METRIC } from "../support/lab/proxy-server.js";
@@ -44,8 +45,7 @@ describe.skipIf(!ready)("tokens and leases", () => {
 
   beforeAll(async () => {
     scope = new Scope("tokens");
-    plane = await makeControlPlane(scope, { executables: controlPlaneExecutables() });
-    await plane.apiServer.start();
+    plane = await startOnLoopback(scope);
     await plane.admin.apply(...accessObjects);
     tokenFile = writeToken(scope.file("agent.token"), await requestToken(plane.admin, { audience: AUDIENCE }));
     const forTheApi = writeToken(scope.file("agent-api.token"), await requestToken(plane.admin, {}));

@@ -1,19 +1,22 @@
-const reasons = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-let watched = false;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * An interrupted test run must still take its lab down: a signal's default action skips "exit" listeners, the test runner
- * replaces process.exit in its workers by an error, and a worker outlives a runner that was killed.
+ * Ends this process as an interruption should, "exit" listeners first. Not process.exit: the test runner replaces that in
+ * its workers by an error, and a signal's default action skips the listeners.
  */
-export function tidyUpWhenInterrupted(isTidy: () => boolean): void {
-  if (watched) return;
-  watched = true;
-  const end = () => {
-    if (isTidy()) return;
-    process.emit("exit", 1);
-    process.kill(process.pid, "SIGKILL");
-  };
-  // For good, not once: Ctrl-C can arrive twice, and the second must not cut the tidying short.
-  for (const signal of reasons) process.on(signal, end);
+function end(): void {
+  process.emit("exit", 1);
+  process.kill(process.pid, "SIGKILL");
+}
+
+/** As long as there is something to take down. For good, not once: Ctrl-C can arrive twice, and must not cut it short. */
+export function guardAgainstInterruption(): void {
+  for (const signal of SIGNALS) process.on(signal, end);
+  // A worker outlives a test runner that was killed.
   process.on("disconnect", end);
+}
+
+export function dropGuard(): void {
+  for (const signal of SIGNALS) process.off(signal, end);
+  process.off("disconnect", end);
 }

@@ -56,10 +56,6 @@ export class LabProcess {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  get exitCode(): number | null {
-    return this.#child.exitCode;
-  }
-
   log(): string {
     return readFileSync(this.logFile, "utf8");
   }

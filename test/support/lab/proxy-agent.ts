@@ -25,10 +25,6 @@ export class ProxyAgent {
     this.#options = options;
   }
 
-  get log(): string {
-    return this.#process?.log() ?? "";
-  }
-
   async start(): Promise<void> {
     await this.stop();
     const { name, executable, netns, caFile, serverHost, serverPort, ports, flags } = this.#options;

@@ -45,10 +45,6 @@ export class ProxyServer {
     return this.#options.ports;
   }
 
-  get log(): string {
-    return this.#process?.log() ?? "";
-  }
-
   async start(frontend: Frontend): Promise<void> {
     await this.stop();
     const { name, executable, netns, ports, certificates, flags } = this.#options;

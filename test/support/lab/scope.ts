@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tidyUpWhenInterrupted } from "./interruption.js";
+import { dropGuard, guardAgainstInterruption } from "./interruption.js";
 
 const openScopes = new Set<Scope>();
 
@@ -19,8 +19,8 @@ export class Scope {
   constructor(label: string) {
     this.folder = mkdtempSync(join(tmpdir(), `db-${process.pid}-${label}-`));
     process.once("exit", this.#onExit);
+    if (openScopes.size === 0) guardAgainstInterruption();
     openScopes.add(this);
-    tidyUpWhenInterrupted(() => openScopes.size === 0);
   }
 
   file(name: string): string {
@@ -40,14 +40,17 @@ export class Scope {
         failures.push(error);
       }
     }
-    process.off("exit", this.#onExit);
-    openScopes.delete(this);
     this.#removeFolder();
+    process.off("exit", this.#onExit);
+    if (openScopes.delete(this) && openScopes.size === 0) dropGuard();
     if (failures.length > 0) throw new AggregateError(failures, `the lab was not taken down cleanly: ${failures}`);
   }
 
   /** DRAWBRIDGE_LAB_KEEP=1 leaves logs and configuration behind for a look. */
   #removeFolder(): void {
-    if (process.env.DRAWBRIDGE_LAB_KEEP !== "1") rmSync(this.folder, { recursive: true, force: true });
+    if (process.env.DRAWBRIDGE_LAB_KEEP !== "1") {
+      // Killed processes of a node may need a moment to let go of their files.
+      rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
+    }
   }
 }

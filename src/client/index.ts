@@ -1,0 +1,8 @@
+/** Dialling through a proxy-server: what a program may use (docs/library.md). */
+export type { DialOptions } from "./bounds.js";
+export { type Dialer, dialThrough } from "./dial.js";
+export { DialRefusedError } from "./errors.js";
+export type { Frontend, FrontendProtocol, FrontendTls } from "./frontend.js";
+export { GrpcTunnelPool } from "./grpc-pool.js";
+export { createHttpAgent, createHttpsAgent, type HttpAgentOptions, type HttpsAgentOptions } from "./http-agent.js";
+export type { TunnelSocket } from "./tunnel-socket.js";

@@ -1,0 +1,34 @@
+import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { readUntil } from "../../support/callers/bytes.js";
+import type { House } from "./house.js";
+
+/** A connection to the house's Unix CONNECT door, before anything was asked. */
+export function knock(house: House): Promise<Socket> {
+  const socket = connect({ path: house.connectPath, allowHalfOpen: true });
+  socket.on("error", () => {});
+  return new Promise((resolve) => socket.once("connect", () => resolve(socket)));
+}
+
+export function knockTls(house: House): Promise<Socket> {
+  const socket = connectTls({ host: "127.0.0.1", port: house.connectPort, allowHalfOpen: true, ...house.pki.clientTls });
+  socket.on("error", () => {});
+  return new Promise((resolve, reject) => {
+    socket.once("secureConnect", () => resolve(socket));
+    socket.once("error", reject);
+  });
+}
+
+export async function readHead(socket: Socket): Promise<string> {
+  const head = await readUntil(socket, (bytes) => bytes.indexOf("\r\n\r\n") , "the head");
+  return head.toString("latin1");
+}
+
+/** A tunnel that stands. */
+export async function tunnelTo(house: House, address: string, open = knock): Promise<Socket> {
+  const socket = await open(house);
+  socket.write(`CONNECT ${address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+  const head = await readHead(socket);
+  if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(`the door answered ${head}`);
+  return socket;
+}

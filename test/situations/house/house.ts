@@ -1,0 +1,125 @@
+/** A real proxy-server and a real proxy-agent in this process, over loopback with mTLS, and what a test does with them. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ProxyAgent } from "../../../src/agent/agent.js";
+import type { AgentConfig } from "../../../src/agent/config.js";
+import type { ListenerConfig, ServerConfig } from "../../../src/server/config.js";
+import { ProxyServer } from "../../../src/server/server.js";
+import { DEFAULT_LIMITS } from "../../../src/tunnel/budget.js";
+import { waitUntil } from "../../support/processes/deadline.js";
+import { freePorts } from "../../support/processes/ports.js";
+import { type HousePki, makeHousePki } from "./pki.js";
+
+export interface House {
+  readonly dir: string;
+  readonly pki: HousePki;
+  readonly server: ProxyServer;
+  /** The first agent; undefined in a house without one. */
+  readonly agent: ProxyAgent;
+  readonly agentPort: number;
+  readonly connectPort: number;
+  readonly connectPath: string;
+  readonly grpcPath: string;
+  /** One more agent, connected when this resolves. */
+  addAgent(overrides?: Partial<AgentConfig>): Promise<ProxyAgent>;
+  close(): Promise<void>;
+}
+
+export interface HousePlan {
+  readonly agents?: number;
+  readonly server?: Partial<ServerConfig>;
+  readonly agent?: Partial<AgentConfig>;
+}
+
+const NO_ADMIN = { host: "127.0.0.1", port: 0, tokenFile: "", profiling: false };
+const NO_KUBE = { kubeconfig: "", qps: 5, burst: 10 };
+
+export async function openHouse({ agents = 1, server: serverPlan = {}, agent: agentPlan = {} }: HousePlan = {}): Promise<House> {
+  const dir = mkdtempSync(join(tmpdir(), "drawbridge-house-"));
+  const pki = await makeHousePki(dir);
+  const [agentPort, connectPort] = (await freePorts(2)) as [number, number];
+  const connectPath = join(dir, "connect.sock");
+  const grpcPath = join(dir, "grpc.sock");
+  const tls = { ...pki.server, clientCaFile: pki.caFile };
+  const uds = (mode: ListenerConfig["mode"], path: string): ListenerConfig => ({
+    mode,
+    transport: "uds",
+    path,
+    deleteExisting: true,
+    fileMode: 0o770,
+  });
+  const server = new ProxyServer({
+    serverId: "house",
+    serverCount: 1,
+    listeners: [
+      uds("http-connect", connectPath),
+      uds("grpc", grpcPath),
+      { mode: "http-connect", transport: "tcp", host: "127.0.0.1", port: connectPort, tls },
+    ],
+    agents: { host: "127.0.0.1", port: agentPort, tls, allowUnauthenticated: false, claimsFile: "" },
+    tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },
+    health: { host: "127.0.0.1", port: 0 },
+    admin: NO_ADMIN,
+    strategies: ["default"],
+    keepaliveMs: 3_600_000,
+    frontendKeepaliveMs: 3_600_000,
+    dialTimeoutMs: 30_000,
+    gracefulShutdownMs: 0,
+    xfrChannelSize: 10,
+    kube: NO_KUBE,
+    limits: DEFAULT_LIMITS,
+    ...serverPlan,
+  });
+  const running: ProxyAgent[] = [];
+  const addAgent = async (overrides: Partial<AgentConfig> = {}): Promise<ProxyAgent> => {
+    const agent = new ProxyAgent({
+      agentId: `agent-${running.length + 1}`,
+      identifiers: "",
+      servers: [{ host: "127.0.0.1", port: agentPort }],
+      tls: { caFile: pki.caFile, ...pki.client, alpn: [] },
+      tokenFile: "",
+      health: { host: "127.0.0.1", port: 0 },
+      admin: NO_ADMIN,
+      syncIntervalMs: 50,
+      syncIntervalCapMs: 500,
+      probeIntervalMs: 1_000,
+      keepaliveMs: 3_600_000,
+      syncForever: false,
+      serverCountSource: "default",
+      kube: NO_KUBE,
+      xfrChannelSize: 150,
+      warnOnChannelLimit: false,
+      headerTimeoutMs: 5_000,
+      drainTimeoutMs: 0,
+      allow: [],
+      deny: [],
+      limits: DEFAULT_LIMITS,
+      ...agentPlan,
+      ...overrides,
+    });
+    const known = server.board.registry.size;
+    agent.start();
+    running.push(agent);
+    await waitUntil("the agent to be connected", () => server.board.registry.size > known);
+    return agent;
+  };
+  await server.start();
+  for (let each = 0; each < agents; each++) await addAgent();
+  return {
+    dir,
+    pki,
+    server,
+    agent: running[0]!,
+    agentPort,
+    connectPort,
+    connectPath,
+    grpcPath,
+    addAgent,
+    async close() {
+      await Promise.all(running.map((agent) => agent.stop()));
+      server.destroy();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
