@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { within } from "../../test/support/processes/deadline.js";
 import { command } from "../../test/support/netns/command.js";
+import { within } from "../../test/support/processes/deadline.js";
 import type { Scope } from "../../test/support/processes/scope.js";
 import type { Place } from "./place.js";
 

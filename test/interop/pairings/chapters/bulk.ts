@@ -16,6 +16,7 @@ export function bulk({ tunnel }: Stage): void {
         const socket = await tunnel().open(source.address);
         socket.write(GO);
         const { bytes: received } = await readToEnd(socket, WITHIN_MS);
+        socket.destroy();
         expect(received.length).toBe(SIZE);
         expect(sha256(received)).toBe(sha256(bytes));
       } finally {
@@ -54,6 +55,7 @@ export function bulk({ tunnel }: Stage): void {
         const [received, line] = await Promise.all([readToEnd(reading, WITHIN_MS), readLine(writing, WITHIN_MS)]);
         expect(sha256(received.bytes)).toBe(sha256(down));
         expect(line).toBe(sha256(up));
+        reading.destroy();
         writing.destroy();
       } finally {
         await Promise.all([source.close(), sink.close()]);

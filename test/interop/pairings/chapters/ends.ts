@@ -16,6 +16,7 @@ export function ends(stage: Stage): void {
       const socket = await stage.tunnel().open(source.address);
       socket.write(GO);
       const ending = await readToEnd(socket);
+      socket.destroy();
       expect(sha256(ending.bytes)).toBe(sha256(ANSWER));
       expect(ending.error).toBeUndefined();
     } finally {
@@ -76,6 +77,7 @@ function teardown({ pairing, tunnel }: Stage): void {
       await within(PROMPTLY_MS, "the endpoint to hear the end", conversation.inputEnded);
       expect(sha256(conversation.received())).toBe(sha256(REQUEST));
       expect((await readToEnd(socket, PROMPTLY_MS)).bytes.length).toBe(0);
+      socket.destroy();
     } finally {
       await endpoint.close();
     }

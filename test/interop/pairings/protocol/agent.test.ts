@@ -125,7 +125,10 @@ for (const origin of ["theirs", "ours"] as const) {
         expect(exit).toEqual({ code: 2, signal: null });
         return;
       }
-      await within(5_000, "the stream to end", agent.stream.ended);
+      const ending = await within(5_000, "the stream to end", agent.stream.ended);
+      // With a status of its own: a bare reset would leave the peer guessing.
+      expect(ending.code).not.toBe(status.OK);
+      expect(ending.details).not.toMatch(/RST_STREAM/);
       await expectWorking(await bare().agent(), bare().proxyStream(), 1n);
     });
   });

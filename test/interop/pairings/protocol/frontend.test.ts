@@ -168,7 +168,10 @@ for (const origin of ["theirs", "ours"] as const) {
         expect(await within(5_000, "the crash", server.process.exited)).toEqual({ code: 2, signal: null });
         return;
       }
-      await within(5_000, "the stream to end", caller.ended);
+      const ending = await within(5_000, "the stream to end", caller.ended);
+      // With a status of its own: a bare reset would leave the peer guessing.
+      expect(ending.code).not.toBe(status.OK);
+      expect(ending.details).not.toMatch(/RST_STREAM/);
       await expectWorking(await agent(), proxyStream(), 1n);
     });
   });

@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import { messageOf } from "../src/errors/error.js";
+import type { Door } from "./callers/doors.js";
+import type { WebhookRoute } from "./callers/webhook-client.js";
+import type { Place } from "./isolation/place.js";
+import { admitThroughKubernetes } from "./kubernetes/admission.js";
+import { type ControlPlane, findPrograms, startControlPlane } from "./kubernetes/control-plane.js";
+import type { Options } from "./options.js";
+import type { Pki } from "./pki.js";
+import type { Processes } from "./processes/processes.js";
+import type { Show } from "./report/show.js";
+import { reviewThrough } from "./steps/admission.js";
+
+/** Who asks the webhook: a real kube-apiserver where there is one, otherwise a stand-in that asks as it would. */
+export class Caller {
+  /** For the verdict. */
+  name = "stand-in";
+  readonly #wanted: Options["caller"];
+  #controlPlane: Promise<ControlPlane | Error> | undefined;
+
+  constructor(wanted: Options["caller"]) {
+    this.#wanted = wanted;
+  }
+
+  /** Starts the kube-apiserver in the background: it takes longer than everything else. */
+  prepare(processes: Processes, folder: string, place: Place): void {
+    // Kubernetes takes no loopback address for the endpoint of a service.
+    if (this.#wanted === "stand-in" || place.refusedSourcePort !== undefined) return;
+    const programs = findPrograms();
+    if (programs === undefined) return;
+    const starting = startControlPlane(processes, folder, programs, join(folder, "connect.sock"));
+    this.#controlPlane = starting.catch((reason) => new Error(messageOf(reason)));
+  }
+
+  async admit(door: Door, route: WebhookRoute, place: Place, pki: Pki, show: Show): Promise<void> {
+    const controlPlane = await this.#started(show);
+    if (controlPlane === undefined) {
+      await reviewThrough(door, route, show);
+      show.result(`a stand-in for kube-apiserver got both answers: ${door.title}`);
+      return;
+    }
+    this.name = `kube-apiserver ${controlPlane.version}`;
+    await admitThroughKubernetes(controlPlane, place.webhook, pki.webhook().ca, show);
+    show.result(`a real kube-apiserver ${controlPlane.version} got both answers: ${door.title}`);
+  }
+
+  async admitThrough(doors: readonly Door[], route: WebhookRoute, show: Show): Promise<void> {
+    for (const door of doors) await reviewThrough(door, route, show);
+    show.result(doors.map(({ title }) => title).join("; "));
+  }
+
+  /** One that is there but does not start is no failure of the tunnel; the verdict tells who called. */
+  async #started(show: Show): Promise<ControlPlane | undefined> {
+    if (this.#controlPlane !== undefined)
+      show.note("waiting for the kube-apiserver, which was started in the background");
+    const controlPlane = await this.#controlPlane;
+    if (!(controlPlane instanceof Error)) return controlPlane;
+    show.note(`the kube-apiserver could not be used: ${controlPlane.message.split("\n")[0]}`);
+    return undefined;
+  }
+}

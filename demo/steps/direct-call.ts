@@ -1,0 +1,29 @@
+import { connect } from "node:net";
+import { messageOf } from "../../src/errors/error.js";
+import { within } from "../../test/support/processes/deadline.js";
+import type { Place } from "../isolation/place.js";
+import type { Show } from "../report/show.js";
+
+/** From where the control plane is, without the tunnel. It must fail, or the rest would prove nothing. */
+export async function callDirectly(place: Place, show: Show): Promise<void> {
+  const { host, port } = place.webhook;
+  const localPort = place.refusedSourcePort === undefined ? {} : { localPort: place.refusedSourcePort };
+  const socket = connect({ host, port, ...localPort });
+  const answer = new Promise<never>((_, reject) => {
+    socket.once("error", reject);
+    socket.once("close", () => reject(new Error("the connection was closed")));
+  });
+  try {
+    // Whoever gets through is greeted; being let in and staying in is the failure of this step.
+    await within(3_000, "an end of the direct connection", answer);
+  } catch (reason) {
+    if (socket.destroyed) {
+      show.result(`fails as it must: ${messageOf(reason).split(" - ")[0]}`);
+      return;
+    }
+    const isOpen = socket.readyState === "open";
+    socket.destroy();
+    if (isOpen) throw new Error(`${host}:${port} can be reached without the tunnel`);
+    show.result(`fails as it must: no answer from ${host}:${port}`);
+  }
+}
