@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readToEnd } from "../../test/support/callers/bytes.js";
 import { waitUntil } from "../../test/support/processes/deadline.js";
 import { freePort } from "../../test/support/processes/ports.js";
 import { type BlackHole, startBlackHole } from "../../test/support/targets/black-hole.js";
@@ -81,19 +82,22 @@ describe.each(DOORS)("through %s", (name) => {
     const passing = await startRig();
     const agent = await passing.startAgent();
     const socket = await dialThrough(passing.doors[name], echo.address);
-    const closed = once(socket.resume(), "close");
+    const ending = readToEnd(socket);
     await agent.stop();
-    await closed;
+    expect((await ending).error).toBeUndefined();
     await passing.close();
   });
 
-  it("the server's end is the tunnel's end", async () => {
+  it("the server's end is the tunnel's end, and on gRPC told from an orderly one", async () => {
     const passing = await startRig();
     await passing.startAgent();
     const socket = await dialThrough(passing.doors[name], echo.address);
-    const closed = once(socket.resume(), "close");
+    const ending = readToEnd(socket);
+    passing.server.destroy();
+    const { error } = await ending;
+    if (passing.doors[name].mode === "grpc") expect(error).toBeInstanceOf(DrawbridgeError);
+    expect(socket.destroyed || socket.readableEnded).toBe(true);
     await passing.close();
-    await closed;
   });
 });
 
@@ -151,6 +155,7 @@ describe("the wrong kind of door", () => {
   ] as const)("fails at once when %s is spoken at %s", async (mode, name) => {
     const reason = await reasonOf(dialThrough({ ...rig.doors[name], mode }, echo.address, { timeoutMs: 5_000 }));
     expect(reason).toBeInstanceOf(DrawbridgeError);
+    console.log(mode, name, String(reason));
     expect(codeOf(reason)).not.toBe("DB_DIAL_TIMEOUT");
   });
 });
