@@ -119,8 +119,9 @@ export class Outbox {
     if (staging === undefined || this.#closed) return;
     this.#inFlight = undefined;
     this.queuedBytes -= staging.fill;
-    returnStaging(staging);
+    // A transport that failed may still hold the bytes: reusing them could show one caller another's.
     if (error) return;
+    returnStaging(staging);
     if (this.#full.length > 0 || this.#current !== undefined) this.#flush();
     if (this.congested && this.queuedBytes <= LOW_WATER_BYTES) {
       this.congested = false;

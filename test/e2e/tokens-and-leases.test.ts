@@ -1,5 +1,5 @@
 /** Agents that prove who they are with service-account tokens, and servers found by counting leases: a real kube-apiserver decides. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped, origin } from "../support/lab/equipment.js";
 import { Fleet, type FleetFiles, type FleetOptions, makeFleetFiles } from "../support/lab/fleet.js";
@@ -58,6 +58,7 @@ describe.skipIf(!ready)("tokens and leases", () => {
     async ({ server }) => {
       const options = { name: `holder-${server}`, server, agent: server, serverCount: "leases", tokenFile } as const;
       const fleet = await Fleet.make(scope, files, options);
+      onTestFinished(() => fleet.stop());
       await plane.admin.apply(abandonedLease);
       await fleet.scale(1, 1);
       // Two leases are there, but only one is worth counting.

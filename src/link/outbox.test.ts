@@ -1,0 +1,205 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { encodePacket } from "../wire/encode.js";
+import type { ConnectId, ControlPacket } from "../wire/packet.js";
+import { PacketReader } from "../wire/packet-reader.js";
+import { SegmentCounters } from "./counters.js";
+import { Outbox } from "./outbox.js";
+import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
+
+type Done = (error?: Error | null) => void;
+
+/** A transport that copies what it was handed only when it says "taken": a buffer reused too early shows in the copy. */
+class SlowTransport {
+  readonly inFlight: { bytes: Buffer; done: Done }[] = [];
+  readonly taken: Buffer[] = [];
+  mostInFlight = 0;
+
+  readonly write = (bytes: Buffer, done: Done): void => {
+    this.inFlight.push({ bytes, done });
+    this.mostInFlight = Math.max(this.mostInFlight, this.inFlight.length);
+  };
+
+  take(error?: Error): void {
+    const next = this.inFlight.shift();
+    if (next === undefined) return;
+    this.taken.push(Buffer.from(next.bytes));
+    next.done(error ?? null);
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function open(transport: SlowTransport, onLow = () => {}, onEmpty = () => {}): Outbox {
+  return new Outbox(transport.write, new SegmentCounters(), onLow, onEmpty);
+}
+
+async function drain(outbox: Outbox, transport: SlowTransport): Promise<void> {
+  for (let turns = 0; outbox.queuedBytes > 0; turns++) {
+    if (turns > 10_000) throw new Error(`${outbox.queuedBytes} bytes stay behind`);
+    await turn();
+    transport.take();
+  }
+}
+
+describe("what comes out", () => {
+  const step = fc.oneof(
+    fc.record({ data: fc.integer({ min: 1, max: 3 * MAX_DATA_BYTES }), id: fc.integer({ min: 1, max: 5 }) }),
+    fc.record({ close: fc.integer({ min: 1, max: 5 }), text: fc.nat(100) }),
+    fc.record({ long: fc.integer({ min: STAGING_BYTES - 64, max: 2 * STAGING_BYTES }) }),
+    fc.constant("take" as const),
+    fc.constant("turn" as const),
+  );
+
+  test("is what went in, in order, byte for byte, however late the transport takes it", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.nat(255), async (steps, seed) => {
+        const transport = new SlowTransport();
+        const outbox = open(transport);
+        // Every payload is copied into one buffer that is overwritten at once, as the shared read buffer is.
+        const shared = Buffer.alloc(3 * MAX_DATA_BYTES);
+        const sent = new Map<ConnectId, Buffer[]>();
+        const controls: ControlPacket[] = [];
+        let value = seed;
+        for (const each of steps) {
+          if (each === "take") transport.take();
+          else if (each === "turn") await turn();
+          else if ("data" in each) {
+            const payload = shared.subarray(0, each.data).fill(value++ % 256);
+            sent.set(each.id, [...(sent.get(each.id) ?? []), Buffer.from(payload)]);
+            outbox.data(each.id, payload);
+            shared.fill(0xee);
+          } else {
+            const packet: ControlPacket =
+              "long" in each
+                ? { type: "DIAL_RSP", error: "e".repeat(each.long), connectId: 0, random: 9n }
+                : { type: "CLOSE_RSP", connectId: each.close, error: "x".repeat(each.text) };
+            controls.push(packet);
+            outbox.control(packet);
+          }
+        }
+        await drain(outbox, transport);
+        const got = new Map<ConnectId, Buffer[]>();
+        const gotControls: ControlPacket[] = [];
+        const reader = new PacketReader({
+          onControl: (packet) => gotControls.push(packet),
+          onData: (id, chunk) => got.set(id, [...(got.get(id) ?? []), chunk]),
+        });
+        for (const bytes of transport.taken) reader.push(bytes);
+        expect(reader.idle).toBe(true);
+        expect(transport.mostInFlight).toBeLessThanOrEqual(1);
+        expect(gotControls).toEqual(controls);
+        expect([...got.keys()].sort()).toEqual([...sent.keys()].sort());
+        for (const [id, parts] of sent) expect(Buffer.concat(got.get(id)!).equals(Buffer.concat(parts))).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("two outboxes that share the pool do not mix", async () => {
+    const transports = [new SlowTransport(), new SlowTransport()];
+    const outboxes = transports.map((transport) => open(transport));
+    for (let round = 0; round < 30; round++) {
+      outboxes.forEach((outbox, index) => {
+        for (let n = 0; n < 4; n++) outbox.data(index + 1, Buffer.alloc(MAX_DATA_BYTES, index + 1));
+      });
+      await turn();
+      for (const transport of transports) if ((round + transports.indexOf(transport)) % 2 === 0) transport.take();
+    }
+    for (const [index, outbox] of outboxes.entries()) await drain(outbox, transports[index]!);
+    for (const [index, transport] of transports.entries()) {
+      const ids = new Set<ConnectId>();
+      let foreign = 0;
+      const reader = new PacketReader({
+        onControl: () => {},
+        onData: (id, chunk) => {
+          ids.add(id);
+          if (!chunk.every((byte) => byte === index + 1)) foreign++;
+        },
+      });
+      for (const bytes of transport.taken) reader.push(bytes);
+      expect({ ids: [...ids], foreign }).toEqual({ ids: [index + 1], foreign: 0 });
+    }
+  });
+
+  test("packets of one turn leave in one write", async () => {
+    const transport = new SlowTransport();
+    const outbox = open(transport);
+    outbox.control({ type: "DRAIN" });
+    outbox.data(1, Buffer.from("a"));
+    outbox.control({ type: "CLOSE_REQ", connectId: 1 });
+    await turn();
+    transport.take();
+    const expected = [
+      encodePacket({ type: "DRAIN" }),
+      encodePacket({ type: "DATA", connectId: 1, data: Buffer.from("a") }),
+      encodePacket({ type: "CLOSE_REQ", connectId: 1 }),
+    ];
+    expect(transport.taken).toEqual([Buffer.concat(expected)]);
+  });
+});
+
+describe("water marks", () => {
+  test("sources are told to pause at the high mark and to go on at the low one, once", async () => {
+    const transport = new SlowTransport();
+    const events: string[] = [];
+    const outbox = open(
+      transport,
+      () => events.push("low"),
+      () => events.push("empty"),
+    );
+    let written = 0;
+    while (outbox.data(1, Buffer.alloc(MAX_DATA_BYTES))) written += MAX_DATA_BYTES;
+    expect(written).toBeGreaterThan(HIGH_WATER_BYTES - 2 * MAX_DATA_BYTES);
+    expect(outbox.congested).toBe(true);
+    for (let n = 0; n < 10 && outbox.congested; n++) {
+      await turn();
+      transport.take();
+    }
+    expect(outbox.congested).toBe(false);
+    expect(outbox.queuedBytes).toBeLessThanOrEqual(LOW_WATER_BYTES);
+    await drain(outbox, transport);
+    expect(events).toEqual(["low", "empty"]);
+  });
+});
+
+describe("after close", () => {
+  test("nothing more is written, not even what was waiting", async () => {
+    const transport = new SlowTransport();
+    const outbox = open(transport);
+    outbox.data(1, Buffer.alloc(2 * STAGING_BYTES));
+    await turn();
+    outbox.close();
+    outbox.data(1, Buffer.from("late"));
+    outbox.control({ type: "DRAIN" });
+    transport.take();
+    await turn();
+    expect(transport.taken).toHaveLength(1);
+    expect(transport.inFlight).toHaveLength(0);
+    expect(outbox.queuedBytes).toBe(0);
+  });
+
+  test("a buffer the transport still reads is not given to anyone else", async () => {
+    const transport = new SlowTransport();
+    const outbox = open(transport);
+    outbox.data(1, Buffer.alloc(MAX_DATA_BYTES, 1));
+    await turn();
+    const [held] = transport.inFlight;
+    const before = Buffer.from(held!.bytes);
+    outbox.close();
+    const others = Array.from({ length: 40 }, () => open(new SlowTransport()));
+    for (const other of others) other.data(2, Buffer.alloc(MAX_DATA_BYTES, 2));
+    expect(held!.bytes.equals(before)).toBe(true);
+    for (const other of others) other.close();
+  });
+
+  test("a transport that fails is not written to again", async () => {
+    const transport = new SlowTransport();
+    const outbox = open(transport);
+    outbox.data(1, Buffer.alloc(2 * STAGING_BYTES));
+    await turn();
+    transport.take(new Error("gone"));
+    await turn();
+    expect(transport.inFlight).toHaveLength(0);
+  });
+});
