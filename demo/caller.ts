@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { messageOf } from "../src/errors/error.js";
 import type { Door } from "./callers/doors.js";
 import type { WebhookRoute } from "./callers/webhook-client.js";
@@ -10,6 +9,7 @@ import type { Pki } from "./pki.js";
 import type { Processes } from "./processes/processes.js";
 import type { Show } from "./report/show.js";
 import { reviewThrough } from "./steps/admission.js";
+import type { ProxyServer } from "./tunnel/server.js";
 
 /** Who asks the webhook: a real kube-apiserver where there is one, otherwise a stand-in that asks as it would. */
 export class Caller {
@@ -24,15 +24,15 @@ export class Caller {
 
   /** Starts the kube-apiserver in the background: it takes longer than everything else. */
   prepare(processes: Processes, folder: string, place: Place): void {
-    // Kubernetes takes no loopback address for the endpoint of a service.
-    if (this.#wanted === "stand-in" || place.refusedSourcePort !== undefined) return;
+    if (this.#wanted === "stand-in") return;
     const programs = findPrograms();
     if (programs === undefined) return;
-    const starting = startControlPlane(processes, folder, programs, join(folder, "connect.sock"));
+    const starting = startControlPlane(processes, folder, programs, place);
     this.#controlPlane = starting.catch((reason) => new Error(messageOf(reason)));
   }
 
-  async admit(door: Door, route: WebhookRoute, place: Place, pki: Pki, show: Show): Promise<void> {
+  async admit(server: ProxyServer, route: WebhookRoute, place: Place, pki: Pki, show: Show): Promise<void> {
+    const door = server.doors.connectUds;
     const controlPlane = await this.#started(show);
     if (controlPlane === undefined) {
       await reviewThrough(door, route, show);
@@ -40,13 +40,16 @@ export class Caller {
       return;
     }
     this.name = `kube-apiserver ${controlPlane.version}`;
-    await admitThroughKubernetes(controlPlane, place.webhook, pki.webhook().ca, show);
+    await admitThroughKubernetes(controlPlane, place, pki.webhook().ca, show);
+    const [tunnel] = await server.admin.tunnels();
+    if (tunnel === undefined) throw new Error("the kube-apiserver has no tunnel open: it must have found another way");
+    show.note(`the proxy-server's admin API confirms: its connection is carried by ${tunnel.agentId}`);
     show.result(`a real kube-apiserver ${controlPlane.version} got both answers: ${door.title}`);
   }
 
   async admitThrough(doors: readonly Door[], route: WebhookRoute, show: Show): Promise<void> {
     for (const door of doors) await reviewThrough(door, route, show);
-    show.result(doors.map(({ title }) => title).join("; "));
+    show.result(`a stand-in got the same answers: ${doors.map(({ title }) => title).join("; ")}`);
   }
 
   /** One that is there but does not start is no failure of the tunnel; the verdict tells who called. */

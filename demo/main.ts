@@ -6,11 +6,11 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { messageOf } from "../src/errors/error.js";
 import { chooseIsolation } from "./isolation/choose.js";
 import { HELP, type Options, parseOptions } from "./options.js";
 import { canTieToParent, tiedToParent } from "./processes/tie.js";
+import { typescript } from "./processes/typescript.js";
 import type { Script } from "./script.js";
 
 try {
@@ -23,6 +23,8 @@ try {
 }
 
 async function play(options: Options): Promise<number> {
+  // Where `ip` is on many systems, and not everybody's PATH leads there.
+  process.env.PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
   if (!existsSync(new URL("../dist/bin/proxy-server", import.meta.url))) {
     throw new Error("drawbridge is not built yet: run npm run build, or start the demo with npm run demo");
   }
@@ -32,15 +34,18 @@ async function play(options: Options): Promise<number> {
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 
   const script: Script = { ...options, folder, tie, isolation: isolation.kind, means: isolation.means };
-  const program = fileURLToPath(new URL("./story.ts", import.meta.url));
-  const tsx = ["--import", import.meta.resolve("tsx")];
+  const program = typescript(new URL("./story.ts", import.meta.url));
   // TERM, not KILL: a story that outlives us still tidies up.
-  const node = tiedToParent(tie, "TERM", [process.execPath, ...tsx, program, JSON.stringify(script)]);
+  const node = tiedToParent(tie, "TERM", [...program, JSON.stringify(script)]);
   const [command = "", ...args] = [...isolation.prefix, ...node];
   const story = spawn(command, args, { stdio: "inherit" });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => story.kill(signal));
   return new Promise((resolve, reject) => {
     story.once("error", reject);
-    story.once("exit", (code) => resolve(code ?? 1));
+    story.once("exit", (code, signal) => {
+      if (signal !== null)
+        process.stderr.write(`\nFAILED: the demo was ended by ${signal} and removed what it had made\n`);
+      resolve(code ?? 1);
+    });
   });
 }

@@ -25,16 +25,16 @@ const script = JSON.parse(process.argv[2] ?? "") as Script;
 const { folder, isolation, means } = script;
 // With JSON on stdout the audience reads stderr.
 const stage = script.output === "json" ? process.stderr : process.stdout;
-const recorder = new Recorder((line) => stage.write(`${line}\n`), painter(stage));
 const scope = new Scope();
 const processes = new Processes(folder, script.tie);
-const caller = new Caller(script.caller);
 const interruption = new Interruption();
+const recorder = new Recorder(tell, painter(stage), processes.lost);
+const caller = new Caller(script.caller);
 const begin = performance.now();
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-stage.write(`drawbridge demo: a control plane reaches a webhook in a network it has no route to\n`);
-stage.write(`isolation: ${isolation} (${means})\n`);
+tell("drawbridge demo: a control plane reaches a webhook in a network it has no route to");
+tell(`isolation: ${isolation} (${means})`);
 try {
   await interruption.race(play());
 } catch (reason) {
@@ -54,7 +54,7 @@ async function play(): Promise<void> {
   const { doors } = tunnel.server;
   await recorder.step("direct", 10, (show) => callDirectly(place, show));
   const route = new WebhookRoute(`${place.webhook.host}:${place.webhook.port}`, pki.webhook().ca);
-  await recorder.step("admission", 60, (show) => caller.admit(doors.connectUds, route, place, pki, show));
+  await recorder.step("admission", 60, (show) => caller.admit(tunnel.server, route, place, pki, show));
   await recorder.step("otherDoors", 20, (show) => caller.admitThrough([doors.connectTcp, doors.grpcUds], route, show));
   const killed = await recorder.step("agentKilled", 30, (show) => killAgent(tunnel, route, show));
   await recorder.step("rotation", 30, (show) => rotateCertificates(tunnel, place, pki, route, killed, show));
@@ -62,15 +62,21 @@ async function play(): Promise<void> {
   await recorder.step("tidyUp", 20, (show) => tidyUp(processes, tunnel, scope, folder, show));
 }
 
+/** An interrupted step fails because its props are taken away: that is not worth telling. */
+function tell(line: string): void {
+  if (!interruption.happened) stage.write(`${line}\n`);
+}
+
 /** After a story that went well there is nothing left to end. */
 async function endAll(): Promise<void> {
   try {
     await processes.close();
     await scope.close();
+    rmSync(folder, { recursive: true, force: true });
+    if (!hasPassed(recorder.records)) stage.write("\neverything the demo had started was ended and removed\n");
   } catch (reason) {
-    process.stderr.write(`${messageOf(reason)}\n`);
+    stage.write(`\nnot everything could be removed: ${messageOf(reason)}\n`);
   }
-  rmSync(folder, { recursive: true, force: true });
 }
 
 function showLogs(): void {
@@ -81,7 +87,7 @@ function showLogs(): void {
 
 function report(): number {
   if (interruption.happened) {
-    stage.write("\ninterrupted: everything the demo had started was ended and removed\n");
+    stage.write("the demo was interrupted\n");
     return interruption.exitCode;
   }
   const seconds = (performance.now() - begin) / 1000;

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { dialThrough } from "../../src/client/index.js";
 import { readToEnd } from "../../test/support/callers/bytes.js";
 import { askDoor, type ConnectDoor, connectRequest } from "../../test/support/callers/connect.js";
 import { within } from "../../test/support/processes/deadline.js";
 import { WEBHOOK_NAME } from "../pki.js";
-import { dialGrpc } from "./grpc.js";
 
 /** A way into the proxy-server. */
 export interface Door {
@@ -14,6 +14,7 @@ export interface Door {
   dial(target: string): Promise<Duplex>;
 }
 
+/** Byte for byte what kube-apiserver sends, which our own library need not. */
 export function connectDoor(title: string, door: ConnectDoor): Door {
   return {
     title,
@@ -26,8 +27,9 @@ export function connectDoor(title: string, door: ConnectDoor): Door {
   };
 }
 
+/** By our own library. */
 export function grpcDoor(title: string, path: string): Door {
-  return { title, dial: (target) => dialGrpc(path, target) };
+  return { title, dial: (target) => dialThrough({ mode: "grpc", uds: path }, target) };
 }
 
 /** TLS to the webhook inside the tunnel: its name is checked against its authority, wherever it is. */

@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { peerPath } from "../../peers/index.js";
 import { get } from "../../test/support/processes/http.js";
 import { freePorts } from "../../test/support/processes/ports.js";
+import type { Place } from "../isolation/place.js";
 import type { Processes } from "../processes/processes.js";
 import { ready } from "../processes/ready.js";
+import { connectSocket } from "../tunnel/server.js";
 import { Api } from "./api.js";
 import { makeClusterCertificates } from "./certificates.js";
+import { serviceKind } from "./objects.js";
 
 export interface Programs {
   readonly etcd: string;
@@ -30,12 +33,13 @@ export async function startControlPlane(
   processes: Processes,
   folder: string,
   programs: Programs,
-  egressSocket: string,
+  place: Place,
 ): Promise<ControlPlane> {
   const certificates = await makeClusterCertificates(join(folder, "cluster-pki"));
   const [etcdPort, peerPort, port] = (await freePorts(3)) as [number, number, number];
   const [etcdUrl, peerUrl] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`];
-  const etcd = processes.start("etcd", [
+  const startProp = (name: string, argv: string[]) => processes.start(name, argv, { mayFail: true });
+  const etcd = startProp("etcd", [
     programs.etcd,
     ...["--name=demo", `--data-dir=${join(folder, "etcd")}`, `--initial-cluster=demo=${peerUrl}`],
     ...[`--listen-client-urls=${etcdUrl}`, `--advertise-client-urls=${etcdUrl}`],
@@ -44,7 +48,7 @@ export async function startControlPlane(
   await ready(etcd, "to be healthy", 20_000, async () => (await get(etcdPort, "/health")).body.includes('"true"'));
 
   const { serving, tokenKey } = certificates;
-  const kubeApiServer = processes.start("kube-apiserver", [
+  const kubeApiServer = startProp("kube-apiserver", [
     programs.kubeApiServer,
     `--etcd-servers=${etcdUrl}`,
     ...["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", `--secure-port=${port}`],
@@ -52,13 +56,13 @@ export async function startControlPlane(
     "--endpoint-reconciler-type=none",
     "--service-cluster-ip-range=10.96.0.0/16",
     // There is no kube-proxy: dial the endpoints of a service instead of its cluster address.
-    "--enable-aggregator-routing=true",
+    `--enable-aggregator-routing=${serviceKind(place) === "endpoints"}`,
     ...["--authorization-mode=RBAC", `--client-ca-file=${serving.ca}`],
     ...[`--tls-cert-file=${serving.cert}`, `--tls-private-key-file=${serving.key}`],
     "--service-account-issuer=https://kubernetes.default.svc",
     ...[`--service-account-key-file=${tokenKey}`, `--service-account-signing-key-file=${tokenKey}`],
     "--disable-admission-plugins=ServiceAccount",
-    `--egress-selector-config-file=${writeEgressConfig(folder, egressSocket)}`,
+    `--egress-selector-config-file=${writeEgressConfig(folder)}`,
     "--profiling=false",
   ]);
   const api = new Api(port, certificates.admin);
@@ -67,7 +71,8 @@ export async function startControlPlane(
   return { api, version: gitVersion };
 }
 
-function writeEgressConfig(folder: string, udsName: string): string {
+function writeEgressConfig(folder: string): string {
+  const udsName = connectSocket(folder);
   const connection = { proxyProtocol: "HTTPConnect", transport: { uds: { udsName } } };
   const config = {
     apiVersion: "apiserver.k8s.io/v1beta1",

@@ -1,15 +1,35 @@
 import { readFileSync } from "node:fs";
+import type { Place } from "../isolation/place.js";
 import { RULE } from "../webhook/admission.js";
 
 const NAMESPACE = "demo";
 const SERVICE = "webhook";
+const SERVICES = `/api/v1/namespaces/${NAMESPACE}/services`;
+
+type KubeRequest = readonly [path: string, object: object];
+
+/** Kubernetes takes no loopback address for the endpoint of a service, but any name for an external one. */
+export function serviceKind(place: Place): "endpoints" | "external name" {
+  return place.refusedSourcePort === undefined ? "endpoints" : "external name";
+}
 
 /** The objects an administrator would apply, each with the path it is posted to. */
-export function clusterObjects(webhook: { host: string; port: number }, caFile: string): [string, object][] {
+export function clusterObjects(place: Place, caFile: string): KubeRequest[] {
   return [
     ["/api/v1/namespaces", { metadata: { name: NAMESPACE } }],
+    ...(serviceKind(place) === "endpoints" ? serviceWithEndpoints(place) : externalService(place)),
     [
-      `/api/v1/namespaces/${NAMESPACE}/services`,
+      "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+      webhookConfiguration(caFile, serviceKind(place) === "endpoints" ? 443 : place.webhook.port),
+    ],
+  ];
+}
+
+/** Without a selector: nobody but the demo says where the endpoint is. */
+function serviceWithEndpoints({ webhook }: Place): KubeRequest[] {
+  return [
+    [
+      SERVICES,
       { metadata: { name: SERVICE }, spec: { ports: [{ name: "https", port: 443, targetPort: webhook.port }] } },
     ],
     [
@@ -21,18 +41,22 @@ export function clusterObjects(webhook: { host: string; port: number }, caFile: 
         endpoints: [{ addresses: [webhook.host], conditions: { ready: true } }],
       },
     ],
-    ["/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", webhookConfiguration(caFile)],
   ];
 }
 
-function webhookConfiguration(caFile: string): object {
+function externalService({ webhook }: Place): KubeRequest[] {
+  const spec = { type: "ExternalName", externalName: webhook.host, ports: [{ name: "https", port: webhook.port }] };
+  return [[SERVICES, { metadata: { name: SERVICE }, spec }]];
+}
+
+function webhookConfiguration(caFile: string, port: number): object {
   return {
     metadata: { name: "bridge" },
     webhooks: [
       {
         name: "bridge.demo.example",
         clientConfig: {
-          service: { name: SERVICE, namespace: NAMESPACE, port: 443, path: "/validate" },
+          service: { name: SERVICE, namespace: NAMESPACE, port, path: "/validate" },
           caBundle: readFileSync(caFile).toString("base64"),
         },
         rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],

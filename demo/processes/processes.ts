@@ -12,17 +12,32 @@ export interface Running {
   readonly exited: Promise<number | string>;
   /** The last lines it wrote. */
   tail(lines: number): string;
+  /** From here on its end is no surprise. */
   kill(signal: NodeJS.Signals): void;
+}
+
+interface Launch {
+  /** Puts the command on the agents' side. */
+  readonly far?: (argv: readonly string[]) => string[];
+  /** The story can do without it. */
+  readonly mayFail?: boolean;
 }
 
 /** Every process of the story, each ended by its own pid. */
 export class Processes {
+  /** Rejects when a process ends that nobody has ended: no step needs to wait for it then. */
+  readonly lost: Promise<never>;
   readonly #folder: string;
   readonly #tie: boolean;
   readonly #all: Running[] = [];
   #closed = false;
+  #lose!: (reason: Error) => void;
 
   constructor(folder: string, tie: boolean) {
+    this.lost = new Promise((_, reject) => {
+      this.#lose = reject;
+    });
+    this.lost.catch(() => {});
     this.#folder = folder;
     this.#tie = tie;
     process.once("exit", () => this.#signalAll("SIGKILL"));
@@ -32,13 +47,12 @@ export class Processes {
     return this.#all;
   }
 
-  /** `place` puts the program where it belongs: on the agents' side, or leaves it here. */
-  start(name: string, argv: readonly string[], place: (argv: string[]) => string[] = (same) => same): Running {
+  start(name: string, argv: readonly string[], { far = (argv) => [...argv], mayFail = false }: Launch = {}): Running {
     // A step that an interruption overtook may still come here.
     if (this.#closed) throw new Error("the demo is ending");
     const log = join(this.#folder, `${name}.log`);
     const output = openSync(log, "a", 0o600);
-    const [command = "", ...args] = place(tiedToParent(this.#tie, "KILL", argv));
+    const [command = "", ...args] = far(tiedToParent(this.#tie, "KILL", argv));
     const child = spawn(command, args, {
       stdio: ["ignore", output, output],
       env: environment(),
@@ -46,7 +60,9 @@ export class Processes {
       detached: true,
     });
     closeSync(output);
-    const running = describe(name, child, log);
+    const running = describe(name, child, log, (how) => {
+      if (!mayFail) this.#lose(new Error(`${name} ended (${how}) without being asked to`));
+    });
     this.#all.push(running);
     return running;
   }
@@ -63,20 +79,26 @@ export class Processes {
   }
 }
 
-function describe(name: string, child: ChildProcess, log: string): Running {
+function describe(name: string, child: ChildProcess, log: string, onSurprise: (how: number | string) => void): Running {
+  let isExpected = false;
   const isAlive = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+  const exited = new Promise<number | string>((resolve) => {
+    child.once("error", (reason) => resolve(reason.message));
+    child.once("exit", (code, signal) => resolve(code ?? signal ?? "unknown"));
+  });
+  exited.then((how) => isExpected || onSurprise(how)).catch(() => {});
   return {
     name,
     pid: child.pid ?? -1,
     get alive() {
       return isAlive();
     },
-    exited: new Promise((resolve) => {
-      child.once("error", (reason) => resolve(reason.message));
-      child.once("exit", (code, signal) => resolve(code ?? signal ?? "unknown"));
-    }),
+    exited,
     tail: (lines) => readFileSync(log, "utf8").trimEnd().split("\n").slice(-lines).join("\n"),
-    kill: (signal) => void (isAlive() && child.kill(signal)),
+    kill(signal) {
+      isExpected = true;
+      if (isAlive()) child.kill(signal);
+    },
   };
 }
 

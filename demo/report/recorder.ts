@@ -26,22 +26,27 @@ export class Recorder {
   }));
   readonly #write: (text: string) => void;
   readonly #paint: Paint;
+  readonly #mishap: Promise<never>;
 
-  constructor(write: (text: string) => void, paint: Paint) {
+  /** `mishap` rejects when something happens that no step can survive. */
+  constructor(write: (text: string) => void, paint: Paint, mishap: Promise<never>) {
     this.#write = write;
     this.#paint = paint;
+    this.#mishap = mishap;
   }
 
   /** A step that fails ends the story: the error is thrown on. */
   async step<T>(name: StepName, limitSeconds: number, play: (show: Show) => Promise<T>): Promise<T> {
     const record = this.records.find(({ step }) => step === name)!;
     const number = this.records.indexOf(record) + 1;
-    this.#write(
-      this.#paint("bold", `[${String(number).padStart(2)}/${this.records.length}]`.concat(` ${record.title}`)),
-    );
+    this.#write(this.#paint("bold", `[${String(number).padStart(2)}/${this.records.length}] ${record.title}`));
     const begin = performance.now();
     try {
-      const value = await within(limitSeconds * 1000, record.title, play(this.#show(record)));
+      const value = await within(
+        limitSeconds * 1000,
+        record.title,
+        Promise.race([play(this.#show(record)), this.#mishap]),
+      );
       this.#finish(record, begin, "passed");
       return value;
     } catch (reason) {

@@ -21,7 +21,7 @@ export function summaryText(records: readonly StepRecord[], verdict: Verdict, co
     const word = result.toUpperCase().padEnd(7);
     const colour = { passed: "green", failed: "red", "not run": "dim" } as const;
     const time = result === "not run" ? "" : seconds.toFixed(1);
-    const lines = wrap(shown.split("\n")[0]!, Math.max(24, columns - left));
+    const lines = wrap(shown.split("\n")[0]!, Math.max(20, columns - left));
     return `${title.padEnd(wide)}  ${paint(colour[result], word)}  ${time.padStart(7)}  ${lines.join(`\n${" ".repeat(left)}`)}`;
   });
   return [
@@ -39,7 +39,7 @@ function verdictLine(records: readonly StepRecord[], verdict: Verdict, paint: Pa
   const passed = records.filter(({ result }) => result === "passed").length;
   const word = hasPassed(records) ? paint("green", "PASSED") : paint("red", "FAILED");
   const facts = [
-    `${passed} of ${records.length} steps in ${verdict.seconds.toFixed(1)} s`,
+    `${passed}/${records.length} steps in ${verdict.seconds.toFixed(1)} s`,
     `isolation: ${verdict.isolation}`,
     `caller: ${verdict.caller}`,
   ];

@@ -28,9 +28,7 @@ export async function rotateCertificates(
 
   await pki.rotate();
   const begin = performance.now();
-  show.note(
-    `a stream runs; certificates and keys of both doors, of the caller and of the agents were replaced on disk`,
-  );
+  show.note("a stream runs; certificates and keys of caller, server and agents replaced on disk");
   const wanted = [serialOf(pki.door()), serialOf(pki.agentDoor())];
   await waitUntil("the proxy-server to show its new certificates", async () => {
     const now = await Promise.all([shownByDoor(), shownToAgents()]);

@@ -26,5 +26,5 @@ export async function startAgent(
     `--admin-server-port=${adminPort}`,
     "--drain-timeout=1s",
   ];
-  return processes.start(name, [...shipped("proxy-agent"), ...flags], place.far);
+  return processes.start(name, [...shipped("proxy-agent"), ...flags], place);
 }

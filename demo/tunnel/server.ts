@@ -22,15 +22,17 @@ export interface ProxyServer {
   readonly process: Running;
   readonly doors: Doors;
   readonly admin: Admin;
-  readonly connectSocket: string;
   readonly doorPort: number;
   readonly agentPort: number;
   isReady(): Promise<boolean>;
 }
 
+/** Known beforehand, because the kube-apiserver is told of it before the server is there. */
+export const connectSocket = (folder: string): string => join(folder, "connect.sock");
+
 export async function startServer(processes: Processes, folder: string, place: Place, pki: Pki): Promise<ProxyServer> {
   const [doorPort, agentPort, healthPort, adminPort] = (await freePorts(4)) as [number, number, number, number];
-  const connectSocket = join(folder, "connect.sock");
+  const connectPath = connectSocket(folder);
   const grpcSocket = join(folder, "grpc.sock");
   const tokenFile = join(folder, "admin-token");
   const token = randomBytes(16).toString("hex");
@@ -38,7 +40,7 @@ export async function startServer(processes: Processes, folder: string, place: P
   const [door, agentDoor] = [pki.door(), pki.agentDoor()];
   const process = processes.start("proxy-server", [
     ...shipped("proxy-server"),
-    `--listen=http-connect+uds:${connectSocket},mode=0600`,
+    `--listen=http-connect+uds:${connectPath},mode=0600`,
     `--listen=http-connect+tcp:127.0.0.1:${doorPort},cert=${door.cert},key=${door.key},ca=${door.ca}`,
     `--listen=grpc+uds:${grpcSocket},mode=0600`,
     `--agent-bind-address=${place.serverHost}`,
@@ -56,12 +58,11 @@ export async function startServer(processes: Processes, folder: string, place: P
   return {
     process,
     admin: new Admin(adminPort, token),
-    connectSocket,
     doorPort,
     agentPort,
     isReady: () => probe("/readyz"),
     doors: {
-      connectUds: connectDoor("HTTP CONNECT on a Unix socket", { transport: "uds", path: connectSocket }),
+      connectUds: connectDoor("HTTP CONNECT on a Unix socket", { transport: "uds", path: connectPath }),
       connectTcp: connectDoor("HTTP CONNECT on TCP with mTLS", {
         transport: "tcp",
         host: "127.0.0.1",
