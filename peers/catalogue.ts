@@ -2,7 +2,7 @@
 export interface BuiltPeer {
   readonly name: string;
   /** Folder beside this file whose go.mod pins the version. */
-  readonly folder: "konnectivity" | "kubernetes";
+  readonly folder: "konnectivity" | "kubernetes" | "loadgen";
   /** Go module whose version names the peer. */
   readonly module: string;
   /** Package to build; one that begins with "./" is our own source. */
@@ -36,6 +36,7 @@ export const builtPeers: readonly BuiltPeer[] = [
     ...konnectivity("grpc-dialer", "./grpc-dialer"),
     module: `${KONNECTIVITY}/konnectivity-client`,
   },
+  { name: "loadgen", folder: "loadgen", module: `${KONNECTIVITY}/konnectivity-client`, package: "./" },
   kubernetes("kube-apiserver"),
   kubernetes("kubectl"),
   kubernetes("kubelet"),

@@ -40,7 +40,7 @@ function readHead(socket: Socket, where: string, stop: AbortSignal): Promise<Hea
   return collect<Head>(socket, stop, (bytes, end, resolve, reject) => {
     const answer = parseConnectAnswer(bytes);
     if (answer?.kind === "answer") resolve({ answer, rest: bytes.subarray(answer.headBytes) });
-    else if (answer !== undefined) reject(badAnswer(where, "it is not HTTP/1; is this an http-connect frontend?"));
+    else if (answer !== undefined) reject(badAnswer(where, "it is not HTTP/1, so this may be a gRPC frontend"));
     else if (end !== undefined) reject(frontendLost(where, end));
   });
 }
@@ -61,7 +61,7 @@ function readBody(socket: Socket, start: Buffer, limit: number, stop: AbortSigna
 type Judge<T> = (
   bytes: Buffer,
   /** Why nothing more will come, once that is so. */
-  end: string | undefined,
+  end: unknown,
   resolve: (value: T) => void,
   reject: (reason: unknown) => void,
 ) => void;
@@ -85,7 +85,7 @@ function collect<T>(
       bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
       judge(bytes, undefined, resolve, reject);
     };
-    const onError = (error: Error): void => judge(bytes, error.message, resolve, reject);
+    const onError = (error: Error): void => judge(bytes, error, resolve, reject);
     const onEnd = (): void => judge(bytes, "it hung up without an answer", resolve, reject);
     const onNudge = (): void => judge(bytes, undefined, resolve, reject);
     socket.on("readable", onReadable).once("error", onError).once("end", onEnd).once("close", onEnd);

@@ -1,6 +1,6 @@
 import { getEventListeners, once } from "node:events";
 import type { Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { payload, readExactly, readToEnd, sha256 } from "../../test/support/callers/bytes.js";
 import { waitUntil } from "../../test/support/processes/deadline.js";
 import { freePort } from "../../test/support/processes/ports.js";
@@ -10,10 +10,12 @@ import { startAnswerAfterEnd, startSteered } from "../../test/support/targets/ha
 import type { Target } from "../../test/support/targets/listener.js";
 import { startSlowReader } from "../../test/support/targets/stalled.js";
 import { DrawbridgeError } from "../errors/error.js";
+import { streamError } from "../observe/channels.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError } from "./errors.js";
 import type { Frontend } from "./frontend.js";
 import { DOORS, type Rig, startRig } from "./testing/rig.js";
+import type { TunnelSocket } from "./tunnel-socket.js";
 
 const MIB = 1024 * 1024;
 
@@ -29,6 +31,19 @@ beforeAll(async () => {
 afterAll(async () => {
   await echo.close();
   await rig.close();
+});
+
+const opened: TunnelSocket[] = [];
+
+/** What a test leaves open must not disturb the next one. */
+const dial = async (...how: Parameters<typeof dialThrough>): Promise<TunnelSocket> => {
+  const socket = await dialThrough(...how);
+  opened.push(socket);
+  return socket;
+};
+
+afterEach(() => {
+  for (const socket of opened.splice(0)) socket.destroy();
 });
 
 const refusal = async (dial: Promise<unknown>): Promise<DialRefusedError> => {
@@ -47,20 +62,25 @@ const nothingLeft = (target: { readonly open: number }) =>
 describe.each(DOORS)("a dial through %s", (name) => {
   const door = (): Frontend => rig.doors[name];
 
-  it("carries bytes both ways and leaves nothing behind", async () => {
-    const socket = await dialThrough(door(), echo.address);
+  it("carries bytes both ways and leaves nothing behind, not even in the server's error counts", async () => {
+    const errors: unknown[] = [];
+    const unsubscribe = streamError.subscribe((event) => errors.push(event), rig.server);
+    const socket = await dial(door(), echo.address);
     socket.write("hello ");
     socket.write("tunnel");
     expect((await readExactly(socket, 12)).toString()).toBe("hello tunnel");
     socket.destroy();
     await once(socket, "close");
     await nothingLeft(echo);
+    await waitUntil("the streams to end", () => !rig.server.readings().grpcConnections().Proxy);
+    unsubscribe();
+    expect(errors).toEqual([]);
   });
 
   it("delivers 5 MiB from the endpoint unchanged, then its end", async () => {
     const bytes = payload(name, 5 * MIB);
     const source = await startSource(bytes);
-    const socket = await dialThrough(door(), source.address);
+    const socket = await dial(door(), source.address);
     socket.write(GO);
     const { bytes: got, error } = await readToEnd(socket);
     expect(error).toBeUndefined();
@@ -72,7 +92,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
   it("delivers 5 MiB to the endpoint unchanged", async () => {
     const bytes = payload(name, 5 * MIB);
     const sink = await startSink();
-    const socket = await dialThrough(door(), sink.address);
+    const socket = await dial(door(), sink.address);
     socket.write(forSink(bytes));
     expect((await readExactly(socket, 64)).toString()).toBe(sha256(bytes));
     socket.end();
@@ -83,7 +103,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
   it("keeps what the endpoint says before we do", async () => {
     const banner = payload("banner", 200_000);
     const talker = await startBanner(banner);
-    const socket = await dialThrough(door(), talker.address);
+    const socket = await dial(door(), talker.address);
     expect(sha256(await readExactly(socket, banner.length))).toBe(sha256(banner));
     socket.destroy();
     await talker.close();
@@ -91,9 +111,9 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   it("reads what was sent before a close at once", async () => {
     const bye = await startSteered();
-    const dial = dialThrough(door(), bye.address);
+    const dialled = dial(door(), bye.address);
     (await bye.next()).socket.end("bye");
-    const { bytes, error } = await readToEnd(await dial);
+    const { bytes, error } = await readToEnd(await dialled);
     expect({ text: bytes.toString(), error }).toEqual({ text: "bye", error: undefined });
     await bye.close();
   });
@@ -101,7 +121,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
   it("tells the endpoint when it is destroyed, and when it is ended", async () => {
     const target = await startSteered();
     for (const leave of ["destroy", "end", "destroySoon"] as const) {
-      const socket = await dialThrough(door(), target.address);
+      const socket = await dial(door(), target.address);
       const { inputEnded } = await target.next();
       socket[leave]();
       await inputEnded;
@@ -112,7 +132,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   it("holds the program back when the endpoint does not read", async () => {
     const slow = await startSlowReader();
-    const socket = await dialThrough(door(), slow.address);
+    const socket = await dial(door(), slow.address);
     const chunk = payload("slow", 256 * 1024);
     let written = 0;
     while (written < 64 * MIB && socket.write(chunk)) {
@@ -135,7 +155,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   it("holds the endpoint back when the program does not read", async () => {
     const source = await startEndlessSource();
-    const socket = await dialThrough(door(), source.address);
+    const socket = await dial(door(), source.address);
     socket.write(GO);
     await once(socket, "readable");
     const received = () => rig.server.describeTunnels()[0] as { bytesToClient: number };
@@ -161,21 +181,21 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   it("says what the agent said when the endpoint refuses", async () => {
     const port = await freePort();
-    const error = await refusal(dialThrough(door(), `127.0.0.1:${port}`));
+    const error = await refusal(dial(door(), `127.0.0.1:${port}`));
     expect(error.answer).toBe(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
     expect(error.message).toContain(error.answer);
     expect(error.status).toBe(door().mode === "grpc" ? undefined : 502);
   });
 
   it("names the policy when the agent's policy forbids the address", async () => {
-    const error = await refusal(dialThrough(door(), "169.254.169.254:80"));
+    const error = await refusal(dial(door(), "169.254.169.254:80"));
     expect(error.code).toBe("DB_DIAL_DENIED");
   });
 
   it("lets go of the caller's signal once it is over", async () => {
     const { signal } = new AbortController();
-    const socket = await dialThrough(door(), echo.address, { signal });
-    await refusal(dialThrough(door(), `127.0.0.1:${await freePort()}`, { signal }));
+    const socket = await dial(door(), echo.address, { signal });
+    await refusal(dial(door(), `127.0.0.1:${await freePort()}`, { signal }));
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
     socket.destroy();
   });
@@ -184,7 +204,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
 describe.each(["connect-uds", "connect-tcp"] as const)("half-close through %s", (name) => {
   it("reaches the endpoint, whose answer still comes back", async () => {
     const target = await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`));
-    const socket = await dialThrough(rig.doors[name], target.address);
+    const socket = await dial(rig.doors[name], target.address);
     socket.end(payload("half", 100_000));
     expect((await readToEnd(socket)).bytes.toString()).toBe("got 100000");
     await target.close();
@@ -192,7 +212,7 @@ describe.each(["connect-uds", "connect-tcp"] as const)("half-close through %s", 
 
   it("comes from the endpoint, and with allowHalfOpen our side goes on", async () => {
     const target = await startSteered();
-    const socket = (await dialThrough(rig.doors[name], target.address, { allowHalfOpen: true })) as Socket;
+    const socket = (await dial(rig.doors[name], target.address, { allowHalfOpen: true })) as Socket;
     const far = await target.next();
     far.socket.end("last words");
     expect((await readToEnd(socket)).bytes.toString()).toBe("last words");

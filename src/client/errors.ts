@@ -1,7 +1,6 @@
 /** Why a dial failed: the proxy-server's and the agent's own words, under our codes. */
 import type { ErrorCode } from "../errors/catalogue.js";
-import { DrawbridgeError } from "../errors/error.js";
-import { statusOfDialError } from "../wire/dial-error.js";
+import { DrawbridgeError, messageOf } from "../errors/error.js";
 
 /** The agent tried and the endpoint, or the way to it, said no. */
 const ENDPOINT_FAILED: ErrorCode = "DB_DIAL_TIMEOUT";
@@ -17,7 +16,8 @@ export class DialRefusedError extends DrawbridgeError {
   readonly answer: string;
 
   constructor(address: string, answer: string, status?: number) {
-    const what = status === undefined ? answer : `${status}${answer === "" ? "" : `, ${answer}`}`;
+    const [words = ""] = answer.split("\n");
+    const what = [status, words].filter((part) => part !== undefined && part !== "").join(", ");
     super(codeOf(answer, status), `the proxy-server did not connect to ${address}: ${what}`);
     this.status = status;
     this.answer = answer;
@@ -29,14 +29,12 @@ function codeOf(answer: string, status: number | undefined): ErrorCode {
   if (status !== undefined && status < 500) return "DB_PEER_PROTOCOL";
   if (/no agent available|no tunnels available/i.test(answer)) return "DB_NO_AGENT";
   if (/destination policy/i.test(answer)) return "DB_DIAL_DENIED";
-  if (/backend context error|failed to tunnel dial request/i.test(answer)) {
-    return statusOfDialError(answer) === 504 ? "DB_DIAL_TIMEOUT" : "DB_AGENT_LOST";
-  }
-  if (statusOfDialError(answer) === 504 || status === 504) return "DB_DIAL_TIMEOUT";
+  if (status === 504 || /timeout|timed out|deadline exceeded/i.test(answer)) return "DB_DIAL_TIMEOUT";
+  if (/backend context error|failed to tunnel dial request/i.test(answer)) return "DB_AGENT_LOST";
   return ENDPOINT_FAILED;
 }
 
-/** An address that no agent could dial, in Go's words; it is not even sent. */
+/** An address that no agent could dial; it is not even sent. */
 export function badAddress(address: string, why: string): DrawbridgeError {
   return new DrawbridgeError(ENDPOINT_FAILED, `${JSON.stringify(address)} cannot be dialled: ${why}; write host:port.`);
 }
@@ -49,12 +47,20 @@ export function agentGaveUp(address: string): DrawbridgeError {
   return new DrawbridgeError("DB_AGENT_LOST", `the agent gave the dial of ${address} up without a reason.`);
 }
 
-export function frontendUnreachable(where: string, why: string, cause?: unknown): DrawbridgeError {
-  return new DrawbridgeError(FRONTEND_FAILED, `the proxy-server at ${where} cannot be reached: ${why}.`, { cause });
+export function frontendUnreachable(where: string, cause: unknown): DrawbridgeError {
+  const message = `the proxy-server at ${where} cannot be reached: ${wordsOf(cause)}.`;
+  return new DrawbridgeError(FRONTEND_FAILED, message, { cause });
 }
 
-export function frontendLost(where: string, why: string): DrawbridgeError {
-  return new DrawbridgeError(FRONTEND_FAILED, `the connection to the proxy-server at ${where} was lost: ${why}.`);
+export function frontendLost(where: string, cause: unknown): DrawbridgeError {
+  const message = `the connection to the proxy-server at ${where} was lost: ${wordsOf(cause)}.`;
+  return new DrawbridgeError(FRONTEND_FAILED, message, { cause });
+}
+
+/** OpenSSL's messages carry its source lines; the reason alone says it. */
+function wordsOf(cause: unknown): string {
+  const { reason } = (cause ?? {}) as { reason?: unknown };
+  return typeof reason === "string" ? reason : messageOf(cause);
 }
 
 export function badAnswer(where: string, why: string): DrawbridgeError {

@@ -1,6 +1,5 @@
 /** HTTP/2 sessions to a gRPC door, and dials on them. */
 import type { ClientHttp2Stream } from "node:http2";
-import { messageOf } from "../errors/error.js";
 import { type OpenSession, openSession } from "../link/open.js";
 import { joinHostPort } from "../wire/address.js";
 import { parseTarget } from "./address.js";
@@ -34,7 +33,7 @@ export async function dialOnSession(dial: SessionDial, stop: AbortSignal): Promi
     stream = open.call("/ProxyService/Proxy", {});
   } catch (reason) {
     onOver();
-    throw frontendLost(where, messageOf(reason));
+    throw frontendLost(where, reason);
   }
   return await new ProxyCall({ stream, where, address, target: parseTarget(address), onOver, setRef }).dial(stop);
 }

@@ -49,7 +49,7 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   async dial(stop: AbortSignal): Promise<TunnelDuplex> {
     try {
-      return await step<TunnelDuplex>(stop, (resolve, reject) => {
+      const socket = await step<TunnelDuplex>(stop, (resolve, reject) => {
         this.#answered = { resolve, reject };
         if (this.#stream.closed) reject(this.#lost("it hung up"));
         this.#stream.control({
@@ -62,6 +62,9 @@ export class ProxyCall implements StreamOwner, FarSide {
           this.#answered = undefined;
         };
       });
+      // Lost in the same breath: nobody could have heard of it.
+      if (socket.errored !== null) throw socket.errored;
+      return socket;
     } catch (reason) {
       this.#giveUp();
       throw reason;
@@ -166,22 +169,25 @@ export class ProxyCall implements StreamOwner, FarSide {
     clearTimeout(this.#lateClose);
     const state = this.#state;
     this.#state = "over";
-    const lost = this.#lost(end.reason);
-    if (state === "dialing") this.#answered?.reject(lost);
-    else if (state !== "over") this.#socket?.destroy(lost);
+    if (state === "dialing") this.#answered?.reject(this.#lost(end.reason));
+    else if (state !== "over") this.#socket?.destroy(this.#lost(end.reason));
     this.#options.onOver();
   }
 
   readonly #onHeaders = (headers: IncomingHttpHeaders): void => {
     const http = Number(headers[":status"] ?? 200);
-    if (http !== 200) this.#status = `HTTP status ${http}; is this a gRPC frontend?`;
+    if (http !== 200) this.#status = `it answered with HTTP status ${http}`;
     const status = Number(headers["grpc-status"] ?? GrpcStatus.OK);
     if (status === GrpcStatus.OK) return;
     this.#status = `${goCodeName(status)}: ${decodeGrpcMessage(String(headers["grpc-message"] ?? ""))}`;
   };
 
   #lost(why: string): Error {
-    return frontendLost(this.#options.where, why);
+    const { where } = this.#options;
+    // Node's HTTP/2 says no more than this when the peer speaks something else.
+    return why === "Protocol error"
+      ? badAnswer(where, "it is not HTTP/2, so this may be an http-connect frontend")
+      : frontendLost(where, why);
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------

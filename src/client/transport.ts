@@ -1,7 +1,6 @@
 /** The connection to a front door, before anything is said on it. */
 import net, { isIP, type Socket } from "node:net";
 import tls from "node:tls";
-import { messageOf } from "../errors/error.js";
 import { step } from "./bounds.js";
 import { frontendUnreachable } from "./errors.js";
 import { certificatesOf, describeFrontend, type Frontend } from "./frontend.js";
@@ -43,7 +42,7 @@ async function connected<T extends Socket>(socket: T, event: string, where: stri
   try {
     return await step<T>(stop, (resolve, reject) => {
       const onReady = (): void => resolve(socket);
-      const onError = (error: Error): void => reject(frontendUnreachable(where, messageOf(error), error));
+      const onError = (error: Error): void => reject(frontendUnreachable(where, error));
       const onClose = (): void => reject(frontendUnreachable(where, "it hung up"));
       socket.once(event, onReady).once("error", onError).once("close", onClose);
       return () => socket.off(event, onReady).off("error", onError).off("close", onClose);

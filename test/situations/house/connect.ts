@@ -11,7 +11,9 @@ export function knock(house: House): Promise<Socket> {
 }
 
 export function knockTls(house: House): Promise<Socket> {
-  const socket = connectTls({ host: "127.0.0.1", port: house.connectPort, allowHalfOpen: true, ...house.pki.clientTls });
+  // A TLS socket is half-open only when the one below it is.
+  const below = connect({ host: "127.0.0.1", port: house.connectPort, allowHalfOpen: true });
+  const socket = connectTls({ socket: below, host: "127.0.0.1", ...house.pki.clientTls });
   socket.on("error", () => {});
   return new Promise((resolve, reject) => {
     socket.once("secureConnect", () => resolve(socket));
@@ -20,7 +22,11 @@ export function knockTls(house: House): Promise<Socket> {
 }
 
 export async function readHead(socket: Socket): Promise<string> {
-  const head = await readUntil(socket, (bytes) => bytes.indexOf("\r\n\r\n") , "the head");
+  const end = (bytes: Buffer): number => {
+    const at = bytes.indexOf("\r\n\r\n");
+    return at < 0 ? -1 : at + 4;
+  };
+  const head = await readUntil(socket, end, "the head");
   return head.toString("latin1");
 }
 

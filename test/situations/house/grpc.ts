@@ -1,6 +1,7 @@
 /** A peer that speaks HTTP/2 and packets but follows no rules: it can say anything a test wants to have said. */
 import http2, { type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from "node:http2";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { encodePacket } from "../../../src/wire/encode.js";
 import type { ControlPacket, Packet } from "../../../src/wire/packet.js";
 import { PacketReader } from "../../../src/wire/packet-reader.js";
@@ -9,6 +10,8 @@ import type { House } from "./house.js";
 export interface RawPeer {
   readonly session: ClientHttp2Session;
   readonly stream: ClientHttp2Stream;
+  /** The connection below. */
+  readonly socket: Socket;
   /** Everything but DATA that came. */
   readonly packets: ControlPacket[];
   /** All payload that came. */
@@ -23,23 +26,37 @@ export interface RawPeer {
 
 /** A Proxy call through the house's gRPC door. */
 export function rawCaller(house: House): RawPeer {
-  const session = http2.connect("http://localhost", { createConnection: () => connect(house.grpcPath) });
-  return openPeer(session, "/ProxyService/Proxy", {});
+  const socket = connect(house.grpcPath);
+  const session = http2.connect("http://localhost", { createConnection: () => socket });
+  return openPeer(session, socket, "/ProxyService/Proxy", {});
 }
 
 /** A Connect call on the agents' door, as an agent that knows no drawbridge features. */
 export function rawAgent(house: House, metadata: Record<string, string | string[]> = { agentid: "raw" }): RawPeer {
-  const session = http2.connect(`https://127.0.0.1:${house.agentPort}`, { ...house.pki.clientTls });
-  return openPeer(session, "/AgentService/Connect", metadata);
+  const socket = connectTls({
+    host: "127.0.0.1",
+    port: house.agentPort,
+    ALPNProtocols: ["h2"],
+    ...house.pki.clientTls,
+  });
+  const session = http2.connect("https://localhost", { createConnection: () => socket });
+  return openPeer(session, socket, "/AgentService/Connect", metadata);
 }
 
-export function openPeer(
+function openPeer(
   session: ClientHttp2Session,
+  socket: Socket,
   path: string,
   metadata: Record<string, string | string[]>,
 ): RawPeer {
   session.on("error", () => {});
-  const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers", ...metadata });
+  const stream = session.request({
+    ":method": "POST",
+    ":path": path,
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...metadata,
+  });
   const packets: ControlPacket[] = [];
   const chunks: Buffer[] = [];
   const reader = new PacketReader({
@@ -65,12 +82,16 @@ export function openPeer(
   return {
     session,
     stream,
+    socket,
     packets,
     headers,
     bytes: () => Buffer.concat(chunks),
     ended() {
       if (!closed) return undefined;
-      return { ...(grpcStatus === undefined ? {} : { grpcStatus }), ...(stream.rstCode ? { rstCode: stream.rstCode } : {}) };
+      return {
+        ...(grpcStatus === undefined ? {} : { grpcStatus }),
+        ...(stream.rstCode ? { rstCode: stream.rstCode } : {}),
+      };
     },
     send: (packet) => stream.write(encodePacket(packet)),
     raw: (bytes) => stream.write(bytes),

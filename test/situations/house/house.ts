@@ -35,7 +35,11 @@ export interface HousePlan {
 const NO_ADMIN = { host: "127.0.0.1", port: 0, tokenFile: "", profiling: false };
 const NO_KUBE = { kubeconfig: "", qps: 5, burst: 10 };
 
-export async function openHouse({ agents = 1, server: serverPlan = {}, agent: agentPlan = {} }: HousePlan = {}): Promise<House> {
+export async function openHouse({
+  agents = 1,
+  server: serverPlan = {},
+  agent: agentPlan = {},
+}: HousePlan = {}): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "drawbridge-house-"));
   const pki = await makeHousePki(dir);
   const [agentPort, connectPort] = (await freePorts(2)) as [number, number];

@@ -28,3 +28,14 @@ export async function metric(port: number, name: string, labels = ""): Promise<n
   const line = body.split("\n").find((candidate) => candidate.startsWith(`${name}${labels} `));
   return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(" ") + 1));
 }
+
+/** All samples of a name that carry these labels (each as printed, e.g. `reason="no_agent"`), added up. */
+export async function metricSum(port: number, name: string, ...labels: readonly string[]): Promise<number> {
+  const { body } = await get(port, "/metrics");
+  let sum = 0;
+  for (const line of body.split("\n")) {
+    if (!line.startsWith(`${name}{`) || !labels.every((label) => line.includes(label))) continue;
+    sum += Number(line.slice(line.lastIndexOf(" ") + 1));
+  }
+  return sum;
+}

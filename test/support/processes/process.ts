@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { within } from "./deadline.js";
+import { asLastResort } from "./last-resort.js";
 import { LogBuffer } from "./log-buffer.js";
 
 export interface Exit {
@@ -18,20 +19,6 @@ export interface ProcessOptions {
 }
 
 const STOP_WITHIN_MS = 10_000;
-const alive = new Set<ChildProcess>();
-
-// Whatever ends the tester (a thrown error, a runner that stops its workers) must not leave a server behind.
-process.on("exit", killAll);
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-  process.once(signal, () => {
-    killAll();
-    process.kill(process.pid, signal);
-  });
-}
-
-function killAll(): void {
-  for (const child of alive) child.kill("SIGKILL");
-}
 
 /** One real process, its output kept in memory, ended by its own pid. */
 export class RunningProcess {
@@ -40,6 +27,7 @@ export class RunningProcess {
   readonly log = new LogBuffer();
   readonly exited: Promise<Exit>;
   readonly #child: ChildProcess;
+  #running = true;
 
   constructor({ name, command, args, env, cwd }: ProcessOptions) {
     this.name = name;
@@ -50,7 +38,11 @@ export class RunningProcess {
     });
     this.#child = child;
     this.pid = child.pid ?? -1;
-    alive.add(child);
+    const forget = asLastResort(() => child.kill("SIGKILL"));
+    const ended = () => {
+      forget();
+      this.#running = false;
+    };
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8");
       stream.on("data", (chunk: string) => this.log.append(chunk));
@@ -58,18 +50,18 @@ export class RunningProcess {
     this.exited = new Promise((resolve) => {
       child.once("error", (reason) => {
         this.log.append(`could not be started: ${reason.message}\n`);
-        alive.delete(child);
+        ended();
         resolve({ code: -1, signal: null });
       });
       child.once("exit", (code, signal) => {
-        alive.delete(child);
+        ended();
         resolve({ code, signal });
       });
     });
   }
 
   get running(): boolean {
-    return alive.has(this.#child);
+    return this.#running;
   }
 
   signal(signal: NodeJS.Signals): void {

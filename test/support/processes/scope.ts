@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { asLastResort } from "./last-resort.js";
 
 /** Everything a test opened, given back in reverse order, also when a step on the way failed. */
 export class Scope {
@@ -19,7 +20,12 @@ export class Scope {
   /** A fresh directory, short enough that a socket path below it stays under the 107 bytes a Unix socket may have. */
   tempDir(): string {
     const path = mkdtempSync(join(tmpdir(), "db-"));
-    this.defer(() => rmSync(path, { recursive: true, force: true }));
+    const remove = () => rmSync(path, { recursive: true, force: true });
+    const forget = asLastResort(remove);
+    this.defer(() => {
+      remove();
+      forget();
+    });
     return path;
   }
 

@@ -1,10 +1,5 @@
 import type { Socket } from "node:net";
-import { listen, type Target } from "./listener.js";
-
-/** Accepts and then neither reads nor writes. */
-export function startSilent(): Promise<Target> {
-  return listen((socket) => socket.pause());
-}
+import { listen } from "./listener.js";
 
 export interface SlowReader {
   readonly address: string;

@@ -1,12 +1,16 @@
 import { expect, it } from "vitest";
 import { payload, readExactly, readToEnd, sha256 } from "../../../support/callers/bytes.js";
+import type { AgentProcess } from "../../../support/processes/agent.js";
 import { waitUntil, within } from "../../../support/processes/deadline.js";
+import { metricSum } from "../../../support/processes/http.js";
 import { GO, startSource } from "../../../support/targets/bulk.js";
 import { startAnswerAfterEnd, startSteered } from "../../../support/targets/half-open.js";
 import { carriesHalfClose, PROMPTLY_MS, type Stage } from "../pairing.js";
 
 const REQUEST = payload("request", 256 * 1024);
 const ANSWER = payload("answer", 1024 * 1024);
+/** More than the kernel holds for a reader that has stopped, and less than that plus what an agent may queue (4 MB). */
+const SPEECH = payload("speech", 5 * 1024 * 1024);
 
 /** Half-open ends: kept where all hops are ours, upstream's teardown (everything before the end, then close) elsewhere. */
 export function ends(stage: Stage): void {
@@ -69,10 +73,7 @@ function teardown({ pairing, tunnel }: Stage): void {
       conversation.socket.write(ANSWER);
       expect(sha256(await readExactly(socket, ANSWER.length))).toBe(sha256(ANSWER));
       socket.write(REQUEST);
-      // The Go agent may drop what still waits for the endpoint when the close arrives; ours must not.
-      if (pairing.agent === "theirs") {
-        await waitUntil("the request to arrive", () => conversation.received().length === REQUEST.length);
-      }
+      await waitUntil("the request to arrive", () => conversation.received().length === REQUEST.length);
       socket.end();
       await within(PROMPTLY_MS, "the endpoint to hear the end", conversation.inputEnded);
       expect(sha256(conversation.received())).toBe(sha256(REQUEST));
@@ -82,4 +83,35 @@ function teardown({ pairing, tunnel }: Stage): void {
       await endpoint.close();
     }
   });
+
+  // The Go agent drops what still waits for the endpoint when the close arrives.
+  if (pairing.agent === "ours") it("hands a slow endpoint all that was said before the close", flushBeforeClose);
+
+  async function flushBeforeClose(): Promise<void> {
+    const endpoint = await startSteered();
+    try {
+      const [agent] = tunnel().agents;
+      const closesBefore = await closeRequests(agent!);
+      const socket = await tunnel().open(endpoint.address);
+      const conversation = await endpoint.next();
+      conversation.socket.pause();
+      socket.end(SPEECH);
+      await waitUntil("the close to reach the agent", async () => (await closeRequests(agent!)) > closesBefore);
+      conversation.socket.resume();
+      await within(PROMPTLY_MS, "the endpoint to hear the end", conversation.inputEnded);
+      expect(sha256(conversation.received())).toBe(sha256(SPEECH));
+      socket.destroy();
+    } finally {
+      await endpoint.close();
+    }
+  }
+}
+
+function closeRequests({ healthPort }: AgentProcess): Promise<number> {
+  return metricSum(
+    healthPort,
+    "konnectivity_network_proxy_agent_stream_packets_total",
+    'packet_type="CLOSE_REQ"',
+    'segment="to_agent"',
+  );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readExactly, readToEnd } from "../../../support/callers/bytes.js";
 import { askDoor, connectRequest, openDoor, readAnswer } from "../../../support/callers/connect.js";
-import { peersAvailable } from "../../../support/processes/executables.js";
+import type { Origin } from "../../../support/processes/executables.js";
 import { connectDoor } from "../../../support/processes/server.js";
 import { bareServer } from "./bare-server.js";
 import { deviations } from "./deviations.js";
@@ -10,10 +10,9 @@ import { ADDRESS, expectLateAnswerClosed } from "./dialling.js";
 const DIAL_TIMEOUT_MS = 1_000;
 const PLAIN = "Content-Type: text/plain; charset=utf-8\r\n\r\n";
 
-for (const origin of ["theirs", "ours"] as const) {
-  const possible = origin === "ours" || peersAvailable("proxy-server");
-
-  describe.skipIf(!possible)(`answers of a CONNECT frontend, server ${origin}`, () => {
+/** Every answer a CONNECT frontend gives, byte for byte. */
+export function connectAnswers(origin: Origin): void {
+  describe(`answers of a CONNECT frontend, server ${origin}`, () => {
     const bare = bareServer(origin, "connect-uds", [`--backend-dial-timeout=${DIAL_TIMEOUT_MS}ms`]);
     const door = () => connectDoor(bare().server.place, bare().pki);
 

@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { within } from "../../../support/processes/deadline.js";
-import { peersAvailable } from "../../../support/processes/executables.js";
+import type { Origin } from "../../../support/processes/executables.js";
 import { ForeignAgent } from "../foreign/agent.js";
 import { freshRandom } from "../foreign/caller.js";
 import { bareServer } from "./bare-server.js";
@@ -10,10 +10,9 @@ import { dialUpTo, establish, expectLateAnswerClosed, expectWorking } from "./di
 
 const DIAL_TIMEOUT_MS = 1_000;
 
-for (const origin of ["theirs", "ours"] as const) {
-  const possible = origin === "ours" || peersAvailable("proxy-server");
-
-  describe.skipIf(!possible)(`packets from an agent, server ${origin}`, () => {
+/** What an agent may send, in order and out of it, and what the server makes of it. */
+export function agentPackets(origin: Origin): void {
+  describe(`packets from an agent, server ${origin}`, () => {
     const bare = bareServer(origin, "grpc-uds", ["--server-id=server-of-the-test", "--server-count=3"]);
 
     it("greets an agent with its own ID and the server count", async () => {
@@ -96,7 +95,7 @@ for (const origin of ["theirs", "ours"] as const) {
     });
   });
 
-  describe.skipIf(!possible)(`a dial that nobody answers, server ${origin}`, () => {
+  describe(`a dial that nobody answers, server ${origin}`, () => {
     const bare = bareServer(origin, "grpc-uds", [`--backend-dial-timeout=${DIAL_TIMEOUT_MS}ms`]);
 
     it("fails at its deadline, and a late answer is closed", async () => {
@@ -112,7 +111,7 @@ for (const origin of ["theirs", "ours"] as const) {
     });
   });
 
-  describe.skipIf(!possible)(`a message without payload from an agent, server ${origin}`, () => {
+  describe(`a message without payload from an agent, server ${origin}`, () => {
     const bare = bareServer(origin, "grpc-uds");
 
     it(deviations.missingPayload[origin], async () => {

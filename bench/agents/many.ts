@@ -1,0 +1,18 @@
+/**
+ * `many.ts COUNT FLAG...`: so many agents in one process, through the library and not as the shipped program. The flags
+ * are proxy-agent's; each agent gets an ID of its own. Prints `connected SECONDS` once all have a server.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ProxyAgent } from "../../src/agent/agent.js";
+import { parseAgentArgs } from "../../src/cli/agent-args.js";
+
+const [count = "1", ...flags] = process.argv.slice(2);
+const parsed = parseAgentArgs(flags, process.env);
+if (parsed.help !== undefined) throw new Error("--help has no place here");
+const { config } = parsed;
+
+const began = performance.now();
+const agents = Array.from({ length: Number(count) }, (_, i) => new ProxyAgent({ ...config, agentId: `bench-${i}` }));
+for (const agent of agents) agent.start();
+while (!agents.every((agent) => agent.ready)) await sleep(5);
+process.stdout.write(`connected ${(performance.now() - began) / 1000}\n`);

@@ -1,0 +1,29 @@
+import type { FrontendKind } from "../../test/support/processes/server.js";
+import type { Door } from "../load/drive.js";
+
+/** What is compared, server before agent; the last two are limits: no tunnel at all, and the plainest possible one. */
+export type ContenderName = "ours/ours" | "Go/Go" | "ours/Go" | "Go/ours" | "direct" | "relay";
+
+export const PAIRS: readonly ContenderName[] = ["ours/ours", "Go/Go", "ours/Go", "Go/ours"];
+
+/** Which of the two roles runs our implementation. */
+export const oursIn = (name: ContenderName): { readonly server: boolean; readonly agent: boolean } => ({
+  server: name.startsWith("ours/"),
+  agent: name.endsWith("/ours"),
+});
+
+/** Something that runs and can be driven. */
+export interface Contender {
+  readonly name: ContenderName;
+  readonly door: Door;
+  /** The processes whose CPU time and memory count; none for direct. */
+  readonly pids: readonly number[];
+  readonly server?: number;
+  readonly agent?: number;
+  close(): Promise<void>;
+}
+
+export interface ContenderKind {
+  readonly name: ContenderName;
+  readonly frontend: FrontendKind;
+}

@@ -1,0 +1,26 @@
+import { readFileSync } from "node:fs";
+
+/** The kernel counts CPU time for user space in hundredths of a second on every Linux that matters. */
+const TICKS_PER_SECOND = 100;
+
+/** User and kernel time of all threads of a process. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The name in parentheses may contain spaces; utime and stime are the 12th and 13th field behind it.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+export const cpuSecondsOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
+
+/** Resident memory now. */
+export const residentMiB = (pid: number): number => statusMiB(pid, "VmRSS");
+
+/** The most it ever was. */
+export const peakMiB = (pid: number): number => statusMiB(pid, "VmHWM");
+
+function statusMiB(pid: number, field: string): number {
+  const line = readFileSync(`/proc/${pid}/status`, "utf8").match(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m"));
+  if (!line) throw new Error(`/proc/${pid}/status has no ${field}`);
+  return Number(line[1]) / 1024;
+}

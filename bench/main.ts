@@ -1,0 +1,64 @@
+/** `npm run bench`: see options.ts for its flags. */
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { peersAvailable } from "../test/support/processes/executables.js";
+import { loadgen } from "./load/loadgen.js";
+import { raiseOpenFiles } from "./open-files.js";
+import { type BenchOptions, HELP, parseOptions } from "./options.js";
+import { say, sayMeasured } from "./progress.js";
+import { describeMachine } from "./results/machine.js";
+import { markdown } from "./results/markdown.js";
+import { makeReport, type Report, toJson } from "./results/report.js";
+import { playRounds } from "./rounds.js";
+import { allRows, chooseRows } from "./rows/index.js";
+import { smoke } from "./smoke.js";
+
+try {
+  process.exitCode = await main(parseOptions(process.argv.slice(2)));
+} catch (reason) {
+  say(`bench: ${reason instanceof Error ? reason.message : String(reason)}`);
+  process.exitCode = 2;
+}
+
+async function main(options: BenchOptions | "help" | "list"): Promise<number> {
+  if (options === "help") process.stdout.write(HELP);
+  else if (options === "list") for (const row of allRows) process.stdout.write(`${row.name.padEnd(22)}${row.about}\n`);
+  else return options.smoke ? await smoke(say) : await bench(options);
+  return 0;
+}
+
+async function bench(options: BenchOptions): Promise<number> {
+  const rows = chooseRows(options.rows);
+  loadgen();
+  if (!peersAvailable("proxy-server", "proxy-agent")) {
+    throw new Error(
+      "upstream's server and agent are needed to compare with: run npm run peers -- proxy-server proxy-agent.",
+    );
+  }
+  const complaint = raiseOpenFiles();
+  if (complaint !== undefined) say(complaint);
+  const machine = describeMachine();
+  if (machine.loadBefore > 1) say(`The machine is busy (load ${machine.loadBefore}): figures will be noisy.`);
+  const runs = rows.reduce((sum, row) => sum + row.contenders.length * (row.growth ? 1 : options.rounds), 0);
+  say(`${rows.length} rows, ${options.rounds} rounds, ${runs} runs of ${options.seconds} s and more`);
+
+  const began = performance.now();
+  const measured = await playRounds({
+    rows,
+    rounds: options.rounds,
+    seconds: options.seconds,
+    onMeasured: (step) => sayMeasured(options.rounds, step),
+  });
+  const minutes = (performance.now() - began) / 60_000;
+  const report = makeReport({ machine, rounds: options.rounds, seconds: options.seconds, minutes, measured });
+  process.stdout.write(options.output === "json" ? toJson(report) : markdown(report));
+  if (options.write) write(report);
+  return report.incidents.some(({ binding }) => binding) ? 1 : 0;
+}
+
+function write(report: Report): void {
+  const docs = (name: string) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
+  writeFileSync(docs("benchmarks.md"), markdown(report));
+  writeFileSync(docs("benchmarks.json"), toJson(report));
+  say("written: docs/benchmarks.md, docs/benchmarks.json");
+}

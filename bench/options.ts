@@ -1,0 +1,60 @@
+import { parseArgs } from "node:util";
+
+export interface BenchOptions {
+  /** Names or beginnings of names; empty means all. */
+  readonly rows: readonly string[];
+  readonly rounds: number;
+  /** Measured time of one run. */
+  readonly seconds: number;
+  readonly smoke: boolean;
+  readonly output: "text" | "json";
+  readonly write: boolean;
+}
+
+export const HELP = `npm run bench -- [flags]
+
+Measures drawbridge beside the Go original, interleaved in the same rounds, with every byte checked.
+
+  --rows NAMES     only these rows, comma-separated; a beginning stands for all that begin so (bulk, grpc, scale)
+  --rounds N       how often everything is measured (default 4)
+  --seconds N      measured time of one run (default 2)
+  --smoke          correctness only, under a minute: bytes intact, stalls isolated, serving again afterwards
+  --output json    the result as JSON on standard output (progress stays on standard error)
+  --write          also write docs/benchmarks.md and docs/benchmarks.json
+  --list           name the rows and end
+  --help           this text
+`;
+
+/** The text to print and end with, or what to do. Throws a sentence. */
+export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "list" {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      rows: { type: "string", multiple: true },
+      rounds: { type: "string", default: "4" },
+      seconds: { type: "string", default: "2" },
+      smoke: { type: "boolean", default: false },
+      output: { type: "string", default: "text" },
+      write: { type: "boolean", default: false },
+      list: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return "help";
+  if (values.list) return "list";
+  if (values.output !== "text" && values.output !== "json") throw new Error("--output must be text or json.");
+  return {
+    rows: (values.rows ?? []).flatMap((names) => names.split(",")).filter((name) => name !== ""),
+    rounds: positive("rounds", values.rounds, true),
+    seconds: positive("seconds", values.seconds, false),
+    smoke: values.smoke,
+    output: values.output,
+    write: values.write,
+  };
+}
+
+function positive(flag: string, text: string, whole: boolean): number {
+  const number = Number(text);
+  if (Number.isFinite(number) && number > 0 && (!whole || Number.isInteger(number))) return number;
+  throw new Error(`--${flag} must be a ${whole ? "whole " : ""}number above 0, not ${JSON.stringify(text)}.`);
+}

@@ -1,0 +1,92 @@
+import { PAIRS } from "../contenders/contender.js";
+import type { Measured } from "../rounds.js";
+import type { Row } from "../rows/row.js";
+import type { Incident } from "./binding.js";
+import { heading, number, table, withSpread } from "./format.js";
+import { LIMITS_NOTE, METHOD } from "./method.js";
+import type { Report } from "./report.js";
+import { ratioOf, spreadOf, type Verdict } from "./verdicts.js";
+
+export function markdown(report: Report): string {
+  const { measured } = report;
+  const rows = [...measured.keys()];
+  const parts = ["# Benchmarks", METHOD, "## Machine and run", machine(report)];
+  if (report.verdicts.length > 0) parts.push("## Bars", bars(report.verdicts), missed(report.verdicts));
+  parts.push("## What binds whatever the speed", incidents(report.incidents));
+  const plain = rows.filter((row) => !row.growth);
+  if (plain.length > 0) parts.push("## Rows", LIMITS_NOTE, ...plain.map((row) => section(measured, row)));
+  const growth = rows.filter((row) => row.growth);
+  if (growth.length > 0) parts.push("## How cost grows (one round)", ...growth.map((row) => section(measured, row)));
+  return `${parts.join("\n\n")}\n`;
+}
+
+function machine({ machine: m, rounds, seconds, minutes }: Report): string {
+  const quiet = m.loadBefore > 1 ? `; the machine was **not quiet** (load ${number(m.loadBefore, 1)} before)` : "";
+  return [
+    `- ${m.processor}, ${m.cores} cores, ${m.memoryGiB} GiB, Linux ${m.kernel}`,
+    `- drawbridge on Node ${m.node.replace(/^v/, "")}; upstream's server and agent ${m.upstream}`,
+    `- ${rounds} round(s), ${seconds} s a run, ${number(minutes, 1)} minutes in all${quiet}`,
+  ].join("\n");
+}
+
+function bars(verdicts: readonly Verdict[]): string {
+  return table(
+    ["Row", "Bar for ours/ours", "Got, median (spread)", ""],
+    verdicts.map(({ row, bar, got, met }) => [
+      row.name,
+      `${row.metrics.find(({ key }) => key === bar.metric)?.label} ${bar.rule === "at least" ? "≥" : "≤"} ${bar.value}${
+        bar.against === "Go/Go" ? " x Go/Go" : ` ${row.metrics.find(({ key }) => key === bar.metric)?.unit}`
+      }`,
+      got === undefined ? "nothing to compare" : withSpread(got, 2),
+      met ? "met" : "**missed**",
+    ]),
+  );
+}
+
+function missed(verdicts: readonly Verdict[]): string {
+  const count = verdicts.filter(({ met }) => !met).length;
+  return count === 0 ? "All bars are met in the median." : `${count} of ${verdicts.length} bars are missed.`;
+}
+
+function incidents(all: readonly Incident[]): string {
+  const binding = all.filter((incident) => incident.binding);
+  const rest = all.filter((incident) => !incident.binding);
+  const verdict =
+    binding.length === 0
+      ? "Bytes intact in every run; wherever both ends are ours stalls stayed isolated, it served again, and memory stayed within bounds."
+      : `**Violated:**\n\n${list(binding)}`;
+  return rest.length === 0 ? verdict : `${verdict}\n\nSeen where an end, or both, is upstream's:\n\n${list(rest)}`;
+}
+
+/** The same in several rounds is one line. */
+function list(all: readonly Incident[]): string {
+  const groups = new Map<string, Incident[]>();
+  for (const incident of all) {
+    const what = `${incident.row}, ${incident.name}: ${incident.fault.kind}`;
+    groups.set(what, [...(groups.get(what) ?? []), incident]);
+  }
+  return [...groups].map(([what, same]) => `- ${what} in ${same.length} run(s): ${same[0]?.fault.text}`).join("\n");
+}
+
+function section(measured: Measured, row: Row): string {
+  const shown = row.metrics.filter(({ key }) => row.contenders.some((name) => spreadOf(measured, row, name, key)));
+  const head = ["", ...shown.map(heading)];
+  const lines = row.contenders.map((name) => [
+    name,
+    ...shown.map(({ key, digits }) => {
+      const got = spreadOf(measured, row, name, key);
+      return got === undefined ? "–" : withSpread(got, digits);
+    }),
+  ]);
+  const against = row.contenders.filter((name) => name !== "Go/Go" && PAIRS.includes(name));
+  const ratios = against.map((name) => [
+    `${name} ÷ Go/Go`,
+    ...shown.map(({ key }) => {
+      const got = ratioOf(measured, row, name, key);
+      return got === undefined ? "–" : withSpread(got, 2);
+    }),
+  ]);
+  return `### ${row.name}\n\n${row.about} ${door(row)}\n\n${table(head, [...lines, ...ratios])}`;
+}
+
+const door = ({ frontend }: Row): string => (frontend === "grpc-uds" ? "gRPC over UDS." : "CONNECT over UDS.");

@@ -1,0 +1,56 @@
+import type { Measured } from "../rounds.js";
+import { type Incident, incidentsOf } from "./binding.js";
+import type { Machine } from "./machine.js";
+import { ratioOf, spreadOf, type Verdict, verdictsOf } from "./verdicts.js";
+
+export interface Report {
+  readonly machine: Machine;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly minutes: number;
+  readonly measured: Measured;
+  readonly verdicts: readonly Verdict[];
+  readonly incidents: readonly Incident[];
+}
+
+export type Facts = Pick<Report, "machine" | "rounds" | "seconds" | "minutes" | "measured">;
+
+export const makeReport = (facts: Facts): Report => ({
+  ...facts,
+  verdicts: verdictsOf(facts.measured),
+  incidents: incidentsOf(facts.measured),
+});
+
+export function toJson({ machine, rounds, seconds, minutes, measured, verdicts, incidents }: Report): string {
+  const rows = [...measured].map(([row, contenders]) => ({
+    name: row.name,
+    about: row.about,
+    frontend: row.frontend,
+    metrics: row.metrics,
+    contenders: Object.fromEntries(
+      [...contenders].map(([name, runs]) => [
+        name,
+        {
+          rounds: runs.map((run) => run?.values ?? null),
+          spread: Object.fromEntries(row.metrics.map(({ key }) => [key, spreadOf(measured, row, name, key) ?? null])),
+          ...(name === "Go/Go" || !contenders.has("Go/Go")
+            ? {}
+            : {
+                ratio: Object.fromEntries(
+                  row.metrics.map(({ key }) => [key, ratioOf(measured, row, name, key) ?? null]),
+                ),
+              }),
+        },
+      ]),
+    ),
+  }));
+  const bars = verdicts.map(({ row, bar, got, met }) => ({ row: row.name, ...bar, got: got ?? null, met }));
+  const report = { machine, rounds, seconds, minutes, bars, incidents, rows };
+  return `${JSON.stringify(report, plainNumber, 2)}\n`;
+}
+
+/** Four digits are more than any run is worth; what never ended has no number in JSON. */
+function plainNumber(_key: string, value: unknown): unknown {
+  if (typeof value !== "number") return value;
+  return Number.isFinite(value) ? Number(value.toPrecision(4)) : "frozen";
+}

@@ -1,0 +1,58 @@
+import type { ContenderName } from "./contenders/contender.js";
+import { layGround } from "./contenders/ground.js";
+import { Stage } from "./contenders/stage.js";
+import type { Measurement, Row } from "./rows/row.js";
+
+/** Everything measured: for each row and contender one measurement a round. */
+export type Measured = ReadonlyMap<Row, ReadonlyMap<ContenderName, readonly (Measurement | undefined)[]>>;
+
+export interface Plan {
+  readonly rows: readonly Row[];
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly onMeasured: (step: { round: number; row: Row; name: ContenderName; measurement: Measurement }) => void;
+}
+
+/**
+ * Interleaved: within a round all contenders of a row run one after the other, so that whatever the machine does at
+ * that time meets all of them; the order turns round from round to round.
+ */
+export async function playRounds({ rows, rounds, seconds, onMeasured }: Plan): Promise<Measured> {
+  const measured = new Map(
+    rows.map((row) => [row, new Map<ContenderName, (Measurement | undefined)[]>(row.contenders.map((c) => [c, []]))]),
+  );
+  const ground = await layGround();
+  const stage = new Stage(ground);
+  try {
+    for (let round = 0; round < rounds; round++) {
+      for (const row of rows) {
+        if (row.growth && round > 0) continue;
+        const order = round % 2 === 0 ? row.contenders : [...row.contenders].reverse();
+        for (const name of order) {
+          const measurement = await measureOnce(row, name, stage, seconds);
+          measured.get(row)!.get(name)![round] = measurement;
+          onMeasured({ round, row, name, measurement });
+        }
+      }
+      await stage.clear();
+    }
+  } finally {
+    await stage.clear();
+    await ground.close();
+  }
+  return measured;
+}
+
+/** A run that fails is a result too: it must not end the table, nor spoil what is measured next. */
+async function measureOnce(row: Row, name: ContenderName, stage: Stage, seconds: number): Promise<Measurement> {
+  const kind = { name, frontend: row.frontend };
+  try {
+    const measurement = await row.measure({ stage, ...kind, seconds });
+    if (measurement.faults.length > 0) await stage.drop(kind);
+    return measurement;
+  } catch (reason) {
+    await stage.drop(kind);
+    const text = reason instanceof Error ? reason.message : String(reason);
+    return { values: {}, faults: [{ kind: "failed", text }] };
+  }
+}

@@ -1,0 +1,81 @@
+import { fileURLToPath } from "node:url";
+import { startProcess } from "../../test/support/processes/process.js";
+import { Scope } from "../../test/support/processes/scope.js";
+import type { Contender } from "../contenders/contender.js";
+import { AGENT_DEFAULTS, doorOf, origins, startServerOf } from "../contenders/pair.js";
+import { residentMiB } from "../load/procfs.js";
+import { faultsOf, metered } from "./metered.js";
+import { requestMetrics, requestValues } from "./requests.js";
+import { metric, type Row } from "./row.js";
+
+const MANY_AGENTS = fileURLToPath(new URL("../agents/many.ts", import.meta.url));
+const TUNNELS = 64;
+const CONNECT_WITHIN_MS = 60_000;
+
+/** How a server's cost grows with its agents; those are many in one process, through our library, for both servers. */
+export function growthAgents(count: number): Row {
+  return {
+    name: `scale-agents-${count}`,
+    about: `${TUNNELS} tunnels play 1 KB ping-pong over ${count} agent(s), all in one process through the library; the CPU is that of the server and of that process.`,
+    frontend: "connect-uds",
+    contenders: ["ours/ours", "Go/ours"],
+    bars: [],
+    growth: true,
+    metrics: [
+      metric("connected", "all agents connected", "s", 2),
+      metric("server", "server's memory", "MiB"),
+      metric("opening", "new tunnels", "tunnels/s"),
+      ...requestMetrics("req/s"),
+    ],
+    async measure(run) {
+      const { stage, name, frontend, seconds } = run;
+      const scope = new Scope();
+      try {
+        const server = await startServerOf(scope, origins(name).server, frontend, stage.ground);
+        const { pki } = stage.ground;
+        const agents = scope.use(
+          startProcess({
+            name: `${count} agents`,
+            command: process.execPath,
+            args: [
+              "--import",
+              "tsx",
+              MANY_AGENTS,
+              String(count),
+              "--proxy-server-host=127.0.0.1",
+              `--proxy-server-port=${server.place.agentPort}`,
+              `--agent-cert=${pki.agent.cert}`,
+              `--agent-key=${pki.agent.key}`,
+              `--ca-cert=${pki.agent.ca}`,
+              ...AGENT_DEFAULTS,
+            ],
+          }),
+        );
+        let connected = Number.NaN;
+        await agents.untilReady("all were connected", async () => {
+          connected = Number((await agents.log.waitFor(/connected (\S+)/, CONNECT_WITHIN_MS))[1]);
+        });
+        await server.untilReady();
+        const contender: Contender = {
+          name,
+          door: doorOf(server.place, stage.ground),
+          pids: [server.process.pid, agents.pid],
+          close: () => Promise.resolve(),
+        };
+        const opening = await metered(run, contender, "new-tunnels", { tunnels: 32, seconds: seconds / 2 });
+        const cost = await metered(run, contender, "ping-pong", { tunnels: TUNNELS, seconds });
+        return {
+          values: {
+            connected,
+            server: residentMiB(server.process.pid),
+            opening: opening.result.requestsPerSecond ?? 0,
+            ...requestValues(cost),
+          },
+          faults: [...faultsOf(opening.result), ...faultsOf(cost.result)],
+        };
+      } finally {
+        await scope.close();
+      }
+    },
+  };
+}

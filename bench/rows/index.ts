@@ -1,0 +1,90 @@
+import { type ContenderName, PAIRS } from "../contenders/contender.js";
+import { besideBulk } from "./beside-bulk.js";
+import { bulk } from "./bulk.js";
+import { growthAgents } from "./growth-agents.js";
+import { growthTunnels } from "./growth-tunnels.js";
+import { memory } from "./memory.js";
+import { newTunnels, pingPong } from "./requests.js";
+import { type Row, ratio } from "./row.js";
+import { stalled } from "./stalled.js";
+import { start } from "./start.js";
+
+const same: readonly ContenderName[] = ["ours/ours", "Go/Go"];
+const limits: readonly ContenderName[] = ["direct", "relay"];
+const bulkBars = [ratio("rate", "at least", 2), ratio("cpuPerGB", "at most", 0.5)];
+const directions = ["down", "up"] as const;
+
+/** CONNECT over a Unix socket, ours/ours: where the bars bind. */
+const connectRows: readonly Row[] = [
+  ...[1, 8].flatMap((tunnels) =>
+    directions.map((direction) =>
+      bulk({
+        name: `bulk-${direction}-${tunnels}`,
+        direction,
+        tunnels,
+        frontend: "connect-uds",
+        contenders: [...(tunnels === 8 ? PAIRS : same), ...limits],
+        bars: bulkBars,
+      }),
+    ),
+  ),
+  pingPong({
+    name: "ping-pong-1",
+    tunnels: 1,
+    frontend: "connect-uds",
+    contenders: [...same, ...limits],
+    bars: [ratio("p50", "at most", 0.9), ratio("p99", "at most", 1)],
+  }),
+  pingPong({
+    name: "ping-pong-64",
+    tunnels: 64,
+    frontend: "connect-uds",
+    contenders: [...PAIRS, ...limits],
+    bars: [ratio("rate", "at least", 1.4), ratio("p99", "at most", 0.7)],
+  }),
+  newTunnels({
+    name: "new-tunnels",
+    tunnels: 32,
+    frontend: "connect-uds",
+    contenders: [...PAIRS, ...limits],
+    bars: [ratio("rate", "at least", 1), ratio("p99", "at most", 1.2)],
+  }),
+  memory,
+  stalled({ name: "stalled-reader", party: "reader", frontend: "connect-uds", contenders: PAIRS }),
+  stalled({ name: "stalled-endpoint", party: "endpoint", frontend: "connect-uds", contenders: same }),
+  besideBulk,
+  start,
+];
+
+/** gRPC over a Unix socket, driven by upstream's client library: shown, without bars for speed. */
+const grpcRows: readonly Row[] = [
+  ...directions.map((direction) =>
+    bulk({
+      name: `grpc-bulk-${direction}-8`,
+      direction,
+      tunnels: 8,
+      frontend: "grpc-uds",
+      contenders: same,
+      bars: [],
+    }),
+  ),
+  pingPong({ name: "grpc-ping-pong-64", tunnels: 64, frontend: "grpc-uds", contenders: same, bars: [] }),
+  newTunnels({ name: "grpc-new-tunnels", tunnels: 32, frontend: "grpc-uds", contenders: same, bars: [] }),
+  stalled({ name: "grpc-stalled-reader", party: "reader", frontend: "grpc-uds", contenders: same }),
+];
+
+export const allRows: readonly Row[] = [
+  ...connectRows,
+  ...grpcRows,
+  ...[1, 100, 1_000, 5_000].map(growthTunnels),
+  ...[1, 10, 50, 200].map(growthAgents),
+];
+
+/** Rows by name or beginning of a name; a choice that matches nothing is refused. */
+export function chooseRows(names: readonly string[]): readonly Row[] {
+  const unknown = names.find((name) => !allRows.some((row) => row.name.startsWith(name)));
+  if (unknown !== undefined) {
+    throw new Error(`There is no row called ${unknown}; --list names them all.`);
+  }
+  return names.length === 0 ? allRows : allRows.filter((row) => names.some((name) => row.name.startsWith(name)));
+}

@@ -1,0 +1,39 @@
+import { availableParallelism } from "node:os";
+import type { Contender } from "../contenders/contender.js";
+import { type DriveOptions, type DriveResult, drive, type Scenario } from "../load/drive.js";
+import { cpuSecondsOf } from "../load/procfs.js";
+import { type Fault, type Metric, metric, type Run } from "./row.js";
+
+/** A run with what it cost: the contender's CPU seconds, and the share of the machine that the load generator took. */
+export interface Metered {
+  readonly result: DriveResult;
+  readonly cpu: number;
+  readonly loadPercent: number;
+}
+
+export const LOAD_SHARE: Metric = metric("loadPercent", "load generator's share of all cores", "%");
+
+export async function metered(
+  { stage }: Pick<Run, "stage">,
+  contender: Contender,
+  scenario: Scenario,
+  options: DriveOptions,
+): Promise<Metered> {
+  const target = [stage.ground.target.pid];
+  const before = { own: cpuSecondsOf(contender.pids), target: cpuSecondsOf(target), at: performance.now() };
+  const result = await drive(contender.door, scenario, options);
+  const wall = (performance.now() - before.at) / 1000;
+  const load = result.cpuSeconds + cpuSecondsOf(target) - before.target;
+  return {
+    result,
+    cpu: cpuSecondsOf(contender.pids) - before.own,
+    loadPercent: (100 * load) / (wall * availableParallelism()),
+  };
+}
+
+/** Wrong bytes and tunnels that failed, which no figure may hide. */
+export function faultsOf(result: DriveResult): Fault[] {
+  if (!result.intact) return [{ kind: "wrong bytes", text: result.problem ?? "a comparison failed" }];
+  if (result.problem !== undefined) return [{ kind: "failed", text: result.problem }];
+  return result.frozen ? [{ kind: "frozen", text: "no answer for seconds" }] : [];
+}

@@ -1,0 +1,66 @@
+import type { FrontendKind } from "../../test/support/processes/server.js";
+import type { ContenderName } from "../contenders/contender.js";
+import type { DriveResult } from "../load/drive.js";
+import { faultsOf, LOAD_SHARE, type Metered, metered } from "./metered.js";
+import { type Bar, metric, type Row } from "./row.js";
+
+export interface RequestsKind {
+  readonly name: string;
+  readonly tunnels: number;
+  readonly frontend: FrontendKind;
+  readonly contenders: readonly ContenderName[];
+  readonly bars: readonly Bar[];
+}
+
+export const requestMetrics = (unit: string) => [
+  metric("rate", "rate", unit),
+  metric("p50", "p50", "µs"),
+  metric("p99", "p99", "µs"),
+  metric("cpuPerRequest", "CPU, server + agent, each", "µs", 1),
+  LOAD_SHARE,
+];
+
+export const latencyValues = ({ latencyMicros, frozen }: DriveResult) => ({
+  p50: frozen ? Number.POSITIVE_INFINITY : (latencyMicros?.p50 ?? 0),
+  p99: frozen ? Number.POSITIVE_INFINITY : (latencyMicros?.p99 ?? 0),
+});
+
+export const requestValues = ({ result, cpu, loadPercent }: Metered) => ({
+  rate: result.requestsPerSecond ?? 0,
+  ...latencyValues(result),
+  ...(cpu > 0 && { cpuPerRequest: (cpu * 1e6) / Math.max(1, result.requestsTotal ?? 0) }),
+  loadPercent,
+});
+
+/** 1 KB there and back, one request at a time in each tunnel. */
+export function pingPong({ name, tunnels, frontend, contenders, bars }: RequestsKind): Row {
+  return {
+    name,
+    about: "Each tunnel sends 1 KB, waits for it to come back, compares it and begins again.",
+    frontend,
+    contenders,
+    bars,
+    metrics: requestMetrics("req/s"),
+    async measure(run) {
+      const contender = await run.stage.shared(run);
+      const cost = await metered(run, contender, "ping-pong", { tunnels, seconds: run.seconds });
+      return { values: requestValues(cost), faults: faultsOf(cost.result) };
+    },
+  };
+}
+
+export function newTunnels({ name, tunnels, frontend, contenders, bars }: RequestsKind): Row {
+  return {
+    name,
+    about: `${tunnels} at a time: dial, one byte there and back, close; p50 and p99 are from dial to byte.`,
+    frontend,
+    contenders,
+    bars,
+    metrics: requestMetrics("tunnels/s"),
+    async measure(run) {
+      const contender = await run.stage.shared(run);
+      const cost = await metered(run, contender, "new-tunnels", { tunnels, seconds: run.seconds });
+      return { values: requestValues(cost), faults: faultsOf(cost.result) };
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import type { FrontendKind } from "../../test/support/processes/server.js";
+import type { ContenderName } from "../contenders/contender.js";
+import type { Stage } from "../contenders/stage.js";
+
+/** One column of a row. */
+export interface Metric {
+  readonly key: string;
+  readonly label: string;
+  readonly unit: string;
+  readonly digits: number;
+}
+
+/** What ours/ours is held to: a ratio to Go/Go in the same round, or a plain limit. */
+export interface Bar {
+  readonly metric: string;
+  readonly against: "Go/Go" | "limit";
+  readonly rule: "at least" | "at most";
+  readonly value: number;
+}
+
+/** What is wrong whatever the speed. */
+export interface Fault {
+  readonly kind: "wrong bytes" | "frozen" | "not serving again" | "memory" | "failed";
+  readonly text: string;
+}
+
+/** One run. A value of Infinity means that it never came to an end: frozen. */
+export interface Measurement {
+  readonly values: Readonly<Record<string, number>>;
+  readonly faults: readonly Fault[];
+}
+
+export interface Row {
+  readonly name: string;
+  /** What is done, in one sentence. */
+  readonly about: string;
+  readonly frontend: FrontendKind;
+  readonly contenders: readonly ContenderName[];
+  readonly metrics: readonly Metric[];
+  /** None where figures are only shown. */
+  readonly bars: readonly Bar[];
+  /** Shown for growth and measured in one round only. */
+  readonly growth?: true;
+  measure(run: Run): Promise<Measurement>;
+}
+
+export interface Run {
+  readonly stage: Stage;
+  readonly name: ContenderName;
+  readonly frontend: FrontendKind;
+  readonly seconds: number;
+}
+
+export const metric = (key: string, label: string, unit: string, digits = 0): Metric => ({ key, label, unit, digits });
+
+export const ratio = (metricKey: string, rule: Bar["rule"], value: number): Bar => ({
+  metric: metricKey,
+  against: "Go/Go",
+  rule,
+  value,
+});
+
+export const limit = (metricKey: string, value: number): Bar => ({
+  metric: metricKey,
+  against: "limit",
+  rule: "at most",
+  value,
+});

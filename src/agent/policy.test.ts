@@ -1,0 +1,106 @@
+import { describe, expect, test } from "vitest";
+import { DestinationPolicy } from "./policy.js";
+
+/** Dialled by address: the host is the address. */
+const permits = (policy: DestinationPolicy, address: string, port = 443, host = address) =>
+  policy.refusal(host, address, port) === undefined;
+
+describe("without rules", () => {
+  const policy = new DestinationPolicy([], []);
+
+  test.each(["10.0.0.1", "127.0.0.1", "fd00::1", "169.254.1.1", "169.254.169.253"])("%s is allowed", (address) => {
+    expect(permits(policy, address)).toBe(true);
+  });
+
+  test.each([
+    "169.254.169.254",
+    "168.63.129.16",
+    "fd00:ec2::254",
+    "fd00:0ec2:0::254",
+    "FD00:EC2:0:0:0:0:0:254",
+    "::ffff:169.254.169.254",
+    "::ffff:a9fe:a9fe",
+    "fd00:ec2::254%eth0",
+    "fd00:ec2::254%1",
+  ])("the metadata address %s is not", (address) => {
+    expect(permits(policy, address)).toBe(false);
+    expect(permits(policy, address, 80, "innocent.example")).toBe(false);
+  });
+});
+
+describe("rules", () => {
+  const cases: [allow: string[], deny: string[], address: string, port: number, host: string, expected: boolean][] = [
+    [["10.0.0.0/8"], [], "10.1.2.3", 443, "x", true],
+    [["10.0.0.0/8"], [], "11.1.2.3", 443, "x", false],
+    [["10.0.0.0/8"], [], "::ffff:10.1.2.3", 443, "x", true],
+    [["10.0.0.0/8"], [], "fd00::1", 443, "x", false],
+    [["10.0.0.0/8:443"], [], "10.1.2.3", 443, "x", true],
+    [["10.0.0.0/8:443"], [], "10.1.2.3", 444, "x", false],
+    [["[fd00::/8]:1-1024"], [], "fd12::1", 1024, "x", true],
+    [["[fd00::/8]:1-1024"], [], "fd12::1", 1025, "x", false],
+    [["fd00::/8"], [], "fd12::1", 9, "x", true],
+    [["fd00::1"], [], "fd00:0::1", 9, "x", true],
+    [["2001:db8::1:443"], [], "2001:db8::1:443", 9, "x", true],
+    [["2001:db8::1:443"], [], "2001:db8::1", 443, "x", false],
+    [["*:10250"], [], "10.0.0.1", 10250, "node", true],
+    [["*:10250"], [], "10.0.0.1", 22, "node", false],
+    [["*.svc.cluster.local:8443"], [], "10.0.0.1", 8443, "web.svc.cluster.local", true],
+    [["*.svc.cluster.local:8443"], [], "10.0.0.1", 8443, "WEB.SVC.Cluster.Local", true],
+    [["*.svc.cluster.local"], [], "10.0.0.1", 8443, "svc.cluster.local.evil", false],
+    [["*.svc.cluster.local"], [], "10.0.0.1", 8443, "webXsvc.cluster.local", false],
+    [["*.svc.cluster.local"], [], "10.0.0.1", 8443, "10.0.0.1", false],
+    [[], ["10.0.0.0/8"], "10.1.2.3", 443, "x", false],
+    [[], ["10.0.0.0/8"], "::ffff:10.1.2.3", 443, "x", false],
+    [[], ["10.0.0.0/8"], "11.1.2.3", 443, "x", true],
+    [["10.0.0.0/8"], ["10.1.0.0/16"], "10.1.2.3", 443, "x", false],
+    [[], ["*:22"], "10.1.2.3", 22, "x", false],
+    [[], ["evil.example"], "10.1.2.3", 22, "evil.example", false],
+    [[], ["evil.example"], "10.1.2.3", 22, "evil.example.", false],
+    [[], ["::1"], "::1", 22, "x", false],
+    [["*"], [], "169.254.169.254", 80, "x", false],
+    [["0.0.0.0/0"], [], "169.254.169.254", 80, "x", false],
+    [["169.254.169.254/31"], [], "169.254.169.254", 80, "x", false],
+    [["169.254.169.254"], [], "169.254.169.254", 80, "x", true],
+    [["169.254.169.254/32"], [], "169.254.169.254", 80, "x", true],
+    [["169.254.169.254:80"], [], "169.254.169.254", 80, "x", true],
+    [["169.254.169.254:80"], [], "169.254.169.254", 81, "x", false],
+    [["fd00:ec2::254"], [], "fd00:ec2::254", 80, "x", true],
+    [["169.254.169.254"], ["169.254.0.0/16"], "169.254.169.254", 80, "x", false],
+    [["metadata.google.internal"], [], "169.254.169.254", 80, "metadata.google.internal", false],
+  ];
+
+  test.each(cases)("allow %j deny %j: %s port %i as %s -> %s", (allow, deny, address, port, host, expected) => {
+    expect(permits(new DestinationPolicy(allow, deny), address, port, host)).toBe(expected);
+  });
+
+  test("the refusal names the rule", () => {
+    const policy = new DestinationPolicy([], ["10.0.0.0/8:443"]);
+    expect(policy.refusal("x", "10.0.0.1", 443)).toContain("--deny 10.0.0.0/8:443");
+  });
+});
+
+describe("a rule that cannot be meant", () => {
+  test.each([
+    "",
+    ":443",
+    "10.0.0.0/33",
+    "10.0.0.0/",
+    "10.0.0.0/8/8",
+    "10.0.0.0/8:",
+    "10.0.0.0/8:70000",
+    "10.0.0.0/8:9-1",
+    "10.0.0.0/8:x",
+    "[fd00::1",
+    "fd00::1]",
+    "fd00::/129",
+    "fd00:::1",
+    "http://x",
+    "a b",
+    "a,b",
+    "10.0.0.1/8:443:444",
+  ])("%j is refused with a sentence that quotes it", (text) => {
+    for (const make of [() => new DestinationPolicy([text], []), () => new DestinationPolicy([], [text])]) {
+      expect(make).toThrow(expect.objectContaining({ code: "DB_FLAG_VALUE", message: expect.stringContaining(text) }));
+    }
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import type { AgentLink } from "./agent-link.js";
+import { chooseAmong } from "./choice.js";
+
+const NOW = 1000;
+
+function link(name: string, { load = 0, draining = false, demotedUntil = 0 } = {}): AgentLink {
+  return { name, load, draining, demotedUntil } as unknown as AgentLink;
+}
+
+/** Who is chosen over many draws, with a generator that visits every pair. */
+function chosen(matches: AgentLink[], tried: AgentLink[] = []): Set<AgentLink | undefined> {
+  const found = new Set<AgentLink | undefined>();
+  const steps = [0, 0.2, 0.4, 0.6, 0.8, 0.999];
+  for (const first of steps) {
+    for (const second of steps) {
+      const draws = [first, second, first, second];
+      let at = 0;
+      found.add(chooseAmong(matches, tried, NOW, () => draws[at++ % draws.length]!));
+    }
+  }
+  return found;
+}
+
+describe("who takes the dial", () => {
+  test("nobody from nobody", () => {
+    expect(chosen([])).toEqual(new Set([undefined]));
+  });
+
+  test("of two the less loaded, but never always the emptiest of all", () => {
+    const [busy, middle, idle] = [link("busy", { load: 9 }), link("middle", { load: 5 }), link("idle", { load: 1 })];
+    const both = chosen([busy, idle]);
+    expect(both.has(idle)).toBe(true);
+    const fromThree = chosen([busy, middle, idle]);
+    expect(fromThree.has(middle)).toBe(true);
+  });
+
+  test("an agent in good standing before one demoted before one draining", () => {
+    const ready = link("ready", { load: 100 });
+    const demoted = link("demoted", { demotedUntil: NOW + 1 });
+    const draining = link("draining", { draining: true });
+    expect(chosen([demoted, ready, draining])).toEqual(new Set([ready]));
+    expect(chosen([draining, demoted])).toEqual(new Set([demoted]));
+    expect(chosen([draining])).toEqual(new Set([draining]));
+  });
+
+  test("a demotion ends by itself", () => {
+    const past = link("past", { demotedUntil: NOW });
+    const busy = link("busy", { load: 5 });
+    expect(chosen([past, busy]).has(past)).toBe(true);
+  });
+
+  test("one that was tried is not tried again, however good", () => {
+    const tried = link("tried");
+    const draining = link("draining", { draining: true });
+    expect(chosen([tried, draining], [tried])).toEqual(new Set([draining]));
+    expect(chosen([tried], [tried])).toEqual(new Set([undefined]));
+  });
+});

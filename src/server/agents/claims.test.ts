@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parseIdentifiers } from "../../wire/identifiers.js";
+import { type Principal, parseClaimRules } from "./claims.js";
+import { readClaimRules } from "./claims-file.js";
+
+const WORKER: Principal = { subject: "CN=worker-1,O=workers", issuer: "CN=node-signer", serviceAccount: "" };
+const PLANE: Principal = { subject: "CN=plane", issuer: "CN=control-plane-signer", serviceAccount: "" };
+const ACCOUNT: Principal = { subject: "", issuer: "", serviceAccount: "kube-system/konnectivity-agent" };
+
+const RULES = parseClaimRules(
+  {
+    rules: [
+      {
+        match: { issuer: "CN=control-plane-signer" },
+        mayClaim: ["ipv4=172.30.0.0/16", "host=*.svc", "cidr=172.30.0.0/16"],
+      },
+      { match: { subject: "CN=worker-*,O=workers" }, mayClaim: ["default-route", "ipv6=fd00::/64"] },
+      { match: { serviceAccount: "kube-system/*" }, mayClaim: [] },
+    ],
+  },
+  "claims.yaml",
+);
+
+const allowed = (principal: Principal, identifiers: string, rules = RULES) =>
+  rules.refusal(principal, parseIdentifiers(identifiers)) === undefined;
+
+describe("who may claim what", () => {
+  test.each<[Principal, string, boolean]>([
+    [PLANE, "ipv4=172.30.0.1", true],
+    [PLANE, "ipv4=172.30.0.1&ipv4=172.31.0.1", false],
+    [PLANE, "ipv4=db.internal", false],
+    [PLANE, "ipv4=172.30.0.1/0", false],
+    [PLANE, "host=webhook.svc", true],
+    [PLANE, "host=webhook.svc.evil", false],
+    [PLANE, "host=webhookXsvc", false],
+    [PLANE, "host=172.30.0.1", false],
+    [PLANE, "cidr=172.30.4.0/24", true],
+    [PLANE, "cidr=172.0.0.0/8", false],
+    [PLANE, "cidr=0.0.0.0/0", false],
+    [PLANE, "default-route=true", false],
+    [PLANE, "default-route=false", true],
+    [PLANE, "", true],
+    [WORKER, "default-route=true", true],
+    [WORKER, "default-route=true&ipv6=fd00::7", true],
+    [WORKER, "ipv6=fd00:0:0:1::7", false],
+    [WORKER, "ipv4=10.0.0.1", false],
+    [ACCOUNT, "", true],
+    [ACCOUNT, "default-route=true", false],
+    [{ subject: "CN=stranger", issuer: "CN=other", serviceAccount: "" }, "", false],
+  ])("%o %s -> %s", (principal, identifiers, expected) => {
+    expect(allowed(principal, identifiers)).toBe(expected);
+  });
+
+  test("the first rule that matches decides", () => {
+    const rules = parseClaimRules(
+      {
+        rules: [
+          { match: { subject: "*" }, mayClaim: [] },
+          { match: { subject: "CN=plane" }, mayClaim: ["default-route"] },
+        ],
+      },
+      "f",
+    );
+    expect(allowed(PLANE, "default-route=true", rules)).toBe(false);
+  });
+
+  test.each(["172.30.0.0/", "172.30.0.0/0x0", "172.30.0.0/ 0", "172.30.0.0/1e0"])(
+    "a mistyped prefix %j never allows more than was meant",
+    (prefix) => {
+      let rules: ReturnType<typeof parseClaimRules>;
+      try {
+        rules = parseClaimRules({ rules: [{ match: { issuer: "*" }, mayClaim: [`ipv4=${prefix}`] }] }, "f");
+      } catch {
+        return;
+      }
+      expect(allowed(PLANE, "ipv4=8.8.8.8", rules)).toBe(false);
+    },
+  );
+});
+
+describe("the file", () => {
+  test.each<[unknown, string]>([
+    [null, "rules"],
+    [{ rules: {} }, "rules"],
+    [{ rules: [{}] }, "rule 1 needs a `match`"],
+    [{ rules: [{ match: {}, mayClaim: [] }] }, "rule 1 needs a `match`"],
+    [{ rules: [{ match: { user: "x" }, mayClaim: [] }] }, "`user`"],
+    [{ rules: [{ match: { subject: 1 }, mayClaim: [] }] }, "must be text"],
+    [{ rules: [{ match: { subject: "x" } }] }, "`mayClaim`"],
+    [{ rules: [{ match: { subject: "x" }, mayClaim: ["ip=1"] }] }, "no identifier"],
+    [{ rules: [{ match: { subject: "x" }, mayClaim: ["host="] }] }, "no identifier"],
+  ])("%j is refused, naming the fault", (document, words) => {
+    expect(() => parseClaimRules(document, "claims.yaml")).toThrow(
+      expect.objectContaining({ code: "DB_CLAIMS_FILE", message: expect.stringContaining(words) }),
+    );
+  });
+
+  test("YAML and JSON are both read; a missing or broken file is one sentence", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "drawbridge-claims-"));
+    try {
+      const yaml = join(dir, "a.yaml");
+      writeFileSync(yaml, 'rules:\n  - match: { issuer: "*" }\n    mayClaim: [default-route]\n');
+      expect(allowed(PLANE, "default-route=true", await readClaimRules(yaml))).toBe(true);
+      const json = join(dir, "a.json");
+      writeFileSync(json, JSON.stringify({ rules: [{ match: { issuer: "nobody" }, mayClaim: [] }] }));
+      expect(allowed(PLANE, "", await readClaimRules(json))).toBe(false);
+      writeFileSync(yaml, "rules: [");
+      await expect(readClaimRules(yaml)).rejects.toMatchObject({ code: "DB_CLAIMS_FILE" });
+      await expect(readClaimRules(join(dir, "none"))).rejects.toMatchObject({ code: "DB_CLAIMS_FILE" });
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+});

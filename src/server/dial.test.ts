@@ -1,0 +1,306 @@
+import { describe, expect, test } from "vitest";
+import { FakeCaller, makeBoard } from "./testing/fakes.js";
+
+const TIMEOUT = "dial tcp 10.0.0.1:443: i/o timeout";
+const REFUSED = "dial tcp 10.0.0.1:443: connect: connection refused";
+
+/** The first pick falls on the agent with this index, the rest where the sequence says. */
+function picks(...fractions: number[]): () => number {
+  let at = 0;
+  return () => fractions[at++ % fractions.length]!;
+}
+
+describe("a dial that goes well", () => {
+  test("is forwarded with the caller's own ID and established on its answer", () => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const caller = new FakeCaller("10.0.0.1:443", 77n);
+    board.dial(caller);
+    expect(one.stream.packets).toEqual([{ type: "DIAL_REQ", protocol: "tcp", address: "10.0.0.1:443", random: 77n }]);
+    expect(board.pendingDials).toBe(1);
+    one.answer(5);
+    expect(caller.accepted).toBe(5);
+    expect([board.pendingDials, board.establishedTunnels]).toEqual([0, 1]);
+    caller.port.near!.onNearLost("done");
+    expect(board.establishedTunnels).toBe(0);
+    expect(one.stream.packets.at(-1)).toEqual({ type: "CLOSE_REQ", connectId: 5 });
+  });
+
+  test("two callers with the same ID do not get each other's answers", () => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const first = new FakeCaller("a:1", 7n);
+    const second = new FakeCaller("b:2", 7n);
+    board.dial(first);
+    board.dial(second);
+    const ids = one.stream.packets.map((packet) => (packet.type === "DIAL_REQ" ? packet.random : -1n));
+    expect(new Set(ids).size).toBe(2);
+    one.answer(1);
+    one.answer(2);
+    expect([first.accepted, second.accepted]).toEqual([1, 2]);
+  });
+
+  test("no timer stays behind", () => {
+    const { board, agent, clock } = makeBoard();
+    const one = agent("one");
+    board.dial(new FakeCaller());
+    one.answer(1);
+    expect(clock.waiting).toBe(0);
+  });
+});
+
+describe("a dial that cannot be made", () => {
+  test("is refused with upstream's words first when there is no agent", () => {
+    const { board } = makeBoard();
+    const caller = new FakeCaller();
+    board.dial(caller);
+    expect(caller.refusals).toEqual([{ kind: "no-agent", text: expect.stringMatching(/^No agent available/) }]);
+    expect(board.pendingDials).toBe(0);
+  });
+
+  test("an endpoint's own refusal is passed on at once and costs the agent nothing", () => {
+    const { board, agent } = makeBoard();
+    const agents = [agent("one"), agent("two")];
+    const caller = new FakeCaller();
+    board.dial(caller);
+    agents.find((each) => each.asked())!.fail(REFUSED);
+    expect(caller.refusals).toEqual([{ kind: "dial-error", text: REFUSED }]);
+    expect(agents.filter((each) => each.asked())).toHaveLength(1);
+    expect(agents.map(({ link }) => link.demotedUntil)).toEqual([0, 0]);
+  });
+
+  test("an agent that closes the dial ends it", () => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const caller = new FakeCaller("a:1", 9n);
+    board.dial(caller);
+    one.link.onControl({ type: "DIAL_CLS", random: 9n });
+    expect(caller.refusals).toEqual([{ kind: "closed-by-agent" }]);
+  });
+
+  test.each([0, -1])("an answer with connection number %i does not become a tunnel", (connectId) => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const caller = new FakeCaller();
+    board.dial(caller);
+    if (connectId === 0) {
+      one.answer(0);
+      expect(caller.refusals).toHaveLength(1);
+      expect(board.establishedTunnels).toBe(0);
+    } else {
+      one.answer(4);
+      const second = new FakeCaller();
+      board.dial(second);
+      one.answer(4);
+      expect(second.refusals).toHaveLength(1);
+      expect(board.establishedTunnels).toBe(1);
+    }
+  });
+});
+
+describe("one broken agent of three", () => {
+  test("no request is lost to it, and it is asked once until its time is over", () => {
+    const { board, agent, clock } = makeBoard();
+    const broken = agent("broken");
+    const good = [agent("good-1"), agent("good-2")];
+    let ids = 0;
+    let lost = 0;
+    let askedBroken = 0;
+    for (let request = 0; request < 300; request++) {
+      const caller = new FakeCaller();
+      board.dial(caller);
+      for (let attempt = 0; attempt < 2; attempt++) {
+        for (const each of [broken, ...good]) {
+          if (each.asked() === undefined) continue;
+          if (each === broken) {
+            askedBroken++;
+            each.fail(TIMEOUT);
+          } else each.answer(++ids);
+          each.stream.news();
+        }
+      }
+      if (caller.accepted === undefined) lost++;
+      else caller.port.near!.onNearLost("done");
+      for (const each of [broken, ...good]) each.stream.news();
+    }
+    expect({ lost, askedBroken }).toEqual({ lost: 0, askedBroken: 1 });
+    clock.advance(15_001);
+    expect(broken.link.demotedUntil).toBeLessThan(clock.now());
+  });
+
+  test("each further failure keeps it away twice as long, a success ends it", () => {
+    const { board, agent, clock } = makeBoard();
+    const only = agent("only");
+    const standingFor = () => {
+      board.dial(new FakeCaller());
+      only.fail(TIMEOUT);
+      return only.link.demotedUntil - clock.now();
+    };
+    expect([standingFor(), standingFor(), standingFor()]).toEqual([15_000, 30_000, 60_000]);
+    board.dial(new FakeCaller());
+    only.answer(1);
+    expect(only.link.demotedUntil).toBe(0);
+    expect(standingFor()).toBe(15_000);
+  });
+});
+
+describe("a second attempt", () => {
+  test("goes to another agent and its answer counts", () => {
+    const { board, agent } = makeBoard({ random: picks(0) });
+    const [one, two] = [agent("one"), agent("two")];
+    const caller = new FakeCaller();
+    board.dial(caller);
+    one.fail(TIMEOUT);
+    expect(caller.refusals).toEqual([]);
+    two.answer(3);
+    expect(caller.accepted).toBe(3);
+  });
+
+  test("there is no third", () => {
+    const { board, agent } = makeBoard({ random: picks(0) });
+    const agents = [agent("one"), agent("two"), agent("three")];
+    const caller = new FakeCaller();
+    board.dial(caller);
+    agents[0]!.fail(TIMEOUT);
+    agents[1]!.fail(TIMEOUT);
+    expect(caller.refusals).toEqual([{ kind: "dial-error", text: TIMEOUT }]);
+    expect(agents[2]!.asked()).toBeUndefined();
+  });
+
+  test("is made at once when the agent is lost", () => {
+    const { board, agent } = makeBoard({ random: picks(0) });
+    const [one, two] = [agent("one"), agent("two")];
+    const caller = new FakeCaller();
+    board.dial(caller);
+    one.lose();
+    expect(two.asked()).toBeDefined();
+    two.lose();
+    expect(caller.refusals).toEqual([{ kind: "agent-lost" }]);
+    expect(board.pendingDials).toBe(0);
+  });
+
+  test("is made when an agent is silent for longer than an endpoint may be, and the silent one is told", () => {
+    const { board, agent, clock } = makeBoard({ random: picks(0) });
+    const [one, two] = [agent("one"), agent("two")];
+    const caller = new FakeCaller("a:1", 5n);
+    board.dial(caller);
+    clock.advance(5_999);
+    expect(two.asked()).toBeUndefined();
+    clock.advance(1);
+    expect(two.asked()).toBeDefined();
+    expect(one.stream.packets.at(-1)).toEqual({ type: "DIAL_CLS", random: 5n });
+    clock.advance(23_999);
+    expect(caller.refusals).toEqual([]);
+    clock.advance(1);
+    expect(caller.refusals).toEqual([{ kind: "timeout" }]);
+    expect(two.stream.packets.at(-1)).toMatchObject({ type: "DIAL_CLS" });
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("an answer that comes too late is closed at its agent and disturbs nobody", () => {
+    const { board, agent, clock } = makeBoard({ random: picks(0) });
+    const [one, two] = [agent("one"), agent("two")];
+    const caller = new FakeCaller();
+    board.dial(caller);
+    clock.advance(6_000);
+    one.answer(11);
+    expect(one.stream.packets.at(-1)).toEqual({ type: "CLOSE_REQ", connectId: 11 });
+    two.answer(12);
+    expect(caller.accepted).toBe(12);
+    expect(board.establishedTunnels).toBe(1);
+  });
+
+  test("without another agent the first one keeps its whole time", () => {
+    const { board, agent, clock } = makeBoard();
+    const only = agent("only");
+    const caller = new FakeCaller();
+    board.dial(caller);
+    clock.advance(29_999);
+    expect(caller.refusals).toEqual([]);
+    only.answer(1);
+    expect(caller.accepted).toBe(1);
+  });
+
+  test("a short deadline is not split", () => {
+    const { board, agent, clock } = makeBoard({ dialTimeoutMs: 8_000, random: picks(0) });
+    const [, two] = [agent("one"), agent("two")];
+    const caller = new FakeCaller();
+    board.dial(caller);
+    clock.advance(7_999);
+    expect(two.asked()).toBeUndefined();
+    clock.advance(1);
+    expect(caller.refusals).toEqual([{ kind: "timeout" }]);
+  });
+
+  test("no deadline means none", () => {
+    const { board, agent, clock } = makeBoard({ dialTimeoutMs: 0 });
+    const only = agent("only");
+    const caller = new FakeCaller();
+    board.dial(caller);
+    clock.advance(24 * 3_600_000);
+    only.answer(1);
+    expect(caller.accepted).toBe(1);
+  });
+});
+
+describe("a caller that gives up", () => {
+  test("cancels the dial at the agent and a late answer is closed", () => {
+    const { board, agent, clock } = makeBoard();
+    const one = agent("one");
+    const caller = new FakeCaller("a:1", 3n);
+    const dial = board.dial(caller);
+    dial.cancel();
+    dial.cancel();
+    expect(one.stream.packets.filter(({ type }) => type === "DIAL_CLS")).toEqual([{ type: "DIAL_CLS", random: 3n }]);
+    expect([board.pendingDials, clock.waiting]).toEqual([0, 0]);
+    one.answer(8);
+    expect(one.stream.packets.at(-1)).toEqual({ type: "CLOSE_REQ", connectId: 8 });
+    expect(caller.accepted).toBeUndefined();
+    expect(caller.refusals).toEqual([]);
+  });
+
+  test("just before the answer: the connection is closed at the agent", () => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const caller = new FakeCaller();
+    board.dial(caller);
+    caller.gone = true;
+    one.answer(8);
+    expect(one.stream.packets.at(-1)).toEqual({ type: "CLOSE_REQ", connectId: 8 });
+    expect([board.pendingDials, board.establishedTunnels]).toEqual([0, 0]);
+  });
+});
+
+describe("an agent that is lost", () => {
+  test("takes only its own tunnels with it", () => {
+    const { board, agent } = makeBoard({ random: picks(0) });
+    const one = agent("same-id");
+    const first = new FakeCaller();
+    board.dial(first);
+    one.answer(1);
+    const two = agent("same-id");
+    one.link.draining = true;
+    const second = new FakeCaller();
+    board.dial(second);
+    two.answer(1);
+    one.lose();
+    expect(first.port.log).toEqual(["close"]);
+    expect(second.port.log).toEqual([]);
+    expect(board.establishedTunnels).toBe(1);
+  });
+
+  test("DATA for a connection nobody knows is answered with CLOSE_REQ, for one just closed it is not", () => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    one.link.onData(99, Buffer.from("?"));
+    one.link.onData(0, Buffer.from("?"));
+    expect(one.stream.news()).toEqual([{ type: "CLOSE_REQ", connectId: 99 }]);
+    const caller = new FakeCaller();
+    board.dial(caller);
+    one.answer(4);
+    caller.port.near!.onNearLost("gone");
+    one.stream.news();
+    one.link.onData(4, Buffer.from("in flight"));
+    expect(one.stream.news()).toEqual([]);
+  });
+});

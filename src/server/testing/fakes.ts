@@ -1,0 +1,146 @@
+/** A switchboard with agents and callers that a test plays itself. */
+import type { PacketStream } from "../../link/packet-stream.js";
+import { Budget } from "../../tunnel/budget.js";
+import { FakePort } from "../../tunnel/testing/fake-port.js";
+import { ManualClock } from "../../tunnel/testing/manual-clock.js";
+import { parseIdentifiers } from "../../wire/identifiers.js";
+import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
+import type { AgentLink } from "../agents/agent-link.js";
+import { AgentRegistry } from "../agents/registry.js";
+import type { Caller, Refusal } from "../caller.js";
+import type { StrategyName } from "../config.js";
+import { newDialId } from "../dial.js";
+import { Switchboard } from "../switchboard.js";
+
+/** What is needed of a PacketStream, kept instead of sent. */
+export class FakeStream {
+  readonly packets: ControlPacket[] = [];
+  readonly data_: { connectId: ConnectId; bytes: Buffer }[] = [];
+  queuedBytes = 0;
+  congested = false;
+  closed = false;
+  ended = false;
+  paused = false;
+  cancelled = "";
+
+  data(connectId: ConnectId, payload: Uint8Array): boolean {
+    this.data_.push({ connectId, bytes: Buffer.from(payload) });
+    return !this.congested;
+  }
+
+  control(packet: ControlPacket): void {
+    this.packets.push(packet);
+  }
+
+  pause(): void {
+    this.paused = true;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+
+  cancel(reason: string): void {
+    this.cancelled = reason;
+    this.closed = true;
+  }
+
+  /** Packets since the last call. */
+  news(): ControlPacket[] {
+    return this.packets.splice(0);
+  }
+
+  get asStream(): PacketStream {
+    return this as unknown as PacketStream;
+  }
+}
+
+export interface FakeAgent {
+  readonly link: AgentLink;
+  readonly stream: FakeStream;
+  /** The DIAL_REQ that came last. */
+  asked(): { address: string; random: DialId } | undefined;
+  /** Answers its oldest unanswered dial. */
+  answer(connectId: ConnectId): void;
+  fail(error: string): void;
+  lose(): void;
+}
+
+export interface FakeBoard {
+  readonly board: Switchboard;
+  readonly clock: ManualClock;
+  agent(agentId: string, identifiers?: string, extended?: boolean): FakeAgent;
+}
+
+export interface BoardPlan {
+  readonly strategies?: readonly StrategyName[];
+  readonly dialTimeoutMs?: number;
+  /** Where random picks fall, as a fraction; a list is used in turn. */
+  readonly random?: () => number;
+}
+
+export function makeBoard({ strategies = ["default"], dialTimeoutMs = 30_000, random }: BoardPlan = {}): FakeBoard {
+  const clock = new ManualClock();
+  const registry = new AgentRegistry(strategies, clock, random);
+  const board = new Switchboard({ source: {}, registry, clock, budget: new Budget(), dialTimeoutMs });
+  return {
+    board,
+    clock,
+    agent: (agentId, identifiers = "", extended = false) => join(board, agentId, identifiers, extended),
+  };
+}
+
+function join(board: Switchboard, agentId: string, identifierText: string, extended: boolean): FakeAgent {
+  const identifiers = parseIdentifiers(identifierText);
+  const link = board.newAgentLink({ agentId, identifiers, identifierText, remote: "test", principal: "", extended });
+  const stream = new FakeStream();
+  link.attach(stream.asStream);
+  board.agentConnected(link);
+  const answered = new Set<DialId>();
+  const open = () => {
+    const dials = stream.packets.filter((packet) => packet.type === "DIAL_REQ");
+    const dial = dials.find(({ random }) => !answered.has(random));
+    if (dial === undefined) throw new Error(`agent ${agentId} has no dial to answer`);
+    answered.add(dial.random);
+    return dial.random;
+  };
+  return {
+    link,
+    stream,
+    asked: () => stream.packets.findLast((packet) => packet.type === "DIAL_REQ"),
+    answer: (connectId) => link.onControl({ type: "DIAL_RSP", error: "", connectId, random: open() }),
+    fail: (error) => link.onControl({ type: "DIAL_RSP", error, connectId: 0, random: open() }),
+    lose: () => link.onClosed({ status: 14, reason: "lost" }),
+  };
+}
+
+/** A caller that remembers what it was told. */
+export class FakeCaller implements Caller {
+  readonly frontend = "http-connect";
+  readonly protocol = "tcp";
+  readonly address: string;
+  readonly dialId: DialId;
+  readonly port = new FakePort();
+  accepted: ConnectId | undefined;
+  readonly refusals: Refusal[] = [];
+  gone = false;
+
+  constructor(address = "10.0.0.1:443", dialId: DialId = newDialId()) {
+    this.address = address;
+    this.dialId = dialId;
+  }
+
+  accept(connectId: ConnectId): FakePort | undefined {
+    if (this.gone) return undefined;
+    this.accepted = connectId;
+    return this.port;
+  }
+
+  refuse(refusal: Refusal): void {
+    this.refusals.push(refusal);
+  }
+}

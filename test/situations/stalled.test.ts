@@ -1,0 +1,210 @@
+import type { Socket } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { encodePacket } from "../../src/wire/encode.js";
+import type { ConnectId } from "../../src/wire/packet.js";
+import { PacketReader } from "../../src/wire/packet-reader.js";
+import { payload, readExactly, readToEnd } from "../support/callers/bytes.js";
+import { waitUntil } from "../support/processes/deadline.js";
+import { startEcho } from "../support/targets/echo.js";
+import { listen, type Target } from "../support/targets/listener.js";
+import { startSlowReader } from "../support/targets/stalled.js";
+import { tunnelTo } from "./house/connect.js";
+import { rawAgent, rawCaller } from "./house/grpc.js";
+import { type House, openHouse } from "./house/house.js";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** First window and the overshoot of one read: what a tunnel whose reader never reads may hold. */
+const UNREAD_BOUND = 128 * KIB;
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function keep<T extends { close(): unknown }>(thing: T): T {
+  opened.push(thing);
+  return thing;
+}
+
+function keepSocket(socket: Socket): Socket {
+  opened.push({ close: () => socket.destroy() });
+  return socket;
+}
+
+/** Sends as fast as it can, for ever. */
+async function startFlood(): Promise<Target> {
+  const block = Buffer.alloc(64 * KIB, 0xab);
+  return listen((socket) => {
+    const pump = (): void => {
+      while (!socket.destroyed && socket.write(block)) {}
+    };
+    socket.on("drain", pump);
+    pump();
+  });
+}
+
+interface Described {
+  readonly queuedBytes: number;
+  readonly address: string;
+  readonly bytesToAgent?: number;
+  readonly bytesToServer?: number;
+}
+
+const queuedOf = (list: object[]) => (list as Described[]).reduce((sum, { queuedBytes }) => sum + queuedBytes, 0);
+const queued = (house: House) => queuedOf(house.server.describeTunnels()) + queuedOf(house.agent.describeTunnels());
+
+async function pingPong(socket: Socket, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const ping = payload(`ping ${round}`, 1 * KIB);
+    socket.write(ping);
+    expect((await readExactly(socket, ping.length)).equals(ping)).toBe(true);
+  }
+}
+
+/** Resolves once the figure has not moved for a few looks. */
+async function settled(what: string, figure: () => number): Promise<void> {
+  let last = -1;
+  let still = 0;
+  await waitUntil(`${what} to stand still`, () => {
+    const now = figure();
+    still = now === last ? still + 1 : 0;
+    last = now;
+    return still >= 10 && now > 0;
+  });
+}
+
+const bytesFromAgent = (house: House) =>
+  (house.agent.describeTunnels() as Described[]).reduce((sum, { bytesToServer = 0 }) => sum + bytesToServer, 0);
+
+describe("both ends ours", () => {
+  test("a caller that stops reading disturbs nobody and holds little", async () => {
+    const house = keep(await openHouse());
+    const [echo, flood] = [keep(await startEcho()), keep(await startFlood())];
+    const stalled = keepSocket(await tunnelTo(house, flood.address));
+    stalled.pause();
+    await settled("the stalled tunnel", () => bytesFromAgent(house));
+    const other = keepSocket(await tunnelTo(house, echo.address));
+    await pingPong(other, 200);
+    // The endpoint has megabytes more to send; none of them are here.
+    expect(queued(house)).toBeLessThan(3 * MIB);
+  });
+
+  test("it goes on where it stood once the caller reads again", async () => {
+    const house = keep(await openHouse());
+    const body = payload("whole", 8 * MIB);
+    const source = keep(await listen((socket) => socket.end(body)));
+    const caller = keepSocket(await tunnelTo(house, source.address));
+    caller.pause();
+    await settled("the stalled tunnel", () => bytesFromAgent(house));
+    expect((await readExactly(caller, body.length)).equals(body)).toBe(true);
+  });
+
+  test("an endpoint that stops reading disturbs nobody either", async () => {
+    const house = keep(await openHouse());
+    const [echo, slow] = [keep(await startEcho()), keep(await startSlowReader())];
+    const stalled = keepSocket(await tunnelTo(house, slow.address));
+    const block = Buffer.alloc(64 * KIB);
+    const pump = (): void => {
+      while (!stalled.destroyed && stalled.write(block)) {}
+    };
+    stalled.on("drain", pump);
+    pump();
+    const sent = () =>
+      (house.server.describeTunnels() as Described[]).reduce((sum, { bytesToAgent = 0 }) => sum + bytesToAgent, 0);
+    await settled("the stalled tunnel", sent);
+    const other = keepSocket(await tunnelTo(house, echo.address));
+    await pingPong(other, 200);
+    expect(queued(house)).toBeLessThan(3 * MIB);
+    const before = slow.bytesRead;
+    slow.release();
+    await waitUntil("the endpoint to read on", () => slow.bytesRead > before + 8 * MIB);
+  });
+
+  test("500 callers that never read are bounded together", async () => {
+    const house = keep(await openHouse());
+    const body = Buffer.alloc(512 * KIB);
+    const [echo, source] = [keep(await startEcho()), keep(await listen((socket) => socket.write(body)))];
+    const stalled = await Promise.all(Array.from({ length: 500 }, () => tunnelTo(house, source.address)));
+    for (const socket of stalled) keepSocket(socket).pause();
+    await settled("the stalled tunnels", () => bytesFromAgent(house));
+    expect(house.server.board.establishedTunnels).toBe(500);
+    const budget = house.server.config.limits.creditBudgetBytes;
+    expect(queued(house)).toBeLessThan(budget + 500 * UNREAD_BOUND);
+    expect(house.server.board.budget.creditTaken).toBeLessThanOrEqual(budget);
+    await pingPong(keepSocket(await tunnelTo(house, echo.address)), 50);
+  }, 60_000);
+
+  test("a gRPC caller whose endpoint does not read leaves no megabytes in the server", async () => {
+    const house = keep(await openHouse());
+    const slow = keep(await startSlowReader());
+    const caller = keep(rawCaller(house));
+    caller.send({ type: "DIAL_REQ", protocol: "tcp", address: slow.address, random: 1n });
+    const answer = await waitUntil("the dial", () => caller.packets.find(({ type }) => type === "DIAL_RSP"));
+    const connectId = answer.type === "DIAL_RSP" ? answer.connectId : 0;
+    const data = Buffer.alloc(32 * KIB);
+    for (let sent = 0; sent < 32 * MIB; sent += data.length) caller.send({ type: "DATA", connectId, data });
+    const passedOn = () => (house.server.describeTunnels() as Described[])[0]?.bytesToAgent ?? 0;
+    await settled("what the server passes on", passedOn);
+    await settled("what the caller got rid of", () => caller.socket.bytesWritten);
+    // Everything between the caller's socket and the agent's link is in the server's memory or in one kernel buffer.
+    expect(caller.socket.bytesWritten - passedOn()).toBeLessThan(1 * MIB);
+  });
+});
+
+describe("an agent that knows no windows", () => {
+  test("a caller that stops reading is cut within seconds, the others stay", async () => {
+    const house = keep(
+      await openHouse({
+        agents: 0,
+        server: { limits: { tunnelQueueBytes: MIB, processQueueBytes: 64 * MIB, creditBudgetBytes: 0 } },
+      }),
+    );
+    const agent = keep(await foreignAgent(house));
+    const stalled = keepSocket(await tunnelTo(house, "flood:1"));
+    const other = keepSocket(await tunnelTo(house, "echo:1"));
+    stalled.pause();
+    agent.flood("flood:1");
+    await waitUntil("the slow tunnel to be cut", () => house.server.board.establishedTunnels === 1);
+    await waitUntil("the agent to hear of it", () => agent.closedAddresses.length > 0);
+    expect(agent.closedAddresses).toEqual(["flood:1"]);
+    await pingPong(other, 100);
+    await readToEnd(stalled);
+  });
+});
+
+/** An agent as upstream's: accepts every dial, echoes what comes for `echo:1`, and floods where it is told to. */
+async function foreignAgent(house: House) {
+  const peer = rawAgent(house, { agentid: "foreign" });
+  await peer.headers;
+  const addresses = new Map<ConnectId, string>();
+  const closedAddresses: string[] = [];
+  let ids = 0;
+  const reader = new PacketReader({
+    onControl(packet) {
+      if (packet.type === "DIAL_REQ") {
+        addresses.set(++ids, packet.address);
+        peer.send({ type: "DIAL_RSP", error: "", connectId: ids, random: packet.random });
+      } else if (packet.type === "CLOSE_REQ") {
+        closedAddresses.push(addresses.get(packet.connectId) ?? "?");
+        addresses.delete(packet.connectId);
+        peer.send({ type: "CLOSE_RSP", connectId: packet.connectId, error: "" });
+      }
+    },
+    onData: (connectId, chunk) => peer.send({ type: "DATA", connectId, data: Buffer.from(chunk) }),
+  });
+  peer.stream.on("data", (chunk: Buffer) => reader.push(chunk));
+  return {
+    closedAddresses,
+    flood(address: string) {
+      const connectId = [...addresses].find(([, each]) => each === address)![0];
+      const block = encodePacket({ type: "DATA", connectId, data: Buffer.alloc(32 * KIB) });
+      const pump = (): void => {
+        while (addresses.has(connectId) && !peer.stream.destroyed && peer.stream.write(block)) {}
+      };
+      peer.stream.on("drain", pump);
+      pump();
+    },
+    close: () => peer.close(),
+  };
+}
