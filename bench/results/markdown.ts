@@ -1,10 +1,11 @@
-import { PAIRS } from "../contenders/contender.js";
+import { type ContenderName, PAIRS } from "../contenders/contender.js";
 import type { Measured } from "../rounds.js";
-import type { Row } from "../rows/row.js";
+import type { Metric, Row } from "../rows/row.js";
 import type { Incident } from "./binding.js";
 import { heading, number, table, withSpread } from "./format.js";
 import { LIMITS_NOTE, METHOD } from "./method.js";
 import type { Report } from "./report.js";
+import type { Spread } from "./statistics.js";
 import { ratioOf, spreadOf, type Verdict } from "./verdicts.js";
 
 export function markdown(report: Report): string {
@@ -15,8 +16,8 @@ export function markdown(report: Report): string {
   parts.push("## What binds whatever the speed", incidents(report.incidents));
   const plain = rows.filter((row) => !row.growth);
   if (plain.length > 0) parts.push("## Rows", LIMITS_NOTE, ...plain.map((row) => section(measured, row)));
-  const growth = rows.filter((row) => row.growth);
-  if (growth.length > 0) parts.push("## How cost grows (one round)", ...growth.map((row) => section(measured, row)));
+  const growing = rows.filter((row) => row.growth);
+  if (growing.length > 0) parts.push("## How cost grows (one round)", growth(measured, growing));
   return `${parts.join("\n\n")}\n`;
 }
 
@@ -32,14 +33,17 @@ function machine({ machine: m, rounds, seconds, minutes }: Report): string {
 function bars(verdicts: readonly Verdict[]): string {
   return table(
     ["Row", "Bar for ours/ours", "Got, median (spread)", ""],
-    verdicts.map(({ row, bar, got, met }) => [
-      row.name,
-      `${row.metrics.find(({ key }) => key === bar.metric)?.label} ${bar.rule === "at least" ? "≥" : "≤"} ${bar.value}${
-        bar.against === "Go/Go" ? " x Go/Go" : ` ${row.metrics.find(({ key }) => key === bar.metric)?.unit}`
-      }`,
-      got === undefined ? "nothing to compare" : withSpread(got, 2),
-      met ? "met" : "**missed**",
-    ]),
+    verdicts.map(({ row, bar, got, met }) => {
+      const { label = bar.metric, unit = "" } = row.metrics.find(({ key }) => key === bar.metric) ?? {};
+      const scale = bar.against === "Go/Go" ? "x Go/Go" : unit;
+      const wanted = `${label} ${bar.rule === "at least" ? "≥" : "≤"} ${bar.value} ${scale}`;
+      return [
+        row.name,
+        wanted,
+        got === undefined ? "nothing to compare" : withSpread(got, 2),
+        met ? "met" : "**missed**",
+      ];
+    }),
   );
 }
 
@@ -70,23 +74,32 @@ function list(all: readonly Incident[]): string {
 
 function section(measured: Measured, row: Row): string {
   const shown = row.metrics.filter(({ key }) => row.contenders.some((name) => spreadOf(measured, row, name, key)));
-  const head = ["", ...shown.map(heading)];
-  const lines = row.contenders.map((name) => [
-    name,
-    ...shown.map(({ key, digits }) => {
-      const got = spreadOf(measured, row, name, key);
-      return got === undefined ? "–" : withSpread(got, digits);
-    }),
-  ]);
-  const against = row.contenders.filter((name) => name !== "Go/Go" && PAIRS.includes(name));
-  const ratios = against.map((name) => [
+  const lines = row.contenders.map((name) => [name, ...figures(measured, row, name, shown)]);
+  const compared = row.contenders.filter((name) => PAIRS.includes(name) && name !== "Go/Go");
+  const ratios = compared.map((name) => [
     `${name} ÷ Go/Go`,
-    ...shown.map(({ key }) => {
-      const got = ratioOf(measured, row, name, key);
-      return got === undefined ? "–" : withSpread(got, 2);
-    }),
+    ...shown.map(({ key }) => cell(ratioOf(measured, row, name, key), 2)),
   ]);
-  return `### ${row.name}\n\n${row.about} ${door(row)}\n\n${table(head, [...lines, ...ratios])}`;
+  return `### ${row.name}\n\n${row.about} ${door(row)}\n\n${table(["", ...shown.map(heading)], [...lines, ...ratios])}`;
 }
+
+/** All rows about the same thing in one table, so that the growth can be read downwards. */
+function growth(measured: Measured, rows: readonly Row[]): string {
+  const things = [...new Set(rows.map((row) => row.growth?.of))];
+  const tables = things.map((thing) => {
+    const same = rows.filter((row) => row.growth?.of === thing);
+    const { about, metrics, contenders } = same[0]!;
+    const lines = contenders.flatMap((name) =>
+      same.map((row) => [name, number(row.growth?.count ?? 0, 0), ...figures(measured, row, name, metrics)]),
+    );
+    return `### ${thing}\n\n${about}\n\n${table(["", `${thing}`, ...metrics.map(heading)], lines)}`;
+  });
+  return tables.join("\n\n");
+}
+
+const figures = (measured: Measured, row: Row, name: ContenderName, metrics: readonly Metric[]): string[] =>
+  metrics.map(({ key, digits }) => cell(spreadOf(measured, row, name, key), digits));
+
+const cell = (got: Spread | undefined, digits: number): string => (got === undefined ? "–" : withSpread(got, digits));
 
 const door = ({ frontend }: Row): string => (frontend === "grpc-uds" ? "gRPC over UDS." : "CONNECT over UDS.");

@@ -16,11 +16,11 @@ const CONNECT_WITHIN_MS = 60_000;
 export function growthAgents(count: number): Row {
   return {
     name: `scale-agents-${count}`,
-    about: `${TUNNELS} tunnels play 1 KB ping-pong over ${count} agent(s), all in one process through the library; the CPU is that of the server and of that process.`,
+    about: `${TUNNELS} tunnels play 1 KB ping-pong over so many agents, all in one process through our library and not as the shipped program (for both servers); the CPU is that of the server and of that process.`,
     frontend: "connect-uds",
     contenders: ["ours/ours", "Go/ours"],
     bars: [],
-    growth: true,
+    growth: { of: "agents", count },
     metrics: [
       metric("connected", "all agents connected", "s", 2),
       metric("server", "server's memory", "MiB"),
@@ -62,7 +62,11 @@ export function growthAgents(count: number): Row {
           pids: [server.process.pid, agents.pid],
           close: () => Promise.resolve(),
         };
-        const opening = await metered(run, contender, "new-tunnels", { tunnels: 32, seconds: seconds / 2 });
+        const opening = await metered(run, contender, "new-tunnels", {
+          tunnels: 32,
+          warmupSeconds: 1,
+          seconds: seconds / 2,
+        });
         const cost = await metered(run, contender, "ping-pong", { tunnels: TUNNELS, seconds });
         return {
           values: {

@@ -10,11 +10,11 @@ const ACTIVE = 16;
 export function growthTunnels(idle: number): Row {
   return {
     name: `scale-tunnels-${idle}`,
-    about: `${ACTIVE} tunnels play 1 KB ping-pong beside ${idle} idle ones, in fresh processes.`,
+    about: `${ACTIVE} tunnels play 1 KB ping-pong beside so many idle ones, in fresh processes.`,
     frontend: "connect-uds",
     contenders: ["ours/ours", "Go/Go"],
     bars: [],
-    growth: true,
+    growth: { of: "idle tunnels", count: idle },
     metrics: [
       metric("opened", "opening the idle ones", "s", 2),
       metric("server", "server's memory", "MiB"),

@@ -80,11 +80,13 @@ export const allRows: readonly Row[] = [
   ...[1, 10, 50, 200].map(growthAgents),
 ];
 
-/** Rows by name or beginning of a name; a choice that matches nothing is refused. */
+/** Rows by name, or by the beginning of names where no row is called just that; what matches nothing is refused. */
 export function chooseRows(names: readonly string[]): readonly Row[] {
-  const unknown = names.find((name) => !allRows.some((row) => row.name.startsWith(name)));
-  if (unknown !== undefined) {
-    throw new Error(`There is no row called ${unknown}; --list names them all.`);
-  }
-  return names.length === 0 ? allRows : allRows.filter((row) => names.some((name) => row.name.startsWith(name)));
+  const chosen = names.flatMap((name) => {
+    const exact = allRows.filter((row) => row.name === name);
+    const matching = exact.length > 0 ? exact : allRows.filter((row) => row.name.startsWith(name));
+    if (matching.length === 0) throw new Error(`There is no row called ${name}; --list names them all.`);
+    return matching;
+  });
+  return names.length === 0 ? allRows : allRows.filter((row) => chosen.includes(row));
 }

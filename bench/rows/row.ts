@@ -39,8 +39,8 @@ export interface Row {
   readonly metrics: readonly Metric[];
   /** None where figures are only shown. */
   readonly bars: readonly Bar[];
-  /** Shown for growth and measured in one round only. */
-  readonly growth?: true;
+  /** Of how many things the cost is shown; such rows are measured in one round only. */
+  readonly growth?: { readonly of: string; readonly count: number };
   measure(run: Run): Promise<Measurement>;
 }
 

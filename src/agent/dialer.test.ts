@@ -44,6 +44,7 @@ function dial(address: string, { protocol = "tcp", policy = EVERYWHERE } = {}) {
       report({ socket });
     },
     onFailed: (failure) => report({ failure }),
+    onCancelled() {},
     onBytes: (chunk) => bytes.push(Buffer.from(chunk)),
   });
   return { attempt, outcome, outcomes, bytes };

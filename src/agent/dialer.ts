@@ -16,6 +16,7 @@ const TCP_KEEPALIVE_MS = 15_000;
 export interface DialResult {
   readonly onConnected: (socket: Socket) => void;
   readonly onFailed: (failure: DialFailure) => void;
+  readonly onCancelled: () => void;
   /** Where the socket's bytes go once it is connected. */
   readonly onBytes: (chunk: Uint8Array) => void;
 }
@@ -54,11 +55,13 @@ export class EndpointDial {
     return this.#over;
   }
 
-  /** Nobody wants the connection any more; nothing is reported. */
+  /** Nobody wants the connection any more. */
   cancel(): void {
+    if (this.#over) return;
     this.#over = true;
     this.#cancelTimer?.();
     this.#socket?.destroy();
+    this.#result.onCancelled();
   }
 
   async #run(): Promise<void> {

@@ -36,22 +36,24 @@ export class DestinationPolicy {
 
   /** Undefined when the connection may be made, else why not. `host` is what the caller asked for. */
   refusal(host: string, address: string, port: number): string | undefined {
-    const target = ipaddr.process(address);
-    const denied = this.#deny.find((rule) => matches(rule, host, target, port));
+    // A zone says which interface, not which host; a trailing dot is the same name.
+    const target = ipaddr.process(address.replace(/%.*$/, ""));
+    const name = host.toLowerCase().replace(/\.$/, "");
+    const denied = this.#deny.find((rule) => matches(rule, name, target, port));
     if (denied !== undefined) return `rule --deny ${denied.text} forbids it`;
     if (METADATA.has(target.toString()) && !this.#allow.some((rule) => namesExactly(rule, target, port))) {
       return `cloud metadata addresses are denied unless --allow ${target.toString()} is given`;
     }
-    if (this.#allow.length > 0 && !this.#allow.some((rule) => matches(rule, host, target, port))) {
+    if (this.#allow.length > 0 && !this.#allow.some((rule) => matches(rule, name, target, port))) {
       return "no --allow rule covers it";
     }
     return undefined;
   }
 }
 
-function matches(rule: Rule, host: string, target: Address, port: number): boolean {
+function matches(rule: Rule, name: string, target: Address, port: number): boolean {
   if (port < rule.ports[0] || port > rule.ports[1]) return false;
-  if (rule.name !== undefined) return rule.name.test(host.toLowerCase());
+  if (rule.name !== undefined) return rule.name.test(name);
   const [network, length] = rule.prefix!;
   return network.kind() === target.kind() && (target as ipaddr.IPv4).match(network as ipaddr.IPv4, length);
 }

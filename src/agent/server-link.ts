@@ -118,7 +118,6 @@ export class ServerLink implements StreamOwner {
         break;
       case "DIAL_CLS":
         this.#dials.get(packet.random)?.cancel();
-        this.#dials.delete(packet.random);
         break;
       case "CLOSE_REQ":
         this.#close(packet.connectId);
@@ -156,6 +155,7 @@ export class ServerLink implements StreamOwner {
         ended(outcome, error);
         this.control({ type: "DIAL_RSP", error, connectId: 0, random });
       },
+      onCancelled: () => ended("cancelled", "nobody waits for it any more"),
       onBytes: (chunk) => port!.received(chunk),
     });
     if (!dial.over) this.#dials.set(random, dial);
@@ -182,8 +182,7 @@ export class ServerLink implements StreamOwner {
   }
 
   onClosed(end: StreamEnd): void {
-    for (const dial of this.#dials.values()) dial.cancel();
-    this.#dials.clear();
+    for (const dial of [...this.#dials.values()]) dial.cancel();
     this.tunnels.linkLost("the stream to the server ended");
     this.#options.events.onClosed(this, end);
   }

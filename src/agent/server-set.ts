@@ -40,7 +40,12 @@ export class ServerSet {
   #duplicates = 0;
   #stopped = false;
   #draining = false;
-  #wake: (() => void) | undefined;
+  /** Ends the present rest after the given time instead. */
+  #restFor: (ms: number) => void = () => {};
+  #stop: () => void = () => {};
+  readonly #whenStopped = new Promise<undefined>((resolve) => {
+    this.#stop = () => resolve(undefined);
+  });
 
   constructor(options: ServerSetOptions) {
     this.#options = options;
@@ -64,18 +69,23 @@ export class ServerSet {
 
   stop(): void {
     this.#stopped = true;
-    this.#wake?.();
+    this.#stop();
   }
 
   /** The connection is gone, or about to be: another attempt is due. */
   forget(server: ConnectedServer): void {
-    this.#connected.delete(server);
+    if (!this.#connected.delete(server)) return;
+    // However slowly duplicates were being searched for, a lost server is looked for at the usual pace.
+    this.#duplicates = 0;
+    this.#restFor(this.#backoff.reset());
   }
 
   /** Runs until stopped: policy here, one attempt in #attempt. */
   async run(): Promise<void> {
     while (!this.#stopped) {
-      await this.#sleep(await this.#round());
+      // An attempt may hang until its own deadline; stopping does not wait for it.
+      const rest = await Promise.race([this.#round(), this.#whenStopped]);
+      if (rest !== undefined) await this.#sleep(rest);
     }
   }
 
@@ -130,14 +140,18 @@ export class ServerSet {
     return candidate;
   }
 
-  #sleep(ms: number): Promise<void> {
-    if (this.#stopped) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(ms, resolve);
-      this.#wake = () => {
+  async #sleep(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    let cancel: () => void = () => {};
+    const rested = new Promise<void>((resolve) => {
+      this.#restFor = (next) => {
         cancel();
-        resolve();
+        cancel = clock.after(next, resolve);
       };
+      this.#restFor(ms);
     });
+    await Promise.race([rested, this.#whenStopped]);
+    cancel();
+    this.#restFor = () => {};
   }
 }

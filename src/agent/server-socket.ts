@@ -40,8 +40,9 @@ export async function connectToServer(
 }
 
 function proxyFor(server: { host: string; port: number }, env: Environment): URL | undefined {
-  const text = env["HTTPS_PROXY"] ?? env["https_proxy"] ?? "";
-  if (text === "" || bypassesProxy(env["NO_PROXY"] ?? env["no_proxy"] ?? "", server.host, server.port))
+  // Go takes the first that is not empty.
+  const text = env["HTTPS_PROXY"] || env["https_proxy"] || "";
+  if (text === "" || bypassesProxy(env["NO_PROXY"] || env["no_proxy"] || "", server.host, server.port))
     return undefined;
   return new URL(text.includes("://") ? text : `http://${text}`);
 }
@@ -87,13 +88,18 @@ function readStatusLine(socket: Socket, deadline: AbortSignal): Promise<string> 
       const end = head.indexOf("\r\n\r\n");
       if (end < 0 && head.length < 16_384) return;
       socket.off("data", onData);
+      deadline.removeEventListener("abort", onAbort);
       socket.pause();
       resolve(head.slice(0, Math.max(0, head.indexOf("\r\n"))));
+    };
+    const onAbort = (): void => {
+      socket.destroy();
+      reject(new Error("the proxy did not answer in time"));
     };
     socket.on("data", onData);
     socket.once("error", reject);
     socket.once("close", () => reject(new Error("the proxy closed the connection")));
-    deadline.addEventListener("abort", () => reject(new Error("the proxy did not answer in time")));
+    deadline.addEventListener("abort", onAbort, { once: true });
   });
 }
 

@@ -45,7 +45,12 @@ afterEach(() => {
 type Script = (stream: PacketStream, packet: ControlPacket) => void;
 
 async function listen(onCall: (call: IncomingCall) => void): Promise<{ mode: "grpc"; uds: string }> {
-  listener = createGrpcListener({ method: "/ProxyService/Proxy", keepaliveMs: 60_000, onCall });
+  listener = createGrpcListener({
+    method: "/ProxyService/Proxy",
+    streamWindowBytes: 65_535,
+    keepaliveMs: 60_000,
+    onCall,
+  });
   listener.server.listen(uds);
   await once(listener.server, "listening");
   return { mode: "grpc", uds };

@@ -2,14 +2,19 @@ import type { Http2Session } from "node:http2";
 import { PING_TIMEOUT_MS } from "./tuning.js";
 
 /** Pings a session and destroys it when no answer comes in time. Returns a function that stops it. */
-export function keepAlive(session: Http2Session, everyMs: number, onLate: (sinceMs: number) => void): () => void {
+export function keepAlive(
+  session: Http2Session,
+  everyMs: number,
+  onLate: () => void,
+  timeoutMs = PING_TIMEOUT_MS,
+): () => void {
   let waiting: NodeJS.Timeout | undefined;
   const timer = setInterval(() => {
     if (waiting !== undefined || session.destroyed || session.closed) return;
     waiting = setTimeout(() => {
-      onLate(PING_TIMEOUT_MS);
+      onLate();
       session.destroy();
-    }, PING_TIMEOUT_MS);
+    }, timeoutMs);
     waiting.unref();
     const sent = session.ping(() => {
       clearTimeout(waiting);

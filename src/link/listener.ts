@@ -4,7 +4,7 @@ import type { Server, Socket } from "node:net";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
 import { keepAlive } from "./keepalive.js";
-import { SESSION_MEMORY_MB, SESSION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "./tuning.js";
+import { SESSION_MEMORY_MB, SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface GrpcListenerOptions {
   /** The one method served, e.g. `/AgentService/Connect`; calls of others get UNIMPLEMENTED. */
@@ -12,6 +12,10 @@ export interface GrpcListenerOptions {
   /** Absent: HTTP/2 in the clear with prior knowledge, for Unix sockets. */
   readonly tls?: SecureContextOptions & { readonly requestCert: boolean };
   readonly keepaliveMs: number;
+  /** How long an answer to a ping may take; gRPC's 20 s unless told. */
+  readonly pingTimeoutMs?: number | undefined;
+  /** What a peer may have sent on one stream before it is read. */
+  readonly streamWindowBytes: number;
   readonly onCall: (call: IncomingCall) => void;
   /** A session ended that never opened a stream although it sent requests. */
   readonly onUnreadableCaller?: () => void;
@@ -35,13 +39,19 @@ export interface GrpcListener {
   destroy(): void;
 }
 
+/**
+ * A dead peer must not stay for the hour that upstream's keepalive flags default to, and Node's HTTP/2 neither ends nor
+ * reads a session whose peer sent garbage: only a ping without an answer tells. gRPC clients answer pings at any rate.
+ */
+const LONGEST_PING_INTERVAL_MS = 30_000;
+
 /** Preface, a SETTINGS frame and its acknowledgement: less than this and no request was sent. */
 const BYTES_OF_A_REQUEST = 24 + 9 + 36 + 9 + 40;
 
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   const http2Options = {
     settings: {
-      initialWindowSize: STREAM_WINDOW_BYTES,
+      initialWindowSize: options.streamWindowBytes,
       maxConcurrentStreams: 0xffff_ffff,
       enableConnectProtocol: false,
     },
@@ -65,7 +75,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     let streams = 0;
     sessions.add(session);
     session.setLocalWindowSize(SESSION_WINDOW_BYTES);
-    keepAlive(session, options.keepaliveMs, () => {});
+    keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {}, options.pingTimeoutMs);
     session.on("stream", () => streams++);
     // A peer's broken session ends that session only.
     session.on("error", () => session.destroy());
@@ -108,7 +118,7 @@ const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc" } 
 
 /** A trailers-only answer. */
 export function endWithStatus(stream: ServerHttp2Stream, status: number, message: string): void {
-  if (stream.destroyed || stream.headersSent) return;
+  if (stream.destroyed || stream.closed || stream.headersSent) return;
   stream.respond(
     { ...RESPONSE_HEADERS, "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) },
     { endStream: true },

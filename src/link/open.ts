@@ -7,7 +7,7 @@ import http2, {
 } from "node:http2";
 import type { Duplex } from "node:stream";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "./grpc-status.js";
-import { SESSION_MEMORY_MB, SESSION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "./tuning.js";
+import { LINK_WINDOW_BYTES, SESSION_MEMORY_MB, SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface OpenSession {
   readonly session: ClientHttp2Session;
@@ -19,7 +19,7 @@ export interface OpenSession {
 export function openSession(socket: Duplex, authority: string, scheme: "http" | "https"): OpenSession {
   const session = http2.connect(`${scheme}://localhost`, {
     createConnection: () => socket,
-    settings: { initialWindowSize: STREAM_WINDOW_BYTES, enablePush: false },
+    settings: { initialWindowSize: LINK_WINDOW_BYTES, enablePush: false },
     maxSessionMemory: SESSION_MEMORY_MB,
     maxOutstandingPings: 100,
   });

@@ -40,6 +40,8 @@ export class PacketStream {
   readonly #reader: PacketReader;
   #settleScheduled = false;
   #closed = false;
+  #ending = false;
+  #remoteEnded = false;
   #end: StreamEnd | undefined;
 
   constructor(stream: Http2Stream, owner: StreamOwner, received: SegmentCounters, sent: SegmentCounters) {
@@ -50,10 +52,14 @@ export class PacketStream {
       (bytes, done) => stream.write(bytes, done),
       sent,
       () => owner.onDrain(),
-      () => owner.onEmpty(),
+      () => {
+        owner.onEmpty();
+        this.#endIfSent();
+      },
     );
     stream.on("data", this.#onBytes);
     stream.on("end", () => {
+      this.#remoteEnded = true;
       if (!this.#closed) owner.onRemoteEnd();
     });
     stream.on("error", (error) => {
@@ -95,7 +101,12 @@ export class PacketStream {
 
   /** Ends our side in good order once everything is sent. */
   end(): void {
-    if (!this.#closed) this.#stream.end();
+    this.#ending = true;
+    this.#endIfSent();
+  }
+
+  #endIfSent(): void {
+    if (this.#ending && !this.#closed && this.#outbox.queuedBytes === 0) this.#stream.end();
   }
 
   /** Ends the stream with a gRPC status; what was not sent yet is lost. For servers: the peer reads status and text. */
@@ -107,7 +118,8 @@ export class PacketStream {
     if (this.#isServer && !stream.destroyed) {
       stream.once("wantTrailers", () => {
         stream.sendTrailers({ "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) });
-        stream.close(constants.NGHTTP2_NO_ERROR);
+        // In the same turn the reset would overtake the trailers.
+        setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
       });
       stream.end();
       // A peer that reads nothing does not get the last word.
@@ -145,7 +157,9 @@ export class PacketStream {
 
   #endFromReset(): StreamEnd {
     const code = this.#stream.rstCode;
-    return code === undefined || code === constants.NGHTTP2_NO_ERROR
+    // Both sides had ended: whatever became of the session after that is no error of this stream.
+    const inOrder = this.#remoteEnded && this.#ending;
+    return inOrder || code === undefined || code === constants.NGHTTP2_NO_ERROR
       ? { status: GrpcStatus.OK, reason: "end of stream" }
       : { status: this.#lostStatus(), reason: `stream reset with HTTP/2 code ${code}` };
   }

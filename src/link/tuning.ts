@@ -20,7 +20,9 @@ export const MAX_DATA_BYTES = 32 * KIB;
  * HTTP/2 receive windows. Node does no bandwidth probing, so they must be wide from the start; they also bound what a
  * paused link may have buffered.
  */
-export const STREAM_WINDOW_BYTES = 4 * MIB;
+export const LINK_WINDOW_BYTES = 4 * MIB;
+/** One gRPC caller's: it has a stream of its own, and there may be thousands whose endpoints do not read. */
+export const CALLER_WINDOW_BYTES = 128 * KIB;
 export const SESSION_WINDOW_BYTES = 8 * MIB;
 
 /** Node's own cap on a session's memory, in MB; its default of 10 would end a busy link. */

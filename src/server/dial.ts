@@ -10,6 +10,9 @@ import type { AgentLink, PendingDial } from "./agents/agent-link.js";
 import type { Caller, Refusal } from "./caller.js";
 import type { Switchboard } from "./switchboard.js";
 
+/** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
+const MAX_ADDRESS_CHARS = 300;
+
 /** One more agent after the first. */
 const MAX_ATTEMPTS = 2;
 
@@ -43,7 +46,10 @@ export class Dial implements PendingDial {
   }
 
   start(): void {
-    if (!this.#tryNext()) this.#refuseForWantOfAgents();
+    if (this.caller.address.length > MAX_ADDRESS_CHARS) {
+      const text = `dial ${this.caller.protocol}: the address is longer than ${MAX_ADDRESS_CHARS} characters`;
+      this.#refuse({ kind: "dial-error", text }, "error_response", text);
+    } else if (!this.#tryNext()) this.#refuseForWantOfAgents();
   }
 
   /** The caller hung up, or said it no longer wants it. */

@@ -1,6 +1,7 @@
 /** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
 import { SegmentCounters } from "../link/counters.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
+import { LINK_WINDOW_BYTES } from "../link/tuning.js";
 import { listening } from "../observe/channels.js";
 import type { AgentLoad, ServerReadings } from "../observe/metrics/readings.js";
 import { Budget } from "../tunnel/budget.js";
@@ -16,23 +17,20 @@ import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/door.js";
 import { listenOn } from "./listen.js";
 import { Switchboard } from "./switchboard.js";
 
-/**
- * A dead agent must not stay selectable for the hour that upstream's --keepalive-time defaults to. Agents answer pings at
- * any rate, so the server asks at least this often.
- */
-const LONGEST_PING_INTERVAL_MS = 30_000;
-
 /** What the command line decided and what has to be loaded only then. */
 export interface ServerParts {
   readonly tokens?: TokenAuthenticator | undefined;
   readonly claims?: ClaimRules | undefined;
   readonly clock?: Clock;
+  /** How long an answer to a ping may take. */
+  readonly pingTimeoutMs?: number;
 }
 
 export class ProxyServer {
   readonly config: ServerConfig;
   readonly board: Switchboard;
   readonly #clock: Clock;
+  readonly #parts: ServerParts;
   readonly #counters = {
     from_client: new SegmentCounters(),
     to_client: new SegmentCounters(),
@@ -46,6 +44,7 @@ export class ProxyServer {
 
   constructor(config: ServerConfig, parts: ServerParts = {}) {
     this.config = config;
+    this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
     this.board = new Switchboard({
       source: this,
@@ -86,7 +85,9 @@ export class ProxyServer {
     const listener = createGrpcListener({
       method: "/AgentService/Connect",
       tls: { ...certificates.context, requestCert: agents.tls.clientCaFile !== "" },
-      keepaliveMs: Math.min(keepaliveMs, LONGEST_PING_INTERVAL_MS),
+      keepaliveMs,
+      pingTimeoutMs: this.#parts.pingTimeoutMs,
+      streamWindowBytes: LINK_WINDOW_BYTES,
       onCall: (call) => this.#agentDoor.onCall(call),
     });
     this.#agentListener = listener;
@@ -102,6 +103,7 @@ export class ProxyServer {
       board: this.board,
       config,
       keepaliveMs: this.config.frontendKeepaliveMs,
+      pingTimeoutMs: this.#parts.pingTimeoutMs,
       received: this.#counters.from_client,
       sent: this.#counters.to_client,
       ...(certificates === undefined ? {} : { tls: certificates.context }),

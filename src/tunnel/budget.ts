@@ -10,6 +10,10 @@ export const DEFAULT_LIMITS: MemoryLimits = {
 /** Someone with bytes waiting for a reader; tells its present figure when asked. */
 export interface QueueHolder {
   readonly queuedNow: number;
+  /** Its source is held back already: nothing more to ask of it. */
+  readonly overflowing: boolean;
+  /** Holds its source back until its reader catches up. */
+  overflow(): void;
 }
 
 export class Budget {
@@ -55,16 +59,16 @@ export class Budget {
     return this.#queuedBytes > this.limits.processQueueBytes;
   }
 
-  /** Whoever has the most waiting. */
-  largest(): QueueHolder | undefined {
+  /** Holds back whoever has the most waiting and is not held back yet. */
+  relieve(): void {
     let best: QueueHolder | undefined;
     let most = 0;
     for (const [holder, bytes] of this.#queues) {
-      if (bytes > most) {
+      if (bytes > most && !holder.overflowing) {
         most = bytes;
         best = holder;
       }
     }
-    return best;
+    best?.overflow();
   }
 }

@@ -53,12 +53,14 @@ export class Overflow {
     this.#accounts.set(tunnel, account);
     if (this.#slow.size === 0) this.#link.pauseReading();
     this.#slow.add(tunnel);
+    tunnel.overflowing = true;
     this.#cancelTick ??= this.#clock.after(TICK_MS, this.#tick);
   }
 
   /** The tunnel is over, or its reader caught up. */
   remove(tunnel: Tunnel): void {
     if (!this.#slow.delete(tunnel)) return;
+    tunnel.overflowing = false;
     const account = this.#accounts.get(tunnel);
     if (account !== undefined) account.lastMs = this.#clock.now();
     if (this.#slow.size > 0) return;
@@ -72,7 +74,7 @@ export class Overflow {
     const now = this.#clock.now();
     for (const tunnel of [...this.#slow]) {
       const queued = tunnel.port.queuedBytes;
-      if (queued <= this.#budget.limits.tunnelQueueBytes / 2 && !this.#budget.overfull()) this.remove(tunnel);
+      if (this.#caughtUp(queued)) this.remove(tunnel);
       else if (this.#spend(tunnel, now)) {
         this.remove(tunnel);
         this.#link.cutSlowReader(tunnel, queued);
@@ -80,6 +82,11 @@ export class Overflow {
     }
     if (this.#slow.size > 0) this.#cancelTick ??= this.#clock.after(TICK_MS, this.#tick);
   };
+
+  /** While the whole process holds too much, only an empty queue counts. */
+  #caughtUp(queued: number): boolean {
+    return queued === 0 || (queued <= this.#budget.limits.tunnelQueueBytes / 2 && !this.#budget.overfull());
+  }
 
   /** True when the tunnel has used up its allowance. */
   #spend(tunnel: Tunnel, now: number): boolean {

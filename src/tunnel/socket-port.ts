@@ -7,10 +7,11 @@ export interface SocketLike {
   readonly writableLength: number;
   readonly destroyed: boolean;
   readonly writableEnded: boolean;
+  readonly writableNeedDrain: boolean;
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "end" | "drain" | "close", listener: () => void): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;
-  write(chunk: Uint8Array): boolean;
+  write(chunk: Uint8Array, done?: (error?: Error | null) => void): boolean;
   cork(): void;
   uncork(): void;
   pause(): unknown;
@@ -19,6 +20,8 @@ export interface SocketLike {
   destroySoon(): void;
   destroy(): unknown;
 }
+
+const NOTHING = new Uint8Array(0);
 
 /** How long a closed tunnel's last bytes may take to reach a slow reader. */
 const LINGER_MS = 10_000;
@@ -29,6 +32,7 @@ export class SocketPort implements Port {
   readonly #clock: Clock;
   #near: NearEvents | undefined;
   #corked = false;
+  #watching = false;
   #cancelLinger: (() => void) | undefined;
 
   constructor(socket: SocketLike, clock: Clock) {
@@ -74,7 +78,24 @@ export class SocketPort implements Port {
     if (!this.#corked) return;
     this.#corked = false;
     this.#socket.uncork();
+    this.#watchQueue();
   }
+
+  /**
+   * A queue below the socket's own high-water mark empties without a `drain`: then an empty write behind it tells when.
+   * Without it the last bytes of a window would never be credited, and the tunnel would stand still for good.
+   */
+  #watchQueue(): void {
+    const socket = this.#socket;
+    if (this.#watching || socket.writableLength === 0 || socket.writableNeedDrain || socket.writableEnded) return;
+    this.#watching = true;
+    socket.write(NOTHING, this.#onCaughtUp);
+  }
+
+  readonly #onCaughtUp = (error?: Error | null): void => {
+    this.#watching = false;
+    if (!error) this.#near?.onNearDrained();
+  };
 
   pause(): void {
     this.#socket.pause();

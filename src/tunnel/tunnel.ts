@@ -56,6 +56,8 @@ export class Tunnel implements NearEvents, QueueHolder {
   bytesToNear = 0;
   /** Set by the keeper between touched() and settle(). */
   isTouched = false;
+  /** Set by overflow.ts while this tunnel's reader holds the link up. */
+  overflowing = false;
 
   readonly #keeper: TunnelKeeper;
   readonly #carrier: Carrier;
@@ -197,7 +199,7 @@ export class Tunnel implements NearEvents, QueueHolder {
     budget.setQueued(this, queued);
     this.#queueBooked = queued > 0;
     if (queued > budget.limits.tunnelQueueBytes) this.overflow();
-    else if (budget.overfull()) (budget.largest() as Tunnel | undefined)?.overflow();
+    else if (budget.overfull()) budget.relieve();
   }
 
   get queuedNow(): number {

@@ -62,6 +62,6 @@ describe("CONNECT grammar", () => {
   });
 
   it("gives up on a head without an end", () => {
-    expect(parseConnectRequest(Buffer.alloc((1 << 20) + 1, "a"))).toEqual({ kind: "malformed" });
+    expect(parseConnectRequest(Buffer.alloc(64 * 1024 + 1, "a"))).toEqual({ kind: "malformed" });
   });
 });

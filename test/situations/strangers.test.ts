@@ -18,7 +18,12 @@ const peers: { close(): void }[] = [];
 
 beforeAll(async () => {
   // The strangers must not be chosen for the witness's dials.
-  house = await openHouse({ server: { strategies: ["defaultRoute"] }, agent: { identifiers: "default-route=true" } });
+  house = await openHouse({
+    // Node neither reads nor ends a session whose peer sent garbage; a ping without an answer does.
+    server: { strategies: ["defaultRoute"], keepaliveMs: 1_000, frontendKeepaliveMs: 1_000 },
+    parts: { pingTimeoutMs: 1_000 },
+    agent: { identifiers: "default-route=true" },
+  });
   echo = await startEcho();
   witness = await tunnelTo(house, echo.address);
 });
@@ -110,7 +115,7 @@ for (const door of ["agent", "caller"] as const) {
       const peer = await openStream();
       peer.write(Buffer.alloc(64 * 1024, 0xee));
       await othersGoOn();
-      await waitUntil("the session to end", () => peer.closed, { withinMs: 3_000 });
+      await waitUntil("the session to end", () => peer.closed);
     });
 
     test("a second HEADERS in the middle ends that stream", async () => {

@@ -50,6 +50,13 @@ export class ClaimRules {
   }
 }
 
+/** A prefix that does not parse would silently allow nothing; better told when the file is read. */
+function isClaim(text: string): boolean {
+  if (!CLAIM.test(text)) return false;
+  const [key, value = ""] = split(text);
+  return key === "host" || key === "default-route" || parsePrefix(value) !== undefined;
+}
+
 function claimsOf(identifiers: Identifiers): string[] {
   const { ipv4, ipv6, host, cidr, defaultRoute } = identifiers;
   const named = { ipv4, ipv6, host, cidr };
@@ -83,8 +90,9 @@ function parsePrefix(text: string): { address: ipaddr.IPv4 & ipaddr.IPv6; length
   const address = parseAddress(host);
   if (address === undefined) return undefined;
   const most = address.kind() === "ipv4" ? 32 : 128;
+  if (bits !== undefined && !/^\d{1,3}$/.test(bits)) return undefined;
   const length = bits === undefined ? most : Number(bits);
-  if (!Number.isInteger(length) || length < 0 || length > most) return undefined;
+  if (length > most) return undefined;
   return { address: address as ipaddr.IPv4 & ipaddr.IPv6, length };
 }
 
@@ -112,7 +120,7 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
         if (typeof value !== "string") return bad(`rule ${index + 1}: \`${key}\` must be text`);
       }
       if (!Array.isArray(mayClaim)) return bad(`rule ${index + 1} needs a list named \`mayClaim\``);
-      const wrong = mayClaim.find((claim) => typeof claim !== "string" || !CLAIM.test(claim));
+      const wrong = mayClaim.find((claim) => typeof claim !== "string" || !isClaim(claim));
       if (wrong !== undefined) return bad(`rule ${index + 1} allows ${JSON.stringify(wrong)}, which is no identifier`);
       return { match, mayClaim };
     }),

@@ -109,10 +109,15 @@ function certificateNames(call: IncomingCall): Pick<Principal, "subject" | "issu
   return { subject: distinguishedName(certificate?.subject), issuer: distinguishedName(certificate?.issuer) };
 }
 
+/** A value must not be able to look like two parts. */
+function escaped(value: string): string {
+  return value.replace(/[\\,=]/g, "\\$&");
+}
+
 function distinguishedName(name: object | undefined): string {
   if (name === undefined) return "";
   return Object.entries(name)
-    .flatMap(([key, value]: [string, string | string[]]) => [value].flat().map((each) => `${key}=${each}`))
+    .flatMap(([key, value]: [string, string | string[]]) => [value].flat().map((each) => `${key}=${escaped(each)}`))
     .sort()
     .join(",");
 }

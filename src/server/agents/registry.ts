@@ -81,13 +81,16 @@ export class AgentRegistry {
     this.#lastChanged = this.#strategies.at(-1)?.keys ?? 0;
   }
 
-  /** Strategies in order; the first that has an untried match decides. */
+  /**
+   * Strategies in order; the first that has a match decides, also when all its matches were tried: another strategy's
+   * agents may stand in another network, where the same address is somebody else.
+   */
   choose(address: string, tried: readonly AgentLink[]): AgentLink | undefined {
     const host = hostOfAddress(address);
     const now = this.#clock.now();
     for (const strategy of this.#strategies) {
-      const link = chooseAmong(strategy.matches(host), tried, now, this.#random);
-      if (link !== undefined) return link;
+      const matches = strategy.matches(host);
+      if (matches.length > 0) return chooseAmong(matches, tried, now, this.#random);
     }
     return undefined;
   }

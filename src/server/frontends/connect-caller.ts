@@ -69,12 +69,11 @@ export class ConnectCaller implements Caller {
     }
     this.#early = this.#early.subarray(request.headBytes);
     if (request.kind === "other-method") {
-      const answer = methodNotAllowed(new Date(), request.keepAlive);
-      if (!request.keepAlive) this.#goodbye(answer);
-      else {
-        this.#socket.write(answer);
-        if (this.#early.length > 0) this.#readHead();
-      }
+      // A caller that does not wait for its answer gets no further ones to pile up.
+      const keepAlive = request.keepAlive && this.#early.length === 0 && this.#socket.writableLength === 0;
+      const answer = methodNotAllowed(new Date(), keepAlive);
+      if (keepAlive) this.#socket.write(answer);
+      else this.#goodbye(answer);
       return;
     }
     this.#cancelDeadline?.();

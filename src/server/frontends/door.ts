@@ -7,6 +7,7 @@ import type { SegmentCounters } from "../../link/counters.js";
 import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import { PacketStream } from "../../link/packet-stream.js";
+import { CALLER_WINDOW_BYTES } from "../../link/tuning.js";
 import { note, streamError } from "../../observe/channels.js";
 import type { ListenerConfig } from "../config.js";
 import { listenOn } from "../listen.js";
@@ -20,6 +21,7 @@ export interface FrontDoorOptions {
   /** Absent on Unix sockets. */
   readonly tls?: SecureContextOptions;
   readonly keepaliveMs: number;
+  readonly pingTimeoutMs?: number | undefined;
   readonly received: SegmentCounters;
   readonly sent: SegmentCounters;
 }
@@ -39,7 +41,15 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   return options.config.mode === "grpc" ? grpcDoor(options) : connectDoor(options);
 }
 
-function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
+function grpcDoor({
+  board,
+  config,
+  tls: secure,
+  keepaliveMs,
+  pingTimeoutMs,
+  received,
+  sent,
+}: FrontDoorOptions): FrontDoor {
   let open = 0;
   let toldAboutOldCallers = false;
   const onCall = (call: IncomingCall): void => {
@@ -69,6 +79,8 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
   const listener: GrpcListener = createGrpcListener({
     method: "/ProxyService/Proxy",
     keepaliveMs,
+    pingTimeoutMs,
+    streamWindowBytes: CALLER_WINDOW_BYTES,
     onCall,
     onUnreadableCaller,
     ...(secure === undefined ? {} : { tls: { ...secure, requestCert: secure.ca !== undefined } }),

@@ -51,7 +51,7 @@ export class GrpcCaller implements Caller, StreamOwner {
     const own = this.#port;
     this.#stop({ type: "CLOSE_RSP", connectId, error });
     if (own !== undefined) {
-      this.#stream!.control({ type: "CLOSE_RSP", connectId: own.connectId, error });
+      own.close(error);
       own.near?.onNearLost(error);
     } else this.#dial?.cancel();
   }

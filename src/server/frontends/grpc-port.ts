@@ -43,10 +43,10 @@ export class GrpcPort implements Port {
   }
 
   /** The caller ends the stream once it has read this. */
-  close(): void {
+  close(error = ""): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#stream.control({ type: "CLOSE_RSP", connectId: this.connectId, error: "" });
+    this.#stream.control({ type: "CLOSE_RSP", connectId: this.connectId, error });
     // Whatever it still sends is read and thrown away, so that its own end is noticed.
     this.#stream.resume();
   }
