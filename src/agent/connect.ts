@@ -37,8 +37,8 @@ export async function connectOnce(
     return {
       session,
       stream,
-      serverId: exactlyOne("server ID in the context", headers["serverid"]),
-      serverCount: readCount(headers["servercount"]),
+      serverId: exactlyOne("server ID in the context", headers.serverid),
+      serverCount: readCount(headers.servercount),
       extended: agreesOnFeatures(headers[FEATURES_KEY]),
     };
   } catch (error) {

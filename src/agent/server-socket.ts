@@ -41,9 +41,8 @@ export async function connectToServer(
 
 function proxyFor(server: { host: string; port: number }, env: Environment): URL | undefined {
   // Go takes the first that is not empty.
-  const text = env["HTTPS_PROXY"] || env["https_proxy"] || "";
-  if (text === "" || bypassesProxy(env["NO_PROXY"] || env["no_proxy"] || "", server.host, server.port))
-    return undefined;
+  const text = env.HTTPS_PROXY || env.https_proxy || "";
+  if (text === "" || bypassesProxy(env.NO_PROXY || env.no_proxy || "", server.host, server.port)) return undefined;
   return new URL(text.includes("://") ? text : `http://${text}`);
 }
 

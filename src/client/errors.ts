@@ -3,10 +3,10 @@ import type { ErrorCode } from "../errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
 
 /** The agent tried and the endpoint, or the way to it, said no. */
-const ENDPOINT_FAILED: ErrorCode = "DB_DIAL_TIMEOUT";
+const ENDPOINT_FAILED: ErrorCode = "DB_DIAL_FAILED";
 
 /** The proxy-server itself cannot be reached or hung up. */
-const FRONTEND_FAILED: ErrorCode = "DB_AGENT_LOST";
+const FRONTEND_FAILED: ErrorCode = "DB_FRONTEND";
 
 /** A dial that was answered, with no. */
 export class DialRefusedError extends DrawbridgeError {

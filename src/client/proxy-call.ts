@@ -156,9 +156,7 @@ export class ProxyCall implements StreamOwner, FarSide {
     this.#socket?.drained();
   }
 
-  onEmpty(): void {
-    if (this.#state === "over") this.#stream.end();
-  }
+  onEmpty(): void {}
 
   /** Servers never end a call by themselves while a connection stands, so this is a loss, however orderly. */
   onRemoteEnd(): void {
@@ -203,6 +201,6 @@ export class ProxyCall implements StreamOwner, FarSide {
   #endStream(): void {
     this.#leave("over");
     this.#stream.resume();
-    if (this.#stream.queuedBytes === 0) this.#stream.end();
+    this.#stream.end();
   }
 }

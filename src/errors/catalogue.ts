@@ -115,6 +115,14 @@ export const catalogue = {
     remedy:
       "Try the address from the agent's own network; raise --backend-dial-timeout only if the endpoint is really that slow.",
   },
+  DB_DIAL_FAILED: {
+    meaning: "The agent could not connect to the endpoint, or the address is not one that can be dialled.",
+    remedy: "Try the same address from the agent's network; the text behind the code is the agent's own.",
+  },
+  DB_FRONTEND: {
+    meaning: "The proxy-server's front door cannot be reached, or it hung up.",
+    remedy: "Check the socket path or address, the client certificate and the server's log.",
+  },
   DB_AGENT_LOST: {
     meaning: "The agent that carried a dial or tunnel went away.",
     remedy: "Retry; if it repeats, read that agent's log and the network between agent and server.",
