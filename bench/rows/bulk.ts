@@ -28,19 +28,20 @@ export function bulk({ name, direction, tunnels, frontend, contenders, bars }: B
     metrics: [
       metric("rate", "throughput", "MB/s"),
       metric("cpuPerGB", "CPU, server + agent", "s/GB", 2),
-      metric("slowest", "slowest tunnel's share of a fair one", "x", 2),
       metric("serverPeak", "server's peak memory", "MiB"),
       metric("agentPeak", "agent's peak memory", "MiB"),
+      metric("slowest", "slowest tunnel's share of a fair one", "x", 2),
       LOAD_SHARE,
     ],
     async measure(run) {
       const contender = await run.stage.shared(run);
       const options = { tunnels, seconds: run.seconds };
-      const { result, cpu, loadPercent } = await metered(run, contender, `bulk-${direction}`, options);
+      const { result, cpu, cpuOfRoles, loadPercent } = await metered(run, contender, `bulk-${direction}`, options);
       return {
         values: {
           rate: (result.bytesPerSecond ?? 0) / 1e6,
-          slowest: result.slowestTunnelShare ?? 0,
+          ...(tunnels > 1 && { slowest: result.slowestTunnelShare ?? 0 }),
+          ...cpuOfRoles,
           loadPercent,
           ...(contender.pids.length > 0 && { cpuPerGB: cpu / ((result.bytesTotal ?? 0) / 1e9) }),
           ...(contender.server && { serverPeak: peakMiB(contender.server) }),

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Contender } from "../contenders/contender.js";
 import { type DriveOptions, type DriveResult, drive, type Scenario } from "../load/drive.js";
-import { cpuSecondsOf } from "../load/procfs.js";
+import { cpuSeconds, cpuSecondsOf } from "../load/procfs.js";
 import { type Fault, type Metric, metric, type Run } from "./row.js";
 
 /** A run with what it cost: the contender's CPU seconds, and the share of the machine that the load generator took. */
@@ -9,6 +9,8 @@ export interface Metered {
   readonly result: DriveResult;
   readonly cpu: number;
   readonly loadPercent: number;
+  /** Shown in the JSON only, for whoever looks for the end that limits. */
+  readonly cpuOfRoles: { readonly serverCpuSeconds?: number; readonly agentCpuSeconds?: number };
 }
 
 export const LOAD_SHARE: Metric = metric("loadPercent", "load generator's share of all cores", "%");
@@ -20,13 +22,17 @@ export async function metered(
   options: DriveOptions,
 ): Promise<Metered> {
   const target = [stage.ground.target.pid];
-  const before = { own: cpuSecondsOf(contender.pids), target: cpuSecondsOf(target), at: performance.now() };
+  const { server, agent, pids } = contender;
+  const before = { each: pids.map(cpuSeconds), target: cpuSecondsOf(target), at: performance.now() };
   const result = await drive(contender.door, scenario, options);
   const wall = (performance.now() - before.at) / 1000;
   const load = result.cpuSeconds + cpuSecondsOf(target) - before.target;
+  const each = pids.map((pid, i) => cpuSeconds(pid) - before.each[i]!);
+  const of = (pid: number) => each[pids.indexOf(pid)]!;
   return {
     result,
-    cpu: cpuSecondsOf(contender.pids) - before.own,
+    cpu: each.reduce((sum, seconds) => sum + seconds, 0),
+    cpuOfRoles: { ...(server && { serverCpuSeconds: of(server) }), ...(agent && { agentCpuSeconds: of(agent) }) },
     loadPercent: (100 * load) / (wall * availableParallelism()),
   };
 }

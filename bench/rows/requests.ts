@@ -25,10 +25,11 @@ export const latencyValues = ({ latencyMicros, frozen }: DriveResult) => ({
   p99: frozen ? Number.POSITIVE_INFINITY : (latencyMicros?.p99 ?? 0),
 });
 
-export const requestValues = ({ result, cpu, loadPercent }: Metered) => ({
+export const requestValues = ({ result, cpu, cpuOfRoles, loadPercent }: Metered) => ({
   rate: result.requestsPerSecond ?? 0,
   ...latencyValues(result),
   ...(cpu > 0 && { cpuPerRequest: (cpu * 1e6) / Math.max(1, result.requestsTotal ?? 0) }),
+  ...cpuOfRoles,
   loadPercent,
 });
 

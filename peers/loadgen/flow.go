@@ -41,7 +41,7 @@ func (f *flow) download() error {
 		}
 		// A short stream is lost bytes, whatever the reason; only a run without a length may end anywhere.
 		if f.bytes != 0 {
-			return wrongBytes{fmt.Sprintf("%d of %d arrived", stream.total, f.bytes)}
+			return wrongBytes{fmt.Sprintf("only %d of %d bytes arrived", stream.total, f.bytes)}
 		}
 		return fmt.Errorf("a tunnel ended after %d bytes", stream.total)
 	}
@@ -76,7 +76,7 @@ func (f *flow) upload() error {
 			return err
 		case <-poll.C:
 		case <-deadline:
-			return wrongBytes{fmt.Sprintf("%d sent, only %d ever acknowledged", stream.total, f.moved.Load())}
+			return wrongBytes{fmt.Sprintf("%d bytes sent, only %d ever acknowledged", stream.total, f.moved.Load())}
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func (f *flow) readAcks() error {
 		}
 		count := binary.BigEndian.Uint64(ack[:])
 		if count == notIntact {
-			return wrongBytes{fmt.Sprintf("the sink found one after byte %d", f.moved.Load())}
+			return wrongBytes{fmt.Sprintf("the sink found a wrong one after byte %d", f.moved.Load())}
 		}
 		f.moved.Store(count)
 	}

@@ -73,4 +73,4 @@ func (p *pattern) check(got []byte) error {
 // wrongBytes is corruption, as opposed to a connection that failed.
 type wrongBytes struct{ text string }
 
-func (w wrongBytes) Error() string { return "wrong bytes: " + w.text }
+func (w wrongBytes) Error() string { return w.text }

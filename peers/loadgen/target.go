@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -14,6 +15,8 @@ const (
 	readBufferSize = 256 << 10
 	// Echo buffers are small because thousands of idle tunnels hold one each.
 	echoBufferSize = 4 << 10
+	// Longer than any bulk run, so that the verdict is always heard.
+	drainTime = 2 * time.Minute
 )
 
 func runTarget(args []string) error {
@@ -96,6 +99,7 @@ func sink(conn net.Conn, seed uint64) {
 		if wrong := stream.check(buffer[:n]); wrong != nil {
 			fmt.Fprintln(os.Stderr, "loadgen target:", wrong)
 			_ = acknowledge(conn, notIntact)
+			drain(conn)
 			return
 		}
 		if whole := stream.total - stream.total%blockSize; whole > acknowledged {
@@ -108,6 +112,13 @@ func sink(conn net.Conn, seed uint64) {
 			return
 		}
 	}
+}
+
+// drain takes what is still on its way: closing over unread bytes would reset the connection, and the reset would
+// overtake the acknowledgement that says what was wrong.
+func drain(conn net.Conn) {
+	_ = conn.SetReadDeadline(time.Now().Add(drainTime))
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 func acknowledge(conn net.Conn, count uint64) error {
