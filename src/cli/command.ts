@@ -36,7 +36,8 @@ export async function runRole<Config>(
     return await role.run(invocation.config, invocation.logging);
   } catch (error) {
     complain(error);
-    return 1;
+    // Some values are only read where they are used, a destination rule say; they are misuse all the same.
+    return error instanceof DrawbridgeError && error.code === "DB_FLAG_VALUE" ? exitCodes.misuse : 1;
   }
 }
 

@@ -16,6 +16,12 @@ export const MAX_WINDOW_BYTES = 2 * 1024 * 1024;
 /** What one read of a socket may overshoot the window by. */
 export const OVERSHOOT_BYTES = 64 * 1024;
 
+/**
+ * A reader has to take this many windows before it gets a wider one: the kernel's buffers alone take a few hundred
+ * kilobytes for a reader that has not read a byte.
+ */
+const PATIENCE = 4;
+
 export class SendWindow {
   #left = FIRST_WINDOW_BYTES;
 
@@ -37,6 +43,7 @@ export class ReceiveWindow {
   #size = FIRST_WINDOW_BYTES;
   /** Bytes that came and for which no credit was returned yet. */
   #owed = 0;
+  #takenSinceWider = 0;
 
   constructor(budget: Budget) {
     this.#budget = budget;
@@ -53,7 +60,8 @@ export class ReceiveWindow {
     const taken = this.#owed - queued;
     if (taken < this.#size / 4) return 0;
     this.#owed -= taken;
-    return taken + (queued === 0 ? this.#widen() : 0);
+    this.#takenSinceWider += taken;
+    return taken + (queued === 0 && this.#takenSinceWider >= PATIENCE * this.#size ? this.#widen() : 0);
   }
 
   close(): void {
@@ -65,6 +73,7 @@ export class ReceiveWindow {
     const more = Math.min(this.#size, MAX_WINDOW_BYTES - this.#size);
     if (more === 0 || !this.#budget.takeCredit(more)) return 0;
     this.#size += more;
+    this.#takenSinceWider = 0;
     return more;
   }
 }

@@ -1,0 +1,100 @@
+/** Real processes: how they end, what their socket file looks like, and what they weigh when nobody reads. */
+import { readFileSync, statSync } from "node:fs";
+import type { Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { payload, readExactly } from "../support/callers/bytes.js";
+import { waitUntil } from "../support/processes/deadline.js";
+import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
+import { GO, startSource } from "../support/targets/bulk.js";
+import { startEcho } from "../support/targets/echo.js";
+
+let tunnel: Tunnel | undefined;
+const endings: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0)) await end();
+  await tunnel?.close();
+});
+
+async function start(serverFlags: string[] = [], agentFlags: string[] = []): Promise<Tunnel> {
+  tunnel = await startTunnel({ server: "ours", agent: "ours", frontend: "connect-uds", serverFlags, agentFlags });
+  return tunnel;
+}
+
+async function echoTarget(): Promise<string> {
+  const echo = await startEcho();
+  endings.push(() => echo.close());
+  return echo.address;
+}
+
+async function says(socket: Socket, text: string): Promise<string> {
+  socket.write(text);
+  return String(await readExactly(socket, text.length));
+}
+
+test("a server that is told to stop lets its tunnels finish and turns new callers away", async () => {
+  const { open, server, dial } = await start(["--graceful-shutdown-timeout=60s"]);
+  const address = await echoTarget();
+  const socket = await open(address);
+  server.process.signal("SIGTERM");
+  await waitUntil("new callers to be turned away", async () => {
+    try {
+      const dialled = await dial(address);
+      if (dialled.ok) dialled.socket.destroy();
+      return !dialled.ok;
+    } catch {
+      return true;
+    }
+  });
+  expect(await says(socket, "still here")).toBe("still here");
+  socket.destroy();
+  expect(await server.process.exited).toMatchObject({ code: 0 });
+});
+
+test("an agent that is told to stop serves on until it is idle", async () => {
+  const { open, agents } = await start([], ["--drain-timeout=60s"]);
+  const socket = await open(await echoTarget());
+  agents[0]!.process.signal("SIGTERM");
+  await waitUntil("the drain to be announced", () => agents[0]!.process.log.text.includes("draining"));
+  expect(await says(socket, "still here")).toBe("still here");
+  socket.destroy();
+  expect(await agents[0]!.process.exited).toMatchObject({ code: 0 });
+});
+
+test.skipIf(process.getuid?.() !== 0)("the socket file gets the mode and the owner it was promised", async () => {
+  const { place } = await start(["--uds-mode=0660", "--uds-owner=65534:65533"]);
+  const { mode, uid, gid } = statSync(place.udsPath);
+  expect([(mode & 0o777).toString(8), uid, gid]).toEqual(["660", 65_534, 65_533]);
+});
+
+/** docs/architecture.md promises this; each of them may hold its window and one read. */
+const READERS = 2_000;
+const STATED_MIB = 400;
+
+test("2,000 readers that have stopped weigh what the documentation says, and hurt nobody", {
+  timeout: 120_000,
+}, async () => {
+  const { open, server, agents } = await start();
+  const source = await startSource(payload("more than it takes", 1024 * 1024));
+  endings.push(() => source.close());
+  const sockets: Socket[] = [];
+  endings.push(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  for (let from = 0; from < READERS; from += 50) {
+    const more = await Promise.all(Array.from({ length: 50 }, () => open(source.address)));
+    for (const socket of more) {
+      socket.pause();
+      socket.write(GO);
+    }
+    sockets.push(...more);
+  }
+  const beside = await open(await echoTarget());
+  sockets.push(beside);
+  for (let ping = 0; ping < 20; ping++) expect(await says(beside, `ping ${ping}`)).toBe(`ping ${ping}`);
+  for (const { pid } of [server.process, agents[0]!.process]) expect(residentMiB(pid)).toBeLessThan(STATED_MIB);
+});
+
+function residentMiB(pid: number): number {
+  const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) / 1024;
+}
