@@ -1,5 +1,5 @@
 /** Opens the connection to an endpoint: resolve, ask the policy, connect; errors in Go's words, since peers match on them. */
-import net, { type Socket } from "node:net";
+import net, { isIP, type Socket } from "node:net";
 import type { Clock } from "../tunnel/clock.js";
 import { joinHostPort, splitHostPort } from "../wire/address.js";
 import { goPhrase } from "../wire/dial-error.js";
@@ -32,8 +32,13 @@ export class EndpointDial {
   readonly #result: DialResult;
   readonly #address: string;
   readonly #deadline: number;
+  #host = "";
+  #port = 0;
+  /** Addresses that were not tried yet. */
+  #candidates: string[] = [];
+  #lastFailure: DialFailure | undefined;
   #socket: Socket | undefined;
-  #cancelTimer: (() => void) | undefined;
+  #cancelTimer: () => void = () => {};
   #over = false;
 
   constructor(protocol: string, address: string, policy: DestinationPolicy, clock: Clock, result: DialResult) {
@@ -42,12 +47,12 @@ export class EndpointDial {
     this.#clock = clock;
     this.#result = result;
     this.#deadline = clock.now() + DIAL_TIMEOUT_MS;
-    if (protocol !== "tcp") {
-      this.#fail("unknown", `dial ${protocol}: unknown network ${protocol}; this agent dials only tcp`);
-      return;
-    }
-    this.#cancelTimer = clock.after(DIAL_TIMEOUT_MS, () => this.#timeOut());
-    this.#run().catch((reason: unknown) => this.#fail("unknown", `dial tcp: ${String(reason)}`));
+    if (protocol === "tcp") this.#start();
+    else
+      this.#fail({
+        outcome: "unknown",
+        error: `dial ${protocol}: unknown network ${protocol}; this agent dials only tcp`,
+      });
   }
 
   /** Answered or given up: there is nothing left to cancel. */
@@ -58,96 +63,119 @@ export class EndpointDial {
   /** Nobody wants the connection any more. */
   cancel(): void {
     if (this.#over) return;
-    this.#over = true;
-    this.#cancelTimer?.();
+    this.#end();
     this.#socket?.destroy();
     this.#result.onCancelled();
   }
 
-  async #run(): Promise<void> {
+  #start(): void {
     const split = splitHostPort(this.#address);
-    if ("error" in split) return this.#fail("unknown", `dial tcp: ${split.error}`);
-    const port = Number(split.port);
-    if (!/^\d+$/.test(split.port) || port > 65_535) {
-      return this.#fail("unknown", `dial tcp: lookup tcp/${split.port}: unknown port`);
+    if ("error" in split) {
+      this.#fail({ outcome: "unknown", error: `dial tcp: ${split.error}` });
+      return;
     }
-    let addresses: string[];
-    try {
-      addresses = await resolveHost(split.host);
-    } catch (reason) {
-      const text = (reason as Error).message;
-      return this.#fail(text.endsWith("i/o timeout") ? "timeout" : "unknown", `dial tcp: ${text}`);
+    this.#host = split.host;
+    this.#port = Number(split.port);
+    if (!/^\d+$/.test(split.port) || this.#port > 65_535) {
+      this.#fail({ outcome: "unknown", error: `dial tcp: lookup tcp/${split.port}: unknown port` });
+      return;
     }
-    let failure: DialFailure = { outcome: "unknown", error: `dial tcp: lookup ${split.host}: no such host` };
-    for (const [index, address] of addresses.entries()) {
-      if (this.#over) return;
-      const refusal = this.#policy.refusal(split.host, address, port);
-      if (refusal !== undefined) {
-        const error = `dial tcp ${joinHostPort(address, port)}: refused by this agent's destination policy: ${refusal}`;
-        failure = { outcome: "policy", error };
-        continue;
-      }
-      const share = (this.#deadline - this.#clock.now()) / (addresses.length - index);
-      const outcome = await this.#connect(address, port, share);
-      if (outcome === undefined) return;
-      failure = outcome;
-    }
-    this.#fail(failure.outcome, failure.error);
+    this.#cancelTimer = this.#clock.after(DIAL_TIMEOUT_MS, () => this.#timeOut());
+    if (isIP(this.#host) !== 0) {
+      this.#candidates = [this.#host];
+      this.#tryNext();
+    } else resolveHost(this.#host).then(this.#onResolved, this.#onUnresolved);
   }
 
-  /** Undefined once the dial is over, connected or cancelled; else why this address failed. */
-  #connect(address: string, port: number, withinMs: number): Promise<DialFailure | undefined> {
-    return new Promise((resolve) => {
-      const where = joinHostPort(address, port);
-      const socket = net.connect({
-        host: address,
-        port,
-        allowHalfOpen: true,
-        noDelay: true,
-        keepAlive: true,
-        keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-        onread: readInto(this.#result.onBytes),
-      });
-      this.#socket = socket;
-      const giveUp = (failure: DialFailure): void => {
-        cancelShare();
+  readonly #onResolved = (addresses: string[]): void => {
+    if (this.#over) return;
+    this.#candidates = addresses;
+    this.#lastFailure = { outcome: "unknown", error: `dial tcp: lookup ${this.#host}: no such host` };
+    this.#tryNext();
+  };
+
+  readonly #onUnresolved = (reason: Error): void => {
+    const outcome = reason.message.endsWith("i/o timeout") ? "timeout" : "unknown";
+    this.#fail({ outcome, error: `dial tcp: ${reason.message}` });
+  };
+
+  /** The next address the policy lets through; when none is left, the last one's failure is the answer. */
+  #tryNext(): void {
+    for (let address = this.#candidates.shift(); address !== undefined; address = this.#candidates.shift()) {
+      const refusal = this.#policy.refusal(this.#host, address, this.#port);
+      if (refusal === undefined) {
+        this.#connect(address);
+        return;
+      }
+      const where = joinHostPort(address, this.#port);
+      const error = `dial tcp ${where}: refused by this agent's destination policy: ${refusal}`;
+      this.#lastFailure = { outcome: "policy", error };
+    }
+    this.#fail(this.#lastFailure!);
+  }
+
+  #connect(address: string): void {
+    const port = this.#port;
+    const socket = net.connect({
+      host: address,
+      port,
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_KEEPALIVE_MS,
+      onread: readInto(this.#result.onBytes),
+    });
+    this.#socket = socket;
+    // With further addresses to try, this one may only use its share of the time.
+    const share = (this.#deadline - this.#clock.now()) / (this.#candidates.length + 1);
+    const cancelShare =
+      this.#candidates.length === 0
+        ? () => {}
+        : this.#clock.after(share, () => giveUp(timeoutFor(joinHostPort(address, port))));
+    const giveUp = (failure: DialFailure): void => {
+      cancelShare();
+      socket.destroy();
+      if (this.#over) return;
+      this.#lastFailure = failure;
+      this.#tryNext();
+    };
+    const onError = (error: NodeJS.ErrnoException): void => {
+      const text = goPhrase(error.code) ?? error.message;
+      const outcome = text === "i/o timeout" ? "timeout" : "unknown";
+      giveUp({ outcome, error: `dial tcp ${joinHostPort(address, port)}: ${text}` });
+    };
+    socket.once("error", onError);
+    socket.once("connect", () => {
+      cancelShare();
+      socket.off("error", onError);
+      if (this.#over) {
         socket.destroy();
-        resolve(this.#over ? undefined : failure);
-      };
-      const cancelShare = this.#clock.after(withinMs, () => giveUp(timeoutFor(where)));
-      const onError = (error: NodeJS.ErrnoException): void => {
-        const text = goPhrase(error.code) ?? error.message;
-        giveUp({ outcome: text === "i/o timeout" ? "timeout" : "unknown", error: `dial tcp ${where}: ${text}` });
-      };
-      socket.once("error", onError);
-      socket.once("close", () => resolve(undefined));
-      socket.once("connect", () => {
-        cancelShare();
-        socket.off("error", onError);
-        if (this.#over) socket.destroy();
-        else {
-          this.#over = true;
-          this.#cancelTimer?.();
-          this.#result.onConnected(socket);
-        }
-        resolve(undefined);
-      });
+        return;
+      }
+      this.#end();
+      this.#result.onConnected(socket);
     });
   }
 
   #timeOut(): void {
-    const split = splitHostPort(this.#address);
-    const looking = this.#socket === undefined && "host" in split;
-    const { error } = looking ? { error: `dial tcp: lookup ${split.host}: i/o timeout` } : timeoutFor(this.#address);
-    this.#fail("timeout", error);
+    const looking = this.#socket === undefined;
+    this.#fail(
+      looking
+        ? { outcome: "timeout", error: `dial tcp: lookup ${this.#host}: i/o timeout` }
+        : timeoutFor(this.#address),
+    );
     this.#socket?.destroy();
   }
 
-  #fail(outcome: DialFailure["outcome"], error: string): void {
+  #fail(failure: DialFailure): void {
     if (this.#over) return;
+    this.#end();
+    this.#result.onFailed(failure);
+  }
+
+  #end(): void {
     this.#over = true;
-    this.#cancelTimer?.();
-    this.#result.onFailed({ outcome, error });
+    this.#cancelTimer();
   }
 }
 

@@ -2,16 +2,14 @@
  * What waits to be sent on one stream. Packets are encoded straight into staging buffers; one buffer at a time is in
  * the transport's hands; the rest of a turn's packets gather behind it and leave together.
  */
-import { encodeControl, MAX_DATA_HEADER_BYTES, writeDataHeader } from "../wire/encode.js";
-import { type ConnectId, type ControlPacket, PACKET_NAMES } from "../wire/packet.js";
+import { controlBound, encodePacket, MAX_DATA_HEADER_BYTES, writeControl, writeDataHeader } from "../wire/encode.js";
+import { type ConnectId, type ControlPacket, PACKET_INDEX } from "../wire/packet.js";
 import type { SegmentCounters } from "./counters.js";
 import { returnStaging, type Staging, takeStaging } from "./staging-pool.js";
 import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
 /** Hands bytes to the transport and calls back when it has taken them. */
 export type TransportWrite = (bytes: Buffer, done: (error?: Error | null) => void) => void;
-
-const DATA_INDEX = PACKET_NAMES.indexOf("DATA");
 
 export class Outbox {
   /** Bytes encoded but not yet taken by the transport. */
@@ -46,7 +44,7 @@ export class Outbox {
       const at = writeDataHeader(staging.buffer, staging.fill, connectId, to - from);
       staging.buffer.set(from === 0 && to === payload.length ? payload : payload.subarray(from, to), at);
       this.#added(staging, at + to - from);
-      this.#counters.packets[DATA_INDEX]!++;
+      this.#counters.packets[PACKET_INDEX.DATA]!++;
     }
     this.#counters.payloadBytes += payload.length;
     return !this.congested;
@@ -54,15 +52,22 @@ export class Outbox {
 
   control(packet: ControlPacket): void {
     if (this.#closed) return;
-    const bytes = encodeControl(packet);
-    // An error text may be longer than a staging buffer; everything else is a few bytes.
+    const bound = controlBound(packet);
+    if (bound <= STAGING_BYTES) {
+      const staging = this.#room(bound);
+      this.#added(staging, writeControl(staging.buffer, staging.fill, packet));
+    } else this.#stageLong(encodePacket(packet));
+    this.#counters.packets[PACKET_INDEX[packet.type]]!++;
+  }
+
+  /** An error text may be longer than a staging buffer; everything else is a few bytes. */
+  #stageLong(bytes: Buffer): void {
     for (let from = 0; from < bytes.length; from += STAGING_BYTES) {
       const piece = bytes.subarray(from, from + STAGING_BYTES);
       const staging = this.#room(piece.length);
       staging.buffer.set(piece, staging.fill);
       this.#added(staging, staging.fill + piece.length);
     }
-    this.#counters.packets[PACKET_NAMES.indexOf(packet.type)]!++;
   }
 
   /** Forgets everything; nothing is written any more. */

@@ -2,12 +2,12 @@
  * One caller's wish for a connection, from the choice of an agent to its answer.
  * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
  */
-import { randomBytes } from "node:crypto";
 import type { ServerDialOutcome } from "../observe/events.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { AgentLink, PendingDial } from "./agents/agent-link.js";
 import type { Caller, Refusal } from "./caller.js";
+import { newDialId } from "./dial-id.js";
 import type { Switchboard } from "./switchboard.js";
 
 /** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
@@ -21,11 +21,6 @@ const MAX_ATTEMPTS = 2;
  * deadline that leaves another agent time for the same.
  */
 const SILENT_AGENT_MS = 6_000;
-
-/** 63 random bits, as upstream's client makes them. */
-export function newDialId(): DialId {
-  return randomBytes(8).readBigUInt64BE() >> 1n;
-}
 
 export class Dial implements PendingDial {
   readonly caller: Caller;

@@ -26,13 +26,19 @@ const NOTHING = new Uint8Array(0);
 /** How long a closed tunnel's last bytes may take to reach a slow reader. */
 const LINGER_MS = 10_000;
 
+/** Where a socket finds its port, so that all sockets share one set of listeners instead of five closures each. */
+const PORT = Symbol("port");
+type Ported = SocketLike & { [PORT]?: SocketPort };
+
 export class SocketPort implements Port {
   readonly canHalfClose = true;
-  readonly #socket: SocketLike;
+  readonly #socket: Ported;
   readonly #clock: Clock;
   #near: NearEvents | undefined;
+  #held: Uint8Array | undefined;
   #corked = false;
   #watching = false;
+  #lost = "the connection was closed";
   #cancelLinger: (() => void) | undefined;
 
   constructor(socket: SocketLike, clock: Clock) {
@@ -44,21 +50,48 @@ export class SocketPort implements Port {
     return this.#socket.writableLength;
   }
 
+  /** May be called again to hand the socket on: whoever came last is told. */
   attach(near: NearEvents): void {
     const socket = this.#socket;
+    const first = this.#near === undefined;
     this.#near = near;
-    let lost = "the connection was closed";
-    socket.on("data", (chunk) => near.onNearData(chunk));
-    socket.on("end", () => near.onNearEnd());
-    socket.on("drain", () => near.onNearDrained());
-    socket.on("error", (error) => {
-      lost = error.message;
-    });
-    socket.on("close", () => {
-      this.#cancelLinger?.();
-      near.onNearLost(lost);
-    });
-    if (socket.destroyed) near.onNearLost(lost);
+    if (socket.destroyed) {
+      near.onNearLost(this.#lost);
+      return;
+    }
+    if (first) {
+      socket[PORT] = this;
+      socket.on("data", onData);
+      socket.on("end", onEnd);
+      socket.on("drain", onDrain);
+      socket.on("error", onError);
+      socket.on("close", onClose);
+    }
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) near.onNearData(held);
+  }
+
+  /** Bytes that were read before the next one is attached: that one gets them first. */
+  hold(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#held = bytes;
+  }
+
+  ended(): void {
+    this.#near!.onNearEnd();
+  }
+
+  drained(): void {
+    this.#near!.onNearDrained();
+  }
+
+  failed(reason: string): void {
+    this.#lost = reason;
+  }
+
+  gone(): void {
+    this.#cancelLinger?.();
+    this.#near!.onNearLost(this.#lost);
   }
 
   /** For sockets that read into a buffer of ours (`onread`) instead of emitting `data`. */
@@ -89,13 +122,11 @@ export class SocketPort implements Port {
     const socket = this.#socket;
     if (this.#watching || socket.writableLength === 0 || socket.writableNeedDrain || socket.writableEnded) return;
     this.#watching = true;
-    socket.write(NOTHING, this.#onCaughtUp);
+    socket.write(NOTHING, (error) => {
+      this.#watching = false;
+      if (!error) this.#near!.onNearDrained();
+    });
   }
-
-  readonly #onCaughtUp = (error?: Error | null): void => {
-    this.#watching = false;
-    if (!error) this.#near?.onNearDrained();
-  };
 
   pause(): void {
     this.#socket.pause();
@@ -120,4 +151,24 @@ export class SocketPort implements Port {
   destroy(): void {
     this.#socket.destroy();
   }
+}
+
+function onData(this: Ported, chunk: Buffer): void {
+  this[PORT]!.received(chunk);
+}
+
+function onEnd(this: Ported): void {
+  this[PORT]!.ended();
+}
+
+function onDrain(this: Ported): void {
+  this[PORT]!.drained();
+}
+
+function onError(this: Ported, error: Error): void {
+  this[PORT]!.failed(error.message);
+}
+
+function onClose(this: Ported): void {
+  this[PORT]!.gone();
 }

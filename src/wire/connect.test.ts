@@ -10,7 +10,6 @@ describe("CONNECT grammar", () => {
     expect(parse(`${head}early`)).toEqual({
       kind: "connect",
       target: "10.0.0.1:443",
-      userAgent: "kas",
       headBytes: head.length,
     });
   });

@@ -1,7 +1,7 @@
 /** HTTP CONNECT as callers send it and as upstream answers it, byte for byte. */
 
 export type ConnectRequest =
-  | { readonly kind: "connect"; readonly target: string; readonly userAgent: string; readonly headBytes: number }
+  | { readonly kind: "connect"; readonly target: string; readonly headBytes: number }
   | { readonly kind: "other-method"; readonly keepAlive: boolean; readonly headBytes: number }
   | { readonly kind: "malformed" };
 
@@ -34,7 +34,7 @@ export function parseConnectRequest(bytes: Buffer): ConnectRequest | undefined {
     return { kind: "other-method", keepAlive, headBytes: end };
   }
   if (target.startsWith("/") || /[^\x21-\x7e]/.test(target)) return { kind: "malformed" };
-  return { kind: "connect", target, userAgent: headers.get("user-agent") ?? "", headBytes: end };
+  return { kind: "connect", target, headBytes: end };
 }
 
 /** Offset behind the empty line. */
@@ -58,7 +58,7 @@ function parseHeaders(lines: string[]): Map<string, string> | undefined {
 }
 
 /** The status line alone: kube-apiserver refuses the connection when anything is buffered behind it. */
-export const ESTABLISHED = "HTTP/1.1 200 Connection Established\r\n\r\n";
+export const ESTABLISHED = Buffer.from("HTTP/1.1 200 Connection Established\r\n\r\n", "latin1");
 
 export const BAD_REQUEST =
   "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request";

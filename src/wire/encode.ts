@@ -1,6 +1,6 @@
 /** Packets to bytes, each with its five-byte gRPC prefix (no compression, big-endian length). */
 import { type ConnectId, type ControlPacket, type Packet, PacketType } from "./packet.js";
-import { int64Length, varintLength, writeInt64, writeVarint } from "./varint.js";
+import { int64Length, MAX_VARINT_BYTES, varintLength, writeInt64, writeVarint } from "./varint.js";
 
 export const GRPC_PREFIX_BYTES = 5;
 
@@ -52,79 +52,107 @@ export function writeDataHeader(into: Uint8Array, at: number, connectId: Connect
   return writeVarint(into, to, payload);
 }
 
-/** A control packet with its gRPC prefix, in a buffer of its own. */
-export function encodeControl(packet: ControlPacket): Buffer {
+/** An upper bound of what writeControl writes. */
+export function controlBound(packet: ControlPacket): number {
+  const fixed = GRPC_PREFIX_BYTES + 3 + 2 + 5 + 3 * (1 + MAX_VARINT_BYTES) + 2 * 5;
+  if (packet.type === "DIAL_REQ") return fixed + 3 * (packet.protocol.length + packet.address.length);
+  if (packet.type === "DIAL_RSP" || packet.type === "CLOSE_RSP") return fixed + 3 * packet.error.length;
+  return fixed;
+}
+
+/** Writes a control packet with its gRPC prefix; returns the offset behind it. */
+export function writeControl(into: Buffer, at: number, packet: ControlPacket): number {
   switch (packet.type) {
     case "DIAL_REQ":
-      return framed(PacketType.DIAL_REQ, TAG_DIAL_REQUEST, [
-        text(BYTES_1, packet.protocol),
-        text(BYTES_2, packet.address),
-        int64(VARINT_3, packet.random),
-      ]);
+      return write(into, at, 0, TAG_DIAL_REQUEST, packet.protocol, packet.address, 0, 0, packet.random);
     case "DIAL_RSP":
-      return framed(PacketType.DIAL_RSP, TAG_DIAL_RESPONSE, [
-        text(BYTES_1, packet.error),
-        int64(VARINT_2, packet.connectId),
-        int64(VARINT_3, packet.random),
-      ]);
+      return write(
+        into,
+        at,
+        PacketType.DIAL_RSP,
+        TAG_DIAL_RESPONSE,
+        packet.error,
+        "",
+        0,
+        packet.connectId,
+        packet.random,
+      );
     case "CLOSE_REQ":
-      return framed(PacketType.CLOSE_REQ, TAG_CLOSE_REQUEST, [int64(VARINT_1, packet.connectId)]);
+      return write(into, at, PacketType.CLOSE_REQ, TAG_CLOSE_REQUEST, "", "", packet.connectId, 0, 0);
     case "CLOSE_RSP":
-      return framed(PacketType.CLOSE_RSP, TAG_CLOSE_RESPONSE, [
-        text(BYTES_1, packet.error),
-        int64(VARINT_2, packet.connectId),
-      ]);
+      return write(into, at, PacketType.CLOSE_RSP, TAG_CLOSE_RESPONSE, packet.error, "", 0, packet.connectId, 0);
     case "DIAL_CLS":
-      return framed(PacketType.DIAL_CLS, TAG_CLOSE_DIAL, [int64(VARINT_1, packet.random)]);
+      return write(into, at, PacketType.DIAL_CLS, TAG_CLOSE_DIAL, "", "", packet.random, 0, 0);
     case "DRAIN":
-      return framed(PacketType.DRAIN, TAG_DRAIN, []);
+      return write(into, at, PacketType.DRAIN, TAG_DRAIN, "", "", 0, 0, 0);
     case "CREDIT":
-      return framed(PacketType.CREDIT, TAG_CREDIT, [int64(VARINT_1, packet.connectId), int64(VARINT_2, packet.bytes)]);
+      return write(into, at, PacketType.CREDIT, TAG_CREDIT, "", "", packet.connectId, packet.bytes, 0);
     case "END_OF_STREAM":
-      return framed(PacketType.END_OF_STREAM, TAG_END_OF_STREAM, [int64(VARINT_1, packet.connectId)]);
+      return write(into, at, PacketType.END_OF_STREAM, TAG_END_OF_STREAM, "", "", packet.connectId, 0, 0);
   }
 }
 
-/** Any packet with its gRPC prefix; the data path uses writeDataHeader instead. */
+/** Any packet with its gRPC prefix, in a buffer of its own; the data path writes in place instead. */
 export function encodePacket(packet: Packet): Buffer {
-  if (packet.type !== "DATA") return encodeControl(packet);
+  if (packet.type !== "DATA") {
+    const bytes = Buffer.allocUnsafe(controlBound(packet));
+    return bytes.subarray(0, writeControl(bytes, 0, packet));
+  }
   const header = Buffer.alloc(MAX_DATA_HEADER_BYTES);
   const end = writeDataHeader(header, 0, packet.connectId, packet.data.length);
   return Buffer.concat([header.subarray(0, end), packet.data]);
 }
 
-const NOTHING = Buffer.alloc(0);
-
-/** proto3 leaves out what has its zero value. */
-function text(tag: number, value: string): Buffer {
-  if (value === "") return NOTHING;
-  const bytes = Buffer.from(value, "utf8");
-  const head = Buffer.alloc(1 + varintLength(bytes.length));
-  head[0] = tag;
-  writeVarint(head, 1, bytes.length);
-  return Buffer.concat([head, bytes]);
-}
-
-function int64(tag: number, value: ConnectId): Buffer {
-  if (value === 0 || value === 0n) return NOTHING;
-  const bytes = Buffer.alloc(1 + int64Length(value));
-  bytes[0] = tag;
-  writeInt64(bytes, 1, value);
-  return bytes;
-}
-
-function framed(type: number, payloadTag: number, fields: Buffer[]): Buffer {
-  const inner = fields.reduce((sum, field) => sum + field.length, 0);
+/**
+ * All payloads are strings at 1 and 2 and integers at 1, 2 and 3, no number used twice by one message; proto3 leaves out
+ * what has its zero value.
+ */
+function write(
+  into: Buffer,
+  at: number,
+  type: number,
+  payloadTag: number,
+  text1: string,
+  text2: string,
+  int1: ConnectId,
+  int2: ConnectId,
+  int3: ConnectId,
+): number {
+  const bytes1 = text1 === "" ? 0 : Buffer.byteLength(text1);
+  const bytes2 = text2 === "" ? 0 : Buffer.byteLength(text2);
+  const inner = textLength(bytes1) + textLength(bytes2) + intLength(int1) + intLength(int2) + intLength(int3);
   const typeLength = type === 0 ? 0 : 1 + varintLength(type);
-  const length = typeLength + varintLength(payloadTag) + varintLength(inner) + inner;
-  const message = Buffer.alloc(GRPC_PREFIX_BYTES + length);
-  let at = writePrefix(message, 0, length);
+  let to = writePrefix(into, at, typeLength + varintLength(payloadTag) + varintLength(inner) + inner);
   if (type !== 0) {
-    message[at++] = VARINT_1;
-    at = writeVarint(message, at, type);
+    into[to++] = VARINT_1;
+    to = writeVarint(into, to, type);
   }
-  at = writeVarint(message, at, payloadTag);
-  at = writeVarint(message, at, inner);
-  for (const field of fields) at += field.copy(message, at);
-  return message;
+  to = writeVarint(into, to, payloadTag);
+  to = writeVarint(into, to, inner);
+  if (bytes1 > 0) to = writeText(into, to, BYTES_1, text1, bytes1);
+  if (bytes2 > 0) to = writeText(into, to, BYTES_2, text2, bytes2);
+  if (int1 !== 0 && int1 !== 0n) to = writeTagged(into, to, VARINT_1, int1);
+  if (int2 !== 0 && int2 !== 0n) to = writeTagged(into, to, VARINT_2, int2);
+  if (int3 !== 0 && int3 !== 0n) to = writeTagged(into, to, VARINT_3, int3);
+  return to;
+}
+
+function textLength(bytes: number): number {
+  return bytes === 0 ? 0 : 1 + varintLength(bytes) + bytes;
+}
+
+function intLength(value: ConnectId): number {
+  return value === 0 || value === 0n ? 0 : 1 + int64Length(value);
+}
+
+function writeText(into: Buffer, at: number, tag: number, text: string, bytes: number): number {
+  into[at] = tag;
+  const to = writeVarint(into, at + 1, bytes);
+  into.write(text, to, bytes, "utf8");
+  return to + bytes;
+}
+
+function writeTagged(into: Buffer, at: number, tag: number, value: ConnectId): number {
+  into[at] = tag;
+  return writeInt64(into, at + 1, value);
 }

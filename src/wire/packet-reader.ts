@@ -6,7 +6,7 @@
  */
 import { decodePacket } from "./decode.js";
 import { GRPC_PREFIX_BYTES, TAG_DATA } from "./encode.js";
-import { type ConnectId, type ControlPacket, MAX_MESSAGE_BYTES, PACKET_NAMES, WireError } from "./packet.js";
+import { type ConnectId, type ControlPacket, MAX_MESSAGE_BYTES, PACKET_INDEX, WireError } from "./packet.js";
 import { VarintReader } from "./varint.js";
 
 export interface PacketHandler {
@@ -20,9 +20,6 @@ export interface PacketTally {
   readonly packets: Float64Array;
   payloadBytes: number;
 }
-
-const DATA_INDEX = PACKET_NAMES.indexOf("DATA");
-const INDEX_OF = new Map<string, number>(PACKET_NAMES.map((name, index) => [name, index]));
 
 const HEAD = { NEED_MORE: 0, DATA: 1, WHOLE: 2 } as const;
 type Head = (typeof HEAD)[keyof typeof HEAD];
@@ -171,7 +168,7 @@ export class PacketReader {
     this.#dataId = connectId;
     this.#payloadLeft = payload;
     this.#headEnd = varint.at;
-    this.#count(DATA_INDEX, payload);
+    this.#count(PACKET_INDEX.DATA, payload);
     return HEAD.DATA;
   }
 
@@ -184,11 +181,11 @@ export class PacketReader {
     const packet = decodePacket(body);
     if (packet === undefined) return;
     if (packet.type === "DATA") {
-      this.#count(DATA_INDEX, packet.data.length);
+      this.#count(PACKET_INDEX.DATA, packet.data.length);
       if (packet.data.length > 0) this.#handler.onData(packet.connectId, packet.data);
       return;
     }
-    this.#count(INDEX_OF.get(packet.type)!, 0);
+    this.#count(PACKET_INDEX[packet.type], 0);
     this.#handler.onControl(packet);
   }
 

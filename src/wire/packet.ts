@@ -32,6 +32,12 @@ export const PACKET_NAMES = [
 export type PacketName = (typeof PACKET_NAMES)[number];
 export const PACKET_TYPE_COUNT = PACKET_NAMES.length;
 
+/** Dense index by name. */
+export const PACKET_INDEX = Object.fromEntries(PACKET_NAMES.map((name, index) => [name, index])) as Record<
+  PacketName,
+  number
+>;
+
 /**
  * An agent's number for a connection. Upstream's is an int64 counter from 1; a number while it fits exactly, a bigint
  * beyond 2^53, so that both compare by value as Map keys.

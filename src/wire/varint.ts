@@ -22,17 +22,30 @@ export function writeVarint(into: Uint8Array, at: number, value: number): number
   return to;
 }
 
+/** 28 bits are four groups of seven: a bigint is taken apart and put together in three such pieces, not in ten. */
+const LOW_28 = 0xfff_ffffn;
+
 /** Writes any int64, negative ones as their two's complement, as protobuf does. */
 export function writeInt64(into: Uint8Array, at: number, value: ConnectId): number {
   if (typeof value === "number" && value >= 0) return writeVarint(into, at, value);
-  let rest = BigInt.asUintN(64, BigInt(value));
-  let to = at;
-  while (rest > 127n) {
-    into[to++] = Number(rest & 0x7fn) | 0x80;
-    rest >>= 7n;
-  }
-  into[to++] = Number(rest);
-  return to;
+  const whole = BigInt.asUintN(64, BigInt(value));
+  const low = Number(whole & LOW_28);
+  const middle = Number((whole >> 28n) & LOW_28);
+  const high = Number(whole >> 56n);
+  if (middle === 0 && high === 0) return writeVarint(into, at, low);
+  let to = writeFour(into, at, low);
+  if (high === 0) return writeVarint(into, to, middle);
+  to = writeFour(into, to, middle);
+  return writeVarint(into, to, high);
+}
+
+/** Four groups that are followed by more. */
+function writeFour(into: Uint8Array, at: number, bits: number): number {
+  into[at] = (bits & 0x7f) | 0x80;
+  into[at + 1] = ((bits >>> 7) & 0x7f) | 0x80;
+  into[at + 2] = ((bits >>> 14) & 0x7f) | 0x80;
+  into[at + 3] = (bits >>> 21) | 0x80;
+  return at + 4;
 }
 
 export function varintLength(value: number): number {
@@ -43,9 +56,9 @@ export function varintLength(value: number): number {
 
 export function int64Length(value: ConnectId): number {
   if (typeof value === "number" && value >= 0) return varintLength(value);
-  let length = 1;
-  for (let rest = BigInt.asUintN(64, BigInt(value)); rest > 127n; rest >>= 7n) length++;
-  return length;
+  const whole = BigInt.asUintN(64, BigInt(value));
+  const high = Number(whole >> 28n);
+  return high === 0 ? varintLength(Number(whole)) : 4 + varintLength(high);
 }
 
 /**
@@ -79,13 +92,21 @@ export class VarintReader {
 
 /** Reads a full int64 as a bigint; undefined when the bytes end first. Returns [value, offset behind it]. */
 export function readInt64(from: Uint8Array, at: number, end: number): [bigint, number] | undefined {
-  let result = 0n;
-  let shift = 0n;
+  let low = 0;
+  let middle = 0;
+  let high = 0;
   for (let index = at; index < end && index - at < MAX_VARINT_BYTES; index++) {
     const byte = from[index]!;
-    result |= BigInt(byte & 0x7f) << shift;
-    if (byte < 0x80) return [BigInt.asIntN(64, result), index + 1];
-    shift += 7n;
+    const group = index - at;
+    const bits = byte & 0x7f;
+    if (group < 4) low |= bits << (7 * group);
+    else if (group < 8) middle |= bits << (7 * (group - 4));
+    else high |= bits << (7 * (group - 8));
+    if (byte < 0x80) {
+      if (group < 4) return [BigInt(low), index + 1];
+      const whole = (BigInt(high) << 56n) | (BigInt(middle) << 28n) | BigInt(low);
+      return [group < 8 ? whole : BigInt.asIntN(64, whole), index + 1];
+    }
   }
   return undefined;
 }

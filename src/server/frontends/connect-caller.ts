@@ -1,6 +1,6 @@
 /** One connection at an HTTP CONNECT door, from its request head to the tunnel. */
 import type { Socket } from "node:net";
-import type { Port } from "../../tunnel/port.js";
+import type { NearEvents, Port } from "../../tunnel/port.js";
 import { SocketPort } from "../../tunnel/socket-port.js";
 import {
   BAD_REQUEST,
@@ -14,7 +14,8 @@ import {
 import { statusOfDialError } from "../../wire/dial-error.js";
 import type { ConnectId, DialId } from "../../wire/packet.js";
 import type { Caller, Refusal } from "../caller.js";
-import { type Dial, newDialId } from "../dial.js";
+import type { Dial } from "../dial.js";
+import { newDialId } from "../dial-id.js";
 import type { Switchboard } from "../switchboard.js";
 
 /** Go's own limit for the head to arrive. */
@@ -23,42 +24,35 @@ const HEAD_DEADLINE_MS = 60_000;
 /** What a caller may send behind its head before the dial is answered; more waits in the socket. */
 const EARLY_BYTES = 64 * 1024;
 
-/** A refused caller gets its answer, and this long to take it. */
-const GOODBYE_MS = 10_000;
-
-export class ConnectCaller implements Caller {
+export class ConnectCaller implements Caller, NearEvents {
   readonly frontend = "http-connect";
   readonly protocol = "tcp";
   readonly dialId: DialId = newDialId();
   address = "";
 
   readonly #socket: Socket;
+  readonly #port: SocketPort;
   readonly #board: Switchboard;
+  readonly #cancelDeadline: () => void;
   #dial: Dial | undefined;
   /** Bytes of the head, then bytes that came early. */
   #early: Buffer = EMPTY;
-  #cancelDeadline: (() => void) | undefined;
   #gone = false;
 
   constructor(socket: Socket, board: Switchboard) {
     this.#socket = socket;
     this.#board = board;
+    this.#port = new SocketPort(socket, board.clock);
     this.#cancelDeadline = board.clock.after(HEAD_DEADLINE_MS, () => socket.destroy());
-    socket.on("data", this.#onBytes);
-    socket.on("end", this.#onHangUp);
-    socket.on("close", this.#onHangUp);
-    socket.on("error", () => {});
+    this.#port.attach(this);
   }
 
-  readonly #onBytes = (chunk: Buffer): void => {
-    this.#early = this.#early.length === 0 ? chunk : Buffer.concat([this.#early, chunk]);
-    if (this.#dial !== undefined) {
-      // Still reading, so that a hang-up is noticed; but not without a bound.
-      if (this.#early.length > EARLY_BYTES) this.#socket.pause();
-      return;
-    }
-    this.#readHead();
-  };
+  onNearData(chunk: Uint8Array): void {
+    this.#early = Buffer.concat([this.#early, chunk]);
+    if (this.#dial === undefined) this.#readHead();
+    // Still reading, so that a hang-up is noticed; but not without a bound.
+    else if (this.#early.length > EARLY_BYTES) this.#socket.pause();
+  }
 
   #readHead(): void {
     const request = parseConnectRequest(this.#early);
@@ -76,26 +70,37 @@ export class ConnectCaller implements Caller {
       else this.#goodbye(answer);
       return;
     }
-    this.#cancelDeadline?.();
+    this.#cancelDeadline();
     this.address = request.target;
     this.#dial = this.#board.dial(this);
   }
 
-  readonly #onHangUp = (): void => {
+  onNearEnd(): void {
+    this.#hangUp();
+  }
+
+  onNearLost(): void {
+    this.#hangUp();
+  }
+
+  onNearDrained(): void {}
+
+  #hangUp(): void {
     if (this.#gone) return;
     this.#gone = true;
-    this.#cancelDeadline?.();
+    this.#cancelDeadline();
     this.#dial?.cancel();
-    this.#socket.destroySoon();
-  };
+    this.#port.close();
+  }
 
   accept(_connectId: ConnectId): Port | undefined {
     if (this.#gone || this.#socket.destroyed) return undefined;
-    const socket = this.#socket;
-    this.#detach();
+    this.#gone = true;
     // On its own and before anything else: kube-apiserver refuses a 200 with bytes behind it.
-    socket.write(ESTABLISHED);
-    return new ConnectPort(socket, this.#board, this.#early);
+    this.#socket.write(ESTABLISHED);
+    this.#port.hold(this.#early);
+    this.#port.resume();
+    return this.#port;
   }
 
   refuse(refusal: Refusal): void {
@@ -105,28 +110,20 @@ export class ConnectCaller implements Caller {
   }
 
   #goodbye(answer: string): void {
-    const socket = this.#socket;
     this.#gone = true;
-    this.#detach();
-    this.#cancelDeadline?.();
+    this.#cancelDeadline();
+    this.#port.attach(NOBODY);
     // Without reading on, a reset could overtake the answer.
-    socket.resume();
-    if (answer !== "") socket.write(answer, "latin1");
-    socket.destroySoon();
-    if (!socket.destroyed) {
-      const cancel = this.#board.clock.after(GOODBYE_MS, () => socket.destroy());
-      socket.once("close", cancel);
-    }
-  }
-
-  #detach(): void {
-    this.#socket.off("data", this.#onBytes);
-    this.#socket.off("end", this.#onHangUp);
-    this.#socket.off("close", this.#onHangUp);
+    this.#port.resume();
+    if (answer !== "") this.#socket.write(answer, "latin1");
+    this.#port.close();
   }
 }
 
 const EMPTY = Buffer.alloc(0);
+
+/** Whatever a refused caller still says. */
+const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearLost() {}, onNearDrained() {} };
 
 function answerTo(refusal: Exclude<Refusal, { kind: "closed-by-agent" }>): string {
   switch (refusal.kind) {
@@ -138,24 +135,5 @@ function answerTo(refusal: Exclude<Refusal, { kind: "closed-by-agent" }>): strin
       return gatewayTrouble(504, "Backend dial timeout: timed out waiting for backend dial");
     case "dial-error":
       return dialFailed(statusOfDialError(refusal.text), Buffer.from(refusal.text, "utf8").toString("latin1"));
-  }
-}
-
-/** A socket port that first hands on what the caller sent before its dial was answered. */
-class ConnectPort extends SocketPort {
-  readonly #early: Buffer;
-  readonly #socket: Socket;
-
-  constructor(socket: Socket, board: Switchboard, early: Buffer) {
-    super(socket, board.clock);
-    this.#socket = socket;
-    this.#early = early;
-  }
-
-  override attach(near: Parameters<SocketPort["attach"]>[0]): void {
-    super.attach(near);
-    this.#socket.resume();
-    // Bytes are only emitted in a later turn, so these stay the first.
-    if (this.#early.length > 0) near.onNearData(this.#early);
   }
 }

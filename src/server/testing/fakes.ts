@@ -9,7 +9,7 @@ import type { AgentLink } from "../agents/agent-link.js";
 import { AgentRegistry } from "../agents/registry.js";
 import type { Caller, Refusal } from "../caller.js";
 import type { StrategyName } from "../config.js";
-import { newDialId } from "../dial.js";
+import { newDialId } from "../dial-id.js";
 import { Switchboard } from "../switchboard.js";
 
 /** What is needed of a PacketStream, kept instead of sent. */
