@@ -1,8 +1,8 @@
 /** What a reader has to know to trust the figures. */
 export const METHOD = `Written by \`npm run bench -- --write\`. Pairs are named server/agent; "ours" is drawbridge as shipped (default logging,
 metrics, policy and admin port on), "Go" is upstream's server and agent with \`--v=0\`. Server and agent are separate
-processes on loopback with mutual TLS 1.3 and P-256 keys; the server chooses the suite, which is AES-256-GCM for ours
-and AES-128-GCM for Go by their defaults. All contenders of a row run one after the other in the same
+processes on loopback with mutual TLS 1.3 and P-256 keys and the suite that both servers
+choose by default, AES-128-GCM. All contenders of a row run one after the other in the same
 round, in an order that turns round from round to round; figures are medians with the least and the most of all rounds, and ratios
 divide values of the same round.
 
