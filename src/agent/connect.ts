@@ -1,17 +1,18 @@
 /** One attempt to connect to a proxy-server: TLS, HTTP/2, the Connect call, its headers. */
 import { readFileSync } from "node:fs";
-import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
 import { agreesOnFeatures, FEATURES_KEY, FEATURES_V1 } from "../link/features.js";
 import { GrpcStatus } from "../link/grpc-status.js";
+import type { Session } from "../link/h2/session.js";
+import type { Stream } from "../link/h2/stream.js";
 import { CallError, openSession, responseHeaders } from "../link/open.js";
 import { joinHostPort } from "../wire/address.js";
 import type { AgentConfig } from "./config.js";
 import { connectToServer, type Environment } from "./server-socket.js";
 
 export interface ServerConnection {
-  readonly session: ClientHttp2Session;
-  readonly stream: ClientHttp2Stream;
+  readonly session: Session;
+  readonly stream: Stream;
   readonly serverId: string;
   readonly serverCount: number;
   readonly extended: boolean;
@@ -59,14 +60,13 @@ function explainHeaders(reason: unknown): never {
   throw reason;
 }
 
-function exactlyOne(what: string, value: string | string[] | undefined): string {
-  // Node joins repeated headers with a comma, which no ID of ours or upstream's contains.
-  const values = value === undefined ? [] : [value].flat().flatMap((each) => each.split(", "));
+function exactlyOne(what: string, value: string | readonly string[] | undefined): string {
+  const values = value === undefined ? [] : [value].flat();
   if (values.length === 1) return values[0]!;
   throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", `expected one ${what}, got [${values.join(" ")}]`);
 }
 
-function readCount(value: string | string[] | undefined): number {
+function readCount(value: string | readonly string[] | undefined): number {
   const text = exactlyOne("server count", value);
   if (/^[+-]?\d+$/.test(text)) return Number(text);
   throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", `the server count ${JSON.stringify(text)} is not a number`);

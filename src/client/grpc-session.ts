@@ -1,5 +1,5 @@
 /** HTTP/2 sessions to a gRPC door, and dials on them. */
-import type { ClientHttp2Stream } from "node:http2";
+import type { Stream } from "../link/h2/stream.js";
 import { type OpenSession, openSession } from "../link/open.js";
 import { joinHostPort } from "../wire/address.js";
 import { parseTarget } from "./address.js";
@@ -28,7 +28,7 @@ export interface SessionDial {
 export async function dialOnSession(dial: SessionDial, stop: AbortSignal): Promise<TunnelSocket> {
   const { open, frontend, address, onOver, setRef } = dial;
   const where = describeFrontend(frontend);
-  let stream: ClientHttp2Stream;
+  let stream: Stream;
   try {
     stream = open.call("/ProxyService/Proxy", {});
   } catch (reason) {

@@ -1,8 +1,9 @@
 /** One Proxy stream at a gRPC door: one dial, one connection, then nothing more. */
 import { randomBytes } from "node:crypto";
-import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { SegmentCounters } from "../link/counters.js";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
+import { NOT_HTTP2 } from "../link/h2/session.js";
+import type { Headers, Stream } from "../link/h2/stream.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { step } from "./bounds.js";
@@ -11,7 +12,7 @@ import { type FarSide, TunnelDuplex } from "./tunnel-socket.js";
 
 export interface ProxyCallOptions {
   /** The stream of a `/ProxyService/Proxy` call, just opened. */
-  readonly stream: ClientHttp2Stream;
+  readonly stream: Stream;
   /** Where the door is, for people. */
   readonly where: string;
   readonly address: string;
@@ -44,7 +45,7 @@ export class ProxyCall implements StreamOwner, FarSide {
   constructor(options: ProxyCallOptions) {
     this.#options = options;
     this.#stream = new PacketStream(options.stream, this, this.#counters, this.#counters);
-    options.stream.once("response", this.#onHeaders).once("trailers", this.#onHeaders);
+    options.stream.once("headers", this.#onHeaders).once("trailers", this.#onHeaders);
   }
 
   async dial(stop: AbortSignal): Promise<TunnelDuplex> {
@@ -172,7 +173,7 @@ export class ProxyCall implements StreamOwner, FarSide {
     this.#options.onOver();
   }
 
-  readonly #onHeaders = (headers: IncomingHttpHeaders): void => {
+  readonly #onHeaders = (headers: Headers): void => {
     const http = Number(headers[":status"] ?? 200);
     if (http !== 200) this.#status = `it answered with HTTP status ${http}`;
     const status = Number(headers["grpc-status"] ?? GrpcStatus.OK);
@@ -182,8 +183,7 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   #lost(why: string): Error {
     const { where } = this.#options;
-    // Node's HTTP/2 says no more than this when the peer speaks something else.
-    return why === "Protocol error"
+    return why === NOT_HTTP2
       ? badAnswer(where, "it is not HTTP/2, so this may be an http-connect frontend")
       : frontendLost(where, why);
   }

@@ -6,6 +6,6 @@ export const FEATURES_KEY = "drawbridge-features";
 export const FEATURES_V1 = "1;credit,end-of-stream";
 
 /** Whether the peer speaks what we speak. */
-export function agreesOnFeatures(value: string | string[] | undefined): boolean {
+export function agreesOnFeatures(value: string | readonly string[] | undefined): boolean {
   return value === FEATURES_V1;
 }

@@ -1,5 +1,5 @@
 /** gRPC's status codes: numbers on the wire, names as Go prints them in metrics. */
-import { constants } from "node:http2";
+import { ErrorCode } from "./h2/frames.js";
 
 export const GrpcStatus = {
   OK: 0,
@@ -43,12 +43,12 @@ export function goCodeName(status: number): string {
 /** What a reset stream means to gRPC; a lost connection (no code) is Unavailable. */
 export function statusOfReset(rstCode: number | undefined): number {
   switch (rstCode) {
-    case constants.NGHTTP2_CANCEL:
+    case ErrorCode.CANCEL:
       return GrpcStatus.CANCELLED;
-    case constants.NGHTTP2_REFUSED_STREAM:
+    case ErrorCode.REFUSED_STREAM:
     case undefined:
       return GrpcStatus.UNAVAILABLE;
-    case constants.NGHTTP2_ENHANCE_YOUR_CALM:
+    case ErrorCode.ENHANCE_YOUR_CALM:
       return GrpcStatus.RESOURCE_EXHAUSTED;
     default:
       return GrpcStatus.INTERNAL;

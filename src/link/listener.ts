@@ -1,10 +1,12 @@
 /** Accepts gRPC streams: the agents' door, and the gRPC kind of frontend. */
-import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import type { Server, Socket } from "node:net";
-import type { SecureContextOptions, TLSSocket } from "node:tls";
+import net, { type Server, type Socket } from "node:net";
+import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
+import type { Header } from "./h2/hpack.js";
+import { Session } from "./h2/session.js";
+import type { Stream } from "./h2/stream.js";
 import { keepAlive } from "./keepalive.js";
-import { SESSION_MEMORY_MB, SESSION_WINDOW_BYTES } from "./tuning.js";
+import { SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface GrpcListenerOptions {
   /** The one method served, e.g. `/AgentService/Connect`; calls of others get UNIMPLEMENTED. */
@@ -12,19 +14,15 @@ export interface GrpcListenerOptions {
   /** Absent: HTTP/2 in the clear with prior knowledge, for Unix sockets. */
   readonly tls?: SecureContextOptions & { readonly requestCert: boolean };
   readonly keepaliveMs: number;
-  /** How long an answer to a ping may take; gRPC's 20 s unless told. */
-  readonly pingTimeoutMs?: number | undefined;
   /** What a peer may have sent on one stream before it is read. */
   readonly streamWindowBytes: number;
   readonly onCall: (call: IncomingCall) => void;
-  /** A session ended that never opened a stream although it sent requests. */
-  readonly onUnreadableCaller?: () => void;
 }
 
 /** A call whose headers have arrived; nothing was answered yet. */
 export interface IncomingCall {
-  readonly stream: ServerHttp2Stream;
-  /** Every value of a metadata key, in order; Node's own header object joins or drops repeated ones. */
+  readonly stream: Stream;
+  /** Every value of a metadata key, in order. */
   metadata(key: string): string[];
   /** The TLS socket, for certificates; undefined in the clear. */
   readonly tlsSocket: TLSSocket | undefined;
@@ -39,70 +37,37 @@ export interface GrpcListener {
   destroy(): void;
 }
 
-/**
- * A dead peer must not stay for the hour that upstream's keepalive flags default to, and Node's HTTP/2 neither ends nor
- * reads a session whose peer sent garbage: only a ping without an answer tells. gRPC clients answer pings at any rate.
- */
+/** A dead peer must not stay for the hour that upstream's keepalive flags default to; gRPC clients answer any ping. */
 const LONGEST_PING_INTERVAL_MS = 30_000;
 
-/** Preface, a SETTINGS frame and its acknowledgement: less than this and no request was sent. */
-const BYTES_OF_A_REQUEST = 24 + 9 + 36 + 9 + 40;
-
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
-  const http2Options = {
-    settings: {
-      initialWindowSize: options.streamWindowBytes,
-      maxConcurrentStreams: 0xffff_ffff,
-      enableConnectProtocol: false,
-    },
-    maxSessionMemory: SESSION_MEMORY_MB,
-    // gRPC pings and settings changes are routine; Node's default cap of 10 unanswered ones is not meant for them.
-    maxOutstandingPings: 100,
+  const sessions = new Set<Session>();
+  const onSocket = (socket: Socket): void => {
+    const tlsSocket = options.tls === undefined ? undefined : (socket as TLSSocket);
+    if (tlsSocket !== undefined && tlsSocket.alpnProtocol !== "h2") {
+      socket.destroy();
+      return;
+    }
+    socket.setNoDelay(true);
+    const session = new Session(socket, {
+      isServer: true,
+      streamWindowBytes: options.streamWindowBytes,
+      sessionWindowBytes: SESSION_WINDOW_BYTES,
+      onStream: (stream, fields) => answer(options, stream, fields, tlsSocket, socket),
+    });
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {});
   };
   const server =
     options.tls === undefined
-      ? http2.createServer(http2Options)
-      : http2.createSecureServer({ ...http2Options, ...options.tls, rejectUnauthorized: options.tls.requestCert });
-  const sessions = new Set<ServerHttp2Session>();
-  // A session's own `socket` is a proxy that throws once the session is over; this is the real one behind the next.
-  let accepted: Socket | undefined;
-  server.prependListener(options.tls === undefined ? "connection" : "secureConnection", (socket: Socket) => {
-    accepted = socket;
-  });
-
-  server.on("session", (session) => {
-    const socket = accepted!;
-    let streams = 0;
-    sessions.add(session);
-    session.setLocalWindowSize(SESSION_WINDOW_BYTES);
-    keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {}, options.pingTimeoutMs);
-    session.on("stream", () => streams++);
-    // A peer's broken session ends that session only.
-    session.on("error", () => session.destroy());
-    socket.once("close", () => {
-      if (streams === 0 && socket.bytesRead > BYTES_OF_A_REQUEST) options.onUnreadableCaller?.();
-    });
-    session.once("close", () => sessions.delete(session));
-  });
-  server.on("sessionError", () => {});
-  server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
-    // Without a listener a reset before the owner has one would end the process.
-    stream.on("error", () => {});
-    if (headers[":method"] !== "POST" || headers[":path"] !== options.method) {
-      endWithStatus(stream, GrpcStatus.UNIMPLEMENTED, `unknown method ${String(headers[":path"])}`);
-      return;
-    }
-    const socket = stream.session?.socket as TLSSocket | undefined;
-    options.onCall({
-      stream,
-      metadata: (key) => raw.filter((_value, index) => index % 2 === 1 && raw[index - 1] === key),
-      tlsSocket: options.tls === undefined ? undefined : socket,
-      remote: socket?.remoteAddress === undefined ? "unix" : `${socket.remoteAddress}:${socket.remotePort}`,
-    });
-  });
-
+      ? net.createServer(onSocket)
+      : tls.createServer(
+          { ...options.tls, rejectUnauthorized: options.tls.requestCert, ALPNProtocols: ["h2"] },
+          onSocket,
+        );
   return {
-    server: server as GrpcListener["server"],
+    server,
     drain() {
       server.close();
       for (const session of sessions) session.close();
@@ -114,21 +79,32 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   };
 }
 
-const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc" } as const;
-
-/** A trailers-only answer. */
-export function endWithStatus(stream: ServerHttp2Stream, status: number, message: string): void {
-  if (stream.destroyed || stream.closed || stream.headersSent) return;
-  stream.respond(
-    { ...RESPONSE_HEADERS, "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) },
-    { endStream: true },
-  );
+function answer(
+  { method, onCall }: GrpcListenerOptions,
+  stream: Stream,
+  fields: readonly Header[],
+  tlsSocket: TLSSocket | undefined,
+  socket: Socket,
+): void {
+  const metadata = (key: string): string[] => fields.filter(([name]) => name === key).map(([, value]) => value);
+  const path = metadata(":path")[0];
+  if (metadata(":method")[0] !== "POST" || path !== method) {
+    endWithStatus(stream, GrpcStatus.UNIMPLEMENTED, `unknown method ${path}`);
+    return;
+  }
+  const remote = socket.remoteAddress === undefined ? "unix" : `${socket.remoteAddress}:${socket.remotePort}`;
+  onCall({ stream, metadata, tlsSocket, remote });
 }
 
-/** Sends the response headers and arranges for trailers with status 0, unless the owner ends it otherwise. */
-export function acceptCall(stream: ServerHttp2Stream, headers: Record<string, string> = {}): void {
-  stream.respond({ ...RESPONSE_HEADERS, ...headers }, { waitForTrailers: true });
-  stream.on("wantTrailers", () => {
-    if (stream.listenerCount("wantTrailers") === 1) stream.sendTrailers({ "grpc-status": "0", "grpc-message": "" });
-  });
+const CONTENT_TYPE = { "content-type": "application/grpc" } as const;
+
+/** A trailers-only answer. */
+export function endWithStatus(stream: Stream, status: number, message: string): void {
+  if (stream.closed || stream.headersSent) return;
+  stream.end({ ...CONTENT_TYPE, "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) });
+}
+
+/** Sends the response headers; the call is on from here. */
+export function acceptCall(stream: Stream, headers: Record<string, string> = {}): void {
+  if (!stream.closed) stream.respond({ ...CONTENT_TYPE, ...headers });
 }

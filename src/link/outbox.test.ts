@@ -4,6 +4,7 @@ import { encodePacket } from "../wire/encode.js";
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { PacketReader } from "../wire/packet-reader.js";
 import { SegmentCounters } from "./counters.js";
+import { FRAME_HEADER_BYTES, MAX_FRAME_BYTES } from "./h2/frames.js";
 import { Outbox } from "./outbox.js";
 import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
@@ -15,6 +16,9 @@ class SlowTransport {
   readonly taken: Buffer[] = [];
   mostInFlight = 0;
 
+  readonly id = 1;
+  readonly session = { frameBytes: MAX_FRAME_BYTES };
+
   readonly write = (bytes: Buffer, done: Done): void => {
     this.inFlight.push({ bytes, done });
     this.mostInFlight = Math.max(this.mostInFlight, this.inFlight.length);
@@ -23,15 +27,28 @@ class SlowTransport {
   take(error?: Error): void {
     const next = this.inFlight.shift();
     if (next === undefined) return;
-    this.taken.push(Buffer.from(next.bytes));
+    this.taken.push(payloadOf(next.bytes));
     next.done(error ?? null);
   }
+}
+
+/** The payload of whole DATA frames of stream 1, copied; anything else fails the test. */
+function payloadOf(frames: Buffer): Buffer {
+  const payloads: Buffer[] = [];
+  for (let at = 0; at < frames.length; ) {
+    const length = frames.readUIntBE(at, 3);
+    expect([length > 0, length <= MAX_FRAME_BYTES, frames[at + 3], frames[at + 4]]).toEqual([true, true, 0, 0]);
+    expect(frames.readUInt32BE(at + 5)).toBe(1);
+    payloads.push(frames.subarray(at + FRAME_HEADER_BYTES, at + FRAME_HEADER_BYTES + length));
+    at += FRAME_HEADER_BYTES + length;
+  }
+  return Buffer.concat(payloads);
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function open(transport: SlowTransport, onLow = () => {}, onEmpty = () => {}): Outbox {
-  return new Outbox(transport.write, new SegmentCounters(), onLow, onEmpty);
+  return new Outbox(transport, new SegmentCounters(), onLow, onEmpty);
 }
 
 async function drain(outbox: Outbox, transport: SlowTransport): Promise<void> {

@@ -1,15 +1,25 @@
 /**
- * What waits to be sent on one stream. Packets are encoded straight into staging buffers; one buffer at a time is in
- * the transport's hands; the rest of a turn's packets gather behind it and leave together.
+ * What waits to be sent on one stream. Packets are encoded straight into staging buffers, as the payload of HTTP/2 DATA
+ * frames; one buffer at a time is in the transport's hands; the rest of a turn's packets gather behind it and leave
+ * together.
  */
 import { controlBound, encodePacket, MAX_DATA_HEADER_BYTES, writeControl, writeDataHeader } from "../wire/encode.js";
 import { type ConnectId, type ControlPacket, PACKET_INDEX } from "../wire/packet.js";
 import type { SegmentCounters } from "./counters.js";
+import { FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "./h2/frames.js";
 import { returnStaging, type Staging, takeStaging } from "./staging-pool.js";
 import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
-/** Hands bytes to the transport and calls back when it has taken them. */
-export type TransportWrite = (bytes: Buffer, done: (error?: Error | null) => void) => void;
+/** The stream that carries the frames. */
+export interface FrameSink {
+  readonly id: number;
+  readonly session: { readonly frameBytes: number };
+  /** Takes whole frames and calls back when the transport is done with the buffer. */
+  write(frames: Buffer, done: (error?: Error | null) => void): void;
+}
+
+/** A frame that has no room for this much is not worth beginning. */
+const LEAST_FRAME_BYTES = 64;
 
 export class Outbox {
   /** Bytes encoded but not yet taken by the transport. */
@@ -17,19 +27,22 @@ export class Outbox {
   /** True from the high-water mark until half of it is left. */
   congested = false;
 
-  readonly #write: TransportWrite;
+  readonly #sink: FrameSink;
   readonly #onLow: () => void;
   readonly #onEmpty: () => void;
   readonly #counters: SegmentCounters;
   readonly #full: Staging[] = [];
   #current: Staging | undefined;
+  /** The open frame of the current buffer: where its header belongs, and how far it may reach. */
+  #frameAt = 0;
+  #frameEnd = 0;
   #inFlight: Staging | undefined;
   #scheduled = false;
   #closed = false;
 
   /** `onLow` after congestion, `onEmpty` whenever nothing waits any more. */
-  constructor(write: TransportWrite, counters: SegmentCounters, onLow: () => void, onEmpty: () => void) {
-    this.#write = write;
+  constructor(sink: FrameSink, counters: SegmentCounters, onLow: () => void, onEmpty: () => void) {
+    this.#sink = sink;
     this.#counters = counters;
     this.#onLow = onLow;
     this.#onEmpty = onEmpty;
@@ -40,34 +53,29 @@ export class Outbox {
     if (this.#closed) return true;
     for (let from = 0; from < payload.length; from += MAX_DATA_BYTES) {
       const to = Math.min(payload.length, from + MAX_DATA_BYTES);
-      const staging = this.#room(MAX_DATA_HEADER_BYTES + to - from);
-      const at = writeDataHeader(staging.buffer, staging.fill, connectId, to - from);
-      staging.buffer.set(from === 0 && to === payload.length ? payload : payload.subarray(from, to), at);
-      this.#added(staging, at + to - from);
+      const staging = this.#room(MAX_DATA_HEADER_BYTES);
+      this.#filled(staging, writeDataHeader(staging.buffer, staging.fill, connectId, to - from));
+      this.#copy(payload, from, to);
       this.#counters.packets[PACKET_INDEX.DATA]!++;
     }
     this.#counters.payloadBytes += payload.length;
+    this.#schedule();
     return !this.congested;
   }
 
   control(packet: ControlPacket): void {
     if (this.#closed) return;
     const bound = controlBound(packet);
-    if (bound <= STAGING_BYTES) {
+    if (bound <= this.#sink.session.frameBytes) {
       const staging = this.#room(bound);
-      this.#added(staging, writeControl(staging.buffer, staging.fill, packet));
-    } else this.#stageLong(encodePacket(packet));
-    this.#counters.packets[PACKET_INDEX[packet.type]]!++;
-  }
-
-  /** An error text may be longer than a staging buffer; everything else is a few bytes. */
-  #stageLong(bytes: Buffer): void {
-    for (let from = 0; from < bytes.length; from += STAGING_BYTES) {
-      const piece = bytes.subarray(from, from + STAGING_BYTES);
-      const staging = this.#room(piece.length);
-      staging.buffer.set(piece, staging.fill);
-      this.#added(staging, staging.fill + piece.length);
+      this.#filled(staging, writeControl(staging.buffer, staging.fill, packet));
+    } else {
+      // An error text may be longer than a frame; everything else is a few bytes.
+      const bytes = encodePacket(packet);
+      this.#copy(bytes, 0, bytes.length);
     }
+    this.#counters.packets[PACKET_INDEX[packet.type]]!++;
+    this.#schedule();
   }
 
   /** Forgets everything; nothing is written any more. */
@@ -82,20 +90,53 @@ export class Outbox {
     this.queuedBytes = 0;
   }
 
+  #copy(bytes: Uint8Array, start: number, end: number): void {
+    for (let from = start; from < end; ) {
+      const staging = this.#room(1);
+      const to = Math.min(end, from + this.#frameEnd - staging.fill);
+      staging.buffer.set(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to), staging.fill);
+      this.#filled(staging, staging.fill + to - from);
+      from = to;
+    }
+  }
+
+  /** The current buffer, with an open frame that has room for so many bytes in one piece. */
   #room(bytes: number): Staging {
+    const staging = this.#current;
+    if (staging !== undefined && staging.fill + bytes <= this.#frameEnd) return staging;
+    return this.#openFrame(bytes);
+  }
+
+  #openFrame(bytes: number): Staging {
+    this.#closeFrame();
+    const least = FRAME_HEADER_BYTES + Math.max(bytes, LEAST_FRAME_BYTES);
     let staging = this.#current;
-    if (staging !== undefined && staging.fill + bytes > STAGING_BYTES) {
+    if (staging !== undefined && staging.fill + least > STAGING_BYTES) {
       this.#full.push(staging);
       staging = undefined;
     }
     staging ??= takeStaging();
     this.#current = staging;
+    this.#frameAt = staging.fill;
+    this.#filled(staging, staging.fill + FRAME_HEADER_BYTES);
+    this.#frameEnd = Math.min(STAGING_BYTES, staging.fill + this.#sink.session.frameBytes);
     return staging;
   }
 
-  #added(staging: Staging, fill: number): void {
+  #closeFrame(): void {
+    const staging = this.#current;
+    if (staging === undefined || this.#frameEnd === 0) return;
+    const length = staging.fill - this.#frameAt - FRAME_HEADER_BYTES;
+    writeFrameHeader(staging.buffer, this.#frameAt, length, FrameType.DATA, 0, this.#sink.id);
+    this.#frameEnd = 0;
+  }
+
+  #filled(staging: Staging, fill: number): void {
     this.queuedBytes += fill - staging.fill;
     staging.fill = fill;
+  }
+
+  #schedule(): void {
     if (this.queuedBytes >= HIGH_WATER_BYTES) this.congested = true;
     if (!this.#scheduled && this.#inFlight === undefined) {
       this.#scheduled = true;
@@ -108,15 +149,13 @@ export class Outbox {
     if (this.#closed || this.#inFlight !== undefined) return;
     let staging = this.#full.shift();
     if (staging === undefined) {
+      this.#closeFrame();
       staging = this.#current;
       this.#current = undefined;
     }
     if (staging === undefined) return;
     this.#inFlight = staging;
-    this.#write(
-      staging.fill === STAGING_BYTES ? staging.buffer : staging.buffer.subarray(0, staging.fill),
-      this.#taken,
-    );
+    this.#sink.write(staging.buffer.subarray(0, staging.fill), this.#taken);
   };
 
   readonly #taken = (error?: Error | null): void => {

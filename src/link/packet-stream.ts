@@ -2,12 +2,12 @@
  * One bidirectional gRPC stream of packets, as both ends of a link and both kinds of frontend peer see it.
  * Bytes in: HTTP/2 stream -> PacketReader -> owner. Bytes out: owner -> Outbox -> HTTP/2 stream.
  */
-import type { Http2Stream, ServerHttp2Stream } from "node:http2";
-import { constants } from "node:http2";
 import { type ConnectId, type ControlPacket, WireError } from "../wire/packet.js";
 import { type PacketHandler, PacketReader } from "../wire/packet-reader.js";
 import type { SegmentCounters } from "./counters.js";
 import { encodeGrpcMessage, GrpcStatus, statusOfReset } from "./grpc-status.js";
+import { ErrorCode } from "./h2/frames.js";
+import type { Stream } from "./h2/stream.js";
 import { Outbox } from "./outbox.js";
 
 /** What the owner of a stream is told. */
@@ -30,26 +30,22 @@ export interface StreamEnd {
   readonly reason: string;
 }
 
-/** How long a failed stream's status may take to reach the peer. */
-const GOODBYE_MS = 5_000;
-
 export class PacketStream {
-  readonly #stream: Http2Stream;
+  readonly #stream: Stream;
   readonly #owner: StreamOwner;
   readonly #outbox: Outbox;
   readonly #reader: PacketReader;
   #settleScheduled = false;
   #closed = false;
   #ending = false;
-  #remoteEnded = false;
   #end: StreamEnd | undefined;
 
-  constructor(stream: Http2Stream, owner: StreamOwner, received: SegmentCounters, sent: SegmentCounters) {
+  constructor(stream: Stream, owner: StreamOwner, received: SegmentCounters, sent: SegmentCounters) {
     this.#stream = stream;
     this.#owner = owner;
     this.#reader = new PacketReader(owner, received);
     this.#outbox = new Outbox(
-      (bytes, done) => stream.write(bytes, done),
+      stream,
       sent,
       () => owner.onDrain(),
       () => {
@@ -57,13 +53,9 @@ export class PacketStream {
         this.#endIfSent();
       },
     );
-    stream.on("data", this.#onBytes);
+    stream.onData = this.#onBytes;
     stream.on("end", () => {
-      this.#remoteEnded = true;
       if (!this.#closed) owner.onRemoteEnd();
-    });
-    stream.on("error", (error) => {
-      this.#end ??= { status: this.#lostStatus(), reason: error.message };
     });
     stream.on("close", () => this.#finish(this.#end ?? this.#endFromReset()));
   }
@@ -106,7 +98,8 @@ export class PacketStream {
   }
 
   #endIfSent(): void {
-    if (this.#ending && !this.#closed && this.#outbox.queuedBytes === 0) this.#stream.end();
+    if (!this.#ending || this.#closed || this.#outbox.queuedBytes > 0) return;
+    this.#stream.end(this.#stream.isServer ? { "grpc-status": "0", "grpc-message": "" } : {});
   }
 
   /** Ends the stream with a gRPC status; what was not sent yet is lost. For servers: the peer reads status and text. */
@@ -114,17 +107,9 @@ export class PacketStream {
     if (this.#closed) return;
     this.#end ??= { status, reason: message };
     this.#outbox.close();
-    const stream = this.#stream as ServerHttp2Stream;
-    if (this.#isServer && !stream.destroyed) {
-      stream.once("wantTrailers", () => {
-        stream.sendTrailers({ "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) });
-        // In the same turn the reset would overtake the trailers.
-        setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
-      });
-      stream.end();
-      // A peer that reads nothing does not get the last word.
-      setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), GOODBYE_MS).unref();
-    } else stream.close(constants.NGHTTP2_CANCEL);
+    const stream = this.#stream;
+    if (stream.isServer) stream.end({ "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) });
+    else stream.close(ErrorCode.CANCEL);
     this.#finish(this.#end);
   }
 
@@ -132,7 +117,7 @@ export class PacketStream {
   cancel(reason: string): void {
     if (this.#closed) return;
     this.#end ??= { status: GrpcStatus.CANCELLED, reason };
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#stream.close(ErrorCode.CANCEL);
     this.#finish(this.#end);
   }
 
@@ -156,21 +141,15 @@ export class PacketStream {
   };
 
   #endFromReset(): StreamEnd {
-    const code = this.#stream.rstCode;
-    // Both sides had ended: whatever became of the session after that is no error of this stream.
-    const inOrder = this.#remoteEnded && this.#ending;
-    return inOrder || code === undefined || code === constants.NGHTTP2_NO_ERROR
-      ? { status: GrpcStatus.OK, reason: "end of stream" }
-      : { status: this.#lostStatus(), reason: `stream reset with HTTP/2 code ${code}` };
-  }
-
-  /** To a server every caller that vanishes has cancelled; a client asks why its server did. */
-  #lostStatus(): number {
-    return this.#isServer ? GrpcStatus.CANCELLED : statusOfReset(this.#stream.rstCode || undefined);
-  }
-
-  get #isServer(): boolean {
-    return "respond" in this.#stream;
+    const code = this.#stream.resetCode;
+    if (code === undefined || code === ErrorCode.NO_ERROR) return { status: GrpcStatus.OK, reason: "end of stream" };
+    // To a server every caller that vanishes has cancelled; a client asks why its server did.
+    const { isServer, session } = this.#stream;
+    const lost = session.destroyed;
+    return {
+      status: isServer ? GrpcStatus.CANCELLED : statusOfReset(lost ? undefined : code),
+      reason: lost ? (session.failure ?? "the connection was lost") : `reset with HTTP/2 code ${code}`,
+    };
   }
 
   #finish(end: StreamEnd): void {

@@ -25,8 +25,5 @@ export const LINK_WINDOW_BYTES = 4 * MIB;
 export const CALLER_WINDOW_BYTES = 128 * KIB;
 export const SESSION_WINDOW_BYTES = 8 * MIB;
 
-/** Node's own cap on a session's memory, in MB; its default of 10 would end a busy link. */
-export const SESSION_MEMORY_MB = 64;
-
 /** A peer that has not answered a ping for this long is gone. gRPC's own default. */
 export const PING_TIMEOUT_MS = 20_000;

@@ -22,15 +22,12 @@ export interface ServerParts {
   readonly tokens?: TokenAuthenticator | undefined;
   readonly claims?: ClaimRules | undefined;
   readonly clock?: Clock;
-  /** How long an answer to a ping may take. */
-  readonly pingTimeoutMs?: number;
 }
 
 export class ProxyServer {
   readonly config: ServerConfig;
   readonly board: Switchboard;
   readonly #clock: Clock;
-  readonly #parts: ServerParts;
   readonly #counters = {
     from_client: new SegmentCounters(),
     to_client: new SegmentCounters(),
@@ -44,7 +41,6 @@ export class ProxyServer {
 
   constructor(config: ServerConfig, parts: ServerParts = {}) {
     this.config = config;
-    this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
     this.board = new Switchboard({
       source: this,
@@ -86,7 +82,6 @@ export class ProxyServer {
       method: "/AgentService/Connect",
       tls: { ...certificates.context, requestCert: agents.tls.clientCaFile !== "" },
       keepaliveMs,
-      pingTimeoutMs: this.#parts.pingTimeoutMs,
       streamWindowBytes: LINK_WINDOW_BYTES,
       onCall: (call) => this.#agentDoor.onCall(call),
     });
@@ -103,7 +98,6 @@ export class ProxyServer {
       board: this.board,
       config,
       keepaliveMs: this.config.frontendKeepaliveMs,
-      pingTimeoutMs: this.#parts.pingTimeoutMs,
       received: this.#counters.from_client,
       sent: this.#counters.to_client,
       ...(certificates === undefined ? {} : { tls: certificates.context }),

@@ -18,18 +18,18 @@ const peers: { close(): void }[] = [];
 
 beforeAll(async () => {
   // The strangers must not be chosen for the witness's dials.
-  house = await openHouse({
-    // Node neither reads nor ends a session whose peer sent garbage; a ping without an answer does.
-    server: { strategies: ["defaultRoute"], keepaliveMs: 1_000, frontendKeepaliveMs: 1_000 },
-    parts: { pingTimeoutMs: 1_000 },
-    agent: { identifiers: "default-route=true" },
-  });
+  house = await openHouse({ server: { strategies: ["defaultRoute"] }, agent: { identifiers: "default-route=true" } });
   echo = await startEcho();
   witness = await tunnelTo(house, echo.address);
 });
 
-afterEach(() => {
+afterEach(async () => {
   for (const peer of peers.splice(0)) peer.close();
+  // What the server says of them must not be taken for the next test's doing.
+  await waitUntil("the strangers to be gone", () => {
+    const { Proxy: callers, Connect: agents } = house.server.readings().grpcConnections();
+    return callers === 0 && agents === 1;
+  });
 });
 
 afterAll(async () => {

@@ -49,7 +49,7 @@ export class AgentDoor {
     };
     const refusal = claims?.refusal(principal, identifiers);
     if (refusal !== undefined) throw new Error(refusal);
-    if (call.stream.destroyed) return;
+    if (call.stream.closed) return;
 
     const extended = agreesOnFeatures(call.metadata(FEATURES_KEY)[0]);
     acceptCall(call.stream, {

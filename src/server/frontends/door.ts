@@ -8,7 +8,7 @@ import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import { PacketStream } from "../../link/packet-stream.js";
 import { CALLER_WINDOW_BYTES } from "../../link/tuning.js";
-import { note, streamError } from "../../observe/channels.js";
+import { streamError } from "../../observe/channels.js";
 import type { ListenerConfig } from "../config.js";
 import { listenOn } from "../listen.js";
 import type { Switchboard } from "../switchboard.js";
@@ -21,7 +21,6 @@ export interface FrontDoorOptions {
   /** Absent on Unix sockets. */
   readonly tls?: SecureContextOptions;
   readonly keepaliveMs: number;
-  readonly pingTimeoutMs?: number | undefined;
   readonly received: SegmentCounters;
   readonly sent: SegmentCounters;
 }
@@ -41,17 +40,8 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   return options.config.mode === "grpc" ? grpcDoor(options) : connectDoor(options);
 }
 
-function grpcDoor({
-  board,
-  config,
-  tls: secure,
-  keepaliveMs,
-  pingTimeoutMs,
-  received,
-  sent,
-}: FrontDoorOptions): FrontDoor {
+function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
   let open = 0;
-  let toldAboutOldCallers = false;
   const onCall = (call: IncomingCall): void => {
     open++;
     acceptCall(call.stream);
@@ -65,24 +55,11 @@ function grpcDoor({
     });
     caller.attach(new PacketStream(call.stream, caller, received, sent));
   };
-  const onUnreadableCaller = (): void => {
-    if (toldAboutOldCallers) return;
-    toldAboutOldCallers = true;
-    note.publish({
-      source: board.source,
-      level: "warn",
-      message:
-        "a gRPC caller's request was refused by the HTTP/2 layer: a kube-apiserver older than about 1.29 names the socket " +
-        "path in a way that HTTP/2 forbids; set proxyProtocol HTTPConnect in its egress selector and open an http-connect door",
-    });
-  };
   const listener: GrpcListener = createGrpcListener({
     method: "/ProxyService/Proxy",
     keepaliveMs,
-    pingTimeoutMs,
     streamWindowBytes: CALLER_WINDOW_BYTES,
     onCall,
-    onUnreadableCaller,
     ...(secure === undefined ? {} : { tls: { ...secure, requestCert: secure.ca !== undefined } }),
   });
   return {

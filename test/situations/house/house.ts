@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ProxyAgent } from "../../../src/agent/agent.js";
 import type { AgentConfig } from "../../../src/agent/config.js";
 import type { ListenerConfig, ServerConfig } from "../../../src/server/config.js";
-import { ProxyServer, type ServerParts } from "../../../src/server/server.js";
+import { ProxyServer } from "../../../src/server/server.js";
 import { DEFAULT_LIMITS } from "../../../src/tunnel/budget.js";
 import { waitUntil } from "../../support/processes/deadline.js";
 import { freePorts } from "../../support/processes/ports.js";
@@ -30,7 +30,6 @@ export interface HousePlan {
   readonly agents?: number;
   readonly server?: Partial<ServerConfig>;
   readonly agent?: Partial<AgentConfig>;
-  readonly parts?: ServerParts;
 }
 
 const NO_ADMIN = { host: "127.0.0.1", port: 0, tokenFile: "", profiling: false };
@@ -40,7 +39,6 @@ export async function openHouse({
   agents = 1,
   server: serverPlan = {},
   agent: agentPlan = {},
-  parts = {},
 }: HousePlan = {}): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "drawbridge-house-"));
   const pki = await makeHousePki(dir);
@@ -55,31 +53,28 @@ export async function openHouse({
     deleteExisting: true,
     fileMode: 0o770,
   });
-  const server = new ProxyServer(
-    {
-      serverId: "house",
-      serverCount: 1,
-      listeners: [
-        uds("http-connect", connectPath),
-        uds("grpc", grpcPath),
-        { mode: "http-connect", transport: "tcp", host: "127.0.0.1", port: connectPort, tls },
-      ],
-      agents: { host: "127.0.0.1", port: agentPort, tls, allowUnauthenticated: false, claimsFile: "" },
-      tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },
-      health: { host: "127.0.0.1", port: 0 },
-      admin: NO_ADMIN,
-      strategies: ["default"],
-      keepaliveMs: 3_600_000,
-      frontendKeepaliveMs: 3_600_000,
-      dialTimeoutMs: 30_000,
-      gracefulShutdownMs: 0,
-      xfrChannelSize: 10,
-      kube: NO_KUBE,
-      limits: DEFAULT_LIMITS,
-      ...serverPlan,
-    },
-    parts,
-  );
+  const server = new ProxyServer({
+    serverId: "house",
+    serverCount: 1,
+    listeners: [
+      uds("http-connect", connectPath),
+      uds("grpc", grpcPath),
+      { mode: "http-connect", transport: "tcp", host: "127.0.0.1", port: connectPort, tls },
+    ],
+    agents: { host: "127.0.0.1", port: agentPort, tls, allowUnauthenticated: false, claimsFile: "" },
+    tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },
+    health: { host: "127.0.0.1", port: 0 },
+    admin: NO_ADMIN,
+    strategies: ["default"],
+    keepaliveMs: 3_600_000,
+    frontendKeepaliveMs: 3_600_000,
+    dialTimeoutMs: 30_000,
+    gracefulShutdownMs: 0,
+    xfrChannelSize: 10,
+    kube: NO_KUBE,
+    limits: DEFAULT_LIMITS,
+    ...serverPlan,
+  });
   const running: ProxyAgent[] = [];
   const addAgent = async (overrides: Partial<AgentConfig> = {}): Promise<ProxyAgent> => {
     const agent = new ProxyAgent({
