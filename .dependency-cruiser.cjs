@@ -39,8 +39,8 @@ module.exports = {
       name: "http2-only-in-link",
       severity: "error",
       comment: "link/ is the only room that knows HTTP/2",
-      from: { path: "^src/", pathNot: "^src/link/|\\.(test|fuzz)\\.ts$|/testing/" },
-      to: { path: "^(node:)?http2$", dependencyTypesNot: ["type-only"] },
+      from: { path: "^src/(?!link/)", pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
+      to: { path: "^src/link/h2/|^(node:)?http2$" },
     },
     {
       name: "x509-only-in-pki",

@@ -1,5 +1,5 @@
 /** HTTP/2 sessions to a gRPC door, and dials on them. */
-import type { Stream } from "../link/h2/stream.js";
+import type { Stream } from "../link/open.js";
 import { type OpenSession, openSession } from "../link/open.js";
 import { joinHostPort } from "../wire/address.js";
 import { parseTarget } from "./address.js";

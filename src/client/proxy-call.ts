@@ -2,8 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { SegmentCounters } from "../link/counters.js";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
-import { NOT_HTTP2 } from "../link/h2/session.js";
-import type { Headers, Stream } from "../link/h2/stream.js";
+import { type Headers, NOT_HTTP2, type Stream } from "../link/open.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { step } from "./bounds.js";

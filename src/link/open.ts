@@ -6,6 +6,10 @@ import { Session } from "./h2/session.js";
 import type { Headers, Stream } from "./h2/stream.js";
 import { LINK_WINDOW_BYTES, SESSION_WINDOW_BYTES } from "./tuning.js";
 
+/** What other rooms hold in their hands without knowing what it is made of. */
+export { NOT_HTTP2, type Session } from "./h2/session.js";
+export type { Headers, Stream } from "./h2/stream.js";
+
 export interface OpenSession {
   readonly session: Session;
   /** Starts a call on the session. */
