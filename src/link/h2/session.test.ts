@@ -167,7 +167,7 @@ describe("as a client", () => {
   it("calls Node's server, reads headers and trailers, and echoes megabytes", async () => {
     const server = http2.createServer();
     server.on("stream", (stream, headers) => {
-      stream.respond({ ":status": 200, said: String(headers["said"]) }, { waitForTrailers: true });
+      stream.respond({ ":status": 200, said: String(headers.said) }, { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "7" }));
       stream.pipe(stream);
     });
@@ -242,8 +242,7 @@ describe("whatever arrives", () => {
         stream.on("close", () => events.push("close"));
       },
     });
-    for (const piece of pieces)
-      socket.listeners("data").forEach((listener) => (listener as (b: Buffer) => void)(piece));
+    for (const piece of pieces) socket.emit("data", piece);
     const { destroyed } = session;
     session.destroy();
     return { events, destroyed };
@@ -263,15 +262,15 @@ describe("whatever arrives", () => {
   });
 
   it("ends the session on a broken rule, and nothing else", () => {
-    const after = (...extra: Buffer[]): boolean => serve([call, ...extra]).destroyed;
-    expect(after(frame(FrameType.PING, 0, 0, Buffer.alloc(7)))).toBe(true);
-    expect(after(frame(FrameType.DATA, 0, 0, Buffer.from("x")))).toBe(true);
-    expect(after(frame(FrameType.CONTINUATION, 4, 1, Buffer.alloc(0)))).toBe(true);
-    expect(after(frame(FrameType.PUSH_PROMISE, 4, 1, Buffer.alloc(4)))).toBe(true);
-    expect(after(frame(FrameType.HEADERS, 4, 2, encodeHeaders([])))).toBe(true);
-    expect(after(Buffer.from("00ffff000000000003", "hex"))).toBe(true);
+    const endsSession = (...extra: Buffer[]): boolean => serve([call, ...extra]).destroyed;
+    expect(endsSession(frame(FrameType.PING, 0, 0, Buffer.alloc(7)))).toBe(true);
+    expect(endsSession(frame(FrameType.DATA, 0, 0, Buffer.from("x")))).toBe(true);
+    expect(endsSession(frame(FrameType.CONTINUATION, 4, 1, Buffer.alloc(0)))).toBe(true);
+    expect(endsSession(frame(FrameType.PUSH_PROMISE, 4, 1, Buffer.alloc(4)))).toBe(true);
+    expect(endsSession(frame(FrameType.HEADERS, 4, 2, encodeHeaders([])))).toBe(true);
+    expect(endsSession(Buffer.from("00ffff000000000003", "hex"))).toBe(true);
     expect(
-      after(frame(FrameType.RST_STREAM, 0, 1, Buffer.alloc(4)), frame(FrameType.PRIORITY, 0, 1, Buffer.alloc(5))),
+      endsSession(frame(FrameType.RST_STREAM, 0, 1, Buffer.alloc(4)), frame(FrameType.PRIORITY, 0, 1, Buffer.alloc(5))),
     ).toBe(false);
   });
 
