@@ -1,6 +1,7 @@
 /** One stream to one proxy-server, as the agent sees it: dials that are asked for, tunnels that stand. */
 import type { Socket } from "node:net";
-import type { PacketStream, StreamEnd, StreamOwner } from "../link/packet-stream.js";
+import { PacketCarrier } from "../link/packet-carrier.js";
+import type { StreamEnd, StreamOwner } from "../link/packet-stream.js";
 import type { Budget } from "../tunnel/budget.js";
 import type { Clock } from "../tunnel/clock.js";
 import { SocketPort } from "../tunnel/socket-port.js";
@@ -38,16 +39,16 @@ export interface EndedDial {
   readonly durationMs: number;
 }
 
-export class ServerLink implements StreamOwner {
+export class ServerLink extends PacketCarrier implements StreamOwner {
   readonly serverId: string;
   readonly address: string;
   readonly extended: boolean;
   readonly tunnels: TunnelTable;
   readonly #options: ServerLinkOptions;
   readonly #dials = new Map<DialId, EndpointDial>();
-  #stream: PacketStream | undefined;
 
   constructor(options: ServerLinkOptions) {
+    super();
     this.#options = options;
     this.serverId = options.serverId;
     this.address = options.address;
@@ -68,39 +69,13 @@ export class ServerLink implements StreamOwner {
     return this.tunnels.size === 0 && this.#dials.size === 0;
   }
 
-  attach(stream: PacketStream): void {
-    this.#stream = stream;
-  }
-
   drain(): void {
     this.control({ type: "DRAIN" });
   }
 
   /** Drops the stream and with it every tunnel. */
   cancel(reason: string): void {
-    this.#stream!.cancel(reason);
-  }
-
-  // ---- Carrier: what tunnels need of the link ----------------------------------------------------------------------
-
-  get congested(): boolean {
-    return this.#stream!.congested;
-  }
-
-  data(connectId: ConnectId, payload: Uint8Array): boolean {
-    return this.#stream!.data(connectId, payload);
-  }
-
-  control(packet: ControlPacket): void {
-    this.#stream!.control(packet);
-  }
-
-  pause(): void {
-    this.#stream!.pause();
-  }
-
-  resume(): void {
-    this.#stream!.resume();
+    this.stream.cancel(reason);
   }
 
   // ---- StreamOwner: what comes from the server ---------------------------------------------------------------------
@@ -178,7 +153,7 @@ export class ServerLink implements StreamOwner {
   onEmpty(): void {}
 
   onRemoteEnd(): void {
-    this.#stream!.cancel("the server ended the stream");
+    this.stream.cancel("the server ended the stream");
   }
 
   onClosed(end: StreamEnd): void {

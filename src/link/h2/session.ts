@@ -5,12 +5,12 @@
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { type FrameHandler, FrameReader } from "./frame-reader.js";
 import {
   bare,
   DEFAULT_WINDOW_BYTES,
   ErrorCode,
   Flag,
-  FRAME_HEADER_BYTES,
   FrameType,
   frame,
   MAX_FRAME_BYTES,
@@ -40,14 +40,11 @@ interface SessionEvents {
   close: [];
 }
 
-/** What a peer that speaks something else is told, and what we say of it. */
-export const NOT_HTTP2 = "this is not HTTP/2";
-
-/** Answers to pings and settings may not pile up behind a peer that does not read. */
-const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+/** Answers to pings and settings may not pile up behind a peer that does not read; DATA has the peer's own window. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 const MAX_HEADER_BLOCK_BYTES = 64 * 1024;
 
-export class Session extends EventEmitter<SessionEvents> {
+export class Session extends EventEmitter<SessionEvents> implements FrameHandler {
   readonly isServer: boolean;
   readonly socket: Duplex;
   /** What may still be sent on all streams together. */
@@ -68,18 +65,8 @@ export class Session extends EventEmitter<SessionEvents> {
   #pings = new Map<bigint, () => void>();
   #pingCount = 0n;
 
-  // The frame under way.
-  #prefaceLeft: number;
-  /** The peer's first frame was SETTINGS, as it has to be. */
-  #greeted = false;
-  readonly #head = Buffer.alloc(FRAME_HEADER_BYTES);
-  #headFill = 0;
-  #type = 0;
-  #flags = 0;
-  #streamId = 0;
-  #payload: Buffer | undefined;
-  #payloadFill = 0;
-  #dataLeft = 0;
+  readonly #reader: FrameReader;
+  /** Whose DATA frame is arriving. */
   #dataStream: Stream | undefined;
   /** A header block that continues in the next frame. */
   #block: { readonly streamId: number; readonly flags: number; readonly parts: Buffer[]; bytes: number } | undefined;
@@ -89,7 +76,7 @@ export class Session extends EventEmitter<SessionEvents> {
     this.socket = socket;
     this.isServer = options.isServer;
     this.#options = options;
-    this.#prefaceLeft = options.isServer ? PREFACE.length : 0;
+    this.#reader = new FrameReader(this, options.isServer);
     socket.on("data", this.#onBytes);
     socket.on("error", () => {});
     socket.once("end", () => this.destroy());
@@ -181,12 +168,9 @@ export class Session extends EventEmitter<SessionEvents> {
     this.send(frame(FrameType.GOAWAY, 0, 0, payload));
   }
 
-  // ---- bytes to frames ---------------------------------------------------------------------------------------------
-
   readonly #onBytes = (chunk: Buffer): void => {
-    let at = 0;
     try {
-      while (at < chunk.length && !this.destroyed) at = this.#step(chunk, at);
+      this.#reader.push(chunk);
     } catch (error) {
       if (!(error instanceof SessionError)) throw error;
       this.failure = error.message;
@@ -196,83 +180,25 @@ export class Session extends EventEmitter<SessionEvents> {
     }
   };
 
-  #step(chunk: Buffer, at: number): number {
-    if (this.#dataLeft > 0) return this.#passData(chunk, at);
-    if (this.#payload !== undefined) return this.#gather(this.#payload, chunk, at);
-    if (this.#prefaceLeft > 0) return this.#readPreface(chunk, at);
-    if (this.#headFill === 0 && chunk.length - at >= FRAME_HEADER_BYTES) {
-      this.#begin(chunk, at);
-      return at + FRAME_HEADER_BYTES;
-    }
-    const taken = chunk.copy(this.#head, this.#headFill, at);
-    this.#headFill += taken;
-    if (this.#headFill === FRAME_HEADER_BYTES) {
-      this.#headFill = 0;
-      this.#begin(this.#head, 0);
-    }
-    return at + taken;
-  }
+  // ---- DATA, while it arrives --------------------------------------------------------------------------------------
 
-  #readPreface(chunk: Buffer, at: number): number {
-    const from = PREFACE.length - this.#prefaceLeft;
-    const length = Math.min(this.#prefaceLeft, chunk.length - at);
-    if (chunk.compare(PREFACE, from, from + length, at, at + length) !== 0) {
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, NOT_HTTP2);
-    }
-    this.#prefaceLeft -= length;
-    return at + length;
-  }
-
-  #begin(head: Buffer, at: number): void {
-    const length = (head[at]! << 16) | (head[at + 1]! << 8) | head[at + 2]!;
-    this.#type = head[at + 3]!;
-    this.#flags = head[at + 4]!;
-    this.#streamId = head.readUInt32BE(at + 5) & 0x7fff_ffff;
-    if (this.#type !== FrameType.SETTINGS && !this.#greeted)
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, NOT_HTTP2);
-    this.#greeted = true;
-    if (length > MAX_FRAME_BYTES) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "a frame is longer than allowed");
-    if (this.#block !== undefined && this.#type !== FrameType.CONTINUATION) {
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
-    }
-    if (this.#type === FrameType.DATA) this.#beginData(length);
-    else if (length === 0) this.#handle(EMPTY);
-    else {
-      this.#payload = Buffer.allocUnsafe(length);
-      this.#payloadFill = 0;
-    }
-  }
-
-  #beginData(length: number): void {
-    if (this.#streamId === 0) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "DATA without a stream");
+  beginData(streamId: number, length: number): void {
+    if (this.#block !== undefined) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
     this.#countReceived(length);
     // Bytes for a stream that is over here were under way; they only count for the session's window.
-    const stream = this.#streams.get(this.#streamId);
-    stream?.expect(length);
-    if (this.#flags & Flag.PADDED && length > 0) {
-      this.#payload = Buffer.allocUnsafe(length);
-      this.#payloadFill = 0;
-    } else if (length === 0) this.#endData(stream);
-    else {
-      this.#dataStream = stream;
-      this.#dataLeft = length;
-    }
+    this.#dataStream = this.#streams.get(streamId);
+    this.#dataStream?.expect(length);
   }
 
-  #passData(chunk: Buffer, at: number): number {
-    const to = Math.min(chunk.length, at + this.#dataLeft);
-    this.#dataLeft -= to - at;
+  passData(chunk: Buffer): void {
     const stream = this.#dataStream;
-    if (stream !== undefined && !stream.closed) stream.receive(chunk.subarray(at, to));
-    if (this.#dataLeft === 0) {
-      this.#dataStream = undefined;
-      this.#endData(stream);
-    }
-    return to;
+    if (stream !== undefined && !stream.closed) stream.receive(chunk);
   }
 
-  #endData(stream: Stream | undefined): void {
-    if (this.#flags & Flag.END_STREAM && stream !== undefined && !stream.closed) stream.receiveEnd();
+  endData(endStream: boolean): void {
+    const stream = this.#dataStream;
+    this.#dataStream = undefined;
+    if (endStream && stream !== undefined && !stream.closed) stream.receiveEnd();
   }
 
   /** The session's window is given back on arrival; only a stream's own is held back when its reader pauses. */
@@ -283,43 +209,30 @@ export class Session extends EventEmitter<SessionEvents> {
     this.#received = 0;
   }
 
-  #gather(payload: Buffer, chunk: Buffer, at: number): number {
-    const taken = chunk.copy(payload, this.#payloadFill, at);
-    this.#payloadFill += taken;
-    if (this.#payloadFill === payload.length) {
-      this.#payload = undefined;
-      this.#handle(payload);
+  // ---- all other frames ------------------------------------------------------------------------------------------------------
+
+  onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    if (this.destroyed) return;
+    if (this.#block !== undefined && type !== FrameType.CONTINUATION) {
+      throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
     }
-    return at + taken;
-  }
-
-  // ---- frames ------------------------------------------------------------------------------------------------------
-
-  #handle(payload: Buffer): void {
-    switch (this.#type) {
-      case FrameType.DATA: {
-        const stream = this.#streams.get(this.#streamId);
-        const bytes = bare(payload, this.#flags & Flag.PADDED);
-        if (stream !== undefined && bytes.length > 0) stream.receive(bytes);
-        this.#endData(stream);
-        break;
-      }
+    switch (type) {
       case FrameType.HEADERS:
-        this.#onHeaderBlock(bare(payload, this.#flags), this.#flags);
+        this.#onHeaderBlock(streamId, bare(payload, flags), flags);
         break;
       case FrameType.CONTINUATION:
-        this.#onContinuation(payload);
+        this.#onContinuation(streamId, payload, flags);
         break;
       case FrameType.RST_STREAM:
         exactly(payload, 4);
-        this.#streams.get(this.#streamId)?.receiveReset(payload.readUInt32BE(0));
+        this.#streams.get(streamId)?.receiveReset(payload.readUInt32BE(0));
         break;
       case FrameType.SETTINGS:
-        if ((this.#flags & Flag.ACK) === 0) this.#onSettings(payload);
+        if ((flags & Flag.ACK) === 0) this.#onSettings(payload);
         break;
       case FrameType.PING:
         exactly(payload, 8);
-        this.#onPing(payload);
+        this.#onPing(payload, flags);
         break;
       case FrameType.GOAWAY:
         if (payload.length < 8) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY is too short");
@@ -329,7 +242,7 @@ export class Session extends EventEmitter<SessionEvents> {
         break;
       case FrameType.WINDOW_UPDATE:
         exactly(payload, 4);
-        this.#onWindowUpdate(payload.readUInt32BE(0) & 0x7fff_ffff);
+        this.#onWindowUpdate(streamId, payload.readUInt32BE(0) & 0x7fff_ffff);
         break;
       case FrameType.PUSH_PROMISE:
         throw new SessionError(ErrorCode.PROTOCOL_ERROR, "nobody asked for a push");
@@ -339,15 +252,15 @@ export class Session extends EventEmitter<SessionEvents> {
     }
   }
 
-  #onHeaderBlock(part: Buffer, flags: number): void {
-    if (this.#streamId === 0) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "HEADERS without a stream");
-    if (flags & Flag.END_HEADERS) this.#onHeaders(this.#streamId, part, flags);
-    else this.#block = { streamId: this.#streamId, flags, parts: [part], bytes: part.length };
+  #onHeaderBlock(streamId: number, part: Buffer, flags: number): void {
+    if (streamId === 0) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "HEADERS without a stream");
+    if (flags & Flag.END_HEADERS) this.#onHeaders(streamId, part, flags);
+    else this.#block = { streamId, flags, parts: [part], bytes: part.length };
   }
 
-  #onContinuation(part: Buffer): void {
+  #onContinuation(streamId: number, part: Buffer, flags: number): void {
     const block = this.#block;
-    if (block === undefined || block.streamId !== this.#streamId) {
+    if (block === undefined || block.streamId !== streamId) {
       throw new SessionError(ErrorCode.PROTOCOL_ERROR, "CONTINUATION without HEADERS");
     }
     block.parts.push(part);
@@ -355,7 +268,7 @@ export class Session extends EventEmitter<SessionEvents> {
     if (block.bytes > MAX_HEADER_BLOCK_BYTES || block.parts.length > MAX_HEADER_BLOCK_BYTES / 64) {
       throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "a header block is too long");
     }
-    if ((this.#flags & Flag.END_HEADERS) === 0) return;
+    if ((flags & Flag.END_HEADERS) === 0) return;
     this.#block = undefined;
     this.#onHeaders(block.streamId, Buffer.concat(block.parts), block.flags);
   }
@@ -392,8 +305,8 @@ export class Session extends EventEmitter<SessionEvents> {
     this.send(frame(FrameType.SETTINGS, Flag.ACK, 0, EMPTY));
   }
 
-  #onPing(payload: Buffer): void {
-    if ((this.#flags & Flag.ACK) === 0) {
+  #onPing(payload: Buffer, flags: number): void {
+    if ((flags & Flag.ACK) === 0) {
       this.send(frame(FrameType.PING, Flag.ACK, 0, payload));
       return;
     }
@@ -403,9 +316,9 @@ export class Session extends EventEmitter<SessionEvents> {
     onAnswer?.();
   }
 
-  #onWindowUpdate(bytes: number): void {
-    if (this.#streamId !== 0) {
-      this.#streams.get(this.#streamId)?.growSendWindow(bytes);
+  #onWindowUpdate(streamId: number, bytes: number): void {
+    if (streamId !== 0) {
+      this.#streams.get(streamId)?.growSendWindow(bytes);
       return;
     }
     this.sendWindow += bytes;

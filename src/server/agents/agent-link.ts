@@ -1,5 +1,6 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
-import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
+import { PacketCarrier } from "../../link/packet-carrier.js";
+import type { StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import { type TableOptions, TunnelTable } from "../../tunnel/table.js";
 import type { Tunnel } from "../../tunnel/tunnel.js";
 import type { Identifiers } from "../../wire/identifiers.js";
@@ -37,7 +38,7 @@ export interface AgentLinkEvents {
   onClosed(link: AgentLink, end: StreamEnd): void;
 }
 
-export class AgentLink implements StreamOwner {
+export class AgentLink extends PacketCarrier implements StreamOwner {
   /** The server's own number for this stream: an agentID is only what a peer claims. */
   readonly number: number;
   readonly identity: AgentIdentity;
@@ -52,7 +53,6 @@ export class AgentLink implements StreamOwner {
   readonly #events: AgentLinkEvents;
   readonly #pending = new Map<DialId, PendingDial>();
   readonly #closing = new RecentIds();
-  #stream: PacketStream | undefined;
 
   constructor(
     number: number,
@@ -60,6 +60,7 @@ export class AgentLink implements StreamOwner {
     events: AgentLinkEvents,
     shared: Pick<TableOptions, "budget" | "clock">,
   ) {
+    super();
     this.number = number;
     this.identity = identity;
     this.#events = events;
@@ -86,38 +87,8 @@ export class AgentLink implements StreamOwner {
     return this.#pending.size;
   }
 
-  get queuedBytes(): number {
-    return this.#stream?.queuedBytes ?? 0;
-  }
-
-  attach(stream: PacketStream): void {
-    this.#stream = stream;
-  }
-
-  // ---- Carrier: what tunnels need of the link ----------------------------------------------------------------------
-
   get extended(): boolean {
     return this.identity.extended;
-  }
-
-  get congested(): boolean {
-    return this.#stream!.congested;
-  }
-
-  data(connectId: ConnectId, payload: Uint8Array): boolean {
-    return this.#stream!.data(connectId, payload);
-  }
-
-  control(packet: ControlPacket): void {
-    this.#stream!.control(packet);
-  }
-
-  pause(): void {
-    this.#stream!.pause();
-  }
-
-  resume(): void {
-    this.#stream!.resume();
   }
 
   // ---- dials -------------------------------------------------------------------------------------------------------
@@ -138,7 +109,7 @@ export class AgentLink implements StreamOwner {
   /** Ends the stream in good order: the agent reconnects. */
   retire(): void {
     this.draining = true;
-    this.#stream!.end();
+    this.stream.end();
   }
 
   // ---- StreamOwner: what comes from the agent ----------------------------------------------------------------------
@@ -211,7 +182,7 @@ export class AgentLink implements StreamOwner {
   onEmpty(): void {}
 
   onRemoteEnd(): void {
-    this.#stream?.end();
+    this.stream.end();
   }
 
   onClosed(end: StreamEnd): void {
