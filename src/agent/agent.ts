@@ -21,16 +21,11 @@ import { Budget } from "../tunnel/budget.js";
 import { type Clock, systemClock } from "../tunnel/clock.js";
 import type { AgentConfig } from "./config.js";
 import { connectOnce, type ServerConnection } from "./connect.js";
+import { pingInterval } from "./ping-interval.js";
 import { DestinationPolicy } from "./policy.js";
 import { createServerCount, type ServerCount } from "./server-count/server-count.js";
 import { ServerLink } from "./server-link.js";
 import { ServerSet } from "./server-set.js";
-
-/** Upstream's server takes pings that are less than 30 s apart for abuse and hangs up after three. */
-const SAFE_PING_MS = 31_000;
-const FASTEST_PING_MS = 10_000;
-/** A dead server is noticed within this and the 20 s a ping may take, whatever --keepalive-time says. */
-const SLOWEST_PING_MS = 35_000;
 
 export class ProxyAgent {
   readonly config: AgentConfig;
@@ -192,8 +187,4 @@ export class ProxyAgent {
       })),
     );
   }
-}
-
-function pingInterval(configuredMs: number, extended: boolean): number {
-  return Math.min(SLOWEST_PING_MS, Math.max(configuredMs, extended ? FASTEST_PING_MS : SAFE_PING_MS));
 }

@@ -122,14 +122,12 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (this.socket.writableLength > MAX_UNREAD_BYTES) this.destroy();
   }
 
-  /** False when the session is over. */
-  ping(onAnswer: () => void): boolean {
-    if (this.destroyed) return false;
+  ping(onAnswer: () => void): void {
+    if (this.destroyed) return;
     const payload = Buffer.alloc(8);
     payload.writeBigUInt64BE(++this.#pingCount);
     this.#pings.set(this.#pingCount, onAnswer);
     this.send(frame(FrameType.PING, 0, 0, payload));
-    return true;
   }
 
   /** Says goodbye and ends once the last stream is over. */

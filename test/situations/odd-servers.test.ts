@@ -1,0 +1,81 @@
+/** Servers that leave, and servers that never answer, as an agent meets them. */
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { ProxyAgent } from "../../src/agent/agent.js";
+import { SegmentCounters } from "../../src/link/counters.js";
+import { acceptCall, createGrpcListener, type IncomingCall } from "../../src/link/listener.js";
+import { PacketStream } from "../../src/link/packet-stream.js";
+import { agentServerConnectFailed } from "../../src/observe/channels.js";
+import { readCertificateSet } from "../../src/pki/certificate-set.js";
+import type { ConnectId, ControlPacket } from "../../src/wire/packet.js";
+import { waitUntil } from "../support/processes/deadline.js";
+import { startEcho } from "../support/targets/echo.js";
+import { type House, openHouse } from "./house/house.js";
+
+const endings: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+/** An agent of the house that is sent to a server which does with its call what the test says. */
+async function agentAt(onCall: (call: IncomingCall) => void, headerTimeoutMs = 5_000) {
+  const house: House = await openHouse();
+  endings.push(() => house.close());
+  const { certFile, keyFile } = house.pki.server;
+  const listener = createGrpcListener({
+    method: "/AgentService/Connect",
+    tls: { ...readCertificateSet({ certFile, keyFile, caFile: house.pki.caFile }), requestCert: true },
+    keepaliveMs: 60_000,
+    streamWindowBytes: 65_535,
+    onCall,
+  });
+  await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", resolve));
+  endings.push(() => listener.destroy());
+  const { port } = listener.server.address() as AddressInfo;
+  const agent = new ProxyAgent({ ...house.agent.config, headerTimeoutMs, servers: [{ host: "127.0.0.1", port }] });
+  endings.push(() => agent.stop());
+  return { agent, listener };
+}
+
+test("an agent lets the tunnels of a server that says goodbye finish, and no longer counts it", async () => {
+  const echo = await startEcho();
+  endings.push(() => echo.close());
+  const answers: ControlPacket[] = [];
+  let heard = "";
+  let stream: PacketStream | undefined;
+  const { agent, listener } = await agentAt((call) => {
+    acceptCall(call.stream, { serverid: "leaving", servercount: "1" });
+    const owner = {
+      onControl: (packet: ControlPacket) => void answers.push(packet),
+      onData: (_id: ConnectId, chunk: Buffer) => {
+        heard += String(chunk);
+      },
+      onSettle() {},
+      onDrain() {},
+      onEmpty() {},
+      onRemoteEnd() {},
+      onClosed() {},
+    };
+    stream = new PacketStream(call.stream, owner, new SegmentCounters(), new SegmentCounters());
+  });
+  agent.start();
+  const servers = (): number => agent.readings().openServerConnections();
+  await waitUntil("the agent to be connected", () => servers() === 1);
+  stream!.control({ type: "DIAL_REQ", protocol: "tcp", address: echo.address, random: 1n });
+  await waitUntil("the dial", () => answers.length === 1);
+  listener.drain();
+  await waitUntil("the agent to look elsewhere", () => servers() === 0);
+  const { connectId } = answers[0] as { connectId: ConnectId };
+  stream!.data(connectId, Buffer.from("still here"));
+  await waitUntil("the echo", () => heard === "still here");
+  expect(agent.readings().openEndpointConnections()).toBe(1);
+});
+
+test("an agent does not wait for a server's headers for ever", async () => {
+  const { agent } = await agentAt(() => {}, 100);
+  const errors: string[] = [];
+  endings.push(agentServerConnectFailed.subscribe(({ error }) => errors.push(error), agent));
+  agent.start();
+  await waitUntil("two attempts to fail", () => errors.length >= 2);
+  expect(errors[0]).toBe("the server did not answer Connect: no response headers within 100 ms.");
+});
