@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -247,6 +247,13 @@ describe("the socket file", () => {
     await new Promise<void>((resolve) => left.listen(join(dir, "connect.sock"), resolve));
     opened.push({ close: () => left.close() });
     await expect(new ProxyServer(config(false)).start()).rejects.toMatchObject({ code: expect.stringMatching(/^DB_/) });
+  });
+
+  test("what is no socket is left alone, even where upstream would delete it", async () => {
+    const { dir, config } = await plan();
+    writeFileSync(join(dir, "connect.sock"), "somebody's notes");
+    await expect(new ProxyServer(config(true)).start()).rejects.toMatchObject({ code: "DB_UDS_NOT_SOCKET" });
+    expect(readFileSync(join(dir, "connect.sock"), "utf8")).toBe("somebody's notes");
   });
 
   test("a path the kernel would cut short is refused with a sentence", async () => {
