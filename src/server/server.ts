@@ -1,4 +1,5 @@
 /** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
+import { DrawbridgeError } from "../errors/error.js";
 import { SegmentCounters } from "../link/counters.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { LINK_WINDOW_BYTES } from "../link/tuning.js";
@@ -41,6 +42,11 @@ export class ProxyServer {
 
   constructor(config: ServerConfig, parts: ServerParts = {}) {
     this.config = config;
+    const { tls, allowUnauthenticated } = config.agents;
+    if (tls.clientCaFile === "" && parts.tokens === undefined && !allowUnauthenticated) {
+      const message = "agents would be let in without a certificate or a token, and nobody asked for that.";
+      throw new DrawbridgeError("DB_AGENT_AUTH_MISSING", message);
+    }
     this.#clock = parts.clock ?? systemClock;
     this.board = new Switchboard({
       source: this,

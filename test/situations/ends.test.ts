@@ -221,6 +221,13 @@ describe("certificates", () => {
   });
 });
 
+test("a server that would let in any agent is not even made", async () => {
+  const { config } = keep(await openHouse({ agents: 0 })).server;
+  const open = { ...config.agents, tls: { ...config.agents.tls, clientCaFile: "" } };
+  expect(() => new ProxyServer({ ...config, agents: open })).toThrow("nobody asked for that");
+  expect(() => new ProxyServer({ ...config, agents: { ...open, allowUnauthenticated: true } })).not.toThrow();
+});
+
 describe("the socket file", () => {
   test("is 0770 from the start", async () => {
     const house = keep(await openHouse({ agents: 0 }));

@@ -106,12 +106,6 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
     if (this.#pending.delete(dialId)) this.control({ type: "DIAL_CLS", random: dialId });
   }
 
-  /** Ends the stream in good order: the agent reconnects. */
-  retire(): void {
-    this.draining = true;
-    this.stream.end();
-  }
-
   // ---- StreamOwner: what comes from the agent ----------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {
