@@ -5,7 +5,7 @@ import { FakeCarrier } from "./testing/fake-carrier.js";
 import { FakePort } from "./testing/fake-port.js";
 import { ManualClock } from "./testing/manual-clock.js";
 import type { Tunnel } from "./tunnel.js";
-import { FIRST_WINDOW_BYTES } from "./window.js";
+import { FIRST_WINDOW_BYTES, LEAST_ROOM_BYTES } from "./window.js";
 
 let carrier: FakeCarrier;
 let port: FakePort;
@@ -35,19 +35,19 @@ const closes = () => carrier.types().filter((type) => type.startsWith("CLOSE"));
 describe("towards a peer that knows windows", () => {
   beforeEach(() => open(true));
 
-  test("the source pauses when the window is used up and goes on with credit", () => {
-    port.near!.onNearData(Buffer.alloc(FIRST_WINDOW_BYTES - 1));
+  test("the source pauses when the window has no room for half a read and goes on with credit", () => {
+    port.near!.onNearData(Buffer.alloc(FIRST_WINDOW_BYTES - LEAST_ROOM_BYTES));
     expect(port.paused).toBe(false);
     port.near!.onNearData(Buffer.alloc(1));
     expect(port.paused).toBe(true);
     tunnel.onFarCredit(1);
     expect(port.paused).toBe(false);
-    expect(carrier.dataBytes).toBe(FIRST_WINDOW_BYTES);
+    expect(carrier.dataBytes).toBe(FIRST_WINDOW_BYTES - LEAST_ROOM_BYTES + 1);
   });
 
   test("an overshoot is paid back before the source goes on", () => {
     port.near!.onNearData(Buffer.alloc(FIRST_WINDOW_BYTES + 100));
-    tunnel.onFarCredit(100);
+    tunnel.onFarCredit(100 + LEAST_ROOM_BYTES - 1);
     expect(port.paused).toBe(true);
     tunnel.onFarCredit(1);
     expect(port.paused).toBe(false);
@@ -69,7 +69,7 @@ describe("towards a peer that knows windows", () => {
     carrier.congested = false;
     table.drained();
     expect(port.paused).toBe(true);
-    tunnel.onFarCredit(1);
+    tunnel.onFarCredit(LEAST_ROOM_BYTES);
     expect(port.paused).toBe(false);
   });
 

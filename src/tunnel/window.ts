@@ -1,9 +1,9 @@
 /**
  * Credit between two drawbridge ends of one tunnel, in one direction each.
  *
- * A sender may send while its window is above zero (one read may overshoot it); the receiver returns what its reader
- * has really taken, by quarters of the window, and widens the window of a tunnel that keeps up, as long as the
- * process-wide budget allows.
+ * A sender reads on while its window has room for half a read (the other half may overshoot it); the receiver returns
+ * what its reader has really taken, by quarters of the window, and widens the window of a tunnel that keeps up, as long
+ * as the process-wide budget allows.
  */
 import type { Budget } from "./budget.js";
 
@@ -13,8 +13,14 @@ export const FIRST_WINDOW_BYTES = 64 * 1024;
 /** No window grows beyond this. */
 export const MAX_WINDOW_BYTES = 2 * 1024 * 1024;
 
-/** What one read of a socket may overshoot the window by. */
+/** What a peer may overshoot its window by: one read of a socket. */
 export const OVERSHOOT_BYTES = 64 * 1024;
+
+/**
+ * Our own sender asks for this much room before it reads again. Half of the first window: more would cost readers that
+ * keep up, for credit comes back by quarters; less costs memory, 2,000 stopped readers hold the overshoot 2,000 times.
+ */
+export const LEAST_ROOM_BYTES = 32 * 1024;
 
 /**
  * A reader has to take this many windows before it gets a wider one: the kernel's buffers alone take a few hundred
@@ -26,7 +32,7 @@ export class SendWindow {
   #left = FIRST_WINDOW_BYTES;
 
   get open(): boolean {
-    return this.#left > 0;
+    return this.#left >= LEAST_ROOM_BYTES;
   }
 
   sent(bytes: number): void {
