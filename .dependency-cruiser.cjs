@@ -33,6 +33,7 @@ module.exports = {
     only("server", "errors", "wire", "link", "tunnel", "pki", "kube", "observe"),
     only("agent", "errors", "wire", "link", "tunnel", "pki", "kube", "observe"),
     only("client", "errors", "wire", "link", "tunnel", "pki"),
+    only("bootstrap", "errors", "wire", "pki", "kube", "observe", "client"),
     noNode("wire"),
     noNode("tunnel"),
     {
@@ -52,7 +53,7 @@ module.exports = {
       name: "kube-is-lazy",
       severity: "error",
       comment: "tunnel roles load the Kubernetes client and the issuing code only when a flag asks for them",
-      from: { path: "^src/(server|agent|client|cli)/", pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
+      from: { path: "^src/(server|agent|client|cli|bootstrap)/", pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
       to: {
         path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/issue",
         dependencyTypesNot: ["type-only", "dynamic-import"],

@@ -14,7 +14,25 @@ const executables = ["drawbridge", "proxy-server", "proxy-agent"];
 // Into a folder of its own first: a process that runs from the last build keeps its files until the new ones are whole.
 const out = (...parts) => at("dist.new", ...parts);
 rmSync(out(), { recursive: true, force: true });
+
+/** `import text from "./file?raw"`, as Vite means it in the tests. */
+const rawText = {
+  name: "raw-text",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /\?raw$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, path.slice(0, -"?raw".length)),
+      namespace: "raw-text",
+    }));
+    onLoad({ filter: /.*/, namespace: "raw-text" }, ({ path }) => ({
+      contents: readFileSync(path, "utf8"),
+      loader: "text",
+      watchFiles: [path],
+    }));
+  },
+};
+
 await build({
+  plugins: [rawText],
   entryPoints: Object.fromEntries(executables.map((name) => [name, at("src/cli", `${name}.ts`)])),
   outdir: out("bundle"),
   bundle: true,

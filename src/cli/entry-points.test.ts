@@ -41,8 +41,8 @@ test("drawbridge --version", () => {
 });
 
 test.each([
-  ["bridge", 'Error: unknown command: "bridge"; commands are: agent, server'],
-  ["--bridge", "Error: unknown flag: --bridge; commands are: agent, server"],
+  ["bridge", 'Error: unknown command: "bridge"; commands of drawbridge are: agent, '],
+  ["--bridge", "Error: unknown flag: --bridge; commands of drawbridge are: agent, "],
 ])("drawbridge %s is misuse", (word, message) => {
   const result = run("drawbridge", word);
   expect(result.status).toBe(2);
