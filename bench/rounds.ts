@@ -28,11 +28,13 @@ export async function playRounds({ rows, rounds, seconds, onMeasured }: Plan): P
       for (const row of rows) {
         if (row.growth && round > 0) continue;
         const order = round % 2 === 0 ? row.contenders : [...row.contenders].reverse();
-        for (const name of order) {
+        const measure = async (name: ContenderName): Promise<void> => {
           const measurement = await measureOnce(row, name, stage, seconds);
           measured.get(row)!.get(name)![round] = measurement;
           onMeasured({ round, row, name, measurement });
-        }
+        };
+        if (row.together) await Promise.all(order.map(measure));
+        else for (const name of order) await measure(name);
       }
       await stage.clear();
     }

@@ -41,6 +41,8 @@ export interface Row {
   readonly bars: readonly Bar[];
   /** Of how many things the cost is shown; such rows are measured in one round only. */
   readonly growth?: { readonly of: string; readonly count: number };
+  /** Nothing but waiting is done, so all contenders may do it at the same time. */
+  readonly together?: true;
   measure(run: Run): Promise<Measurement>;
 }
 

@@ -21,6 +21,9 @@ export interface FrameSink {
 /** A frame that has no room for this much is not worth beginning. */
 const LEAST_FRAME_BYTES = 64;
 
+/** Below this a batch of several tunnels' packets waits one more turn of the event loop for company. */
+const SMALL_BATCH_BYTES = 4096;
+
 export class Outbox {
   /** Bytes encoded but not yet taken by the transport. */
   queuedBytes = 0;
@@ -38,6 +41,10 @@ export class Outbox {
   #frameEnd = 0;
   #inFlight: Staging | undefined;
   #scheduled = false;
+  /** Packets since the last flush, and whether that one had several: then more are likely to be on their way. */
+  #packets = 0;
+  #crowded = false;
+  #hesitated = false;
   #closed = false;
 
   /** `onLow` after congestion, `onEmpty` whenever nothing waits any more. */
@@ -137,16 +144,30 @@ export class Outbox {
   }
 
   #schedule(): void {
+    this.#packets++;
     if (this.queuedBytes >= HIGH_WATER_BYTES) this.congested = true;
     if (!this.#scheduled && this.#inFlight === undefined) {
       this.#scheduled = true;
-      setImmediate(this.#flush);
+      setImmediate(this.#flushSoon);
     }
   }
 
-  readonly #flush = (): void => {
+  /** A write costs as much as all the rest for a small packet: on a busy link it waits a turn for others to join. */
+  readonly #flushSoon = (): void => {
+    if (this.#crowded && !this.#hesitated && this.queuedBytes < SMALL_BATCH_BYTES) {
+      this.#hesitated = true;
+      setImmediate(this.#flushSoon);
+      return;
+    }
+    this.#hesitated = false;
     this.#scheduled = false;
+    this.#flush();
+  };
+
+  readonly #flush = (): void => {
     if (this.#closed || this.#inFlight !== undefined) return;
+    this.#crowded = this.#packets > 1;
+    this.#packets = 0;
     let staging = this.#full.shift();
     if (staging === undefined) {
       this.#closeFrame();

@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Gauge, Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AdminOptions, startAgentAdmin, startServerAdmin } from "./admin.js";
 import { isOurName } from "./admin-guard.js";
 import { note, serverRefused } from "./channels.js";
 import type { RunningHttp } from "./http.js";
+import { gaugeRead } from "./metrics/families.js";
+import { MetricsRegistry } from "./metrics/registry.js";
 import { RefusalLog } from "./refusals.js";
 
 const source = { name: "the server under test" };
@@ -46,9 +47,9 @@ function options(overrides: Partial<AdminOptions> = {}): AdminOptions {
   return { source, tokenFile, profiling: false, resources: { refusals, agents }, ...overrides };
 }
 
-function registry(): Registry {
-  const made = new Registry();
-  new Gauge({ name: "depth", help: "How deep.", registers: [made] }).set(7);
+function registry(): MetricsRegistry {
+  const made = new MetricsRegistry();
+  gaugeRead(made, "depth", "How deep.", () => 7);
   return made;
 }
 

@@ -1,6 +1,5 @@
 /** The admin ports of server and agent: upstream's /metrics and /debug/pprof, and our API under /drawbridge/v1/. */
 
-import type { Registry } from "prom-client";
 import { joinHostPort, splitHostPort } from "../wire/address.js";
 import { adminGuard } from "./admin-guard.js";
 import { metricsRoute } from "./health.js";
@@ -13,6 +12,7 @@ import {
   sendText,
   startHttp,
 } from "./http.js";
+import type { MetricsRegistry } from "./metrics/registry.js";
 import { plainJson } from "./plain-json.js";
 import { profilingRoutes } from "./profiling.js";
 
@@ -34,7 +34,11 @@ export interface AdminOptions {
 
 const API = "/drawbridge/v1/";
 
-export function startServerAdmin(endpoint: Endpoint, registry: Registry, options: AdminOptions): Promise<RunningHttp> {
+export function startServerAdmin(
+  endpoint: Endpoint,
+  registry: MetricsRegistry,
+  options: AdminOptions,
+): Promise<RunningHttp> {
   return startAdmin(endpoint, metricsRoute(registry), options);
 }
 

@@ -1,18 +1,19 @@
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
-import { Gauge, Registry } from "prom-client";
 import { afterEach, describe, expect, it } from "vitest";
 import { startAgentHealth, startServerHealth } from "./health.js";
 import type { RunningHttp } from "./http.js";
+import { gaugeRead } from "./metrics/families.js";
+import { MetricsRegistry } from "./metrics/registry.js";
 
 const anywhere = { host: "127.0.0.1", port: 0 };
 const running: RunningHttp[] = [];
 let ready = false;
 const readiness = { ready: () => ready };
 
-function registry(): Registry {
-  const made = new Registry();
-  new Gauge({ name: "depth", help: "How deep.", registers: [made] }).set(7);
+function registry(): MetricsRegistry {
+  const made = new MetricsRegistry();
+  gaugeRead(made, "depth", "How deep.", () => 7);
   return made;
 }
 
@@ -51,7 +52,9 @@ describe("the server's health port", () => {
 
   it("does not tell the reason of its own failures", async () => {
     const broken = registry();
-    broken.metrics = () => Promise.reject(new Error("secret path"));
+    gaugeRead(broken, "hidden", "Cannot be read.", () => {
+      throw new Error("secret path");
+    });
     const get = await started(startServerHealth(anywhere, readiness, broken));
     expect(await get("/metrics")).toBe(`500 ${TEXT} internal error\n`);
     expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);

@@ -1,20 +1,28 @@
 /** The health ports of server and agent, with upstream's paths, codes and bodies. No authentication, as upstream. */
 import type { ServerResponse } from "node:http";
-import type { Registry } from "prom-client";
 import { type Endpoint, type HttpRequest, type Route, type RunningHttp, sendText, startHttp } from "./http.js";
+import type { MetricsRegistry } from "./metrics/registry.js";
 
 export interface Readiness {
   ready(): boolean;
 }
 
-export function startServerHealth(endpoint: Endpoint, readiness: Readiness, registry: Registry): Promise<RunningHttp> {
+export function startServerHealth(
+  endpoint: Endpoint,
+  readiness: Readiness,
+  registry: MetricsRegistry,
+): Promise<RunningHttp> {
   return startHealth(endpoint, registry, (_request, response) => {
     if (readiness.ready()) sendText(response, 200, "ok");
     else sendText(response, 500, "no connection to any proxy agent");
   });
 }
 
-export function startAgentHealth(endpoint: Endpoint, readiness: Readiness, registry: Registry): Promise<RunningHttp> {
+export function startAgentHealth(
+  endpoint: Endpoint,
+  readiness: Readiness,
+  registry: MetricsRegistry,
+): Promise<RunningHttp> {
   return startHealth(endpoint, registry, ({ query }, response) => {
     if (!readiness.ready()) {
       sendText(response, 503, "[+]ping ok\n[-]server-connected failed: no servers connected\n");
@@ -26,7 +34,7 @@ export function startAgentHealth(endpoint: Endpoint, readiness: Readiness, regis
   });
 }
 
-function startHealth(endpoint: Endpoint, registry: Registry, readyz: Route): Promise<RunningHttp> {
+function startHealth(endpoint: Endpoint, registry: MetricsRegistry, readyz: Route): Promise<RunningHttp> {
   return startHttp("health", endpoint, {
     exact: new Map<string, Route>([
       ["/healthz", (_request, response) => sendText(response, 200, "ok")],
@@ -39,9 +47,7 @@ function startHealth(endpoint: Endpoint, registry: Registry, readyz: Route): Pro
 }
 
 /** The registry as Prometheus text; the admin port of a server shows the same. */
-export function metricsRoute(registry: Registry): Route {
-  return async (_request: HttpRequest, response: ServerResponse) => {
-    const text = await registry.metrics();
-    sendText(response, 200, text, { "Content-Type": registry.contentType });
-  };
+export function metricsRoute(registry: MetricsRegistry): Route {
+  return (_request: HttpRequest, response: ServerResponse) =>
+    sendText(response, 200, registry.text(), { "Content-Type": registry.contentType });
 }

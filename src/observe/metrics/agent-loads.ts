@@ -1,7 +1,7 @@
 /** Tunnels and queues per agent, with a bound on how many agents get a series of their own. */
-import type { Registry } from "prom-client";
-import { gaugesRead, type Sample } from "./families.js";
+import { gaugesRead } from "./families.js";
 import type { AgentLoad } from "./readings.js";
+import type { MetricsRegistry, Sample } from "./registry.js";
 
 /** A cluster of thousands of agents must not become thousands of series on every scrape. */
 const MAX_AGENTS = 500;
@@ -15,9 +15,9 @@ interface Load {
   queuedBytes: number;
 }
 
-export function agentLoads(registry: Registry, readings: { agents(): Iterable<AgentLoad> }): void {
+export function agentLoads(registry: MetricsRegistry, readings: { agents(): Iterable<AgentLoad> }): void {
   const gauges = (name: string, help: string, value: (load: Load) => number) =>
-    gaugesRead(registry, `drawbridge_server_agent_${name}`, help, ["agent_id"], function* (): Iterable<Sample> {
+    gaugesRead(registry, `drawbridge_server_agent_${name}`, help, function* (): Iterable<Sample> {
       for (const [agentId, load] of foldLoads(readings.agents())) yield [{ agent_id: agentId }, value(load)];
     });
   gauges(

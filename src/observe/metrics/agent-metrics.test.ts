@@ -8,7 +8,7 @@ const source = { name: "the agent under test" };
 let metrics: AgentMetrics;
 
 async function samples(name: string): Promise<string[]> {
-  const text = await metrics.registry.metrics();
+  const text = metrics.registry.text();
   return text.split("\n").filter((line) => line.startsWith(name));
 }
 

@@ -1,7 +1,6 @@
 /** The proxy-agent's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
-import type { Registry } from "prom-client";
 import { agentDialEnded, leaseListed, leaseWatched, streamError } from "../channels.js";
-import { eventCounter, gaugeRead } from "./families.js";
+import { EventCounter, gaugeRead } from "./families.js";
 import { DurationHistogram } from "./histogram.js";
 import { leaseCalls } from "./lease-calls.js";
 import { processMetrics } from "./process-metrics.js";
@@ -15,7 +14,7 @@ const PREFIX = "konnectivity_network_proxy_agent_";
 const LATENCY_BUCKETS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 30];
 
 export class AgentMetrics {
-  readonly registry: Registry = new MetricsRegistry();
+  readonly registry = new MetricsRegistry();
   readonly #endings: (() => void)[];
 
   constructor(source: object, readings: AgentReadings) {
@@ -53,18 +52,18 @@ export class AgentMetrics {
       help: "Latency of dial to the remote endpoint in seconds",
       buckets: LATENCY_BUCKETS,
     });
-    const failures = eventCounter(
+    const failures = new EventCounter(
       this.registry,
       `${PREFIX}endpoint_dial_failure_total`,
       "Number of failures dialing the remote endpoint, by reason (example: timeout).",
       ["reason"],
     );
-    const denied = eventCounter(
+    const denied = new EventCounter(
       this.registry,
       "drawbridge_agent_dials_denied_total",
       "Dials that the destination policy refused; they never reached the network.",
     );
-    const cancelled = eventCounter(
+    const cancelled = new EventCounter(
       this.registry,
       "drawbridge_agent_dials_cancelled_total",
       "Dials given up because the caller no longer wanted them.",
@@ -80,7 +79,7 @@ export class AgentMetrics {
   }
 
   #serverFailures(source: object): (() => void)[] {
-    const failures = eventCounter(
+    const failures = new EventCounter(
       this.registry,
       `${PREFIX}server_connection_failure_count`,
       "Count of failures to send to or receive from the proxy server, labeled by the direction (from_server or to_server). DEPRECATED, please use stream_events_error_total",
@@ -96,7 +95,7 @@ export class AgentMetrics {
   #leases(source: object): (() => void)[] {
     const statusLabel = "http_response_code";
     const calls = (name: string, what: string) =>
-      eventCounter(
+      new EventCounter(
         this.registry,
         PREFIX + name,
         `Count of server lease ${what} calls made by the agent to the k8s apiserver, labeled by HTTP response code and reason`,

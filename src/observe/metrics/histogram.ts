@@ -1,6 +1,4 @@
-import type { Metric, Registry } from "prom-client";
-
-type Labels = Readonly<Record<string, string>>;
+import type { Family, Labels, MetricsRegistry, Sample } from "./registry.js";
 
 interface Series {
   readonly labels: Labels;
@@ -16,11 +14,8 @@ export interface HistogramOptions {
   readonly buckets: readonly number[];
 }
 
-/**
- * A histogram for prom-client's registry. Not prom-client's own, because `le` must be spelt as Go spells it (`1e-06`):
- * Prometheus 2 compares it as a string. It is also cheap enough to be called for every flush.
- */
-export class DurationHistogram {
+/** Cheap enough to be called for every flush. */
+export class DurationHistogram implements Family {
   readonly type = "histogram";
   readonly name: string;
   readonly help: string;
@@ -29,12 +24,11 @@ export class DurationHistogram {
   /** The series without labels, kept at hand for the hot path. */
   #plain: Series | undefined;
 
-  constructor(registry: Registry, options: HistogramOptions) {
+  constructor(registry: MetricsRegistry, options: HistogramOptions) {
     this.name = options.name;
     this.help = options.help;
     this.#bounds = options.buckets;
-    // The registry asks a metric for its name and get() only; the declared type is the closed list of its own classes.
-    registry.registerMetric(this as unknown as Metric<string>);
+    registry.register(this);
   }
 
   observe(seconds: number): void {
@@ -63,28 +57,23 @@ export class DurationHistogram {
     return series;
   }
 
-  /** Called by the registry at scrape time. */
-  get(): Promise<object> {
-    const values = [...this.#series.values()].flatMap((series) => this.#samplesOf(series));
-    return Promise.resolve({ name: this.name, help: this.help, type: this.type, values });
-  }
+  readonly samples = (): Iterable<Sample> => [...this.#series.values()].flatMap((series) => this.#samplesOf(series));
 
-  #samplesOf({ labels, counts, sum }: Series): object[] {
-    const samples: object[] = [];
+  #samplesOf({ labels, counts, sum }: Series): Sample[] {
+    const samples: Sample[] = [];
     let total = 0;
     for (const [bucket, count] of counts.entries()) {
       total += count;
       const bound = this.#bounds[bucket];
       const le = bound === undefined ? "+Inf" : goFloat(bound);
-      samples.push({ metricName: `${this.name}_bucket`, labels: { ...labels, le }, value: total });
+      samples.push([{ ...labels, le }, total, "_bucket"]);
     }
-    samples.push({ metricName: `${this.name}_sum`, labels, value: sum });
-    samples.push({ metricName: `${this.name}_count`, labels, value: total });
+    samples.push([labels, sum, "_sum"], [labels, total, "_count"]);
     return samples;
   }
 }
 
-/** A bucket bound in Go's shortest notation: exponents below 1e-4, written with two digits. */
+/** A bucket bound as Go spells it, for Prometheus 2 compares `le` as text: exponents below 1e-4, with two digits. */
 export function goFloat(value: number): string {
   if (value === 0 || value >= 1e-4) return String(value);
   return value.toExponential().replace(/e-(\d)$/, "e-0$1");

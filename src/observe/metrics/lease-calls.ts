@@ -1,9 +1,9 @@
-import type { Counter } from "prom-client";
 import type { LeaseRequest } from "../channels.js";
+import type { EventCounter } from "./families.js";
 import type { DurationHistogram } from "./histogram.js";
 
 interface LeaseCallFamilies {
-  readonly total: Counter<string>;
+  readonly total: EventCounter;
   readonly latency?: DurationHistogram;
   /** Server and agent name the label differently. */
   readonly statusLabel: string;

@@ -1,27 +1,20 @@
 /**
- * The process itself, under the names that Go's collectors and prom-client's defaults share. Everything is read at scrape
- * time: prom-client's event-loop monitor wakes an idle process a hundred times a second and its GC observer runs at every
- * collection, so neither is used.
+ * The process itself, under the names that Go's collectors and Node's customary ones share. Everything is read at scrape
+ * time: an event-loop monitor would wake an idle process a hundred times a second.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
-import { Gauge, type Registry } from "prom-client";
-import { countersRead, gaugeRead } from "./families.js";
+import { countersRead, gaugeRead, gaugesRead } from "./families.js";
+import type { MetricsRegistry } from "./registry.js";
 
-export function processMetrics(registry: Registry): void {
+export function processMetrics(registry: MetricsRegistry): void {
   const gauge = (name: string, help: string, read: () => number) =>
     gaugeRead(registry, name, help, () => orNotKnown(read));
 
-  countersRead(
-    registry,
-    "process_cpu_seconds_total",
-    "Total user and system CPU time spent in seconds.",
-    [],
-    function* () {
-      const { user, system } = process.cpuUsage();
-      yield [{}, (user + system) / 1e6];
-    },
-  );
+  countersRead(registry, "process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", () => {
+    const { user, system } = process.cpuUsage();
+    return [[{}, (user + system) / 1e6]];
+  });
   gauge(
     "process_start_time_seconds",
     "Start time of the process since unix epoch in seconds.",
@@ -50,12 +43,9 @@ export function processMetrics(registry: Registry): void {
     "Share of time since start in which the event loop had work to do.",
     () => performance.eventLoopUtilization().utilization,
   );
-  new Gauge({
-    name: "nodejs_version_info",
-    help: "Version of the Node.js runtime.",
-    labelNames: ["version"],
-    registers: [registry],
-  }).set({ version: process.version }, 1);
+  gaugesRead(registry, "nodejs_version_info", "Version of the Node.js runtime.", () => [
+    [{ version: process.version }, 1],
+  ]);
 }
 
 /** A hidden /proc must not cost the whole scrape. */

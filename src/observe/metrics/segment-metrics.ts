@@ -1,9 +1,9 @@
 /** What server and agent count alike: packets and errors per segment (upstream's), bytes, queues and cuts (ours). */
-import type { Registry } from "prom-client";
 import type { SegmentCounters } from "../../link/counters.js";
 import { PACKET_NAMES } from "../../wire/packet.js";
 import { certificatesRefused, certificatesReloaded, streamError, tunnelCut } from "../channels.js";
-import { countersRead, eventCounter, gaugeRead, type Sample } from "./families.js";
+import { countersRead, EventCounter, gaugeRead } from "./families.js";
+import type { MetricsRegistry, Sample } from "./registry.js";
 
 interface SegmentReadings {
   segments(): Iterable<readonly [segment: string, counters: SegmentCounters]>;
@@ -12,7 +12,7 @@ interface SegmentReadings {
 
 /** Registers the common families for `role` and answers what ends their subscriptions. */
 export function segmentMetrics(
-  registry: Registry,
+  registry: MetricsRegistry,
   role: "server" | "agent",
   source: object,
   readings: SegmentReadings,
@@ -21,10 +21,9 @@ export function segmentMetrics(
     registry,
     `konnectivity_network_proxy_${role}_stream_packets_total`,
     "Count of packets processed, by segment and packet type (example: from_client, DIAL_REQ)",
-    ["segment", "packet_type"],
     () => packetSamples(readings),
   );
-  const errors = eventCounter(
+  const errors = new EventCounter(
     registry,
     `konnectivity_network_proxy_${role}_stream_errors_total`,
     "Count of gRPC stream errors, by segment, grpc Code, packet type. (example: from_agent, Code.Unavailable, DIAL_RSP)",
@@ -34,7 +33,6 @@ export function segmentMetrics(
     registry,
     `drawbridge_${role}_segment_bytes_total`,
     "Payload bytes of tunnels that crossed each segment.",
-    ["segment"],
     () => byteSamples(readings),
   );
   gaugeRead(
@@ -43,12 +41,12 @@ export function segmentMetrics(
     "Bytes waiting in this process for readers that are slower than their senders.",
     () => readings.queuedBytes(),
   );
-  const cut = eventCounter(
+  const cut = new EventCounter(
     registry,
     `drawbridge_${role}_tunnels_cut_total`,
     "Tunnels ended because their reader was too slow.",
   );
-  const reloads = eventCounter(
+  const reloads = new EventCounter(
     registry,
     `drawbridge_${role}_certificate_reloads_total`,
     "Certificate files found changed on disk, by result (loaded, or refused and the old ones kept).",

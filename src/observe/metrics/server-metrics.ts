@@ -1,5 +1,4 @@
 /** The proxy-server's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
-import type { Registry } from "prom-client";
 import {
   leaseDeleted,
   leaseListed,
@@ -10,12 +9,12 @@ import {
   serverTunnelClosed,
 } from "../channels.js";
 import { agentLoads } from "./agent-loads.js";
-import { eventCounter, gaugeRead, gaugesRead, type Sample } from "./families.js";
+import { EventCounter, gaugeRead, gaugesRead } from "./families.js";
 import { DurationHistogram } from "./histogram.js";
 import { leaseCalls } from "./lease-calls.js";
 import { processMetrics } from "./process-metrics.js";
 import type { PerServiceMethod, ServerReadings } from "./readings.js";
-import { MetricsRegistry } from "./registry.js";
+import { MetricsRegistry, type Sample } from "./registry.js";
 import { segmentMetrics } from "./segment-metrics.js";
 
 const PREFIX = "konnectivity_network_proxy_server_";
@@ -27,7 +26,7 @@ const LIFETIME_BUCKETS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 14_400, 43_200
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export class ServerMetrics {
-  readonly registry: Registry = new MetricsRegistry();
+  readonly registry = new MetricsRegistry();
   readonly #frontendWrites: DurationHistogram;
   readonly #endings: (() => void)[];
 
@@ -63,14 +62,11 @@ export class ServerMetrics {
   #gauges(readings: ServerReadings): void {
     const gauge = (name: string, help: string, read: () => number) =>
       gaugeRead(this.registry, PREFIX + name, help, read);
-    const gauges = (name: string, help: string, label: string, read: () => Iterable<Sample>) =>
-      gaugesRead(this.registry, PREFIX + name, help, [label], read);
+    const gauges = (name: string, help: string, read: () => Iterable<Sample>) =>
+      gaugesRead(this.registry, PREFIX + name, help, read);
 
-    gauges(
-      "grpc_connections",
-      "Number of current grpc connections, partitioned by service method.",
-      "service_method",
-      () => byServiceMethod(readings.grpcConnections()),
+    gauges("grpc_connections", "Number of current grpc connections, partitioned by service method.", () =>
+      byServiceMethod(readings.grpcConnections()),
     );
     gauge("http_connections", "Number of current HTTP CONNECT connections", () => readings.httpConnections());
     gauge(
@@ -78,14 +74,9 @@ export class ServerMetrics {
       "Number of konnectivity agent connected to the proxy server. DEPRECATED, please use ready_backends",
       () => readings.readyBackendConnections(),
     );
-    gauges(
-      "ready_backends",
-      "Number of konnectivity agent connected to the proxy server",
-      "proxy_strategy",
-      function* () {
-        for (const [strategy, count] of readings.readyBackends()) yield [{ proxy_strategy: strategy }, count];
-      },
-    );
+    gauges("ready_backends", "Number of konnectivity agent connected to the proxy server", function* () {
+      for (const [strategy, count] of readings.readyBackends()) yield [{ proxy_strategy: strategy }, count];
+    });
     gauge("pending_backend_dials", "Current number of pending backend dial requests", () => readings.pendingDials());
     gauge("established_connections", "Current number of established end-to-end connections (post-dial).", () =>
       readings.establishedTunnels(),
@@ -93,7 +84,6 @@ export class ServerMetrics {
     gauges(
       "full_receive_channels",
       "Number of current connections blocked by a full receive channel, partitioned by service method.",
-      "service_method",
       () => byServiceMethod(readings.fullReceiveChannels()),
     );
     agentLoads(this.registry, readings);
@@ -110,13 +100,13 @@ export class ServerMetrics {
       "Duration in seconds a proxied end-to-end connection was established (post-dial) before being closed.",
       LIFETIME_BUCKETS,
     );
-    const failures = eventCounter(
+    const failures = new EventCounter(
       this.registry,
       `${PREFIX}dial_failure_count`,
       "Number of dial failures observed. Multiple failures can occur for a single dial request.",
       ["reason"],
     );
-    const dials = eventCounter(
+    const dials = new EventCounter(
       this.registry,
       "drawbridge_server_dials_total",
       "Dials that ended, by the frontend they came from and how they ended.",
@@ -134,19 +124,19 @@ export class ServerMetrics {
   }
 
   #leases(source: object): (() => void)[] {
-    const culled = eventCounter(
+    const culled = new EventCounter(
       this.registry,
       `${PREFIX}culled_leases_count`,
       "Count of expired leases that the lease garbage collection controller has culled.",
     );
     const calls = (name: string, totalHelp: string, latencyHelp: string) =>
       leaseCalls({
-        total: eventCounter(this.registry, `${PREFIX}${name}_total`, totalHelp, ["http_status_code", "reason"]),
+        total: new EventCounter(this.registry, `${PREFIX}${name}_total`, totalHelp, ["http_status_code", "reason"]),
         latency: this.#durations(`${name}_latency_seconds`, latencyHelp, DEFAULT_BUCKETS),
         statusLabel: "http_status_code",
       });
     return [
-      leasesCulled.subscribe(({ count }) => culled.inc(count), source),
+      leasesCulled.subscribe(({ count }) => culled.inc({}, count), source),
       leaseListed.subscribe(
         calls(
           "lease_list",
@@ -167,12 +157,12 @@ export class ServerMetrics {
   }
 
   #refusals(source: object): (() => void)[] {
-    const refusals = eventCounter(
+    const refusals = new EventCounter(
       this.registry,
       "drawbridge_server_refusals_total",
       "Dials refused with a reference id under which the admin API keeps the explanation.",
     );
-    const rejected = eventCounter(
+    const rejected = new EventCounter(
       this.registry,
       "drawbridge_server_agents_rejected_total",
       "Agents that were not let in.",
