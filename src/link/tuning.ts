@@ -4,13 +4,13 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /** One staging buffer. Large enough that a busy link hands the transport few, big writes. */
-export const STAGING_BYTES = 256 * KIB;
+export const STAGING_BYTES = 128 * KIB;
 
 /** Free staging buffers kept for reuse, process-wide. */
 export const STAGING_POOL = 16;
 
 /** A link with this much waiting tells its sources to pause, and to go on at half of it. */
-export const HIGH_WATER_BYTES = 512 * KIB;
+export const HIGH_WATER_BYTES = 192 * KIB;
 export const LOW_WATER_BYTES = HIGH_WATER_BYTES / 2;
 
 /** Payload of one DATA packet: what upstream's own server sends at most. */
