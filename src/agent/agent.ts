@@ -19,6 +19,7 @@ import {
 import type { AgentReadings } from "../observe/metrics/readings.js";
 import { Budget } from "../tunnel/budget.js";
 import { type Clock, systemClock } from "../tunnel/clock.js";
+import { untilDate } from "../tunnel/until-date.js";
 import type { AgentConfig } from "./config.js";
 import { connectOnce, type ServerConnection } from "./connect.js";
 import { pingInterval } from "./ping-interval.js";
@@ -26,6 +27,7 @@ import { DestinationPolicy } from "./policy.js";
 import { createServerCount, type ServerCount } from "./server-count/server-count.js";
 import { ServerLink } from "./server-link.js";
 import { ServerSet } from "./server-set.js";
+import { certificateEnd, restReason } from "./time-box.js";
 
 export class ProxyAgent {
   readonly config: AgentConfig;
@@ -61,11 +63,17 @@ export class ProxyAgent {
       count: this.#count,
       connect: (server) => connectOnce(config, server),
       adopt: (connection, address) => this.#adopt(connection, address),
+      ...(config.timeBoxed ? { restReason: () => restReason(config.tls.certFile) } : {}),
     });
   }
 
   get ready(): boolean {
     return this.#servers.size > 0;
+  }
+
+  /** Why it is not ready, where there is more to say than that no server is connected. */
+  get unreadyReason(): string | undefined {
+    return this.#servers.resting;
   }
 
   get idle(): boolean {
@@ -121,6 +129,7 @@ export class ProxyAgent {
             reason: `the endpoint did not read while server ${serverId}, which knows no window, went on sending`,
           }),
         onClosed: (closed, end) => {
+          endTimeBox();
           this.#links.delete(closed);
           this.#servers.forget(closed);
           session.destroy();
@@ -132,6 +141,7 @@ export class ProxyAgent {
         },
       },
     });
+    const endTimeBox = this.#timeBox(link);
     this.#links.add(link);
     link.attach(new PacketStream(stream, link, this.#received, this.#sent));
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
@@ -148,6 +158,12 @@ export class ProxyAgent {
       if (link.idle) link.cancel("the server is shutting down");
     });
     return link;
+  }
+
+  #timeBox(link: ServerLink): () => void {
+    const end = this.config.timeBoxed ? certificateEnd(this.config.tls.certFile) : undefined;
+    if (end === undefined) return () => {};
+    return untilDate(this.#clock, end, () => link.cancel("this agent's certificate has ended"));
   }
 
   readings(): AgentReadings {

@@ -40,6 +40,8 @@ export interface AgentConfig {
   readonly headerTimeoutMs: number;
   /** After the first signal: exit once idle, at the latest after this; 0 waits for the second signal as upstream does. */
   readonly drainTimeoutMs: number;
+  /** Streams end with this agent's certificate, and none is asked for until there is a new one. */
+  readonly timeBoxed: boolean;
   /** Destination rules as written on the command line; see agent/policy.ts for the grammar. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];

@@ -3,7 +3,14 @@ import { readFileSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
 import { agreesOnFeatures, FEATURES_KEY, FEATURES_V1 } from "../link/features.js";
 import { GrpcStatus } from "../link/grpc-status.js";
-import { CallError, openSession, responseHeaders, type Session, type Stream } from "../link/open.js";
+import {
+  CallError,
+  ENDED_BEFORE_HEADERS,
+  openSession,
+  responseHeaders,
+  type Session,
+  type Stream,
+} from "../link/open.js";
 import { joinHostPort } from "../wire/address.js";
 import type { AgentConfig } from "./config.js";
 import { connectToServer, type Environment } from "./server-socket.js";
@@ -54,6 +61,10 @@ function explainHeaders(reason: unknown): never {
   if (reason instanceof CallError && reason.status === GrpcStatus.DEADLINE_EXCEEDED) {
     const message = `the server did not answer Connect: ${reason.message}.`;
     throw new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", message, { cause: reason });
+  }
+  if (reason instanceof CallError && reason.message === ENDED_BEFORE_HEADERS) {
+    const hint = "the server hung up without a word, as it does when it does not trust the agent's certificate";
+    throw new DrawbridgeError("DB_SERVER_HUNG_UP", `${reason.message}: ${hint}.`, { cause: reason });
   }
   throw reason;
 }

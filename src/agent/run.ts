@@ -21,7 +21,11 @@ export async function runAgent(
   const logger = new Logger(logging);
   logEvents(logger, agent);
   const metrics = new AgentMetrics(agent, agent.readings());
-  const health = await startAgentHealth(config.health, { ready: () => agent.ready }, metrics.registry);
+  const health = await startAgentHealth(
+    config.health,
+    { ready: () => agent.ready, why: () => agent.unreadyReason },
+    metrics.registry,
+  );
   const admin = await startAgentAdmin(config.admin, config.health.port, {
     source: agent,
     tokenFile: config.admin.tokenFile,

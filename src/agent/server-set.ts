@@ -3,7 +3,7 @@
  * server's ID tells whether it is a new one, and the wanted number says when to stop looking.
  */
 import { messageOf } from "../errors/error.js";
-import { agentDuplicateServer, agentServerConnected, agentServerConnectFailed } from "../observe/channels.js";
+import { agentDuplicateServer, agentServerConnected, agentServerConnectFailed, note } from "../observe/channels.js";
 import type { Clock } from "../tunnel/clock.js";
 import { joinHostPort } from "../wire/address.js";
 import { Backoff } from "./backoff.js";
@@ -29,8 +29,13 @@ export interface ServerSetOptions {
   readonly connect: (server: ServerAddress) => Promise<ServerConnection>;
   /** Starts serving a new server. */
   readonly adopt: (connection: ServerConnection, address: string) => ConnectedServer;
+  /** Why no server should be asked now; looked at before every attempt. */
+  readonly restReason?: () => string | undefined;
   readonly random?: () => number;
 }
+
+/** How soon a new certificate is noticed. */
+const REST_MS = 5_000;
 
 export class ServerSet {
   readonly #options: ServerSetOptions;
@@ -40,6 +45,8 @@ export class ServerSet {
   #duplicates = 0;
   #stopped = false;
   #draining = false;
+  /** Why no server is asked at present. */
+  resting: string | undefined;
   /** Ends the present rest after the given time instead. */
   #restFor: (ms: number) => void = () => {};
   #stop: () => void = () => {};
@@ -93,6 +100,7 @@ export class ServerSet {
   async #round(): Promise<number> {
     const { syncForever } = this.#options.config;
     if (this.#draining || (!syncForever && this.size >= this.wanted)) return this.#backoff.reset();
+    if (this.#rests()) return REST_MS;
     const server = this.#nextAddress();
     const address = joinHostPort(server.host, server.port);
     try {
@@ -104,6 +112,16 @@ export class ServerSet {
       agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason) });
       return this.#backoff.next();
     }
+  }
+
+  /** Said once, not with every look. */
+  #rests(): boolean {
+    const reason = this.#options.restReason?.();
+    if (reason !== undefined && this.resting === undefined) {
+      note.publish({ source: this.#options.source, level: "warn", message: reason });
+    }
+    this.resting = reason;
+    return reason !== undefined;
   }
 
   async #attempt(server: ServerAddress, address: string): Promise<boolean> {

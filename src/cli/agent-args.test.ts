@@ -42,6 +42,7 @@ describe("defaults", () => {
       warnOnChannelLimit: false,
       headerTimeoutMs: 15_000,
       drainTimeoutMs: 0,
+      timeBoxed: false,
       allow: [],
       deny: [],
       limits: { tunnelQueueBytes: 4 << 20, processQueueBytes: 256 << 20, creditBudgetBytes: 128 << 20 },
@@ -85,8 +86,9 @@ describe("what flags become", () => {
       syncIntervalMs: 1,
       probeIntervalMs: 1,
     });
-    expect(configOf("--drain-timeout=30s", "--server-header-timeout=2s")).toMatchObject({
+    expect(configOf("--drain-timeout=30s", "--server-header-timeout=2s", "--time-boxed")).toMatchObject({
       drainTimeoutMs: 30_000,
+      timeBoxed: true,
       headerTimeoutMs: 2_000,
     });
   });

@@ -62,6 +62,7 @@ function configOf(flags: AgentFlags): AgentConfig {
     warnOnChannelLimit: flags.warnOnChannelLimit.value,
     headerTimeoutMs: toMilliseconds(flags.serverHeaderTimeout.value),
     drainTimeoutMs: toMilliseconds(flags.drainTimeout.value),
+    timeBoxed: flags.timeBoxed.value,
     allow: flags.allow.value,
     deny: flags.deny.value,
     limits: limitsOf(flags),

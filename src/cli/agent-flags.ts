@@ -96,6 +96,11 @@ export function declareAgentFlags(env: Environment, program: string) {
       "0s",
       `${ours}After the first signal, exit once idle and at the latest then; 0 waits for a second signal.`,
     ),
+    timeBoxed: yesNo(
+      "time-boxed",
+      false,
+      `${ours}End streams with this agent's certificate, then rest until there is a new one.`,
+    ),
     ...addCommonFlags(set, program),
   };
   // The name up to upstream's v0.36.

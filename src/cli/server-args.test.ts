@@ -35,6 +35,7 @@ describe("defaults", () => {
         port: 8091,
         tls: { certFile: cert, keyFile: key, clientCaFile: ca },
         allowUnauthenticated: false,
+        timeBoxed: false,
         claimsFile: "",
       },
       tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },

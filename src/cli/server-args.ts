@@ -58,6 +58,7 @@ function configOf(flags: ServerFlags): ServerConfig {
         },
       }),
       allowUnauthenticated: flags.allowUnauthenticatedAgents.value,
+      timeBoxed: flags.timeBoxed.value,
       claimsFile: flags.agentClaimsFile.value,
     },
     tlsPolicy: {

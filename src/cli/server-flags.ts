@@ -109,6 +109,7 @@ export function declareServerFlags(env: Environment, program: string) {
       "agent-claims-file",
       `${ours}Which agents may claim which identifiers. If empty, anyone anything.`,
     ),
+    timeBoxed: yesNo("time-boxed", false, `${ours}End an agent's stream when the certificate it came with ends.`),
     ...addCommonFlags(set, program),
   };
   return { set, flags };

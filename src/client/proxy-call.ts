@@ -38,13 +38,13 @@ export class ProxyCall implements StreamOwner, FarSide {
   #socket: TunnelDuplex | undefined;
   #answered: { resolve(socket: TunnelDuplex): void; reject(reason: unknown): void } | undefined;
   #lateClose: NodeJS.Timeout | undefined;
-  /** What the server said when it ended the call itself. */
+  /** What the server said when it refused the call at once. */
   #status = "";
 
   constructor(options: ProxyCallOptions) {
     this.#options = options;
     this.#stream = new PacketStream(options.stream, this, this.#counters, this.#counters);
-    options.stream.once("headers", this.#onHeaders).once("trailers", this.#onHeaders);
+    options.stream.once("headers", this.#onHeaders);
   }
 
   async dial(stop: AbortSignal): Promise<TunnelDuplex> {

@@ -99,6 +99,19 @@ export const catalogue = {
     meaning: "Certificate files cannot be written.",
     remedy: "Check that the directory exists, has space and may be written by this user.",
   },
+  DB_PKI_EXISTS: {
+    meaning: "Other certificates or files stand where new certificates should go.",
+    remedy: "Choose another directory or name, or give --replace where the old certificates may go.",
+  },
+  DB_PKI_MANIFEST: {
+    meaning: "The record of what a certificate directory holds is missing or unusable.",
+    remedy: "Name a directory that drawbridge pki init made, or make the certificates anew in an empty one.",
+  },
+  DB_PKI_SIGNER_KEY: {
+    meaning: "The signer's key, which is not kept unless asked for, is needed.",
+    remedy:
+      "Make the set anew with drawbridge pki init --replace --dir and hand out the new files; with --keep-signer-key the next renewal will not need that.",
+  },
 
   // Dials and tunnels
   DB_NO_AGENT: {
@@ -154,11 +167,155 @@ export const catalogue = {
     meaning: "A server accepted the connection but did not answer the agent in time.",
     remedy: "Check the server's health and whether something between the two only half works.",
   },
+  DB_SERVER_HUNG_UP: {
+    meaning: "A server took the agent's connection and hung up before it said anything.",
+    remedy: "Look into the server's log for this agent's address: it says which certificate or token it wants.",
+  },
 
   // Kubernetes API
   DB_API_REQUEST: {
     meaning: "A request to the Kubernetes API failed.",
     remedy: "Check that the API server is reachable and that this identity has the permission the message names.",
+  },
+
+  // The bridge
+  DB_BRIDGE_OPTIONS: {
+    meaning: "The options describe a bridge that cannot work or could not be taken away safely.",
+    remedy: "Change the option that the message names; drawbridge bootstrap render --help explains each.",
+  },
+  DB_RENDER_WRITE: {
+    meaning: "A rendered file cannot be written.",
+    remedy:
+      "Check that the directory of --out has space and may be written by this user; existing files were kept whole.",
+  },
+  DB_ADDRESS_REFUSED: {
+    meaning: "The address that agents should dial cannot be used.",
+    remedy:
+      "Give the bootstrap host's own address on the network that nodes share, not a VIP, a name or a local address.",
+  },
+  DB_ADDRESS_NOT_FOUND: {
+    meaning: "No address of this host was found that agents could dial.",
+    remedy: "Give the address with the flag, or in DRAWBRIDGE_BOOTSTRAP_NODE_IP.",
+  },
+  DB_ADDRESS_LOOKUP: {
+    meaning: "The host's addresses and routes cannot be asked for.",
+    remedy: "Install iproute2, or give the address with the flag on a host that has it.",
+  },
+  DB_ADDRESS_CHANGED: {
+    meaning: "The host's address is not the one its certificates and agents were made for.",
+    remedy:
+      "Give the earlier address with the flag if it still leads here; otherwise take the bridge down and bring it up again.",
+  },
+  DB_ADDRESS_RECORD: {
+    meaning: "The record of the chosen address cannot be read or written.",
+    remedy:
+      "Make the directory of the certificates readable and writable, or remove the record together with the certificates.",
+  },
+  DB_FIREWALL_MANIFEST: {
+    meaning: "The cluster's network manifest cannot be changed.",
+    remedy:
+      "Run openshift-install create manifests first and give that directory, or open the port with the commands of drawbridge firewall plan.",
+  },
+
+  // The bridge on its host
+  DB_BRIDGE_RECORD: {
+    meaning: "The record of the bridge on this host cannot be read or written.",
+    remedy: "Make the state directory readable and writable for this user, or name the right one with --state-dir.",
+  },
+  DB_BRIDGE_EXISTS: {
+    meaning: "Something that the bridge would have to change is there already and is not this bridge's.",
+    remedy:
+      "Take the other one down first with drawbridge bootstrap teardown, or repeat up with the options it was made with.",
+  },
+  DB_BRIDGE_ABSENT: {
+    meaning: "There is no bridge on this host.",
+    remedy: "Run the command on the host where up was run, or name its state directory with --state-dir.",
+  },
+  DB_BRIDGE_ENDED: {
+    meaning: "The bridge's time is over: its certificates have ended.",
+    remedy:
+      "Run drawbridge bootstrap teardown and, if the bridge is still needed, drawbridge bootstrap up with a longer --for.",
+  },
+  DB_HOST_FILE: {
+    meaning: "A file of the bridge cannot be read, written or removed on this host.",
+    remedy:
+      "Run the command as root and check that the directory has space and may be written; running it again goes on where it stopped.",
+  },
+  DB_HIGHLY_AVAILABLE: {
+    meaning: "The control plane has several kube-apiservers, and one server serves only the one beside it.",
+    remedy:
+      "Give --only-this-apiserver if the others reach pods without a bridge; otherwise bring the bridge up before the other control-plane nodes join.",
+  },
+  DB_SERVER_START: {
+    meaning: "The bridge's server did not start.",
+    remedy: "Read the server's log, correct what it complains about and run up again.",
+  },
+  DB_API_SERVER_CHANGE: {
+    meaning: "The kube-apiserver's configuration cannot be changed as the bridge needs it.",
+    remedy:
+      "Change it by hand as the message says and run the command again; a backup of what was changed is in the state directory.",
+  },
+  DB_API_SERVER_WAIT: {
+    meaning: "The kube-apiserver did not take up its changed configuration in time.",
+    remedy: "Look at its log, mend it and run the command again, with a longer --timeout if the host is only slow.",
+  },
+  DB_AGENTS_WAIT: {
+    meaning: "Not every ready node has an agent that is connected.",
+    remedy:
+      "Run drawbridge bootstrap status for the nodes that are missing, and check that they reach the agents' port on this host.",
+  },
+
+  // bootstrap.ign
+  DB_IGNITION_FILE: {
+    meaning: "The file is not an Ignition config that can be read.",
+    remedy: "Give the bootstrap.ign that openshift-install create ignition-configs wrote, complete and uncompressed.",
+  },
+  DB_IGNITION_SPEC: {
+    meaning: "The Ignition config is of a spec version that is not supported.",
+    remedy: "Use the bootstrap.ign of an installer from 4.6 on, which writes spec 3.",
+  },
+  DB_IGNITION_CONTENT: {
+    meaning: "The Ignition config contradicts itself or holds what no installer writes.",
+    remedy: "Generate it anew with openshift-install and undo what other tools did to it; nothing was changed.",
+  },
+  DB_IGNITION_SHIM: {
+    meaning: "The Ignition config only points to the real one.",
+    remedy: "Inject into the bootstrap.ign that it points to, before that is uploaded.",
+  },
+  DB_IGNITION_ANCHORS: {
+    meaning: "The scripts in the Ignition config are not of a kind that the bridge can be tied to.",
+    remedy:
+      "Check that it is an unmodified bootstrap.ign of a supported release and report the list of anchors; nothing was changed.",
+  },
+  DB_IGNITION_WRITE: {
+    meaning: "The changed Ignition config cannot be written.",
+    remedy: "Make room, or choose another place with --out; the input is as it was.",
+  },
+  DB_INJECT_IMAGE: {
+    meaning: "The release's payload is too old to have the tunnel's programs.",
+    remedy:
+      "Name an image that has proxy-server and proxy-agent with --image (and --image-kind if it is not the payload's kind).",
+  },
+
+  // Looking at a bridge from outside
+  DB_INSTALL_DIR: {
+    meaning: "The install directory lacks something that is needed.",
+    remedy:
+      "Give the directory that openshift-install create cluster ran in, or say with --bootstrap, --key and --kubeconfig what it would have said.",
+  },
+  DB_SSH: {
+    meaning: "A host cannot be reached or used over SSH.",
+    remedy: "Try the same with ssh by hand; give the key with --key, the user with --user and the address with --bootstrap.",
+  },
+  DB_GATHER: {
+    meaning: "What was to be gathered cannot be collected or stored.",
+    remedy:
+      "Run the command as root on the bootstrap host, or name that host with --bootstrap or --dir, and give --out a path with space.",
+  },
+  DB_BUNDLE: {
+    meaning: "The archive cannot be analysed.",
+    remedy:
+      "Give an archive of drawbridge bootstrap gather, a log bundle of openshift-install gather bootstrap, or a directory with one of them unpacked; gather again if it is damaged.",
   },
 
   // Ourselves

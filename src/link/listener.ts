@@ -6,6 +6,7 @@ import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
 import { keepAlive } from "./keepalive.js";
+import { transportFailure } from "./transport-failure.js";
 import { SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface GrpcListenerOptions {
@@ -17,6 +18,8 @@ export interface GrpcListenerOptions {
   /** What a peer may have sent on one stream before it is read. */
   readonly streamWindowBytes: number;
   readonly onCall: (call: IncomingCall) => void;
+  /** A peer with which TLS could not be agreed on. */
+  readonly onTlsError?: (error: string, remote: string) => void;
 }
 
 /** A call whose headers have arrived; nothing was answered yet. */
@@ -66,6 +69,15 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
           { ...options.tls, rejectUnauthorized: options.tls.requestCert, ALPNProtocols: ["h2"] },
           onSocket,
         );
+  const { onTlsError } = options;
+  if (onTlsError !== undefined) {
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
+      const untrusted = socket.authorizationError as unknown as string | null | undefined;
+      if (untrusted) onTlsError(`its certificate is not trusted: ${untrusted}`, remoteOf(socket));
+      // A port scan or a load balancer's probe that hangs up without a word is nobody's fault.
+      else if (error.code !== "ECONNRESET") onTlsError(transportFailure(error), remoteOf(socket));
+    });
+  }
   return {
     server,
     drain() {
@@ -92,8 +104,11 @@ function answer(
     endWithStatus(stream, GrpcStatus.UNIMPLEMENTED, `unknown method ${path}`);
     return;
   }
-  const remote = socket.remoteAddress === undefined ? "unix" : `${socket.remoteAddress}:${socket.remotePort}`;
-  onCall({ stream, metadata, tlsSocket, remote });
+  onCall({ stream, metadata, tlsSocket, remote: remoteOf(socket) });
+}
+
+function remoteOf({ remoteAddress, remotePort }: Socket): string {
+  return remoteAddress === undefined ? "unix" : `${remoteAddress}:${remotePort}`;
 }
 
 const CONTENT_TYPE = { "content-type": "application/grpc" } as const;

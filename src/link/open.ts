@@ -40,6 +40,8 @@ export function openSession(socket: Duplex, authority: string, scheme: "http" | 
   };
 }
 
+export const ENDED_BEFORE_HEADERS = "the stream ended before its headers came";
+
 export class CallError extends Error {
   override readonly name = "CallError";
   readonly status: number;
@@ -74,6 +76,9 @@ export function responseHeaders(stream: Stream, deadlineMs: number): Promise<Hea
         resolve(headers);
       }
     });
-    stream.once("close", () => fail(GrpcStatus.UNAVAILABLE, "the stream ended before its headers came"));
+    stream.once("close", () => {
+      const why = stream.session.failure;
+      fail(GrpcStatus.UNAVAILABLE, why === undefined ? ENDED_BEFORE_HEADERS : `${ENDED_BEFORE_HEADERS}: ${why}`);
+    });
   });
 }

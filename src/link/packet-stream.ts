@@ -5,9 +5,9 @@
 import { type ConnectId, type ControlPacket, WireError } from "../wire/packet.js";
 import { type PacketHandler, PacketReader } from "../wire/packet-reader.js";
 import type { SegmentCounters } from "./counters.js";
-import { encodeGrpcMessage, GrpcStatus, statusOfReset } from "./grpc-status.js";
+import { decodeGrpcMessage, encodeGrpcMessage, GrpcStatus, goCodeName, statusOfReset } from "./grpc-status.js";
 import { ErrorCode } from "./h2/frames.js";
-import type { Stream } from "./h2/stream.js";
+import type { Headers, Stream } from "./h2/stream.js";
 import { Outbox } from "./outbox.js";
 
 /** What the owner of a stream is told. */
@@ -54,6 +54,7 @@ export class PacketStream {
       },
     );
     stream.onData = this.#onBytes;
+    stream.on("trailers", (trailers) => this.#onTrailers(trailers));
     stream.on("end", () => {
       if (!this.#closed) owner.onRemoteEnd();
     });
@@ -134,6 +135,16 @@ export class PacketStream {
       this.fail(GrpcStatus[error.status], error.message);
     }
   };
+
+  /** A server that ends a call says why. */
+  #onTrailers(trailers: Headers): void {
+    const status = Number(trailers["grpc-status"] ?? GrpcStatus.OK);
+    if (status === GrpcStatus.OK) return;
+    this.#end ??= {
+      status,
+      reason: `${goCodeName(status)}: ${decodeGrpcMessage(String(trailers["grpc-message"] ?? ""))}`,
+    };
+  }
 
   readonly #settle = (): void => {
     this.#settleScheduled = false;

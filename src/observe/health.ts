@@ -5,6 +5,8 @@ import type { MetricsRegistry } from "./metrics/registry.js";
 
 export interface Readiness {
   ready(): boolean;
+  /** What to say instead of upstream's words when it is not. */
+  why?(): string | undefined;
 }
 
 export function startServerHealth(
@@ -25,7 +27,8 @@ export function startAgentHealth(
 ): Promise<RunningHttp> {
   return startHealth(endpoint, registry, ({ query }, response) => {
     if (!readiness.ready()) {
-      sendText(response, 503, "[+]ping ok\n[-]server-connected failed: no servers connected\n");
+      const why = readiness.why?.() ?? "no servers connected";
+      sendText(response, 503, `[+]ping ok\n[-]server-connected failed: ${why}\n`);
     } else if (query.has("verbose")) {
       sendText(response, 200, "[+]ping ok\n[+]server-connected ok\ncheck passed\n");
     } else {

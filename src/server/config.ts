@@ -61,6 +61,8 @@ export interface ServerConfig {
     readonly tls: TlsFiles;
     readonly tokenAuth?: TokenAuthConfig;
     readonly allowUnauthenticated: boolean;
+    /** Streams end when the certificates their agents came with end. */
+    readonly timeBoxed: boolean;
     /** JSON or YAML file that maps certificates and service accounts to the identifiers they may claim; empty: no rules. */
     readonly claimsFile: string;
   };

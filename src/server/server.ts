@@ -63,6 +63,7 @@ export class ProxyServer {
       sent: this.#counters.to_agent,
       tokens: parts.tokens,
       claims: parts.claims,
+      timeBoxed: config.agents.timeBoxed,
     });
   }
 
@@ -90,6 +91,7 @@ export class ProxyServer {
       keepaliveMs,
       streamWindowBytes: LINK_WINDOW_BYTES,
       onCall: (call) => this.#agentDoor.onCall(call),
+      onTlsError: (error, remote) => this.#agentDoor.onTlsError(error, remote),
     });
     this.#agentListener = listener;
     certificates.onChange((context) => listener.server.setSecureContext?.(context));

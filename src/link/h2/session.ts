@@ -5,6 +5,7 @@
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { transportFailure } from "../transport-failure.js";
 import { type FrameHandler, FrameReader } from "./frame-reader.js";
 import {
   bare,
@@ -78,7 +79,9 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.#options = options;
     this.#reader = new FrameReader(this, options.isServer);
     socket.on("data", this.#onBytes);
-    socket.on("error", () => {});
+    socket.on("error", (error) => {
+      this.failure ??= transportFailure(error);
+    });
     socket.once("end", () => this.destroy());
     socket.once("close", () => this.destroy());
     if (!options.isServer) socket.write(PREFACE);

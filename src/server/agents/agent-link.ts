@@ -91,6 +91,11 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
     return this.identity.extended;
   }
 
+  /** Ends the stream, and with it every tunnel; the agent reads why. */
+  dismiss(status: number, reason: string): void {
+    this.stream.fail(status, reason);
+  }
+
   // ---- dials -------------------------------------------------------------------------------------------------------
 
   /** False when this dial ID is in use on this link. */

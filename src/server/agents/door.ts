@@ -7,8 +7,10 @@ import { GrpcStatus } from "../../link/grpc-status.js";
 import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
 import { PacketStream } from "../../link/packet-stream.js";
 import { serverAgentRejected } from "../../observe/channels.js";
+import { untilDate } from "../../tunnel/until-date.js";
 import { type Identifiers, NO_IDENTIFIERS, parseIdentifiers } from "../../wire/identifiers.js";
 import type { Switchboard } from "../switchboard.js";
+import type { AgentLink } from "./agent-link.js";
 import type { ClaimRules, Principal } from "./claims.js";
 import type { TokenAuthenticator } from "./token-auth.js";
 
@@ -20,6 +22,8 @@ export interface AgentDoorOptions {
   readonly sent: SegmentCounters;
   readonly tokens?: TokenAuthenticator | undefined;
   readonly claims?: ClaimRules | undefined;
+  /** Streams end with the certificates of their agents. */
+  readonly timeBoxed?: boolean;
 }
 
 export class AgentDoor {
@@ -67,6 +71,21 @@ export class AgentDoor {
     });
     link.attach(new PacketStream(call.stream, link, received, sent));
     board.agentConnected(link);
+    if (this.#options.timeBoxed) this.#timeBox(call, link);
+  }
+
+  #timeBox(call: IncomingCall, link: AgentLink): void {
+    const end = call.tlsSocket?.getPeerX509Certificate()?.validTo;
+    if (end === undefined) return;
+    const cancel = untilDate(this.#options.board.clock, new Date(end), () =>
+      link.dismiss(GrpcStatus.UNAUTHENTICATED, "the agent's certificate has ended"),
+    );
+    call.stream.once("close", cancel);
+  }
+
+  /** Somebody knocked whose certificate, or lack of one, ended the conversation before it began. */
+  onTlsError(error: string, remote: string): void {
+    serverAgentRejected.publish({ source: this.#options.board.source, remote, error });
   }
 
   #reject(call: IncomingCall, error: string): void {

@@ -14,13 +14,13 @@ const common = ["admin-token-file", "credit-budget-bytes", "log-format", "proces
 
 export const deviations: Readonly<Record<Program, Deviations>> = {
   "proxy-server": {
-    added: [...common, "agent-claims-file", "allow-unauthenticated-agents", "listen", "uds-mode", "uds-owner"],
+    added: [...common, "agent-claims-file", "allow-unauthenticated-agents", "listen", "time-boxed", "uds-mode", "uds-owner"],
     hidden: [],
     defaults: { "backend-dial-timeout": "15s" },
   },
   "proxy-agent": {
     // lease-label-selector is upstream's too, under that name since the release after v0.36; lease-label stays its alias.
-    added: [...common, "allow", "deny", "drain-timeout", "lease-label-selector", "server-header-timeout"],
+    added: [...common, "allow", "deny", "drain-timeout", "lease-label-selector", "server-header-timeout", "time-boxed"],
     hidden: ["lease-label"],
     defaults: {},
   },

@@ -21,6 +21,8 @@ export interface House {
   readonly connectPort: number;
   readonly connectPath: string;
   readonly grpcPath: string;
+  /** One more agent that tries to connect. */
+  launchAgent(overrides?: Partial<AgentConfig>): ProxyAgent;
   /** One more agent, connected when this resolves. */
   addAgent(overrides?: Partial<AgentConfig>): Promise<ProxyAgent>;
   close(): Promise<void>;
@@ -28,6 +30,7 @@ export interface House {
 
 export interface HousePlan {
   readonly agents?: number;
+  readonly timeBoxed?: boolean;
   readonly server?: Partial<ServerConfig>;
   readonly agent?: Partial<AgentConfig>;
 }
@@ -37,6 +40,7 @@ const NO_KUBE = { kubeconfig: "", qps: 5, burst: 10 };
 
 export async function openHouse({
   agents = 1,
+  timeBoxed = false,
   server: serverPlan = {},
   agent: agentPlan = {},
 }: HousePlan = {}): Promise<House> {
@@ -61,7 +65,7 @@ export async function openHouse({
       uds("grpc", grpcPath),
       { mode: "http-connect", transport: "tcp", host: "127.0.0.1", port: connectPort, tls },
     ],
-    agents: { host: "127.0.0.1", port: agentPort, tls, allowUnauthenticated: false, claimsFile: "" },
+    agents: { host: "127.0.0.1", port: agentPort, tls, allowUnauthenticated: false, timeBoxed, claimsFile: "" },
     tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },
     health: { host: "127.0.0.1", port: 0 },
     admin: NO_ADMIN,
@@ -76,7 +80,7 @@ export async function openHouse({
     ...serverPlan,
   });
   const running: ProxyAgent[] = [];
-  const addAgent = async (overrides: Partial<AgentConfig> = {}): Promise<ProxyAgent> => {
+  const launchAgent = (overrides: Partial<AgentConfig> = {}): ProxyAgent => {
     const agent = new ProxyAgent({
       agentId: `agent-${running.length + 1}`,
       identifiers: "",
@@ -96,15 +100,20 @@ export async function openHouse({
       warnOnChannelLimit: false,
       headerTimeoutMs: 5_000,
       drainTimeoutMs: 0,
+      timeBoxed: false,
       allow: [],
       deny: [],
       limits: DEFAULT_LIMITS,
       ...agentPlan,
       ...overrides,
     });
-    const known = server.board.registry.size;
     agent.start();
     running.push(agent);
+    return agent;
+  };
+  const addAgent = async (overrides: Partial<AgentConfig> = {}): Promise<ProxyAgent> => {
+    const known = server.board.registry.size;
+    const agent = launchAgent(overrides);
     await waitUntil("the agent to be connected", () => server.board.registry.size > known);
     return agent;
   };
@@ -119,6 +128,7 @@ export async function openHouse({
     connectPort,
     connectPath,
     grpcPath,
+    launchAgent,
     addAgent,
     async close() {
       await Promise.all(running.map((agent) => agent.stop()));

@@ -10,6 +10,8 @@ export interface HousePki {
   readonly client: { readonly certFile: string; readonly keyFile: string };
   /** What a raw TLS client of a test presents. */
   readonly clientTls: { readonly ca: string; readonly cert: string; readonly key: string };
+  /** Puts a client certificate with this life into files of its own, or into the same ones again. */
+  issueClient(name: string, validForMs: number): Promise<{ readonly certFile: string; readonly keyFile: string }>;
   /** Puts a new server certificate into the same files. */
   rotateServer(commonName: string): Promise<void>;
 }
@@ -25,6 +27,11 @@ export async function makeHousePki(dir: string): Promise<HousePki> {
     server: serverFiles,
     client: { certFile: clientFiles.certFile, keyFile: clientFiles.keyFile! },
     clientTls: { ca: readFileSync(caFile, "utf8"), cert: client.certificatePem, key: client.privateKeyPem },
+    async issueClient(name, validForMs) {
+      const pair = await issueCertificate(authority, { profile: "client", commonName: name, validForMs });
+      const { certFile, keyFile } = await writePem(dir, name, pair);
+      return { certFile, keyFile: keyFile! };
+    },
     async rotateServer(commonName) {
       await writeServer(dir, authority, commonName);
     },

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { ManualClock } from "./testing/manual-clock.js";
+import { untilDate } from "./until-date.js";
+
+const HOUR = 60 * 60_000;
+
+test("a date months away comes, once", () => {
+  const clock = new ManualClock();
+  let times = 0;
+  const end = new Date(clock.now() + 100 * 24 * HOUR);
+  untilDate(
+    clock,
+    end,
+    () => times++,
+    () => clock.now(),
+  );
+  clock.advance(100 * 24 * HOUR - 1);
+  expect(times).toBe(0);
+  clock.advance(1);
+  clock.advance(10 * HOUR);
+  expect(times).toBe(1);
+});
+
+test("a clock that was set forward is noticed within the hour", () => {
+  const clock = new ManualClock();
+  let set = 0;
+  let over = false;
+  untilDate(
+    clock,
+    new Date(clock.now() + 50 * HOUR),
+    () => {
+      over = true;
+    },
+    () => clock.now() + set,
+  );
+  set = 60 * HOUR;
+  clock.advance(HOUR);
+  expect(over).toBe(true);
+});
+
+test("called off is called off", () => {
+  const clock = new ManualClock();
+  let over = false;
+  const cancel = untilDate(
+    clock,
+    new Date(clock.now() + 3 * HOUR),
+    () => {
+      over = true;
+    },
+    () => clock.now(),
+  );
+  clock.advance(2 * HOUR);
+  cancel();
+  clock.advance(5 * HOUR);
+  expect(over).toBe(false);
+});
