@@ -1,21 +1,21 @@
 // @peculiar/x509 throws at import unless reflect-metadata came first.
 import "reflect-metadata";
-import { createPrivateKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
+import { createPrivateKey, createPublicKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
 import * as x509 from "@peculiar/x509";
 import { messageOf } from "../errors/error.js";
 import {
-  backdateMs,
   type CertificateRequest,
   dayMs,
+  defaultBackdateMs,
   extendedKeyUsages,
   issueError,
   type KeyKind,
   validateLifetime,
   validateNamePart,
   validateRequest,
-} from "./profiles.js";
+} from "./request.js";
 
-export type { CertificateProfile, CertificateRequest, KeyKind } from "./profiles.js";
+export type { CertificateProfile, CertificateRequest, KeyKind } from "./request.js";
 
 /** A certificate and its private key (PKCS #8), both PEM. */
 export interface PemPair {
@@ -25,9 +25,13 @@ export interface PemPair {
 
 export interface AuthorityRequest {
   readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly organizationalUnits?: readonly string[];
   readonly key?: KeyKind;
   /** Default one day. */
   readonly validForMs?: number;
+  /** Default five minutes. */
+  readonly backdateMs?: number;
   readonly now?: Date;
 }
 
@@ -51,13 +55,30 @@ const keyOperations: webcrypto.KeyUsage[] = ["sign", "verify"];
 
 /** Makes a self-signed authority that may sign end-entity certificates only (path length 0). */
 export async function createAuthority(request: AuthorityRequest): Promise<Authority> {
+  return selfSign(request, await generateKeys(request.key));
+}
+
+/**
+ * The same authority with a new life: same name and key, so that what it signed before and what it signs from now on
+ * verify with either certificate for as long as that one lives.
+ */
+export async function extendAuthority(authority: Authority, request: AuthorityRequest): Promise<Authority> {
+  const der = createPublicKey(authority.privateKeyPem).export({ type: "spki", format: "der" });
+  const algorithm = authority.signingKey.algorithm as webcrypto.EcKeyImportParams;
+  const publicKey = await webcrypto.subtle.importKey("spki", der, algorithm, true, ["verify"]);
+  return selfSign(request, { privateKey: authority.signingKey, publicKey });
+}
+
+async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair): Promise<Authority> {
   validateNamePart("common name", request.commonName);
+  for (const part of [...(request.organizations ?? []), ...(request.organizationalUnits ?? [])]) {
+    validateNamePart("organization", part);
+  }
   validateLifetime(request.validForMs);
-  const keys = await generateKeys(request.key);
   const usages = x509.KeyUsageFlags;
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: randomSerial(),
-    name: distinguishedName([], request.commonName),
+    name: distinguishedName(request),
     ...validity(request),
     signingAlgorithm: signingAlgorithm(keys.privateKey),
     keys,
@@ -98,10 +119,10 @@ export async function issueCertificate(authority: Authority, request: Certificat
   const keys = await generateKeys(request.key);
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: randomSerial(),
-    subject: distinguishedName(request.organizations ?? [], request.commonName),
+    subject: distinguishedName(request),
     // The parsed name, not its text: Go compares issuer and subject byte by byte.
     issuer: authority.certificate.subjectName,
-    ...validity(request, authority.certificate.notAfter),
+    ...validity(request, authority.certificate),
     signingAlgorithm: signingAlgorithm(authority.signingKey),
     publicKey: keys.publicKey,
     signingKey: authority.signingKey,
@@ -119,9 +140,10 @@ export async function issueCertificate(authority: Authority, request: Certificat
 }
 
 /** The library reads quotes, backslashes and a leading # in plain strings as syntax; typed values stay what they are. */
-function distinguishedName(organizations: readonly string[], commonName: string): x509.Name {
+function distinguishedName({ organizations = [], organizationalUnits = [], commonName }: AuthorityRequest): x509.Name {
   return new x509.Name([
     ...organizations.map((organization) => ({ O: [{ utf8String: organization }] })),
+    ...organizationalUnits.map((unit) => ({ OU: [{ utf8String: unit }] })),
     { CN: [{ utf8String: commonName }] },
   ]);
 }
@@ -142,14 +164,17 @@ function randomSerial(): string {
 }
 
 /** Certificates count in whole seconds; cutting them here keeps notAfter from rounding past the authority's. */
-function validity(request: { validForMs?: number; now?: Date }, latest?: Date): { notBefore: Date; notAfter: Date } {
-  const now = Math.floor((request.now?.getTime() ?? Date.now()) / 1000) * 1000;
-  const end = now + (request.validForMs ?? dayMs);
-  const notAfter = new Date(latest === undefined ? end : Math.min(end, latest.getTime()));
-  if (notAfter.getTime() <= now) {
+function validity(
+  { validForMs = dayMs, backdateMs = defaultBackdateMs, now = new Date() }: AuthorityRequest,
+  within?: x509.X509Certificate,
+): { notBefore: Date; notAfter: Date } {
+  const made = Math.floor(now.getTime() / 1000) * 1000;
+  const notBefore = Math.max(made - backdateMs, within?.notBefore.getTime() ?? 0);
+  const notAfter = new Date(Math.min(made + validForMs, within?.notAfter.getTime() ?? Number.POSITIVE_INFINITY));
+  if (notAfter.getTime() <= made) {
     throw issueError(`the authority expired on ${notAfter.toISOString()} and cannot sign any more; make a new one`);
   }
-  return { notBefore: new Date(now - backdateMs), notAfter };
+  return { notBefore: new Date(notBefore), notAfter };
 }
 
 function leafUsages(request: CertificateRequest): number {

@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
+import { StagedFiles, syncDirectory } from "./durable-files.js";
 
 export interface PemFiles {
   readonly certFile: string;
@@ -20,47 +20,20 @@ export async function writePem(
 ): Promise<PemFiles> {
   const certFile = join(dir, `${name}.crt`);
   const keyFile = pem.privateKeyPem === undefined ? undefined : join(dir, `${name}.key`);
-  const staged: { temporary: string; target: string }[] = [];
+  const staged = new StagedFiles();
   try {
     await mkdir(dir, { recursive: true });
-    if (keyFile !== undefined) await stage(staged, keyFile, pem.privateKeyPem!, 0o600);
-    await stage(staged, certFile, pem.certificatePem, 0o644);
-    for (const { temporary, target } of staged) await rename(temporary, target);
-    await sync(dir);
+    if (keyFile !== undefined) await staged.add(keyFile, pem.privateKeyPem!, 0o600);
+    await staged.add(certFile, pem.certificatePem, 0o644);
+    await staged.commit();
+    await syncDirectory(dir);
   } catch (reason) {
-    await Promise.all(staged.map(({ temporary }) => rm(temporary, { force: true })));
-    throw new DrawbridgeError("DB_CERT_WRITE", `${certFile} cannot be written: ${messageOf(reason)}`, {
-      cause: reason,
-    });
+    await staged.discard();
+    throw writeError(certFile, reason);
   }
   return { certFile, keyFile };
 }
 
-async function stage(
-  staged: { temporary: string; target: string }[],
-  target: string,
-  text: string,
-  mode: number,
-): Promise<void> {
-  const temporary = `${target}.${randomBytes(6).toString("hex")}.tmp`;
-  // "wx" never follows a link somebody placed here; 0600 holds before any byte is written.
-  const file = await open(temporary, "wx", 0o600);
-  staged.push({ temporary, target });
-  try {
-    await file.writeFile(text);
-    await file.chmod(mode);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/** Without it a power cut could undo the renames. */
-async function sync(dir: string): Promise<void> {
-  const handle = await open(dir, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+export function writeError(path: string, reason: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_CERT_WRITE", `${path} cannot be written: ${messageOf(reason)}`, { cause: reason });
 }

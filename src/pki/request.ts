@@ -17,13 +17,16 @@ export interface CertificateRequest {
   readonly key?: KeyKind;
   /** Default one day; never longer than the authority lives. */
   readonly validForMs?: number;
+  /** How far validity reaches back before now; default five minutes, never before the authority's. */
+  readonly backdateMs?: number;
   readonly now?: Date;
 }
 
-export const dayMs = 24 * 60 * 60_000;
+export const hourMs = 60 * 60_000;
+export const dayMs = 24 * hourMs;
 
 /** Peers whose clock runs behind must accept a certificate made a moment ago. */
-export const backdateMs = 5 * 60_000;
+export const defaultBackdateMs = 5 * 60_000;
 
 export const serverAuth = "1.3.6.1.5.5.7.3.1";
 export const clientAuth = "1.3.6.1.5.5.7.3.2";
