@@ -1,0 +1,65 @@
+/** Addresses and prefixes as the bridge compares them; strict where the libraries are generous (no octal, no short forms). */
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+
+export type Family = 4 | 6;
+
+type Parsed = ipaddr.IPv4 | ipaddr.IPv6;
+
+export interface Prefix {
+  readonly text: string;
+  readonly family: Family;
+  contains(address: string): boolean;
+  /** The first address a host can have there. */
+  readonly firstHost: string;
+}
+
+/** The family of a plain address; undefined for anything else, also for `address%interface`. */
+export function familyOf(text: string): Family | undefined {
+  const family = text.includes("%") ? 0 : isIP(text);
+  return family === 0 ? undefined : (family as Family);
+}
+
+/** One spelling for one address, so that texts can be compared. */
+export function canonical(address: string): string {
+  return ipaddr.parse(address).toString();
+}
+
+export function sameAddress(a: string, b: string): boolean {
+  return canonical(a) === canonical(b);
+}
+
+/** Undefined when the text is no prefix. Host bits may be set: `10.0.0.7/16` is the network `10.0.0.0/16`. */
+export function parsePrefix(text: string): Prefix | undefined {
+  const [address = "", length = "", ...rest] = text.split("/");
+  const family = familyOf(address);
+  const bits = /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
+  const width = family === 6 ? 128 : 32;
+  if (family === undefined || rest.length > 0 || !(bits <= width)) return undefined;
+  const network = maskTo(ipaddr.parse(address), bits);
+  return {
+    text: `${network.toString()}/${bits}`,
+    family,
+    contains: (other) => {
+      if (familyOf(other) !== family) return false;
+      return maskTo(ipaddr.parse(other), bits).toString() === network.toString();
+    },
+    // In a network of two or of one there is no address to skip.
+    firstHost: bits >= width - 1 ? network.toString() : successor(network).toString(),
+  };
+}
+
+function maskTo(address: Parsed, bits: number): Parsed {
+  const bytes = address.toByteArray().map((byte, index) => {
+    const kept = Math.min(8, Math.max(0, bits - index * 8));
+    return byte & (0xff << (8 - kept)) & 0xff;
+  });
+  return ipaddr.fromByteArray(bytes);
+}
+
+/** Of a network address, whose last bit is always clear here. */
+function successor(network: Parsed): Parsed {
+  const bytes = network.toByteArray();
+  bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) | 1;
+  return ipaddr.fromByteArray(bytes);
+}

@@ -1,0 +1,58 @@
+/** What must be let through to the bootstrap host, by whom, until when, and how it goes away again. */
+import type { FirewallRule } from "../model/firewall.js";
+
+export const platforms = [
+  ...(["aws", "azure", "azurestack", "gcp", "openstack", "powervc", "ibmcloud", "powervs"] as const),
+  ...(["vsphere", "nutanix", "baremetal", "none", "external", "ovirt", "host"] as const),
+] as const;
+
+export type Platform = (typeof platforms)[number];
+
+export interface PlanInput {
+  readonly rule: FirewallRule;
+  readonly platform: Platform;
+  /** User-provisioned infrastructure: nobody but the user makes machines and networks. */
+  readonly upi: boolean;
+  /** The installer makes machines in a network that was there before. */
+  readonly byoNetwork: boolean;
+  /** Undefined: a placeholder stands for it. */
+  readonly infraId: string | undefined;
+  /** Prefixes of the nodes; only some platforms write them into their rules. */
+  readonly machineNetworks: readonly string[];
+}
+
+/** Something that is done, by whom and when. */
+export interface Deed {
+  readonly by: string;
+  readonly what: string;
+}
+
+export interface Step {
+  readonly title: string;
+  readonly language: "shell" | "yaml" | "json" | "terraform" | "words";
+  readonly text: string;
+}
+
+/** What a platform knows; the rest of the plan is the same everywhere. */
+export interface PlatformPlan {
+  /** The object that holds the rule. */
+  readonly where: string;
+  readonly sources: readonly string[];
+  readonly opened: readonly Deed[];
+  readonly removed: readonly Deed[];
+  /** What stays behind unless somebody runs the removal by hand; empty when nothing does. */
+  readonly forgotten: readonly string[];
+  readonly open: readonly Step[];
+  readonly remove: readonly Step[];
+  readonly notes: readonly string[];
+}
+
+export interface FirewallPlan extends PlatformPlan {
+  readonly platform: Platform;
+  readonly provisioning: "installer" | "installer, network of your own" | "user" | "host";
+  readonly infraId: string;
+  readonly rule: FirewallRule;
+}
+
+/** As the platforms see it: nothing is left open. */
+export type Asked = Omit<PlanInput, "infraId"> & { readonly infraId: string };
