@@ -1,0 +1,41 @@
+/** Looking into manifests that may be anybody's. */
+import { parse } from "yaml";
+import { type IgnitionConfig, textOf } from "./ignition-config.js";
+
+/** Undefined when the file is missing or no YAML object. */
+export type Manifest = Readonly<Record<string, unknown>> | undefined;
+
+export function manifestAt(config: IgnitionConfig, path: string): Manifest {
+  return yamlObject(textOf(config, path));
+}
+
+export function yamlObject(text: unknown): Manifest {
+  try {
+    const value: unknown = typeof text === "string" ? parse(text) : undefined;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** The first container, of a pod or of a template. */
+export function containerOf(manifest: Manifest): unknown {
+  return at(manifest, "spec", "containers", "0") ?? at(manifest, "spec", "template", "spec", "containers", "0");
+}
+
+/** Its flags by name. */
+export type Argued = ReadonlyMap<string, string>;
+
+export function argumentsOf(manifest: Manifest): Argued {
+  const args = listOf(at(containerOf(manifest), "args")).map(String);
+  return new Map(args.map((arg) => [arg.split("=", 1)[0]!, arg.slice(arg.indexOf("=") + 1)]));
+}
