@@ -34,6 +34,7 @@ module.exports = {
     only("agent", "errors", "wire", "link", "tunnel", "pki", "kube", "observe"),
     only("client", "errors", "wire", "link", "tunnel", "pki"),
     only("bootstrap", "errors", "wire", "pki", "kube", "observe", "client"),
+    only("doctor", "errors", "wire", "pki", "kube", "observe", "client", "bootstrap"),
     noNode("wire"),
     noNode("tunnel"),
     {
@@ -55,7 +56,7 @@ module.exports = {
       comment: "tunnel roles load the Kubernetes client and the issuing code only when a flag asks for them",
       from: { path: "^src/(server|agent|client|cli|bootstrap)/", pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
       to: {
-        path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/issue",
+        path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/(issue|certificates-for|renew|add-certificate)",
         dependencyTypesNot: ["type-only", "dynamic-import"],
         dynamic: false,
       },

@@ -30,7 +30,7 @@ describe.skipIf(!ready)("a real kubelet behind the tunnel", () => {
     cluster = await makeCluster({ admitServiceAccounts: true });
     const { scope, topology, admin, connect } = cluster;
     await connect(grpcOverUds);
-    await startControllerManager(scope, cluster, component("kube-controller-manager"));
+    await startControllerManager(scope, cluster, { executable: component("kube-controller-manager") });
     await startNode(scope, cluster, {
       name: "n1",
       netns: topology.n1,

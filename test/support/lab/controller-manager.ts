@@ -1,4 +1,4 @@
-import type { ControlPlane } from "./control-plane.js";
+import type { ControlPlane, Entrance } from "./control-plane.js";
 import { LabProcess } from "./process.js";
 import type { Scope } from "./scope.js";
 
@@ -10,14 +10,37 @@ const CONTROLLERS = [
   "node-lifecycle-controller",
 ];
 
-export async function startControllerManager(scope: Scope, plane: ControlPlane, executable: string): Promise<void> {
+/** What turns workloads into pods and tidies up after them. */
+export const WORKLOAD_CONTROLLERS: readonly string[] = [
+  "daemonset-controller",
+  "deployment-controller",
+  "replicaset-controller",
+  "endpointslice-controller",
+  "endpoints-controller",
+  "garbage-collector-controller",
+  "pod-garbage-collector-controller",
+];
+
+export interface ManagerOptions {
+  readonly executable: string;
+  /** Beyond those that every pod needs. */
+  readonly controllers?: readonly string[];
+  /** The kube-apiserver it talks to and stands beside, if not the control plane's first. */
+  readonly entrance?: Entrance;
+}
+
+export async function startControllerManager(
+  scope: Scope,
+  plane: ControlPlane,
+  { executable, controllers = [], entrance = plane }: ManagerOptions,
+): Promise<void> {
   const manager = LabProcess.start(scope, {
     name: "kube-controller-manager",
-    netns: plane.admin.netns,
+    netns: entrance.admin.netns,
     command: [
       executable,
-      `--kubeconfig=${plane.kubeconfig("system:kube-controller-manager")}`,
-      `--controllers=${CONTROLLERS.join(",")}`,
+      `--kubeconfig=${plane.kubeconfig("system:kube-controller-manager", undefined, entrance.api)}`,
+      `--controllers=${[...CONTROLLERS, ...controllers].join(",")}`,
       `--service-account-private-key-file=${plane.serviceAccounts.privateKey}`,
       `--root-ca-file=${plane.ca.cert}`,
       // Each controller under a service account of its own: that is what the built-in roles are bound to.
@@ -27,7 +50,7 @@ export async function startControllerManager(scope: Scope, plane: ControlPlane, 
     ],
   });
   await manager.ready("service accounts are made", 60_000, async () => {
-    const answer = await plane.admin.try(["get", "serviceaccount/default", "configmap/kube-root-ca.crt"]);
+    const answer = await entrance.admin.try(["get", "serviceaccount/default", "configmap/kube-root-ca.crt"]);
     return answer.code === 0;
   });
 }

@@ -12,10 +12,12 @@ export const origin: Origin = process.env.DRAWBRIDGE_LAB_PEERS === "upstream" ? 
 const ALWAYS: readonly Tool[] = ["setpriv", "openssl", "curl"];
 const IN_NAMESPACES: readonly Tool[] = ["nsenter", "iptables", "ss"];
 const FOR_A_NODE: readonly Tool[] = ["unshare", "busybox"];
+const FOR_THE_IMAGE: readonly Tool[] = ["apt-get", "dpkg-deb"];
 
 const UPSTREAM = ["proxy-server", "proxy-agent"] as const;
 const CONTROL_PLANE = ["etcd", "kube-apiserver", "kubectl"] as const;
 const NODE = ["kubelet", "kube-controller-manager", "containerd", "ctr", "runc"] as const;
+const BRIDGE = ["kube-scheduler"] as const;
 
 export interface Needs {
   /** Upstream's programs beside those under test. */
@@ -23,17 +25,26 @@ export interface Needs {
   readonly controlPlane?: boolean;
   readonly namespaces?: boolean;
   readonly node?: boolean;
+  /** Everything for startBridgeLab. */
+  readonly bridge?: boolean;
 }
 
 /** Whether the lab can be built here. When not, one line says why, or it is a failure (DRAWBRIDGE_REQUIRE_PEERS=1). */
-export async function equipped(needs: Needs): Promise<boolean> {
+export async function equipped(wanted: Needs): Promise<boolean> {
+  const needs = wanted.bridge ? { ...wanted, controlPlane: true, namespaces: true, node: true } : wanted;
   const missing = lacks({
     peers: [
       ...(needs.upstream || origin === "theirs" ? UPSTREAM : []),
       ...(needs.controlPlane ? CONTROL_PLANE : []),
       ...(needs.node ? NODE : []),
+      ...(needs.bridge ? BRIDGE : []),
     ],
-    tools: [...ALWAYS, ...(needs.namespaces ? IN_NAMESPACES : []), ...(needs.node ? FOR_A_NODE : [])],
+    tools: [
+      ...ALWAYS,
+      ...(needs.namespaces ? IN_NAMESPACES : []),
+      ...(needs.node ? FOR_A_NODE : []),
+      ...(needs.bridge ? FOR_THE_IMAGE : []),
+    ],
     files: needs.node ? [[`${CNI_PLUGINS}/bridge`, "containernetworking-plugins"]] : [],
   });
   if (missing === undefined) return !needs.namespaces || (await requireNamespaces());

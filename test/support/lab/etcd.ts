@@ -5,11 +5,18 @@ import type { Scope } from "./scope.js";
 
 export interface Etcd {
   readonly url: string;
+  /** The same, from other hosts of the lab. */
+  readonly sharedUrl?: string;
 }
 
-/** One member, on loopback of its place, without TLS: nobody but the kube-apiserver beside it can reach it. */
-export async function startEtcd(scope: Scope, executable: string, netns?: string): Promise<Etcd> {
-  const url = `http://127.0.0.1:${await freePort()}`;
+/**
+ * One member without TLS. On loopback nobody but the kube-apiserver beside it can reach it; `sharedAt` is an address of
+ * its host at which everybody in the lab's own networks can.
+ */
+export async function startEtcd(scope: Scope, executable: string, netns?: string, sharedAt?: string): Promise<Etcd> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const urls = [url, ...(sharedAt === undefined ? [] : [`http://${sharedAt}:${port}`])];
   const peerUrl = `http://127.0.0.1:${await freePort()}`;
   const etcd = LabProcess.start(scope, {
     name: "etcd",
@@ -17,7 +24,7 @@ export async function startEtcd(scope: Scope, executable: string, netns?: string
     command: [
       executable,
       ...["--name=lab", `--data-dir=${scope.file("etcd")}`],
-      ...[`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`],
+      ...[`--listen-client-urls=${urls.join(",")}`, `--advertise-client-urls=${url}`],
       ...[`--listen-peer-urls=${peerUrl}`, `--initial-advertise-peer-urls=${peerUrl}`],
       `--initial-cluster=lab=${peerUrl}`,
     ],
@@ -26,5 +33,5 @@ export async function startEtcd(scope: Scope, executable: string, netns?: string
     const answer = await run(["curl", "-s", "--max-time", "2", `${url}/health`], { netns });
     return answer.stdout.includes('"health":"true"');
   });
-  return { url };
+  return { url, ...(sharedAt === undefined ? {} : { sharedUrl: `http://${sharedAt}:${port}` }) };
 }

@@ -4,6 +4,7 @@ import { run } from "./run.js";
 import type { Scope } from "./scope.js";
 
 export interface ApiServerOptions {
+  readonly name: string;
   readonly executable: string;
   readonly etcdUrl: string;
   readonly netns?: string | undefined;
@@ -40,11 +41,11 @@ export class KubeApiServer {
   async start(egressConfigFile?: string): Promise<void> {
     await this.stop();
     this.#process = LabProcess.start(this.#scope, {
-      name: "kube-apiserver",
+      name: this.#options.name,
       netns: this.#options.netns,
-      command: [this.#options.executable, ...this.#flags(), ...egressFlag(egressConfigFile)],
+      command: [this.#options.executable, ...this.flags(), ...egressFlag(egressConfigFile)],
     });
-    await this.#process.ready("ready", 120_000, () => this.#isReady());
+    await this.#process.ready("ready", 120_000, () => this.isReady());
   }
 
   /** Killed, not asked: a graceful end waits for watches, and the state is safe in etcd. */
@@ -52,14 +53,15 @@ export class KubeApiServer {
     await this.#process?.kill();
   }
 
-  async #isReady(): Promise<boolean> {
+  async isReady(): Promise<boolean> {
     const { ca, netns, pairs } = this.#options;
     const client = ["--cacert", ca.cert, "--cert", pairs.admin.cert, "--key", pairs.admin.key];
     const answer = await run(["curl", "-s", "--max-time", "2", ...client, `${this.url}/readyz`], { netns });
     return answer.stdout === "ok";
   }
 
-  #flags(): string[] {
+  /** All but the egress configuration. */
+  flags(): string[] {
     const { etcdUrl, host, port, ca, frontProxyCa, pairs, serviceAccounts, admitServiceAccounts } = this.#options;
     return [
       `--etcd-servers=${etcdUrl}`,
@@ -89,6 +91,7 @@ export class KubeApiServer {
       `--kubelet-client-certificate=${pairs.kubelet.cert}`,
       `--kubelet-client-key=${pairs.kubelet.key}`,
       "--kubelet-preferred-address-types=InternalIP",
+      "--allow-privileged=true",
       "--profiling=false",
     ];
   }

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dropGuard, guardAgainstInterruption } from "./interruption.js";
+import { markForRemoval } from "./sweep.js";
 
+/** Leaves logs and configuration behind for a look. */
+const isKept = process.env.DRAWBRIDGE_LAB_KEEP === "1";
 const openScopes = new Set<Scope>();
 
 type Undo = () => void | Promise<void>;
@@ -18,6 +21,7 @@ export class Scope {
 
   constructor(label: string) {
     this.folder = mkdtempSync(join(tmpdir(), `db-${process.pid}-${label}-`));
+    if (!isKept) markForRemoval(this.folder);
     process.once("exit", this.#onExit);
     if (openScopes.size === 0) guardAgainstInterruption();
     openScopes.add(this);
@@ -46,11 +50,9 @@ export class Scope {
     if (failures.length > 0) throw new AggregateError(failures, `the lab was not taken down cleanly: ${failures}`);
   }
 
-  /** DRAWBRIDGE_LAB_KEEP=1 leaves logs and configuration behind for a look. */
   #removeFolder(): void {
-    if (process.env.DRAWBRIDGE_LAB_KEEP !== "1") {
-      // Killed processes of a node may need a moment to let go of their files.
-      rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
-    }
+    if (isKept) return;
+    // Killed processes of a node may need a moment to let go of their files.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

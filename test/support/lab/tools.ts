@@ -3,8 +3,10 @@ import { delimiter, join } from "node:path";
 
 /** Programs of the system that the lab uses but that are no peers, with the Debian package that brings each. */
 const PACKAGES = {
+  "apt-get": "apt",
   busybox: "busybox-static",
   curl: "curl",
+  "dpkg-deb": "dpkg",
   iptables: "iptables",
   nsenter: "util-linux",
   openssl: "openssl",

@@ -16,6 +16,7 @@ export async function removeCgroups(nodeFolder: string): Promise<void> {
       // The processes are dead, but the kernel may still be counting them out.
       if (existsSync(path)) await until(`${path} to be empty`, 5_000, () => removeTree(path));
     }
+    removeUnlessUsed(join(CGROUPS, hierarchy, "k8s.io"));
   }
 }
 
@@ -27,6 +28,15 @@ function removeTree(path: string): true {
   }
   rmdirSync(path);
   return true;
+}
+
+/** The group above them all is shared with every other node on this machine. */
+function removeUnlessUsed(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch {
+    // Not there, or another node's containers are in it.
+  }
 }
 
 const list = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pair } from "../certificates.js";
 import { PAUSE_IMAGE } from "./image.js";
@@ -7,7 +7,9 @@ export const CNI_PLUGINS = "/usr/lib/cni";
 /** On a memory file system of the node's own, see init.ts. */
 export const CONTAINERD_SOCKET = "/run/containerd/containerd.sock";
 
-export function writeContainerdConfig(folder: string): string {
+export type Snapshotter = "overlayfs" | "native";
+
+export function writeContainerdConfig(folder: string, snapshotter: Snapshotter): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
   const lines = [
     "version = 2",
@@ -21,11 +23,13 @@ export function writeContainerdConfig(folder: string): string {
     "restrict_oom_score_adj = true",
     "disable_apparmor = true",
     `[${cri}.containerd]`,
-    'snapshotter = "native"',
+    `snapshotter = "${snapshotter}"`,
     `[${cri}.cni]`,
     `bin_dir = "${CNI_PLUGINS}"`,
-    `conf_dir = "${join(folder, "cni")}"`,
+    `conf_dir = "${cniFolder(folder)}"`,
   ];
+  // There from the start, so that containerd sees a configuration that comes later.
+  mkdirSync(cniFolder(folder));
   return write(join(folder, "containerd.toml"), `${lines.join("\n")}\n`);
 }
 
@@ -40,9 +44,14 @@ export function writeCniConfig(folder: string, subnet: string, gateway: string):
   };
   const plugins = [{ type: "bridge", bridge: "cni0", isGateway: false, ipMasq: false, ipam }];
   const config = { cniVersion: "0.4.0", name: "lab", plugins };
-  mkdirSync(join(folder, "cni"));
-  write(join(folder, "cni", "10-lab.conflist"), JSON.stringify(config));
+  // Whole or not at all: containerd reads it the moment it is there.
+  const path = join(cniFolder(folder), "10-lab.conflist");
+  renameSync(write(`${path}.new`, JSON.stringify(config)), path);
 }
+
+const cniFolder = (folder: string): string => join(folder, "cni");
+/** On the machine's own disk: tests read pods' output here without asking any API. */
+export const podLogsFolder = (folder: string): string => join(folder, "pod-logs");
 
 export interface KubeletSettings {
   readonly address: string;
@@ -51,9 +60,7 @@ export interface KubeletSettings {
 }
 
 export function writeKubeletConfig(folder: string, settings: KubeletSettings): string {
-  const config = {
-    apiVersion: "kubelet.config.k8s.io/v1beta1",
-    kind: "KubeletConfiguration",
+  return writeKubelet(folder, {
     address: settings.address,
     authentication: {
       anonymous: { enabled: false },
@@ -63,8 +70,26 @@ export function writeKubeletConfig(folder: string, settings: KubeletSettings): s
     authorization: { mode: "Webhook" },
     tlsCertFile: settings.serving.cert,
     tlsPrivateKeyFile: settings.serving.key,
+  });
+}
+
+/** For a kubelet that belongs to no cluster and runs what it finds in a folder. */
+export function writeStandaloneKubeletConfig(folder: string, staticPodPath: string): string {
+  return writeKubelet(folder, {
+    staticPodPath,
+    address: "127.0.0.1",
+    authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
+    authorization: { mode: "AlwaysAllow" },
+  });
+}
+
+function writeKubelet(folder: string, settings: object): string {
+  const config = {
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    ...settings,
     containerRuntimeEndpoint: `unix://${CONTAINERD_SOCKET}`,
-    podLogsDir: join(folder, "pod-logs"),
+    podLogsDir: podLogsFolder(folder),
     volumePluginDir: join(folder, "volume-plugins"),
     resolvConf: "",
     healthzPort: 0,

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { type Entry, tar } from "./tar.js";
+import { type Entry, tar as pieces } from "../../../../image/tar.js";
 
 export const POD_IMAGE = "lab.drawbridge.test/busybox:1";
 export const PAUSE_IMAGE = "lab.drawbridge.test/pause:1";
 export const GREETING = "hello from a page in the pod network";
+
+const tar = (entries: Entry[]): Buffer => Buffer.concat([...pieces(entries)]);
 
 const APPLETS = ["sh", "cat", "echo", "httpd", "sleep", "sha256sum"];
 

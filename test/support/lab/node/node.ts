@@ -1,12 +1,9 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { ControlPlane } from "../control-plane.js";
-import { LabProcess } from "../process.js";
+import type { ApiAccess, Kubectl } from "../kubectl.js";
 import type { Scope } from "../scope.js";
-import { removeCgroups } from "./cgroups.js";
-import { writeCniConfig, writeContainerdConfig, writeKubeletConfig } from "./configuration.js";
-import { writeImages } from "./image.js";
-import { writeInit } from "./init.js";
+import { until } from "../wait.js";
+import { writeCniConfig, writeKubeletConfig } from "./configuration.js";
+import { type Launched, launch, Machine, type MachineOptions } from "./machine.js";
 
 export const KUBELET_PORT = 10250;
 
@@ -16,42 +13,63 @@ export interface NodeOptions {
   readonly address: string;
   readonly podSubnet: string;
   readonly podGateway: string;
-  readonly executables: {
-    readonly kubelet: string;
-    readonly containerd: string;
-    readonly ctr: string;
-    readonly busybox: string;
-  };
+  /** Without a CNI configuration a node stays NotReady and runs only pods in the host's network. */
+  readonly cni?: boolean;
+  /** The kube-apiserver its kubelet talks to, if not the control plane's first. */
+  readonly api?: ApiAccess;
+  readonly executables: MachineOptions["executables"] & { readonly kubelet: string };
 }
 
-/** A real node: containerd, runc and kubelet in the namespace of a host; returns once the kube-apiserver calls it Ready. */
-export async function startNode(scope: Scope, plane: ControlPlane, options: NodeOptions): Promise<void> {
-  const { name, netns, address, executables } = options;
-  const folder = scope.file(`node-${name}`);
-  mkdirSync(folder);
-  scope.defer(() => removeCgroups(folder));
-  writeCniConfig(folder, options.podSubnet, options.podGateway);
+/** A machine that is a node of the cluster. */
+export class LabNode extends Machine {
+  readonly address: string;
+  readonly #options: NodeOptions;
+  readonly #admin: Kubectl;
+
+  constructor(launched: Launched, options: NodeOptions, admin: Kubectl) {
+    super(...launched);
+    this.address = options.address;
+    this.#options = options;
+    this.#admin = admin;
+  }
+
+  async isReady(): Promise<boolean> {
+    return (await this.#readiness()) === "True";
+  }
+
+  /** Known to the kube-apiserver, Ready or not. */
+  async isRegistered(): Promise<boolean> {
+    return (await this.#readiness()) !== "";
+  }
+
+  /** Gives a node that was started without one its pod network, as a cluster's network operator does in the end. */
+  async installCni(): Promise<void> {
+    writeCniConfig(this.folder, this.#options.podSubnet, this.#options.podGateway);
+    await until(`${this.name} to be Ready`, 60_000, () => this.isReady());
+  }
+
+  async #readiness(): Promise<string> {
+    const jsonpath = '-ojsonpath={.status.conditions[?(@.type=="Ready")].status}';
+    return (await this.#admin.try(["get", "node", this.name, jsonpath])).stdout;
+  }
+}
+
+/** A real node: containerd, runc and kubelet in the namespace of a host; returns once the kube-apiserver knows its state. */
+export async function startNode(scope: Scope, plane: ControlPlane, options: NodeOptions): Promise<LabNode> {
+  const { name, netns, address, executables, cni = true } = options;
   const serving = plane.ca.issue({ file: `kubelet-${name}`, name: `kubelet-${name}`, use: "server", ips: [address] });
-  const config = writeKubeletConfig(folder, { address, serving, clientCaFile: plane.ca.cert });
-  const init = writeInit(folder, {
-    containerd: executables.containerd,
-    ctr: executables.ctr,
-    containerdConfig: writeContainerdConfig(folder),
-    images: writeImages(join(folder, "images.tar"), executables.busybox),
-    kubelet: [
+  const kubeconfig = plane.kubeconfig(`system:node:${name}`, "system:nodes", options.api);
+  const launched = await launch(scope, {
+    ...{ name, netns, executables },
+    kubelet: (folder) => [
       executables.kubelet,
-      `--config=${config}`,
-      `--kubeconfig=${plane.kubeconfig(`system:node:${name}`, "system:nodes")}`,
-      `--root-dir=${join(folder, "kubelet")}`,
-      `--cert-dir=${join(folder, "kubelet-certs")}`,
-      `--hostname-override=${name}`,
+      `--config=${writeKubeletConfig(folder, { address, serving, clientCaFile: plane.ca.cert })}`,
+      `--kubeconfig=${kubeconfig}`,
       `--node-ip=${address}`,
     ],
   });
-  const box = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
-  const node = LabProcess.start(scope, { name: `node-${name}`, netns, command: [...box, "bash", init] });
-  await node.ready("Ready", 90_000, async () => {
-    const jsonpath = '-ojsonpath={.status.conditions[?(@.type=="Ready")].status}';
-    return (await plane.admin.try(["get", "node", name, jsonpath])).stdout === "True";
-  });
+  const node = new LabNode(launched, options, plane.admin);
+  if (cni) writeCniConfig(node.folder, options.podSubnet, options.podGateway);
+  await node.process.ready(cni ? "Ready" : "registered", 90_000, () => (cni ? node.isReady() : node.isRegistered()));
+  return node;
 }

@@ -1,6 +1,6 @@
 /**
  * What a cluster's own workload looks like to a kube-apiserver: admission and conversion webhooks and an aggregated API,
- * over HTTPS. Writes one JSON line per request, with the address it came from.
+ * over HTTPS. Writes one JSON line per request, with the address it came from, and answers GET /requests with all of them.
  *
  *   main.ts <listen address> <port> <certificate file> <key file>
  */
@@ -19,9 +19,13 @@ const reviews: Readonly<Record<string, (review: never) => object>> = {
   "/convert": convert,
 };
 
+const requests: { readonly path: string; readonly from: string }[] = [];
+
 const server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, async (request, response) => {
   const path = new URL(request.url ?? "/", "https://webhook").pathname;
   const from = request.socket.remoteAddress ?? "";
+  if (path === "/requests") return void response.end(JSON.stringify(requests));
+  requests.push({ path, from });
   process.stdout.write(`${JSON.stringify({ path, from })}\n`);
   const review = reviews[path];
   const body = await bodyOf(request);

@@ -1,0 +1,46 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { bundledPackages, type Component, describePackage, licenceTexts } from "./contents.js";
+import { PATHS } from "./paths.js";
+import type { Entry } from "./tar.js";
+
+const EXECUTABLES = ["drawbridge", "proxy-agent", "proxy-server"];
+
+interface About {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+}
+
+/** The bundle and its executables, under the paths of upstream's images and of OpenShift's payload alike. */
+export function appLayer(root: string, about: About): { entries: Entry[]; components: Component[] } {
+  const bundle = join(root, "dist", "bundle");
+  if (!existsSync(join(bundle, "drawbridge.js"))) throw new Error("There is no dist/bundle yet: run npm run build.");
+  const code = readdirSync(bundle).filter((name) => name.endsWith(".js"));
+  const packages = bundledPackages(bundle).map((folder) => ({ folder, component: describePackage(folder) }));
+  const { name, version, license } = about;
+  // Says that the bundle is made of ES modules, and tells the executables their version.
+  const manifest = JSON.stringify({ name, version, license, type: "module" });
+  const entries: Entry[] = [
+    { path: `${PATHS.home}/package.json`, mode: 0o644, content: Buffer.from(`${manifest}\n`) },
+    ...code.map((name) => ({
+      path: `${PATHS.home}/bundle/${name}`,
+      mode: 0o644,
+      content: readFileSync(join(bundle, name)),
+    })),
+    ...EXECUTABLES.flatMap(executable),
+    { path: `${PATHS.documents}/drawbridge/LICENSE`, mode: 0o644, content: readFileSync(join(root, "LICENSE")) },
+    ...packages.flatMap(({ folder, component }) => licenceTexts(folder, component)),
+  ];
+  const itself: Component = { name, version, licence: license, from: "drawbridge" };
+  return { entries, components: [itself, ...packages.map(({ component }) => component)] };
+}
+
+/** There is no shell and no env in the image: Node is named as the interpreter. The root has upstream's path as a link. */
+function executable(name: string): Entry[] {
+  const script = `#!/usr/bin/node\nimport("/${PATHS.home}/bundle/${name}.js");\n`;
+  return [
+    { path: `usr/bin/${name}`, mode: 0o755, content: Buffer.from(script) },
+    { path: name, mode: 0o777, linkTo: `usr/bin/${name}` },
+  ];
+}

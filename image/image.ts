@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { appLayer } from "./app-layer.js";
+import { assemble, type Image } from "./assemble.js";
+import { baseLayer, USER } from "./base-layer.js";
+import { PATHS } from "./paths.js";
+import type { Entry } from "./tar.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const about = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+};
+
+export const DEFAULT_NAME = `localhost/drawbridge:${about.version}`;
+
+export interface ImageOptions {
+  /** A file that ends with .tar, or a folder. */
+  readonly out: string;
+  readonly name?: string;
+  readonly say?: (line: string) => void;
+}
+
+/** Writes drawbridge's image. The same bundle and the same pins give the same digest. */
+export async function buildImage({ out, name = DEFAULT_NAME, say = () => undefined }: ImageOptions): Promise<Image> {
+  const base = await baseLayer(say);
+  const app = appLayer(root, about);
+  const contents = `${JSON.stringify([...app.components, ...base.components], null, 2)}\n`;
+  const list: Entry = { path: PATHS.contents, mode: 0o644, content: Buffer.from(contents) };
+  say("writing the layers");
+  const recipe = {
+    name,
+    layers: [
+      { comment: "Node and its libraries", entries: base.entries },
+      { comment: "drawbridge", entries: [...app.entries, list] },
+    ],
+    config: {
+      User: `${USER}:${USER}`,
+      Entrypoint: ["/usr/bin/drawbridge"],
+      Env: ["PATH=/usr/bin"],
+      WorkingDir: "/",
+    },
+    labels: {
+      "org.opencontainers.image.title": about.name,
+      "org.opencontainers.image.version": about.version,
+      "org.opencontainers.image.description": about.description,
+      "org.opencontainers.image.licenses": about.license,
+    },
+    contents,
+  };
+  return assemble(recipe, out);
+}

@@ -1,0 +1,45 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { cacheFolder } from "./cache.js";
+import { command } from "./command.js";
+import { NODE } from "./pins.js";
+
+export interface NodeBinary {
+  readonly executable: Buffer;
+  readonly licenceText: Buffer;
+}
+
+/** Node itself, from the npm package that carries its binary, installed once into the cache. */
+export async function fetchNode(say: (line: string) => void): Promise<NodeBinary> {
+  const prefix = join(cacheFolder(), `node-${NODE.version}`);
+  const folder = join(prefix, "node_modules", NODE.package);
+  if (!existsSync(join(folder, "bin", "node"))) {
+    say(`installing ${NODE.package} ${NODE.version} into the cache`);
+    mkdirSync(prefix, { recursive: true });
+    const quiet = ["--silent", "--no-audit", "--no-fund"];
+    const { code, stderr } = await command("npm", [
+      ...["install", ...quiet, "--prefix", prefix, `${NODE.package}@${NODE.version}`],
+    ]);
+    if (code !== 0) {
+      throw new Error(
+        `npm could not install ${NODE.package} ${NODE.version}; check npm's registry: ${lastLine(stderr)}`,
+      );
+    }
+  }
+  checkIntegrity(prefix);
+  return {
+    executable: readFileSync(join(folder, "bin", "node")),
+    licenceText: readFileSync(join(folder, "LICENSE")),
+  };
+}
+
+function checkIntegrity(prefix: string): void {
+  const lock = JSON.parse(readFileSync(join(prefix, "node_modules", ".package-lock.json"), "utf8")) as {
+    packages: Record<string, { version?: string; integrity?: string }>;
+  };
+  const { version, integrity } = lock.packages[`node_modules/${NODE.package}`] ?? {};
+  if (version === NODE.version && integrity === NODE.integrity) return;
+  throw new Error(`The Node in ${prefix} is not the pinned ${NODE.version}; remove that folder and run this again.`);
+}
+
+const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? "";

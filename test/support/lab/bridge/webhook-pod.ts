@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import type { Authority } from "../certificates.js";
+import type { Kubectl } from "../kubectl.js";
+import type { LabNode } from "../node/node.js";
+import { NAMESPACE, namespace, SERVICE, service } from "../objects.js";
+import { must } from "../run.js";
+import { until } from "../wait.js";
+import { WEBHOOK_PORT, type WebhookRequest } from "../webhook-process.js";
+
+const FILES = "webhook-files";
+const LABELS = { app: SERVICE };
+
+/** The lab's workload as a real pod, run by Node from drawbridge's own image, behind a service with a selector. */
+export class WebhookPod {
+  /** In the pod network. */
+  readonly address: string;
+  readonly node: LabNode;
+
+  private constructor(node: LabNode, address: string) {
+    this.node = node;
+    this.address = address;
+  }
+
+  /** Returns once the service has the pod as its endpoint. */
+  static async start(admin: Kubectl, ca: Authority, image: string, node: LabNode): Promise<WebhookPod> {
+    const dns = [`${SERVICE}.${NAMESPACE}.svc`];
+    const pair = ca.issue({ file: `${SERVICE}-pod`, name: SERVICE, use: "server", dns });
+    const [certificate, key] = [readFileSync(pair.cert, "utf8"), readFileSync(pair.key, "utf8")];
+    const program = await bundle();
+    await admin.apply(namespace);
+    await admin.apply(
+      { ...service, spec: { ...service.spec, selector: LABELS } },
+      { apiVersion: "v1", kind: "ConfigMap", metadata: metadata(FILES), data: { "main.mjs": program } },
+      {
+        ...{ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/tls", metadata: metadata(SERVICE) },
+        stringData: { "tls.crt": certificate, "tls.key": key },
+      },
+      podOn(node.name, image),
+    );
+    return new WebhookPod(node, await until("the webhook's pod to be ready", 60_000, () => endpointOf(admin)));
+  }
+
+  /** What it was asked so far. Its node asks it: a pod's log comes late, and kubectl would need the tunnel. */
+  async requests(path?: string): Promise<WebhookRequest[]> {
+    const url = `https://${this.address}:${WEBHOOK_PORT}/requests`;
+    const answer = await must(["curl", "-sSk", "--max-time", "5", url], { netns: this.node.netns });
+    const seen = JSON.parse(answer) as WebhookRequest[];
+    return path === undefined ? seen : seen.filter((request) => request.path === path);
+  }
+}
+
+const metadata = (name: string) => ({ name, namespace: NAMESPACE });
+
+function podOn(nodeName: string, image: string): object {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...metadata(SERVICE), labels: LABELS },
+    spec: {
+      // By selector, so that the scheduler places it; a bare nodeName would bypass it.
+      nodeSelector: { "kubernetes.io/hostname": nodeName },
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 0,
+      securityContext: { runAsNonRoot: true },
+      containers: [
+        {
+          name: SERVICE,
+          image,
+          imagePullPolicy: "IfNotPresent",
+          command: ["/usr/bin/node", "/files/main.mjs"],
+          args: ["0.0.0.0", String(WEBHOOK_PORT), "/tls/tls.crt", "/tls/tls.key"],
+          readinessProbe: { tcpSocket: { port: WEBHOOK_PORT }, periodSeconds: 1 },
+          volumeMounts: [
+            { name: "files", mountPath: "/files", readOnly: true },
+            { name: "tls", mountPath: "/tls", readOnly: true },
+          ],
+        },
+      ],
+      volumes: [
+        { name: "files", configMap: { name: FILES } },
+        { name: "tls", secret: { secretName: SERVICE } },
+      ],
+    },
+  };
+}
+
+/** What the endpoint-slice controller made of the service: kube-apiservers dial nothing else. */
+async function endpointOf(admin: Kubectl): Promise<string | undefined> {
+  const { items } = await admin.json<{
+    items: { endpoints: { addresses: string[]; conditions: { ready?: boolean } }[] | null }[];
+  }>(["get", "endpointslices", "-n", NAMESPACE, "-l", `kubernetes.io/service-name=${SERVICE}`]);
+  const ready = items.flatMap(({ endpoints }) => endpoints ?? []).find(({ conditions }) => conditions.ready);
+  return ready?.addresses[0];
+}
+
+async function bundle(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL("../webhook/main.ts", import.meta.url))],
+    bundle: true,
+    write: false,
+    platform: "node",
+    format: "esm",
+    logLevel: "silent",
+  });
+  return outputFiles[0]?.text ?? "";
+}

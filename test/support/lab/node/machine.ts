@@ -1,0 +1,106 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { LabProcess } from "../process.js";
+import { must, type Outcome, type RunOptions, run } from "../run.js";
+import type { Scope } from "../scope.js";
+import { sweepDeadLabs } from "../sweep.js";
+import { removeCgroups } from "./cgroups.js";
+import { CONTAINERD_SOCKET, podLogsFolder, type Snapshotter, writeContainerdConfig } from "./configuration.js";
+import { writeImages } from "./image.js";
+import { writeInit } from "./init.js";
+import { readPodLog } from "./pod-logs.js";
+import { chooseSnapshotter } from "./snapshotter.js";
+
+export interface MachineOptions {
+  readonly name: string;
+  /** Of the host it is. */
+  readonly netns: string;
+  readonly executables: { readonly containerd: string; readonly ctr: string; readonly busybox: string };
+  /** The kubelet's command line; `folder` is the machine's own. */
+  readonly kubelet: (folder: string) => readonly string[];
+  /** A folder to be seen as /etc/kubernetes there. */
+  readonly etcKubernetes?: string;
+}
+
+/** containerd, runc and a kubelet with files, processes and network of their own, as somebody with a shell there sees it. */
+export class Machine {
+  readonly name: string;
+  readonly netns: string;
+  readonly folder: string;
+  readonly process: LabProcess;
+  readonly #ctr: string;
+  readonly #snapshotter: Snapshotter;
+
+  protected constructor(options: MachineOptions, folder: string, process: LabProcess, snapshotter: Snapshotter) {
+    this.name = options.name;
+    this.netns = options.netns;
+    this.folder = folder;
+    this.process = process;
+    this.#ctr = options.executables.ctr;
+    this.#snapshotter = snapshotter;
+  }
+
+  /** Returns as soon as it runs; whether its kubelet does is for the caller to wait for. */
+  static async start(scope: Scope, options: MachineOptions): Promise<Machine> {
+    return new Machine(...(await launch(scope, options)));
+  }
+
+  /** Puts the images of an archive where the kubelet finds them; pods then need no registry. */
+  async importImage(archive: string): Promise<void> {
+    await this.ctr(["images", "import", "--snapshotter", this.#snapshotter, archive]);
+  }
+
+  ctr(args: readonly string[]): Promise<string> {
+    return must(this.command([this.#ctr, "-a", CONTAINERD_SOCKET, "-n", "k8s.io", ...args]));
+  }
+
+  /** To its end, with this machine's own files and network. */
+  run(command: readonly string[], options?: Omit<RunOptions, "netns">): Promise<Outcome> {
+    return run(this.command(command), options);
+  }
+
+  /** The same as a command line for others to run. */
+  command(command: readonly string[]): [string, ...string[]] {
+    return ["nsenter", `--target=${this.#initPid()}`, "--mount", "--net", "--", ...command];
+  }
+
+  podLog(namespace: string, pod: string, container: string): string {
+    return readPodLog(podLogsFolder(this.folder), namespace, pod, container);
+  }
+
+  /** The machine's first process: the only child of the one that made its namespaces. */
+  #initPid(): string {
+    const { pid } = this.process;
+    const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+    if (!child) throw new Error(`${this.name} is not running`);
+    return child;
+  }
+}
+
+export type Launched = [MachineOptions, string, LabProcess, Snapshotter];
+
+export async function launch(scope: Scope, options: MachineOptions): Promise<Launched> {
+  await sweepDeadLabs();
+  const { name, netns, executables } = options;
+  const folder = scope.file(`node-${name}`);
+  mkdirSync(folder);
+  scope.defer(() => removeCgroups(folder));
+  const snapshotter = await chooseSnapshotter(folder);
+  const init = writeInit(folder, {
+    containerd: executables.containerd,
+    ctr: executables.ctr,
+    containerdConfig: writeContainerdConfig(folder, snapshotter),
+    snapshotter,
+    images: writeImages(join(folder, "images.tar"), executables.busybox),
+    kubelet: [
+      ...options.kubelet(folder),
+      `--root-dir=${join(folder, "kubelet")}`,
+      `--cert-dir=${join(folder, "kubelet-certs")}`,
+      `--hostname-override=${name}`,
+    ],
+    etcKubernetes: options.etcKubernetes,
+  });
+  const box = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
+  const running = LabProcess.start(scope, { name: `node-${name}`, netns, command: [...box, "bash", init] });
+  return [options, folder, running, snapshotter];
+}
