@@ -35,7 +35,7 @@ export function describePackage(folder: string): Component {
 }
 
 /** Licences ask that their text goes where the code goes. */
-export function licenceTexts(folder: string, { name }: Component): Entry[] {
+export function licenceTexts(folder: string, { name, version }: Component): Entry[] {
   const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
   return files.map((file) => ({
     path: `${PATHS.documents}/drawbridge/npm/${name.replace("/", "+")}/${file}`,

@@ -1,0 +1,8 @@
+/** What the test webhook and the test that uses it agree on. */
+
+/** Only objects with this label are the test webhook's business; its value is one test's token. */
+export const tokenLabel = "drawbridge-verify";
+/** Put on such an object by the test webhook: the address that its call came from. */
+export const seenFrom = "drawbridge-verify-seen-from";
+export const webhookPath = "/mutate";
+export const webhookPort = 8443;
