@@ -38,7 +38,7 @@ export function describePackage(folder: string): Component {
 export function licenceTexts(folder: string, { name, version }: Component): Entry[] {
   const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
   return files.map((file) => ({
-    path: `${PATHS.documents}/drawbridge/npm/${name.replace("/", "+")}/${file}`,
+    path: `${PATHS.documents}/drawbridge/npm/${name.replace("/", "+")}@${version}/${file}`,
     mode: 0o644,
     content: readFileSync(join(folder, file)),
   }));

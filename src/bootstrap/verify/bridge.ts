@@ -59,6 +59,7 @@ export async function describeBridge(
   const server = await serverSettings(
     model,
     sockets.filter((path) => path !== undefined && path !== "") as string[],
+    said.uds !== "",
     processes,
   );
   const apiServer = await apiServerSettings(model, processes, api, signal);

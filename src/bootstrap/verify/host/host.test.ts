@@ -73,22 +73,22 @@ describe("the server", () => {
     const { model } = host();
     writeFileSync(model.paths.staticPod, stringify(serverPod(model)));
     const running = async () => [["sleep", "1"], words("/other.sock"), words("/mine.sock")];
-    const found = await serverSettings(model, ["/mine.sock"], running);
+    const found = await serverSettings(model, ["/mine.sock"], false, running);
     expect(found?.source).toBe("the running proxy-server");
     expect(found?.flags.get("uds-name")).toBe("/mine.sock");
-    expect((await serverSettings(model, ["/third.sock"], running))?.source).toBe(model.paths.staticPod);
+    expect((await serverSettings(model, ["/third.sock"], false, running))?.source).toBe(model.paths.staticPod);
   });
 
   test("is read from its manifest or its unit", async () => {
     const { model, at } = host();
-    expect(await serverSettings(model, [], none)).toBeUndefined();
+    expect(await serverSettings(model, [], false, none)).toBeUndefined();
     at("server.service", serverUnitText(model));
-    const unit = await serverSettings(model, [], none);
+    const unit = await serverSettings(model, [], false, none);
     expect(unit?.source).toBe(model.paths.unit);
     expect(unit?.flags.get("mode")).toBe("grpc");
     expect(unit?.flags.get("uds-name")).toBe(model.paths.socket.server);
     writeFileSync(model.paths.staticPod, stringify(serverPod(model)));
-    expect((await serverSettings(model, [], none))?.source).toBe(model.paths.staticPod);
+    expect((await serverSettings(model, [], false, none))?.source).toBe(model.paths.staticPod);
   });
 });
 
