@@ -11,6 +11,18 @@ const drawbridge: Family = {
       summary: "Dial out to proxy-servers and open connections for them (proxy-agent)",
       run: async (argv) => (await import("./agent-command.js")).agentCommand("drawbridge agent", argv, { misuse }),
     },
+    bootstrap: {
+      summary: "Build, prove and take away the bridge that a kube-apiserver needs at bootstrap",
+      run: async (argv) => (await import("./bootstrap-command.js")).bootstrapCommand(argv),
+    },
+    firewall: {
+      summary: "Say what the network must let through for the bridge, open it and take it away again",
+      run: async (argv) => (await import("./firewall-command.js")).firewallCommand("drawbridge firewall", argv),
+    },
+    pki: {
+      summary: "Make, renew and explain the certificates of servers and agents",
+      run: async (argv) => (await import("./pki-command.js")).pkiCommand(argv),
+    },
     server: {
       summary: "Take connections from an API server and hand them to agents (proxy-server)",
       run: async (argv) => (await import("./server-command.js")).serverCommand("drawbridge server", argv, { misuse }),
@@ -24,4 +36,9 @@ async function printVersion(): Promise<number> {
   return 0;
 }
 
-await main((argv) => (argv[0] === "--version" ? printVersion() : runFamily(drawbridge, argv)));
+await main(async ([name, ...rest]) => {
+  if (name === "--version") return printVersion();
+  // Not in the list: only the pod of bootstrap verify --deploy-test-webhook runs it.
+  if (name === "test-webhook") return (await import("./bootstrap-verify-test-webhook.js")).testWebhookCommand(rest);
+  return runFamily(drawbridge, name === undefined ? [] : [name, ...rest]);
+});

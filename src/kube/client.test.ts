@@ -199,14 +199,42 @@ describe("list", () => {
   });
 });
 
+describe("apply", () => {
+  it("says who owns the fields, in the API server's own content type", async () => {
+    const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
+    const object = { apiVersion: "v1", kind: "Thing", metadata: { name: "a" } };
+    expect(await api.apply("/things/a", object, { fieldManager: "me", force: true })).toEqual(object);
+    await api.apply("/things/a", object, { fieldManager: "me" });
+    const [forced, polite] = stub.requests;
+    expect(forced).toMatchObject({ method: "PATCH", body: object });
+    expect(forced!.headers["content-type"]).toBe("application/apply-patch+yaml");
+    expect(Object.fromEntries(forced!.query)).toEqual({ fieldManager: "me", force: "true" });
+    expect(Object.fromEntries(polite!.query)).toEqual({ fieldManager: "me" });
+  });
+});
+
+describe("text", () => {
+  it("gives what is not JSON as it is, and failures as failures", async () => {
+    const { api, stub } = await connect(({ path }, response) => {
+      if (path === "/readyz") response.end("ok");
+      else response.writeHead(500).end("[-]etcd failed");
+    });
+    expect(await api.text("/readyz")).toBe("ok");
+    expect(stub.requests[0]!.headers.accept).toMatch(/^text\/plain/);
+    await expect(api.text("/livez")).rejects.toMatchObject({ status: 500 });
+  });
+});
+
 describe("delete", () => {
-  it("carries its precondition", async () => {
+  it("carries its precondition and what happens to what it owns", async () => {
     const { api, stub } = await connect((_, response) => reply(response, 200, {}));
     await api.delete("/things/a", { resourceVersion: "12" });
     await api.delete("/things/b");
+    await api.delete("/things/c", { propagationPolicy: "Background" });
     expect(stub.requests.map(({ body }) => body)).toEqual([
       { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion: "12" } },
       { apiVersion: "v1", kind: "DeleteOptions" },
+      { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" },
     ]);
   });
 });

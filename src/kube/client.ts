@@ -37,7 +37,11 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     return connection.open(call, until.signal);
   }
 
-  async function answer<T>(call: Call, { timeoutMs = defaultTimeoutMs, signal }: RequestOptions): Promise<T> {
+  async function answer<T>(call: Call, options: RequestOptions): Promise<T> {
+    return parse<T>(call, await answerText(call, options));
+  }
+
+  async function answerText(call: Call, { timeoutMs = defaultTimeoutMs, signal }: RequestOptions): Promise<string> {
     const until = deadline(clock, timeoutMs, signal);
     try {
       for (;;) {
@@ -51,7 +55,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
           continue;
         }
         if (status < 200 || status > 299) throw refused(describe(call), status, body);
-        return parse<T>(call, body);
+        return body;
       }
     } finally {
       until.clear();
@@ -100,6 +104,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
 
   return {
     get: (path, options = {}) => answer({ method: "GET", path }, options),
+    text: (path, options = {}) => answerText({ method: "GET", path, accept: "text/plain, */*" }, options),
     list,
     watch: (path, options) =>
       watchStream(path, options, {
@@ -117,12 +122,22 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
       }),
     create: (path, object, options = {}) => answer({ method: "POST", path, body: JSON.stringify(object) }, options),
     update: (path, object, options = {}) => answer({ method: "PUT", path, body: JSON.stringify(object) }, options),
+    apply: (path, object, options) => {
+      const query = { fieldManager: options.fieldManager, force: options.force ? "true" : undefined };
+      // YAML is what the API server wants to hear; JSON is YAML.
+      const contentType = "application/apply-patch+yaml";
+      return answer(
+        { method: "PATCH", path: withQuery(path, query), body: JSON.stringify(object), contentType },
+        options,
+      );
+    },
     async delete(path, options = {}) {
-      const { resourceVersion } = options;
+      const { resourceVersion, propagationPolicy } = options;
       const body = JSON.stringify({
         apiVersion: "v1",
         kind: "DeleteOptions",
         ...(resourceVersion === undefined ? {} : { preconditions: { resourceVersion } }),
+        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
       });
       await answer({ method: "DELETE", path, body }, options);
     },

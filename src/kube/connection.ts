@@ -6,10 +6,14 @@ import type { KubeCredentials, KubeEndpoint } from "./endpoint.js";
 import { unreachable } from "./errors.js";
 
 export interface Call {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With its query. */
   readonly path: string;
   readonly body?: string;
+  /** Of the body; JSON by default. */
+  readonly contentType?: string;
+  /** What the answer should be; JSON by default. */
+  readonly accept?: string;
 }
 
 /** Files and plugins are asked at most this often; a 401 asks at once. */
@@ -91,11 +95,14 @@ export class KubeConnection {
           agent,
           signal,
           headers: {
-            accept: "application/json",
+            accept: call.accept ?? "application/json",
             "user-agent": "drawbridge",
             ...(call.body === undefined
               ? {}
-              : { "content-type": "application/json", "content-length": Buffer.byteLength(call.body) }),
+              : {
+                  "content-type": call.contentType ?? "application/json",
+                  "content-length": Buffer.byteLength(call.body),
+                }),
             ...credentials.headers,
           },
         },
@@ -127,7 +134,7 @@ export function describe(call: Call): string {
 /** The server hung up on a kept connection just as we wrote. */
 class StaleConnection extends Error {}
 
-/** Whether doing it twice is as good as once. Reviews store nothing. */
+/** Whether doing it twice is as good as once. Reviews store nothing; the only patches are applies. */
 function repeatable(call: Call): boolean {
   return call.method !== "POST" || /reviews$/.test(call.path);
 }

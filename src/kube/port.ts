@@ -52,17 +52,30 @@ export interface WatchEvent<T> {
 export interface DeleteOptions extends RequestOptions {
   /** Delete only what is still at this version. */
   readonly resourceVersion?: string;
+  /** `Background` answers at once and lets the garbage collector take what the object owns; empty: the API's own default. */
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+}
+
+export interface ApplyOptions extends RequestOptions {
+  /** Under which name the API server remembers the fields as ours. */
+  readonly fieldManager: string;
+  /** Take fields that somebody else set before. */
+  readonly force?: boolean;
 }
 
 /** Paths are the API's own, e.g. `/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x`. Failures are KubeApiError. */
 export interface KubeApi {
   get<T extends KubeObject>(path: string, options?: RequestOptions): Promise<T>;
+  /** For what is not an object: `/readyz`, `/metrics`. */
+  text(path: string, options?: RequestOptions): Promise<string>;
   /** All pages, put together. */
   list<T extends KubeObject>(path: string, options?: ListOptions): Promise<KubeList<T>>;
   /** Ends quietly when the API server ends the watch, when it falls silent or when the signal fires. */
   watch<T extends KubeObject>(path: string, options: WatchOptions): AsyncGenerator<WatchEvent<T>, void, void>;
   create<T extends KubeObject>(path: string, object: T, options?: RequestOptions): Promise<T>;
   update<T extends KubeObject>(path: string, object: T, options?: RequestOptions): Promise<T>;
+  /** Server-side apply: creates the object, or changes of it what is named here. */
+  apply<T extends KubeObject>(path: string, object: T, options: ApplyOptions): Promise<T>;
   delete(path: string, options?: DeleteOptions): Promise<void>;
   /** Lets go of idle connections; requests under way end by themselves. */
   close(): void;

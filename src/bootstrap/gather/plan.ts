@@ -1,0 +1,103 @@
+/** What is collected on a host: words for collect.sh, from the same model that put the things there. */
+import { defaultStateDirectory } from "../host/record.js";
+import { bridgeModel } from "../model/model.js";
+import { agentName, ports, serverName, serverUnit, topologies } from "../model/names.js";
+import { openshiftHost } from "../model/paths.js";
+
+/** A function of collect.sh and its arguments. */
+export type Call = readonly [string, ...string[]];
+
+export interface HostPlan {
+  /** Further logs that only the caller knows of, by the name of their program. */
+  readonly logs: readonly { readonly name: string; readonly file: string }[];
+  /** Further directories with certificates. */
+  readonly pki: readonly string[];
+  /** Ports of a server that does not use ours. */
+  readonly healthPort?: number | undefined;
+  readonly adminPort?: number | undefined;
+}
+
+export const nothingFurther: HostPlan = { logs: [], pki: [] };
+
+/** Beside the units named here the installer's own records tell which one failed. */
+const units = ["bootkube.service", "kubelet.service", "crio.service", "release-image.service", serverUnit];
+/** Certificates, and records that drawbridge writes beside them; never keys. */
+const publicFiles = ["*.crt", "pki.json", "bridge-address.json"];
+
+export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
+  const { healthPort = ports.health, adminPort = ports.admin } = plan;
+  return [
+    ...plan.logs.map(({ name, file }): Call => ["file", file, `bootstrap/containers/${name}-given.log`]),
+    ...plan.pki.flatMap((directory) => publicOf(directory, "bootstrap/pki")),
+    ["files", "/var/log/openshift", "*.json", "bootstrap/services"],
+    ...units.map((unit): Call => ["journal", unit, "bootstrap"]),
+    ["containers", "bootstrap", serverName, "kube-apiserver"],
+    ...networkCalls("bootstrap"),
+    ["answer", `http://127.0.0.1:${healthPort}/readyz`, "bootstrap/health/readyz.txt"],
+    ["answer", `http://127.0.0.1:${healthPort}/healthz`, "bootstrap/health/healthz.txt"],
+    ["metrics", `http://127.0.0.1:${adminPort}/metrics`, "bootstrap/metrics/server.txt"],
+    ...openshiftCalls(),
+    ...topologies.flatMap(placeCalls),
+    ["file", `${defaultStateDirectory}/server.log`, `bootstrap/containers/${serverName}-process.log`],
+    ["files", defaultStateDirectory, "*.json", "bootstrap/state"],
+  ];
+}
+
+export function nodeFolder(name: string): string {
+  return `control-plane/${name}`;
+}
+
+/** Hosts where agents run. */
+export function nodeCalls(name: string): Call[] {
+  const folder = nodeFolder(name);
+  return [["containers", folder, agentName], ["journal", "kubelet.service", folder], ...networkCalls(folder)];
+}
+
+function networkCalls(folder: string): Call[] {
+  return [
+    ["put", `${folder}/network/ip-addr.txt`, "ip", "addr"],
+    ["put", `${folder}/network/ip-route.txt`, "ip", "route", "show", "table", "all"],
+    ["put", `${folder}/network/netstat.txt`, "ss", "-ltnp"],
+    ["put", `${folder}/network/hostname.txt`, "hostname"],
+    ["file", "/etc/resolv.conf", `${folder}/network/resolv.conf`],
+    ["put", `${folder}/time.txt`, "date", "--utc", "+%Y-%m-%dT%H:%M:%SZ"],
+    ["put", `${folder}/chrony.txt`, "chronyc", "tracking"],
+  ];
+}
+
+/** Where an OpenShift bootstrap host keeps what bootstrap.ign brought and what its scripts made of it. */
+function openshiftCalls(): Call[] {
+  const rendered = "rendered-assets/openshift";
+  const { assets, manifests, stages, functions, certs, agentCertsSecret: _secret, ...templates } = openshiftHost;
+  const { agentCertsSecret: _filled, ...objects } = manifests;
+  return [
+    ["file", functions, "bootstrap/scripts/konnectivity.sh"],
+    ["file", certs, "bootstrap/scripts/konnectivity-certs.sh"],
+    ...[...Object.values(templates), ...Object.values(objects)].map(
+      (path): Call => ["file", path, `${rendered}${path.slice(assets.length)}`],
+    ),
+    ...stages.map((stage): Call => ["listing", `${assets}/${stage}.done`, `${rendered}/done.txt`]),
+    ...publicOf(`${assets}/tls/konnectivity`, `${rendered}/tls/konnectivity`),
+    [
+      "file",
+      "/etc/kubernetes/bootstrap-configs/kube-apiserver-config.yaml",
+      "bootstrap/kubernetes/kube-apiserver-config.yaml",
+    ],
+  ];
+}
+
+function placeCalls(topology: (typeof topologies)[number]): Call[] {
+  const { paths } = bridgeModel({ for: topology });
+  return [
+    ["file", paths.staticPod, "bootstrap/kubernetes/konnectivity-server-pod.yaml"],
+    ["file", "/etc/kubernetes/manifests/kube-apiserver.yaml", "bootstrap/kubernetes/kube-apiserver.yaml"],
+    ["file", paths.unit, `bootstrap/units/${serverUnit}`],
+    ["file", paths.egressConfig.host, `bootstrap/${topology}/egress-selector-config.yaml`],
+    ["listing", paths.socketDirectory.host, `bootstrap/${topology}/socket-directory.txt`],
+    ...(topology === "openshift" ? [] : publicOf(paths.pki.host, "bootstrap/pki")),
+  ];
+}
+
+function publicOf(directory: string, target: string): Call[] {
+  return publicFiles.map((pattern): Call => ["files", directory, pattern, target]);
+}

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { TestBridge } from "./testing/bridge.js";
+import { kubeadmManifest, kubeadmManifestPath } from "./testing/kubeadm-manifest.js";
+
+let bridge: TestBridge;
+beforeEach(async () => {
+  bridge = await TestBridge.prepare("kubeadm");
+});
+afterEach(() => bridge.close());
+
+const wrong = async (): Promise<string[]> =>
+  (await bridge.status()).lines.filter(({ ok }) => !ok).map(({ name, detail }) => `${name}: ${detail}`);
+
+async function bringUp(): Promise<void> {
+  await bridge.up({ apply: true });
+  await bridge.host.openSocket("/run/drawbridge-bootstrap/konnectivity-server.socket");
+}
+
+it("shows every part of a bridge that stands, and changes nothing", async () => {
+  await bringUp();
+  const [tree, calls] = [bridge.host.tree(), bridge.cluster.stub.calls.length];
+  bridge.host.advance(30 * 60_000);
+  const status = await bridge.status();
+  expect(status).toMatchObject({ ok: true, for: "kubeadm", address: "192.0.2.10", until: "2031-01-01T02:00:00.000Z" });
+  expect(status.lines.map(({ name }) => name)).toEqual([
+    ...["directories", "address", "certificates", "egress-config", "tmpfiles", "server", "socket", "port", "ready"],
+    ...["agents", "kube-apiserver", "connected"],
+  ]);
+  expect(status.lines.find(({ name }) => name === "certificates")?.detail).toContain("1 h 30 min left");
+  expect(status.nodes).toEqual([
+    { node: "n1", isReady: true, isConnected: true },
+    { node: "n2", isReady: true, isConnected: true },
+  ]);
+  expect(bridge.host.tree()).toEqual(tree);
+  expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
+});
+
+it("names each part that is lost", async () => {
+  await bringUp();
+  await bridge.host.files.remove("/etc/kubernetes/manifests/konnectivity-server-pod.yaml");
+  await bridge.host.files.remove("/run/drawbridge-bootstrap/konnectivity-server.socket");
+  bridge.host.put(kubeadmManifestPath, kubeadmManifest);
+  bridge.cluster.objects.delete("/api/v1/namespaces/drawbridge-bootstrap/pods/konnectivity-agent-n2");
+  expect(await wrong()).toEqual([
+    "server: /etc/kubernetes/manifests/konnectivity-server-pod.yaml is not there",
+    "socket: /run/drawbridge-bootstrap/konnectivity-server.socket is not there",
+    "port: nothing listens on TCP 8091",
+    "ready: its health port does not answer",
+    "kube-apiserver: the kube-apiserver here runs without the flag",
+    "connected: 1 of 2 ready nodes, without n2",
+  ]);
+  expect((await bridge.status()).nodes?.[1]).toEqual({ node: "n2", isReady: true, isConnected: false });
+});
+
+it("says that certificates have ended, that files were changed and that something else is in the socket's place", async () => {
+  await bringUp();
+  bridge.host.advance(3 * 60 * 60_000);
+  await bridge.host.files.remove("/run/drawbridge-bootstrap/konnectivity-server.socket");
+  bridge.host.put("/run/drawbridge-bootstrap/konnectivity-server.socket", "");
+  bridge.host.put("/etc/tmpfiles.d/drawbridge-bootstrap.conf", "other");
+  expect(await wrong()).toEqual([
+    "certificates: they ended 2031-01-01T02:00:00.000Z",
+    "tmpfiles: /etc/tmpfiles.d/drawbridge-bootstrap.conf is not as it should be",
+    "socket: there is something else in its place",
+  ]);
+});
+
+it("works while the API is away", async () => {
+  await bringUp();
+  bridge.cluster.intercept = (_, response) => {
+    response.destroy();
+    return true;
+  };
+  const status = await bridge.status();
+  expect(status.nodes).toBeUndefined();
+  expect(status.lines.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([
+    "agents",
+    "kube-apiserver",
+    "connected",
+  ]);
+});
+
+it("finds no fault with a server that has no agent yet while nobody calls it", async () => {
+  await bridge.up();
+  for (const node of ["n1", "n2"]) {
+    bridge.cluster.put(`/api/v1/nodes/${node}`, { status: { conditions: [] } });
+    bridge.cluster.objects.delete(`/api/v1/namespaces/drawbridge-bootstrap/pods/konnectivity-agent-${node}`);
+  }
+  const { lines } = await bridge.status();
+  expect(lines.find(({ name }) => name === "ready")).toMatchObject({
+    ok: true,
+    detail: "no connection to any proxy agent",
+  });
+});
+
+it("says that there is no bridge", async () => {
+  await expect(bridge.status()).rejects.toMatchObject({ code: "DB_BRIDGE_ABSENT" });
+});

@@ -1,0 +1,91 @@
+/** A host, a cluster and the commands between them, for tests. */
+import type { Topology } from "../../model/names.js";
+import type { Receipt } from "../../teardown/receipt.js";
+import { type TeardownWishes, takeDown } from "../../teardown/teardown.js";
+import type { UpWishes } from "../plan.js";
+import type { OpenApi } from "../site.js";
+import { type BridgeStatus, bridgeStatus } from "../status.js";
+import { bringUp, type UpResult } from "../up.js";
+import { FakeCluster } from "./fake-cluster.js";
+import { FakeHost } from "./fake-host.js";
+import { Fuse, fused, fusedApi } from "./fuse.js";
+import { kubeadmManifest, kubeadmManifestPath } from "./kubeadm-manifest.js";
+
+const stateDirectory = "/var/lib/drawbridge-bootstrap";
+
+export class TestBridge {
+  readonly host: FakeHost;
+  readonly cluster: FakeCluster;
+  /** What `teardown` told while it went. */
+  readonly told: string[] = [];
+  /** How `up` told its steps. */
+  readonly steps: string[] = [];
+
+  private constructor(host: FakeHost, cluster: FakeCluster) {
+    this.host = host;
+    this.cluster = cluster;
+    host.hasAgents = () => cluster.hasAgents;
+  }
+
+  static async prepare(topology: Topology = "kubeadm"): Promise<TestBridge> {
+    const bridge = new TestBridge(new FakeHost(), await FakeCluster.start());
+    const { host } = bridge;
+    for (const path of ["/etc/kubernetes/", "/run/", "/var/lib/", "/etc/systemd/system/"]) host.put(`${path}.keep`, "");
+    if (topology === "kubeadm") {
+      host.put(kubeadmManifestPath, kubeadmManifest);
+      host.put("/etc/kubernetes/admin.conf", "");
+    }
+    if (topology === "bare") host.plain.push({ pid: 7, argv: ["/usr/bin/kube-apiserver", "--secure-port=6443"] });
+    return bridge;
+  }
+
+  up(wishes: Partial<UpWishes> = {}, fuse = new Fuse()): Promise<UpResult> {
+    const all = { ...defaults, ...wishes };
+    return bringUp(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), {
+      starts: () => undefined,
+      ends: ({ name, outcome }) => this.steps.push(`${name}: ${outcome}`),
+    });
+  }
+
+  status(): Promise<BridgeStatus> {
+    return bridgeStatus(this.host, { stateDirectory, kubeconfig: "", env: {} }, this.openApi());
+  }
+
+  teardown(wishes: Partial<TeardownWishes> = {}, fuse = new Fuse()): Promise<Receipt> {
+    const all = { ...teardownDefaults, ...wishes };
+    const tell = (sentence: string) => this.told.push(sentence);
+    return takeDown(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), tell);
+  }
+
+  openApi(fuse = new Fuse()): OpenApi {
+    return async (kubeconfig) => {
+      if (kubeconfig === "/broken") throw new Error("the kubeconfig /broken is broken");
+      return fusedApi(this.cluster.open(), fuse);
+    };
+  }
+
+  /** Starts a bare kube-apiserver anew with these flags. */
+  restartApiServer(...flags: string[]): void {
+    this.host.plain.splice(
+      this.host.plain.findIndex(({ pid }) => pid === 7),
+      1,
+    );
+    this.host.plain.push({ pid: 7, argv: ["/usr/bin/kube-apiserver", "--secure-port=6443", ...flags] });
+  }
+
+  async close(): Promise<void> {
+    await this.cluster.close();
+    await this.host.remove();
+  }
+}
+
+const defaults: UpWishes = {
+  ...{ for: undefined, address: undefined, kubeconfig: "", apply: false, onlyThisApiServer: false },
+  ...{ applyCommand: undefined, restoreCommand: undefined, ownProgram: undefined },
+  ...{ stateDirectory, timeoutMs: 60_000, env: {}, validForMs: 2 * 60 * 60_000 },
+};
+
+const teardownDefaults: TeardownWishes = {
+  ...{ for: undefined, kubeconfig: "", stateDirectory, timeoutMs: 60_000, force: false, restoreCommand: undefined },
+  firewall: { platform: undefined, upi: false, byoNetwork: false, infraId: undefined, machineNetworks: [] },
+};

@@ -1,0 +1,1 @@
+export { type InstallDirectory, openInstallDirectory } from "./install-dir.js";

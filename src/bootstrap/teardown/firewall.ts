@@ -1,0 +1,105 @@
+/** What let agents through to the host, and who takes it away. */
+import { parse } from "yaml";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { firewallPlan } from "../firewall/make-plan.js";
+import { type Platform, platforms } from "../firewall/plan.js";
+import { firewallRule } from "../model/firewall.js";
+import type { BridgeModel } from "../model/model.js";
+import type { Limit } from "./deadline.js";
+import type { Others } from "./receipt.js";
+
+export interface FirewallWishes {
+  readonly platform: Platform | undefined;
+  readonly upi: boolean;
+  readonly byoNetwork: boolean;
+  readonly infraId: string | undefined;
+  readonly machineNetworks: readonly string[];
+}
+
+/** From flags first, then from what the cluster says of itself. */
+export async function othersOf(
+  model: BridgeModel,
+  wishes: FirewallWishes,
+  kube: KubeApi | undefined,
+  limit: Limit,
+): Promise<Others> {
+  const found = kube === undefined ? {} : await clusterFacts(kube, model, limit);
+  const platform = wishes.platform ?? found.platform ?? (model.for === "openshift" ? undefined : "host");
+  const { port } = firewallRule(model);
+  if (platform === undefined) return unknown(port, "its platform is not known");
+  const told = wishes.machineNetworks.length > 0 ? wishes.machineNetworks : (found.machineNetworks ?? []);
+  const infraId = wishes.infraId ?? found.infraId;
+  try {
+    const { upi, byoNetwork } = wishes;
+    const plan = firewallPlan({ rule: firewallRule(model), platform, upi, byoNetwork, infraId, machineNetworks: told });
+    const { rule, where, removed, forgotten, remove } = plan;
+    return { firewall: { platform, rule, where, removed, forgotten, remove }, notes: [] };
+  } catch {
+    return unknown(port, "the networks of the nodes are not known", platform);
+  }
+}
+
+function unknown(port: number, why: string, platform?: Platform): Others {
+  const name = platform === undefined ? "--platform NAME" : `--platform ${platform}`;
+  const note = `Rules that let TCP ${port} through to the bootstrap host, if any were opened: ${why}, so ask drawbridge firewall plan ${name} --machine-network PREFIX.`;
+  return { firewall: undefined, notes: [note] };
+}
+
+interface Facts {
+  readonly platform?: Platform;
+  readonly infraId?: string;
+  readonly machineNetworks?: readonly string[];
+}
+
+interface Infrastructure extends KubeObject {
+  readonly status?: {
+    readonly infrastructureName?: string;
+    readonly platformStatus?: { readonly type?: string; readonly azure?: { readonly cloudName?: string } };
+  };
+}
+
+interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+interface Node extends KubeObject {
+  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
+}
+
+/** Each is one source of several: what cannot be read is passed over. */
+async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: Limit): Promise<Facts> {
+  const get = <T extends KubeObject>(path: string): Promise<T | undefined> =>
+    kube.get<T>(path, { timeoutMs: limit.requestMs(5_000) }).catch(() => undefined);
+  if (model.for !== "openshift") return { machineNetworks: await nodePrefixes(kube, limit) };
+  const infrastructure = await get<Infrastructure>("/apis/config.openshift.io/v1/infrastructures/cluster");
+  const config = await get<ConfigMap>("/api/v1/namespaces/kube-system/configmaps/cluster-config-v1");
+  const { infrastructureName, platformStatus } = infrastructure?.status ?? {};
+  const type = platformStatus?.type?.toLowerCase();
+  const stack = platformStatus?.azure?.cloudName === "AzureStackCloud";
+  const platform = stack ? "azurestack" : platforms.find((name) => name === type && name !== "host");
+  return {
+    ...(platform !== undefined && { platform }),
+    ...(infrastructureName !== undefined && { infraId: infrastructureName }),
+    machineNetworks: machineNetworksIn(config?.data?.["install-config"]),
+  };
+}
+
+/** Every node's own address: wider than needed is worse than long. */
+async function nodePrefixes(kube: KubeApi, limit: Limit): Promise<string[]> {
+  const nodes = await kube
+    .list<Node>("/api/v1/nodes", { timeoutMs: limit.requestMs(5_000) })
+    .catch(() => ({ items: [] as readonly Node[] }));
+  return nodes.items
+    .flatMap(({ status }) => status?.addresses ?? [])
+    .filter(({ type }) => type === "InternalIP")
+    .map(({ address }) => `${address}/${address.includes(":") ? 128 : 32}`);
+}
+
+function machineNetworksIn(installConfig: string | undefined): string[] {
+  try {
+    const config = parse(installConfig ?? "") as { networking?: { machineNetwork?: { cidr?: string }[] } } | null;
+    return (config?.networking?.machineNetwork ?? []).flatMap(({ cidr }) => cidr ?? []);
+  } catch {
+    return [];
+  }
+}

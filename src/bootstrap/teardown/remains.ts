@@ -1,0 +1,54 @@
+/** What still carries the bridge's label, and is not on its way out. */
+import { messageOf } from "../../errors/error.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { collectionPath } from "../host/object-path.js";
+import { bootstrapOnlySelector } from "../model/names.js";
+import type { Limit } from "./deadline.js";
+
+interface Labelled extends KubeObject {
+  readonly metadata?: KubeObject["metadata"] & {
+    readonly deletionTimestamp?: string;
+    readonly ownerReferences?: readonly { readonly kind?: string; readonly controller?: boolean }[];
+  };
+}
+
+const kinds = [
+  { apiVersion: "v1", kind: "Namespace" },
+  { apiVersion: "apps/v1", kind: "DaemonSet" },
+  { apiVersion: "v1", kind: "Secret" },
+  { apiVersion: "v1", kind: "ServiceAccount" },
+  { apiVersion: "rbac.authorization.k8s.io/v1", kind: "RoleBinding" },
+  { apiVersion: "v1", kind: "Pod" },
+] as const;
+
+export interface Remains {
+  /** As `Kind namespace/name`. */
+  readonly names: readonly string[];
+  /** Why some could not be looked for; one sentence each. */
+  readonly unknown: readonly string[];
+}
+
+export async function remainsOf(kube: KubeApi, limit: Limit): Promise<Remains> {
+  const found: { readonly kind: string; readonly object: Labelled }[] = [];
+  const unknown: string[] = [];
+  for (const type of kinds) {
+    const options = { labelSelector: bootstrapOnlySelector, timeoutMs: limit.requestMs() };
+    try {
+      const { items } = await kube.list<Labelled>(collectionPath(type), options);
+      found.push(...items.map((object) => ({ kind: type.kind, object })));
+    } catch (reason) {
+      unknown.push(`Whether a ${type.kind} of the bridge remains is not known: ${messageOf(reason)}`);
+    }
+  }
+  const ending = found.filter(({ kind, object }) => kind === "Namespace" && object.metadata?.deletionTimestamp);
+  const endingNames = new Set(ending.map(({ object }) => object.metadata?.name));
+  const staying = found.filter(({ object: { metadata } }) => {
+    // Whatever is in a namespace that goes, goes.
+    return !metadata?.deletionTimestamp && !endingNames.has(metadata?.namespace);
+  });
+  return { names: staying.map(({ kind, object }) => nameOf(kind, object)), unknown };
+}
+
+function nameOf(kind: string, { metadata }: Labelled): string {
+  return `${kind} ${metadata?.namespace === undefined ? "" : `${metadata.namespace}/`}${metadata?.name}`;
+}

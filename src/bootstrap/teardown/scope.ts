@@ -1,0 +1,99 @@
+/** What there is to look for: what the record names, or, without one, every place where a bridge may have left something. */
+import type { Host } from "../host/host.js";
+import { nameOf, type Opened } from "../host/opened.js";
+import type { OpenedEntry, RecordKeeper, SettingWay } from "../host/record.js";
+import { detectTopology, kubeadmManifest } from "../host/survey.js";
+import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
+import { type BridgeModel, bridgeModel } from "../model/model.js";
+import type { Topology } from "../model/names.js";
+import { openshiftHost } from "../model/paths.js";
+
+export interface TeardownScope {
+  readonly model: BridgeModel;
+  readonly way: SettingWay;
+  /** In the order in which they go: first those of the cluster. */
+  readonly objects: readonly CreatedObject[];
+  /** Server first, directories after what is in them. */
+  readonly hostThings: readonly Opened[];
+  readonly opened: ReadonlyMap<string, OpenedEntry>;
+}
+
+type HostThing = Exclude<Opened, { type: "object" | "setting" }>;
+
+export async function recordedScope({ record, model, directory }: RecordKeeper): Promise<TeardownScope> {
+  const opened = new Map(record.opened.map((entry) => [nameOf(entry.thing), entry]));
+  const recorded = onHost(record.opened.map(({ thing }) => thing));
+  // From the inside out.
+  const parents = recorded.filter((thing) => thing.type === "parent").sort((a, b) => b.path.length - a.path.length);
+  const others = recorded.filter(({ type }) => type !== "parent");
+  return {
+    model,
+    way: record.setting,
+    objects: distinct([...clusterObjects(model), ...olderLayout]),
+    hostThings: distinct([
+      ...others.filter(isServer),
+      ...onHost(createdObjects(model)),
+      ...others,
+      ...parents,
+      // Pid file, log and backups; the record itself goes last of all, when nothing is left.
+      { type: "file", path: `${directory}/server.pid` },
+      { type: "file", path: `${directory}/server.log` },
+    ]),
+    opened,
+  };
+}
+
+/** After the record was lost or the machine is gone, from a workstation, or a second time. */
+export async function unrecordedScope(
+  host: Host,
+  topology: Topology | undefined,
+  isOpenShift: () => Promise<boolean>,
+): Promise<TeardownScope> {
+  const local = await detectTopology(host, "/etc/kubernetes/manifests");
+  const kind = topology ?? (local === "bare" && (await isOpenShift()) ? "openshift" : local);
+  const model = bridgeModel({ for: kind });
+  const forms = kind === "openshift" ? [model] : formsOf(kind);
+  const made = forms.flatMap((each) => onHost(createdObjects(each)));
+  const manifest = `/etc/kubernetes/manifests/${kubeadmManifest}`;
+  const kinds: readonly Topology[] = ["openshift", "kubeadm"];
+  return {
+    model,
+    way: kind === "kubeadm" ? { by: "manifest", manifest } : { by: "hand" },
+    // An object is the bridge's by its label, whatever made it.
+    objects: distinct([
+      ...clusterObjects(model),
+      ...kinds.flatMap((each) => clusterObjects(bridgeModel({ for: each, agentNetwork: "host" }))),
+      ...olderLayout,
+    ]),
+    hostThings: distinct([
+      ...made.filter(isServer),
+      { type: "process", socket: model.paths.socket.server },
+      ...(await withoutNeeded(host, model, made)),
+    ]),
+    opened: new Map(),
+  };
+}
+
+const formsOf = (kind: Topology): BridgeModel[] =>
+  (["static-pod", "systemd"] as const).map((serverForm) => bridgeModel({ for: kind, serverForm }));
+
+/** Scripts that bootkube.sh still reads must stay until it is through; all of them go with the machine anyway. */
+async function withoutNeeded(host: Host, model: BridgeModel, things: readonly HostThing[]): Promise<HostThing[]> {
+  const isThrough = (await host.files.look(`${openshiftHost.assets}/.bootkube.done`)) !== undefined;
+  if (model.for !== "openshift" || isThrough) return [...things];
+  const { assets, manifests, stages, ...shipped } = openshiftHost;
+  const needed: readonly string[] = [...Object.values(shipped), ...stages.map((stage) => `${assets}/${stage}.done`)];
+  return things.filter((thing) => !("path" in thing) || !needed.includes(thing.path));
+}
+
+function onHost(things: readonly Opened[]): HostThing[] {
+  return things.filter((thing): thing is HostThing => thing.type !== "object" && thing.type !== "setting");
+}
+
+function isServer({ type }: Opened): boolean {
+  return type === "static-pod" || type === "unit" || type === "process";
+}
+
+function distinct<T extends Opened>(things: readonly T[]): T[] {
+  return [...new Map(things.map((thing) => [nameOf(thing), thing])).values()];
+}

@@ -1,0 +1,400 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { TestBridge } from "../host/testing/bridge.js";
+import { kubeadmManifest, kubeadmManifestPath } from "../host/testing/kubeadm-manifest.js";
+import type { Receipt, ReceiptItem } from "./receipt.js";
+
+let bridge: TestBridge;
+afterEach(() => bridge.close());
+
+const bareFlag = "--egress-selector-config-file=/etc/drawbridge-bootstrap/egress-selector-config.yaml";
+const kubeadmFlag = "--egress-selector-config-file=/etc/kubernetes/drawbridge-bootstrap/egress-selector-config.yaml";
+const bare = { for: "bare", kubeconfig: "/admin.conf", serverForm: "process" } as const;
+const namespace = "/api/v1/namespaces/drawbridge-bootstrap";
+const label = { "openshift.io/bootstrap-only": "true" };
+
+const item = ({ items }: Receipt, name: string): Pick<ReceiptItem, "state" | "detail"> => {
+  const found = items.filter((each) => each.name.includes(name));
+  expect(found, name).toHaveLength(1);
+  return { state: found[0]!.state, detail: found[0]!.detail };
+};
+const states = ({ items }: Receipt): string[] => [...new Set(items.map(({ state }) => state))].sort();
+const apiIsAway = (): void => {
+  bridge.cluster.intercept = (_, response) => {
+    response.destroy();
+    return true;
+  };
+};
+
+describe("on a host that kubeadm made", () => {
+  beforeEach(async () => {
+    bridge = await TestBridge.prepare("kubeadm");
+  });
+
+  it("restores the kube-apiserver first, then takes everything, and the host is as it was", async () => {
+    const before = bridge.host.tree();
+    await bridge.up({ apply: true });
+    const manifests: string[] = [];
+    bridge.cluster.intercept = ({ method }) => {
+      if (method === "DELETE") manifests.push(bridge.host.text(kubeadmManifestPath));
+      return false;
+    };
+    const receipt = await bridge.teardown();
+    expect(receipt).toMatchObject({ exitCode: 0, clean: true, nothingToDo: false, apiAnswered: true, warnings: [] });
+    expect(manifests).toEqual([kubeadmManifest, kubeadmManifest, kubeadmManifest]);
+    expect(bridge.host.tree()).toEqual(before);
+    expect(bridge.cluster.labelled).toEqual([]);
+    expect(item(receipt, "kube-apiserver --egress")).toMatchObject({ state: "restored" });
+    expect(item(receipt, "static pod")).toMatchObject({ state: "removed" });
+    expect(bridge.cluster.stub.requests.find(({ method }) => method === "DELETE")?.body).toMatchObject({
+      propagationPolicy: "Background",
+    });
+  });
+
+  it("says when each thing was opened, and no secret", async () => {
+    await bridge.up({ apply: true });
+    const receipt = await bridge.teardown();
+    const recorded = receipt.items.filter(({ openedAt }) => openedAt !== undefined).map(({ name }) => name);
+    expect(recorded).toEqual(
+      expect.arrayContaining([
+        "Namespace drawbridge-bootstrap",
+        "directory /run/drawbridge-bootstrap",
+        "directory /etc/kubernetes/drawbridge-bootstrap/pki",
+        `kube-apiserver ${kubeadmFlag}`,
+      ]),
+    );
+    expect(JSON.stringify(receipt)).not.toMatch(/PRIVATE KEY|BEGIN CERT/);
+  });
+
+  it("does nothing the second time, and says so", async () => {
+    await bridge.up({ apply: true });
+    await bridge.teardown();
+    const tree = bridge.host.tree();
+    const calls = bridge.cluster.stub.calls.length;
+    const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
+    expect(receipt).toMatchObject({ exitCode: 0, clean: true, nothingToDo: true });
+    expect(states(receipt)).toEqual(["absent"]);
+    expect(bridge.host.tree()).toEqual(tree);
+    expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
+  });
+
+  it("takes only what is its own out of a manifest that was changed since", async () => {
+    await bridge.up({ apply: true });
+    bridge.host.put(kubeadmManifestPath, bridge.host.text(kubeadmManifestPath).replace("v1.34.1", "v1.34.2"));
+    expect((await bridge.teardown()).exitCode).toBe(0);
+    expect(bridge.host.text(kubeadmManifestPath)).toBe(kubeadmManifest.replace("v1.34.1", "v1.34.2"));
+  });
+
+  it("takes the flag out without a record, too", async () => {
+    await bridge.up({ apply: true });
+    await bridge.host.files.remove("/var/lib/drawbridge-bootstrap");
+    const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
+    expect(receipt.exitCode).toBe(0);
+    expect(bridge.host.text(kubeadmManifestPath)).toBe(kubeadmManifest);
+    expect(bridge.host.tree().filter((line) => line.includes("drawbridge"))).toEqual([]);
+    expect(bridge.cluster.labelled).toEqual([]);
+  });
+
+  it("removes nothing while a kube-apiserver still runs with the flag, unless forced", async () => {
+    await bridge.up({ apply: true });
+    bridge.host.plain.push({ pid: 9, argv: ["kube-apiserver", kubeadmFlag] });
+    const [labelled, start] = [bridge.cluster.labelled, bridge.host.now()];
+    const receipt = await bridge.teardown({ timeoutMs: 30_000 });
+    expect(receipt).toMatchObject({ exitCode: 1, clean: false });
+    expect(receipt.warnings.join()).toMatch(/Take --egress-selector-config-file=.* away in .*, then run the teardown/);
+    expect(bridge.host.now() - start).toBeLessThanOrEqual(31_000);
+    expect(bridge.cluster.labelled).toEqual(labelled);
+    expect(item(receipt, "directory /run/drawbridge")).toMatchObject({ state: "left" });
+    expect(item(await bridge.teardown({ force: true, timeoutMs: 30_000 }), "Namespace")).toMatchObject({
+      state: "removed",
+    });
+    expect(bridge.cluster.labelled).toEqual([]);
+  });
+
+  it("goes on when the restored kube-apiserver is not ready in time, and says so", async () => {
+    await bridge.up({ apply: true });
+    bridge.cluster.isReady = false;
+    const receipt = await bridge.teardown({ timeoutMs: 30_000 });
+    expect(receipt.warnings.join()).toContain("was not ready again before the limit");
+    expect(item(receipt, "kube-apiserver --egress")).toMatchObject({ state: "restored" });
+    expect(receipt.exitCode).toBe(0);
+  });
+});
+
+describe("on a bare host", () => {
+  beforeEach(async () => {
+    bridge = await TestBridge.prepare("bare");
+  });
+
+  it("asks for the flag to be taken away and waits for it, then ends the server", async () => {
+    const before = bridge.host.tree();
+    await bridge.up(bare);
+    bridge.restartApiServer(bareFlag);
+    const { host } = bridge;
+    const pause = host.pause.bind(host);
+    let pauses = 0;
+    host.pause = async (ms) => {
+      if (++pauses === 8) bridge.restartApiServer();
+      // Until then, all must be there.
+      if (pauses < 8) expect(bridge.cluster.hasAgents && host.plain.length === 2).toBe(true);
+      await pause(ms);
+    };
+    const receipt = await bridge.teardown();
+    expect(bridge.told[0]).toBe(
+      `Take ${bareFlag} away from the kube-apiserver's command and restart the kube-apiserver; waiting for it.`,
+    );
+    expect(receipt.exitCode).toBe(0);
+    expect(item(receipt, "server process")).toMatchObject({ state: "removed" });
+    expect(host.plain.map(({ pid }) => pid)).toEqual([7]);
+    expect(host.tree()).toEqual(before);
+  });
+
+  it("runs the owner's command, and stops when that fails", async () => {
+    const commands: string[] = [];
+    bridge.host.answers = ([program, , command = ""], env) => {
+      if (program !== "sh") return undefined;
+      commands.push(command);
+      if (command === "on") bridge.restartApiServer(env.EGRESS_FLAG ?? "");
+      if (command === "off") bridge.restartApiServer();
+      return { code: command === "broken" ? 1 : 0, stdout: "", stderr: "" };
+    };
+    await bridge.up({ ...bare, applyCommand: "on", restoreCommand: "broken" });
+    const failed = await bridge.teardown();
+    expect(failed.exitCode).toBe(1);
+    expect(item(failed, "kube-apiserver")).toMatchObject({ state: "left", detail: /"broken" ended with 1/ });
+    expect(bridge.cluster.hasAgents).toBe(true);
+    expect((await bridge.teardown({ restoreCommand: "off" })).exitCode).toBe(0);
+    expect(commands).toEqual(["on", "broken", "off"]);
+  });
+
+  it("makes a server end that does not want to", async () => {
+    await bridge.up(bare);
+    bridge.host.stubborn = true;
+    expect((await bridge.teardown()).exitCode).toBe(0);
+    expect(bridge.host.plain.map(({ pid }) => pid)).toEqual([7]);
+  });
+
+  it("disables and removes a unit, and leaves it when systemd refuses", async () => {
+    await bridge.up({ ...bare, serverForm: "systemd" });
+    bridge.host.commands.length = 0;
+    bridge.host.answers = () => ({ code: 1, stdout: "", stderr: "no bus" });
+    expect(item(await bridge.teardown(), "unit")).toMatchObject({ state: "left", detail: /ended with 1: no bus/ });
+    bridge.host.answers = () => undefined;
+    expect((await bridge.teardown()).exitCode).toBe(0);
+    expect(bridge.host.commands.map((words) => words[1])).toEqual(["disable", "disable", "daemon-reload"]);
+  });
+
+  it("cleans the host when the API is away, within its limit, and the cluster the next time", async () => {
+    const before = bridge.host.tree();
+    await bridge.up(bare);
+    apiIsAway();
+    const start = bridge.host.now();
+    const receipt = await bridge.teardown({ timeoutMs: 20_000 });
+    expect(bridge.host.now() - start).toBeLessThanOrEqual(21_000);
+    expect(receipt).toMatchObject({ exitCode: 3, clean: false, apiAnswered: false });
+    expect(receipt.warnings.join()).toContain("did not answer, so the agents' objects stay in namespace");
+    expect(item(receipt, "Namespace")).toEqual({ state: "left", detail: "the Kubernetes API did not answer" });
+    const rest = bridge.host.tree().filter((line) => !before.includes(line));
+    expect(rest.map((line) => line.split(" ")[0])).toEqual([
+      ...["/var/lib/drawbridge-bootstrap/", "/var/lib/drawbridge-bootstrap/bridge.json"],
+    ]);
+    bridge.cluster.intercept = () => false;
+    expect(await bridge.teardown()).toMatchObject({ exitCode: 0, clean: true });
+    expect(bridge.host.tree()).toEqual(before);
+    expect(bridge.cluster.labelled).toEqual([]);
+  });
+
+  it("warns of a flag that would keep a stopped kube-apiserver from starting", async () => {
+    await bridge.up(bare);
+    bridge.host.plain.splice(0, 1);
+    apiIsAway();
+    const { warnings } = await bridge.teardown({ timeoutMs: 5_000 });
+    expect(warnings[0]).toMatch(/No kube-apiserver runs here\. One that still has --egress-.* will not start again/);
+  });
+
+  it("does not wait for a namespace's finalizers", async () => {
+    await bridge.up(bare);
+    bridge.cluster.namespacesLinger = true;
+    const start = bridge.host.now();
+    const receipt = await bridge.teardown();
+    expect(receipt.exitCode).toBe(0);
+    expect(item(receipt, "Namespace")).toMatchObject({ state: "going" });
+    expect(bridge.host.now() - start).toBeLessThan(1_000);
+    expect(item(await bridge.teardown({ kubeconfig: "/admin.conf" }), "Namespace drawbridge")).toMatchObject({
+      state: "going",
+      detail: "it was told to go before",
+    });
+  });
+
+  it("reports what it may not remove", async () => {
+    await bridge.up(bare);
+    bridge.cluster.intercept = ({ method, path }, response) => {
+      const refuses = method === "DELETE" && path === namespace;
+      if (refuses) response.writeHead(403).end('{"message":"namespaces is forbidden"}');
+      return refuses;
+    };
+    const receipt = await bridge.teardown();
+    expect(receipt.exitCode).toBe(3);
+    expect(item(receipt, "Namespace")).toMatchObject({ state: "left", detail: /namespaces is forbidden/ });
+  });
+
+  it("finds what carries the label but nobody recorded", async () => {
+    await bridge.up(bare);
+    bridge.cluster.put("/api/v1/namespaces/kube-system/secrets/other", { metadata: { labels: label } });
+    const receipt = await bridge.teardown();
+    expect(receipt.exitCode).toBe(3);
+    expect(item(receipt, "Secret kube-system/other")).toMatchObject({ state: "left" });
+  });
+
+  it("does not call it clean when it may not look", async () => {
+    await bridge.up(bare);
+    bridge.cluster.intercept = ({ path }, response) => {
+      if (path === "/api/v1/secrets") response.writeHead(403).end('{"message":"secrets is forbidden"}');
+      return path === "/api/v1/secrets";
+    };
+    const receipt = await bridge.teardown();
+    expect(receipt.exitCode).toBe(3);
+    expect(receipt.warnings.join()).toContain("Whether a Secret of the bridge remains is not known");
+  });
+
+  it("refuses a record that is not one", async () => {
+    await bridge.up(bare);
+    bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", "{");
+    await expect(bridge.teardown()).rejects.toMatchObject({ code: "DB_BRIDGE_RECORD" });
+    const evil = {
+      version: 1,
+      options: { for: "bare", configDirectory: "/etc" },
+      setting: {},
+      opened: [],
+      kubeconfig: "",
+    };
+    bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", JSON.stringify(evil));
+    await expect(bridge.teardown()).rejects.toThrow(/bridge\.json cannot be used: .*name must contain "drawbridge"/);
+    expect(bridge.cluster.hasAgents).toBe(true);
+  });
+
+  it("tells a wrong --kubeconfig, and goes on without a recorded one that is of no use", async () => {
+    await bridge.up(bare);
+    await expect(bridge.teardown({ kubeconfig: "/broken" })).rejects.toThrow("/broken is broken");
+    expect(bridge.cluster.hasAgents).toBe(true);
+  });
+});
+
+describe("from a workstation", () => {
+  const openshift = "/api/v1/namespaces/openshift-bootstrap-konnectivity";
+  const apps = "/apis/apps/v1/namespaces";
+
+  beforeEach(async () => {
+    bridge = await TestBridge.prepare("openshift");
+    bridge.cluster.put("/apis/security.openshift.io", {});
+    bridge.cluster.put("/apis/config.openshift.io/v1/infrastructures/cluster", {
+      status: { infrastructureName: "demo-x7k2p", platformStatus: { type: "AWS" } },
+    });
+  });
+
+  it("takes the merged layout and the older one, in order, and names the firewall's rules", async () => {
+    bridge.cluster.put(openshift, { metadata: { labels: label } });
+    bridge.cluster.put(`${openshift}/secrets/konnectivity-agent-certs`, { metadata: { labels: label } });
+    bridge.cluster.put(`${apps}/openshift-bootstrap-konnectivity/daemonsets/konnectivity-agent`, {
+      metadata: { labels: label },
+    });
+    bridge.cluster.put(`${apps}/kube-system/daemonsets/konnectivity-agent`, { metadata: { labels: label } });
+    bridge.cluster.put("/api/v1/namespaces/kube-system/secrets/konnectivity-agent-certs", {});
+    const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
+    expect(receipt).toMatchObject({ exitCode: 0, nothingToDo: false, bridge: { for: "openshift", madeAt: undefined } });
+    expect(bridge.cluster.stub.calls.filter((call) => call.startsWith("DELETE "))).toEqual([
+      `DELETE ${apps}/openshift-bootstrap-konnectivity/daemonsets/konnectivity-agent`,
+      `DELETE ${openshift}/secrets/konnectivity-agent-certs`,
+      `DELETE ${openshift}`,
+      `DELETE ${apps}/kube-system/daemonsets/konnectivity-agent`,
+      "DELETE /api/v1/namespaces/kube-system/secrets/konnectivity-agent-certs",
+    ]);
+    expect(receipt.others.firewall).toMatchObject({ platform: "aws", rule: { port: 8091 } });
+    expect(JSON.stringify(receipt.others)).toContain("demo-x7k2p");
+  });
+
+  it("leaves a permanent Konnectivity in kube-system alone", async () => {
+    bridge.cluster.put(`${apps}/kube-system/daemonsets/konnectivity-agent`, {});
+    bridge.cluster.put("/api/v1/namespaces/kube-system/secrets/konnectivity-agent-certs", {});
+    const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
+    expect(receipt).toMatchObject({ exitCode: 0, nothingToDo: true });
+    expect(bridge.cluster.stub.calls.filter((call) => call.startsWith("DELETE "))).toEqual([]);
+    expect(item(receipt, "DaemonSet kube-system").detail).toContain("not the bridge's");
+  });
+
+  it.each([
+    [
+      "a pod of kubeadm's shows it",
+      () =>
+        bridge.cluster.put("/api/v1/namespaces/kube-system/pods/kube-apiserver-cp", {
+          metadata: { labels: { component: "kube-apiserver" } },
+          spec: { containers: [{ command: ["kube-apiserver", kubeadmFlag] }] },
+        }),
+      /kube-apiserver-cp still uses the bridge/,
+    ],
+    [
+      "its metrics show it",
+      () => {
+        bridge.cluster.metrics = 'apiserver_egress_dialer_dial_start_total{protocol="grpc",transport="uds"} 3\n';
+      },
+      /sends its calls through a bridge/,
+    ],
+  ])("stops while a kube-apiserver elsewhere uses the bridge: %s", async (_, prepare, words) => {
+    prepare();
+    bridge.cluster.put(namespace, { metadata: { labels: label } });
+    const receipt = await bridge.teardown({ for: "kubeadm", kubeconfig: "/admin.conf" });
+    expect(receipt.exitCode).toBe(1);
+    expect(receipt.warnings.join()).toMatch(words);
+    expect(bridge.cluster.labelled).toEqual([namespace]);
+  });
+
+  it("looks only at the host without a kubeconfig, and says so", async () => {
+    const receipt = await bridge.teardown();
+    expect(receipt).toMatchObject({ exitCode: 0, nothingToDo: true, apiAnswered: undefined });
+    expect(receipt.warnings).toEqual(["Without a kubeconfig nothing was looked for in the cluster."]);
+  });
+
+  it("ends with 3 when the API is away", async () => {
+    apiIsAway();
+    const receipt = await bridge.teardown({ kubeconfig: "/admin.conf", for: "openshift", timeoutMs: 10_000 });
+    expect(receipt).toMatchObject({ exitCode: 3, apiAnswered: false });
+    expect(receipt.others.notes.join()).toContain("its platform is not known");
+  });
+});
+
+describe("on an OpenShift bootstrap host", () => {
+  const assets = "/opt/openshift";
+  const files = [
+    ...["/etc/kubernetes/manifests/konnectivity-server-pod.yaml", `${assets}/tls/konnectivity/server.key`],
+    ...[
+      "/etc/kubernetes/bootstrap-configs/egress-selector-config.yaml",
+      `${assets}/manifests/konnectivity-agent-certs.yaml`,
+    ],
+  ];
+  const script = "/usr/local/bin/konnectivity.sh";
+  const pod = "spec: {containers: [{args: [--uds-name=/etc/kubernetes/bootstrap-configs/konnectivity-server.socket]}]}";
+
+  beforeEach(async () => {
+    bridge = await TestBridge.prepare("openshift");
+    for (const file of [...files, script]) bridge.host.put(file, file.endsWith("pod.yaml") ? pod : "");
+  });
+  const present = (): string[] =>
+    [...files, script].filter((path) => bridge.host.tree().some((line) => line.startsWith(`${path} `)));
+
+  it("stops before cluster-bootstrap has finished, unless forced", async () => {
+    const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
+    expect(receipt.exitCode).toBe(1);
+    expect(receipt.warnings.join()).toContain("Wait until bootstrap is complete");
+    expect(present()).toHaveLength(5);
+    await bridge.teardown({ kubeconfig: "/admin.conf", force: true });
+    expect(present()).toEqual([script]);
+  });
+
+  it("leaves the scripts that bootkube still reads, and takes them when it is through", async () => {
+    bridge.host.put(`${assets}/cb-bootstrap.done`, "");
+    expect((await bridge.teardown({ kubeconfig: "/admin.conf" })).exitCode).toBe(0);
+    expect(present()).toEqual([script]);
+    bridge.host.put(`${assets}/.bootkube.done`, "");
+    expect((await bridge.teardown({ kubeconfig: "/admin.conf" })).exitCode).toBe(0);
+    expect(present()).toEqual([]);
+  });
+});

@@ -1,0 +1,151 @@
+/** `drawbridge bootstrap gather`: parse, collect, say what is in the archive. */
+import { join } from "node:path";
+import type { Gathered, GatherOptions } from "../bootstrap/gather/gather.js";
+import type { HostPlan } from "../bootstrap/gather/plan.js";
+import type { SshTarget } from "../bootstrap/gather/ssh.js";
+import type { InstallDirectory } from "../bootstrap/install-dir/index.js";
+import { DrawbridgeError } from "../errors/error.js";
+import { declareGatherFlags, type GatherFlags } from "./bootstrap-gather-flags.js";
+import { runRole } from "./command.js";
+import { quote } from "./flags/go-text.js";
+import { usagePage } from "./help.js";
+import type { Invocation } from "./invocation.js";
+import { misuse } from "./subcommands.js";
+import { version } from "./version.js";
+
+const purpose = `Collects logs, metrics, certificates, manifests and service records of a bridge into one archive.
+
+Runs on the bootstrap host, or reaches it over SSH (--dir, --bootstrap); agents are asked through the kubeconfig. Private
+keys, tokens, kubeconfigs and Secrets never get into the archive. Read it with drawbridge bootstrap analyze.`;
+
+export function bootstrapGather(program: string, argv: readonly string[]): Promise<number> {
+  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse });
+}
+
+function parse(program: string, argv: readonly string[]): Invocation<GatherFlags> {
+  const { set, flags } = declareGatherFlags(program);
+  const { positional, warnings } = set.parse(argv);
+  if (flags.help.value) return { help: usagePage(program, purpose, set) };
+  const [word] = positional;
+  if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
+  if (flags.timeout.value < 1_000_000_000n) throw refused("--timeout must be at least 1s");
+  if (flags.port.value < 1 || flags.port.value > 65_535) throw refused("--port must be a port");
+  hostPlan(flags);
+  return { config: flags, logging: { verbosity: 0, format: "text" }, warnings };
+}
+
+const refused = (sentence: string) => new DrawbridgeError("DB_FLAG_VALUE", sentence);
+
+const logNames = ["konnectivity-server", "konnectivity-agent", "kube-apiserver"];
+
+function hostPlan({ log, pki, healthPort, adminPort }: GatherFlags): HostPlan {
+  const logs = log.value.map((text) => {
+    const [, name = "", file = ""] = /^([^=]+)=(\/.+)$/.exec(text) ?? [];
+    if (logNames.some((known) => name === known || name.startsWith(`${known}-`))) return { name, file };
+    throw refused(`--log ${quote(text)} is not NAME=/FILE with a name such as ${logNames.join(", ")}`);
+  });
+  const directory = pki.value.find((path) => !path.startsWith("/"));
+  if (directory !== undefined) throw refused(`--pki ${quote(directory)} is not an absolute path`);
+  return {
+    logs,
+    pki: pki.value,
+    healthPort: healthPort.value || undefined,
+    adminPort: adminPort.value || undefined,
+  };
+}
+
+async function run(flags: GatherFlags): Promise<number> {
+  const [{ gather }, { withPrivateFolder }] = await Promise.all([
+    import("../bootstrap/gather/gather.js"),
+    import("../bootstrap/gather/ssh.js"),
+  ]);
+  const { openInstallDirectory } = await import("../bootstrap/install-dir/index.js");
+  const directory = flags.dir.value === "" ? undefined : await openInstallDirectory(flags.dir.value);
+  const gathered = await withPrivateFolder(async (folder) => gather(await optionsOf(flags, directory, folder)));
+  process.stdout.write(report(flags, gathered));
+  for (const failure of gathered.manifest.failures) process.stderr.write(`Warning: ${failure}\n`);
+  return gathered.complete ? 0 : 1;
+}
+
+async function optionsOf(
+  flags: GatherFlags,
+  directory: InstallDirectory | undefined,
+  folder: string,
+): Promise<GatherOptions> {
+  const now = new Date();
+  const plan = hostPlan(flags);
+  const bootstrap = await bootstrapTarget(flags, directory, folder);
+  const kubeconfig = flags.kubeconfig.value || (await directory?.kubeconfig().catch(() => undefined));
+  const name = `drawbridge-gather-${now.toISOString().replace(/[-:]|\..*$/g, "")}.tar.gz`;
+  const here = bootstrap === undefined && (kubeconfig === undefined || (await hasBridge(plan)));
+  if (here && !(await hasBridge(plan))) {
+    throw new DrawbridgeError("DB_GATHER", "There is nothing of a bridge on this host.");
+  }
+  return {
+    out: flags.out.value || join(flags.dir.value, name),
+    version: version(),
+    now,
+    host: bootstrap !== undefined || here ? { over: bootstrap, plan } : undefined,
+    ...(await nodeTargets(flags, directory, bootstrap)),
+    cluster: kubeconfig === undefined ? undefined : { kubeconfig, namespaces: flags.namespace.value },
+    timeoutMs: Number(flags.timeout.value / 1_000_000n),
+  };
+}
+
+/** Undefined: gather on this host. */
+async function bootstrapTarget(
+  flags: GatherFlags,
+  directory: InstallDirectory | undefined,
+  folder: string,
+): Promise<SshTarget | undefined> {
+  const { checkedHost } = await import("../bootstrap/gather/ssh.js");
+  const host = flags.bootstrap.value || (await directory?.bootstrapHost());
+  return host === undefined ? undefined : { ...(await accessOf(flags, directory, folder)), host: checkedHost(host) };
+}
+
+/** How to get in, the same for every host. The generated key is written once, for as long as this command takes. */
+async function accessOf(flags: GatherFlags, directory: InstallDirectory | undefined, folder: string) {
+  const { checkedUser, writeKey } = await import("../bootstrap/gather/ssh.js");
+  const key =
+    flags.key.value || (directory === undefined ? undefined : await writeKey(folder, await directory.sshKey()));
+  return {
+    user: checkedUser(flags.user.value),
+    port: flags.port.value,
+    keyFile: key,
+    knownHostsFile: flags.knownHosts.value || (directory?.knownHostsFile ?? join(folder, "known_hosts")),
+  };
+}
+
+/** Machines of the control plane have private addresses: the bootstrap host is the way to them. */
+async function nodeTargets(
+  flags: GatherFlags,
+  directory: InstallDirectory | undefined,
+  bootstrap: SshTarget | undefined,
+): Promise<Pick<GatherOptions, "nodes" | "optional">> {
+  const { checkedHost } = await import("../bootstrap/gather/ssh.js");
+  const named = flags.node.value.length > 0;
+  const hosts = named ? flags.node.value : ((await directory?.controlPlaneHosts()) ?? []);
+  if (hosts.length > 0 && bootstrap === undefined) {
+    throw refused("--node needs --bootstrap or --dir: nodes are reached through the bootstrap host");
+  }
+  const optional = { nodes: !named, cluster: flags.kubeconfig.value === "" };
+  return { nodes: hosts.map((host) => ({ ...bootstrap!, host: checkedHost(host), through: bootstrap })), optional };
+}
+
+async function hasBridge({ logs, pki }: HostPlan): Promise<boolean> {
+  const { bridgeOnThisHost } = await import("../bootstrap/gather/presence.js");
+  return logs.length > 0 || pki.length > 0 || bridgeOnThisHost();
+}
+
+function report({ output }: GatherFlags, { out, manifest, complete }: Gathered): string {
+  const { sources, files, leftOut, failures } = manifest;
+  if (output.value === "json") {
+    return `${JSON.stringify({ out, complete, sources, files: files.length, leftOut, failures }, null, 2)}\n`;
+  }
+  const omitted = leftOut.map(({ path, why }) => `Left out ${path}: ${why}.\n`).join("");
+  return [
+    `${out}: ${files.length} files from ${sources.join(", ")}.\n`,
+    omitted,
+    `Look into it with: drawbridge bootstrap analyze ${out}\n`,
+  ].join("");
+}
