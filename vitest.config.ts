@@ -7,7 +7,13 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "peers/**/*.test.ts", "bench/**/*.test.ts", "image/**/*.test.ts", "soak/**/*.test.ts", "test/situations/**/*.test.ts"],
+          include: [
+            "src/**/*.test.ts",
+            "peers/**/*.test.ts",
+            "bench/**/*.test.ts",
+            "image/**/*.test.ts",
+            "test/situations/**/*.test.ts",
+          ],
           testTimeout: 20_000,
         },
       },

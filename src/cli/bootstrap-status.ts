@@ -1,8 +1,8 @@
 /** `drawbridge bootstrap status`: parse, look, print; 1 when something is not as it should be. */
 import { checkStateDirectory, defaultStateDirectory } from "../bootstrap/host/record.js";
-import type { BridgeStatus, StatusWishes } from "../bootstrap/host/status.js";
+import type { StatusWishes } from "../bootstrap/host/status.js";
 import { DrawbridgeError } from "../errors/error.js";
-import { table } from "./bootstrap-up-report.js";
+import { statusText } from "./bootstrap-status-report.js";
 import { runRole } from "./command.js";
 import { choice } from "./flags/choice.js";
 import { FlagSet } from "./flags/flag-set.js";
@@ -51,19 +51,4 @@ async function run({ wishes, output }: StatusConfig): Promise<number> {
   const status = await bridgeStatus(thisHost(), wishes, openApi);
   process.stdout.write(output === "json" ? `${JSON.stringify(status, undefined, 2)}\n` : statusText(status));
   return status.ok ? 0 : 1;
-}
-
-function statusText({ for: topology, address, until, lines, nodes, ok }: BridgeStatus): string {
-  const rows = lines.map((line) => [line.name, line.ok ? "ok" : "WRONG", line.detail]);
-  const places = (nodes ?? []).map(({ node, isReady, isConnected }) => [
-    node,
-    isReady ? "ready" : "not ready",
-    isConnected ? "connected" : "no agent connected",
-  ]);
-  return [
-    `Bridge for ${topology}, agents dial ${address}${until === undefined ? "" : `, ends ${until}`}\n\n`,
-    table([["STEP", "STATE", "DETAIL"], ...rows]),
-    nodes === undefined ? "" : `\n${table([["NODE", "STATE", "AGENT"], ...places])}`,
-    ok ? "" : "\nSomething is not as it should be; drawbridge bootstrap up mends what it can.\n",
-  ].join("");
 }

@@ -305,7 +305,8 @@ export const catalogue = {
   },
   DB_SSH: {
     meaning: "A host cannot be reached or used over SSH.",
-    remedy: "Try the same with ssh by hand; give the key with --key, the user with --user and the address with --bootstrap.",
+    remedy:
+      "Try the same with ssh by hand; give the key with --key, the user with --user and the address with --bootstrap.",
   },
   DB_GATHER: {
     meaning: "What was to be gathered cannot be collected or stored.",

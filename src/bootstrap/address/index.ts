@@ -1,10 +1,9 @@
 export {
-  ADDRESS_VARIABLES,
   type AddressChoice,
   type AddressInput,
   type Consideration,
   chooseAddress,
 } from "./choose.js";
 export { type HostAddress, type HostNetwork, hostNetwork } from "./host-network.js";
-export { ADDRESS_RECORD, type AddressRecord, keepAddress, readAddressRecord } from "./record.js";
+export { type AddressRecord, keepAddress, readAddressRecord } from "./record.js";
 export type { AddressSource } from "./search.js";

@@ -44,6 +44,8 @@ function options({ keyFile, knownHostsFile, through }: SshTarget): string[] {
     "StrictHostKeyChecking=accept-new",
     `UserKnownHostsFile=${spelt(knownHostsFile)}`,
     "UpdateHostKeys=no",
+    // So that a person can find the line to remove when a machine was really replaced.
+    "HashKnownHosts=no",
     "LogLevel=ERROR",
     ...(keyFile === undefined ? [] : ["IdentitiesOnly=yes"]),
     ...(through === undefined ? [] : [`ProxyCommand=${jump(through)}`]),

@@ -1,5 +1,6 @@
 /** `up` and `teardown` killed after every single change they make, and what the next command finds then. */
 import { afterEach, expect, it } from "vitest";
+import type { DrawbridgeError } from "../../errors/error.js";
 import type { UpWishes } from "./plan.js";
 import { TestBridge } from "./testing/bridge.js";
 import { Fuse } from "./testing/fuse.js";
@@ -118,3 +119,43 @@ it.each(cases)(
   },
   120_000,
 );
+
+/** Whose how-manyeth file cannot be written, but who lives on. */
+class FullDisk extends Fuse {
+  readonly #at: number;
+  #opened = 0;
+
+  constructor(at: number) {
+    super();
+    this.#at = at;
+  }
+
+  get wasFull(): boolean {
+    return this.#opened >= this.#at;
+  }
+
+  override async change<T>(make: () => T | Promise<T>, what: string): Promise<T> {
+    if (what === "open" && ++this.#opened === this.#at) throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+    return make();
+  }
+}
+
+it("a disk that is full at any file is told in one sentence, and with room up completes", async () => {
+  const [kubeadm] = cases;
+  let files = 0;
+  for (let at = 1; ; at++) {
+    const bridge = await prepare(kubeadm!);
+    const disk = new FullDisk(at);
+    const failure = await bridge.up(kubeadm!.wishes, disk).then(
+      () => undefined,
+      (reason: DrawbridgeError) => reason,
+    );
+    if (!disk.wasFull) break;
+    files++;
+    expect(["DB_HOST_FILE", "DB_BRIDGE_RECORD"]).toContain(failure?.code);
+    expect(failure?.message).toMatch(/^[^\n]+ cannot be written: the disk is full\.$/);
+    await bridge.up(kubeadm!.wishes);
+    await open.pop()?.close();
+  }
+  expect(files).toBeGreaterThan(8);
+}, 60_000);

@@ -14,7 +14,15 @@ const common = ["admin-token-file", "credit-budget-bytes", "log-format", "proces
 
 export const deviations: Readonly<Record<Program, Deviations>> = {
   "proxy-server": {
-    added: [...common, "agent-claims-file", "allow-unauthenticated-agents", "listen", "time-boxed", "uds-mode", "uds-owner"],
+    added: [
+      ...common,
+      "agent-claims-file",
+      "allow-unauthenticated-agents",
+      "listen",
+      "time-boxed",
+      "uds-mode",
+      "uds-owner",
+    ],
     hidden: [],
     defaults: { "backend-dial-timeout": "15s" },
   },

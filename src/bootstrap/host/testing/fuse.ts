@@ -17,7 +17,8 @@ export class Fuse {
     return this.changes >= this.#blowsAt;
   }
 
-  async change<T>(make: () => T | Promise<T>): Promise<T> {
+  /** `what` names the operation, for those who blow at one kind only. */
+  async change<T>(make: () => T | Promise<T>, _what: string): Promise<T> {
     if (this.isBlown) throw new Error("this process is dead");
     const made = await make();
     this.changes++;
@@ -36,13 +37,13 @@ export function fused(host: Host, root: string, fuse: Fuse): Host {
   const throughFuse = { ...nodeFs };
   for (const name of changing) {
     const plain = operations[name] as (...args: unknown[]) => Promise<unknown>;
-    Object.assign(throughFuse, { [name]: (...args: unknown[]) => fuse.change(() => plain(...args)) });
+    Object.assign(throughFuse, { [name]: (...args: unknown[]) => fuse.change(() => plain(...args), name) });
   }
   return {
     ...methodsOf(host),
     files: new HostFiles(root, throughFuse),
-    run: (argv, options) => fuse.change(() => host.run(argv, options)),
-    launch: (argv, log) => fuse.change(() => host.launch(argv, log)),
+    run: (argv, options) => fuse.change(() => host.run(argv, options), "run"),
+    launch: (argv, log) => fuse.change(() => host.launch(argv, log), "launch"),
   };
 }
 
@@ -64,7 +65,7 @@ function methodsOf(host: Host): Host {
 export function fusedApi(api: KubeApi, fuse: Fuse): KubeApi {
   return {
     ...api,
-    apply: (path, object, options) => fuse.change(() => api.apply(path, object, options)),
-    delete: (path, options) => fuse.change(() => api.delete(path, options)),
+    apply: (path, object, options) => fuse.change(() => api.apply(path, object, options), "apply"),
+    delete: (path, options) => fuse.change(() => api.delete(path, options), "delete"),
   };
 }

@@ -1,0 +1,52 @@
+import type { DoorKind } from "../house/doors.js";
+import type { Random } from "../random.js";
+import type { Verdicts } from "../watch/verdicts.js";
+import { Broken } from "./broken.js";
+import { Errand } from "./errand.js";
+import type { Ground } from "./ground.js";
+import type { Scenario } from "./scenarios/scenario.js";
+
+export interface Where {
+  readonly server: number;
+  readonly door: DoorKind;
+}
+
+/** Runs errands and has judged what broke. */
+export class Runner {
+  readonly ground: Ground;
+  readonly #verdicts: Verdicts;
+
+  constructor(ground: Ground, verdicts: Verdicts) {
+    this.ground = ground;
+    this.#verdicts = verdicts;
+  }
+
+  /** True when it went as it should. */
+  async run(kind: string, where: Where, random: Random, scenario: Scenario): Promise<boolean> {
+    const { tally, court } = this.ground;
+    const errand = new Errand(this.ground, kind, where, random);
+    tally.errand(kind);
+    try {
+      await scenario(errand, this.ground);
+      tally.completed++;
+      return true;
+    } catch (reason) {
+      if (reason instanceof Broken) {
+        this.#verdicts.judge(errand, reason);
+        if (reason.stage === "tunnel") await errand.aftermath();
+      } else court.violation(`${reason instanceof Error ? reason.message : String(reason)}: ${errand.describe()}`);
+      return false;
+    } finally {
+      errand.close();
+    }
+  }
+
+  /** Servers that run, mostly; somebody always calls one that does not. */
+  choose(random: Random): Where {
+    const { servers, doors } = this.ground.house;
+    const up = servers.filter(({ daemon }) => daemon.running);
+    const { index } = random.pick(random.chance(0.03) || up.length === 0 ? servers : up);
+    const door = random.weighted(doors.kinds.map((kind) => [kind === "connect" ? 5 : 2, kind] as const));
+    return { server: index, door };
+  }
+}

@@ -1,0 +1,71 @@
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { SABOTAGES, type Sabotage } from "./sabotage.js";
+
+export interface SoakOptions {
+  readonly minutes: number;
+  readonly seed: string;
+  /** A short run that has every quick fault once. */
+  readonly smoke: boolean;
+  /** Bulk on average, all tunnels and both directions together. */
+  readonly megabytesPerSecond: number;
+  readonly output: "text" | "json";
+  readonly write: boolean;
+  readonly sabotage: Sabotage | undefined;
+}
+
+export const HELP = `npm run soak -- [flags]
+
+Mixed load and faults against proxy-server and proxy-agent as shipped: two servers, two agents, real processes, mutual TLS.
+Every byte is checked, nothing may get stuck, leak, grow or end unasked. The first violation ends the run with exit code 1.
+
+  --minutes N      how long (default 30)
+  --seed S         repeats the plan of an earlier run (default: a new one, printed at the start)
+  --smoke          every quick fault once, whatever --minutes says it has to fit in; without --minutes: 0.2
+  --rate N         bulk in MB/s on average, all tunnels together (default 80)
+  --output json    the summary as JSON on standard output (progress stays on standard error)
+  --write          also put the summary into docs/soak.md
+  --sabotage WHAT  do something wrong on purpose, to see that the soak notices:
+                   ${SABOTAGES.join(", ")}
+  --help           this text
+`;
+
+/** What to do, or the wish for the text above. Throws a sentence. */
+export function parseOptions(argv: readonly string[]): SoakOptions | "help" {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      minutes: { type: "string" },
+      seed: { type: "string" },
+      smoke: { type: "boolean", default: false },
+      rate: { type: "string", default: "80" },
+      output: { type: "string", default: "text" },
+      write: { type: "boolean", default: false },
+      sabotage: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return "help";
+  if (values.output !== "text" && values.output !== "json") throw new Error("--output must be text or json.");
+  return {
+    minutes: positive("minutes", values.minutes ?? (values.smoke ? "0.2" : "30")),
+    seed: values.seed ?? String(randomInt(1_000_000_000)),
+    smoke: values.smoke,
+    megabytesPerSecond: positive("rate", values.rate),
+    output: values.output,
+    write: values.write,
+    sabotage: values.sabotage === undefined ? undefined : sabotageOf(values.sabotage),
+  };
+}
+
+function positive(flag: string, text: string): number {
+  const number = Number(text);
+  if (text.trim() !== "" && Number.isFinite(number) && number > 0) return number;
+  throw new Error(`--${flag} must be a number above 0, not ${JSON.stringify(text)}.`);
+}
+
+function sabotageOf(text: string): Sabotage {
+  const found = SABOTAGES.find((name) => name === text);
+  if (found) return found;
+  throw new Error(`--sabotage must be one of ${SABOTAGES.join(", ")}, not ${JSON.stringify(text)}.`);
+}

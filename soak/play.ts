@@ -1,0 +1,59 @@
+import type { Assembly } from "./assembly.js";
+import { untilLinksStand } from "./faults/recovery.js";
+import { sleep } from "./load/end.js";
+import type { SoakOptions } from "./options.js";
+import { scheduleOf } from "./rounds.js";
+import { account, type CensusRow, takeCensus } from "./watch/census.js";
+import { farewell } from "./watch/farewell.js";
+import { growthIn } from "./watch/growth.js";
+
+const CONNECTED_WITHIN_MS = 20_000;
+const STANDING = { pingPong: 2, idle: 6 } as const;
+const STANDING_IN_SMOKE = { pingPong: 1, idle: 2 } as const;
+const NOBODY = { size: 0, count: () => 0 };
+
+export interface Script {
+  readonly options: SoakOptions;
+  readonly assembly: Assembly;
+  /** Filled as the run goes on. */
+  readonly census: CensusRow[];
+  readonly onStage: (name: string) => void;
+}
+
+/** Warm-up, rounds, farewell. Rejects with a sentence when something did not come back or does not add up. */
+export async function play({ options, assembly, census, onStage }: Script): Promise<void> {
+  const { random, house, ground, traffic, standing, conductor } = assembly;
+  const schedule = scheduleOf(options.minutes, options.smoke);
+  await untilLinksStand(house, {}, CONNECTED_WITHIN_MS);
+  standing.start(random.fork("standing"), options.smoke ? STANDING_IN_SMOKE : STANDING);
+  traffic.start(random.fork("warm-up"));
+  await sleep(schedule.warmUpMs);
+  await count(assembly, census, "warm-up census");
+  for (let number = 1; number <= schedule.rounds; number++) {
+    const round = `round ${number}/${schedule.rounds}`;
+    onStage(round);
+    traffic.start(random.fork(round));
+    if (number === 1) setTimeout(() => void sabotage(assembly), schedule.faultsMs / 3);
+    await conductor.playRound(random.fork(`${round} faults`), schedule.faultsMs, options.smoke);
+    await count(assembly, census, `${round} census`);
+  }
+  onStage("farewell");
+  await standing.stop();
+  await account(house, ground.hub, NOBODY, ground.court.seconds);
+  await assembly.poller.stop();
+  await farewell(house);
+}
+
+/** Load comes to rest, then everything is counted. */
+async function count(assembly: Assembly, census: CensusRow[], label: string): Promise<void> {
+  const { random, house, ground, runner, traffic, standing, verdicts } = assembly;
+  await traffic.stop();
+  verdicts.decideAll();
+  census.push(await takeCensus({ house, hub: ground.hub, runner, standing, random: random.fork(label) }));
+  const [growth] = growthIn(census);
+  if (growth) throw new Error(growth);
+}
+
+async function sabotage({ saboteur, house, ground, veterans }: Assembly): Promise<void> {
+  await saboteur.begin(house, ground.hub, veterans, () => ground.court.first !== undefined);
+}

@@ -1,0 +1,91 @@
+import { waitUntil } from "../../test/support/processes/deadline.js";
+import { untilLinksStand } from "../faults/recovery.js";
+import type { House } from "../house/house.js";
+import { figuresOf } from "../house/look.js";
+import { sleep } from "../load/end.js";
+import type { Hub } from "../load/hub.js";
+import type { Runner } from "../load/runner.js";
+import { short } from "../load/scenarios/talking.js";
+import type { Standing } from "../load/standing.js";
+import type { Random } from "../random.js";
+import { countTunnels } from "./counts.js";
+
+export interface ProcessRow {
+  readonly name: string;
+  readonly pid: number;
+  readonly residentMiB: number;
+  readonly openFiles: number;
+  readonly tunnels: number;
+}
+
+export interface CensusRow {
+  readonly seconds: number;
+  readonly processes: readonly ProcessRow[];
+}
+
+const BACK_WITHIN_MS = 45_000;
+const ANSWER_WITHIN_MS = 25_000;
+/** A closed tunnel's socket may linger for ten seconds. */
+const COUNTS_WITHIN_MS = 25_000;
+const PROBES_PER_DOOR = 4;
+/** Time for garbage to be collected and for sockets to be closed. */
+const REST_MS = 1_500;
+
+export interface CensusOptions {
+  readonly house: House;
+  readonly hub: Hub;
+  readonly runner: Runner;
+  readonly standing: Standing;
+  readonly random: Random;
+}
+
+/** In a calm without faults: everything serves, everything is accounted for. Rejects with a sentence. */
+export async function takeCensus({ house, hub, runner, standing, random }: CensusOptions): Promise<CensusRow> {
+  await untilLinksStand(house, {}, BACK_WITHIN_MS);
+  standing.ask();
+  await waitUntil("every standing tunnel to answer", () => standing.silent.length === 0, {
+    withinMs: ANSWER_WITHIN_MS,
+    context: () => `; silent: ${standing.silent.join(", ")}`,
+  });
+  await everyDoorServes(house, runner, random);
+  return await account(house, hub, standing, runner.ground.court.seconds);
+}
+
+async function everyDoorServes(house: House, runner: Runner, random: Random): Promise<void> {
+  for (const { index: server } of house.servers) {
+    for (const door of house.doors.kinds) {
+      const probes = Array.from({ length: PROBES_PER_DOOR }, (_, probe) =>
+        runner.run("probe", { server, door }, random.fork(`${server} ${door} ${probe}`), short),
+      );
+      if ((await Promise.all(probes)).includes(false)) {
+        throw new Error(`the ${door} door of server ${server + 1} does not serve again although no fault is left`);
+      }
+    }
+  }
+}
+
+/** Figures agree with what is really open; also what each process weighs. */
+export async function account(
+  house: House,
+  hub: Hub,
+  standing: Pick<Standing, "size" | "count">,
+  seconds: number,
+): Promise<CensusRow> {
+  let mismatches: readonly string[] = [];
+  const agree = async () => {
+    const counts = await countTunnels(house, hub, standing);
+    mismatches = counts.mismatches;
+    return mismatches.length === 0;
+  };
+  await waitUntil("the counts of open tunnels to be right", agree, {
+    withinMs: COUNTS_WITHIN_MS,
+    context: () => `: ${mismatches.join("; ")}`,
+  });
+  await sleep(REST_MS);
+  const { tunnels } = await countTunnels(house, hub, standing);
+  const processes = house.daemons.map(({ name, pid }, index) => {
+    const figures = figuresOf(pid) ?? { residentMiB: Number.NaN, openFiles: Number.NaN };
+    return { name, pid, ...figures, tunnels: tunnels[index]! };
+  });
+  return { seconds, processes };
+}

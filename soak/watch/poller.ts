@@ -1,0 +1,39 @@
+import { agentId } from "../house/agent-post.js";
+import type { House } from "../house/house.js";
+import type { ServerPost } from "../house/server-post.js";
+import { sleep } from "../load/end.js";
+import type { Errand } from "../load/errand.js";
+
+const EVERY_MS = 1_000;
+
+/** Asks the servers again and again which tunnel runs over which agent. */
+export class Poller {
+  readonly #house: House;
+  readonly #errands: ReadonlyMap<string, Errand>;
+  #stopped = false;
+  readonly #running: Promise<unknown>;
+
+  constructor(house: House, errands: ReadonlyMap<string, Errand>) {
+    this.#house = house;
+    this.#errands = errands;
+    // Side by side: a frozen server does not answer, and the others go on meanwhile.
+    this.#running = Promise.all(house.servers.map((server) => this.#poll(server)));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+  }
+
+  async #poll(server: ServerPost): Promise<void> {
+    const indices = new Map(this.#house.agents.map(({ index }) => [agentId(index), index]));
+    while (!this.#stopped) {
+      const tunnels = server.daemon.running ? await server.tunnels().catch(() => []) : [];
+      for (const { address, agentId: agent } of tunnels) {
+        const errand = this.#errands.get(address);
+        if (errand?.server === server.index) errand.agent = indices.get(agent);
+      }
+      await sleep(EVERY_MS);
+    }
+  }
+}

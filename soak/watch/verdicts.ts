@@ -1,0 +1,65 @@
+import type { Broken } from "../load/broken.js";
+import type { Errand } from "../load/errand.js";
+import type { Court } from "./court.js";
+import type { Impacts } from "./impacts.js";
+import type { Tally } from "./tally.js";
+
+/** An end may be seen before its cause is (a process that exits by itself, a poll that names the agent). */
+const THINK_MS = 3_000;
+
+interface Case {
+  readonly errand: Errand;
+  readonly broken: Broken;
+}
+
+/** Whether what broke had a fault in its path. */
+export class Verdicts {
+  readonly #court: Court;
+  readonly #impacts: Impacts;
+  readonly #tally: Tally;
+  readonly #links: readonly number[];
+  readonly #open = new Map<Case, NodeJS.Timeout>();
+
+  /** `agents`: how many agents each server can turn to. */
+  constructor(court: Court, impacts: Impacts, tally: Tally, agents: number) {
+    this.#court = court;
+    this.#impacts = impacts;
+    this.#tally = tally;
+    this.#links = Array.from({ length: agents }, (_, agent) => agent);
+  }
+
+  judge(errand: Errand, broken: Broken): void {
+    const opened = { errand, broken };
+    this.#open.set(
+      opened,
+      setTimeout(() => this.#decide(opened), THINK_MS),
+    );
+  }
+
+  /** All that is still open, now. */
+  decideAll(): void {
+    for (const each of [...this.#open.keys()]) this.#decide(each);
+  }
+
+  #decide(each: Case): void {
+    clearTimeout(this.#open.get(each));
+    this.#open.delete(each);
+    const { errand, broken } = each;
+    if (broken.stage === "dial") this.#tally.failedDials++;
+    else this.#tally.interrupted++;
+    if (this.#explained(each)) return;
+    const what = broken.stage === "dial" ? "a dial failed" : "a tunnel broke";
+    this.#court.violation(`${what} without a fault in its path: ${broken.message}: ${errand.describe()}`);
+  }
+
+  #explained({ errand, broken }: Case): boolean {
+    const { server } = errand;
+    const from = errand.startedAt;
+    if (broken.stage === "tunnel") {
+      const path = errand.redialled ? { server } : errand.path;
+      return this.#impacts.touched(path, from, broken.at, errand.impatient ? undefined : "break");
+    }
+    // A dial is tried on a second agent: it may only fail where no agent had a clear path all the time.
+    return this.#links.every((agent) => this.#impacts.touched({ server, agent }, from, broken.at));
+  }
+}
