@@ -4,12 +4,12 @@ import { TestBridge } from "../bootstrap/host/testing/bridge.js";
 import { statusText } from "./bootstrap-status-report.js";
 import { progressOn, upText } from "./bootstrap-up-report.js";
 
-let bridge: TestBridge;
-afterEach(() => bridge.close());
+let bridge: TestBridge | undefined;
+afterEach(() => bridge?.close());
 
 it("progress says each step as it ends, and at once what is left to a person", () => {
-  let text = "";
-  const progress = progressOn({ write: (part) => void (text += part) });
+  const parts: string[] = [];
+  const progress = progressOn({ write: (part) => parts.push(part) });
   const step = {
     name: "server",
     title: "Server",
@@ -20,7 +20,9 @@ it("progress says each step as it ends, and at once what is left to a person", (
   progress.starts(step);
   progress.ends({ name: "server", title: "Server", outcome: "done", detail: "process 7 is healthy", tookMs: 1234 });
   progress.ends({ name: "x", title: "X", outcome: "left to you", detail: "not yet", tookMs: 1, byHand: "Do it." });
-  expect(text).toBe("Server ...\nServer: done, 1.2 s (process 7 is healthy)\nX: left to you (not yet)\n\nDo it.\n\n");
+  expect(parts.join("")).toBe(
+    "Server ...\nServer: done, 1.2 s (process 7 is healthy)\nX: left to you (not yet)\n\nDo it.\n\n",
+  );
 });
 
 it("up ends with a table, what is left to do, the end of the bridge and what comes next", async () => {

@@ -84,6 +84,23 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.host.text(kubeadmManifestPath)).toBe(kubeadmManifest.replace("v1.34.1", "v1.34.2"));
   });
 
+  it("gives back the very bytes, also of a manifest that nobody would write like this", async () => {
+    const odd = kubeadmManifest
+      .replace("    image: registry", '    "image":    registry')
+      .replace("  hostNetwork: true", "  hostNetwork:   true   # yes\n\n\n");
+    bridge.host.put(kubeadmManifestPath, odd);
+    await bridge.up({ apply: true });
+    expect((await bridge.teardown()).exitCode).toBe(0);
+    expect(bridge.host.text(kubeadmManifestPath)).toBe(odd);
+  });
+
+  it("does without a backup that was damaged", async () => {
+    await bridge.up({ apply: true });
+    bridge.host.put("/var/lib/drawbridge-bootstrap/kube-apiserver.yaml", "damaged");
+    expect((await bridge.teardown()).exitCode).toBe(0);
+    expect(bridge.host.text(kubeadmManifestPath)).toBe(kubeadmManifest);
+  });
+
   it("takes the flag out without a record, too", async () => {
     await bridge.up({ apply: true });
     await bridge.host.files.remove("/var/lib/drawbridge-bootstrap");
