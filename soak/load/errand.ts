@@ -26,6 +26,8 @@ export class Errand implements Waiter {
   redialled = false;
   /** One of its parties gives up by itself when things take long. */
   impatient = false;
+  /** Its endpoint lets every agent wait: the second attempt is used up by that, and a fault of one agent ends the dial. */
+  usesUpAttempts = false;
   readonly #number: number;
   readonly #ground: Ground;
   #caller: End | undefined;

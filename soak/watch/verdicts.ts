@@ -60,6 +60,7 @@ export class Verdicts {
       return this.#impacts.touched(path, from, broken.at, errand.impatient ? undefined : "break");
     }
     // A dial is tried on a second agent: it may only fail where no agent had a clear path all the time.
-    return this.#links.every((agent) => this.#impacts.touched({ server, agent }, from, broken.at));
+    const touched = (agent: number): boolean => this.#impacts.touched({ server, agent }, from, broken.at);
+    return errand.usesUpAttempts ? this.#links.some(touched) : this.#links.every(touched);
   }
 }
