@@ -118,6 +118,11 @@ export class Errand implements Waiter {
   }
 
   #accept(socket: Duplex): void {
+    // The tunnel stands already: an agent that was silent when it was asked has woken up, and its answer comes too late.
+    if (this.#endpoint !== undefined && this.#endpoint.sent + this.#endpoint.received > 0) {
+      this.#end("endpoint", socket).leave();
+      return;
+    }
     this.redialled ||= this.#endpoint !== undefined;
     this.#endpoint?.leave();
     this.#endpoint = this.#end("endpoint", socket);
