@@ -2,10 +2,9 @@ import { messageOf } from "../../src/errors/error.js";
 import { within } from "../../test/support/processes/deadline.js";
 import type { Paint } from "./paint.js";
 import type { Show } from "./show.js";
-import { type StepName, TITLES } from "./titles.js";
 
 export interface StepRecord {
-  readonly step: StepName;
+  readonly step: string;
   readonly title: string;
   result: "passed" | "failed" | "not run";
   seconds: number;
@@ -16,20 +15,22 @@ export interface StepRecord {
 const INDENT = " ".repeat(8);
 
 /** Plays steps one after the other, tells about each as it goes, and keeps what came of it. */
-export class Recorder {
-  readonly records: StepRecord[] = Object.entries(TITLES).map(([step, title]) => ({
-    step: step as StepName,
-    title,
-    result: "not run",
-    seconds: 0,
-    shown: "",
-  }));
+export class Recorder<StepName extends string> {
+  readonly records: StepRecord[];
   readonly #write: (text: string) => void;
   readonly #paint: Paint;
   readonly #mishap: Promise<never>;
 
-  /** `mishap` rejects when something happens that no step can survive. */
-  constructor(write: (text: string) => void, paint: Paint, mishap: Promise<never>) {
+  /** `titles`: the steps in order. `mishap` rejects when something happens that no step can survive. */
+  constructor(
+    titles: Readonly<Record<StepName, string>>,
+    write: (text: string) => void,
+    paint: Paint,
+    mishap: Promise<never>,
+  ) {
+    this.records = Object.entries<string>(titles).map(([step, title]) => ({
+      ...{ step, title, result: "not run", seconds: 0, shown: "" },
+    }));
     this.#write = write;
     this.#paint = paint;
     this.#mishap = mishap;

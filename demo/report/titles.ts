@@ -11,5 +11,3 @@ export const TITLES = {
   slowReader: "slow reader beside fast ones",
   tidyUp: "nothing left behind",
 } as const;
-
-export type StepName = keyof typeof TITLES;

@@ -24,6 +24,8 @@ export class Errand implements Waiter {
   readonly startedAt = performance.now();
   /** The endpoint was connected to more than once: the first agent was lost in mid-dial. */
   redialled = false;
+  /** No agent can satisfy its dial, so all of them are tried. */
+  hopeless = false;
   /** One of its parties gives up by itself when things take long. */
   impatient = false;
   /** Its endpoint lets every agent wait: the second attempt is used up by that, and a fault of one agent ends the dial. */

@@ -59,6 +59,7 @@ export class Verdicts {
       const path = errand.redialled ? { server } : errand.path;
       return this.#impacts.touched(path, from, broken.at, errand.impatient ? undefined : "break");
     }
+    if (errand.hopeless) return this.#impacts.touched({ server }, from, broken.at);
     // A dial is tried on a second agent: it may only fail where no agent had a clear path all the time.
     const touched = (agent: number): boolean => this.#impacts.touched({ server, agent }, from, broken.at);
     return errand.usesUpAttempts ? this.#links.some(touched) : this.#links.every(touched);

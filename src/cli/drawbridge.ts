@@ -15,6 +15,10 @@ const drawbridge: Family = {
       summary: "Build, prove and take away the bridge that a kube-apiserver needs at bootstrap",
       run: async (argv) => (await import("./bootstrap-command.js")).bootstrapCommand(argv),
     },
+    doctor: {
+      summary: "Find what keeps a bridge from working here, and say what to do",
+      run: async (argv) => (await import("./doctor.js")).doctorCommand("drawbridge doctor", argv),
+    },
     firewall: {
       summary: "Say what the network must let through for the bridge, open it and take it away again",
       run: async (argv) => (await import("./firewall-command.js")).firewallCommand("drawbridge firewall", argv),

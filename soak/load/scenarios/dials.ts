@@ -36,6 +36,7 @@ export const refused: Scenario = async (errand, { house }) => {
 /** The endpoint's host does not answer at all. */
 export const unanswered: Scenario = async (errand, { house }) => {
   errand.usesUpAttempts = true;
+  errand.hopeless = true;
   await expectRefusal(errand.dial(house.blackHole.address, UNANSWERED_WITHIN_MS), /timeout|timed out/);
 };
 

@@ -1,11 +1,12 @@
 /** Writes a tar.gz, whole or not at all: beside its place first, then renamed. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, rmSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
+import { onInterruption } from "./interruption.js";
 
 const BLOCK = 512;
 
@@ -14,6 +15,7 @@ export class ArchiveWriter {
   readonly #beside: string;
   readonly #gzip = createGzip();
   readonly #done: Promise<void>;
+  readonly #settled: () => void;
   /** Nothing more can be written. */
   failed = false;
 
@@ -24,6 +26,7 @@ export class ArchiveWriter {
     this.#done = pipeline(this.#gzip, file);
     // Told to whoever writes or closes next.
     this.#done.catch(() => undefined);
+    this.#settled = onInterruption(() => rmSync(this.#beside, { force: true }));
   }
 
   async add(name: string, content: Buffer, modifiedAt: Date): Promise<void> {
@@ -41,6 +44,7 @@ export class ArchiveWriter {
       this.#gzip.end(Buffer.alloc(2 * BLOCK));
       await this.#done;
       await rename(this.#beside, this.#path);
+      this.#settled();
     } catch (reason) {
       await this.discard();
       throw this.#failed(reason);
@@ -52,6 +56,7 @@ export class ArchiveWriter {
     this.#gzip.destroy();
     await this.#done.catch(() => undefined);
     await rm(this.#beside, { force: true }).catch(() => undefined);
+    this.#settled();
   }
 
   async #write(piece: Buffer): Promise<void> {

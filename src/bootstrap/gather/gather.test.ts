@@ -117,6 +117,40 @@ describe("on a bootstrap host", () => {
     expect(readdirSync(tmpdir()).filter((name) => name.startsWith("tmp.")).length).toBe(before);
   });
 
+  it("asks the container runtime and the journal where they are", async () => {
+    const bin = join(scratch, "bin");
+    mkdirSync(bin);
+    const stub = (name: string, text: string) =>
+      writeFileSync(join(bin, name), `#!/bin/bash\n${text}\n`, { mode: 0o755 });
+    stub(
+      "crictl",
+      'case "$1" in ps) [[ $5 == "^konnectivity-server\\$" ]] && echo 0123456789abcdef0123 ;; logs) echo "log of $2" >&2 ;; *) echo "{\\"status\\":{}}" ;; esac',
+    );
+    stub("systemctl", "[[ $2 == bootkube.service ]]");
+    stub("journalctl", 'echo "journal $*"');
+    const path = process.env.PATH;
+    process.env.PATH = `${bin}:${path}`;
+    try {
+      const script = collectionScript([
+        ["containers", "bootstrap", "konnectivity-server", "kube-apiserver"],
+        ["journal", "bootkube.service", "bootstrap"],
+        ["journal", "other.service", "bootstrap"],
+      ]);
+      const found: Record<string, string> = {};
+      for await (const entry of hostEntries({ script, over: undefined, timeoutMs: 30_000 })) {
+        for await (const piece of entry.content()) found[entry.path] = piece.toString();
+      }
+      expect(found).toMatchObject({
+        "bootstrap/containers/konnectivity-server-0123456789abc.log": "log of 0123456789abcdef0123\n",
+        "bootstrap/containers/konnectivity-server-0123456789abc.inspect": '{"status":{}}\n',
+        "bootstrap/journals/bootkube.log": expect.stringMatching(/--unit bootkube\.service/),
+      });
+      expect(Object.keys(found).join()).not.toMatch(/other/);
+    } finally {
+      process.env.PATH = path;
+    }
+  });
+
   it("a script that hangs is ended in time", async () => {
     const script = "exec 2>&1; sleep 60";
     const run = hostEntries({ script, over: undefined, timeoutMs: 300 });

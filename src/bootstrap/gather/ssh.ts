@@ -2,11 +2,13 @@
  * The system's ssh, as somebody careful would call it: one key, no questions, no forwarding, host keys remembered. The
  * user's own configuration still counts, because the way in may lead over a bastion.
  */
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../errors/error.js";
+import { onInterruption } from "./interruption.js";
 
 export interface SshTarget {
   readonly host: string;
@@ -84,12 +86,14 @@ export function checkedUser(user: string): string {
 
 /** A directory for keys and host keys that nobody else can read and that is gone afterwards, however it ends. */
 export async function withPrivateFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  // mkdtemp makes it for the owner alone.
   const folder = await mkdtemp(join(tmpdir(), "drawbridge-ssh-"));
+  const takeBack = onInterruption(() => rmSync(folder, { recursive: true, force: true }));
   try {
-    await chmod(folder, 0o700);
     return await use(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
+    takeBack();
   }
 }
 

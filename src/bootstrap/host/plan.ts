@@ -1,11 +1,12 @@
 /** From what was asked for, and what was asked for before, to the bridge that is to stand. */
 import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError } from "../../errors/error.js";
-import { type AddressChoice, chooseAddress } from "../address/index.js";
+import type { AddressChoice } from "../address/index.js";
 import { type BridgeOptions, bridgeModel } from "../model/model.js";
 import type { Topology } from "../model/names.js";
 import type { Host } from "./host.js";
 import { type BridgeRecord, RecordKeeper, type SettingWay } from "./record.js";
+import { addressNow } from "./steps/address.js";
 import { chooseKubeconfig, detectTopology, kubeadmManifest } from "./survey.js";
 
 /** What `up` may be told. Undefined or empty: as before, or the default. */
@@ -42,9 +43,8 @@ export type Draft = Pick<BridgeRecord, "options" | "kubeconfig" | "setting">;
 
 /** Finds the record of the bridge that is to stand, or begins one. */
 export async function makePlan(host: Host, wishes: UpWishes, object: Objection): Promise<Plan> {
-  const flag = wishes.address === undefined ? undefined : { name: "--address", value: wishes.address };
-  const choose = () => chooseAddress({ flag, env: wishes.env, host: host.network });
   const earlier = await RecordKeeper.find(host, wishes.stateDirectory);
+  const choose = () => addressNow(host, wishes, earlier?.model);
   if (earlier !== undefined) {
     refuseOtherWishes(earlier, wishes);
     const setting = settingOf(earlier.record.options, wishes);

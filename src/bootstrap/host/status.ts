@@ -1,11 +1,11 @@
 /** How a bridge stands at this moment. Looks, changes nothing. */
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { type AddressChoice, chooseAddress } from "../address/index.js";
 import { runningApiServers } from "./api-server/running.js";
 import type { Host } from "./host.js";
 import { RecordKeeper } from "./record.js";
 import { ApiAccess, type OpenApi, type Site } from "./site.js";
 import type { StepState } from "./step.js";
+import { addressNow } from "./steps/address.js";
 import { certificatesEnd } from "./steps/certificates.js";
 import { type NodeConnection, nodeConnections } from "./steps/connected.js";
 import { healthUrl } from "./steps/server.js";
@@ -48,7 +48,7 @@ export async function bridgeStatus(host: Host, wishes: StatusWishes, openApi: Op
   const api = new ApiAccess(host, openApi, wishes.kubeconfig || record.kubeconfig, record.setting);
   try {
     const site: Site = { host, keeper, model, api, timeoutMs: 0 };
-    const choose = () => presentAddress(host, model.serverAddresses[0], wishes.env);
+    const choose = () => addressNow(host, { address: undefined, env: wishes.env }, model);
     const lines: StatusLine[] = [];
     for (const { name, title, check } of stepsOf(site, { apply: false, isUp: true, choose })) {
       lines.push(lineOf(name, title, await safely(check)));
@@ -68,13 +68,6 @@ export async function bridgeStatus(host: Host, wishes: StatusWishes, openApi: Op
   } finally {
     await api.close();
   }
-}
-
-/** An address that was told to `up` is not found by looking, but it may still be the host's. */
-async function presentAddress(host: Host, told: string, env: StatusWishes["env"]): Promise<AddressChoice> {
-  const owned = await host.network.globalAddresses();
-  const flag = owned.some(({ address }) => address === told) ? { name: "its record", value: told } : undefined;
-  return chooseAddress({ flag, env, host: host.network });
 }
 
 function lineOf(name: string, title: string, { state, detail }: StepState): StatusLine {

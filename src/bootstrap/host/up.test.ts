@@ -225,6 +225,21 @@ describe("on a bare host", () => {
     expect(lines.find(({ name }) => name === "address")).toMatchObject({ ok: false });
   });
 
+  it("keeps an address that still leads here, and one that it was told, without being told again", async () => {
+    await bridge.up(bare);
+    const both = [own("eth0", `${address}/24`), own("eth1", "198.51.100.7/24")];
+    bridge.host.network = new FakeNetwork(both, { "1.1.1.1": "198.51.100.7" });
+    expect((await bridge.up(bare)).address).toBe(address);
+    await bridge.teardown();
+    await bridge.up({ ...bare, address: "203.0.113.5" });
+    const { address: kept, warnings } = await bridge.up(bare);
+    expect(kept).toBe("203.0.113.5");
+    expect(warnings.join()).toContain("is on no interface of this host");
+    const { lines } = await bridge.status();
+    expect(lines.find(({ name }) => name === "address")).toMatchObject({ ok: true });
+    await expect(bridge.up({ ...bare, address })).rejects.toMatchObject({ code: "DB_ADDRESS_CHANGED" });
+  });
+
   it("refuses a bridge whose time is over", async () => {
     await bridge.up(bare);
     bridge.host.advance(3 * 60 * 60_000);

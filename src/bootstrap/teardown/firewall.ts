@@ -5,7 +5,7 @@ import { firewallPlan } from "../firewall/make-plan.js";
 import { type Platform, platforms } from "../firewall/plan.js";
 import { firewallRule } from "../model/firewall.js";
 import type { BridgeModel } from "../model/model.js";
-import type { Limit } from "./deadline.js";
+import type { Limit } from "./limit.js";
 import type { Others } from "./receipt.js";
 
 export interface FirewallWishes {

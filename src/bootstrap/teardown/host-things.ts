@@ -4,7 +4,7 @@ import { type Host, waitFor } from "../host/host.js";
 import type { Opened } from "../host/opened.js";
 import { serverProcesses } from "../host/steps/server.js";
 import type { BridgeModel } from "../model/model.js";
-import type { Limit } from "./deadline.js";
+import type { Limit } from "./limit.js";
 import type { FinalState } from "./receipt.js";
 
 export interface Removed {

@@ -6,7 +6,7 @@ import type { Host } from "../host/host.js";
 import { objectPath } from "../host/object-path.js";
 import type { CreatedObject } from "../model/created.js";
 import { bootstrapOnlyLabel } from "../model/names.js";
-import type { Limit } from "./deadline.js";
+import type { Limit } from "./limit.js";
 import type { FinalState } from "./receipt.js";
 
 export interface RemovedObject {

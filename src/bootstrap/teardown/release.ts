@@ -12,7 +12,7 @@ import type { SettingWay } from "../host/record.js";
 import type { ApiAccess } from "../host/site.js";
 import { apiServerFlag } from "../model/arguments.js";
 import type { BridgeModel } from "../model/model.js";
-import type { Limit } from "./deadline.js";
+import type { Limit } from "./limit.js";
 import type { FinalState } from "./receipt.js";
 
 export interface Release {

@@ -3,7 +3,7 @@ import { messageOf } from "../../errors/error.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { collectionPath } from "../host/object-path.js";
 import { bootstrapOnlySelector } from "../model/names.js";
-import type { Limit } from "./deadline.js";
+import type { Limit } from "./limit.js";
 
 interface Labelled extends KubeObject {
   readonly metadata?: KubeObject["metadata"] & {

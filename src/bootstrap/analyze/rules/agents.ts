@@ -69,7 +69,7 @@ type Told = Omit<Finding, "evidence">;
 function unreachable(facts: Facts, kind: ConnectFailure, told: Told): Finding[] {
   const found = failing(facts, kind);
   if (found.length === 0) return [];
-  const who = `${found.length} of ${facts.agents.length} agent${facts.agents.length === 1 ? "" : "s"}`;
+  const who = `${found.length} of ${facts.agents.length} agents`;
   return [
     {
       ...told,

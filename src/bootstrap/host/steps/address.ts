@@ -1,11 +1,39 @@
 /** Where agents dial: kept beside the certificates, and the same at every run. */
 import { dirname } from "node:path";
 import { DrawbridgeError } from "../../../errors/error.js";
-import { type AddressChoice, keepAddress, readAddressRecord } from "../../address/index.js";
+import { ADDRESS_VARIABLES } from "../../address/choose.js";
+import { type AddressChoice, chooseAddress, keepAddress, readAddressRecord } from "../../address/index.js";
 import type { BridgeModel } from "../../model/model.js";
 import type { Host } from "../host.js";
 import type { Site } from "../site.js";
 import type { Step } from "../step.js";
+
+export interface ToldAddress {
+  /** From the command line. */
+  readonly address: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Where agents can dial this host as it is now. What was told the first time need not be told again, and an address that
+ * still leads here is still good, also when the host has others by now.
+ */
+export async function addressNow(host: Host, told: ToldAddress, model?: BridgeModel): Promise<AddressChoice> {
+  const { address, env } = told;
+  const isTold = address !== undefined || ADDRESS_VARIABLES.some((name) => env[name]);
+  const earlier = isTold || model === undefined ? undefined : await earlierAddress(host, model);
+  const value = address ?? earlier;
+  const flag = value === undefined ? undefined : { name: "--address", value };
+  return chooseAddress({ flag, env, host: host.network });
+}
+
+async function earlierAddress(host: Host, model: BridgeModel): Promise<string | undefined> {
+  const [address] = model.serverAddresses;
+  const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
+  const wasTold = kept?.source === "flag" || kept?.source === "environment";
+  const isOwn = (await host.network.globalAddresses()).some((own) => own.address === address);
+  return wasTold || isOwn ? address : undefined;
+}
 
 /** `choose` looks at the host as it is now. */
 export function addressStep({ host, model }: Site, choose: () => Promise<AddressChoice>): Step {

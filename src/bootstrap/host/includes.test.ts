@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { includes } from "./includes.js";
+
+const live = { kind: "Secret", metadata: { name: "a", uid: "7" }, data: { key: "b64" }, list: [{ a: 1, b: 2 }, "x"] };
+
+it.each([
+  [{}, true],
+  [{ kind: "Secret", metadata: { name: "a" } }, true],
+  [{ data: { key: "b64" }, list: [{ a: 1 }, "x"] }, true],
+  [{ data: { key: "other" } }, false],
+  [{ data: { more: "b64" } }, false],
+  [{ list: [{ a: 1 }] }, false],
+  [{ list: [{ a: 2 }, "x"] }, false],
+  [{ list: ["x", { a: 1 }] }, false],
+  [{ kind: { name: "a" } }, false],
+  [{ kind: ["Secret"] }, false],
+])("%j stands in it: %s", (wanted, isSo) => {
+  expect(includes(live, wanted)).toBe(isSo);
+});

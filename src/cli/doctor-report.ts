@@ -1,0 +1,38 @@
+/** Diagnoses as a person reads them: what is wrong first. */
+import type { Diagnosis, Role } from "../doctor/diagnosis.js";
+
+const places: Readonly<Record<Role, string>> = {
+  server: "a server's host",
+  agent: "an agent's place",
+  bootstrap: "an OpenShift bootstrap host",
+  workstation: "a workstation",
+};
+
+const marks = { wrong: "WRONG", warning: "warn", ok: "ok", skipped: "-" } as const;
+const order = ["wrong", "warning", "ok", "skipped"] as const;
+
+export function reportDiagnoses(role: Role, found: readonly Diagnosis[]): string {
+  const sorted = order.flatMap((state) => found.filter((diagnosis) => diagnosis.state === state));
+  const counted = (state: Diagnosis["state"]) => found.filter((diagnosis) => diagnosis.state === state).length;
+  return [
+    `Looking as on ${places[role]} (--role).\n\n`,
+    ...sorted.map(line),
+    `\n${counted("wrong")} wrong, ${counted("warning")} to look at, ${counted("ok")} in order, ${counted("skipped")} not asked.\n`,
+  ].join("");
+}
+
+function line({ id, state, finding, evidence, remedy }: Diagnosis): string {
+  const sentence = finding.charAt(0).toUpperCase() + finding.slice(1);
+  return [
+    `${marks[state].padEnd(6)}${id}: ${printable(sentence)}.\n`,
+    // What is in order needs no proof on the screen; JSON has it.
+    ...(state === "ok" || state === "skipped" ? [] : evidence.map((text) => `        ${printable(text)}\n`)),
+    remedy === "" ? "" : `      Do: ${printable(remedy)}\n`,
+  ].join("");
+}
+
+/** Names of processes and answers of servers are somebody else's words. */
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ");
+}

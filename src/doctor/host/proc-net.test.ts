@@ -1,0 +1,37 @@
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { expect, it } from "vitest";
+import { listeningInodes } from "./proc-net.js";
+import { isProxyAgent, thisHost } from "./this-host.js";
+
+it("listening sockets of both families, and only those", () => {
+  const tables = [
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
+    "   0: 00000000:1F9B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100 0 0 10 0",
+    "   1: 0100007F:1F9C 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 12346 1 0 20 4 30 10 -1",
+    "   0: 00000000000000000000000000000000:07F9 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 777 1",
+  ].join("\n");
+  expect([...listeningInodes(tables)]).toEqual([
+    [8091, "12345"],
+    [2041, "777"],
+  ]);
+});
+
+it("this very process is found by the port it listens on", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  const found = (await thisHost().listeners()).find((listener) => listener.port === port);
+  server.close();
+  expect(found?.owner).toMatchObject({ pid: process.pid });
+});
+
+it.each<[string[], boolean]>([
+  [["/usr/bin/proxy-agent", "--x"], true],
+  [["node", "/x/bin/proxy-agent"], true],
+  [["/usr/bin/drawbridge", "agent"], true],
+  [["/usr/bin/drawbridge", "server"], false],
+  [["grep", "-rn", "x", "proxy-agent"], false],
+])("%j is an agent: %s", (words, expected) => {
+  expect(isProxyAgent(words)).toBe(expected);
+});
