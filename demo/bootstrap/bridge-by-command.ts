@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { UpResult } from "../../src/bootstrap/host/up.js";
 import type { BridgeLab } from "../../test/support/lab/bridge/lab.js";
 import { type Answer, get } from "../../test/support/lab/http.js";
 import { metric } from "../../test/support/lab/metrics.js";
@@ -13,9 +12,6 @@ import { ApiServerSwitch } from "./api-server-switch.js";
 /** Name of the agents' DaemonSet and their label, and the namespace of everything in the cluster. */
 export const AGENTS = "konnectivity-agent";
 export const NAMESPACE = "drawbridge-bootstrap";
-/** The only port that nodes must reach. */
-export const AGENT_PORT = 8091;
-
 const HEALTH = "http://127.0.0.1:2041";
 const DRAWBRIDGE = fileURLToPath(new URL("../../dist/bin/drawbridge", import.meta.url));
 /** Longer than any of the commands waits by itself. */
@@ -154,9 +150,3 @@ export function commandLine(pid: number): string {
     return "";
   }
 }
-
-export const isReady = ({ status }: AgentPod): boolean =>
-  status.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
-
-/** What `up --output=json` says. */
-export const upResult = ({ stdout }: Outcome): UpResult => JSON.parse(stdout) as UpResult;
