@@ -34,6 +34,10 @@ module.exports = {
     only("agent", "errors", "wire", "link", "tunnel", "pki", "kube", "observe"),
     only("client", "errors", "wire", "link", "tunnel", "pki"),
     only("bootstrap", "errors", "wire", "pki", "kube", "observe", "client"),
+    only("sidecar", "errors", "wire", "pki", "kube", "observe", "client"),
+    only("hosted", "errors", "wire", "pki", "kube", "observe", "client"),
+    only("ignition", "errors", "wire", "pki", "kube", "observe"),
+    only("nodepool", "errors", "wire", "pki", "kube", "observe", "ignition"),
     only("doctor", "errors", "wire", "pki", "kube", "observe", "client", "bootstrap"),
     noNode("wire"),
     noNode("tunnel"),
@@ -54,7 +58,10 @@ module.exports = {
       name: "kube-is-lazy",
       severity: "error",
       comment: "tunnel roles load the Kubernetes client and the issuing code only when a flag asks for them",
-      from: { path: "^src/(server|agent|client|cli|bootstrap)/", pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
+      from: {
+        path: "^src/(server|agent|client|cli|bootstrap|sidecar|hosted|ignition|nodepool)/",
+        pathNot: "\\.(test|fuzz)\\.ts$|/testing/",
+      },
       to: {
         path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/(issue|certificates-for|renew|add-certificate)",
         dependencyTypesNot: ["type-only", "dynamic-import"],

@@ -1,5 +1,6 @@
 /** `npm run bench`: see options.ts for its flags. */
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { peersAvailable } from "../test/support/processes/executables.js";
 import { loadgen } from "./load/loadgen.js";
@@ -35,6 +36,9 @@ async function bench(options: BenchOptions): Promise<number> {
       "upstream's server and agent are needed to compare with: run npm run peers -- proxy-server proxy-agent.",
     );
   }
+  if (rows.some(({ contenders }) => contenders.includes("HAProxy")) && !onPath("haproxy")) {
+    throw new Error("haproxy is needed to compare with: install the Debian package haproxy, or choose --rows.");
+  }
   const complaint = raiseOpenFiles();
   if (complaint !== undefined) say(complaint);
   const machine = describeMachine();
@@ -54,6 +58,10 @@ async function bench(options: BenchOptions): Promise<number> {
   process.stdout.write(options.output === "json" ? toJson(report) : markdown(report));
   if (options.write) write(report);
   return report.incidents.some(({ binding }) => binding) ? 1 : 0;
+}
+
+function onPath(program: string): boolean {
+  return (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, program)));
 }
 
 function write(report: Report): void {

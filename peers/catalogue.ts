@@ -2,7 +2,7 @@
 export interface BuiltPeer {
   readonly name: string;
   /** Folder beside this file whose go.mod pins the version. */
-  readonly folder: "konnectivity" | "kubernetes" | "loadgen";
+  readonly folder: "konnectivity" | "kubernetes" | "loadgen" | "no-proxy" | "ignition";
   /** Go module whose version names the peer. */
   readonly module: string;
   /** Package to build; one that begins with "./" is our own source. */
@@ -13,6 +13,7 @@ export interface BuiltPeer {
 
 const KONNECTIVITY = "sigs.k8s.io/apiserver-network-proxy";
 const KUBERNETES = "k8s.io/kubernetes";
+const IGNITION = "github.com/coreos/ignition/v2";
 
 const konnectivity = (name: string, goPackage: string): BuiltPeer => ({
   name,
@@ -37,6 +38,9 @@ export const builtPeers: readonly BuiltPeer[] = [
     module: `${KONNECTIVITY}/konnectivity-client`,
   },
   { name: "loadgen", folder: "loadgen", module: `${KONNECTIVITY}/konnectivity-client`, package: "./" },
+  { name: "no-proxy", folder: "no-proxy", module: "golang.org/x/net", package: "./" },
+  { name: "ignition-validate", folder: "ignition", module: IGNITION, package: `${IGNITION}/validate` },
+  { name: "ignition-judge", folder: "ignition", module: IGNITION, package: "./ignition-judge" },
   kubernetes("kube-apiserver"),
   kubernetes("kubectl"),
   kubernetes("kubelet"),

@@ -9,7 +9,10 @@ import { build } from "esbuild";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const at = (...parts) => join(root, ...parts);
 const { version } = JSON.parse(readFileSync(at("package.json"), "utf8"));
-const executables = ["drawbridge", "proxy-server", "proxy-agent"];
+const executables = [
+  ...["drawbridge", "proxy-server", "proxy-agent"],
+  ...["konnectivity-socks5-proxy", "konnectivity-https-proxy"],
+];
 
 // Into a folder of its own first: a process that runs from the last build keeps its files until the new ones are whole.
 const out = (...parts) => at("dist.new", ...parts);

@@ -1,15 +1,23 @@
 import type { FrontendKind } from "../../test/support/processes/server.js";
 import type { Door } from "../load/drive.js";
 
-/** What is compared, server before agent; the last two are limits: no tunnel at all, and the plainest possible one. */
-export type ContenderName = "ours/ours" | "Go/Go" | "ours/Go" | "Go/ours" | "direct" | "relay";
+/**
+ * What is compared: pairs, server before agent; limits, which are no tunnel at all and the plainest possible one; and
+ * ours/ours with one more hop in front of it.
+ */
+export type ContenderName = "ours/ours" | "Go/Go" | "ours/Go" | "Go/ours" | "direct" | "relay" | Hop;
+
+/** What stands between the caller and the server's door. */
+export type Hop = "sidecar" | "HAProxy";
+
+export const isHop = (name: ContenderName): name is Hop => name === "sidecar" || name === "HAProxy";
 
 export const PAIRS: readonly ContenderName[] = ["ours/ours", "Go/Go", "ours/Go", "Go/ours"];
 
 /** Which of the two roles runs our implementation. */
 export const oursIn = (name: ContenderName): { readonly server: boolean; readonly agent: boolean } => ({
-  server: name.startsWith("ours/"),
-  agent: name.endsWith("/ours"),
+  server: name.startsWith("ours/") || isHop(name),
+  agent: name.endsWith("/ours") || isHop(name),
 });
 
 /** Something that runs and can be driven. */

@@ -1,6 +1,7 @@
 import { drive } from "../load/drive.js";
-import type { Contender, ContenderKind } from "./contender.js";
+import { type Contender, type ContenderKind, isHop } from "./contender.js";
 import type { Ground } from "./ground.js";
+import { startHop } from "./hop.js";
 import { direct, relay } from "./limits.js";
 import { startPair } from "./pair.js";
 
@@ -29,6 +30,7 @@ export class Stage {
   /** The caller closes it. */
   fresh(kind: ContenderKind): Promise<Contender> {
     if (kind.name === "direct") return Promise.resolve(direct(this.ground));
+    if (isHop(kind.name)) return startHop(kind.name, this.ground);
     return kind.name === "relay" ? relay(this.ground) : startPair(kind, this.ground);
   }
 

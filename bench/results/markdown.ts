@@ -1,6 +1,6 @@
-import { type ContenderName, PAIRS } from "../contenders/contender.js";
+import { type ContenderName, isHop, PAIRS } from "../contenders/contender.js";
 import type { Measured } from "../rounds.js";
-import type { Metric, Row } from "../rows/row.js";
+import { type Metric, type Row, rivalsOf } from "../rows/row.js";
 import type { Incident } from "./binding.js";
 import { heading, number, table, withSpread } from "./format.js";
 import { LIMITS_NOTE, METHOD } from "./method.js";
@@ -32,10 +32,10 @@ function machine({ machine: m, rounds, seconds, minutes }: Report): string {
 
 function bars(verdicts: readonly Verdict[]): string {
   return table(
-    ["Row", "Bar for ours/ours", "Got, median (spread)", ""],
+    ["Row", "Bar for ours", "Got, median (spread)", ""],
     verdicts.map(({ row, bar, got, met }) => {
       const { label = bar.metric, unit = "" } = row.metrics.find(({ key }) => key === bar.metric) ?? {};
-      const scale = bar.against === "Go/Go" ? "x Go/Go" : unit;
+      const scale = bar.against === "rival" ? `x ${rivalsOf(row).theirs}` : unit;
       const wanted = `${label} ${bar.rule === "at least" ? "≥" : "≤"} ${bar.value} ${scale}`;
       return [
         row.name,
@@ -75,9 +75,10 @@ function list(all: readonly Incident[]): string {
 function section(measured: Measured, row: Row): string {
   const shown = row.metrics.filter(({ key }) => row.contenders.some((name) => spreadOf(measured, row, name, key)));
   const lines = row.contenders.map((name) => [name, ...figures(measured, row, name, shown)]);
-  const compared = row.contenders.filter((name) => PAIRS.includes(name) && name !== "Go/Go");
+  const { theirs } = rivalsOf(row);
+  const compared = row.contenders.filter((name) => (PAIRS.includes(name) || isHop(name)) && name !== theirs);
   const ratios = compared.map((name) => [
-    `${name} ÷ Go/Go`,
+    `${name} ÷ ${theirs}`,
     ...shown.map(({ key }) => cell(ratioOf(measured, row, name, key), 2)),
   ]);
   return `### ${row.name}\n\n${row.about} ${door(row)}\n\n${table(["", ...shown.map(heading)], [...lines, ...ratios])}`;

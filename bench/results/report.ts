@@ -1,4 +1,5 @@
 import type { Measured } from "../rounds.js";
+import { rivalsOf } from "../rows/row.js";
 import { type Incident, incidentsOf } from "./binding.js";
 import type { Machine } from "./machine.js";
 import { ratioOf, spreadOf, type Verdict, verdictsOf } from "./verdicts.js";
@@ -33,7 +34,7 @@ export function toJson({ machine, rounds, seconds, minutes, measured, verdicts, 
         {
           rounds: runs.map((run) => run?.values ?? null),
           spread: Object.fromEntries(row.metrics.map(({ key }) => [key, spreadOf(measured, row, name, key) ?? null])),
-          ...(name === "Go/Go" || !contenders.has("Go/Go")
+          ...(name === rivalsOf(row).theirs || !contenders.has(rivalsOf(row).theirs)
             ? {}
             : {
                 ratio: Object.fromEntries(

@@ -1,6 +1,6 @@
 import type { ContenderName } from "../contenders/contender.js";
 import type { Measured } from "../rounds.js";
-import type { Bar, Row } from "../rows/row.js";
+import { type Bar, type Row, rivalsOf } from "../rows/row.js";
 import { type Spread, sameRoundRatios, spread } from "./statistics.js";
 
 /** One bar held against what was measured. */
@@ -20,16 +20,17 @@ export function valuesOf(measured: Measured, row: Row, name: ContenderName, metr
 export const spreadOf = (measured: Measured, row: Row, name: ContenderName, metric: string): Spread | undefined =>
   spread(valuesOf(measured, row, name, metric).filter((value) => value !== undefined));
 
-/** Against Go/Go of the same round. */
+/** Against the rival of the same round. */
 export function ratioOf(measured: Measured, row: Row, name: ContenderName, metric: string): Spread | undefined {
-  return spread(sameRoundRatios(valuesOf(measured, row, name, metric), valuesOf(measured, row, "Go/Go", metric)));
+  const { theirs } = rivalsOf(row);
+  return spread(sameRoundRatios(valuesOf(measured, row, name, metric), valuesOf(measured, row, theirs, metric)));
 }
 
 export function verdictsOf(measured: Measured): Verdict[] {
   return [...measured.keys()].flatMap((row) =>
     row.bars.map((bar) => {
       const compare = bar.against === "limit" ? spreadOf : ratioOf;
-      const got = compare(measured, row, "ours/ours", bar.metric);
+      const got = compare(measured, row, rivalsOf(row).ours, bar.metric);
       return { row, bar, got, met: got !== undefined && meets(got.median, bar) };
     }),
   );

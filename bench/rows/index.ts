@@ -6,6 +6,7 @@ import { growthTunnels } from "./growth-tunnels.js";
 import { memory } from "./memory.js";
 import { newTunnels, pingPong } from "./requests.js";
 import { type Row, ratio } from "./row.js";
+import { sidecarRows } from "./sidecar.js";
 import { stalled } from "./stalled.js";
 import { start } from "./start.js";
 
@@ -76,6 +77,7 @@ const grpcRows: readonly Row[] = [
 export const allRows: readonly Row[] = [
   ...connectRows,
   ...grpcRows,
+  ...sidecarRows,
   ...[1, 100, 1_000, 5_000].map(growthTunnels),
   ...[1, 10, 50, 200].map(growthAgents),
 ];

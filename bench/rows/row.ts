@@ -10,13 +10,20 @@ export interface Metric {
   readonly digits: number;
 }
 
-/** What ours/ours is held to: a ratio to Go/Go in the same round, or a plain limit. */
+/** What ours is held to: a ratio to the rival in the same round, or a plain limit. */
 export interface Bar {
   readonly metric: string;
-  readonly against: "Go/Go" | "limit";
+  readonly against: "rival" | "limit";
   readonly rule: "at least" | "at most";
   readonly value: number;
 }
+
+export interface Rivals {
+  readonly ours: ContenderName;
+  readonly theirs: ContenderName;
+}
+
+export const rivalsOf = ({ rivals }: Row): Rivals => rivals ?? { ours: "ours/ours", theirs: "Go/Go" };
 
 /** What is wrong whatever the speed. */
 export interface Fault {
@@ -37,6 +44,8 @@ export interface Row {
   readonly frontend: FrontendKind;
   readonly contenders: readonly ContenderName[];
   readonly metrics: readonly Metric[];
+  /** Whom the bars are about and whom they are measured against; ours/ours and Go/Go unless said. */
+  readonly rivals?: Rivals;
   /** None where figures are only shown. */
   readonly bars: readonly Bar[];
   /** Of how many things the cost is shown; such rows are measured in one round only. */
@@ -57,7 +66,7 @@ export const metric = (key: string, label: string, unit: string, digits = 0): Me
 
 export const ratio = (metricKey: string, rule: Bar["rule"], value: number): Bar => ({
   metric: metricKey,
-  against: "Go/Go",
+  against: "rival",
   rule,
   value,
 });

@@ -23,6 +23,16 @@ const drawbridge: Family = {
       summary: "Say what the network must let through for the bridge, open it and take it away again",
       run: async (argv) => (await import("./firewall-command.js")).firewallCommand("drawbridge firewall", argv),
     },
+    "konnectivity-https-proxy": {
+      summary: "Serve the sidecar's HTTP proxy under HyperShift's name and flags",
+      run: async (argv) =>
+        (await import("./konnectivity-command.js")).httpsProxyCommand("drawbridge konnectivity-https-proxy", argv),
+    },
+    "konnectivity-socks5-proxy": {
+      summary: "Serve the sidecar's SOCKS5 proxy under HyperShift's name and flags",
+      run: async (argv) =>
+        (await import("./konnectivity-command.js")).socks5ProxyCommand("drawbridge konnectivity-socks5-proxy", argv),
+    },
     pki: {
       summary: "Make, renew and explain the certificates of servers and agents",
       run: async (argv) => (await import("./pki-command.js")).pkiCommand(argv),
@@ -30,6 +40,11 @@ const drawbridge: Family = {
     server: {
       summary: "Take connections from an API server and hand them to agents (proxy-server)",
       run: async (argv) => (await import("./server-command.js")).serverCommand("drawbridge server", argv, { misuse }),
+    },
+    sidecar: {
+      summary: "Serve SOCKS5 and HTTP proxies whose connections go through the tunnel",
+      run: async (argv) =>
+        (await import("./sidecar-command.js")).sidecarCommand("drawbridge sidecar", argv, { misuse }),
     },
     version: { summary: "Print the version", run: printVersion },
   },

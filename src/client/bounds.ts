@@ -8,6 +8,8 @@ export interface DialOptions {
   readonly timeoutMs?: number | undefined;
   /** As in `net.connect`: whether our side stays open after the far side ended. gRPC tunnels always close whole. */
   readonly allowHalfOpen?: boolean | undefined;
+  /** The name that the address is the answer for; http-connect frontends are told it, in the Host header. */
+  readonly name?: string | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;

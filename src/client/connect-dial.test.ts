@@ -44,14 +44,24 @@ async function door(script: (socket: Socket, request: string) => void): Promise<
 }
 
 describe("a CONNECT dial", () => {
-  it("asks for the address, and for nothing else", async () => {
+  it.each([
+    ["[fd00::1]:443", undefined, "[fd00::1]"],
+    ["db.example:5432", undefined, "db.example"],
+    ["10.0.0.7:5432", "db.example", "db.example"],
+  ])("asks for %s (which is %s), and for nothing else", async (address, name, host) => {
     let seen = "";
     const frontend = await door((socket, request) => {
       seen = request;
       socket.write(ESTABLISHED);
     });
-    (await dialThrough(frontend, "[fd00::1]:443")).destroy();
-    expect(seen).toBe("CONNECT [fd00::1]:443 HTTP/1.1\r\nHost: [fd00::1]:443\r\nUser-Agent: drawbridge\r\n\r\n");
+    (await dialThrough(frontend, address, { name })).destroy();
+    expect(seen).toBe(`CONNECT ${address} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+  });
+
+  it("refuses a name that would break out of its header", async () => {
+    const frontend = await door(() => {});
+    const dialled = dialThrough(frontend, "10.0.0.7:1", { name: "a\r\nX: y" });
+    await expect(dialled).rejects.toMatchObject({ code: "DB_DIAL_FAILED" });
   });
 
   it("keeps bytes, and the end, that come with the answer in one piece", async () => {

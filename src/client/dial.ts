@@ -1,4 +1,5 @@
 /** Opens a connection to an address that only the agents of a proxy-server can reach. */
+import { joinHostPort } from "../wire/address.js";
 import { parseTarget } from "./address.js";
 import { type DialOptions, withinBounds } from "./bounds.js";
 import { dialConnect } from "./connect-dial.js";
@@ -21,10 +22,11 @@ export async function dialThrough(
   options: DialOptions = {},
 ): Promise<TunnelSocket> {
   parseTarget(address);
+  if (options.name !== undefined) parseTarget(joinHostPort(options.name, 1));
   return await withinBounds(address, options, (stop): Promise<TunnelSocket> => {
     return frontend.mode === "grpc"
       ? dialGrpc(frontend, address, stop)
-      : dialConnect(frontend, address, options.allowHalfOpen ?? false, stop);
+      : dialConnect(frontend, { address, name: options.name, allowHalfOpen: options.allowHalfOpen ?? false }, stop);
   });
 }
 

@@ -9,7 +9,7 @@ export type Frontend =
   | { readonly mode: FrontendProtocol; readonly uds: string }
   | { readonly mode: FrontendProtocol; readonly host: string; readonly port: number; readonly tls: FrontendTls };
 
-/** PEM texts, or files with them that are read again for every connection; a file wins over a text. */
+/** PEM texts, or files with them that are read again when they were replaced; a file wins over a text. */
 export interface FrontendTls {
   /** Who signed the server's certificate; neither: the system's authorities. */
   readonly ca?: string;

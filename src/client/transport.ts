@@ -3,7 +3,8 @@ import net, { isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import { step } from "./bounds.js";
 import { frontendUnreachable } from "./errors.js";
-import { certificatesOf, describeFrontend, type Frontend } from "./frontend.js";
+import { describeFrontend, type Frontend } from "./frontend.js";
+import { secureContextOf } from "./secure-context.js";
 
 /** A dead server is noticed although nothing is sent. */
 const TCP_KEEPALIVE_MS = 15_000;
@@ -18,7 +19,7 @@ export async function connectFrontend(
   if ("uds" in frontend) {
     return await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", where, stop);
   }
-  const certificates = certificatesOf(frontend.tls);
+  const secureContext = secureContextOf(frontend.tls);
   const { host, port } = frontend;
   const { servername = isIP(host) === 0 ? host : undefined } = frontend.tls;
   // A TLS socket is half-open only when the socket below it is.
@@ -26,11 +27,10 @@ export async function connectFrontend(
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const secured = tls.connect({
-    ...certificates,
+    secureContext,
     socket,
     host,
     ...(servername === undefined ? {} : { servername }),
-    minVersion: "TLSv1.2",
     ...(options.alpn.length === 0 ? {} : { ALPNProtocols: [...options.alpn] }),
   });
   return await connected(secured, "secureConnect", where, stop);

@@ -112,6 +112,16 @@ export const catalogue = {
     remedy:
       "Make the set anew with drawbridge pki init --replace --dir and hand out the new files; with --keep-signer-key the next renewal will not need that.",
   },
+  DB_PKI_SIGNER_PAIR: {
+    meaning:
+      "A signer's key and its certificate are not of one making, as after a change of signers that was cut short.",
+    remedy: "Put the signer's own key back, or make new signers with drawbridge pki renew --new-signers.",
+  },
+  DB_PKI_ROTATION: {
+    meaning: "The step of a change of signers that was asked for cannot be taken from where the set stands.",
+    remedy:
+      "Keep to the order: drawbridge pki renew with --new-signers, then without, then with --drop-former-signers, and hand the files out after each.",
+  },
 
   // Dials and tunnels
   DB_NO_AGENT: {
@@ -131,6 +141,10 @@ export const catalogue = {
   DB_DIAL_FAILED: {
     meaning: "The agent could not connect to the endpoint, or the address is not one that can be dialled.",
     remedy: "Try the same address from the agent's network; the text behind the code is the agent's own.",
+  },
+  DB_HTTP_ANSWER: {
+    meaning: "A web server was reached through the sidecar, but gave no complete HTTP answer.",
+    remedy: "Ask the same of the server from its own network; its log says why it hung up.",
   },
   DB_FRONTEND: {
     meaning: "The proxy-server's front door cannot be reached, or it hung up.",
@@ -317,6 +331,97 @@ export const catalogue = {
     meaning: "The archive cannot be analysed.",
     remedy:
       "Give an archive of drawbridge bootstrap gather, a log bundle of openshift-install gather bootstrap, or a directory with one of them unpacked; gather again if it is damaged.",
+  },
+
+  // Pools, tokens and the nodes that join
+  DB_NODEPOOL: {
+    meaning: "A NodePool, or something it stands on, cannot be used as it is.",
+    remedy: "Correct the field that the message names and apply the object again; its conditions say when it is taken.",
+  },
+  DB_NODEPOOL_CONFIG: {
+    meaning: "A document that should configure a pool's machines cannot be used.",
+    remedy:
+      "Correct the document that the message names in its ConfigMap; machines keep what they have, and no new Secret is made until then.",
+  },
+  DB_TOKEN_SECRET: {
+    meaning: "A Secret of a pool holds something that no controller writes.",
+    remedy: "Delete the Secret; the pool's controller makes it anew with a fresh token within seconds.",
+  },
+  DB_CSR_REQUEST: {
+    meaning: "A certificate signing request cannot be read, or cannot be approved any more.",
+    remedy:
+      "Look at it with drawbridge csr explain; a kubelet that gets no answer files a new request after a quarter of an hour.",
+  },
+  DB_CSR_INVENTORY: {
+    meaning: "The inventory of expected workers cannot be used.",
+    remedy: "Correct the record that the message names; nothing is approved on the strength of a broken inventory.",
+  },
+  DB_CSR_LOG: {
+    meaning: "The log of decisions cannot be written.",
+    remedy:
+      "Make its directory writable for this user and see that there is space; nothing is approved without a record.",
+  },
+
+  // Ignition configs
+  DB_IGNITION_CONFIG: {
+    meaning: "The file holds no Ignition config that can be read.",
+    remedy: "Give a complete Ignition config of spec 3 as plain JSON.",
+  },
+  DB_IGNITION_INVALID: {
+    meaning:
+      "The Ignition config breaks a rule of the Ignition specification, and a machine would refuse to boot with it.",
+    remedy: "Correct what the message names; drawbridge ignition validate lists everything that is wrong.",
+  },
+  DB_IGNITION_EXPRESS: {
+    meaning: "The Ignition config uses something that the wanted spec version cannot express.",
+    remedy: "Remove what the message names, or write a newer spec version with --spec if the machines understand it.",
+  },
+  DB_IGNITION_RESOURCE: {
+    meaning: "Something that an Ignition config refers to cannot be used.",
+    remedy:
+      "Correct the source, compression or hash that the message names, or fetch it first and put it into the config as a data URL.",
+  },
+
+  // Hosted control planes
+  DB_HOSTED_CONFIG: {
+    meaning: "The description of the hosted control plane is not one that can work.",
+    remedy:
+      "Change what the message names in the file of --config or on the command line; docs/hosted.md explains every field.",
+  },
+  DB_HOSTED_ADDRESS: {
+    meaning: "Where agents in the hosted cluster reach the server is not known.",
+    remedy:
+      "Give publishing.hostname or publishing.address, or wait until the cluster has assigned one and run the command again.",
+  },
+  DB_HOSTED_APPLY: {
+    meaning: "A cluster refused an object of the hosted control plane.",
+    remedy:
+      "Read the cluster's own words in the message; another manager's fields are taken over only with --force-conflicts.",
+  },
+  DB_HOSTED_IN_USE: {
+    meaning: "A kube-apiserver still runs the server that would be deleted.",
+    remedy:
+      "Take the patch out of the kube-apiserver's Deployment first, or give --force if the control plane goes as well.",
+  },
+
+  // Ways of the sidecar
+  DB_SIDECAR_NAME: {
+    meaning: "A name that was asked of the sidecar has no address.",
+    remedy:
+      "Check the name's spelling and the resolvers that the message lists; --resolve chooses others, or leaves names to the agents.",
+  },
+  DB_SIDECAR_LOOP: {
+    meaning: "The sidecar was asked to connect to itself, or through the tunnel to the tunnel's own entrance.",
+    remedy: "Correct the address in the client, or the proxy variable that points to the sidecar.",
+  },
+  DB_SIDECAR_PROXY: {
+    meaning: "The HTTP proxy that the sidecar goes through cannot be reached, or it refused.",
+    remedy: "Check the proxy's URL, login and authorities, and what the proxy itself said; the message repeats that.",
+  },
+  DB_SIDECAR_DIRECT: {
+    meaning: "A connection that the sidecar makes past the tunnel failed.",
+    remedy:
+      "Try the same address from the sidecar's pod; if it should have gone through the tunnel, leave the bypass off.",
   },
 
   // Ourselves

@@ -10,7 +10,7 @@ export function executable(origin: Origin, program: Program): string {
   return origin === "ours" ? ours(program) : theirs(program);
 }
 
-function ours(program: Program): string {
+export function ours(program: Program | "drawbridge"): string {
   const path = fileURLToPath(new URL(`../../../dist/bin/${program}`, import.meta.url));
   if (!existsSync(path)) throw new Error(`dist/bin/${program} is missing: run npm run build.`);
   return path;

@@ -1,0 +1,79 @@
+/** The command lines that HyperShift writes, and what they mean. */
+import { describe, expect, it } from "vitest";
+import { parseHttpsProxyArgs, parseSocks5ProxyArgs } from "./konnectivity-args.js";
+
+const kubeconfig = "/etc/kubernetes/secrets/kubeconfig/kubeconfig";
+
+function parsed(parse: typeof parseSocks5ProxyArgs, ...argv: string[]) {
+  const invocation = parse(argv, { KUBECONFIG: kubeconfig }, "proxy");
+  if (invocation.help !== undefined) throw new Error("help was printed");
+  const { config, logging, warnings } = invocation;
+  const [listener] = config.listeners;
+  return { config, logging, warnings, listener: listener!, way: listener!.way };
+}
+
+describe("konnectivity-socks5-proxy", () => {
+  it("run", () => {
+    const { config, listener, way, logging, warnings } = parsed(parseSocks5ProxyArgs, "run");
+    expect(listener).toMatchObject({ protocol: "socks5", where: { host: "", port: 8090 } });
+    expect(way).toMatchObject({
+      frontends: [{ mode: "http-connect", host: "konnectivity-server-local", port: 8090 }],
+      resolution: { order: ["services", "here"], preferIpv4: false, kube: { kubeconfig } },
+      fallback: { direct: false },
+      cloud: { bypass: false },
+      own: [{ host: "", port: 8090 }],
+    });
+    expect(config.health).toBeUndefined();
+    expect([logging.format, warnings]).toEqual(["json", []]);
+  });
+
+  it.each([
+    [["--disable-resolver=true"], ["agent"], false],
+    [["--disable-resolver", "--resolve-from-guest-cluster-dns=true"], ["agent"], false],
+    [["--resolve-from-guest-cluster-dns=true"], ["services", "cluster-dns"], false],
+    [
+      ["--resolve-from-guest-cluster-dns", "--resolve-from-management-cluster-dns"],
+      ["services", "cluster-dns", "agent"],
+      true,
+    ],
+    [["--resolve-from-management-cluster-dns=true"], ["services", "here"], false],
+  ])("%j", (argv, order, direct) => {
+    const { way } = parsed(parseSocks5ProxyArgs, "run", ...argv);
+    expect([way.resolution.order, way.fallback.direct]).toEqual([order, direct]);
+  });
+
+  it("tells every violation at once", () => {
+    const argv = ["run", "--ca-cert-path=", "--tls-key-path=", "--konnectivity-hostname=", "--konnectivity-port=0"];
+    expect(() => parsed(parseSocks5ProxyArgs, ...argv)).toThrow(
+      "failed validation: --ca-cert-path is required; --tls-key-path is required; --konnectivity-hostname is required; " +
+        "--konnectivity-port must be from 1 to 65535, got 0",
+    );
+  });
+
+  it("counts ports as uint32", () => {
+    expect(() => parsed(parseSocks5ProxyArgs, "--serving-port=4294967296")).toThrow("value out of range");
+    expect(() => parsed(parseSocks5ProxyArgs, "--serving-port=-1")).toThrow("--serving-port");
+  });
+});
+
+describe("konnectivity-https-proxy", () => {
+  it("as oauth-openshift runs it, with a customer's proxy", () => {
+    const { listener, way, warnings } = parsed(
+      parseHttpsProxyArgs,
+      ...["run", "--http-proxy", "", "--https-proxy", "http://u:p@proxy.example:3128", "--no-proxy", ".svc,10.0.0.0/8"],
+      ...["--serving-port=8092", "--connect-directly-to-cloud-apis=true", "--prefer-ipv4=true"],
+    );
+    expect(listener).toMatchObject({ protocol: "http", where: { host: "", port: 8092 } });
+    expect(way).toMatchObject({
+      resolution: { order: ["services", "cluster-dns"], preferIpv4: true, kube: { kubeconfig } },
+      fallback: { direct: false },
+      cloud: { bypass: true },
+      customer: { httpProxy: "", httpsProxy: "http://u:p@proxy.example:3128", noProxy: ".svc,10.0.0.0/8" },
+    });
+    expect(warnings).toEqual([]);
+  });
+
+  it("does not know what belongs to the other one", () => {
+    expect(() => parsed(parseHttpsProxyArgs, "--disable-resolver")).toThrow("unknown flag: --disable-resolver");
+  });
+});

@@ -1,0 +1,5 @@
+/** The executable that takes the place of HyperShift's konnectivity-https-proxy. */
+import { main } from "./command.js";
+import { httpsProxyCommand } from "./konnectivity-command.js";
+
+await main((argv) => httpsProxyCommand("konnectivity-https-proxy", argv));

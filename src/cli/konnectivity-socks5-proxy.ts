@@ -1,0 +1,5 @@
+/** The executable that takes the place of HyperShift's konnectivity-socks5-proxy. */
+import { main } from "./command.js";
+import { socks5ProxyCommand } from "./konnectivity-command.js";
+
+await main((argv) => socks5ProxyCommand("konnectivity-socks5-proxy", argv));

@@ -1,0 +1,107 @@
+/** One CONNECT exchange on a stream that is connected already: with a proxy-server, or with any other HTTP proxy. */
+import type { Duplex } from "node:stream";
+import { step } from "./bounds.js";
+import { type ConnectAnswer, parseConnectAnswer } from "./connect-answer.js";
+
+export interface ConnectExchange {
+  /** The request, complete. */
+  readonly request: string;
+  /** How much of a refusal's text is of interest. */
+  readonly maxBodyBytes: number;
+  /** What to reject with when the answer is not HTTP/1, and when there is none. */
+  readonly malformed: () => Error;
+  readonly lost: (why: unknown) => Error;
+}
+
+export interface ConnectRefusal {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** A refusal's text ends with the connection; a server that keeps it open is not waited for. */
+const BODY_WAIT_MS = 2_000;
+
+/** Undefined: the stream is the tunnel now, with the far side's first bytes still in it. Destroys nothing. */
+export async function exchangeConnect(
+  stream: Duplex,
+  exchange: ConnectExchange,
+  stop: AbortSignal,
+): Promise<ConnectRefusal | undefined> {
+  stream.write(exchange.request, "latin1");
+  const { answer, rest } = await readHead(stream, exchange, stop);
+  if (answer.status !== 200) {
+    const limit = Math.min(answer.bodyBytes ?? exchange.maxBodyBytes, exchange.maxBodyBytes);
+    const body = await readBody(stream, rest, limit, stop);
+    return { status: answer.status, body: body.toString("utf8").trim() };
+  }
+  if (rest.length > 0) stream.unshift(rest);
+  return undefined;
+}
+
+type Head = { readonly answer: ConnectAnswer & { kind: "answer" }; readonly rest: Buffer };
+
+function readHead(stream: Duplex, exchange: ConnectExchange, stop: AbortSignal): Promise<Head> {
+  return collect<Head>(stream, stop, (bytes, end, resolve, reject) => {
+    const answer = parseConnectAnswer(bytes);
+    if (answer?.kind === "answer") resolve({ answer, rest: bytes.subarray(answer.headBytes) });
+    else if (answer !== undefined) reject(exchange.malformed());
+    else if (end !== undefined) reject(exchange.lost(end));
+  });
+}
+
+function readBody(stream: Duplex, start: Buffer, limit: number, stop: AbortSignal): Promise<Buffer> {
+  const late = AbortSignal.timeout(BODY_WAIT_MS);
+  return collect<Buffer>(
+    stream,
+    stop,
+    (bytes, end, resolve) => {
+      if (end !== undefined || bytes.length >= limit || late.aborted) resolve(bytes.subarray(0, limit));
+    },
+    start,
+    late,
+  );
+}
+
+type Judge<T> = (
+  bytes: Buffer,
+  /** Why nothing more will come, once that is so. */
+  end: unknown,
+  resolve: (value: T) => void,
+  reject: (reason: unknown) => void,
+) => void;
+
+/**
+ * Gathers what arrives until `judge` settles. Reads by `readable`, which leaves the stream as it was found: not flowing,
+ * so that its next owner misses nothing.
+ */
+function collect<T>(
+  stream: Duplex,
+  stop: AbortSignal,
+  judge: Judge<T>,
+  start = EMPTY,
+  nudge?: AbortSignal,
+): Promise<T> {
+  return step<T>(stop, (resolve, reject) => {
+    let bytes = start;
+    const onReadable = (): void => {
+      const chunk = stream.read() as Buffer | null;
+      if (chunk === null) return;
+      bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
+      judge(bytes, undefined, resolve, reject);
+    };
+    const onError = (error: Error): void => judge(bytes, error, resolve, reject);
+    const onEnd = (): void => judge(bytes, "it hung up without an answer", resolve, reject);
+    const onNudge = (): void => judge(bytes, undefined, resolve, reject);
+    stream.on("readable", onReadable).once("error", onError).once("end", onEnd).once("close", onEnd);
+    nudge?.addEventListener("abort", onNudge);
+    if (start.length > 0) judge(start, undefined, resolve, reject);
+    if (stream.destroyed || stream.readableEnded) onEnd();
+    else onReadable();
+    return () => {
+      stream.off("readable", onReadable).off("error", onError).off("end", onEnd).off("close", onEnd);
+      nudge?.removeEventListener("abort", onNudge);
+    };
+  });
+}
+
+const EMPTY: Buffer = Buffer.alloc(0);

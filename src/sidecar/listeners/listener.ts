@@ -1,0 +1,91 @@
+/** One place where clients come in: opened, drained, closed. */
+import { lstatSync, unlinkSync } from "node:fs";
+import { Server as HttpServer } from "node:http";
+import type { AddressInfo, Server } from "node:net";
+import { DrawbridgeError } from "../../errors/error.js";
+import { listenError } from "../../errors/listen-error.js";
+import { joinHostPort } from "../../wire/address.js";
+import type { ListenerConfig, Place } from "../config.js";
+import { Desk, type DeskOptions } from "../desk.js";
+import { createHttpProxyServer } from "./http.js";
+import { createSocks5Server } from "./socks5.js";
+
+/** Clients come in bursts; the kernel's default queue would turn some away. */
+const BACKLOG = 4096;
+
+export class Listener {
+  readonly config: ListenerConfig;
+  readonly desk: Desk;
+  readonly #server: Server;
+
+  constructor(options: DeskOptions) {
+    this.config = options.config;
+    this.desk = new Desk(options);
+    this.#server = this.config.protocol === "socks5" ? createSocks5Server(this.desk) : createHttpProxyServer(this.desk);
+  }
+
+  /** Resolves to the address that was bound. */
+  async open(): Promise<string> {
+    const { where, protocol } = this.config;
+    if ("path" in where) return await this.#openSocketFile(where);
+    await this.#listen(`${protocol} proxy`, joinHostPort(where.host || "*", where.port), {
+      port: where.port,
+      ...(where.host === "" ? {} : { host: where.host }),
+    });
+    const { address, port } = this.#server.address() as AddressInfo;
+    return joinHostPort(address, port);
+  }
+
+  /** No new clients; requests under way may finish. */
+  drain(): void {
+    this.#server.close();
+    if (this.#server instanceof HttpServer) this.#server.closeIdleConnections();
+  }
+
+  destroy(): void {
+    this.#server.close();
+    this.desk.destroy();
+  }
+
+  async #openSocketFile({ path, fileMode }: Extract<Place, { path: string }>): Promise<string> {
+    removeOldSocket(path);
+    // Through the umask the file has its mode from birth: no moment in which others could connect.
+    const umask = process.umask(0o777 & ~fileMode);
+    try {
+      await this.#listen(`${this.config.protocol} proxy`, path, { path });
+    } finally {
+      process.umask(umask);
+    }
+    return path;
+  }
+
+  #listen(what: string, address: string, where: { host?: string; port?: number; path?: string }): Promise<void> {
+    const server = this.#server;
+    return new Promise((resolve, reject) => {
+      const onError = (reason: Error): void => reject(listenError(what, address, reason));
+      server.once("error", onError);
+      server.listen({ ...where, backlog: BACKLOG }, () => {
+        server.off("error", onError);
+        // Accept errors (no descriptors left, say) are that client's loss, not the process's.
+        server.on("error", () => {});
+        resolve();
+      });
+    });
+  }
+}
+
+/** The kernel's sockaddr_un holds 108 bytes, the last of them zero. */
+const MAX_PATH_BYTES = 107;
+
+function removeOldSocket(path: string): void {
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
+    const message = `the socket path ${path} is longer than the ${MAX_PATH_BYTES} bytes the kernel takes.`;
+    throw new DrawbridgeError("DB_UDS_PATH_TOO_LONG", message);
+  }
+  const existing = lstatSync(path, { throwIfNoEntry: false });
+  if (existing === undefined) return;
+  if (!existing.isSocket()) {
+    throw new DrawbridgeError("DB_UDS_NOT_SOCKET", `${path} exists and is not a socket; it is left alone.`);
+  }
+  unlinkSync(path);
+}

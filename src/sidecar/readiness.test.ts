@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Readiness } from "./readiness.js";
+import { WayError } from "./way.js";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+const PACE = { intervalMs: 10_000, timeoutMs: 5_000 };
+
+describe("readiness", () => {
+  it("is what the last probe said, and probes only at intervals", async () => {
+    let failure: Error | undefined;
+    const probe = vi.fn(async () => {
+      if (failure !== undefined) throw failure;
+    });
+    const readiness = new Readiness({}, [{ listener: "a", way: { probe } }], PACE);
+    expect(readiness.ready).toBe(false);
+    readiness.start();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(readiness.ready).toBe(true);
+    for (let i = 0; i < 100; i++) expect(readiness.ready).toBe(true);
+    expect(probe).toHaveBeenCalledTimes(1);
+    failure = new WayError("path", "DB_NO_AGENT", "no agent; /etc/secret/path");
+    await vi.advanceTimersByTimeAsync(PACE.intervalMs);
+    expect(probe).toHaveBeenCalledTimes(2);
+    expect([readiness.ready, readiness.why]).toEqual([false, "the last probe through the tunnel failed: DB_NO_AGENT"]);
+    failure = undefined;
+    await vi.advanceTimersByTimeAsync(PACE.intervalMs);
+    expect(readiness.ready).toBe(true);
+    readiness.stop("draining");
+    expect([readiness.ready, readiness.why]).toEqual([false, "draining"]);
+    await vi.advanceTimersByTimeAsync(10 * PACE.intervalMs);
+    expect(probe).toHaveBeenCalledTimes(3);
+  });
+
+  it("needs every listener's way", async () => {
+    const broken = { probe: () => Promise.reject(new WayError("timeout", "DB_DIAL_TIMEOUT", "late")) };
+    const readiness = new Readiness(
+      {},
+      [
+        { listener: "a", way: { probe: async () => {} } },
+        { listener: "b", way: broken },
+      ],
+      PACE,
+    );
+    readiness.start();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(readiness.why).toContain("DB_DIAL_TIMEOUT");
+    readiness.stop("over");
+  });
+
+  it("does not ask again while a probe is under way", async () => {
+    const probe = vi.fn(() => new Promise<void>(() => {}));
+    const readiness = new Readiness({}, [{ listener: "a", way: { probe } }], PACE);
+    readiness.start();
+    await vi.advanceTimersByTimeAsync(10 * PACE.intervalMs);
+    expect(probe).toHaveBeenCalledTimes(1);
+    readiness.stop("over");
+  });
+});

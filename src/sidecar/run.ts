@@ -1,0 +1,71 @@
+/** A sidecar as a process: everything around it that a person or a cluster sees, and its end. */
+import { listening } from "../observe/channels.js";
+import { metricsRoute } from "../observe/health.js";
+import { type Route, type RunningHttp, sendText, startHttp } from "../observe/http.js";
+import { Logger } from "../observe/log.js";
+import { logEvents } from "../observe/log-events.js";
+import type { MetricsRegistry } from "../observe/metrics/registry.js";
+import { nextSignal } from "../observe/signals.js";
+import { readCertificateSet } from "../pki/certificate-set.js";
+import type { SidecarConfig } from "./config.js";
+import { logSidecar } from "./log.js";
+import { sidecarMetrics } from "./metrics.js";
+import type { Readiness } from "./readiness.js";
+import { Sidecar } from "./sidecar.js";
+
+/** Resolves to the exit code when the process should end. */
+export async function runSidecar(
+  config: SidecarConfig,
+  logging: { readonly verbosity: number; readonly format: "text" | "json" },
+): Promise<number> {
+  checkCertificates(config);
+  const sidecar = new Sidecar(config);
+  const logger = new Logger(logging);
+  logEvents(logger, sidecar);
+  logSidecar(logger, sidecar);
+  const { registry } = sidecarMetrics(sidecar);
+  const health = config.health && (await startHealth(config.health, sidecar.readiness, registry));
+  if (health !== undefined) listening.publish({ source: sidecar, what: "health", address: health.address });
+  await sidecar.start();
+
+  logger.info(0, "sidecar is up", { listeners: config.listeners.map(({ name }) => name) });
+  const signal = await nextSignal();
+  logger.info(0, "shutting down", { signal, drainTimeoutMs: config.drainTimeoutMs });
+  const impatient = nextSignal().then(() => 1);
+  const orderly = (async () => {
+    const finished = await sidecar.drain(config.drainTimeoutMs);
+    if (!finished) logger.warn("connections were still open at the end of the drain and were cut");
+    sidecar.destroy();
+    await health?.close();
+    return 0;
+  })();
+  const code = await Promise.race([orderly, impatient]);
+  await logger.close();
+  return code;
+}
+
+/** They are read again for every connection; a mistake that is there from the start is better told at once. */
+function checkCertificates({ listeners }: SidecarConfig): void {
+  for (const frontend of listeners.flatMap(({ way }) => way.frontends)) {
+    if ("tls" in frontend) readCertificateSet(frontend.tls);
+  }
+}
+
+function startHealth(
+  endpoint: NonNullable<SidecarConfig["health"]>,
+  readiness: Readiness,
+  registry: MetricsRegistry,
+): Promise<RunningHttp> {
+  const readyz: Route = (_request, response) => {
+    if (readiness.ready) sendText(response, 200, "ok");
+    else sendText(response, 503, `${readiness.why}\n`);
+  };
+  return startHttp("health", endpoint, {
+    exact: new Map<string, Route>([
+      ["/healthz", (_request, response) => sendText(response, 200, "ok")],
+      ["/ready", readyz],
+      ["/readyz", readyz],
+      ["/metrics", metricsRoute(registry)],
+    ]),
+  });
+}

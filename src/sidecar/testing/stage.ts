@@ -1,0 +1,112 @@
+/** A sidecar on loopback with plain ways, everything given back at the end of a test. */
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import type { WishDecided } from "../channels.js";
+import { wishDecided } from "../channels.js";
+import type { Limits, Protocol } from "../config.js";
+import { Sidecar } from "../sidecar.js";
+import { DEFAULT_WAY } from "../way/config.js";
+import { type PlainWay, plainWay } from "./plain-way.js";
+
+export interface Stage {
+  readonly sidecar: Sidecar;
+  readonly port: number;
+  readonly way: PlainWay;
+  /** What was decided so far. */
+  readonly wishes: WishDecided[];
+  /** A client's connection to the listener; half-open, as real clients are. */
+  client(): Promise<Socket>;
+}
+
+export const TEST_LIMITS: Limits = {
+  maxConnections: 100,
+  handshakeTimeoutMs: 5_000,
+  maxHeaderBytes: 16_384,
+  idleTimeoutMs: 0,
+};
+
+export async function openStage(protocol: Protocol, limits: Partial<Limits> = {}): Promise<Stage> {
+  const way = plainWay();
+  const sidecar = new Sidecar(
+    {
+      listeners: [
+        {
+          name: protocol,
+          protocol,
+          where: { host: "127.0.0.1", port: 0 },
+          way: { ...DEFAULT_WAY, frontends: [], own: [] },
+        },
+      ],
+      limits: { ...TEST_LIMITS, ...limits },
+      health: undefined,
+      probe: { intervalMs: 60_000, timeoutMs: 1_000 },
+      drainTimeoutMs: 0,
+    },
+    () => way,
+  );
+  const wishes: WishDecided[] = [];
+  const forget = wishDecided.subscribe((wish) => wishes.push(wish), sidecar);
+  const [address = ""] = await sidecar.start();
+  onTestFinished(() => {
+    forget();
+    sidecar.destroy();
+    for (const { socket } of way.opened) socket.destroy();
+  });
+  const port = Number(address.slice(address.lastIndexOf(":") + 1));
+  return { sidecar, port, way, wishes, client: () => connectTo(port) };
+}
+
+export async function connectTo(port: number): Promise<Socket> {
+  const socket = connect({ host: "127.0.0.1", port, allowHalfOpen: true, noDelay: true });
+  socket.on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "connect");
+  return socket;
+}
+
+/** A target on loopback. */
+export async function openTarget(serve: (socket: Socket) => void): Promise<number> {
+  const server: Server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    socket.on("error", () => {});
+    onSocket.add(socket);
+    serve(socket);
+  });
+  const onSocket = new Set<Socket>();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    for (const socket of onSocket) socket.destroy();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** Sends every byte back, and its own end when the client's came. */
+export const echo = (socket: Socket): void => void socket.pipe(socket);
+
+/** Everything until the peer ends. */
+export async function readAll(socket: Socket): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** Exactly so many bytes; what comes behind them stays in the socket. */
+export async function readExactly(socket: Socket, count: number): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  for (;;) {
+    const chunk = socket.read() as Buffer | null;
+    if (chunk !== null) bytes = Buffer.concat([bytes, chunk]);
+    if (bytes.length >= count) {
+      if (bytes.length > count) socket.unshift(bytes.subarray(count));
+      return bytes.subarray(0, count);
+    }
+    if (socket.readableEnded || socket.destroyed) throw new Error(`the connection ended before ${count} bytes`);
+    const over = new AbortController();
+    const events = ["readable", "end", "close"].map((event) => once(socket, event, { signal: over.signal }));
+    await Promise.race(events);
+    over.abort();
+    await Promise.allSettled(events);
+  }
+}

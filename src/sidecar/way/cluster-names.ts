@@ -1,0 +1,102 @@
+/** Names by the cluster's own DNS, asked over TCP through the tunnel. */
+import type { Duplex } from "node:stream";
+import { type AddressType, addressesFor, type DnsAnswer } from "../../wire/dns.js";
+import { encodeName } from "../../wire/dns-name.js";
+import type { Answer, Ask } from "./answer-cache.js";
+import { exchangeDns } from "./dns-exchange.js";
+
+export interface ClusterNamesOptions {
+  /** A connection to the DNS server, through the tunnel. */
+  readonly connect: (stop: AbortSignal) => Promise<Duplex>;
+  readonly searchDomains: readonly string[];
+  readonly ndots: number;
+}
+
+const TYPES: readonly AddressType[] = ["A", "AAAA"];
+const NO_SUCH_NAME = 3;
+
+/** Aliases that lead out of one answer into the next question; a chain in a row costs a connection for each. */
+const MAX_QUESTIONS = 5;
+
+export function askClusterDns(options: ClusterNamesOptions): Ask {
+  return async (name, stop) => {
+    let failure: unknown;
+    let lifeMs: number | undefined;
+    for (const candidate of candidates(name, options.searchDomains, options.ndots)) {
+      if (encodeName(candidate) === undefined) continue;
+      try {
+        const answer = await addressesOf(candidate, options, stop);
+        if (answer.addresses.length > 0) return answer;
+        lifeMs = Math.min(lifeMs ?? Number.POSITIVE_INFINITY, answer.ttlMs ?? Number.POSITIVE_INFINITY);
+      } catch (reason) {
+        stop.throwIfAborted();
+        failure ??= reason;
+      }
+    }
+    // As long as one candidate is unknown, "there is no such name" would be a guess.
+    if (failure !== undefined) throw failure;
+    return { addresses: [], ttlMs: Number.isFinite(lifeMs) ? lifeMs : undefined };
+  };
+}
+
+/** In resolv.conf's order: a name with enough dots first as it is, one with fewer last. */
+export function candidates(name: string, searchDomains: readonly string[], ndots: number): string[] {
+  if (name.endsWith(".")) return [name.slice(0, -1)];
+  const extended = searchDomains.map((domain) => `${name}.${domain}`);
+  return name.split(".").length - 1 >= ndots ? [name, ...extended] : [...extended, name];
+}
+
+async function addressesOf(name: string, options: ClusterNamesOptions, stop: AbortSignal): Promise<Answer> {
+  let asked = name;
+  let seconds = Number.POSITIVE_INFINITY;
+  for (let question = 0; question < MAX_QUESTIONS; question += 1) {
+    const found = await askBothFamilies(asked, options, stop);
+    seconds = Math.min(seconds, found.seconds);
+    const ttlMs = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+    if (found.addresses.length > 0 || found.alias === undefined) return { addresses: found.addresses, ttlMs };
+    asked = found.alias;
+  }
+  throw new Error(`the aliases of ${name} do not come to an end`);
+}
+
+interface Found {
+  readonly addresses: readonly string[];
+  readonly seconds: number;
+  /** Where to ask next, when there is no address yet. */
+  readonly alias: string | undefined;
+}
+
+async function askBothFamilies(name: string, { connect }: ClusterNamesOptions, stop: AbortSignal): Promise<Found> {
+  const answers = new Map(await exchangeDns(await connect(stop), name, TYPES, stop));
+  const missing = TYPES.filter((type) => !answers.has(type));
+  if (missing.length > 0) {
+    // Some servers hang up after one answer.
+    const more = exchangeDns(await connect(stop), name, missing, stop).catch(() => []);
+    for (const [type, answer] of await more) answers.set(type, answer);
+  }
+  const parts = TYPES.map((type) => readFamily(name, type, answers.get(type)));
+  const good = parts.filter((part): part is Found => !(part instanceof Error));
+  const addresses = good.flatMap((part) => part.addresses);
+  const failure = parts.find((part) => part instanceof Error);
+  if (addresses.length === 0 && failure !== undefined) throw failure;
+  const counted = addresses.length === 0 ? good : good.filter((part) => part.addresses.length > 0);
+  return {
+    addresses,
+    seconds: Math.min(...counted.map((part) => part.seconds)),
+    alias: good.find((part) => part.alias !== undefined)?.alias,
+  };
+}
+
+function readFamily(name: string, type: AddressType, answer: DnsAnswer | undefined): Found | Error {
+  if (answer === undefined) return new Error(`the DNS server did not answer for ${type}`);
+  const { rcode } = answer;
+  if (rcode !== 0 && rcode !== NO_SUCH_NAME) return new Error(`the DNS server answered with error ${rcode}`);
+  const found = addressesFor(name, type, answer);
+  if (found === undefined) return new Error(`the aliases of ${name} lead in a circle`);
+  const { addresses, end } = found;
+  if (addresses.length > 0) return { addresses, seconds: found.seconds, alias: undefined };
+  if (answer.truncated) return new Error("the DNS server's answer was cut short");
+  const alias = rcode === 0 && end !== name.toLowerCase().replace(/\.$/, "") ? end : undefined;
+  const seconds = alias === undefined ? (answer.negativeSeconds ?? Number.POSITIVE_INFINITY) : found.seconds;
+  return { addresses: [], seconds, alias };
+}

@@ -1,0 +1,84 @@
+/** Asks a DNS server on one TCP connection for both families at once (RFC 7766). */
+import { randomInt } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { type AddressType, type DnsAnswer, decodeAnswer, encodeQuery } from "../../wire/dns.js";
+
+const NUMBER = { A: 1, AAAA: 28 } as const;
+
+/** Answers to questions that nobody asked; a server that sends more of them is not listened to. */
+const MAX_STRAYS = 4;
+
+/**
+ * What the server said about each type, until it has said everything or hung up. Rejects when the connection fails
+ * before the first answer, or when what comes is not DNS. The stream is used up.
+ */
+export async function exchangeDns(
+  stream: Duplex,
+  name: string,
+  types: readonly AddressType[],
+  stop: AbortSignal,
+): Promise<ReadonlyMap<AddressType, DnsAnswer>> {
+  const first = randomInt(0x1_0000);
+  const waiting = new Map(types.map((type, index) => [(first + index) & 0xffff, type]));
+  const answers = new Map<AddressType, DnsAnswer>();
+  const onStop = (): void => void stream.destroy(asError(stop.reason));
+  stop.addEventListener("abort", onStop);
+  stream.on("error", () => {});
+  try {
+    stop.throwIfAborted();
+    for (const [id, type] of waiting) stream.write(framedQuery(id, name, type));
+    let strays = 0;
+    for await (const message of framesOf(stream)) {
+      const answer = decodeAnswer(message);
+      if (answer === undefined) throw new Error("the answer is not a DNS message");
+      const type = waiting.get(answer.id);
+      if (type === undefined || !isFor(answer, name, type)) {
+        strays += 1;
+        if (strays > MAX_STRAYS) throw new Error("the answers belong to other questions");
+        continue;
+      }
+      answers.set(type, answer);
+      waiting.delete(answer.id);
+      if (waiting.size === 0) break;
+    }
+  } catch (reason) {
+    stop.throwIfAborted();
+    if (answers.size === 0) throw reason;
+  } finally {
+    stop.removeEventListener("abort", onStop);
+    stream.destroy();
+  }
+  if (answers.size === 0) throw new Error("the DNS server hung up without an answer");
+  return answers;
+}
+
+function framedQuery(id: number, name: string, type: AddressType): Buffer {
+  const query = encodeQuery(id, name, type);
+  if (query === undefined) throw new Error("it is not a domain name");
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(query.length);
+  return Buffer.concat([length, query]);
+}
+
+/** Servers may leave the question out of a refusal, but never out of an answer with addresses. */
+function isFor({ question, rcode }: DnsAnswer, name: string, type: AddressType): boolean {
+  if (question === undefined) return rcode !== 0;
+  return question.type === NUMBER[type] && question.name === name.toLowerCase().replace(/\.$/, "");
+}
+
+async function* framesOf(stream: Duplex): AsyncGenerator<Buffer, void, void> {
+  let bytes: Buffer = Buffer.alloc(0);
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
+    while (bytes.length >= 2) {
+      const end = 2 + bytes.readUInt16BE(0);
+      if (bytes.length < end) break;
+      yield bytes.subarray(2, end);
+      bytes = bytes.subarray(end);
+    }
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

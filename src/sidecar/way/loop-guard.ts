@@ -1,0 +1,82 @@
+/** Refuses targets that would lead back to us: our own listeners, and the proxy-servers that we go through. */
+import { networkInterfaces } from "node:os";
+import ipaddr from "ipaddr.js";
+import type { Frontend } from "../../client/frontend.js";
+import type { Target } from "../way.js";
+import { loopError } from "./errors.js";
+
+export interface LoopGuardOptions {
+  readonly own: readonly Target[];
+  readonly frontends: readonly Frontend[];
+  readonly localAddresses?: (() => readonly string[]) | undefined;
+  /** Addresses of a proxy-server's name, as this host sees it. */
+  readonly lookup: (name: string, stop: AbortSignal) => Promise<readonly string[]>;
+}
+
+export class LoopGuard {
+  readonly #options: LoopGuardOptions;
+
+  constructor(options: LoopGuardOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with a WayError. Looks at the host as it stands: names are looked at again once they are addresses. */
+  async check(target: Target, stop: AbortSignal): Promise<void> {
+    if (this.isOwn(target)) throw loopError(target, "a listener of this sidecar");
+    for (const door of this.#options.frontends) {
+      if ("uds" in door || door.port !== target.port) continue;
+      if (await this.#leadsTo(door.host, target.host, stop))
+        throw loopError(target, "the proxy-server it goes through");
+    }
+  }
+
+  isOwn({ host, port }: Target): boolean {
+    return this.#options.own.some((listener) => listener.port === port && this.#isAt(listener.host, host));
+  }
+
+  #isAt(listener: string, host: string): boolean {
+    const asked = canonical(host);
+    const own = canonical(listener);
+    if (asked === own) return true;
+    if (isUnspecified(own)) return isLoopback(asked) || isUnspecified(asked) || this.#isLocal(asked);
+    // Connecting to "any address" means the loopback one.
+    return isLoopback(own) && isUnspecified(asked);
+  }
+
+  #isLocal(address: string): boolean {
+    return (this.#options.localAddresses ?? localAddresses)().some((local) => canonical(local) === address);
+  }
+
+  async #leadsTo(door: string, host: string, stop: AbortSignal): Promise<boolean> {
+    const asked = canonical(host);
+    if (asked === canonical(door)) return true;
+    if (ipaddr.isValid(canonical(door)) || !ipaddr.isValid(asked)) return false;
+    try {
+      return (await this.#options.lookup(door, stop)).some((address) => canonical(address) === asked);
+    } catch {
+      stop.throwIfAborted();
+      // A proxy-server without an address is not reached by this one either; the dial will say so.
+      return false;
+    }
+  }
+}
+
+/** One spelling for each address and name; `localhost` as the address that it always has, none as any. */
+function canonical(host: string): string {
+  const name = host.toLowerCase().replace(/\.$/, "");
+  if (name === "") return "::";
+  if (name === "localhost" || name.endsWith(".localhost")) return "127.0.0.1";
+  return ipaddr.isValid(name) ? ipaddr.process(name).toString() : name;
+}
+
+function isLoopback(host: string): boolean {
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback";
+}
+
+function isUnspecified(host: string): boolean {
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === "unspecified";
+}
+
+function localAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+}

@@ -1,0 +1,146 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { AnswerCache } from "./answer-cache.js";
+import type { Resolver } from "./config.js";
+import { FallbackState } from "./fallback-state.js";
+import { NameResolver } from "./resolve.js";
+
+const NEVER = new AbortController().signal;
+
+type Asked = Exclude<Resolver, "agent">;
+type Behaviour = readonly string[] | Error | Promise<readonly string[]>;
+
+let now: number;
+let asked: Asked[];
+let say: Record<Asked, Behaviour>;
+
+beforeEach(() => {
+  now = 0;
+  asked = [];
+  say = { here: [], services: [], "cluster-dns": [] };
+});
+
+function cacheOf(resolver: Asked): AnswerCache {
+  const ask = async () => {
+    asked.push(resolver);
+    const said = await say[resolver];
+    if (said instanceof Error) throw said;
+    return { addresses: said, ttlMs: undefined };
+  };
+  const cache = { entries: 10, maxMs: 1_000_000, defaultMs: 1_000_000, negativeMs: 0 };
+  return new AnswerCache(ask, { cache, now: () => now, timeoutMs: 5_000 });
+}
+
+function resolver(order: readonly Resolver[], { fallback = false, preferIpv4 = false } = {}) {
+  const state = new FallbackState({ retryMs: 30_000, now: () => now });
+  const caches = { here: cacheOf("here"), services: cacheOf("services"), "cluster-dns": cacheOf("cluster-dns") };
+  const names = new NameResolver({ order, preferIpv4, caches, fallback: fallback ? state : undefined });
+  return { state, find: (name = "a.b") => names.resolve(name, NEVER) };
+}
+
+describe("resolvers in order", () => {
+  it("asks one after the other until one knows the name", async () => {
+    say["cluster-dns"] = ["10.0.0.1"];
+    expect(await resolver(["services", "cluster-dns", "here"]).find()).toEqual({
+      kind: "addresses",
+      addresses: ["10.0.0.1"],
+    });
+    expect(asked).toEqual(["services", "cluster-dns"]);
+  });
+
+  it("goes on when one cannot be asked", async () => {
+    say.services = new Error("forbidden");
+    say.here = ["10.0.0.2"];
+    expect(await resolver(["services", "here"]).find()).toMatchObject({ addresses: ["10.0.0.2"] });
+  });
+
+  it("leaves the name to the agent, and asks nobody behind it", async () => {
+    expect(await resolver(["services", "agent", "here"]).find()).toEqual({ kind: "name" });
+    expect(asked).toEqual(["services"]);
+  });
+
+  it("names everybody who was asked when nobody knows it, and blames the name", async () => {
+    const found = resolver(["services", "here"]).find("nosuch.name");
+    await expect(found).rejects.toMatchObject({
+      hindrance: "name",
+      code: "DB_SIDECAR_NAME",
+      message: "no address was found for nosuch.name (services: no such name; here: no such name).",
+    });
+  });
+
+  it("blames the path when one that might know it cannot be asked", async () => {
+    say["cluster-dns"] = new Error("the tunnel is down.");
+    const found = resolver(["services", "cluster-dns"]).find();
+    await expect(found).rejects.toMatchObject({
+      hindrance: "path",
+      message: "no address was found for a.b (services: no such name; cluster-dns: the tunnel is down).",
+    });
+  });
+
+  it("keeps only IPv4 when that is preferred and there is some", async () => {
+    say.here = ["fd00::1", "10.0.0.1", "fd00::2"];
+    const { find } = resolver(["here"], { preferIpv4: true });
+    expect(await find()).toMatchObject({ addresses: ["10.0.0.1"] });
+    say.here = ["fd00::1"];
+    expect(await find("only.v6")).toMatchObject({ addresses: ["fd00::1"] });
+    expect(await resolver(["here"]).find()).toMatchObject({ addresses: ["fd00::1"] });
+  });
+});
+
+describe("the fallback", () => {
+  const order = ["services", "cluster-dns"] as const;
+
+  it("begins when the cluster's DNS cannot be asked and this host's knows the name", async () => {
+    say["cluster-dns"] = new Error("down");
+    say.here = ["192.0.2.1"];
+    const { find, state } = resolver(order, { fallback: true });
+    expect(await find()).toEqual({ kind: "here" });
+    expect(state.active).toBe(true);
+  });
+
+  it("does not begin when neither knows the name", async () => {
+    say["cluster-dns"] = new Error("down");
+    const { find, state } = resolver(order, { fallback: true });
+    await expect(find()).rejects.toMatchObject({ code: "DB_SIDECAR_NAME", hindrance: "path" });
+    expect(state.active).toBe(false);
+  });
+
+  it("does not begin for a name that only this host knows, which is dialled from here alone", async () => {
+    say.here = ["192.0.2.1"];
+    const { find, state } = resolver(order, { fallback: true });
+    expect(await find()).toEqual({ kind: "here" });
+    expect(state.active).toBe(false);
+  });
+
+  it("leaves the tunnel alone for 30 s, then lets one name try it, and ends when that works", async () => {
+    say["cluster-dns"] = new Error("down");
+    say.here = ["192.0.2.1"];
+    const { find, state } = resolver(order, { fallback: true });
+    await find();
+    asked = [];
+    now = 29_999;
+    expect(await find("other.name")).toEqual({ kind: "here" });
+    expect(asked).toEqual(["services"]);
+    now = 30_000;
+    let answer: (addresses: readonly string[]) => void = () => {};
+    say["cluster-dns"] = new Promise((resolve) => (answer = resolve));
+    const trying = find("first.name");
+    await new Promise(setImmediate);
+    expect(await find("second.name")).toEqual({ kind: "here" });
+    answer(["10.0.0.1"]);
+    expect(await trying).toMatchObject({ addresses: ["10.0.0.1"] });
+    expect(state.active).toBe(false);
+  });
+
+  it("is not ended by what is only remembered", async () => {
+    say["cluster-dns"] = ["10.0.0.1"];
+    say.here = ["192.0.2.1"];
+    const { find, state } = resolver(order, { fallback: true });
+    await find("known.name");
+    say["cluster-dns"] = new Error("down");
+    await find("new.name");
+    expect(state.active).toBe(true);
+    now = 30_000;
+    expect(await find("known.name")).toEqual({ kind: "here" });
+    expect(state.active).toBe(true);
+  });
+});

@@ -1,0 +1,115 @@
+import { connect, createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { DialOptions } from "../../client/bounds.js";
+import { DialRefusedError, dialTimeout, frontendUnreachable } from "../../client/errors.js";
+import { type Door, Tunnels } from "./tunnels.js";
+
+const NEVER = new AbortController().signal;
+const TARGET = { host: "10.0.0.1", port: 443 };
+
+const server = createServer();
+let port = 0;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  port = (server.address() as { port: number }).port;
+});
+afterAll(() => server.close());
+
+type Say = Error | "ok";
+
+function doors(...says: Say[][]) {
+  const dials: string[] = [];
+  const options: DialOptions[] = [];
+  const made: Door[] = says.map((list, index) => ({
+    where: `door ${index}`,
+    close: () => {},
+    dialer: {
+      async dial(address, given) {
+        dials.push(`${index} ${address}`);
+        options.push(given ?? {});
+        const next = list.shift() ?? "ok";
+        if (next !== "ok") throw next;
+        const socket: Socket = connect(port, "127.0.0.1");
+        return socket;
+      },
+    },
+  }));
+  const tunnels = new Tunnels({ doors: made, timeoutMs: 9_000, now: () => 0 });
+  const dial = async (): Promise<void> => void (await tunnels.dial(TARGET, "db.example", NEVER)).destroy();
+  return { dials, options, dial };
+}
+
+const unreachable = (): Error => frontendUnreachable("door", "refused");
+const noAgent = (): Error => new DialRefusedError("x", "currently no tunnels available: No agent available", 500);
+const refused = (): Error => new DialRefusedError("x", "dial tcp 10.0.0.1:443: connect: connection refused", 502);
+
+describe("several proxy-servers", () => {
+  it("stays with the one that works", async () => {
+    const { dials, dial } = doors([unreachable()], []);
+    await dial();
+    await dial();
+    expect(dials.map((text) => text[0])).toEqual(["0", "1", "1"]);
+  });
+
+  it.each([
+    ["is out of reach", unreachable()],
+    ["has no agent", noAgent()],
+    ["does not answer in its share of the time", dialTimeout("x", 1)],
+  ])("asks the next when one %s", async (_, failure) => {
+    const { dials, options, dial } = doors([failure], []);
+    await dial();
+    expect(dials).toEqual(["0 10.0.0.1:443", "1 10.0.0.1:443"]);
+    expect(options.map(({ timeoutMs, name, allowHalfOpen }) => ({ timeoutMs, name, allowHalfOpen }))).toEqual([
+      { timeoutMs: 4_500, name: "db.example", allowHalfOpen: true },
+      { timeoutMs: 9_000, name: "db.example", allowHalfOpen: true },
+    ]);
+  });
+
+  it("does not ask the next when an agent has tried", async () => {
+    const { dials, dial } = doors([refused()], []);
+    await expect(dial()).rejects.toMatchObject({ hindrance: "refused", code: "DB_DIAL_FAILED" });
+    expect(dials).toHaveLength(1);
+  });
+
+  it("says what each of them said when none can be used", async () => {
+    const { dial } = doors([unreachable()], [noAgent()]);
+    await expect(dial()).rejects.toMatchObject({
+      hindrance: "path",
+      code: "DB_FRONTEND",
+      message: expect.stringMatching(
+        /^none of 2 proxy-servers can be used: .*cannot be reached.*; .*No agent available\.$/,
+      ),
+    });
+  });
+
+  it.each([
+    ["dial tcp: lookup a.b: no such host", 502, "name"],
+    ["dial tcp 10.0.0.1:1: connect: connection refused", 502, "refused"],
+    ["dial tcp 10.0.0.1:1: connect: network is unreachable", 502, "network"],
+    ["dial tcp 10.0.0.1:1: connect: no route to host", 502, "host"],
+    ["dial tcp 10.0.0.1:1: i/o timeout", 504, "timeout"],
+    ["10.0.0.1:1 is forbidden by the destination policy", 502, "forbidden"],
+    ["Failed to tunnel dial request: backend context error", 502, "path"],
+    ["currently no tunnels available: No agent available", 500, "path"],
+  ])("%s (%i) stands in the way as: %s", async (answer, status, hindrance) => {
+    const { dial } = doors([new DialRefusedError("x", answer, status)]);
+    await expect(dial()).rejects.toMatchObject({ hindrance });
+  });
+
+  it("gives up with the caller's own reason", async () => {
+    const stop = new AbortController();
+    const gone = new Error("the client left");
+    const never: Door = {
+      where: "x",
+      close: () => {},
+      dialer: {
+        dial: (_, options) => {
+          stop.abort(gone);
+          return Promise.reject(options?.signal?.reason);
+        },
+      },
+    };
+    const tunnels = new Tunnels({ doors: [never, never], timeoutMs: 1_000, now: () => 0 });
+    await expect(tunnels.dial(TARGET, undefined, stop.signal)).rejects.toBe(gone);
+  });
+});

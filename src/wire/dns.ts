@@ -1,0 +1,163 @@
+/** DNS messages (RFC 1035), as much of them as asking for addresses takes. Pure: bytes in, values out. */
+import ipaddr from "ipaddr.js";
+import { decodeName, encodeName } from "./dns-name.js";
+
+export type AddressType = "A" | "AAAA";
+
+const TYPE = { A: 1, CNAME: 5, SOA: 6, AAAA: 28 } as const;
+const CLASS_IN = 1;
+const HEADER_BYTES = 12;
+const FLAG = { response: 0x8000, truncated: 0x0200, recursionDesired: 0x0100 };
+
+/** A query with recursion; undefined when the name cannot be asked for. */
+export function encodeQuery(id: number, name: string, type: AddressType): Buffer | undefined {
+  const question = encodeName(name);
+  if (question === undefined) return undefined;
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt16BE(id, 0);
+  header.writeUInt16BE(FLAG.recursionDesired, 2);
+  header.writeUInt16BE(1, 4);
+  const tail = Buffer.alloc(4);
+  tail.writeUInt16BE(TYPE[type], 0);
+  tail.writeUInt16BE(CLASS_IN, 2);
+  return Buffer.concat([header, question, tail]);
+}
+
+export interface DnsAnswer {
+  readonly id: number;
+  /** 0 is success, 3 says that the name does not exist. */
+  readonly rcode: number;
+  readonly truncated: boolean;
+  /** What was asked; undefined when the answer does not repeat it. */
+  readonly question: { readonly name: string; readonly type: number } | undefined;
+  readonly records: readonly DnsRecord[];
+  /** How long "there is none" may be believed (RFC 2308); undefined when the answer does not say. */
+  readonly negativeSeconds: number | undefined;
+}
+
+export type DnsRecord =
+  | { readonly type: AddressType; readonly name: string; readonly seconds: number; readonly address: string }
+  | { readonly type: "CNAME"; readonly name: string; readonly seconds: number; readonly target: string };
+
+/** Undefined: these bytes are no answer. Records of other kinds are skipped. */
+export function decodeAnswer(message: Buffer): DnsAnswer | undefined {
+  if (message.length < HEADER_BYTES) return undefined;
+  const flags = message.readUInt16BE(2);
+  const questions = message.readUInt16BE(4);
+  if ((flags & FLAG.response) === 0 || questions > 1) return undefined;
+  let at = HEADER_BYTES;
+  let question: DnsAnswer["question"];
+  if (questions === 1) {
+    const asked = decodeName(message, at);
+    if (asked === undefined || asked.next + 4 > message.length) return undefined;
+    question = { name: asked.name, type: message.readUInt16BE(asked.next) };
+    at = asked.next + 4;
+  }
+  const records: DnsRecord[] = [];
+  for (let left = message.readUInt16BE(6); left > 0; left -= 1) {
+    const raw = readRecord(message, at);
+    if (raw === undefined) return undefined;
+    const record = addressOrAlias(message, raw);
+    if (record === "malformed") return undefined;
+    if (record !== undefined) records.push(record);
+    at = raw.end;
+  }
+  return {
+    id: message.readUInt16BE(0),
+    rcode: flags & 0x0f,
+    truncated: (flags & FLAG.truncated) !== 0,
+    question,
+    records,
+    negativeSeconds: negativeSeconds(message, at),
+  };
+}
+
+interface RawRecord {
+  readonly name: string;
+  readonly type: number;
+  readonly class: number;
+  readonly seconds: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+function readRecord(message: Buffer, at: number): RawRecord | undefined {
+  const owner = decodeName(message, at);
+  if (owner === undefined || owner.next + 10 > message.length) return undefined;
+  const start = owner.next + 10;
+  const end = start + message.readUInt16BE(owner.next + 8);
+  if (end > message.length) return undefined;
+  const seconds = message.readUInt32BE(owner.next + 4);
+  return {
+    name: owner.name,
+    type: message.readUInt16BE(owner.next),
+    class: message.readUInt16BE(owner.next + 2),
+    // Times with the top bit set count as none (RFC 2181 §8).
+    seconds: seconds > 0x7fff_ffff ? 0 : seconds,
+    start,
+    end,
+  };
+}
+
+function addressOrAlias(message: Buffer, raw: RawRecord): DnsRecord | "malformed" | undefined {
+  const { name, seconds, start, end } = raw;
+  if (raw.class !== CLASS_IN) return undefined;
+  if (raw.type === TYPE.CNAME) {
+    const target = decodeName(message, start);
+    return target === undefined || target.next !== end
+      ? "malformed"
+      : { type: "CNAME", name, seconds, target: target.name };
+  }
+  if (raw.type !== TYPE.A && raw.type !== TYPE.AAAA) return undefined;
+  const type = raw.type === TYPE.A ? "A" : "AAAA";
+  if (end - start !== (type === "A" ? 4 : 16)) return "malformed";
+  return { type, name, seconds, address: ipaddr.fromByteArray([...message.subarray(start, end)]).toString() };
+}
+
+/** From the SOA record of the authority section; a message that is broken there is still a good answer. */
+function negativeSeconds(message: Buffer, start: number): number | undefined {
+  let at = start;
+  for (let left = message.readUInt16BE(8); left > 0; left -= 1) {
+    const raw = readRecord(message, at);
+    if (raw === undefined) return undefined;
+    if (raw.type === TYPE.SOA && raw.end - raw.start >= 20) {
+      return Math.min(raw.seconds, message.readUInt32BE(raw.end - 4));
+    }
+    at = raw.end;
+  }
+  return undefined;
+}
+
+export type AddressesInAnswer = {
+  readonly addresses: readonly string[];
+  /** For how long all of it, the aliases on the way included, may be believed. */
+  readonly seconds: number;
+  /** Where the aliases led; to be asked for when there is no address at it. */
+  readonly end: string;
+};
+
+/** More than any zone has; an answer can hold thousands. */
+const MAX_ALIASES = 16;
+const MAX_ADDRESSES = 64;
+
+/** Follows the aliases within one answer. Undefined: they lead in a circle or too far. */
+export function addressesFor(name: string, type: AddressType, answer: DnsAnswer): AddressesInAnswer | undefined {
+  let end = name.toLowerCase().replace(/\.$/, "");
+  let seconds = 0x7fff_ffff;
+  const seen = new Set([end]);
+  for (;;) {
+    const alias = answer.records.find((record) => record.type === "CNAME" && record.name === end);
+    if (alias?.type !== "CNAME") break;
+    end = alias.target;
+    seconds = Math.min(seconds, alias.seconds);
+    if (seen.has(end) || seen.size > MAX_ALIASES) return undefined;
+    seen.add(end);
+  }
+  const addresses: string[] = [];
+  for (const record of answer.records) {
+    if (record.type !== type || record.name !== end || addresses.length >= MAX_ADDRESSES) continue;
+    addresses.push(record.address);
+    seconds = Math.min(seconds, record.seconds);
+  }
+  return { addresses, seconds, end };
+}

@@ -1,0 +1,130 @@
+/** What a forward proxy reads and writes of HTTP/1.1 (RFC 9110, 9112), as pure text. */
+
+export interface Authority {
+  /** A name, or an address without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `host`, `host:port` or `[v6]:port`; undefined when it is not one. */
+export function parseAuthority(text: string, defaultPort: number): Authority | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:@/?#[\]\\]+))(?::(\d{0,5}))?$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  if (match === null || host === undefined || /[^\x21-\x7e]/.test(host)) return undefined;
+  // The colon may stand without a number (RFC 3986).
+  const port = match[3] === undefined || match[3] === "" ? defaultPort : Number(match[3]);
+  return port >= 1 && port <= 65_535 ? { host, port } : undefined;
+}
+
+export type RequestTarget =
+  | {
+      readonly kind: "absolute";
+      readonly authority: Authority;
+      /** As the client wrote it: the Host header for the target. */
+      readonly hostHeader: string;
+      /** What the target is asked for. */
+      readonly path: string;
+    }
+  /** A request for a web server: whoever sent it does not know that this is a proxy. */
+  | { readonly kind: "origin" }
+  | { readonly kind: "unusable"; readonly why: string };
+
+/** The target of a request other than CONNECT. */
+export function parseRequestTarget(target: string): RequestTarget {
+  if (target.startsWith("/") || target === "*") return { kind: "origin" };
+  const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)([^#]*)/.exec(target);
+  if (match === null) return { kind: "unusable", why: "the request target is not a URL" };
+  const [, scheme = "", hostHeader = "", rest = ""] = match;
+  if (!/^(?:http|ws)$/i.test(scheme)) {
+    return { kind: "unusable", why: `only http URLs are forwarded, ${scheme} needs CONNECT` };
+  }
+  if (hostHeader.includes("@")) return { kind: "unusable", why: "a URL with a user name is not forwarded" };
+  const authority = parseAuthority(hostHeader, 80);
+  if (authority === undefined) return { kind: "unusable", why: "the URL has no usable host and port" };
+  return { kind: "absolute", authority, hostHeader, path: rest.startsWith("/") ? rest : `/${rest}` };
+}
+
+/** Names and values in turn, as node:http has them in `rawHeaders`. */
+export type RawHeaders = readonly string[];
+
+/** Meant for the next hop only, whether `Connection` lists them or not (RFC 9110, 7.6.1). */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Everything that is meant for the far end, in its order. */
+export function endToEndHeaders(headers: RawHeaders): string[] {
+  const listed = listedIn(headers, "connection");
+  const kept: string[] = [];
+  for (const [name, value] of pairs(headers)) {
+    const key = name.toLowerCase();
+    if (!HOP_BY_HOP.has(key) && !listed.has(key)) kept.push(name, value);
+  }
+  return kept;
+}
+
+/** The words of a comma-separated header, over all its lines, in lower case. */
+export function listedIn(headers: RawHeaders, wanted: string): Set<string> {
+  const words = new Set<string>();
+  for (const [name, value] of pairs(headers)) {
+    if (name.toLowerCase() !== wanted) continue;
+    for (const word of value.split(",")) words.add(word.trim().toLowerCase());
+  }
+  return words;
+}
+
+export function withoutHeader(headers: RawHeaders, unwanted: string): string[] {
+  return [...pairs(headers)].filter(([name]) => name.toLowerCase() !== unwanted).flat();
+}
+
+export function* pairs(headers: RawHeaders): Iterable<[name: string, value: string]> {
+  for (let at = 0; at + 1 < headers.length; at += 2) yield [headers[at]!, headers[at + 1]!];
+}
+
+/** A CONNECT that worked; bytes of the target follow. */
+export const CONNECTION_ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+const REASONS = {
+  400: "Bad Request",
+  403: "Forbidden",
+  408: "Request Timeout",
+  431: "Request Header Fields Too Large",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+  508: "Loop Detected",
+} as const;
+
+export type RefusalStatus = keyof typeof REASONS;
+
+/** An answer of the proxy itself, after which the connection ends. */
+export interface ProxyRefusal {
+  readonly status: RefusalStatus;
+  /** One sentence for people. */
+  readonly text: string;
+  /** The error's name in RFC 9209's registry. */
+  readonly proxyStatus: string;
+}
+
+export function refusalHeaders({ text, proxyStatus }: ProxyRefusal): string[] {
+  return [
+    ...["Content-Type", "text/plain; charset=utf-8"],
+    ...["Content-Length", String(new TextEncoder().encode(text).length + 1)],
+    ...["Proxy-Status", `drawbridge; error=${proxyStatus}`],
+    ...["Connection", "close"],
+  ];
+}
+
+/** For a connection that no response object exists for. */
+export function refusalText(refusal: ProxyRefusal): string {
+  const headers = [...pairs(refusalHeaders(refusal))].map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${refusal.status} ${REASONS[refusal.status]}\r\n${headers.join("")}\r\n${refusal.text}\n`;
+}
