@@ -1,3 +1,5 @@
+import { defaultStateDirectory } from "../bootstrap/host/record.js";
+import { declareSshFlags } from "./bootstrap-ssh.js";
 import { choice } from "./flags/choice.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, integer, string, stringArray, stringSlice } from "./flags/flag-value.js";
@@ -14,15 +16,8 @@ export function declareGatherFlags(program: string) {
       "dir",
       "Install directory of openshift-install: bootstrap host, control plane, key and kubeconfig are found in it.",
     ),
-    bootstrap: text("bootstrap", "Host to gather from over SSH. If empty, as --dir says, else this host."),
+    ...declareSshFlags(set, "Host to gather from over SSH. If empty, as --dir says, else this host."),
     node: set.add("node", stringSlice, [], "Host where an agent runs, to gather from over SSH; repeatable."),
-    key: text("key", "File of the private SSH key. If empty, as --dir says, else what ssh would use."),
-    user: text("user", "Who to log in as; must be root or be able to sudo without a password.", "core"),
-    port: set.add("port", integer, 22, "SSH port."),
-    knownHosts: text(
-      "known-hosts",
-      "File of SSH host keys; keys of new hosts are added. If empty, kept in --dir, else forgotten.",
-    ),
     kubeconfig: text(
       "kubeconfig",
       "Kubeconfig for the agents' part. If empty, as --dir says, else that part is left out.",
@@ -33,6 +28,12 @@ export function declareGatherFlags(program: string) {
       stringArray,
       [],
       "NAME=FILE on the bootstrap host: the log of konnectivity-server, konnectivity-agent or kube-apiserver where it is a plain file; repeatable.",
+    ),
+    stateDirectory: set.add(
+      "state-dir",
+      string,
+      defaultStateDirectory,
+      "Where up keeps its record on this host, which tells the other places.",
     ),
     pki: set.add(
       "pki",

@@ -40,6 +40,11 @@ it("explains itself", async () => {
   expect(out).toMatch(/never get into the archive/);
 });
 
+it("a state directory without a record is one sentence", async () => {
+  expect(await gather("--state-dir", "/nowhere")).toBe(1);
+  expect(err).toMatch(/^Error: No bridge is recorded in \/nowhere\. .*\(DB_BRIDGE_RECORD: /);
+});
+
 it("an install directory that is none is one sentence", async () => {
   expect(await gather("--dir", "/nowhere")).toBe(1);
   expect(err).toMatch(/^Error: \/nowhere cannot be used as an install directory: .*\(DB_INSTALL_DIR: /);

@@ -2,10 +2,12 @@
 import { join } from "node:path";
 import type { Gathered, GatherOptions } from "../bootstrap/gather/gather.js";
 import type { HostPlan } from "../bootstrap/gather/plan.js";
-import type { SshTarget } from "../bootstrap/gather/ssh.js";
 import type { InstallDirectory } from "../bootstrap/install-dir/index.js";
+import { bridgeModel } from "../bootstrap/model/model.js";
+import type { SshTarget } from "../bootstrap/ssh/ssh.js";
 import { DrawbridgeError } from "../errors/error.js";
 import { declareGatherFlags, type GatherFlags } from "./bootstrap-gather-flags.js";
+import { bootstrapTarget, checkSshFlags } from "./bootstrap-ssh.js";
 import { runRole } from "./command.js";
 import { quote } from "./flags/go-text.js";
 import { usagePage } from "./help.js";
@@ -29,7 +31,7 @@ function parse(program: string, argv: readonly string[]): Invocation<GatherFlags
   const [word] = positional;
   if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
   if (flags.timeout.value < 1_000_000_000n) throw refused("--timeout must be at least 1s");
-  if (flags.port.value < 1 || flags.port.value > 65_535) throw refused("--port must be a port");
+  checkSshFlags(flags);
   hostPlan(flags);
   return { config: flags, logging: { verbosity: 0, format: "text" }, warnings };
 }
@@ -57,7 +59,7 @@ function hostPlan({ log, pki, healthPort, adminPort }: GatherFlags): HostPlan {
 async function run(flags: GatherFlags): Promise<number> {
   const [{ gather }, { withPrivateFolder }] = await Promise.all([
     import("../bootstrap/gather/gather.js"),
-    import("../bootstrap/gather/ssh.js"),
+    import("../bootstrap/ssh/ssh.js"),
   ]);
   const { openInstallDirectory } = await import("../bootstrap/install-dir/index.js");
   const directory = flags.dir.value === "" ? undefined : await openInstallDirectory(flags.dir.value);
@@ -73,8 +75,8 @@ async function optionsOf(
   folder: string,
 ): Promise<GatherOptions> {
   const now = new Date();
-  const plan = hostPlan(flags);
   const bootstrap = await bootstrapTarget(flags, directory, folder);
+  const plan = { ...hostPlan(flags), recorded: bootstrap === undefined ? await recordOf(flags) : undefined };
   const kubeconfig = flags.kubeconfig.value || (await directory?.kubeconfig().catch(() => undefined));
   const name = `drawbridge-gather-${now.toISOString().replace(/[-:]|\..*$/g, "")}.tar.gz`;
   const here = bootstrap === undefined && (kubeconfig === undefined || (await hasBridge(plan)));
@@ -92,37 +94,13 @@ async function optionsOf(
   };
 }
 
-/** Undefined: gather on this host. */
-async function bootstrapTarget(
-  flags: GatherFlags,
-  directory: InstallDirectory | undefined,
-  folder: string,
-): Promise<SshTarget | undefined> {
-  const { checkedHost } = await import("../bootstrap/gather/ssh.js");
-  const host = flags.bootstrap.value || (await directory?.bootstrapHost());
-  return host === undefined ? undefined : { ...(await accessOf(flags, directory, folder)), host: checkedHost(host) };
-}
-
-/** How to get in, the same for every host. The generated key is written once, for as long as this command takes. */
-async function accessOf(flags: GatherFlags, directory: InstallDirectory | undefined, folder: string) {
-  const { checkedUser, writeKey } = await import("../bootstrap/gather/ssh.js");
-  const key =
-    flags.key.value || (directory === undefined ? undefined : await writeKey(folder, await directory.sshKey()));
-  return {
-    user: checkedUser(flags.user.value),
-    port: flags.port.value,
-    keyFile: key,
-    knownHostsFile: flags.knownHosts.value || (directory?.knownHostsFile ?? join(folder, "known_hosts")),
-  };
-}
-
 /** Machines of the control plane have private addresses: the bootstrap host is the way to them. */
 async function nodeTargets(
   flags: GatherFlags,
   directory: InstallDirectory | undefined,
   bootstrap: SshTarget | undefined,
 ): Promise<Pick<GatherOptions, "nodes" | "optional">> {
-  const { checkedHost } = await import("../bootstrap/gather/ssh.js");
+  const { checkedHost } = await import("../bootstrap/ssh/ssh.js");
   const named = flags.node.value.length > 0;
   const hosts = named ? flags.node.value : ((await directory?.controlPlaneHosts()) ?? []);
   if (hosts.length > 0 && bootstrap === undefined) {
@@ -132,9 +110,15 @@ async function nodeTargets(
   return { nodes: hosts.map((host) => ({ ...bootstrap!, host: checkedHost(host), through: bootstrap })), optional };
 }
 
-async function hasBridge({ logs, pki }: HostPlan): Promise<boolean> {
+async function recordOf({ stateDirectory }: GatherFlags): Promise<HostPlan["recorded"]> {
+  const { recordedHere } = await import("../bootstrap/host/recorded.js");
+  const record = await recordedHere(stateDirectory.value, stateDirectory.changed);
+  return record && { directory: stateDirectory.value, model: bridgeModel(record.options) };
+}
+
+async function hasBridge({ logs, pki, recorded }: HostPlan): Promise<boolean> {
   const { bridgeOnThisHost } = await import("../bootstrap/gather/presence.js");
-  return logs.length > 0 || pki.length > 0 || bridgeOnThisHost();
+  return recorded !== undefined || logs.length > 0 || pki.length > 0 || bridgeOnThisHost();
 }
 
 function report({ output }: GatherFlags, { out, manifest, complete }: Gathered): string {

@@ -33,6 +33,7 @@ it("up ends with a table, what is left to do, the end of the bridge and what com
   expect(waiting).toContain("Still to do by you: start the kube-apiserver with --egress-selector-config-file=");
   const standing = upText(await bridge.up({ apply: true }));
   expect(standing).toContain("The bridge stands.\nIt ends 2031-01-01T02:00:00.000Z.");
+  expect(standing).toMatch(/ All of it took \d+\.\d s\.\n/);
   expect(standing).toContain("drawbridge bootstrap teardown takes it away");
 });
 

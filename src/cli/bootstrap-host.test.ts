@@ -48,6 +48,10 @@ describe("misuse ends with 2 and one sentence", () => {
     [["teardown", `--receipt=${join(scratch, "none/receipt.json")}`], /--receipt .* cannot be written: ENOENT/],
     [["teardown", "--platform=moon"], /must be one of aws, /],
     [["teardown", "--state-dir=/var/lib"], /cannot be used/],
+    [["teardown", "--bootstrap=192.0.2.1"], /--bootstrap is for --dir, which is missing/],
+    [["teardown", "--dir=/x", "--port=0"], /--port must be a port/],
+    [["teardown", "--dir=/x", "--for-platform=bare"], /--dir is for OpenShift and excludes --for-platform bare/],
+    [["teardown", "--dir=/x", "--restore-command=x"], /--restore-command is for the bridge's own host/],
   ])("%j", async (argv, sentence) => {
     const { code, stdout, stderr } = await bootstrap(...argv);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -79,6 +83,13 @@ describe("refusals end with 1 and one sentence", () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("(DB_KUBECONFIG: ");
   });
+});
+
+it("an install directory that is none, or has no kubeconfig, is refused before anything is looked at", async () => {
+  const none = await bootstrap("teardown", "--dir=/none");
+  expect({ code: none.code, stdout: none.stdout }).toEqual({ code: 1, stdout: "" });
+  expect(none.stderr).toMatch(/^Error: \/none cannot be used as an install directory.*\(DB_INSTALL_DIR: /);
+  expect((await bootstrap("teardown", `--dir=${scratch}`)).stderr).toContain("has no auth/kubeconfig");
 });
 
 it.each(["up", "status", "teardown"])("%s --help explains itself", async (command) => {

@@ -24,6 +24,7 @@ export interface Change extends Injection {
   readonly written: boolean;
   readonly hashes: { readonly before: string; readonly after: string };
   readonly bytesBefore: number;
+  readonly tookMs: number;
 }
 
 export function reportChange(change: Change): string {
@@ -31,7 +32,7 @@ export function reportChange(change: Change): string {
   const bytes = { before: bytesBefore, after: Buffer.byteLength(text) };
   if (change.output === "json") {
     const facts = { file, action, state, release, changed, ...(written && { written: target }) };
-    return json({ ...facts, sha256: hashes, bytes, warnings });
+    return json({ ...facts, sha256: hashes, bytes, tookMs: change.tookMs, warnings });
   }
   const kind = release === undefined ? "" : `, OpenShift ${release.name} (by ${release.from})`;
   const lines = [
@@ -48,8 +49,8 @@ export function reportChange(change: Change): string {
   return `${lines.join("\n")}\n`;
 }
 
-function sentenceOn({ action, state, changed }: Change, bytes: { before: number; after: number }): string {
-  const size = `${bytes.before} bytes before, ${bytes.after} now`;
+function sentenceOn({ action, state, changed, tookMs }: Change, bytes: { before: number; after: number }): string {
+  const size = `${bytes.before} bytes before, ${bytes.after} now, after ${(tookMs / 1000).toFixed(2)} s`;
   if (action === "remove")
     return changed ? `The bridge was taken out: ${size}.` : "There is nothing of drawbridge's in it.";
   if (changed) return `The bridge ${state === "ours" ? "was brought up to date" : "was put in"}: ${size}.`;

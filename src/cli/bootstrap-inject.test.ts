@@ -37,7 +37,9 @@ test("in, in again, and out", async () => {
   write(modern);
   expect(await command(path)).toBe(0);
   expect(said.out).toMatch(/^.*bootstrap.ign: has no integration, OpenShift 4.18 \(by the installer's version\)\n/);
-  expect(said.out).toMatch(/The bridge was put in: \d+ bytes before, \d+ now\.\nWritten: .*\nNext: .*8091/);
+  expect(said.out).toMatch(
+    /The bridge was put in: \d+ bytes before, \d+ now, after \d+\.\d\d s\.\nWritten: .*\nNext: .*8091/,
+  );
   const injected = read();
   expect(injected).not.toBe(modern);
   said.out = "";
@@ -69,6 +71,7 @@ test("--output json says what changed, with hashes", async () => {
     release: { name: "4.18", hasImage: true },
     sha256: { before: expect.stringMatching(/^[0-9a-f]{64}$/), after: expect.stringMatching(/^[0-9a-f]{64}$/) },
     bytes: { before: Buffer.byteLength(modern) },
+    tookMs: expect.any(Number),
   });
 });
 

@@ -74,7 +74,10 @@ async function run(config: InjectConfig): Promise<number> {
   }
   const { sha256 } = await import("../bootstrap/inject/ignition-config.js");
   const hashes = { before: sha256(text), after: sha256(change.text) };
-  process.stdout.write(reportChange({ ...config, ...change, written, hashes, bytesBefore: Buffer.byteLength(text) }));
+  const bytesBefore = Buffer.byteLength(text);
+  // From the process's start on: that is what somebody waits for.
+  const tookMs = Math.round(performance.now());
+  process.stdout.write(reportChange({ ...config, ...change, written, hashes, bytesBefore, tookMs }));
   return 0;
 }
 

@@ -2,6 +2,7 @@ import { platforms } from "../bootstrap/firewall/plan.js";
 import { defaultStateDirectory } from "../bootstrap/host/record.js";
 import { topologies } from "../bootstrap/model/names.js";
 import type { TeardownWishes } from "../bootstrap/teardown/teardown.js";
+import { declareSshFlags } from "./bootstrap-ssh.js";
 import { choice } from "./flags/choice.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, string, stringSlice } from "./flags/flag-value.js";
@@ -23,6 +24,11 @@ export function declareTeardownFlags(program: string) {
       "What kind of control plane the bridge was for. If empty, as recorded, else as host and cluster look.",
     ),
     kubeconfig: text("kubeconfig", "An administrator's access. If empty, KUBECONFIG, then the one that up used."),
+    dir: text(
+      "dir",
+      "Install directory of openshift-install on a workstation: cleans the cluster of its auth/kubeconfig and, where it still answers over SSH, the bootstrap host; not this host.",
+    ),
+    ...declareSshFlags(set, "The bootstrap host, with --dir. If empty, as --dir says."),
     timeout: set.add("timeout", duration, parseGoDuration("2m"), "The whole teardown takes no longer than this."),
     receipt: text("receipt", "File for the receipt as JSON; the same as Markdown goes beside it, ending in .md."),
     force: yesNo("force", "Go on although a kube-apiserver still uses the bridge and its webhooks will fail."),

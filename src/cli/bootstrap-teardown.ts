@@ -2,10 +2,13 @@
 import { accessSync, constants } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { checkStateDirectory } from "../bootstrap/host/record.js";
+import type { InstallDirectory } from "../bootstrap/install-dir/index.js";
+import type { FarHost } from "../bootstrap/teardown/far-side.js";
 import type { Receipt } from "../bootstrap/teardown/receipt.js";
 import type { TeardownWishes } from "../bootstrap/teardown/teardown.js";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
-import { declareTeardownFlags, teardownWishes } from "./bootstrap-teardown-flags.js";
+import { checkSshFlags, knownTarget, refuseSshFlags } from "./bootstrap-ssh.js";
+import { declareTeardownFlags, type TeardownFlags, teardownWishes } from "./bootstrap-teardown-flags.js";
 import { runRole } from "./command.js";
 import { quote } from "./flags/go-text.js";
 import { usagePage } from "./help.js";
@@ -13,6 +16,7 @@ import type { Environment, Invocation } from "./invocation.js";
 import { misuse } from "./subcommands.js";
 
 interface TeardownConfig {
+  readonly flags: TeardownFlags;
   readonly wishes: TeardownWishes;
   readonly receipt: string;
   readonly output: "text" | "json";
@@ -21,7 +25,8 @@ interface TeardownConfig {
 const purpose = `Takes the bridge away and writes a receipt of what was opened and what became of it.
 
 First the kube-apiserver gets its own configuration back and is ready without the bridge; only then agents, server, socket
-and certificates go. Run it on the bridge's host, or with --kubeconfig from anywhere for what is in the cluster.
+and certificates go. Run it on the bridge's host, or with --kubeconfig from anywhere for what is in the cluster, or with
+the --dir of openshift-install on a workstation, also when the bootstrap machine is gone.
 
 It ends with 0 when all is gone, with 1 when it stopped because a kube-apiserver still uses the bridge, and with 3 when
 something is left or the Kubernetes API did not answer; the receipt says what. Run it again then.`;
@@ -38,12 +43,26 @@ function parse(program: string, argv: readonly string[], env: Environment): Invo
   if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
   checkStateDirectory(flags.stateDirectory.value);
   if (flags.timeout.value <= 0n) throw refused("--timeout must be more than nothing");
+  checkPlaces(flags);
   const config: TeardownConfig = {
+    flags,
     wishes: teardownWishes(flags, flags.kubeconfig.value || env.KUBECONFIG || ""),
     receipt: checkedReceipt(flags.receipt.value),
     output: flags.output.value ?? "text",
   };
   return { config, logging: { verbosity: 0, format: "text" }, warnings };
+}
+
+function checkPlaces(flags: TeardownFlags): void {
+  checkSshFlags(flags);
+  if (flags.dir.value === "") {
+    refuseSshFlags(flags);
+    return;
+  }
+  const local = [flags.stateDirectory, flags.restoreCommand].find(({ changed }) => changed);
+  if (local !== undefined) throw refused(`--${local.name} is for the bridge's own host and excludes --dir`);
+  if (flags.for.value !== undefined && flags.for.value !== "openshift")
+    throw refused(`--dir is for OpenShift and excludes --for-platform ${flags.for.value}`);
 }
 
 /** Before anything is removed: a receipt that cannot be written afterwards is lost. */
@@ -57,20 +76,61 @@ function checkedReceipt(file: string): string {
   return resolve(file);
 }
 
-async function run({ wishes, receipt: file, output }: TeardownConfig): Promise<number> {
-  const [{ takeDown }, { receiptMarkdown }, { thisHost }, { openApi }] = await Promise.all([
-    import("../bootstrap/teardown/teardown.js"),
-    import("../bootstrap/teardown/markdown.js"),
-    import("../bootstrap/host/this-host.js"),
-    import("../bootstrap/host/open-api.js"),
-  ]);
-  const receipt = await takeDown(thisHost(), wishes, openApi, (sentence) => process.stderr.write(`${sentence}\n`));
+async function run({ flags, wishes, receipt: file, output }: TeardownConfig): Promise<number> {
+  const { receiptMarkdown } = await import("../bootstrap/teardown/markdown.js");
+  const receipt = flags.dir.value === "" ? await takenDown(wishes) : await takenDownFrom(flags, wishes);
   for (const warning of receipt.warnings) process.stderr.write(`Warning: ${warning}\n`);
   const markdown = receiptMarkdown(receipt);
   const json = jsonText(receipt);
   process.stdout.write(output === "json" ? json : markdown);
   if (file !== "") await writeReceipt(file, json, markdown);
   return receipt.exitCode;
+}
+
+async function takenDown(wishes: TeardownWishes): Promise<Receipt> {
+  const [{ takeDown }, { thisHost }, { openApi }] = await Promise.all([
+    import("../bootstrap/teardown/teardown.js"),
+    import("../bootstrap/host/this-host.js"),
+    import("../bootstrap/host/open-api.js"),
+  ]);
+  return takeDown(thisHost(), wishes, openApi, (sentence) => process.stderr.write(`${sentence}\n`));
+}
+
+/** With everything that an install directory tells and no flag says. */
+async function takenDownFrom(flags: TeardownFlags, wishes: TeardownWishes): Promise<Receipt> {
+  const [{ openInstallDirectory }, { readInstallDir }, { withPrivateFolder }] = await Promise.all([
+    import("../bootstrap/install-dir/index.js"),
+    import("../bootstrap/firewall/install-dir.js"),
+    import("../bootstrap/ssh/ssh.js"),
+  ]);
+  const directory = await openInstallDirectory(flags.dir.value);
+  const kubeconfig = flags.kubeconfig.value || (await directory.kubeconfig());
+  const { platform, infraId, machineNetworks } = await readInstallDir(directory.path);
+  const { firewall } = wishes;
+  return withPrivateFolder(async (folder) =>
+    takenDown({
+      ...wishes,
+      kubeconfig,
+      elsewhere: { bootstrap: await farHost(flags, directory, folder) },
+      firewall: {
+        ...firewall,
+        platform: firewall.platform ?? platform,
+        infraId: firewall.infraId ?? infraId,
+        machineNetworks: firewall.machineNetworks.length > 0 ? firewall.machineNetworks : machineNetworks,
+      },
+    }),
+  );
+}
+
+async function farHost(
+  flags: TeardownFlags,
+  directory: InstallDirectory,
+  folder: string,
+): Promise<FarHost | undefined> {
+  const target = await knownTarget(flags, directory, folder);
+  if (target === undefined) return undefined;
+  const { scriptText } = await import("../bootstrap/ssh/host-script.js");
+  return { name: target.host, run: (script, timeoutMs) => scriptText({ script, over: target, timeoutMs }) };
 }
 
 async function writeReceipt(file: string, json: string, markdown: string): Promise<void> {

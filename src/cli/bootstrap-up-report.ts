@@ -20,6 +20,7 @@ function line({ title, outcome, detail, tookMs }: StepResult): string {
 
 export function upText({ steps, until, leftToYou, warnings, stateDirectory, address }: UpResult): string {
   const rows = steps.map(({ name, outcome, detail }) => [name, outcome, detail]);
+  const tookMs = steps.reduce((sum, step) => sum + step.tookMs, 0);
   const next =
     leftToYou === undefined
       ? "The bridge stands."
@@ -27,7 +28,7 @@ export function upText({ steps, until, leftToYou, warnings, stateDirectory, addr
   return [
     table([["STEP", "STATE", "DETAIL"], ...rows]),
     ...warnings.map((warning) => `Warning: ${warning}\n`),
-    `${next}${until === undefined ? "" : `\nIt ends ${until}.`} Agents dial ${address}; the record is in ${stateDirectory}.\n`,
+    `${next}${until === undefined ? "" : `\nIt ends ${until}.`} Agents dial ${address}; the record is in ${stateDirectory}. All of it took ${(tookMs / 1000).toFixed(1)} s.\n`,
     "drawbridge bootstrap status shows how it stands, drawbridge bootstrap teardown takes it away.\n",
   ].join("");
 }

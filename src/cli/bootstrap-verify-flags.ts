@@ -1,4 +1,6 @@
+import { defaultStateDirectory } from "../bootstrap/host/record.js";
 import { topologies } from "../bootstrap/model/names.js";
+import { declareSshFlags } from "./bootstrap-ssh.js";
 import { choice } from "./flags/choice.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, integer, string, stringSlice } from "./flags/flag-value.js";
@@ -20,7 +22,13 @@ export function declareVerifyFlags(program: string, env: Environment) {
     ),
     dir: text(
       "dir",
-      "Install directory of openshift-install on a workstation: asks the cluster of its auth/kubeconfig, not this host.",
+      "Install directory of openshift-install on a workstation: asks the cluster of its auth/kubeconfig and the bootstrap host over SSH, not this host.",
+    ),
+    ...declareSshFlags(set, "The bootstrap host, with --dir. If empty, as --dir says."),
+    stateDirectory: text(
+      "state-dir",
+      "Where up keeps its record, which tells whatever no flag says.",
+      defaultStateDirectory,
     ),
     uds: text("uds", "The server's socket. If empty, as in the egress configuration."),
     frontend: text("frontend", "host:port of a server that listens on TCP instead."),
@@ -34,7 +42,7 @@ export function declareVerifyFlags(program: string, env: Environment) {
       "What the server speaks. If empty, as in the egress configuration.",
     ),
     health: text("health", "URL of the server's health port. If empty, that of the server on this host."),
-    address: text("address", "Where agents dial the server. If empty, as recorded beside its certificates."),
+    address: text("address", "Where agents dial the server. If empty, as recorded by up or beside its certificates."),
     agentPort: set.add("agent-port", integer, 0, "The port for agents. If 0, that of the server on this host."),
     pki: text("pki", "Directory of the server's certificates. If empty, where this kind of host has it."),
     egressConfig: text("egress-config", "The kube-apiserver's egress configuration. If empty, as for --pki."),
@@ -43,7 +51,13 @@ export function declareVerifyFlags(program: string, env: Environment) {
       "webhook",
       stringSlice,
       [],
-      "Rehearse only these webhooks, by their own or their configuration's name. If empty, all of them and all aggregated APIs.",
+      "Rehearse only these webhooks, by their own or their configuration's name; repeatable. If empty, all of them.",
+    ),
+    conversion: set.add(
+      "conversion",
+      stringSlice,
+      [],
+      "Rehearse only the conversion webhooks of these CustomResourceDefinitions; repeatable. Without this and --webhook all webhooks and aggregated APIs are rehearsed.",
     ),
     resolve: set.add(
       "resolve",

@@ -141,14 +141,22 @@ describe("as a process", () => {
     [["--health=http://u:p@x"], "--health must be a URL"],
     [["--test-image=x"], "--deploy-test-webhook"],
     [["--deploy-test-webhook"], "need --kubeconfig"],
+    [["--conversion=x.y"], "need --kubeconfig"],
     [["--timeout=0s"], "--timeout"],
     [["--output=xml"], "must be one of text, json, junit"],
     [["--dir=/x", "--deploy-test-webhook"], "without --dir"],
+    [["--user=core"], "--user is for --dir, which is missing"],
   ])("%j is misuse", async (argv, sentence) => {
     const { status, stdout, stderr } = await verify(...argv);
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     expect(stderr).toContain(sentence);
     expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("a state directory is believed only when it has a record", async () => {
+    const { status, stderr } = await drawbridge("bootstrap", "verify", `--state-dir=${folder}`);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^Error: No bridge is recorded in .*\(DB_BRIDGE_RECORD: /);
   });
 
   test("test-webhook is known, and not in the list", async () => {

@@ -1,11 +1,18 @@
 /** `drawbridge bootstrap verify`: parse, ask every question, report. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { type BridgeRecord, recordFile } from "../bootstrap/host/record.js";
+import { bridgeModel } from "../bootstrap/model/model.js";
 import type { Topology } from "../bootstrap/model/names.js";
+import type { SshTarget } from "../bootstrap/ssh/ssh.js";
 import type { BridgeDescription } from "../bootstrap/verify/bridge.js";
+import type { Result } from "../bootstrap/verify/check.js";
 import type { ApiAccess } from "../bootstrap/verify/checks/cluster-api.js";
+import type { FarHost } from "../bootstrap/verify/checks/far-host.js";
+import type { VerifyOptions } from "../bootstrap/verify/verify.js";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
 import { splitHostPort } from "../wire/address.js";
+import { checkSshFlags, knownTarget, refuseSshFlags } from "./bootstrap-ssh.js";
 import { declareVerifyFlags, type VerifyFlags } from "./bootstrap-verify-flags.js";
 import { type Output, report } from "./bootstrap-verify-report.js";
 import { runRole } from "./command.js";
@@ -18,8 +25,9 @@ import { misuse } from "./subcommands.js";
 interface VerifyConfig {
   readonly bridge: BridgeDescription;
   readonly kubeconfig: string;
-  readonly elsewhere: boolean;
-  readonly webhooks: readonly string[];
+  readonly record: { readonly directory: string; readonly given: boolean };
+  readonly flags: VerifyFlags;
+  readonly rehearse: { readonly webhooks: readonly string[]; readonly conversions: readonly string[] };
   readonly testWebhook: { readonly image: string } | undefined;
   readonly output: Output;
   readonly timeoutMs: number;
@@ -28,7 +36,8 @@ interface VerifyConfig {
 const purpose = `Says whether the bridge works: server, socket, ports, certificates, egress configuration, agents, and then a
 rehearsal of every webhook and aggregated API as the kube-apiserver would call it, dry run, through the tunnel.
 
-Run it as root on the host of the kube-apiserver and the server. Ends with 0 when nothing failed, with 1 otherwise.`;
+Run it as root on the host of the kube-apiserver and the server; with --dir on a workstation it tells what can be told from
+there. Ends with 0 when nothing failed, with 1 otherwise.`;
 
 export function bootstrapVerify(program: string, argv: readonly string[]): Promise<number> {
   return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse });
@@ -44,15 +53,20 @@ function parse(program: string, argv: readonly string[], env: Environment): Invo
     throw refused("--test-image is for --deploy-test-webhook, which is missing");
   if (flags.dir.value !== "" && flags.deployTestWebhook.value)
     throw refused("--deploy-test-webhook reads the server's metrics; run it on the bootstrap host, without --dir");
+  checkSshFlags(flags);
+  if (flags.dir.value === "") refuseSshFlags(flags);
   if (flags.timeout.value <= 0n) throw refused("--timeout must be more than nothing");
   const kubeconfig = kubeconfigOf(flags);
-  if (kubeconfig === "" && (flags.deployTestWebhook.value || flags.webhook.value.length > 0))
-    throw refused("--webhook and --deploy-test-webhook need --kubeconfig");
+  const directory = flags.stateDirectory.value;
+  const hasNone = kubeconfig === "" && !existsSync(recordFile(directory));
+  if (hasNone && (flags.deployTestWebhook.value || flags.webhook.changed || flags.conversion.changed))
+    throw refused("--webhook, --conversion and --deploy-test-webhook need --kubeconfig");
   const config: VerifyConfig = {
     bridge: bridgeOf(flags),
     kubeconfig,
-    elsewhere: flags.dir.value !== "",
-    webhooks: flags.webhook.value,
+    record: { directory, given: flags.stateDirectory.changed },
+    flags,
+    rehearse: { webhooks: flags.webhook.value, conversions: flags.conversion.value },
     testWebhook: flags.deployTestWebhook.value ? { image: flags.testImage.value } : undefined,
     output: flags.output.value ?? "text",
     timeoutMs: toMilliseconds(flags.timeout.value),
@@ -117,16 +131,61 @@ function healthOf(text: string): string {
 const refused = (sentence: string) => new DrawbridgeError("DB_FLAG_VALUE", sentence);
 
 async function run(config: VerifyConfig): Promise<number> {
-  const { verify } = await import("../bootstrap/verify/verify.js");
   const stop = stopSignal(config);
+  const results = config.flags.dir.value === "" ? await verifyHere(config, stop) : await verifyFrom(config, stop);
+  process.stdout.write(report(config.output, results));
+  return results.some(({ status }) => status === "fail") ? 1 : 0;
+}
+
+async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Result[]> {
+  const record = await recordOf(config);
+  const recorded = record && bridgeModel(record.options);
+  const kubeconfig = config.kubeconfig || (record?.kubeconfig ?? "");
+  return verified({ ...config, kubeconfig, bridge: { ...config.bridge, recorded } }, stop);
+}
+
+/** What can be seen from a workstation that has the install directory. */
+async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Result[]> {
+  const [{ openInstallDirectory }, { withPrivateFolder }] = await Promise.all([
+    import("../bootstrap/install-dir/index.js"),
+    import("../bootstrap/ssh/ssh.js"),
+  ]);
+  const directory = await openInstallDirectory(config.flags.dir.value);
+  return withPrivateFolder(async (folder) => {
+    const over = await knownTarget(config.flags, directory, folder);
+    return verified(config, stop, { bootstrap: over && (await farHost(over)) });
+  });
+}
+
+async function farHost(over: SshTarget): Promise<FarHost> {
+  const [{ hostEntries }, { collectionScript }, { bootstrapCalls }] = await Promise.all([
+    import("../bootstrap/gather/host-part.js"),
+    import("../bootstrap/gather/script.js"),
+    import("../bootstrap/gather/plan.js"),
+  ]);
+  const script = collectionScript(bootstrapCalls());
+  return { name: over.host, files: (timeoutMs) => hostEntries({ script, over, timeoutMs }) };
+}
+
+async function verified(
+  config: VerifyConfig,
+  stop: AbortSignal,
+  elsewhere?: VerifyOptions["elsewhere"],
+): Promise<Result[]> {
+  const { verify } = await import("../bootstrap/verify/verify.js");
   const access = await openApi(config.kubeconfig);
   try {
-    const results = await verify({ ...config, access }, stop);
-    process.stdout.write(report(config.output, results));
-    return results.some(({ status }) => status === "fail") ? 1 : 0;
+    return await verify({ ...config, access, elsewhere }, stop);
   } finally {
     access.api?.close();
   }
+}
+
+/** Unless another bridge is meant. */
+async function recordOf({ bridge, record }: VerifyConfig): Promise<BridgeRecord | undefined> {
+  const { recordedHere } = await import("../bootstrap/host/recorded.js");
+  const found = await recordedHere(record.directory, record.given);
+  return bridge.topology === undefined || found?.options.for === bridge.topology ? found : undefined;
 }
 
 /** Fires at the deadline, or when somebody has had enough. */

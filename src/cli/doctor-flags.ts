@@ -1,3 +1,4 @@
+import { defaultStateDirectory } from "../bootstrap/host/record.js";
 import { topologies } from "../bootstrap/model/names.js";
 import { roles } from "../doctor/diagnosis.js";
 import { choice } from "./flags/choice.js";
@@ -32,6 +33,12 @@ export function declareDoctorFlags(program: string) {
     kubeconfig: text(
       "kubeconfig",
       "Kubeconfig to look at the cluster with. If empty, from --dir, else the host's usual one.",
+    ),
+    stateDirectory: set.add(
+      "state-dir",
+      string,
+      defaultStateDirectory,
+      "Where up keeps its record, which tells whatever no flag says.",
     ),
     dir: text("dir", "Install directory of openshift-install."),
     machineNetwork: network("machine-network", "the hosts"),

@@ -1,5 +1,7 @@
 /** `drawbridge doctor`: parse, look around, print. */
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import type { BridgeRecord } from "../bootstrap/host/record.js";
 import { bridgeModel } from "../bootstrap/model/model.js";
 import { ports } from "../bootstrap/model/names.js";
 import type { DoctorContext, DoctorHost } from "../doctor/context.js";
@@ -58,9 +60,12 @@ async function contextOf(flags: DoctorFlags): Promise<DoctorContext> {
   ]);
   const host = thisHost();
   const role = flags.role.value ?? (await detectRole(host, process.env));
-  const model = bridgeModel({ for: flags.for.value ?? (flags.dir.value === "" ? detectTopology() : "openshift") });
+  const record = await recordOf(flags, role);
+  const topology = flags.for.value ?? (flags.dir.value === "" ? detectTopology() : "openshift");
+  const model = bridgeModel(record?.options ?? { for: topology });
   const pki = flags.pki.value || (role === "agent" ? "/etc/konnectivity" : model.paths.pki.host);
-  const cluster = await clusterOf(flags, role);
+  const egressConfig = flags.egressConfig.value || model.paths.egressConfig.host;
+  const cluster = await clusterOf(flags, role, record?.kubeconfig);
   const said = {
     machine: flags.machineNetwork.value,
     pod: flags.podNetwork.value,
@@ -76,18 +81,26 @@ async function contextOf(flags: DoctorFlags): Promise<DoctorContext> {
     ...{ role, model, host, pki, cluster, networks },
     env: process.env,
     now: () => new Date(),
-    ...(await target(flags, role, host, pki)),
+    ...(await target(flags, role, host, [pki, dirname(egressConfig)])),
     socket: flags.socket.value || model.paths.socket.host,
-    egressConfig: flags.egressConfig.value || model.paths.egressConfig.host,
+    egressConfig,
     ports: { health: flags.healthPort.value || ports.health, admin: flags.adminPort.value || ports.admin },
   };
 }
 
+/** What `up` wrote down, where it may have run and no other kind of bridge is meant. */
+async function recordOf({ stateDirectory, for: topology }: DoctorFlags, role: Role): Promise<BridgeRecord | undefined> {
+  if (role !== "server" && !stateDirectory.changed) return undefined;
+  const { recordedHere } = await import("../bootstrap/host/recorded.js");
+  const found = await recordedHere(stateDirectory.value, stateDirectory.changed);
+  return topology.value === undefined || topology.value === found?.options.for ? found : undefined;
+}
+
 /** Where agents dial: said, or what the agent here was told, or what the bridge was made for. */
-async function target(flags: DoctorFlags, role: Role, host: DoctorHost, pki: string) {
+async function target(flags: DoctorFlags, role: Role, host: DoctorHost, places: readonly string[]) {
   const agent = role === "agent" ? await host.running("agent") : undefined;
-  const { readAddressRecord } = await import("../bootstrap/address/index.js");
-  const recorded = role === "agent" ? undefined : await readAddressRecord(pki).catch(() => undefined);
+  const { findAddressRecord } = await import("../bootstrap/address/index.js");
+  const recorded = role === "agent" ? undefined : await findAddressRecord(places);
   return {
     address: flags.address.value || agent?.flags.get("proxy-server-host") || recorded?.target,
     agentPort: flags.agentPort.value || Number(agent?.flags.get("proxy-server-port") ?? ports.agent),
@@ -102,11 +115,16 @@ const usual: Readonly<Record<Role, string>> = {
   workstation: process.env.KUBECONFIG?.split(":")[0] ?? "",
 };
 
-async function clusterOf(flags: DoctorFlags, role: Role): Promise<DoctorContext["cluster"]> {
+async function clusterOf(
+  flags: DoctorFlags,
+  role: Role,
+  recorded: string | undefined,
+): Promise<DoctorContext["cluster"]> {
   const { openInstallDirectory } = await import("../bootstrap/install-dir/index.js");
   const directory = flags.dir.value === "" ? undefined : await openInstallDirectory(flags.dir.value);
   const found = existsSync(usual[role]) ? usual[role] : undefined;
-  const kubeconfig = flags.kubeconfig.value || (await directory?.kubeconfig().catch(() => undefined)) || found;
+  const installed = await directory?.kubeconfig().catch(() => undefined);
+  const kubeconfig = flags.kubeconfig.value || installed || recorded || found;
   if (kubeconfig === undefined) return undefined;
   const { openCluster } = await import("../doctor/open-cluster.js");
   return openCluster(kubeconfig);

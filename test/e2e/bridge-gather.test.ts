@@ -3,23 +3,14 @@
  * ours and upstream's; the bootstrap host is reached over a real sshd; agents as pods are asked through a real API.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { stringify } from "yaml";
 import type { Analysis } from "../../src/bootstrap/analyze/finding.js";
 import { inject } from "../../src/bootstrap/inject/inject.js";
+import type { Result } from "../../src/bootstrap/verify/check.js";
 import { certificatesFor } from "../../src/pki/certificates-for.js";
 import { writePki } from "../../src/pki/write-pki.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
@@ -36,6 +27,7 @@ import { Scope } from "../support/lab/scope.js";
 import { address, makeTopology, type Topology } from "../support/lab/topology.js";
 import { until } from "../support/lab/wait.js";
 import { executable, type Origin } from "../support/processes/executables.js";
+import { hasSshd, SshHost } from "./bridge-ssh-host.js";
 
 const drawbridge = fileURLToPath(new URL("../../dist/bin/drawbridge", import.meta.url));
 const hour = 3_600_000;
@@ -44,14 +36,6 @@ const inNamespaces = await equipped({ namespaces: true, upstream: true });
 const onHost =
   (await equipped({ controlPlane: true, namespaces: true })) && hasTools("bash", "ip", "jq", "openssl") && hasSshd();
 const withPods = await equipped({ bridge: true });
-
-function hasSshd(): boolean {
-  if (existsSync("/usr/sbin/sshd")) return true;
-  const message = "sshd missing: apt-get install openssh-server.";
-  if (process.env.DRAWBRIDGE_REQUIRE_PEERS === "1") throw new Error(message);
-  process.stderr.write(`skipped: ${message}\n`);
-  return false;
-}
 
 async function analyzed(archive: string): Promise<Analysis> {
   const { stdout, stderr } = await run([drawbridge, "bootstrap", "analyze", "--output", "json", archive]);
@@ -268,66 +252,6 @@ describe.skipIf(!inNamespaces).each<Origin>(["ours", "theirs"])("faults of %s pr
   });
 });
 
-/** sshd as a bootstrap host runs it, with user core, whose key only the install directory has. */
-class SshHost {
-  readonly process: LabProcess;
-  readonly folder: string;
-
-  constructor(scope: Scope, host: BootstrapHost, name: string) {
-    this.folder = scope.file(name);
-    mkdirSync(this.folder, { recursive: true });
-    // sshd gives up its rights into this directory.
-    if (mkdirSync("/run/sshd", { recursive: true, mode: 0o755 }) !== undefined)
-      scope.defer(() => rmdirSync("/run/sshd"));
-    appendFileSync(host.at("etc/passwd"), "core:x:0:0:core:/root:/bin/bash\n");
-    for (const file of ["host", "core"]) this.#keygen(file);
-    writeFileSync(join(this.folder, "config"), this.#config());
-    this.process = this.listen(scope, host, name, host.netns);
-  }
-
-  /** The same host's sshd in another network, to play another host. */
-  listen(scope: Scope, host: BootstrapHost, name: string, netns: string): LabProcess {
-    const [program, ...words] = host.entered(["/usr/sbin/sshd", "-D", "-e", "-f", join(this.folder, "config")]);
-    return LabProcess.start(scope, { name, netns, command: [program as string, ...words] });
-  }
-
-  /** An install directory as the installer leaves it, down to what is of no use here. */
-  installDirectory(path: string, ip: string): string {
-    const machine = "Machine-openshift-cluster-api-guests-lab-7x2k9-bootstrap.yaml";
-    const addresses = [
-      { type: "InternalDNS", address: "ip-192-168-66-10.internal" },
-      { type: "InternalIP", address: "10.99.99.99" },
-      { type: "ExternalIP", address: ip },
-    ];
-    const pair = { Priv: Buffer.from(this.privateKey).toString("base64"), Pub: "" };
-    mkdirSync(join(path, ".clusterapi_output"), { recursive: true });
-    writeFileSync(join(path, ".clusterapi_output", machine), stringify({ kind: "Machine", status: { addresses } }));
-    writeFileSync(
-      join(path, ".openshift_install_state.json"),
-      JSON.stringify({ "*installconfig.ClusterID": { InfraID: "lab-7x2k9" }, "*tls.BootstrapSSHKeyPair": pair }),
-    );
-    return path;
-  }
-
-  get privateKey(): string {
-    return readFileSync(join(this.folder, "core"), "utf8");
-  }
-
-  #keygen(name: string): void {
-    execFileSync("ssh-keygen", ["-q", "-t", "rsa", "-b", "2048", "-m", "PEM", "-N", "", "-f", join(this.folder, name)]);
-  }
-
-  #config(): string {
-    return [
-      "Port 22",
-      `HostKey ${join(this.folder, "host")}`,
-      `AuthorizedKeysFile ${join(this.folder, "core.pub")}`,
-      ...["StrictModes no", "UsePAM no", "PidFile none", "PasswordAuthentication no", "PermitRootLogin yes"],
-      ...["AllowAgentForwarding no", "PrintMotd no", ""],
-    ].join("\n");
-  }
-}
-
 describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
   let scope: Scope;
   let topology: Topology;
@@ -378,6 +302,18 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     expect(leftovers()).toEqual([]);
   });
 
+  test("verify --dir names the same stage, and what it cannot see from there", async () => {
+    const words = [drawbridge, "bootstrap", "verify", "--dir", directory, "--output=json"];
+    const { code, stdout } = await run(words, { netns: topology.infra });
+    expect(code).toBe(1);
+    const { results } = JSON.parse(stdout) as { results: Result[] };
+    const host = results.find(({ id }) => id === "host");
+    expect(host).toMatchObject({ status: "fail", remedy: expect.stringContaining("inject --image") });
+    expect(host?.evidence).toMatch(/^192\.168\.66\.10: .*failed at stage konnectivity-server-bootstrap/);
+    expect(results.find(({ id }) => id === "webhooks")?.status).toBe("skip");
+    expect(leftovers()).toEqual([]);
+  });
+
   test("L1: the same host when it gets through: the failure of the stage is history", async () => {
     host.toggle("no-image", false);
     host.toggle("control-plane-ready");
@@ -418,9 +354,7 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     const out = scope.file("refused.tar.gz");
     const { code, stderr } = await gather("--dir", directory, "--out", out);
     expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /^Error: 192\.168\.66\.10 cannot be gathered from over SSH: it shows another host key .*\(DB_SSH: /,
-    );
+    expect(stderr).toMatch(/^Error: 192\.168\.66\.10 cannot be used over SSH: it shows another host key .*\(DB_SSH: /);
     expect(existsSync(out)).toBe(false);
     expect(readFileSync(known, "utf8")).toBe(before);
     expect(leftovers()).toEqual([]);

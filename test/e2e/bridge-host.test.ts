@@ -10,6 +10,7 @@ import { stringify } from "yaml";
 import type { BridgeStatus } from "../../src/bootstrap/host/status.js";
 import type { UpResult } from "../../src/bootstrap/host/up.js";
 import type { Receipt } from "../../src/bootstrap/teardown/receipt.js";
+import type { Result } from "../../src/bootstrap/verify/check.js";
 import type { KubeadmHost } from "../support/lab/bridge/kubeadm-host.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import type { WebhookPod } from "../support/lab/bridge/webhook-pod.js";
@@ -110,6 +111,30 @@ describe.skipIf(!ready)("on a bare host", () => {
     expect(leftToYou).toBeUndefined();
     expect([...new Set(steps.map(({ outcome }) => outcome))]).toEqual(["already so"]);
     expect(await snapshot(lab)).toEqual(before);
+  });
+
+  test("verify knows from up's record where everything is, the address that the certificate is for included", async () => {
+    const { code, stdout } = await drawbridge("verify", `--state-dir=${place("state")}`, "--output=json");
+    const { results } = JSON.parse(stdout) as { results: Result[] };
+    expect({ code, failed: results.filter((result) => result.status === "fail") }).toEqual({ code: 0, failed: [] });
+    const evidence = (id: string) => results.find((result) => result.id === id)?.evidence;
+    expect(evidence("certificates")).toContain(`in ${place("etc")}/pki, for ${lab.bs.address},`);
+    expect(evidence("agent-port")).toMatch(
+      new RegExp(`^${lab.bs.address}:8091 shows a certificate for (?!.*not checked)`),
+    );
+    const doctor = await lab.bs.run([DRAWBRIDGE, "doctor", `--state-dir=${place("state")}`, "--role=server"]);
+    expect({ code: doctor.code, stdout: doctor.stdout }).toMatchObject({ code: 0 });
+    const archive = lab.scope.file("healthy.tar.gz");
+    expect((await drawbridge("gather", `--state-dir=${place("state")}`, `--out=${archive}`)).code).toBe(0);
+    const found = await drawbridge("analyze", "--output=json", archive);
+    expect(JSON.parse(found.stdout)).toMatchObject({ kind: "drawbridge", findings: [] });
+    expect((await run(["tar", "-tzf", archive])).stdout).toMatch(
+      /konnectivity-server-process\.log\n(.*\n)*.*server\.crt/,
+    );
+    // The same from the two places alone, as somebody without the record would say it.
+    const places = [`--pki=${place("etc")}/pki`, `--egress-config=${place("etc")}/egress-selector-config.yaml`];
+    const told = await drawbridge("verify", "--for=bare", ...places, `--kubeconfig=${lab.bs.adminConfig}`);
+    expect(told.stdout).toContain(`for ${lab.bs.address},`);
   });
 
   test("status says what is wrong, with 1, and up mends it", async () => {

@@ -2,19 +2,27 @@
  * `drawbridge bootstrap teardown` as it is typed: while webhooks that must answer are called all the time, with the API
  * away, a second time, and from a workstation. The production kube-apiserver must not notice any of it.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { inject } from "../../src/bootstrap/inject/inject.js";
 import { bridgeModel } from "../../src/bootstrap/model/model.js";
 import { openshiftFiles } from "../../src/bootstrap/render/openshift.js";
 import type { Receipt } from "../../src/bootstrap/teardown/receipt.js";
+import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
+import { bootstrapIgnition } from "../support/ignition-fixtures/ignition.js";
+import { shapes } from "../support/ignition-fixtures/releases.js";
 import { type ApiHost, type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import type { WebhookPod } from "../support/lab/bridge/webhook-pod.js";
 import { equipped } from "../support/lab/equipment.js";
 import type { Kubectl } from "../support/lab/kubectl.js";
 import { metric } from "../support/lab/metrics.js";
+import { LabProcess } from "../support/lab/process.js";
 import type { Outcome } from "../support/lab/run.js";
 import { until } from "../support/lab/wait.js";
 import { ADMITTED, applyWebhook, create, DRAWBRIDGE, isRefused, programFlags } from "./bridge-on-host.js";
+import { hasSshd, SshHost } from "./bridge-ssh-host.js";
 
 const MINUTES = 60_000;
 const NAMESPACE = "drawbridge-bootstrap";
@@ -157,6 +165,8 @@ describe.skipIf(!ready)("a bridge on a bare host", () => {
 
     const receipt = JSON.parse(stdout) as Receipt;
     expect(receipt).toMatchObject({ clean: true, apiAnswered: true, warnings: [] });
+    const egress = `file ${place("etc")}/egress-selector-config.yaml`;
+    expect(receipt.items.find(({ name }) => name === egress)).toMatchObject({ state: "removed" });
     expect(receipt.items.find(({ thing }) => thing.type === "setting")).toMatchObject({ state: "restored" });
     expect(receipt.others.firewall).toMatchObject({ platform: "host", rule: { port: 8091 } });
     expect(JSON.stringify(receipt.others)).toContain("192.168.66.11/32");
@@ -208,11 +218,29 @@ describe.skipIf(!ready)("a bridge on a bare host", () => {
     await until("everything of the bridge to be gone from the cluster", MINUTES, async () => (await labelled()) === "");
   });
 
+  test("T1: while the namespace is terminating a second teardown is a no-op; a killed test's webhook goes", async () => {
+    await startedBridge();
+    const stuck = { name: "stuck", namespace: NAMESPACE, finalizers: ["lab.drawbridge.test/stuck"] };
+    await production.admin.apply({ apiVersion: "v1", kind: "ConfigMap", metadata: stuck }, leftConfiguration());
+    await lab.bs.apiServer.start();
+    const first = await teardown();
+    expect(first.code).toBe(0);
+    expect(stateOf(first, "MutatingWebhookConfiguration drawbridge-verify-killed")).toBe("removed");
+    expect(stateOf(first, `Namespace ${NAMESPACE}`)).toBe("going");
+    const second = await teardown("--for-platform=bare", `--kubeconfig=${lab.bs.adminConfig}`);
+    expect({ code: second.code, stderr: second.stderr }).toMatchObject({ code: 0 });
+    expect(JSON.parse(second.stdout) as Receipt).toMatchObject({ nothingToDo: true, clean: true });
+    const namespace = (JSON.parse(second.stdout) as Receipt).items.find(
+      ({ name }) => name === `Namespace ${NAMESPACE}`,
+    );
+    expect(namespace).toMatchObject({ state: "going", detail: "it was told to go before and is terminating" });
+    const free = JSON.stringify({ metadata: { finalizers: null } });
+    await production.admin.run(["patch", "configmap", "stuck", "-n", NAMESPACE, "--type=merge", "-p", free]);
+    await until("everything of the bridge to be gone from the cluster", MINUTES, async () => (await labelled()) === "");
+  });
+
   test("T1: from a workstation, with nothing but a kubeconfig, OpenShift's layout and the older one go", async () => {
-    const model = bridgeModel({ for: "openshift", image: lab.image, serverAddresses: [lab.bs.address] });
-    const cluster = openshiftFiles(model, { cert: "c", key: "k", ca: "a" })
-      .filter(({ part }) => part === "cluster")
-      .flatMap(({ documents }) => documents);
+    const cluster = openshiftObjects(lab);
     const inKubeSystem = cluster.slice(1).map((object) => {
       const { metadata, ...rest } = object as { metadata: object };
       return { ...rest, metadata: { ...metadata, namespace: "kube-system" } };
@@ -240,10 +268,108 @@ describe.skipIf(!ready)("a bridge on a bare host", () => {
     expect((await teardown(...flags)).stdout).toContain('"nothingToDo": true');
   });
 
+  test.skipIf(!hasSshd())(
+    "T1: with the installer's directory, cluster and bootstrap host go; later the machine is gone",
+    async () => {
+      const host = bootstrapHost(lab);
+      const sshd = new SshHost(lab.scope, host, "sshd");
+      await sshd.process.ready("listening", 10_000, () => /listening on/i.test(sshd.process.log()));
+      const directory = sshd.installDirectory(lab.scope.file("install"), lab.bs.address);
+      mkdirSync(`${directory}/auth`);
+      writeFileSync(`${directory}/auth/kubeconfig`, readFileSync(production.adminConfig));
+      writeFileSync(`${directory}/metadata.json`, JSON.stringify({ infraID: "lab-7x2k9", aws: { region: "x" } }));
+      await production.admin.apply(...openshiftObjects(lab));
+      const words = [DRAWBRIDGE, "bootstrap", "teardown", `--dir=${directory}`, "--output=json", "--timeout=60s"];
+      const fromWorkstation = () => production.run(words, { timeoutMs: 2 * MINUTES });
+
+      const early = await fromWorkstation();
+      expect(early.code).toBe(1);
+      expect(early.stderr).toContain("Wait until bootstrap is complete");
+      expect(await labelled()).toContain("namespace/openshift-bootstrap-konnectivity");
+
+      writeFileSync(host.at("opt/openshift/cb-bootstrap.done"), "");
+      const { code, stdout, stderr } = await fromWorkstation();
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      const receipt = JSON.parse(stdout) as Receipt;
+      expect(receipt).toMatchObject({ clean: true, apiAnswered: true, warnings: [] });
+      expect(receipt.others.firewall).toMatchObject({ platform: "aws" });
+      expect(JSON.stringify(receipt.others)).toContain("lab-7x2k9");
+      const gone = receipt.items
+        .filter(({ state }) => state === "removed" || state === "going")
+        .map(({ name }) => name);
+      expect(gone).toEqual(
+        expect.arrayContaining([
+          "Namespace openshift-bootstrap-konnectivity",
+          "static pod /etc/kubernetes/manifests/konnectivity-server-pod.yaml",
+          "directory /opt/openshift/tls/konnectivity",
+          "file /etc/kubernetes/bootstrap-configs/egress-selector-config.yaml",
+        ]),
+      );
+      expect(host.list("etc/kubernetes/manifests")).toEqual(["etcd-pod.yaml"]);
+      expect(host.exists("opt/openshift/tls/konnectivity")).toBe(false);
+      // bootkube.sh is not through, and reads it.
+      expect(host.exists("usr/local/bin/konnectivity.sh")).toBe(true);
+      expect(readdirSync(tmpdir()).filter((name) => name.startsWith("drawbridge-ssh-"))).toEqual([]);
+      await until("everything of it to be gone from the cluster", MINUTES, async () => (await labelled()) === "");
+
+      await sshd.process.kill();
+      await production.admin.apply(...openshiftObjects(lab));
+      const later = await fromWorkstation();
+      expect({ code: later.code, stderr: later.stderr }).toMatchObject({ code: 0 });
+      const lastReceipt = JSON.parse(later.stdout) as Receipt;
+      expect(lastReceipt).toMatchObject({ clean: true, nothingToDo: false });
+      expect(lastReceipt.others.notes[0]).toMatch(/^The bootstrap machine, if it still exists: .*nothing answers/);
+      await until("everything of it to be gone from the cluster", MINUTES, async () => (await labelled()) === "");
+    },
+  );
+
   test("T3, T4: after all of it the production kube-apiserver reaches the webhook as before", () => {
     return productionIsUntouched();
   });
 });
+
+function stateOf({ stdout }: Outcome, wanted: string): string | undefined {
+  return (JSON.parse(stdout) as Receipt).items.find(({ name }) => name === wanted)?.state;
+}
+
+function openshiftObjects(lab: BridgeLab): object[] {
+  const model = bridgeModel({ for: "openshift", image: lab.image, serverAddresses: [lab.bs.address] });
+  return openshiftFiles(model, { cert: "c", key: "k", ca: "a" })
+    .filter(({ part }) => part === "cluster")
+    .flatMap(({ documents }) => documents);
+}
+
+/** What `verify --deploy-test-webhook` leaves when it is killed and nobody collects garbage. */
+function leftConfiguration(): object {
+  const [label, value] = BRIDGE_LABEL.split("=") as [string, string];
+  const metadata = { name: "drawbridge-verify-killed", labels: { [label]: value } };
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingWebhookConfiguration",
+    metadata,
+    webhooks: [],
+  };
+}
+
+/** A bootstrap host in the middle of its work, with a server that ends when its manifest goes. */
+function bootstrapHost({ scope, bs }: BridgeLab): BootstrapHost {
+  const networks = { service: ["172.30.0.0/16"], machine: ["192.168.66.0/24"] };
+  const ignition = inject(bootstrapIgnition(shapes["4.18"], { networks }), {}).text;
+  const host = new BootstrapHost(scope, "bootstrap-host", bs.netns, ignition);
+  const manifest = "etc/kubernetes/manifests/konnectivity-server-pod.yaml";
+  const files = [
+    ...[manifest, "etc/kubernetes/manifests/etcd-pod.yaml", "opt/openshift/tls/konnectivity/server.key"],
+    ...["etc/kubernetes/bootstrap-configs/egress-selector-config.yaml"],
+  ];
+  for (const file of files) {
+    mkdirSync(dirname(host.at(file)), { recursive: true });
+    writeFileSync(host.at(file), "x");
+  }
+  const socket = "--uds-name=/etc/kubernetes/bootstrap-configs/konnectivity-server.socket";
+  const loop = `while [ -e '${host.at(manifest)}' ]; do sleep 0.2; done; sleep 1`;
+  LabProcess.start(scope, { name: "server", netns: bs.netns, command: ["bash", "-c", loop, "proxy-server", socket] });
+  return host;
+}
 
 interface Write extends Outcome {
   readonly begun: number;

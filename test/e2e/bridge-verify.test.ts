@@ -26,6 +26,7 @@ import { AGGREGATED_GROUP, AGGREGATED_VERSION } from "../support/lab/webhook/agg
 
 const DRAWBRIDGE = fileURLToPath(new URL("../../dist/bin/drawbridge", import.meta.url));
 const AGENTS = ["-n", "drawbridge-bootstrap", "daemonset/konnectivity-agent"];
+const CONVERTED = `drawings.${objects.CRD_GROUP}`;
 const IN_POD = "webhook:validate-in-pod/validate-in-pod.lab.drawbridge.test";
 
 const ready = await equipped({ bridge: true });
@@ -68,6 +69,7 @@ describe.skipIf(!ready)("verify", () => {
       objects.mutatingWebhook("mutate-in-pod", "mutate", objects.byService("/mutate"), lab.plane.ca.cert),
       objects.validatingWebhook("by-url", "url", { url: "https://192.168.66.1:8443/validate" }, lab.plane.ca.cert),
       objects.aggregatedApi(lab.plane.ca.cert),
+      objects.drawings(lab.plane.ca.cert),
     );
     await until("two agents", 90_000, async () => (await backends()) === 2);
   });
@@ -83,10 +85,15 @@ describe.skipIf(!ready)("verify", () => {
     ]);
     expect(byId[IN_POD]).toMatchObject({ status: "pass", details: { called: true, allowed: true, blocks: false } });
     expect(byId[`apiservice:${AGGREGATED_VERSION}.${AGGREGATED_GROUP}`]).toMatchObject({ details: { status: 200 } });
+    expect(byId[`conversion:${CONVERTED}`]).toMatchObject({
+      status: "pass",
+      details: { called: true, converted: true, from: "v1", to: "v2", blocks: false },
+    });
+    expect((await webhook.requests("/convert")).at(-1)?.from).toMatch(/^10\.128\./);
     expect(byId.agents).toMatchObject({ details: { agents: 2, nodes: 2, nodesWithout: [] } });
     expect(byId["api-server-flag"]?.evidence).toContain("the running kube-apiserver");
     expect(byId["egress-config"]?.evidence).toContain("as the running proxy-server has it");
-    expect(await dials()).toBeGreaterThanOrEqual(before.dials + 3);
+    expect(await dials()).toBeGreaterThanOrEqual(before.dials + 4);
     const asked = (await webhook.requests("/validate")).slice(before.asked);
     expect(asked).toHaveLength(1);
     expect(asked[0]?.from).toMatch(/^10\.128\./);
@@ -142,6 +149,29 @@ describe.skipIf(!ready)("verify", () => {
       return /failed calling webhook.*certificate/.test(stderr);
     });
     await lab.kubectl("delete", "validatingwebhookconfiguration", "wrong-ca");
+  });
+
+  test("a conversion webhook with the wrong caBundle is found, and the kube-apiserver agrees", async () => {
+    const other = new Authority(lab.scope.folder, "another-ca");
+    const drawing = {
+      ...{ apiVersion: `${objects.CRD_GROUP}/v1`, kind: "Drawing", spec: { width: 7 } },
+      metadata: { name: "plan", namespace: objects.NAMESPACE },
+    };
+    await lab.apply(drawing);
+    await lab.apply(objects.drawings(other.cert));
+    const { code, list, byId } = await results(`--conversion=${CONVERTED}`);
+    const id = `conversion:${CONVERTED}`;
+    expect(failed(list).map((result) => result.id)).toEqual([id]);
+    expect(code).toBe(1);
+    expect(byId[id]).toMatchObject({ details: { blocks: true } });
+    expect(byId[id]?.evidence).toMatch(/its caBundle vouches for.*in v2 would be refused/);
+    expect(byId[id]?.remedy).toContain(`CustomResourceDefinition ${CONVERTED} spec.conversion.webhook.clientConfig`);
+    const path = `/apis/${objects.CRD_GROUP}/v2/namespaces/${objects.NAMESPACE}/drawings/plan`;
+    await until("the kube-apiserver to have read it", 20_000, async () => {
+      const { stderr } = await lab.bs.admin.try(["get", "--raw", path]);
+      return /conversion webhook.*failed.*certificate/.test(stderr);
+    });
+    await lab.apply(objects.drawings(lab.plane.ca.cert));
   });
 
   test("without agents it names the nodes and the way to mend it", async () => {

@@ -5,5 +5,5 @@ export {
   chooseAddress,
 } from "./choose.js";
 export { type HostAddress, type HostNetwork, hostNetwork } from "./host-network.js";
-export { type AddressRecord, keepAddress, readAddressRecord } from "./record.js";
+export { type AddressRecord, findAddressRecord, keepAddress, readAddressRecord } from "./record.js";
 export type { AddressSource } from "./search.js";

@@ -31,6 +31,16 @@ export async function readAddressRecord(dir: string): Promise<AddressRecord | un
   return record;
 }
 
+/** The first that can be used: `up` keeps it beside its configuration, others beside their certificates. */
+export async function findAddressRecord(dirs: readonly string[]): Promise<AddressRecord | undefined> {
+  for (const dir of dirs) {
+    // One that is damaged tells nothing; commands that go by it read it themselves, and refuse it.
+    const record = await readAddressRecord(dir).catch(() => undefined);
+    if (record !== undefined) return record;
+  }
+  return undefined;
+}
+
 /**
  * Keeps the address at the first run and compares at every later one. Throws DB_ADDRESS_CHANGED when agents were told
  * another address. More or fewer other addresses are no change: agents dial only the target.

@@ -6,7 +6,7 @@ import { rename, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { onInterruption } from "./interruption.js";
+import { onInterruption } from "../ssh/interruption.js";
 
 const BLOCK = 512;
 

@@ -8,12 +8,13 @@ import { certificatesFor } from "../../pki/certificates-for.js";
 import { writePki } from "../../pki/write-pki.js";
 import { tarEntries } from "../analyze/bundle/tar-entries.js";
 import { serviceRun } from "../analyze/testing/bundle.js";
+import { bridgeModel } from "../model/model.js";
+import { checkedHost, checkedUser, type SshTarget, sshCommand, sshFailure } from "../ssh/ssh.js";
 import { ArchiveWriter } from "./archive.js";
 import { gather } from "./gather.js";
 import { hostEntries } from "./host-part.js";
 import { bootstrapCalls, type Call, nodeCalls, nothingFurther } from "./plan.js";
 import { collectionScript } from "./script.js";
-import { checkedHost, checkedUser, type SshTarget, sshCommand, sshFailure } from "./ssh.js";
 
 let scratch: string;
 beforeEach(() => {
@@ -219,7 +220,7 @@ describe("the archive", () => {
     const asked = gather({ ...base, out, host: { over: unreachable, plan: nothingFurther }, nodes: [] });
     await expect(asked).rejects.toMatchObject({
       code: "DB_SSH",
-      message: expect.stringMatching(/^127\.0\.0\.1 cannot be gathered from/),
+      message: expect.stringMatching(/^127\.0\.0\.1 cannot be used over SSH/),
     });
     expect(readdirSync(scratch)).toEqual([]);
     const partly = await gather({
@@ -229,13 +230,24 @@ describe("the archive", () => {
       nodes: [unreachable],
     });
     expect(partly).toMatchObject({ complete: false, manifest: { sources: ["this host"] } });
-    expect(partly.manifest.failures.join()).toMatch(/127\.0\.0\.1 cannot be gathered from over SSH/);
+    expect(partly.manifest.failures.join()).toMatch(/127\.0\.0\.1 cannot be used over SSH/);
   });
 });
 
 async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
 }
+
+it("a bridge that `up` recorded elsewhere is looked for there, too", () => {
+  const model = bridgeModel({ for: "bare", configDirectory: "/x/drawbridge-etc" });
+  const calls = bootstrapCalls({ ...nothingFurther, recorded: { directory: "/x/drawbridge-state", model } });
+  expect(calls).toEqual(
+    expect.arrayContaining<Call>([
+      ["files", "/x/drawbridge-etc/pki", "*.crt", "bootstrap/pki"],
+      ["file", "/x/drawbridge-state/server.log", "bootstrap/containers/konnectivity-server-process.log"],
+    ]),
+  );
+});
 
 describe("ssh", () => {
   const target: SshTarget = {
@@ -302,7 +314,7 @@ describe("ssh", () => {
     ["", /ssh ended with 255/],
   ])("says in one sentence what %j means", (stderr, sentence) => {
     const failure = sshFailure(target, 255, stderr);
-    expect(failure.message).toMatch(/^192\.0\.2\.1 cannot be gathered from over SSH: .*\.$/);
+    expect(failure.message).toMatch(/^192\.0\.2\.1 cannot be used over SSH: .*\.$/);
     expect(failure.message).toMatch(sentence);
   });
 });

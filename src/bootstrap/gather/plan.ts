@@ -1,6 +1,6 @@
 /** What is collected on a host: words for collect.sh, from the same model that put the things there. */
 import { defaultStateDirectory } from "../host/record.js";
-import { bridgeModel } from "../model/model.js";
+import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { agentName, ports, serverName, serverUnit, topologies } from "../model/names.js";
 import { openshiftHost } from "../model/paths.js";
 
@@ -15,6 +15,8 @@ export interface HostPlan {
   /** Ports of a server that does not use ours. */
   readonly healthPort?: number | undefined;
   readonly adminPort?: number | undefined;
+  /** A bridge that stands elsewhere than bridges do by themselves, as `up` recorded it. */
+  readonly recorded?: { readonly directory: string; readonly model: BridgeModel } | undefined;
 }
 
 export const nothingFurther: HostPlan = { logs: [], pki: [] };
@@ -37,9 +39,18 @@ export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
     ["answer", `http://127.0.0.1:${healthPort}/healthz`, "bootstrap/health/healthz.txt"],
     ["metrics", `http://127.0.0.1:${adminPort}/metrics`, "bootstrap/metrics/server.txt"],
     ...openshiftCalls(),
-    ...topologies.flatMap(placeCalls),
-    ["file", `${defaultStateDirectory}/server.log`, `bootstrap/containers/${serverName}-process.log`],
-    ["files", defaultStateDirectory, "*.json", "bootstrap/state"],
+    ...(plan.recorded === undefined
+      ? []
+      : [...placeCalls(plan.recorded.model), ...stateCalls(plan.recorded.directory)]),
+    ...topologies.flatMap((topology) => placeCalls(bridgeModel({ for: topology }))),
+    ...stateCalls(defaultStateDirectory),
+  ];
+}
+
+function stateCalls(directory: string): Call[] {
+  return [
+    ["file", `${directory}/server.log`, `bootstrap/containers/${serverName}-process.log`],
+    ["files", directory, "*.json", "bootstrap/state"],
   ];
 }
 
@@ -86,8 +97,7 @@ function openshiftCalls(): Call[] {
   ];
 }
 
-function placeCalls(topology: (typeof topologies)[number]): Call[] {
-  const { paths } = bridgeModel({ for: topology });
+function placeCalls({ for: topology, paths }: BridgeModel): Call[] {
   return [
     ["file", paths.staticPod, "bootstrap/kubernetes/konnectivity-server-pod.yaml"],
     ["file", "/etc/kubernetes/manifests/kube-apiserver.yaml", "bootstrap/kubernetes/kube-apiserver.yaml"],

@@ -1,17 +1,27 @@
 /** Where the API has an object. Only the kinds a bridge consists of. */
 const plurals: Readonly<Record<string, string>> = {
   DaemonSet: "daemonsets",
+  MutatingWebhookConfiguration: "mutatingwebhookconfigurations",
   Namespace: "namespaces",
   Pod: "pods",
   RoleBinding: "rolebindings",
   Secret: "secrets",
   ServiceAccount: "serviceaccounts",
+  ValidatingWebhookConfiguration: "validatingwebhookconfigurations",
 };
 
 export interface ObjectKind {
   readonly apiVersion: string;
   readonly kind: string;
 }
+
+const admission = "admissionregistration.k8s.io/v1";
+
+/** In no namespace, so none takes them along. */
+export const webhookConfigurations: readonly ObjectKind[] = [
+  { apiVersion: admission, kind: "ValidatingWebhookConfiguration" },
+  { apiVersion: admission, kind: "MutatingWebhookConfiguration" },
+];
 
 export function objectPath(object: ObjectKind & { metadata: { name: string; namespace?: string } }): string {
   const { name, namespace } = object.metadata;

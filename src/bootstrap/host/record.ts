@@ -68,7 +68,7 @@ export class RecordKeeper {
 
   /** Undefined when no bridge was begun here. */
   static async find(host: Host, directory: string): Promise<RecordKeeper | undefined> {
-    const record = await readRecord(host.files, directory);
+    const record = await readBridgeRecord(host.files, directory);
     return record && new RecordKeeper(host, directory, record);
   }
 
@@ -121,7 +121,8 @@ export function checkStateDirectory(path: string): string {
   throw new DrawbridgeError("DB_FLAG_VALUE", `The state directory ${JSON.stringify(path)} cannot be used: ${why}.`);
 }
 
-async function readRecord(files: HostFiles, directory: string): Promise<BridgeRecord | undefined> {
+/** Undefined when no bridge was begun there. Throws DB_BRIDGE_RECORD. */
+export async function readBridgeRecord(files: HostFiles, directory: string): Promise<BridgeRecord | undefined> {
   const path = recordFile(directory);
   const text = await asRecordError(() => files.read(path));
   if (text === undefined) return undefined;

@@ -254,10 +254,13 @@ test("a file of real size takes well under a second", () => {
     file(`/opt/openshift/manifests/filling-${i}.yaml`, 0o644, filling(7_000)),
   );
   const text = bootstrapIgnition(shapes["4.18"], { extraFiles: manifests });
-  const began = performance.now();
+  // The processor's time: what others do on the machine must not decide.
+  const began = process.cpuUsage();
   const { text: after } = inject(text, {});
-  const took = performance.now() - began;
+  const { user, system } = process.cpuUsage(began);
+  const took = (user + system) / 1000;
   process.stdout.write(`inject: ${(text.length / 1e6).toFixed(1)} MB in ${took.toFixed(0)} ms (bar: 1000 ms)\n`);
+  expect(took).toBeLessThan(1_000);
   expect(text.length).toBeGreaterThan(1_800_000);
   expect(remove(after).text).toBe(text);
 });

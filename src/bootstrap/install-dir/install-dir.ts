@@ -12,6 +12,8 @@ import { bootstrapKey } from "./state-file.js";
 
 export interface InstallDirectory {
   readonly path: string;
+  /** False where the installer made no machines. */
+  isHostKnown(): Promise<boolean>;
   /** Where the bootstrap machine answers, its public address first. */
   bootstrapHost(): Promise<string>;
   /** The control-plane machines; none where the installer did not make them. */
@@ -33,6 +35,7 @@ export async function openInstallDirectory(dir: string): Promise<InstallDirector
   if (!status.isDirectory()) throw missing(`${path} is not a directory`);
   return {
     path,
+    isHostKnown: async () => (await machineAddresses(path, "bootstrap")).length > 0,
     async bootstrapHost() {
       const [first] = await machineAddresses(path, "bootstrap");
       if (first !== undefined) return first;

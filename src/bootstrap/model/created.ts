@@ -91,9 +91,10 @@ function server({ server: { form }, paths }: BridgeModel): Created[] {
 function hostPaths({ for: topology, paths }: BridgeModel): CreatedPath[] {
   const file = (path: string): CreatedPath => ({ type: "file", path });
   return [
+    // What lies in a directory goes before it, or it would be gone when it is its turn.
     { type: "socket", path: paths.socket.host },
-    ...paths.ownDirectories.map(({ path }): CreatedPath => ({ type: "directory", path })),
     file(paths.egressConfig.host),
+    ...paths.ownDirectories.map(({ path }): CreatedPath => ({ type: "directory", path })),
     ...(paths.tmpfiles === undefined ? [] : [file(paths.tmpfiles)]),
     ...(topology === "openshift" ? openshiftPaths().map(file) : []),
   ];

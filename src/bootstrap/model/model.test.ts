@@ -96,7 +96,7 @@ describe("teardown", () => {
     expect(order({ for: "kubeadm" })).toEqual([
       "setting",
       ...["DaemonSet", "Secret", "Namespace"],
-      ...["static-pod", "socket", "directory", "directory", "directory", "file", "file"],
+      ...["static-pod", "socket", "file", "directory", "directory", "directory", "file"],
     ]);
     expect(order({ for: "bare" }).slice(0, 6)).toEqual([
       "setting",

@@ -41,10 +41,15 @@ export function receiptMarkdown(receipt: Receipt): string {
 }
 
 function verdict({ clean, nothingToDo, items, exitCode }: Receipt): string {
-  if (nothingToDo) return "Nothing of a bridge was there. Nothing was changed.";
+  if (nothingToDo) {
+    const going = items.filter(({ state }) => state === "going").map(({ name }) => name);
+    if (going.length === 0) return "Nothing of a bridge was there. Nothing was changed.";
+    return `Nothing to do: ${going.join(", ")} was told to go before and is terminating. Nothing was changed.`;
+  }
   const left = items.filter(({ state }) => state === "left").length;
   if (exitCode === 1) return "**Stopped.** The kube-apiserver still uses the bridge, so what it needs was not removed.";
   if (clean) return "**Clean.** Everything of the bridge is gone or on its way out.";
+  if (left === 0) return "**Not clean.** What is left is not known; the warnings say why.";
   return `**Not clean.** ${left} of ${items.length} things are left; run the teardown again.`;
 }
 

@@ -3,9 +3,9 @@ import { messageOf } from "../../errors/error.js";
 import { isNotFound, KubeApiError } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Host } from "../host/host.js";
-import { objectPath } from "../host/object-path.js";
+import { collectionPath, objectPath, webhookConfigurations } from "../host/object-path.js";
 import type { CreatedObject } from "../model/created.js";
-import { bootstrapOnlyLabel } from "../model/names.js";
+import { bootstrapOnlyLabel, bootstrapOnlySelector } from "../model/names.js";
 import type { Limit } from "./limit.js";
 import type { FinalState } from "./receipt.js";
 
@@ -13,6 +13,8 @@ export interface RemovedObject {
   readonly object: CreatedObject;
   readonly state: FinalState;
   readonly detail: string;
+  /** It was on its way out before this teardown, which therefore did nothing about it. */
+  readonly toldBefore?: true;
 }
 
 interface Live extends KubeObject {
@@ -47,6 +49,28 @@ export async function removeObjects(
   return { objects: removed, apiAnswered };
 }
 
+/**
+ * Configurations that a test of `verify` left behind when it was killed: they stand outside the namespace, their names
+ * are known to nobody, and as long as they are in force they make the kube-apiserver call what is going away. Undefined
+ * when the API did not answer until the limit.
+ */
+export async function leftConfigurations(
+  host: Host,
+  kube: KubeApi,
+  limit: Limit,
+): Promise<readonly CreatedObject[] | undefined> {
+  const found: CreatedObject[] = [];
+  for (const kind of webhookConfigurations) {
+    const items = await retried(host, limit, async () => {
+      const options = { labelSelector: bootstrapOnlySelector, timeoutMs: limit.requestMs() };
+      return (await kube.list(collectionPath(kind), options)).items;
+    }).catch(() => []);
+    if (items === undefined) return undefined;
+    found.push(...items.map(({ metadata }) => ({ type: "object" as const, ...kind, name: metadata?.name ?? "" })));
+  }
+  return found;
+}
+
 /** Undefined when the API did not answer until the limit. */
 async function removeOne(
   host: Host,
@@ -55,11 +79,21 @@ async function removeOne(
   limit: Limit,
   mayGo: (object: CreatedObject) => Promise<boolean>,
 ): Promise<RemovedObject | undefined> {
+  try {
+    const outcome = await retried(host, limit, () => attempt(kube, object, limit, mayGo));
+    return outcome && { object, ...outcome };
+  } catch (reason) {
+    return { object, state: "left", detail: messageOf(reason).replace(/\.$/, "") };
+  }
+}
+
+/** Until the API says something to the matter; undefined when it did not until the limit. */
+async function retried<T>(host: Host, limit: Limit, ask: () => Promise<T>): Promise<T | undefined> {
   for (;;) {
     try {
-      return { object, ...(await attempt(kube, object, limit, mayGo)) };
+      return await ask();
     } catch (reason) {
-      if (!isPassing(reason)) return { object, state: "left", detail: messageOf(reason).replace(/\.$/, "") };
+      if (!isPassing(reason)) throw reason;
     }
     if (limit.leftMs <= betweenMs) return undefined;
     await host.pause(betweenMs);
@@ -71,11 +105,12 @@ async function attempt(
   object: CreatedObject,
   limit: Limit,
   mayGo: (object: CreatedObject) => Promise<boolean>,
-): Promise<Pick<RemovedObject, "state" | "detail">> {
+): Promise<Omit<RemovedObject, "object">> {
   const path = pathOf(object);
   const live = await find(kube, path, limit);
   if (live === undefined) return { state: "absent", detail: "" };
-  if (live.metadata?.deletionTimestamp) return { state: "going", detail: "it was told to go before" };
+  if (live.metadata?.deletionTimestamp)
+    return { state: "going", detail: "it was told to go before and is terminating", toldBefore: true };
   if (!isOurs(live) && !(await mayGo(object))) {
     const [label] = Object.keys(bootstrapOnlyLabel);
     return { state: "absent", detail: `one of that name does not carry the label ${label}, so it is not the bridge's` };

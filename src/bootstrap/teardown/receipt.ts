@@ -38,7 +38,7 @@ export interface Receipt {
   };
   readonly startedAt: string;
   readonly finishedAt: string;
-  /** Nothing was there to begin with. */
+  /** Nothing was there to begin with, or all of it had been told to go before. */
   readonly nothingToDo: boolean;
   /** Nothing of ours is left. */
   readonly clean: boolean;

@@ -14,6 +14,7 @@ import { apiServerFlag } from "../model/arguments.js";
 import type { BridgeModel } from "../model/model.js";
 import type { Limit } from "./limit.js";
 import type { FinalState } from "./receipt.js";
+import { releaseOpenShift } from "./release-openshift.js";
 
 export interface Release {
   readonly state: Extract<FinalState, "restored" | "absent" | "left">;
@@ -115,18 +116,4 @@ async function userOf(kube: KubeApi, model: BridgeModel): Promise<string | undef
     // One that does not answer cannot be hurt.
   }
   return undefined;
-}
-
-/** The kube-apiserver that uses the bridge is itself a part of bootstrap, and goes with cluster-bootstrap's end. */
-async function releaseOpenShift({ files }: Host): Promise<Release> {
-  const assets = "/opt/openshift";
-  const atWork =
-    (await files.look(assets)) !== undefined && (await files.look(`${assets}/cb-bootstrap.done`)) === undefined;
-  if (!atWork) return { state: "absent", detail: "the bootstrap kube-apiserver is gone", warnings: [] };
-  const detail = "cluster-bootstrap has not finished, so the bootstrap kube-apiserver still uses the bridge";
-  return {
-    state: "left",
-    detail,
-    warnings: ["Wait until bootstrap is complete, or give --force to break its webhooks."],
-  };
 }

@@ -7,6 +7,7 @@ import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from 
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import type { Topology } from "../model/names.js";
 import { openshiftHost } from "../model/paths.js";
+import { atWork } from "./release-openshift.js";
 
 export interface TeardownScope {
   readonly model: BridgeModel;
@@ -55,16 +56,10 @@ export async function unrecordedScope(
   const forms = kind === "openshift" ? [model] : formsOf(kind);
   const made = forms.flatMap((each) => onHost(createdObjects(each)));
   const manifest = `/etc/kubernetes/manifests/${kubeadmManifest}`;
-  const kinds: readonly Topology[] = ["openshift", "kubeadm"];
   return {
     model,
     way: kind === "kubeadm" ? { by: "manifest", manifest } : { by: "hand" },
-    // An object is the bridge's by its label, whatever made it.
-    objects: distinct([
-      ...clusterObjects(model),
-      ...kinds.flatMap((each) => clusterObjects(bridgeModel({ for: each, agentNetwork: "host" }))),
-      ...olderLayout,
-    ]),
+    objects: anyObjects(model),
     hostThings: distinct([
       ...made.filter(isServer),
       { type: "process", socket: model.paths.socket.server },
@@ -79,11 +74,37 @@ const formsOf = (kind: Topology): BridgeModel[] =>
 
 /** Scripts that bootkube.sh still reads must stay until it is through; all of them go with the machine anyway. */
 async function withoutNeeded(host: Host, model: BridgeModel, things: readonly HostThing[]): Promise<HostThing[]> {
-  const isThrough = (await host.files.look(`${openshiftHost.assets}/.bootkube.done`)) !== undefined;
-  if (model.for !== "openshift" || isThrough) return [...things];
+  if (model.for !== "openshift" || (await host.files.look(atWork.through)) !== undefined) return [...things];
+  return things.filter((thing) => !("path" in thing) || !isNeeded(thing.path));
+}
+
+/** As long as bootkube.sh is at work. */
+export function isNeeded(path: string): boolean {
   const { assets, manifests, stages, ...shipped } = openshiftHost;
   const needed: readonly string[] = [...Object.values(shipped), ...stages.map((stage) => `${assets}/${stage}.done`)];
-  return things.filter((thing) => !("path" in thing) || !needed.includes(thing.path));
+  return needed.includes(path);
+}
+
+/** What an OpenShift bridge may have left in the cluster and on a bootstrap host that is not this one. */
+export function farScope(): TeardownScope {
+  const model = bridgeModel({ for: "openshift" });
+  return {
+    model,
+    way: { by: "hand" },
+    objects: anyObjects(model),
+    hostThings: onHost(createdObjects(model)),
+    opened: new Map(),
+  };
+}
+
+/** An object is the bridge's by its label, whatever made it. */
+function anyObjects(model: BridgeModel): CreatedObject[] {
+  const kinds: readonly Topology[] = ["openshift", "kubeadm"];
+  return distinct([
+    ...clusterObjects(model),
+    ...kinds.flatMap((each) => clusterObjects(bridgeModel({ for: each, agentNetwork: "host" }))),
+    ...olderLayout,
+  ]);
 }
 
 function onHost(things: readonly Opened[]): HostThing[] {

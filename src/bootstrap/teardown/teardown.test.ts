@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { kubeadmManifest, kubeadmManifestPath } from "../host/testing/kubeadm-manifest.js";
+import { receiptMarkdown } from "./markdown.js";
 import type { Receipt, ReceiptItem } from "./receipt.js";
 
 let bridge: TestBridge;
@@ -236,10 +237,44 @@ describe("on a bare host", () => {
     expect(receipt.exitCode).toBe(0);
     expect(item(receipt, "Namespace")).toMatchObject({ state: "going" });
     expect(bridge.host.now() - start).toBeLessThan(1_000);
-    expect(item(await bridge.teardown({ kubeconfig: "/admin.conf" }), "Namespace drawbridge")).toMatchObject({
+    const calls = bridge.cluster.stub.calls.length;
+    const second = await bridge.teardown({ kubeconfig: "/admin.conf" });
+    expect(second).toMatchObject({ exitCode: 0, clean: true, nothingToDo: true });
+    expect(item(second, "Namespace drawbridge")).toMatchObject({
       state: "going",
-      detail: "it was told to go before",
+      detail: "it was told to go before and is terminating",
     });
+    expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
+    expect(receiptMarkdown(second)).toContain(
+      "Nothing to do: Namespace drawbridge-bootstrap was told to go before and is terminating. Nothing was changed.",
+    );
+  });
+
+  it("takes webhook configurations that a killed test left, before anything they call", async () => {
+    const admission = "/apis/admissionregistration.k8s.io/v1";
+    await bridge.up(bare);
+    bridge.cluster.put(`${admission}/mutatingwebhookconfigurations/drawbridge-verify-1`, {
+      metadata: { labels: label },
+    });
+    bridge.cluster.put(`${admission}/validatingwebhookconfigurations/of-somebody`, { metadata: { labels: {} } });
+    const receipt = await bridge.teardown();
+    expect(receipt.exitCode).toBe(0);
+    expect(item(receipt, "MutatingWebhookConfiguration drawbridge-verify-1")).toMatchObject({ state: "removed" });
+    expect(bridge.cluster.stub.calls.find((call) => call.startsWith("DELETE "))).toBe(
+      `DELETE ${admission}/mutatingwebhookconfigurations/drawbridge-verify-1`,
+    );
+    expect([...bridge.cluster.objects.keys()].filter((path) => path.startsWith(admission))).toEqual([
+      `${admission}/validatingwebhookconfigurations/of-somebody`,
+    ]);
+  });
+
+  it("calls removed whatever went, also what lay in a directory of the bridge", async () => {
+    await bridge.up(bare);
+    const receipt = await bridge.teardown();
+    expect(item(receipt, "file /etc/drawbridge-bootstrap/egress-selector-config.yaml").state).toBe("removed");
+    // Nobody had set the flag.
+    const gone = receipt.items.filter(({ openedAt, state }) => openedAt !== undefined && state === "absent");
+    expect(gone.map(({ thing }) => thing.type)).toEqual(["setting"]);
   });
 
   it("reports what it may not remove", async () => {

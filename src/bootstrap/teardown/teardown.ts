@@ -8,14 +8,14 @@ import { RecordKeeper } from "../host/record.js";
 import { ApiAccess, type OpenApi } from "../host/site.js";
 import { type CreatedObject, createdObjects } from "../model/created.js";
 import type { Topology } from "../model/names.js";
+import { type FarHost, FarSide } from "./far-side.js";
 import { type FirewallWishes, othersOf } from "./firewall.js";
-import { removeHostThing } from "./host-things.js";
+import { type HostSide, thisHostSide } from "./host-side.js";
 import { Limit } from "./limit.js";
-import { pathOf, removeObjects } from "./objects.js";
+import { leftConfigurations, pathOf, removeObjects } from "./objects.js";
 import type { Receipt, ReceiptItem, TeardownExit } from "./receipt.js";
-import { releaseApiServer } from "./release.js";
 import { remainsOf } from "./remains.js";
-import { recordedScope, type TeardownScope, unrecordedScope } from "./scope.js";
+import { farScope, recordedScope, type TeardownScope, unrecordedScope } from "./scope.js";
 
 export interface TeardownWishes {
   readonly for: Topology | undefined;
@@ -28,6 +28,13 @@ export interface TeardownWishes {
   readonly force: boolean;
   readonly restoreCommand: string | undefined;
   readonly firewall: FirewallWishes;
+  /** The bridge's host is not this one, which is left alone. */
+  readonly elsewhere?: Elsewhere | undefined;
+}
+
+export interface Elsewhere {
+  /** Undefined when nobody knows where it is. */
+  readonly bootstrap: FarHost | undefined;
 }
 
 /** What happens while it happens, one sentence each. */
@@ -36,25 +43,27 @@ export type Tell = (sentence: string) => void;
 export async function takeDown(host: Host, wishes: TeardownWishes, openApi: OpenApi, tell: Tell): Promise<Receipt> {
   const startedAt = new Date(host.now()).toISOString();
   const limit = new Limit(host, wishes.timeoutMs);
-  const keeper = await RecordKeeper.find(host, wishes.stateDirectory);
+  const { elsewhere } = wishes;
+  const keeper = elsewhere === undefined ? await RecordKeeper.find(host, wishes.stateDirectory) : undefined;
   const kubeconfig = wishes.kubeconfig || keeper?.record.kubeconfig || "";
   const api =
     kubeconfig === "" ? undefined : new ApiAccess(host, openApi, kubeconfig, keeper?.record.setting ?? { by: "hand" });
   try {
     // A kubeconfig that cannot be used is a mistake to be told at once, an API that is away is not.
     const kube = await openedApi(api, wishes.kubeconfig !== "", tell);
-    const scope = withCommand(
-      keeper === undefined
-        ? await unrecordedScope(host, wishes.for, async () => kube !== undefined && (await isOpenShift(kube)))
-        : await recordedScope(keeper),
-      wishes.restoreCommand,
-    );
-    const work = new Teardown({ host, limit, tell, scope, kube, api: kube && api, force: wishes.force });
+    const scope = await scopeOf(host, wishes, keeper, kube);
+    const { model, way, hostThings } = scope;
+    const side =
+      elsewhere === undefined
+        ? thisHostSide({ host, model, way, api: kube && api, limit, tell }, hostThings)
+        : new FarSide(elsewhere.bootstrap, model, hostThings, limit);
+    const work = new Teardown({ host, limit, tell, scope, kube, side, force: wishes.force });
     const done = await work.run();
-    const left = done.items.filter(({ state }) => state === "left");
-    const exitCode: TeardownExit = done.isStopped ? 1 : left.length > 0 || done.apiAnswered === false ? 3 : 0;
-    if (exitCode === 0) await host.files.remove(wishes.stateDirectory);
-    const nothingToDo = keeper === undefined && done.items.every(({ state }) => state === "absent");
+    const isDirty = done.items.some(({ state }) => state === "left") || side.isUnknown || done.apiAnswered === false;
+    const exitCode: TeardownExit = done.isStopped ? 1 : isDirty ? 3 : 0;
+    if (exitCode === 0 && elsewhere === undefined) await host.files.remove(wishes.stateDirectory);
+    const nothingToDo = keeper === undefined && done.isIdle && !side.isUnknown;
+    const others = await othersOf(model, wishes.firewall, done.apiAnswered === true ? kube : undefined, limit);
     return {
       version: 1,
       bridge: {
@@ -71,12 +80,26 @@ export async function takeDown(host: Host, wishes: TeardownWishes, openApi: Open
       exitCode,
       apiAnswered: done.apiAnswered,
       items: done.items,
-      others: await othersOf(scope.model, wishes.firewall, done.apiAnswered === true ? kube : undefined, limit),
+      others: { ...others, notes: [...side.notes, ...others.notes] },
       warnings: done.warnings,
     };
   } finally {
     await api?.close();
   }
+}
+
+async function scopeOf(
+  host: Host,
+  { for: topology, elsewhere, restoreCommand }: TeardownWishes,
+  keeper: RecordKeeper | undefined,
+  kube: KubeApi | undefined,
+): Promise<TeardownScope> {
+  if (elsewhere !== undefined) return farScope();
+  const scope =
+    keeper === undefined
+      ? await unrecordedScope(host, topology, async () => kube !== undefined && (await isOpenShift(kube)))
+      : await recordedScope(keeper);
+  return withCommand(scope, restoreCommand);
 }
 
 async function openedApi(api: ApiAccess | undefined, isTold: boolean, tell: Tell): Promise<KubeApi | undefined> {
@@ -108,7 +131,7 @@ interface Job {
   readonly tell: Tell;
   readonly scope: TeardownScope;
   readonly kube: KubeApi | undefined;
-  readonly api: ApiAccess | undefined;
+  readonly side: HostSide;
   readonly force: boolean;
 }
 
@@ -118,6 +141,8 @@ interface Done {
   readonly apiAnswered: boolean | undefined;
   /** Nothing but the kube-apiserver's own configuration was touched. */
   readonly isStopped: boolean;
+  /** Nothing had to be changed. */
+  readonly isIdle: boolean;
 }
 
 class Teardown {
@@ -125,6 +150,7 @@ class Teardown {
   readonly #items: ReceiptItem[] = [];
   readonly #warnings: string[] = [];
   #apiAnswered: boolean | undefined;
+  #isIdle = true;
 
   constructor(job: Job) {
     this.#job = job;
@@ -138,16 +164,18 @@ class Teardown {
       await this.#removeFromHost();
       await this.#verify();
     }
-    return { items: this.#items, warnings: this.#warnings, apiAnswered: this.#apiAnswered, isStopped };
+    return {
+      ...{ items: this.#items, warnings: this.#warnings, apiAnswered: this.#apiAnswered, isStopped },
+      isIdle: this.#isIdle,
+    };
   }
 
   /** False when a kube-apiserver still uses the bridge. */
   async #release(): Promise<boolean> {
-    const { host, scope, api, limit, tell } = this.#job;
-    const { model, way } = scope;
-    const { state, detail, warnings } = await releaseApiServer({ host, model, way, api, limit, tell });
+    const { scope, side } = this.#job;
+    const { state, detail, warnings } = await side.release();
     for (const warning of warnings) this.#warn(warning);
-    const [setting] = createdObjects(model).filter(({ type }) => type === "setting");
+    const [setting] = createdObjects(scope.model).filter(({ type }) => type === "setting");
     if (setting !== undefined) this.#note(setting, state, detail);
     return state !== "left";
   }
@@ -169,22 +197,20 @@ class Teardown {
     }
     // What stays of the limit is for the host.
     const share = new Limit(host, limit.leftMs - Math.min(15_000, limit.leftMs / 4));
-    const removal = await removeObjects(host, kube, scope.objects, share, (object) => isOfOlderLayout(kube, object));
+    const objects = [...((await leftConfigurations(host, kube, share)) ?? []), ...scope.objects];
+    const removal = await removeObjects(host, kube, objects, share, (object) => isOfOlderLayout(kube, object));
     this.#apiAnswered = removal.apiAnswered;
-    for (const { object, state, detail } of removal.objects) this.#note(object, state, detail);
+    for (const { object, state, detail, toldBefore } of removal.objects)
+      this.#note(object, state, detail, toldBefore ?? state === "absent");
     if (removal.apiAnswered) return;
     this.#warn(
       `The Kubernetes API did not answer, so the agents' objects stay in namespace ${scope.model.namespace}; run the teardown again when it does.`,
     );
-    tell("Going on with this host.");
+    tell("Going on with the host.");
   }
 
   async #removeFromHost(): Promise<void> {
-    const { host, scope, limit } = this.#job;
-    for (const thing of scope.hostThings) {
-      const { state, detail } = await removeHostThing(host, scope.model, thing, limit);
-      this.#note(thing, state, detail);
-    }
+    for await (const { thing, state, detail } of this.#job.side.remove()) this.#note(thing, state, detail);
   }
 
   /** Whatever carries the label and stays, wherever it came from. */
@@ -195,22 +221,20 @@ class Teardown {
     // Pods of a deleted DaemonSet, and of a static pod, go a moment later.
     const isEmpty = async (): Promise<boolean> => {
       remains = await remainsOf(kube, limit);
-      return remains.names.length === 0;
+      return remains.objects.length === 0;
     };
-    if (remains.names.length > 0) await waitFor(host, Math.min(limit.end, host.now() + 30_000), isEmpty, 500);
+    if (remains.objects.length > 0) await waitFor(host, Math.min(limit.end, host.now() + 30_000), isEmpty, 500);
     for (const sentence of remains.unknown) this.#warn(sentence);
-    for (const name of remains.names) {
-      const [kind = "", place = ""] = name.split(" ");
-      if (this.#items.some((item) => item.name === name && item.state === "left")) continue;
-      const [one = "", two] = place.split("/");
-      const where = two === undefined ? { name: one } : { namespace: one, name: two };
-      const thing: Opened = { type: "object", apiVersion: "v1", kind, ...where };
-      this.#note(thing, "left", "it carries the bridge's label and nobody removes it");
+    for (const object of remains.objects) {
+      if (this.#items.some((item) => item.name === nameOf(object) && item.state === "left")) continue;
+      this.#note(object, "left", "it carries the bridge's label and nobody removes it");
     }
     if (remains.unknown.length > 0) this.#apiAnswered = false;
   }
 
-  #note(thing: Opened, state: ReceiptItem["state"], detail: string): void {
+  /** `isUntouched`: as it was found. */
+  #note(thing: Opened, state: ReceiptItem["state"], detail: string, isUntouched = state === "absent"): void {
+    if (!isUntouched) this.#isIdle = false;
     const name = nameOf(thing);
     this.#items.push({ name, thing, openedAt: this.#openedAt(thing), state, detail });
     if (state === "absent") return;

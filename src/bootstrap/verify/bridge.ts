@@ -1,9 +1,10 @@
 /** The bridge to verify: what was said about it, completed from what stands on this host. */
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Frontend, FrontendProtocol, FrontendTls } from "../../client/index.js";
 import type { KubeApi } from "../../kube/port.js";
 import { joinHostPort } from "../../wire/address.js";
-import { readAddressRecord } from "../address/index.js";
+import { findAddressRecord } from "../address/index.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { type Topology, topologies } from "../model/names.js";
 import { type ApiServerSettings, apiServerSettings } from "./host/api-server-settings.js";
@@ -14,6 +15,8 @@ import { serverSettings } from "./host/server-settings.js";
 
 /** What somebody said; empty or undefined: find it. */
 export interface BridgeDescription {
+  /** As `up` recorded it on this host; it knows everything that nobody said. */
+  readonly recorded?: BridgeModel | undefined;
   readonly topology: Topology | undefined;
   readonly uds: string;
   readonly frontend: { readonly host: string; readonly port: number; readonly tls: FrontendTls } | undefined;
@@ -52,9 +55,10 @@ export async function describeBridge(
   api: KubeApi | undefined,
   signal: AbortSignal,
 ): Promise<Bridge> {
-  const model = bridgeModel({ for: said.topology ?? topologyOfHost() });
+  const model = said.recorded ?? bridgeModel({ for: said.topology ?? topologyOfHost() });
   const { paths } = model;
-  const egress = await readEgress(said.egressConfig || paths.egressConfig.host);
+  const egressConfig = said.egressConfig || paths.egressConfig.host;
+  const egress = await readEgress(egressConfig);
   const sockets = [said.uds, paths.socket.server, egress.state === "read" ? egress.cluster.uds : undefined];
   const server = await serverSettings(
     model,
@@ -69,7 +73,7 @@ export async function describeBridge(
     namespace: said.namespace || model.namespace,
     frontend: frontendOf(said, model, egress, server),
     health: said.health || `http://127.0.0.1:${server?.flags.get("health-port") ?? model.ports.serverHealth}`,
-    address: said.address || (await recordedAddress(directory)),
+    address: said.address || (await recordedAddress(said, directory, egressConfig)),
     agentPort: said.agentPort || Number(server?.flags.get("agent-port") ?? model.ports.agent),
     pki: { directory, given: said.pki !== "" },
     egress,
@@ -113,13 +117,21 @@ function frontendOf(
   return { mode, uds: known ? paths.socket.host : cluster.uds! };
 }
 
-async function recordedAddress(directory: string): Promise<string | undefined> {
-  try {
-    return (await readAddressRecord(directory))?.target;
-  } catch {
-    // An unusable record is not what this is about; the certificates' own check has no address then and says so.
-    return undefined;
-  }
+async function recordedAddress(
+  { recorded }: BridgeDescription,
+  pki: string,
+  egressConfig: string,
+): Promise<string | undefined> {
+  const record = await findAddressRecord([pki, dirname(egressConfig)]);
+  return record?.target ?? recorded?.serverAddresses[0] ?? (await certifiedAddress(pki));
+}
+
+/** On an OpenShift bootstrap host agents are told the first address that the certificates were made for. */
+async function certifiedAddress(pki: string): Promise<string | undefined> {
+  const { readManifest } = await import("../../pki/manifest.js");
+  const manifest = await readManifest(pki).catch(() => undefined);
+  const server = manifest?.leaves.find(({ name }) => name === "server");
+  return server?.ipAddresses?.[0];
 }
 
 /** OpenShift's kube-apiservers always route to endpoints; others only when told. */

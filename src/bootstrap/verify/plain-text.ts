@@ -19,3 +19,13 @@ export function some(words: readonly string[], most = 8): string {
   const rest = words.length - most;
   return words.slice(0, most).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
+
+/** A URL may carry a password or a token. */
+export function plainUrl(url = ""): string {
+  try {
+    const { protocol, host, pathname } = new URL(url);
+    return `${protocol}//${host}${pathname}`;
+  } catch {
+    return "its URL";
+  }
+}

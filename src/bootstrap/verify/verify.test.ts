@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { certificatesFor } from "../../pki/certificates-for.js";
+import { writePki } from "../../pki/write-pki.js";
 import { keepAddress } from "../address/index.js";
+import { bridgeModel } from "../model/model.js";
 import { type BridgeDescription, describeBridge } from "./bridge.js";
 import { ClusterStub } from "./testing/cluster-stub.js";
 import { verify } from "./verify.js";
@@ -37,7 +40,14 @@ describe("what is asked", () => {
   const ids = async (options: object) => {
     const access = { api: cluster.api, kubeconfig: "x" };
     const results = await verify(
-      { bridge: said, access, webhooks: [], testWebhook: undefined, processes: none, ...options },
+      {
+        bridge: said,
+        access,
+        rehearse: { webhooks: [], conversions: [] },
+        testWebhook: undefined,
+        processes: none,
+        ...options,
+      },
       never,
     );
     return results.map(({ id, status }) => `${id} ${status}`);
@@ -54,7 +64,7 @@ describe("what is asked", () => {
         "agents fail",
         "cluster-api pass",
       ],
-      ...["webhooks skip", "apiservices skip"],
+      ...["webhooks skip", "conversions skip", "apiservices skip"],
     ]);
   });
 
@@ -64,9 +74,16 @@ describe("what is asked", () => {
   });
 
   test("from a workstation only the cluster, and nothing is dialled", async () => {
-    expect(await ids({ elsewhere: true })).toEqual(["host skip", "agents fail", "cluster-api pass", "webhooks skip"]);
+    expect(await ids({ elsewhere: { bootstrap: undefined } })).toEqual([
+      "host skip",
+      "agents fail",
+      "cluster-api pass",
+      "webhooks skip",
+    ]);
     const frontend = { host: "127.0.0.1", port: 1, tls: {} };
-    expect((await ids({ elsewhere: true, bridge: { ...said, frontend } })).at(-1)).toBe("apiservices skip");
+    expect((await ids({ elsewhere: { bootstrap: undefined }, bridge: { ...said, frontend } })).at(-1)).toBe(
+      "apiservices skip",
+    );
   });
 });
 
@@ -119,10 +136,24 @@ describe("how a bridge is found", () => {
     expect((await found({ topology: "openshift" })).resolve).toBe("endpoints");
   });
 
+  test("what `up` recorded is believed, places and address included", async () => {
+    const recorded = bridgeModel({ for: "bare", serverAddresses: ["192.0.2.8"], configDirectory: "/x/drawbridge-etc" });
+    const bridge = await found({ recorded, topology: undefined, pki: "", egressConfig: "" });
+    expect(bridge).toMatchObject({ address: "192.0.2.8", pki: { directory: "/x/drawbridge-etc/pki", given: false } });
+  });
+
+  test("without a record it is the first that the certificates were made for", async () => {
+    const pki = join(folder, "issued");
+    await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.0.2.9", "2001:db8::9"] }, new Date()));
+    expect((await found({ pki })).address).toBe("192.0.2.9");
+  });
+
   test("the address is the one recorded beside the certificates", async () => {
     const pki = join(folder, "recorded");
     await keepAddress(pki, { target: "192.0.2.7", sans: ["192.0.2.7"], source: "flag" });
     expect((await found({ pki })).address).toBe("192.0.2.7");
+    // `up` keeps it with the egress configuration.
+    expect((await found({ egressConfig: join(pki, "egress.yaml") })).address).toBe("192.0.2.7");
     writeFileSync(join(pki, "bridge-address.json"), "broken");
     expect((await found({ pki })).address).toBeUndefined();
   });

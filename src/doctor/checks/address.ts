@@ -1,4 +1,5 @@
 /** Which address agents would be told, and why not the others. */
+import { dirname } from "node:path";
 import { chooseAddress, readAddressRecord } from "../../bootstrap/address/index.js";
 import { DrawbridgeError } from "../../errors/error.js";
 import type { DoctorContext } from "../context.js";
@@ -7,7 +8,7 @@ import { type Check, type Outcome, ok, warning, wrong } from "../diagnosis.js";
 export const addressChoice: Check<DoctorContext> = {
   id: "address",
   roles: ["server", "bootstrap"],
-  async run({ host, env, networks, pki }) {
+  async run({ host, env, networks, pki, egressConfig }) {
     try {
       const choice = await chooseAddress({
         env,
@@ -16,12 +17,10 @@ export const addressChoice: Check<DoctorContext> = {
         serviceNetworks: networks.service,
       });
       const considered = choice.considered.map(({ outcome, detail }) => `${outcome}: ${detail}`);
-      const record = await readAddressRecord(pki);
+      const record = (await readAddressRecord(pki)) ?? (await readAddressRecord(dirname(egressConfig)));
       const moved = record !== undefined && record.target !== choice.target;
       return [
-        moved
-          ? changed(pki, record.target, choice.target, considered)
-          : ok(`agents dial ${choice.target}`, ...considered),
+        moved ? changed(record.target, choice.target, considered) : ok(`agents dial ${choice.target}`, ...considered),
         ...choice.warnings.map((text) =>
           warning(text.replace(/\.$/, ""), "Give the address that agents reach with DRAWBRIDGE_BOOTSTRAP_NODE_IP."),
         ),
@@ -33,11 +32,10 @@ export const addressChoice: Check<DoctorContext> = {
   },
 };
 
-function changed(pki: string, before: string, now: string, considered: readonly string[]): Outcome {
+function changed(before: string, now: string, considered: readonly string[]): Outcome {
   return wrong(
     `certificates and agents were made for ${before}, but this host would now be ${now}`,
     `Give the host ${before} back, or make the bridge anew: drawbridge bootstrap teardown, then up.`,
-    `${pki}/bridge-address.json`,
     ...considered,
   );
 }

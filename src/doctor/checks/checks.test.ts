@@ -136,6 +136,10 @@ describe("networks", () => {
     expect(await told(addressChoice, context({ pki: scratch }))).toEqual([
       expect.stringMatching(/^wrong: .*made for 192\.168\.66\.99.*now be 192\.168\.66\.10/),
     ]);
+    // Where `up` keeps it.
+    expect(await told(addressChoice, context({ egressConfig: join(scratch, "egress.yaml") }))).toEqual([
+      expect.stringMatching(/^wrong: .*made for 192\.168\.66\.99/),
+    ]);
   });
 });
 

@@ -148,7 +148,8 @@ function isLabelled({ labels }: Stored["metadata"]): boolean {
   return labels?.["openshift.io/bootstrap-only"] === "true";
 }
 
-const plurals = /\/(namespaces|daemonsets|secrets|serviceaccounts|rolebindings|pods|nodes|endpointslices)$/;
+const plurals =
+  /\/(namespaces|daemonsets|secrets|serviceaccounts|rolebindings|pods|nodes|endpointslices|\w+webhookconfigurations)$/;
 
 /** `/api/v1/namespaces/x/secrets`, not `/api/v1/namespaces/secrets`. */
 function isCollection(path: string): boolean {

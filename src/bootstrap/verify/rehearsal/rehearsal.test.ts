@@ -130,6 +130,7 @@ describe("what is rehearsed", () => {
     stage.cluster.objects.set(VALIDATING, []);
     expect((await stage.rehearse()).map(({ id, status }) => [id, status])).toEqual([
       ["webhooks", "skip"],
+      ["conversions", "skip"],
       ["apiservices", "skip"],
     ]);
   });
@@ -140,9 +141,9 @@ describe("what is rehearsed", () => {
       response.writeHead(403, { "content-type": "application/json" }).end('{"kind":"Status","message":"forbidden"}');
       return true;
     });
-    const checks = await rehearsalChecks(bridgeOf(), denied.api, [], never);
+    const checks = await rehearsalChecks(bridgeOf(), denied.api, { webhooks: [], conversions: [] }, never);
     const results = await runChecks(checks, never);
-    expect(results.map(({ status }) => status)).toEqual(["fail", "fail"]);
+    expect(results.map(({ status }) => status)).toEqual(["fail", "fail", "fail"]);
     expect(results[0]?.remedy).toContain("may list");
     await denied.close();
   });

@@ -46,6 +46,10 @@ export interface Target {
   readonly address: string;
 }
 
+/** For remedies. */
+export const mayReadServices = "Give a kubeconfig whose user may read services and endpointslices with --kubeconfig.";
+export const whoServes = ({ namespace, name }: ServiceReference): string => `the pods of service ${namespace}/${name}`;
+
 /** The kube-apiserver itself, which it never dials through a tunnel. */
 export function isApiItself({ namespace, name, port = 443 }: ServiceReference): boolean {
   return namespace === "default" && name === "kubernetes" && port === 443;

@@ -3,10 +3,10 @@ import { messageOf } from "../../../errors/error.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { Bridge } from "../bridge.js";
 import { type Check, CheckFailure, fail, type Outcome, pass, skip } from "../check.js";
-import { seconds } from "../plain-text.js";
+import { plainUrl, seconds } from "../plain-text.js";
 import { exchange } from "./exchange.js";
 import type { Callee } from "./failure.js";
-import { isApiItself, resolveService, type ServiceReference } from "./resolve.js";
+import { isApiItself, mayReadServices, resolveService, type ServiceReference, whoServes } from "./resolve.js";
 import { makeReview, readVerdict, reviewVersion } from "./review.js";
 import { connectSecurely } from "./secure-connection.js";
 import { chooseSubject, type Subject } from "./subject.js";
@@ -37,7 +37,7 @@ async function rehearse(
     return pass(evidence, { ...facts, ...details, blocks: false });
   } catch (reason) {
     signal.throwIfAborted();
-    const remedy = reason instanceof CheckFailure ? reason.remedy : mayRead;
+    const remedy = reason instanceof CheckFailure ? reason.remedy : mayReadServices;
     const consequence =
       failurePolicy === "Fail"
         ? "failurePolicy Fail: matching requests would be refused"
@@ -45,8 +45,6 @@ async function rehearse(
     return fail(`${messageOf(reason)}; ${consequence}`, remedy, { ...facts, blocks: failurePolicy === "Fail" });
   }
 }
-
-const mayRead = "Give a kubeconfig whose user may read services and endpointslices with --kubeconfig.";
 
 interface Call {
   readonly evidence: string;
@@ -117,10 +115,10 @@ async function call({ bridge, webhook, service, address, version, subject }: Pla
   const reply = await exchange(socket, question, signal).catch((reason) => {
     throw new CheckFailure(
       `it took the call and gave no answer: ${messageOf(reason)}`,
-      `Read the log of ${who(service)}.`,
+      `Read the log of ${whoServes(service)}.`,
     );
   });
-  const { allowed, message } = readVerdict(review, reply, who(service));
+  const { allowed, message } = readVerdict(review, reply, whoServes(service));
   const totalMs = dialMs + tlsMs + performance.now() - asked;
   const answer = allowed ? "would allow" : `would refuse ("${message.slice(0, 200)}")`;
   const what = `${subject.operation} of a ${subject.kind}`;
@@ -136,16 +134,4 @@ function calleeOf(webhook: ConfiguredWebhook, { namespace, name }: ServiceRefere
 
 function place({ kind, configuration, index }: ConfiguredWebhook): string {
   return `${kind} ${configuration} webhooks[${index}]`;
-}
-
-const who = ({ namespace, name }: ServiceReference): string => `the pods of service ${namespace}/${name}`;
-
-/** A URL may carry a password or a token. */
-function plainUrl(url = ""): string {
-  try {
-    const { protocol, host, pathname } = new URL(url);
-    return `${protocol}//${host}${pathname}`;
-  } catch {
-    return "its URL";
-  }
 }

@@ -14,6 +14,7 @@ export const never = new AbortController().signal;
 export const VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 export const MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 export const APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices";
+export const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 export const SLICES = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices";
 export const SERVICE = "/api/v1/namespaces/shop/services/hooks";
 
@@ -77,6 +78,7 @@ export class WebhookStage {
       [VALIDATING]: [],
       [MUTATING]: [],
       [APISERVICES]: [],
+      [DEFINITIONS]: [],
       "/api/v1": { resources: [{ name: "pods", kind: "Pod", namespaced: true }] },
       [SERVICE]: { spec: { type: "ClusterIP", clusterIP: "10.96.0.9", ports: [{ name: "https", port: 443 }] } },
     });
@@ -143,9 +145,9 @@ export class WebhookStage {
     this.cluster.objects.set(list, [{ metadata: { name: "shop" }, webhooks: [webhook] }]);
   }
 
-  async rehearse(names: string[] = [], differences = {}): Promise<Result[]> {
+  async rehearse(webhooks: string[] = [], differences = {}, conversions: string[] = []): Promise<Result[]> {
     const bridge = bridgeOf({ frontend: this.rig.doors["grpc-uds"], ...differences });
-    return runChecks(await rehearsalChecks(bridge, this.cluster.api, names, never), never, 2);
+    return runChecks(await rehearsalChecks(bridge, this.cluster.api, { webhooks, conversions }, never), never, 2);
   }
 
   async one(differences = {}): Promise<Result> {

@@ -22,16 +22,18 @@ export interface SshTarget {
   readonly through?: SshTarget | undefined;
 }
 
-const connectSeconds = 15;
+const longestConnectSeconds = 15;
 
 /** What to run, so that the script on standard input becomes root's. */
 const asRoot = 'if [ "$(id -u)" = 0 ]; then exec bash -s; else exec sudo -n bash -s; fi';
 
-export function sshCommand(target: SshTarget): string[] {
-  return ["ssh", ...options(target), "-T", "-p", String(target.port), "--", login(target), asRoot];
+/** `timeoutMs`: for all of it; a host that is not there is noticed before that. */
+export function sshCommand(target: SshTarget, timeoutMs = Number.POSITIVE_INFINITY): string[] {
+  const connectSeconds = Math.max(1, Math.min(longestConnectSeconds, Math.floor(timeoutMs / 2_000)));
+  return ["ssh", ...options(target, connectSeconds), "-T", "-p", String(target.port), "--", login(target), asRoot];
 }
 
-function options({ keyFile, knownHostsFile, through }: SshTarget): string[] {
+function options({ keyFile, knownHostsFile, through }: SshTarget, connectSeconds = longestConnectSeconds): string[] {
   const settings = [
     "BatchMode=yes",
     `ConnectTimeout=${connectSeconds}`,
@@ -103,6 +105,16 @@ export async function writeKey(folder: string, pem: string): Promise<string> {
   return file;
 }
 
+export class SshFailure extends DrawbridgeError {
+  /** Nothing answers there at all: the machine may be gone. */
+  readonly isAway: boolean;
+
+  constructor(sentence: string, isAway: boolean) {
+    super("DB_SSH", sentence);
+    this.isAway = isAway;
+  }
+}
+
 /** Each with the words that ssh or sudo print, and the end of a sentence that starts with the host. */
 const complaints: readonly (readonly [RegExp, string])[] = [
   [
@@ -113,18 +125,23 @@ const complaints: readonly (readonly [RegExp, string])[] = [
   [/sudo: a password is required|not in the sudoers/, "the user may not become root there without a password"],
   [/sudo: command not found|sudo: not found/, "the user is not root and there is no sudo"],
   [/bash: (command )?not found|bash: No such file/, "there is no bash"],
-  [/Connection refused/, "nothing answers on its SSH port"],
-  [/timed out|Operation timed out/, "it does not answer"],
-  [/Could not resolve hostname/, "its name cannot be resolved"],
-  [/No route to host|Network is unreachable/, "there is no route to it"],
   [/UNPROTECTED PRIVATE KEY FILE|bad permissions/, "the key file is readable for others (chmod 600)"],
   [/invalid format|error in libcrypto|Load key/, "the key file is not a private key that ssh can read"],
 ];
 
-export function sshFailure({ host, knownHostsFile }: SshTarget, code: number | null, stderr: string): DrawbridgeError {
-  const [, why] = complaints.find(([pattern]) => pattern.test(stderr)) ?? [];
+const absences: readonly (readonly [RegExp, string])[] = [
+  [/Connection refused/, "nothing answers on its SSH port"],
+  [/timed out|Operation timed out/, "it does not answer"],
+  [/Could not resolve hostname/, "its name cannot be resolved"],
+  [/No route to host|Network is unreachable/, "there is no route to it"],
+];
+
+export function sshFailure({ host, knownHostsFile }: SshTarget, code: number | null, stderr: string): SshFailure {
+  const meaningIn = (list: typeof complaints) => list.find(([pattern]) => pattern.test(stderr))?.[1];
+  const [answer, absence] = [meaningIn(complaints), meaningIn(absences)];
   const last = stderr.trim().split("\n").at(-1)?.trim() ?? "";
-  const said = why ?? (last === "" ? `ssh ended with ${code}` : last.replace(/\.$/, ""));
+  const said = answer ?? absence ?? (last === "" ? `ssh ended with ${code}` : last.replace(/\.$/, ""));
   const place = /host key/.test(said) ? ` (${knownHostsFile})` : "";
-  return new DrawbridgeError("DB_SSH", `${host} cannot be gathered from over SSH: ${said}${place}.`);
+  const isAway = answer === undefined && absence !== undefined;
+  return new SshFailure(`${host} cannot be used over SSH: ${said}${place}.`, isAway);
 }
