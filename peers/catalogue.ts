@@ -9,6 +9,8 @@ export interface BuiltPeer {
   readonly package: string;
   /** A test binary (`go test -c`) instead of a program. */
   readonly test?: true;
+  /** Needs a C compiler and the headers of the Debian package; the executable is then not static. */
+  readonly headers?: string;
 }
 
 const KONNECTIVITY = "sigs.k8s.io/apiserver-network-proxy";
@@ -40,6 +42,13 @@ export const builtPeers: readonly BuiltPeer[] = [
   { name: "loadgen", folder: "loadgen", module: `${KONNECTIVITY}/konnectivity-client`, package: "./" },
   { name: "no-proxy", folder: "no-proxy", module: "golang.org/x/net", package: "./" },
   { name: "ignition-validate", folder: "ignition", module: IGNITION, package: `${IGNITION}/validate` },
+  {
+    name: "ignition",
+    folder: "ignition",
+    module: IGNITION,
+    package: `${IGNITION}/internal`,
+    headers: "libblkid-dev",
+  },
   { name: "ignition-judge", folder: "ignition", module: IGNITION, package: "./ignition-judge" },
   kubernetes("kube-apiserver"),
   kubernetes("kubectl"),
@@ -62,6 +71,11 @@ export const systemPeers: ReadonlyMap<string, string | undefined> = new Map([
 /** Kubernetes programs refuse work or misjudge version skew unless the linker tells them who they are. */
 export function linkerFlags(peer: BuiltPeer, version: string): string {
   const flags = ["-s", "-w"];
+  if (peer.name === "ignition") {
+    flags.push(`-X ${IGNITION}/internal/version.Raw=${version.replace(/^v/, "")}`);
+    // There is no SELinux policy below a test's directory.
+    flags.push(`-X ${IGNITION}/internal/distro.selinuxRelabel=false`);
+  }
   if (peer.folder === "kubernetes") {
     const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
     const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" };

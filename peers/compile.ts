@@ -43,7 +43,7 @@ async function runGo(peer: BuiltPeer, output: string): Promise<void> {
   const go = spawn("go", [...verb, ...flags, "-o", output, peer.package], {
     cwd: moduleFolder(peer),
     // Static executables run in any namespace and root; a surrounding workspace or GOFLAGS must not change what is built.
-    env: { ...process.env, CGO_ENABLED: "0", GOWORK: "off", GOFLAGS: "" },
+    env: { ...process.env, CGO_ENABLED: peer.headers === undefined ? "0" : "1", GOWORK: "off", GOFLAGS: "" },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let complaint = "";
@@ -51,6 +51,7 @@ async function runGo(peer: BuiltPeer, output: string): Promise<void> {
     complaint = (complaint + text).slice(-8_000);
   });
   const [code, signal] = await once(go, "close");
+  const advice = peer.headers === undefined ? "" : `; it needs gcc and the Debian package ${peer.headers}`;
   if (code !== 0)
-    throw new Error(`go could not build ${peer.name} (${signal ?? `exit ${code}`}):\n${complaint.trim()}`);
+    throw new Error(`go could not build ${peer.name} (${signal ?? `exit ${code}`}${advice}):\n${complaint.trim()}`);
 }

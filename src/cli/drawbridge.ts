@@ -23,6 +23,10 @@ const drawbridge: Family = {
       summary: "Say what the network must let through for the bridge, open it and take it away again",
       run: async (argv) => (await import("./firewall-command.js")).firewallCommand("drawbridge firewall", argv),
     },
+    ignition: {
+      summary: "Check, merge, show and compare what machines get at their first boot",
+      run: async (argv) => (await import("./ignition-command.js")).ignitionCommand(argv),
+    },
     "konnectivity-https-proxy": {
       summary: "Serve the sidecar's HTTP proxy under HyperShift's name and flags",
       run: async (argv) =>

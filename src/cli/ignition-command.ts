@@ -1,0 +1,31 @@
+/** `drawbridge ignition`: what a machine gets at its first boot, looked at before it boots. */
+import { type Family, runFamily } from "./subcommands.js";
+
+const program = "drawbridge ignition";
+
+const ignition: Family = {
+  program,
+  purpose: "Checks, merges, shows and compares Ignition configs of spec 3.0 to 3.5 by Ignition's own rules.",
+  commands: {
+    diff: {
+      summary: "Show what differs between two payloads: files, units, contents; secrets hidden",
+      run: async (argv) => (await import("./ignition-diff.js")).ignitionDiff(`${program} diff`, argv),
+    },
+    merge: {
+      summary: "Merge configs, each over the ones before it, and print the result as spec 3.2",
+      run: async (argv) => (await import("./ignition-merge.js")).ignitionMerge(`${program} merge`, argv),
+    },
+    preview: {
+      summary: "Show a payload as a tree of files with units and certificate expiry; secrets hidden",
+      run: async (argv) => (await import("./ignition-preview.js")).ignitionPreview(`${program} preview`, argv),
+    },
+    validate: {
+      summary: "Say everything that is wrong with configs, before a machine refuses to boot",
+      run: async (argv) => (await import("./ignition-validate.js")).ignitionValidate(`${program} validate`, argv),
+    },
+  },
+};
+
+export function ignitionCommand(argv: readonly string[]): Promise<number> {
+  return runFamily(ignition, argv);
+}

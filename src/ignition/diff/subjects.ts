@@ -1,0 +1,156 @@
+/** The things a payload is about (files, units, users, settings), each with what can differ in it. */
+import type { Config, FileEntry, NodeEntry, Owner, Resource, Unit } from "../model/config.js";
+import { bytesOf } from "../preview/content.js";
+import { secretIn, shownHeader, shownSource, withoutSecrets } from "../preview/secrets.js";
+
+/** One property of a subject. Two are equal when `exact` is; the rest is for showing. */
+export interface Aspect {
+  readonly exact: string;
+  /** In a word; absent for contents. */
+  readonly shown?: string;
+  /** Contents that are text and may be shown. */
+  readonly text?: string;
+  /** Why contents are not shown. */
+  readonly hidden?: string;
+  readonly size?: number;
+}
+
+export type Aspects = ReadonlyMap<string, Aspect>;
+
+/** By name, `file /etc/motd` say; files, directories and links share their names, as a path can only be one of them. */
+export function subjectsOf(config: Config): Map<string, Aspects> {
+  const { storage = {}, systemd, passwd, kernelArguments } = config;
+  const subjects = new Map<string, Aspects>();
+  for (const file of storage.files ?? []) subjects.set(file.path, fileAspects(file));
+  for (const directory of storage.directories ?? [])
+    subjects.set(directory.path, nodeAspects(directory, "directory", { mode: modeText(directory.mode) }));
+  for (const link of storage.links ?? []) {
+    const kind = link.hard === true ? "hard link" : "link";
+    subjects.set(link.path, nodeAspects(link, kind, { target: link.target }));
+  }
+  for (const unit of systemd?.units ?? []) subjects.set(`unit ${unit.name}`, unitAspects(unit));
+  for (const user of passwd?.users ?? []) subjects.set(`user ${user.name}`, plainAspects(user, ["passwordHash"]));
+  for (const group of passwd?.groups ?? []) subjects.set(`group ${group.name}`, plainAspects(group, ["passwordHash"]));
+  if (kernelArguments) subjects.set("kernel arguments", plainAspects(kernelArguments));
+  for (const disk of storage.disks ?? []) subjects.set(`disk ${disk.device}`, plainAspects(disk));
+  for (const raid of storage.raid ?? []) subjects.set(`array ${raid.name}`, plainAspects(raid));
+  for (const filesystem of storage.filesystems ?? [])
+    subjects.set(`file system ${filesystem.device}`, plainAspects(filesystem));
+  for (const luks of storage.luks ?? []) subjects.set(`volume ${luks.name}`, plainAspects(luks, ["keyFile", "clevis"]));
+  addIgnition(config, subjects);
+  return subjects;
+}
+
+function addIgnition({ ignition }: Config, subjects: Map<string, Aspects>): void {
+  const { config, proxy, security, timeouts } = ignition;
+  if (config?.replace?.source) subjects.set("replacement config", resourceAspects(config.replace, "config"));
+  for (const resource of config?.merge ?? [])
+    subjects.set(unused(subjects, `merged config ${place(resource)}`), resourceAspects(resource, "config"));
+  for (const resource of security?.tls?.certificateAuthorities ?? [])
+    subjects.set(unused(subjects, `authority ${place(resource)}`), resourceAspects(resource, "authority"));
+  if (proxy) subjects.set("proxy", plainAspects(proxy));
+  if (timeouts) subjects.set("timeouts", plainAspects(timeouts));
+}
+
+/** Enough to tell two inline ones apart without saying what is in them. */
+function place({ source = "" }: Resource): string {
+  return source.startsWith("data:") ? `in the config, ${source.length} characters` : shownSource(source);
+}
+
+/** Sources that differ only in what is not shown of them. */
+function unused(subjects: ReadonlyMap<string, Aspects>, name: string): string {
+  let candidate = name;
+  for (let count = 2; subjects.has(candidate); count += 1) candidate = `${name} (${count})`;
+  return candidate;
+}
+
+function fileAspects(file: FileEntry): Aspects {
+  const aspects = new Map(nodeAspects(file, "file", { mode: modeText(file.mode) }));
+  if (file.contents) addResource(aspects, "contents", file.contents, file.path);
+  for (const [index, part] of (file.append ?? []).entries())
+    addResource(aspects, `appended contents ${index + 1}`, part, file.path);
+  return aspects;
+}
+
+function nodeAspects(node: NodeEntry, kind: string, own: Readonly<Record<string, string | undefined>>): Aspects {
+  const { overwrite, user, group } = node;
+  return words({
+    kind,
+    ...own,
+    user: ownerText(user),
+    group: ownerText(group),
+    overwrite: overwrite === undefined ? undefined : String(overwrite),
+  });
+}
+
+const modeText = (mode: number | undefined): string | undefined => mode?.toString(8).padStart(4, "0");
+const ownerText = (owner: Owner | undefined): string | undefined => owner && (owner.name || owner.id?.toString());
+
+function words(values: Readonly<Record<string, string | undefined>>): Map<string, Aspect> {
+  const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return new Map(given.map(([name, value]) => [name, { exact: value, shown: withoutSecrets(value) }]));
+}
+
+function plainAspects(subject: object, secret: readonly string[] = []): Aspects {
+  const aspects = new Map<string, Aspect>();
+  for (const [name, value] of Object.entries(subject)) {
+    if (name === "name" || name === "device") continue;
+    const exact = typeof value === "string" ? value : JSON.stringify(value);
+    aspects.set(name, secret.includes(name) ? { exact, hidden: "secret" } : { exact, shown: withoutSecrets(exact) });
+  }
+  return aspects;
+}
+
+function unitAspects({ enabled, mask, contents, dropins = [], name }: Unit): Aspects {
+  const aspects = words({ enabled: enabled?.toString(), mask: mask?.toString() });
+  if (contents !== undefined) aspects.set("contents", contentAspect(Buffer.from(contents), name));
+  for (const dropin of dropins)
+    aspects.set(`drop-in ${dropin.name}`, contentAspect(Buffer.from(dropin.contents ?? ""), dropin.name));
+  return aspects;
+}
+
+function resourceAspects(resource: Resource, name: string): Aspects {
+  const aspects = new Map<string, Aspect>();
+  addResource(aspects, "contents", resource, name);
+  return aspects;
+}
+
+function addResource(aspects: Map<string, Aspect>, name: string, resource: Resource, path: string): void {
+  const { source = "", httpHeaders = [] } = resource;
+  for (const { name: header, value } of httpHeaders) {
+    const shown = shownHeader(header, value);
+    const isHidden = value !== undefined && shown !== value;
+    aspects.set(`header ${header}`, { exact: value ?? "", ...(isHidden ? { hidden: "header" } : { shown }) });
+  }
+  if (source !== "" && !source.startsWith("data:")) {
+    aspects.set(name, { exact: source, shown: `from ${shownSource(source)}` });
+    if (resource.verification?.hash)
+      aspects.set("hash", { exact: resource.verification.hash, shown: resource.verification.hash });
+    return;
+  }
+  const bytes = bytesOf(resource, path);
+  aspects.set(
+    name,
+    typeof bytes === "string" ? { exact: source, shown: `unreadable: ${bytes}` } : contentAspect(bytes, path),
+  );
+}
+
+function contentAspect(bytes: Buffer, path: string): Aspect {
+  const exact = bytes.toString("latin1");
+  const size = bytes.length;
+  const secret = secretIn(path, bytes);
+  if (secret !== undefined) return { exact, size, hidden: secret };
+  const text = utf8(bytes);
+  return text === undefined ? { exact, size, hidden: "not text" } : { exact, size, text };
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function utf8(bytes: Buffer): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

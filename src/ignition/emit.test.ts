@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { emit } from "./emit.js";
+import { requireConfig } from "./parse.js";
+
+const config = (body: object, version = "3.5.0") =>
+  requireConfig(
+    JSON.stringify({ ...body, ignition: { version, ...("ignition" in body ? (body.ignition as object) : {}) } }),
+    "x",
+  );
+
+test("writes 3.2 in Ignition's own order, without what says nothing", () => {
+  const text = `{"systemd":{"units":[]},"storage":{"files":[{"mode":420,"path":"/a","contents":{"verification":{},
+    "source":"data:,a"},"user":{}}]},"ignition":{"version":"3.5.0","security":{"tls":{}}}}`;
+  expect(JSON.stringify(emit(requireConfig(text, "x")))).toBe(
+    '{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,a"},"mode":420}]}}',
+  );
+});
+
+test.each([
+  [{ kernelArguments: { shouldExist: ["a"] } }, "kernelArguments stands in the way (it came with spec 3.3.0)"],
+  [
+    { storage: { filesystems: [{ device: "/dev/a", format: "none" }] } },
+    "storage.filesystems.0.format stands in the way",
+  ],
+  [
+    { storage: { files: [{ path: "/a", contents: { source: "arn:aws:s3:::b/o" } }] } },
+    "storage.files.0.contents.source",
+  ],
+  [{ storage: { luks: [{ name: "v", device: "/dev/a", cex: { enabled: true } }] } }, "storage.luks.0.cex"],
+  [{ storage: { luks: [{ name: "v", device: "/dev/a", discard: false }] } }, "storage.luks.0.discard"],
+])("refuses what 3.2 cannot say: %j", (body, place) => {
+  expect(() => emit(config(body))).toThrow(
+    expect.objectContaining({ code: "DB_IGNITION_EXPRESS", message: expect.stringContaining(place) }),
+  );
+  expect(emit(config(body), 5)).toMatchObject(body);
+});
+
+test("what came as 3.0 goes as 3.2", () => {
+  const body = {
+    storage: { links: [{ path: "/l", target: "/t" }], raid: [{ name: "r", level: "1", devices: ["/dev/a"] }] },
+  };
+  expect(emit(config(body, "3.0.0"))).toEqual({ ignition: { version: "3.2.0" }, ...body });
+});

@@ -1,0 +1,64 @@
+/** A verdict as an HTTP answer. Bodies are HyperShift's, byte for byte. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Payload } from "./payload.js";
+import type { Verdict } from "./verdict.js";
+
+export function sendVerdict(verdict: Verdict, request: IncomingMessage, response: ServerResponse): void {
+  switch (verdict.kind) {
+    case "healthy":
+      response.writeHead(200, { "Content-Length": 0 }).end();
+      return;
+    case "malformed":
+      sendError(response, 400, "Bad Request");
+      return;
+    case "no-such-page":
+      sendError(response, 404, "404 page not found");
+      return;
+    case "unauthorized":
+      sendError(response, 401, "Unauthorized");
+      return;
+    case "unknown-token":
+      // Ignition asks again after every 5xx; this one is not mistaken for a broken server.
+      sendError(response, 511, "Token not found");
+      return;
+    case "unusable-payload":
+      sendError(response, 500, "Invalid ignition payload");
+      return;
+    case "payload":
+      sendPayload(verdict.grant.payload, request, response);
+  }
+}
+
+function sendError(response: ServerResponse, status: number, text: string): void {
+  const body = `${text}\n`;
+  response.writeHead(status, {
+    "Content-Type": "text/plain; charset=utf-8",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Length": Buffer.byteLength(body),
+  });
+  response.end(body);
+}
+
+function sendPayload({ body, compressed, etag }: Payload, request: IncomingMessage, response: ServerResponse): void {
+  const common = { ETag: etag, "Cache-Control": "no-store", Vary: "Accept-Encoding" };
+  if (request.headers["if-none-match"] === etag) {
+    response.writeHead(304, common).end();
+    return;
+  }
+  const gzip = takesGzip(request.headers["accept-encoding"]);
+  const bytes = gzip ? compressed : body;
+  response.writeHead(200, {
+    ...common,
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": bytes.length,
+    ...(gzip ? { "Content-Encoding": "gzip" } : {}),
+  });
+  response.end(bytes);
+}
+
+function takesGzip(accepted: string | string[] | undefined): boolean {
+  return [accepted ?? []]
+    .flat()
+    .flatMap((line) => line.split(","))
+    .some((coding) => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(coding));
+}

@@ -1,0 +1,56 @@
+/** Who asked for a payload, as it is remembered: the trail an auditor reads, and what a CSR is held against. */
+
+export interface Served {
+  readonly at: number;
+  readonly remote: string;
+  readonly pool: string;
+  readonly secret: string;
+  readonly worker?: string;
+  /** What the machine said of itself; decides nothing, but HyperShift marks the Secret by it. */
+  readonly claimed: Claimed;
+}
+
+export interface Claimed {
+  readonly pool?: string;
+  readonly targetConfigVersion?: string;
+}
+
+export interface Turned {
+  readonly at: number;
+  readonly remote: string;
+  readonly why: "Bad header" | "Token invalid" | "Token not found in cache";
+  readonly claimed: Claimed;
+}
+
+export interface FetchRecorder {
+  served(fetch: Served): void;
+  /** At most `REFUSALS_A_MINUTE` for an address: strangers must not fill logs or make events in our name. */
+  turnedAway(fetch: Turned): void;
+}
+
+const REFUSALS_A_MINUTE = 20;
+const MINUTE_MS = 60_000;
+/** Addresses remembered at once; beyond that the oldest is forgotten. */
+const MAX_ADDRESSES = 10_000;
+
+/** Decides which refusals are worth a record. The answer to the machine is the same either way. */
+export class RefusalLimit {
+  readonly #seen = new Map<string, { count: number; since: number }>();
+
+  allows(remote: string, now: number): boolean {
+    const seen = this.#seen.get(remote);
+    if (seen === undefined || now - seen.since >= MINUTE_MS) {
+      this.#seen.delete(remote);
+      if (this.#seen.size >= MAX_ADDRESSES) this.#forgetOldest();
+      this.#seen.set(remote, { count: 1, since: now });
+      return true;
+    }
+    seen.count += 1;
+    return seen.count <= REFUSALS_A_MINUTE;
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#seen.keys().next();
+    if (!oldest.done) this.#seen.delete(oldest.value);
+  }
+}

@@ -1,0 +1,186 @@
+/** The status and body table, asked over real TLS. The same table is asked with curl in test/e2e. */
+import { once } from "node:events";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, type TLSSocket } from "node:tls";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Authority, createAuthority, issueCertificate } from "../../pki/issue.js";
+import type { Served, Turned } from "./fetches.js";
+import { makePayload } from "./payload.js";
+import { type RunningIgnitionServer, startIgnitionServer } from "./serve.js";
+import { TokenBook } from "./token-book.js";
+
+const CONFIG = '{"ignition":{"version":"3.2.0"}}';
+const TOKEN = "5f6d5f0e-6b4f-4d0e-9f5c-6a8b1c2d3e4f";
+
+const bearer = (token: string) => ({ authorization: `Bearer ${Buffer.from(token).toString("base64")}` });
+
+describe("the Ignition server", () => {
+  let authority: Authority;
+  let dir: string;
+  let server: RunningIgnitionServer;
+  let served: Served[];
+  let turned: Turned[];
+  const book = new TokenBook();
+
+  const certify = async (commonName: string) => {
+    const pair = await issueCertificate(authority, { profile: "server", commonName, ipAddresses: ["127.0.0.1"] });
+    for (const [name, text] of Object.entries({ "tls.crt": pair.certificatePem, "tls.key": pair.privateKeyPem })) {
+      writeFileSync(join(dir, `${name}.new`), text, { mode: 0o600 });
+      renameSync(join(dir, `${name}.new`), join(dir, name));
+    }
+  };
+
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), "drawbridge-ignition-"));
+    authority = await createAuthority({ commonName: "ignition-root-ca" });
+    await certify("ignition-server");
+    const payload = makePayload(CONFIG);
+    book.admit(TOKEN, { payload, secret: "token-workers-83935368", pool: "clusters/workers" });
+    book.admit("of-one", { payload, secret: "token-workers-83935368", pool: "clusters/workers", worker: "worker-3" });
+    book.admit("broken", { payload: makePayload("{}"), secret: "token-broken", pool: "clusters/broken" });
+    server = await startIgnitionServer(
+      { host: "127.0.0.1", port: 0, certificates: { certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.key") } },
+      {
+        book,
+        recorder: { served: (fetch) => served.push(fetch), turnedAway: (fetch) => turned.push(fetch) },
+        reload: { intervalMs: 50 },
+        now: () => 42,
+      },
+    );
+  });
+  beforeEach(() => {
+    served = [];
+    turned = [];
+  });
+  afterAll(async () => {
+    await server.close();
+    rmSync(dir, { recursive: true });
+  });
+
+  async function ask(path: string, headers: Record<string, string> = {}, method = "GET") {
+    const sent = request({
+      host: "127.0.0.1",
+      port: server.port,
+      path,
+      method,
+      headers,
+      ca: authority.certificatePem,
+      agent: false,
+    });
+    sent.end();
+    const [response] = await once(sent, "response");
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    return { status: response.statusCode as number, headers: response.headers, body: Buffer.concat(chunks) };
+  }
+
+  const asked = async (...args: Parameters<typeof ask>) => {
+    const { status, body } = await ask(...args);
+    return [status, body.toString()];
+  };
+
+  test.each([
+    ["health, without a token", "/healthz", {}, 200, ""],
+    ["no such page", "/", {}, 404, "404 page not found\n"],
+    ["a slash too many", "/ignition/", bearer(TOKEN), 404, "404 page not found\n"],
+    ["an escaped slash too many", "/ignition%2F", bearer(TOKEN), 404, "404 page not found\n"],
+    ["a path that is none", "/ignition%zz", bearer(TOKEN), 400, "Bad Request\n"],
+    ["no header", "/ignition", {}, 401, "Unauthorized\n"],
+    ["a small letter", "/ignition", { authorization: "bearer YQ==" }, 401, "Unauthorized\n"],
+    ["no base64", "/ignition", { authorization: "Bearer a-b_" }, 401, "Unauthorized\n"],
+    ["base64 without its padding", "/ignition", { authorization: "Bearer YQ" }, 401, "Unauthorized\n"],
+    ["a token nobody knows", "/ignition", bearer("stranger"), 511, "Token not found\n"],
+    ["an empty token, whose blank HTTP takes away", "/ignition", { authorization: "Bearer " }, 401, "Unauthorized\n"],
+    ["a payload that is no config", "/ignition", bearer("broken"), 500, "Invalid ignition payload\n"],
+    ["the payload", "/ignition", bearer(TOKEN), 200, CONFIG],
+    ["the payload, with a query", "/ignition?x", bearer(TOKEN), 200, CONFIG],
+    ["the payload, under a longer name", "/ignitionX", bearer(TOKEN), 200, CONFIG],
+  ])("answers %s", async (_what, path, headers, status, body) => {
+    expect(await asked(path, headers as Record<string, string>)).toEqual([status, body]);
+  });
+
+  test("takes any method, and sends no body with HEAD", async () => {
+    expect(await asked("/ignition", bearer(TOKEN), "POST")).toEqual([200, CONFIG]);
+    const { status, headers, body } = await ask("/ignition", bearer(TOKEN), "HEAD");
+    expect([status, headers["content-length"], body.length]).toEqual([200, String(CONFIG.length), 0]);
+  });
+
+  test("says what it sends", async () => {
+    const { headers } = await ask("/ignition", bearer(TOKEN));
+    expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+    expect((await ask("/ignition", { ...bearer(TOKEN), "if-none-match": headers.etag as string })).status).toBe(304);
+    const refused = await ask("/ignition");
+    expect(refused.headers).toMatchObject({
+      "content-type": "text/plain; charset=utf-8",
+      "x-content-type-options": "nosniff",
+    });
+  });
+
+  test("compresses only for those who ask", async () => {
+    const { headers, body } = await ask("/ignition", { ...bearer(TOKEN), "accept-encoding": "br, gzip;q=0.5" });
+    expect(headers["content-encoding"]).toBe("gzip");
+    expect(gunzipSync(body).toString()).toBe(CONFIG);
+    for (const accepted of ["identity", "gzip;q=0", "gzip; q=0.0", "br"]) {
+      const plain = await ask("/ignition", { ...bearer(TOKEN), "accept-encoding": accepted });
+      expect([accepted, plain.headers["content-encoding"]]).toEqual([accepted, undefined]);
+    }
+  });
+
+  test("records who got what; headers say only what the machine thinks of itself", async () => {
+    await ask("/ignition", { ...bearer(TOKEN), nodepool: "other/pool", targetconfigversionhash: "00000000" });
+    await ask("/ignition", bearer("of-one"));
+    const common = { at: 42, remote: "127.0.0.1", pool: "clusters/workers", secret: "token-workers-83935368" };
+    expect(served).toEqual([
+      { ...common, claimed: { pool: "other/pool", targetConfigVersion: "00000000" } },
+      { ...common, worker: "worker-3", claimed: {} },
+    ]);
+  });
+
+  test("records why it turned machines away, never what they sent as a token", async () => {
+    await ask("/ignition");
+    await ask("/ignition", { authorization: "Bearer ???" });
+    await ask("/ignition", { ...bearer("stranger"), nodepool: "clusters/workers" });
+    expect(turned.map(({ why, claimed }) => [why, claimed])).toEqual([
+      ["Bad header", {}],
+      ["Token invalid", {}],
+      ["Token not found in cache", { pool: "clusters/workers" }],
+    ]);
+    expect(JSON.stringify(turned)).not.toContain("stranger");
+    await ask("/ignition", bearer("broken"));
+    expect(served).toEqual([]);
+  });
+
+  const secured = (options: object): Promise<TLSSocket | Error> =>
+    new Promise((resolve) => {
+      const at = { host: "127.0.0.1", port: server.port, ca: authority.certificatePem };
+      const socket: TLSSocket = connect({ ...at, ...options }, () => resolve(socket));
+      socket.once("error", resolve);
+    });
+
+  test("speaks TLS 1.2 and newer with authenticated ciphers only, and HTTP/1.1", async () => {
+    const fine = await secured({ ALPNProtocols: ["h2", "http/1.1"], maxVersion: "TLSv1.2" });
+    expect(fine).toMatchObject({ alpnProtocol: "http/1.1" });
+    (fine as TLSSocket).destroy();
+    expect(await secured({ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-SHA" })).toBeInstanceOf(Error);
+    expect(await secured({ minVersion: "TLSv1.1", maxVersion: "TLSv1.1" })).toBeInstanceOf(Error);
+  });
+
+  test("shows a new certificate as soon as it is there", async () => {
+    await certify("ignition-server-renewed");
+    await expect
+      .poll(
+        async () => {
+          const socket = (await secured({})) as TLSSocket;
+          const { subject } = socket.getPeerCertificate();
+          socket.destroy();
+          return subject.CN;
+        },
+        { timeout: 15_000, interval: 250 },
+      )
+      .toBe("ignition-server-renewed");
+  });
+});

@@ -1,0 +1,147 @@
+/** The Ignition server: HTTPS, one page, a token for every payload. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { listenError } from "../../errors/listen-error.js";
+import { CertificateFiles, type CertificatePaths, type ReloadOptions } from "../../pki/reload.js";
+import { joinHostPort } from "../../wire/address.js";
+import { sendVerdict } from "./answer.js";
+import { type Claimed, type FetchRecorder, RefusalLimit } from "./fetches.js";
+import type { TokenBook } from "./token-book.js";
+import { judge, type Verdict } from "./verdict.js";
+
+export interface IgnitionServerConfig {
+  /** Empty: all interfaces. */
+  readonly host: string;
+  readonly port: number;
+  readonly certificates: Required<Pick<CertificatePaths, "certFile" | "keyFile">>;
+}
+
+export interface IgnitionServerParts {
+  readonly book: TokenBook;
+  readonly recorder: FetchRecorder;
+  readonly reload?: ReloadOptions;
+  readonly now?: () => number;
+}
+
+export interface RunningIgnitionServer {
+  readonly port: number;
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+/** With TLS 1.2 only these; what TLS 1.3 has is of the same kind. */
+const AEAD_SUITES = [
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-CHACHA20-POLY1305",
+  "ECDHE-RSA-CHACHA20-POLY1305",
+].join(":");
+
+/** A request has no body to speak of. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/** How long a machine may take nothing of its answer. */
+const IDLE_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 5_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+/** A whole machine hall at once, and an end to it. */
+const MAX_CONNECTIONS = 10_000;
+/** Machines come back by themselves, so a full queue only costs time; but the system's default of 511 is soon full. */
+const BACKLOG = 4_096;
+const CLOSE_GRACE_MS = 10_000;
+
+export async function startIgnitionServer(
+  config: IgnitionServerConfig,
+  { book, recorder, reload = {}, now = Date.now }: IgnitionServerParts,
+): Promise<RunningIgnitionServer> {
+  const tls = { minVersion: "TLSv1.2" as const, ciphers: AEAD_SUITES, honorCipherOrder: true };
+  const files = new CertificateFiles(config.certificates, {
+    ...reload,
+    onChange: (set) => {
+      server.setSecureContext({ ...tls, ...set });
+      reload.onChange?.(set);
+    },
+  });
+  const limit = new RefusalLimit();
+  const server = createServer(
+    {
+      ...tls,
+      ...files.current,
+      ALPNProtocols: ["http/1.1"],
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      handshakeTimeout: IDLE_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
+    (request, response) => {
+      request.resume();
+      const verdict = judge({ target: request.url ?? "/", authorization: request.headers.authorization }, book);
+      record(verdict, request, response);
+      sendVerdict(verdict, request, response);
+    },
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = IDLE_TIMEOUT_MS;
+  // A handshake that fails is the machine's business; unheard it would end the process.
+  server.on("tlsClientError", () => {});
+
+  function record(verdict: Verdict, request: IncomingMessage, response: ServerResponse): void {
+    const about = { at: now(), remote: request.socket.remoteAddress ?? "", claimed: claimedBy(request) };
+    if (verdict.kind === "payload") {
+      const { pool, secret, worker } = verdict.grant;
+      // Only a machine that got all of it has it.
+      response.once("finish", () => {
+        recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) });
+      });
+    } else if (verdict.kind === "unauthorized" || verdict.kind === "unknown-token") {
+      const why = verdict.kind === "unauthorized" ? verdict.why : "Token not found in cache";
+      if (limit.allows(about.remote, about.at)) recorder.turnedAway({ ...about, why });
+    }
+  }
+
+  await listen(server, config);
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    port,
+    address: joinHostPort(address, port),
+    close: async () => {
+      files.close();
+      await close(server);
+    },
+  };
+}
+
+function claimedBy({ headers }: IncomingMessage): Claimed {
+  const pool = headers.nodepool;
+  const version = headers.targetconfigversionhash;
+  return {
+    ...(typeof pool === "string" ? { pool } : {}),
+    ...(typeof version === "string" ? { targetConfigVersion: version } : {}),
+  };
+}
+
+function listen(server: Server, { host, port }: IgnitionServerConfig): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (reason: Error) => reject(listenError("ignition", joinHostPort(host || "*", port), reason));
+    server.once("error", onError);
+    server.listen({ port, backlog: BACKLOG, ...(host === "" ? {} : { host }) }, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+/** Answers under way are finished; machines that linger are sent away. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { makePayload } from "./payload.js";
+import { type Grant, TOKEN_LIFE_MS, TokenBook } from "./token-book.js";
+
+const grant = (secret: string): Grant => ({
+  secret,
+  pool: "clusters/workers",
+  payload: makePayload('{"ignition":{"version":"3.2.0"}}'),
+});
+
+test("a token is good for its life and not a moment longer", () => {
+  let now = 1_000;
+  const book = new TokenBook(() => now);
+  book.admit("a", grant("token-a"));
+  now += TOKEN_LIFE_MS - 1;
+  expect(book.find("a")?.secret).toBe("token-a");
+  now += 1;
+  expect(book.find("a")).toBeUndefined();
+  expect(book.size).toBe(0);
+});
+
+test("nobody comes in with an empty token", () => {
+  const book = new TokenBook();
+  book.admit("", grant("token-a"));
+  expect(book.find("")).toBeUndefined();
+});
+
+test("a Secret that goes takes all its tokens along, and no other's", () => {
+  const book = new TokenBook();
+  book.admit("new", grant("token-a"));
+  book.admit("old", grant("token-a"));
+  book.admit("other", grant("token-b"));
+  book.revokeSecret("token-a");
+  expect([book.find("new"), book.find("old"), book.find("other")?.secret]).toEqual([undefined, undefined, "token-b"]);
+});
+
+test("what has run out is forgotten without being asked for", () => {
+  let now = 0;
+  const book = new TokenBook(() => now);
+  book.admit("a", grant("token-a"), 10);
+  book.admit("b", grant("token-b"), 20);
+  now = 10;
+  book.sweep();
+  expect(book.size).toBe(1);
+  book.revoke("b");
+  expect(book.size).toBe(0);
+});
