@@ -23,6 +23,10 @@ const drawbridge: Family = {
       summary: "Say what the network must let through for the bridge, open it and take it away again",
       run: async (argv) => (await import("./firewall-command.js")).firewallCommand("drawbridge firewall", argv),
     },
+    hosted: {
+      summary: "Build the tunnel of a hosted control plane on both of its sides, and say how it stands",
+      run: async (argv) => (await import("./hosted-command.js")).hostedCommand(argv),
+    },
     ignition: {
       summary: "Check, merge, show and compare what machines get at their first boot",
       run: async (argv) => (await import("./ignition-command.js")).ignitionCommand(argv),

@@ -93,6 +93,7 @@ it.each([
   [["issue", "--dir=x", "--name=a"], /--use is missing/],
   [["issue", "--dir=x", "--node=a", "--ip=192.0.2.1"], /--ip does not go with --node/],
   [["renew", "--dir=x", "all"], /"all" belongs to no flag/],
+  [["renew", "--dir=x", "--all", "--new-signers"], /--all and --new-signers are steps of their own/],
   [["inspect"], /name a certificate file or a directory/],
   [["nonsense"], /unknown command: "nonsense"; commands of drawbridge pki are: init, inspect, issue, renew/],
 ])("%j is misuse, told in one line", async (argv, sentence) => {
@@ -128,6 +129,27 @@ it("issue and renew work with a kept signer key and say what to do without", asy
   expect((await pki("renew", `--dir=${dir}`)).stdout).toMatch(/^Nothing in .* is due:/);
   const renewed = await pki("renew", "--all", "--output=json", `--dir=${dir}`);
   expect(JSON.parse(renewed.stdout)).toMatchObject({ renewed: ["server", "agent", "agent-n"], extended: ["ca"] });
+});
+
+it("renew changes signers in three steps and says what comes next", async () => {
+  const hosted = ["init", "--profile=hosted", "--namespace=a", "--dns=b.test", "--keep-signer-key"];
+  await pki(...hosted, `--dir=${dir}`);
+  const early = await pki("renew", "--drop-former-signers", `--dir=${dir}`);
+  expect(early.stdout).toMatch(/^Nothing in .* is due:/);
+  const first = await pki("renew", "--new-signers", `--dir=${dir}`);
+  expect(first.stdout).toMatch(
+    /^New signers in .*beside the former ones[\s\S]*konnectivity-agent-signer[\s\S]*Hand the bundles out/,
+  );
+  expect(await pki("renew", "--drop-former-signers", `--dir=${dir}`)).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/still has certificates of former signers.*DB_PKI_ROTATION/),
+  });
+  const second = await pki("renew", `--dir=${dir}`);
+  expect(second.stdout).toMatch(
+    /^Renewed in [\s\S]*Also trusted still: konnectivity-server-signer[\s\S]*--drop-former-signers\.\n$/,
+  );
+  const third = await pki("renew", "--drop-former-signers", "--output=json", `--dir=${dir}`);
+  expect(JSON.parse(third.stdout)).toMatchObject({ dropped: { length: 4 }, former: [], renewed: [] });
 });
 
 it("inspect prints what is there and ends with 1 when something is wrong", async () => {

@@ -343,6 +343,22 @@ export const catalogue = {
     remedy:
       "Correct the document that the message names in its ConfigMap; machines keep what they have, and no new Secret is made until then.",
   },
+  DB_NODEPOOL_DIRECTORY: {
+    meaning: "A directory of Kubernetes objects cannot be read or written.",
+    remedy: "Mend or remove the file that the message names; nothing is changed on the strength of half a directory.",
+  },
+  DB_NODEPOOL_HYPERSHIFT: {
+    meaning: "Pools here belong to HyperShift, whose operator looks after them.",
+    remedy: "Use its token and user-data Secrets as they are; two controllers on one pool would undo each other's work.",
+  },
+  DB_NODEPOOL_INSTALL: {
+    meaning: "What pools need in a cluster is not there, or a cluster refused it.",
+    remedy: "Run drawbridge nodepool install with an administrator's kubeconfig and read the cluster's own words.",
+  },
+  DB_WORKERS: {
+    meaning: "Workers cannot be made, listed or removed as asked.",
+    remedy: "Correct what the message names and run the command again; workers that are recorded already are kept.",
+  },
   DB_TOKEN_SECRET: {
     meaning: "A Secret of a pool holds something that no controller writes.",
     remedy: "Delete the Secret; the pool's controller makes it anew with a fresh token within seconds.",
@@ -380,6 +396,23 @@ export const catalogue = {
     meaning: "Something that an Ignition config refers to cannot be used.",
     remedy:
       "Correct the source, compression or hash that the message names, or fetch it first and put it into the config as a data URL.",
+  },
+  DB_PAYLOAD: {
+    meaning: "A pool's payload cannot be made from what is there.",
+    remedy:
+      "Correct or create what the message names; the Ignition server tries again by itself, and machines wait until it succeeds.",
+  },
+  DB_WORKER_TOKENS: {
+    meaning: "The list of workers' own tokens cannot be used.",
+    remedy: "Correct the entry that the message names; until then the tokens of the last good list stay valid.",
+  },
+  DB_IGNITION_AUDIT: {
+    meaning: "What the Ignition server should record about a fetch cannot be written.",
+    remedy: "Make the file's directory writable for this user and see that there is space.",
+  },
+  DB_OBJECTS: {
+    meaning: "The directory of objects cannot be used.",
+    remedy: "Correct or remove the file that the message names; every file ending in yaml, yml or json is read.",
   },
 
   // Hosted control planes

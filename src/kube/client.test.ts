@@ -211,6 +211,13 @@ describe("apply", () => {
     expect(Object.fromEntries(forced!.query)).toEqual({ fieldManager: "me", force: "true" });
     expect(Object.fromEntries(polite!.query)).toEqual({ fieldManager: "me" });
   });
+
+  it("asks for a dry run only when told to", async () => {
+    const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
+    await api.apply("/things/a", {}, { fieldManager: "me", dryRun: true });
+    await api.apply("/things/a", {}, { fieldManager: "me", dryRun: false });
+    expect(stub.requests.map(({ query }) => query.get("dryRun"))).toEqual(["All", null]);
+  });
 });
 
 describe("text", () => {

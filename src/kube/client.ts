@@ -123,7 +123,11 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     create: (path, object, options = {}) => answer({ method: "POST", path, body: JSON.stringify(object) }, options),
     update: (path, object, options = {}) => answer({ method: "PUT", path, body: JSON.stringify(object) }, options),
     apply: (path, object, options) => {
-      const query = { fieldManager: options.fieldManager, force: options.force ? "true" : undefined };
+      const query = {
+        fieldManager: options.fieldManager,
+        force: options.force ? "true" : undefined,
+        dryRun: options.dryRun ? "All" : undefined,
+      };
       // YAML is what the API server wants to hear; JSON is YAML.
       const contentType = "application/apply-patch+yaml";
       return answer(

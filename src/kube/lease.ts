@@ -5,6 +5,8 @@ export interface LeaseSpec {
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
   readonly renewTime?: string;
+  /** How often it changed hands. */
+  readonly leaseTransitions?: number;
 }
 
 export interface Lease extends KubeObject {

@@ -61,6 +61,8 @@ export interface ApplyOptions extends RequestOptions {
   readonly fieldManager: string;
   /** Take fields that somebody else set before. */
   readonly force?: boolean;
+  /** Judge and answer, but store nothing. */
+  readonly dryRun?: boolean;
 }
 
 /** Paths are the API's own, e.g. `/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x`. Failures are KubeApiError. */

@@ -2,7 +2,7 @@
 import { createPrivateKey } from "node:crypto";
 import { type Authority, createAuthority, issueCertificate, type PemPair } from "./issue.js";
 import { type ProfileName, type ProfileOptions, profileSet } from "./profiles/by-name.js";
-import type { LeafPlan, ProfileSet } from "./profiles/profile-set.js";
+import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles/profile-set.js";
 import { issueError } from "./request.js";
 
 /** A set that exists in memory only, until writePki. */
@@ -24,12 +24,8 @@ export async function certificatesFor<Name extends ProfileName>(
   now = new Date(),
 ): Promise<IssuedPki> {
   const set = profileSet(profile, options);
-  const { key, backdateMs } = set;
   const signers = new Map<string, Authority>();
-  for (const plan of set.signers) {
-    const authority = await createAuthority({ ...plan, key, backdateMs, now });
-    signers.set(plan.name, inFormat(set, authority));
-  }
+  for (const plan of set.signers) signers.set(plan.name, await makeSigner(set, plan, now));
   const leaves = new Map<string, PemPair>();
   for (const plan of set.leaves) {
     if (leaves.has(plan.name)) throw issueError(`"${plan.name}" would be issued twice; name each node once`);
@@ -40,6 +36,12 @@ export async function certificatesFor<Name extends ProfileName>(
 
 /** What all certificates of a set have in common. */
 export type CertificateForm = Pick<ProfileSet, "key" | "keyFormat" | "backdateMs">;
+
+/** A signer with a new key, as a set wants it. */
+export async function makeSigner(form: CertificateForm, plan: SignerPlan, now: Date): Promise<Authority> {
+  const { key, backdateMs } = form;
+  return inFormat(form, await createAuthority({ ...plan, key, backdateMs, now }));
+}
 
 /** One certificate as a set wants it. */
 export async function issueLeaf(
@@ -64,7 +66,8 @@ export function bundlesOf(
   );
 }
 
-function inFormat<Pair extends PemPair>({ keyFormat }: CertificateForm, pair: Pair): Pair {
+/** The key as the set wants its files. */
+export function inFormat<Pair extends PemPair>({ keyFormat }: Pick<ProfileSet, "keyFormat">, pair: Pair): Pair {
   if (keyFormat === "pkcs8") return pair;
   const privateKeyPem = createPrivateKey(pair.privateKeyPem).export({ type: keyFormat, format: "pem" }).toString();
   return { ...pair, privateKeyPem };

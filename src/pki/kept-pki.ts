@@ -1,8 +1,8 @@
 /** A set on disk whose signers' keys were kept: what `issue` and `renew` work on. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError } from "../errors/error.js";
-import { bundlesOf } from "./certificates-for.js";
 import { StagedFiles, syncDirectory } from "./durable-files.js";
 import { type Authority, loadAuthority, type PemPair } from "./issue.js";
 import { manifestFile, manifestText, type PkiManifest, readManifest } from "./manifest.js";
@@ -20,17 +20,39 @@ export async function loadSigner(dir: string, name: string): Promise<Authority> 
     [`${name}.crt`, `${name}.key`].map((file) => readFile(join(dir, file), "utf8").catch(() => undefined)),
   );
   if (certificatePem === undefined || privateKeyPem === undefined) {
+    throw signerKeyError(dir, name);
+  }
+  if (!keyBelongs(certificatePem, privateKeyPem)) {
     throw new DrawbridgeError(
-      "DB_PKI_SIGNER_KEY",
-      `The key of ${name} was not kept in ${dir}, so nothing can be signed there any more and the whole set must be made anew.`,
+      "DB_PKI_SIGNER_PAIR",
+      `${join(dir, `${name}.key`)} does not belong to the certificate beside it, so nothing it signs would be trusted.`,
     );
   }
   return loadAuthority({ certificatePem, privateKeyPem });
 }
 
+export const signerKeyError = (dir: string, name: string): DrawbridgeError =>
+  new DrawbridgeError(
+    "DB_PKI_SIGNER_KEY",
+    `The key of ${name} was not kept in ${dir}, so nothing can be signed there any more and the whole set must be made anew.`,
+  );
+
+function keyBelongs(certificatePem: string, privateKeyPem: string): boolean {
+  try {
+    return new X509Certificate(certificatePem).checkPrivateKey(createPrivateKey(privateKeyPem));
+  } catch {
+    return false;
+  }
+}
+
 export interface Changes {
-  readonly signers?: ReadonlyMap<string, Authority>;
-  readonly leaves: ReadonlyMap<string, PemPair>;
+  /** Signers with a new certificate. */
+  readonly signers?: ReadonlyMap<string, PemPair>;
+  /** Whether their keys are new as well. */
+  readonly newKeys?: boolean;
+  /** PEM of the bundles that change. */
+  readonly bundles?: ReadonlyMap<string, string>;
+  readonly leaves?: ReadonlyMap<string, PemPair>;
   readonly manifest: PkiManifest;
 }
 
@@ -38,17 +60,21 @@ export interface Changes {
  * Replaces files inside the directory, since containers that mounted it would not see another one in its place. Trust
  * goes first and the manifest last: killed in between, the next renewal finds what is left to do.
  */
-export async function replaceInside(dir: string, { signers = new Map(), leaves, manifest }: Changes): Promise<void> {
+export async function replaceInside(dir: string, changes: Changes): Promise<void> {
+  const { signers = new Map<string, PemPair>(), newKeys = false, bundles = new Map<string, string>() } = changes;
   const staged = new StagedFiles();
   const add = (name: string, text: string) => staged.add(join(dir, name), text, 0o600);
   try {
-    for (const [name, { certificatePem }] of signers) await add(`${name}.crt`, certificatePem);
-    if (signers.size > 0) for (const [name, text] of bundlesOf(manifest, signers)) await add(`${name}.crt`, text);
-    for (const [name, pair] of leaves) {
+    for (const [name, text] of bundles) await add(`${name}.crt`, text);
+    for (const [name, pair] of signers) {
+      if (newKeys) await add(`${name}.key`, pair.privateKeyPem);
+      await add(`${name}.crt`, pair.certificatePem);
+    }
+    for (const [name, pair] of changes.leaves ?? []) {
       await add(`${name}.key`, pair.privateKeyPem);
       await add(`${name}.crt`, pair.certificatePem);
     }
-    await add(manifestFile, manifestText(manifest));
+    await add(manifestFile, manifestText(changes.manifest));
     await staged.commit();
     await syncDirectory(dir);
   } catch (reason) {

@@ -20,3 +20,10 @@ export const providerCrds = {
 } as const satisfies Record<string, ProviderCrd>;
 
 export type ProviderKind = keyof typeof providerCrds;
+
+/** What a hosted control plane is published by on OpenShift. */
+export const routeCrd: ProviderCrd = {
+  module: "github.com/openshift/api",
+  version: "v0.0.0-20251015095338-264e80a2b6e7",
+  file: "route/v1/zz_generated.crd-manifests/routes.crd.yaml",
+};

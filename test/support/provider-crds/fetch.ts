@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { cacheFolder } from "../../../peers/cache.js";
-import { type ProviderCrd, type ProviderKind, providerCrds } from "./catalogue.js";
+import { type ProviderCrd, type ProviderKind, providerCrds, routeCrd } from "./catalogue.js";
 
 const execute = promisify(execFile);
 const MINUTES = 60_000;
@@ -17,15 +17,24 @@ interface CustomResourceDefinition {
 }
 
 /** Undefined means "skip, the reason is printed"; with DRAWBRIDGE_REQUIRE_PEERS=1 it is a failure instead. */
-export async function requireProviderCrds(): Promise<
-  Readonly<Record<ProviderKind, CustomResourceDefinition>> | undefined
-> {
-  try {
+export function requireProviderCrds(): Promise<Readonly<Record<ProviderKind, CustomResourceDefinition>> | undefined> {
+  return orSkip(async () => {
     const loaded: [string, CustomResourceDefinition][] = [];
     for (const [kind, crd] of Object.entries(providerCrds)) loaded.push([kind, await load(crd)]);
     return Object.fromEntries(loaded) as Record<ProviderKind, CustomResourceDefinition>;
+  });
+}
+
+/** OpenShift's Route, as requireProviderCrds. */
+export function requireRouteCrd(): Promise<CustomResourceDefinition | undefined> {
+  return orSkip(() => load(routeCrd));
+}
+
+async function orSkip<T>(bring: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await bring();
   } catch (error) {
-    const reason = `the providers' resource definitions cannot be fetched (needs Go and its module proxy): ${(error as Error).message}`;
+    const reason = `real resource definitions cannot be fetched (needs Go and its module proxy): ${(error as Error).message}`;
     if (process.env.DRAWBRIDGE_REQUIRE_PEERS === "1") throw new Error(reason);
     process.stderr.write(`skipped: ${reason}\n`);
     return undefined;

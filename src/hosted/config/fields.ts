@@ -1,0 +1,81 @@
+/** Reads a parsed document field by field; what does not fit becomes a fault, and reading goes on. */
+import type { Faults } from "./faults.js";
+
+export class Fields {
+  readonly #values: Readonly<Record<string, unknown>>;
+  /** Empty at the top. */
+  readonly where: string;
+  readonly #faults: Faults;
+  readonly #known = new Set<string>();
+
+  constructor(document: unknown, where: string, faults: Faults) {
+    const isMapping = typeof document === "object" && document !== null && !Array.isArray(document);
+    if (!isMapping && document !== undefined && document !== null)
+      faults.add(`${where === "" ? "the document" : where} is not a mapping`, "write one field a line, name: value");
+    this.#values = isMapping ? (document as Record<string, unknown>) : {};
+    this.where = where;
+    this.#faults = faults;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#take(name);
+    if (value === undefined || value === "") return undefined;
+    if (typeof value === "string" || typeof value === "number") return String(value);
+    return this.#wrong(name, "text", "quote it if YAML reads it as something else");
+  }
+
+  choice<T extends string>(name: string, words: readonly T[]): T | undefined {
+    const value = this.#take(name);
+    if (value === undefined) return undefined;
+    const word = words.find((candidate) => candidate === value);
+    return word ?? this.#wrong(name, `one of ${words.join(", ")}`, "it is spelt with capitals as shown");
+  }
+
+  whole(name: string, least: number, most: number): number | undefined {
+    const value = this.#take(name);
+    if (value === undefined) return undefined;
+    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+    return this.#wrong(name, `a whole number from ${least} to ${most}`, "give one, without quotes");
+  }
+
+  yesNo(name: string): boolean | undefined {
+    const value = this.#take(name);
+    if (value === undefined || typeof value === "boolean") return value;
+    return this.#wrong(name, "true or false", "write it without quotes");
+  }
+
+  texts(name: string): string[] {
+    const value = this.#take(name) ?? [];
+    if (Array.isArray(value) && value.every((item) => typeof item === "string" && item !== "")) return value;
+    return this.#wrong(name, "a list of texts", "write [a, b], or one a line behind a dash") ?? [];
+  }
+
+  /** Undefined when the document has none. */
+  group(name: string): Fields | undefined {
+    const value = this.#take(name);
+    return value === undefined ? undefined : new Fields(value, this.path(name), this.#faults);
+  }
+
+  path(name: string): string {
+    return this.where === "" ? name : `${this.where}.${name}`;
+  }
+
+  /** Call it last: what nobody asked for is misspelt. */
+  refuseOthers(): void {
+    for (const name of Object.keys(this.#values)) {
+      if (!this.#known.has(name))
+        this.#faults.add(`${this.path(name)} does not exist`, `known here: ${[...this.#known].join(", ")}`);
+    }
+  }
+
+  #take(name: string): unknown {
+    this.#known.add(name);
+    const value = Object.hasOwn(this.#values, name) ? this.#values[name] : undefined;
+    return value === null ? undefined : value;
+  }
+
+  #wrong(name: string, wanted: string, remedy: string): undefined {
+    this.#faults.add(`${this.path(name)} is not ${wanted}`, remedy);
+    return undefined;
+  }
+}

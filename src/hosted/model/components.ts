@@ -1,0 +1,70 @@
+/** Which components of the control plane reach the data plane through a proxy beside them, and how. */
+
+import type { SidecarMode } from "./images.js";
+import { ports } from "./names.js";
+
+export interface Sidecar {
+  readonly mode: SidecarMode;
+  /** Default 8090. */
+  readonly port?: number;
+  readonly guestDns?: true;
+  readonly managementFallback?: true;
+  readonly cloudBypass?: true;
+  readonly resolverDisabled?: true;
+}
+
+export interface Component {
+  /** The Deployment, and its main container. */
+  readonly name: string;
+  /** In the order of the pod's containers. */
+  readonly sidecars: readonly Sidecar[];
+  /** Volume of the main Deployment that holds the hosted cluster's kubeconfig. */
+  readonly kubeconfigVolume: string;
+  /** Of the main container; NO_PROXY entries are joined. */
+  readonly environment: Readonly<Record<string, string | readonly string[]>>;
+}
+
+const local = (scheme: "http" | "socks5", port: number = ports.frontend): string => `${scheme}://127.0.0.1:${port}`;
+const apiServer = "kube-apiserver";
+const storage = [apiServer, "etcd-client", "audit-webhook"];
+const both = (url: string) => ({ HTTP_PROXY: url, HTTPS_PROXY: url });
+const viaGrpc = { GRPC_PROXY: local("socks5"), NO_PROXY: [apiServer] };
+
+const component = (
+  name: string,
+  sidecars: readonly Sidecar[],
+  environment: Component["environment"],
+  kubeconfigVolume = "kubeconfig",
+): Component => ({ name, sidecars, environment, kubeconfigVolume });
+
+/** As HyperShift wires them. The network operator reaches for its proxy explicitly, without any variable. */
+export const components: readonly Component[] = [
+  component("openshift-apiserver", [{ mode: "https" }], { ...both(local("http")), NO_PROXY: storage }),
+  component("openshift-oauth-apiserver", [{ mode: "socks5", guestDns: true }], {
+    ...both(local("socks5")),
+    NO_PROXY: storage,
+  }),
+  component(
+    "oauth-openshift",
+    [
+      { mode: "https", port: ports.secondProxy, cloudBypass: true },
+      { mode: "socks5", guestDns: true, managementFallback: true },
+    ],
+    {
+      ...both(local("http", ports.secondProxy)),
+      ALL_PROXY: local("socks5"),
+      NO_PROXY: [apiServer, "audit-webhook", "oauth-openshift"],
+    },
+  ),
+  component(
+    "ingress-operator",
+    [{ mode: "https", cloudBypass: true }],
+    { ...both(local("http")), NO_PROXY: [apiServer] },
+    "admin-kubeconfig",
+  ),
+  component("cluster-network-operator", [{ mode: "socks5", resolverDisabled: true }], {}, "hosted-etc-kube"),
+  component("olm-operator", [{ mode: "socks5" }], viaGrpc),
+  component("catalog-operator", [{ mode: "socks5" }], viaGrpc),
+  component("packageserver", [{ mode: "socks5" }], viaGrpc),
+  component("ovnkube-control-plane", [{ mode: "socks5" }], { ALL_PROXY: local("socks5"), NO_PROXY: [apiServer] }),
+];

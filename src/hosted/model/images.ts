@@ -1,0 +1,82 @@
+/** Which programs run, and what memory each is given. */
+import type { HostedConfig } from "../config/config.js";
+
+/** `payload` is the OpenShift release's own, `upstream` the Kubernetes project's, `drawbridge` ours. */
+export type ImageKind = "payload" | "upstream" | "drawbridge";
+
+export const imageKinds = ["payload", "upstream", "drawbridge"] as const satisfies readonly ImageKind[];
+export const defaultImageKind: ImageKind = "drawbridge";
+
+export interface Resources {
+  readonly requests: { readonly cpu: string; readonly memory: string };
+  readonly limits?: { readonly memory: string };
+}
+
+export interface Program {
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly resources: Resources;
+}
+
+export type SidecarMode = "socks5" | "https";
+
+export interface Images {
+  readonly kind: ImageKind;
+  /** Reads replaced certificates while it runs; what does not must be restarted for them. */
+  readonly reloads: boolean;
+  readonly server: Program;
+  readonly agent: Program;
+  readonly sidecar: Readonly<Record<SidecarMode, Program>>;
+}
+
+const requests = (cpu: string, memory: string): Resources => ({ requests: { cpu, memory } });
+
+/**
+ * Measured with Node: about 52 MiB resident when idle, 75 with 2,000 tunnels, up to 450 with 2,000 readers that stopped
+ * (256 MiB of queues and 128 MiB of windows are the process's own bounds). HyperShift asks for 50Mi for the Go programs
+ * and 30Mi for its proxies, which Node exceeds before its first tunnel.
+ */
+const node = (cpu: string): Resources => ({ ...requests(cpu, "96Mi"), limits: { memory: "640Mi" } });
+
+const upstreamVersion = "v0.36.0";
+const upstreamImage = (program: string): string => `registry.k8s.io/kas-network-proxy/${program}:${upstreamVersion}`;
+
+/** `version` is drawbridge's own, the tag of its image. */
+export function imagesOf({ kind, server, agent, sidecar }: HostedConfig["image"], version: string): Images {
+  const ours = `localhost/drawbridge:${version}`;
+  const bin = kind === "upstream" ? "" : "/usr/bin";
+  const isOurs = kind === "drawbridge";
+  const own = {
+    payload: [ours, ours],
+    upstream: ["proxy-server", "proxy-agent"].map(upstreamImage),
+    drawbridge: [ours, ours],
+  };
+  const [ownServer, ownAgent] = own[kind] as [string, string];
+  return {
+    kind,
+    reloads: isOurs,
+    server: {
+      image: server ?? ownServer,
+      command: [`${bin}/proxy-server`],
+      resources: isOurs ? node("10m") : requests("10m", "50Mi"),
+    },
+    agent: {
+      image: agent ?? ownAgent,
+      command: [`${bin}/proxy-agent`],
+      resources: isOurs ? node("40m") : requests("40m", "50Mi"),
+    },
+    sidecar: { socks5: sidecarOf("socks5"), https: sidecarOf("https") },
+  };
+
+  /** Upstream has no such programs. */
+  function sidecarOf(mode: SidecarMode): Program {
+    const name = `konnectivity-${mode}-proxy`;
+    if (kind === "payload")
+      return {
+        image: sidecar ?? ours,
+        command: ["/usr/bin/control-plane-operator", name],
+        resources: requests("10m", "30Mi"),
+      };
+    return { image: sidecar ?? ours, command: [`/usr/bin/${name}`], resources: node("10m") };
+  }
+}

@@ -1,0 +1,68 @@
+/** Names that HyperShift gave these things, so that parts can be put in each other's place. */
+
+export const names = {
+  server: "konnectivity-server",
+  serverLocal: "konnectivity-server-local",
+  agent: "konnectivity-agent",
+  cluster: "konnectivity-cluster",
+  client: "konnectivity-client",
+  controlPlaneAgent: "konnectivity-control-plane-agent",
+  caBundle: "konnectivity-ca-bundle",
+  agentCaBundle: "konnectivity-agent-ca-bundle",
+  clientCaBundle: "konnectivity-client-ca-bundle",
+  claims: "konnectivity-agent-claims",
+  egress: "kas-egress-selector-config",
+  apiServer: "kube-apiserver",
+  connectionChecker: "kas-connection-checker",
+  connectivityCheck: "control-plane-connectivity-check",
+} as const;
+
+/** Where agents of the hosted cluster live. */
+export const agentNamespace = "kube-system";
+
+export const ports = {
+  /** Callers of the tunnel. */
+  frontend: 8090,
+  /** Agents. */
+  agent: 8091,
+  health: 2041,
+  admin: 8093,
+  /** The second proxy where a pod has two. */
+  secondProxy: 8092,
+} as const;
+
+/** On everything that is ours, in both clusters: one selector finds what must go. */
+export const ownerLabel = "drawbridge-hosted";
+
+export const ownerSelector = (controlPlaneNamespace: string): string => `${ownerLabel}=${controlPlaneNamespace}`;
+
+/** As the server-side apply of both clusters remembers us. */
+export const fieldManager = "drawbridge-hosted";
+
+export const hypershift = {
+  component: "hypershift.openshift.io/control-plane-component",
+  controlPlane: "hypershift.openshift.io/control-plane",
+  cluster: "hypershift.openshift.io/cluster",
+  hostedControlPlane: "hypershift.openshift.io/hosted-control-plane",
+  internalRoute: "hypershift.openshift.io/internal-route",
+  /** On pod templates: another value rolls the pods out anew. */
+  configHash: "component.hypershift.openshift.io/config-hash",
+} as const;
+
+/** Inside containers. */
+export const mounts = {
+  cluster: "/etc/konnectivity/cluster",
+  server: "/etc/konnectivity/server",
+  ca: "/etc/konnectivity/ca",
+  agentCa: "/etc/konnectivity/agent-ca",
+  clientCa: "/etc/konnectivity/client-ca",
+  claims: "/etc/konnectivity/claims",
+  agent: "/etc/konnectivity/agent",
+  egress: "/etc/kubernetes/egress-selector",
+  apiServerCa: "/etc/kubernetes/certs/konnectivity-ca",
+  apiServerClient: "/etc/kubernetes/certs/konnectivity-client",
+  proxyClient: "/etc/konnectivity/proxy-client",
+  proxyCa: "/etc/konnectivity/proxy-ca",
+  kubeconfig: "/etc/kubernetes/secrets/kubeconfig",
+  trustedCerts: "/etc/pki/tls/certs",
+} as const;

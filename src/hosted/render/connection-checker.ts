@@ -1,0 +1,69 @@
+/** Whether workers reach the kube-apiserver: a few pods that try it, and may write down that they did. */
+import type { HostedModel } from "../model/model.js";
+import { names } from "../model/names.js";
+import { own, type RenderedObject } from "./manifest.js";
+
+const side = "hosted";
+const name = names.connectionChecker;
+const rbac = "rbac.authorization.k8s.io";
+
+export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
+  if (!model.connectionChecker) return [];
+  const resourceNames = [names.connectivityCheck];
+  const rules = [{ apiGroups: [""], resources: ["configmaps"], resourceNames, verbs: ["get", "patch"] }];
+  return [
+    // Empty: what stands in it is the checker's to write.
+    own(model, side, { apiVersion: "v1", kind: "ConfigMap", name: names.connectivityCheck }, {}),
+    own(model, side, { apiVersion: "v1", kind: "ServiceAccount", name }, {}),
+    own(model, side, { apiVersion: `${rbac}/v1`, kind: "Role", name }, { rules }),
+    own(
+      model,
+      side,
+      { apiVersion: `${rbac}/v1`, kind: "RoleBinding", name },
+      {
+        roleRef: { apiGroup: rbac, kind: "Role", name },
+        subjects: [{ kind: "ServiceAccount", name, namespace: "kube-system" }],
+      },
+    ),
+    deployment(model),
+  ];
+}
+
+function deployment(model: HostedModel): RenderedObject {
+  const labels = { app: name };
+  const { image } = model.images.agent;
+  return own(
+    model,
+    side,
+    { apiVersion: "apps/v1", kind: "Deployment", name, labels },
+    {
+      spec: {
+        replicas: 3,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            serviceAccountName: name,
+            tolerations: [{ operator: "Exists" }],
+            securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: "RuntimeDefault" } },
+            containers: [
+              {
+                name,
+                image,
+                imagePullPolicy: "IfNotPresent",
+                command: ["/usr/bin/drawbridge", "hosted", "check-connection"],
+                resources: { requests: { cpu: "5m", memory: "64Mi" } },
+                securityContext: {
+                  allowPrivilegeEscalation: false,
+                  readOnlyRootFilesystem: true,
+                  capabilities: { drop: ["ALL"] },
+                },
+                terminationMessagePolicy: "FallbackToLogsOnError",
+              },
+            ],
+          },
+        },
+      },
+    },
+  );
+}

@@ -1,0 +1,84 @@
+/** The hosted cluster's side: an agent on every node. */
+import { hostedAgentArguments } from "../model/arguments.js";
+import type { HostedModel } from "../model/model.js";
+import { agentNamespace, hypershift, names } from "../model/names.js";
+import { noProxy } from "../model/no-proxy.js";
+import { type AgentPod, agentContainer, agentId, agentVolumes } from "./agent-pod.js";
+import { type Certificates, certificateHash } from "./certificates.js";
+import { own, type RenderedObject } from "./manifest.js";
+
+const side = "hosted";
+/** Root's group may read the certificates. */
+const user = { runAsUser: 1000, runAsGroup: 0 };
+
+export function hostedAgentObjects(model: HostedModel, certificates: Certificates | undefined): RenderedObject[] {
+  return [
+    ...(model.agentHostNetwork ? [namespaceLabels()] : []),
+    own(
+      model,
+      side,
+      { apiVersion: "v1", kind: "ServiceAccount", name: names.agent },
+      { automountServiceAccountToken: false },
+    ),
+    daemonSet(model, certificates),
+  ];
+}
+
+/** Host-network pods are refused elsewhere, and OpenShift would set these labels back. */
+function namespaceLabels(): RenderedObject {
+  const level = ["enforce", "audit", "warn"].map((mode) => [`pod-security.kubernetes.io/${mode}`, "privileged"]);
+  const labels = { "security.openshift.io/scc.podSecurityLabelSync": "false", ...Object.fromEntries(level) };
+  const manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: agentNamespace, labels } };
+  return { side, manifest, isBorrowed: true };
+}
+
+function daemonSet(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
+  const labels = { app: names.agent };
+  const pod: AgentPod = {
+    args: hostedAgentArguments(model),
+    secret: names.agent,
+    caMode: 0o640,
+    onHost: model.agentHostNetwork,
+    env: [agentId("spec.nodeName"), ...proxyVariables(model)],
+  };
+  const annotations =
+    model.images.reloads || certificates === undefined
+      ? {}
+      : { [hypershift.configHash]: certificateHash(certificates, [names.agent]) };
+  return own(
+    model,
+    side,
+    { apiVersion: "apps/v1", kind: "DaemonSet", name: names.agent, labels },
+    {
+      spec: {
+        selector: { matchLabels: labels },
+        updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%", maxSurge: 0 } },
+        template: {
+          metadata: { labels, annotations },
+          spec: {
+            // The nodes' resolver is there before the cluster's own.
+            ...(model.agentHostNetwork ? { hostNetwork: true, dnsPolicy: "Default" } : {}),
+            serviceAccountName: names.agent,
+            automountServiceAccountToken: false,
+            enableServiceLinks: false,
+            priorityClassName: "system-node-critical",
+            tolerations: [{ operator: "Exists" }],
+            securityContext: { ...user, seccompProfile: { type: "RuntimeDefault" } },
+            containers: [agentContainer(model, pod)],
+            volumes: agentVolumes(pod),
+          },
+        },
+      },
+    },
+  );
+}
+
+/** Workers may have to leave their network through a proxy to reach the server. */
+function proxyVariables(model: HostedModel) {
+  if (model.proxy === undefined) return [];
+  const { http, https } = model.proxy;
+  return Object.entries({ HTTP_PROXY: http, HTTPS_PROXY: https, NO_PROXY: noProxy(model) }).map(([name, value]) => ({
+    name,
+    value,
+  }));
+}

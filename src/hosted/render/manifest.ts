@@ -1,0 +1,44 @@
+/** Objects as they are sent to a cluster. */
+import type { HostedModel } from "../model/model.js";
+import { agentNamespace, ownerLabel } from "../model/names.js";
+
+/** Which cluster. */
+export type Side = "control-plane" | "hosted";
+
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly [field: string]: unknown;
+}
+
+export interface RenderedObject {
+  readonly side: Side;
+  readonly manifest: Manifest;
+  /** Somebody else's object, of which only the named fields are ours: deleting gives those back. */
+  readonly isBorrowed: boolean;
+}
+
+type Head = Pick<Manifest, "apiVersion" | "kind"> & { readonly name: string } & Omit<Manifest["metadata"], "name">;
+
+/** An object of ours, with the label that all of them carry. */
+export function own(model: HostedModel, side: Side, head: Head, body: object): RenderedObject {
+  const { apiVersion, kind, name, labels = {}, annotations } = head;
+  const manifest = {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      namespace: side === "hosted" ? agentNamespace : model.namespace,
+      labels: { ...labels, [ownerLabel]: model.namespace },
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    ...body,
+  };
+  return { side, manifest, isBorrowed: false };
+}

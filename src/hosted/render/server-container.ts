@@ -1,0 +1,124 @@
+/** The server beside each kube-apiserver: its container, and the change in somebody else's Deployment that brings it. */
+import { apiServerFlag, hasClaims, podGraceSeconds, preStopSeconds, serverArguments } from "../model/arguments.js";
+import type { HostedModel } from "../model/model.js";
+import { hypershift, mounts, names, ports } from "../model/names.js";
+import { type Certificates, certificateHash } from "./certificates.js";
+
+export interface Volume {
+  readonly name: string;
+  readonly secret?: string;
+  readonly configMap?: string;
+  readonly path: string;
+  readonly mode?: number;
+}
+
+export const mountsOf = (volumes: readonly Volume[]) =>
+  volumes.map(({ name, path }) => ({ name, mountPath: path, readOnly: true }));
+
+export const volumesOf = (volumes: readonly Volume[]) =>
+  volumes.map(({ name, secret, configMap, mode }) => ({
+    name,
+    ...(secret === undefined ? {} : { secret: { secretName: secret, defaultMode: mode ?? 0o640 } }),
+    ...(configMap === undefined ? {} : { configMap: { name: configMap, defaultMode: mode ?? 0o644 } }),
+  }));
+
+function serverVolumes(model: HostedModel): Volume[] {
+  const { bundles, signers } = model;
+  const trust: Volume[] =
+    signers === "shared"
+      ? [{ name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca }]
+      : [
+          { name: "konnectivity-agent-ca", configMap: bundles.agents, path: mounts.agentCa },
+          { name: "konnectivity-client-ca", configMap: bundles.clients, path: mounts.clientCa },
+        ];
+  return [
+    { name: "cluster-certs", secret: names.cluster, path: mounts.cluster },
+    { name: "server-certs", secret: names.server, path: mounts.server },
+    ...trust,
+    ...(hasClaims(model) ? [{ name: "konnectivity-claims", configMap: names.claims, path: mounts.claims }] : []),
+  ];
+}
+
+/** What the kube-apiserver's own container needs for its end of the tunnel. */
+const apiServerVolumes: readonly Volume[] = [
+  { name: "egress-selector-config", configMap: names.egress, path: mounts.egress },
+  { name: "konnectivity-api-ca", configMap: names.caBundle, path: mounts.apiServerCa },
+  { name: "konnectivity-client", secret: names.client, path: mounts.apiServerClient },
+];
+
+/**
+ * For a container in somebody else's pod, whose own settings are not ours to change. Root's group may read the
+ * certificates; where the management cluster chooses users, it chooses a group for the files, too.
+ */
+export function guestSecurity({ managementChoosesUsers }: HostedModel) {
+  return {
+    ...(managementChoosesUsers ? {} : { runAsUser: 1001, runAsGroup: 0, runAsNonRoot: true }),
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+  };
+}
+
+export function serverContainer(model: HostedModel) {
+  const { image, command, resources } = model.images.server;
+  const health = { httpGet: { path: "/healthz", port: ports.health, scheme: "HTTP" }, failureThreshold: 3 };
+  return {
+    name: names.server,
+    image,
+    imagePullPolicy: "IfNotPresent",
+    command,
+    args: serverArguments(model),
+    ports: [
+      { name: "server", containerPort: ports.frontend, protocol: "TCP" },
+      { name: "agents", containerPort: ports.agent, protocol: "TCP" },
+    ],
+    resources,
+    livenessProbe: { ...health, initialDelaySeconds: 120, periodSeconds: 60, timeoutSeconds: 30 },
+    // Not readyz: a kube-apiserver without agents must still be reached, or no worker could ever join.
+    readinessProbe: { ...health, periodSeconds: 10, timeoutSeconds: 5 },
+    // Agents find the new server meanwhile. Only the payload's image has a program that sleeps.
+    lifecycle: {
+      preStop:
+        model.images.kind === "payload"
+          ? { exec: { command: ["/bin/sleep", String(preStopSeconds)] } }
+          : { sleep: { seconds: preStopSeconds } },
+    },
+    securityContext: guestSecurity(model),
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: mountsOf(serverVolumes(model)),
+  };
+}
+
+/** The container and the volumes it needs, for a pod that somebody writes. */
+export function serverFragment(model: HostedModel) {
+  return { containers: [serverContainer(model)], volumes: volumesOf(serverVolumes(model)) };
+}
+
+/**
+ * For `kubectl patch --type strategic`: containers, volumes and mounts are merged by name. The kube-apiserver's flags are
+ * one list that a patch could only replace, so the flag is its owner's to add.
+ */
+export function apiServerPatch(model: HostedModel, certificates: Certificates | undefined) {
+  const annotations =
+    model.images.reloads || certificates === undefined
+      ? {}
+      : { [hypershift.configHash]: certificateHash(certificates, [names.server, names.cluster]) };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: names.apiServer, namespace: model.namespace },
+    spec: {
+      template: {
+        metadata: { labels: { app: names.apiServer }, annotations },
+        spec: {
+          terminationGracePeriodSeconds: podGraceSeconds,
+          containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
+          volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model)]),
+        },
+      },
+    },
+  };
+}
+
+export const apiServerComment = `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE
+Then add to the kube-apiserver's own flags: ${apiServerFlag}`;

@@ -1,0 +1,113 @@
+/** The proxies beside components that reach the data plane, as changes in the components' own Deployments. */
+import { type Component, components, type Sidecar } from "../model/components.js";
+import type { HostedModel } from "../model/model.js";
+import { mounts, names, ports } from "../model/names.js";
+import { isIpv4Only, noProxy } from "../model/no-proxy.js";
+import { guestSecurity, mountsOf, type Volume, volumesOf } from "./server-container.js";
+
+const volumes: readonly Volume[] = [
+  { name: "konnectivity-proxy-cert", secret: names.client, path: mounts.proxyClient },
+  { name: "konnectivity-proxy-ca", configMap: names.caBundle, path: mounts.proxyCa },
+];
+const trustBundle = "proxy-additional-trust-bundle";
+const trustFile = "proxy-trusted-ca.pem";
+
+export interface SidecarPatch {
+  readonly component: string;
+  readonly document: object;
+}
+
+export function sidecarPatches(model: HostedModel): SidecarPatch[] {
+  return components.map((component) => ({ component: component.name, document: patchOf(component, model) }));
+}
+
+function patchOf(component: Component, model: HostedModel) {
+  const variables = Object.entries(component.environment).map(([name, value]) => ({
+    name,
+    value: typeof value === "string" ? value : value.join(","),
+  }));
+  const sidecars = component.sidecars.map((sidecar) => sidecarContainer(sidecar, component, model));
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: component.name, namespace: model.namespace },
+    spec: {
+      template: {
+        spec: {
+          containers: [...(variables.length === 0 ? [] : [{ name: component.name, env: variables }]), ...sidecars],
+          volumes: [...volumesOf(volumes), { name: "tmp-dir", emptyDir: {} }, ...trustVolume(model)],
+        },
+      },
+    },
+  };
+}
+
+/** ovnkube's is the network operator's to name. */
+const nameOf = ({ name }: Component, { mode }: Sidecar): string =>
+  name === "ovnkube-control-plane" ? "socks-proxy" : `konnectivity-proxy-${mode}`;
+
+function sidecarContainer(sidecar: Sidecar, component: Component, model: HostedModel) {
+  const { image, command, resources } = model.images.sidecar[sidecar.mode];
+  const trust =
+    trustVolume(model).length === 0
+      ? []
+      : [{ name: trustBundle, mountPath: `${mounts.trustedCerts}/${trustFile}`, subPath: trustFile, readOnly: true }];
+  return {
+    name: nameOf(component, sidecar),
+    image,
+    imagePullPolicy: "IfNotPresent",
+    command,
+    args: argumentsOf(sidecar, model),
+    env: [
+      { name: "KUBECONFIG", value: `${mounts.kubeconfig}/kubeconfig` },
+      ...(sidecar.cloudBypass ? managementVariables(model) : []),
+    ],
+    resources,
+    securityContext: guestSecurity(model),
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: [
+      { name: component.kubeconfigVolume, mountPath: mounts.kubeconfig, readOnly: true },
+      ...mountsOf(volumes),
+      { name: "tmp-dir", mountPath: "/tmp" },
+      ...(sidecar.mode === "https" ? trust : []),
+    ],
+  };
+}
+
+function argumentsOf(sidecar: Sidecar, model: HostedModel): string[] {
+  const { proxy } = model;
+  const chained =
+    sidecar.mode === "https" && proxy !== undefined
+      ? ["--http-proxy", proxy.http, "--https-proxy", proxy.https, "--no-proxy", noProxy(model)]
+      : [];
+  const given = (condition: unknown, flag: string): string[] => (condition ? [flag] : []);
+  return [
+    "run",
+    ...chained,
+    ...given(sidecar.port, `--serving-port=${sidecar.port ?? ports.frontend}`),
+    ...given(sidecar.cloudBypass, "--connect-directly-to-cloud-apis=true"),
+    ...given(sidecar.guestDns, "--resolve-from-guest-cluster-dns=true"),
+    ...given(sidecar.managementFallback, "--resolve-from-management-cluster-dns=true"),
+    ...given(sidecar.resolverDisabled, "--disable-resolver=true"),
+    ...given(isIpv4Only(model), "--prefer-ipv4=true"),
+  ];
+}
+
+/** Cloud APIs are reached past the tunnel, and so as anything else of the management cluster reaches them. */
+function managementVariables({ managementProxy }: HostedModel) {
+  if (managementProxy === undefined) return [];
+  const { http, https, noProxy: past } = managementProxy;
+  const variables = {
+    HTTP_PROXY: http,
+    HTTPS_PROXY: https,
+    NO_PROXY: [...new Set([...past, names.apiServer])].toSorted().join(","),
+  };
+  return Object.entries(variables).map(([name, value]) => ({ name, value }));
+}
+
+/** The customer's proxy may have a certificate of the customer's own authority. */
+function trustVolume({ proxy }: HostedModel) {
+  if (proxy?.trustedCa === undefined) return [];
+  const configMap = { name: proxy.trustedCa, items: [{ key: "ca-bundle.crt", path: trustFile }] };
+  return [{ name: trustBundle, projected: { sources: [{ configMap }] } }];
+}

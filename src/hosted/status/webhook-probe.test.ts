@@ -1,0 +1,76 @@
+/** How the kube-apiserver's words are read; that it speaks them is shown by test/e2e/hosted-verify.test.ts. */
+import { afterEach, expect, test } from "vitest";
+import { createKubeApi } from "../../kube/client.js";
+import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
+import { probeWebhook, removeForgotten } from "./webhook-probe.js";
+
+const target = {
+  service: { name: "hook", namespace: "apps" },
+  caBundle: "Q0E=",
+  timeoutSeconds: 3,
+  failurePolicy: "Fail",
+};
+const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+
+let stub: ApiStub;
+afterEach(() => stub.close());
+
+/** Refuses the probe's request with these words, the first time it passes (as before a watch has caught up). */
+async function cluster(words: string) {
+  let asked = 0;
+  stub = await ApiStub.start(({ method, path, body }, response) => {
+    if (method !== "POST" || path === configurations) return reply(response, 200, body ?? {});
+    asked += 1;
+    if (asked === 1) return reply(response, 201, body);
+    replyStatus(response, 500, "InternalError", words);
+  });
+  return createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) });
+}
+
+const failedCalling = (name: string, why: string) =>
+  `Internal error occurred: failed calling webhook "${name}.hosted.drawbridge.test": failed to call webhook: ${why}`;
+
+test.each([
+  ["the guard behind it is reached", failedCalling("guard", "connection refused"), { status: "pass" }],
+  ["it says no", 'admission webhook "asked.hosted.drawbridge.test" denied the request: no', { status: "pass" }],
+  [
+    "it cannot be called",
+    failedCalling("asked", 'Post "https://hook.apps.svc:443/": proxy error'),
+    { status: "fail", evidence: expect.stringMatching(/^failed to call webhook: Post .*proxy error$/) },
+  ],
+  ["somebody else comes first", 'admission webhook "other.test" denied the request', { status: "skip" }],
+])("%s", async (_, words, expected) => {
+  const api = await cluster(words);
+  expect(await probeWebhook(api, target)).toMatchObject(expected);
+  const [made] = stub.requests;
+  const { webhooks, metadata } = made!.body as { webhooks: { objectSelector: object }[]; metadata: { name: string } };
+  expect(webhooks).toMatchObject([
+    { clientConfig: { service: target.service, caBundle: "Q0E=" }, failurePolicy: "Fail", timeoutSeconds: 3 },
+    { clientConfig: { url: "https://127.0.0.1:1/" } },
+  ]);
+  const requests = stub.requests.filter(({ path }) => path.endsWith("/configmaps"));
+  for (const { query, body } of requests) {
+    expect(query.get("dryRun")).toBe("All");
+    const { labels } = (body as { metadata: { labels: object } }).metadata;
+    for (const { objectSelector } of webhooks) expect(objectSelector).toEqual({ matchLabels: labels });
+  }
+  expect(stub.calls.at(-1)).toBe(`DELETE ${configurations}/${metadata.name}`);
+  api.close();
+});
+
+test("a webhook that may be ignored only costs its judgement", async () => {
+  const api = await cluster(failedCalling("asked", "no"));
+  expect(await probeWebhook(api, { ...target, failurePolicy: "Ignore" })).toMatchObject({
+    details: { effect: "requests pass unjudged" },
+  });
+  api.close();
+});
+
+test("what a killed run left is removed, and nothing else", async () => {
+  stub = await ApiStub.start((_, response) => reply(response, 200, { items: [{ metadata: { name: "left" } }] }));
+  const api = createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) });
+  await removeForgotten(api);
+  expect(stub.requests[0]!.query.get("labelSelector")).toBe("drawbridge-hosted-verify");
+  expect(stub.calls.at(-1)).toBe(`DELETE ${configurations}/left`);
+  api.close();
+});
