@@ -15,6 +15,10 @@ const drawbridge: Family = {
       summary: "Build, prove and take away the bridge that a kube-apiserver needs at bootstrap",
       run: async (argv) => (await import("./bootstrap-command.js")).bootstrapCommand(argv),
     },
+    csr: {
+      summary: "Let expected machines become nodes, and no others: decide their certificate requests",
+      run: async (argv) => (await import("./csr-command.js")).csrCommand(argv),
+    },
     doctor: {
       summary: "Find what keeps a bridge from working here, and say what to do",
       run: async (argv) => (await import("./doctor.js")).doctorCommand("drawbridge doctor", argv),

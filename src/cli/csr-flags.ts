@@ -1,0 +1,144 @@
+/** What the csr commands have in common: whom they ask, what they expect, and how they are run. */
+import { DrawbridgeError, messageOf } from "../errors/error.js";
+import type { KubeApi } from "../kube/port.js";
+import { Networks } from "../nodepool/csr/addresses.js";
+import type { InventorySource } from "../nodepool/csr/approver/inventory-source.js";
+import type { MemoryStore } from "../nodepool/csr/approver/memory-store.js";
+import { approverName } from "../nodepool/csr/approver/permissions.js";
+import { defaultPolicy, type Policy } from "../nodepool/csr/policy.js";
+import { runRole } from "./command.js";
+import { choice } from "./flags/choice.js";
+import { type Flag, FlagSet } from "./flags/flag-set.js";
+import { boolean, integer, string, stringSlice } from "./flags/flag-value.js";
+import { usagePage } from "./help.js";
+import { misuse } from "./subcommands.js";
+
+/** For --help: the one format, wherever the inventory is kept. */
+export const inventoryHelp = `The inventory says which machines are expected. It is every *.yaml, *.yml and *.json file of the directory given with
+--inventory or, without that flag, every key of the ConfigMaps labelled drawbridge/inventory=true in --namespace:
+
+  pool: clusters/workers         # namespace/name of the pool
+  replicas: 3                    # most nodes; if missing, as many as there are workers
+  workers:
+  - name: worker-0               # the node's name
+    dnsNames: [worker-0.example] # further names its serving certificate may have
+    ips: [10.0.0.10]             # its addresses; if missing, the node's own within --node-cidr
+    notBefore: "2031-01-02T03:04:05Z"
+    deadline: "2031-01-02T05:04:05Z"  # for its first certificate; if missing, two hours later
+    joined: false                # true: it is a node already and was let in by somebody else
+  claims:                        # who fetched a configuration, for --require-claim
+  - {worker: worker-0, at: "2031-01-02T03:10:00Z"}`;
+
+// The return type is inferred: one entry a flag, each with the type its kind gives it.
+export function declareCsrFlags(set: FlagSet) {
+  const text = (name: string, usage: string, otherwise = "") => set.add(name, string, otherwise, usage);
+  const several = (name: string, usage: string, otherwise: readonly string[] = []) =>
+    set.add(name, stringSlice, otherwise, usage);
+  return {
+    kubeconfig: text("kubeconfig", "Access to the cluster. If empty, KUBECONFIG, then the pod's service account."),
+    namespace: text("namespace", "Where the inventory's ConfigMaps, the lease and the memory are.", "drawbridge"),
+    inventory: text("inventory", "Directory with the inventory. If empty, ConfigMaps."),
+    bootstrapUser: text("bootstrap-user", "Who files first requests.", defaultPolicy.bootstrapUser),
+    bootstrapGroups: several("bootstrap-group", "All groups of that user.", defaultPolicy.bootstrapGroups),
+    nodeCidr: several("node-cidr", "Network in which nodes may have addresses that the inventory does not list."),
+    foreignCidr: several("foreign-cidr", "Network of services, pods or the control plane: never a node's address."),
+    reservedName: several("reserved-name", "Name of the control plane that no node may have."),
+    requireClaim: set.add("require-claim", boolean, false, "Approve only machines seen fetching their configuration."),
+    surge: set.add("surge", integer, defaultPolicy.surge, "Nodes that a pool may have beyond its replicas."),
+    poolRate: set.add("pool-rate", integer, defaultPolicy.poolRate, "Approvals in a minute and pool."),
+    denyForgery: set.add("deny-forgery", boolean, true, "Deny what no kubelet would ask; otherwise it stays pending."),
+  };
+}
+
+export type CsrFlags = ReturnType<typeof declareCsrFlags>;
+
+export const addOutput = (set: FlagSet): Flag<"text" | "json" | undefined> =>
+  set.add("output", choice("text", "json"), undefined, "For people or for scripts. If empty, text.");
+
+export const addDecisionLog = (set: FlagSet): Flag<string> =>
+  set.add("decision-log", string, "", "File to which every decision is appended as a line of JSON.");
+
+export interface CsrCommand<Flags> {
+  readonly purpose: string;
+  /** What stands behind the flags in --help. */
+  readonly words?: string;
+  declare(set: FlagSet): Flags;
+  /** Throws what runRole takes for misuse. */
+  check(flags: Flags, words: readonly string[]): void;
+  /** Resolves to the exit code. */
+  run(flags: Flags, words: readonly string[]): Promise<number>;
+}
+
+export function runCsrCommand<Flags>(program: string, argv: readonly string[], command: CsrCommand<Flags>) {
+  const parse = (given: readonly string[]) => {
+    const set = new FlagSet();
+    const help = set.add("help", boolean, false, `help for ${program}`, { shorthand: "h" });
+    const flags = command.declare(set);
+    const { positional, warnings } = set.parse(given);
+    if (help.value) return { help: usagePage(`${program}${command.words ?? ""}`, command.purpose, set) };
+    command.check(flags, positional);
+    return { config: { flags, positional }, logging: { verbosity: 0, format: "text" }, warnings } as const;
+  };
+  return runRole({ parse, run: ({ flags, positional }) => command.run(flags, positional) }, program, argv, { misuse });
+}
+
+export function refused(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_FLAG_VALUE", sentence);
+}
+
+export function policyOf(flags: CsrFlags): Policy {
+  for (const flag of [flags.surge, flags.poolRate]) {
+    if (flag.value < 0) throw refused(`--${flag.name} must not be negative, got ${flag.value}`);
+  }
+  for (const flag of [flags.bootstrapUser, flags.namespace]) {
+    if (flag.value === "") throw refused(`--${flag.name} must not be empty`);
+  }
+  return {
+    bootstrapUser: flags.bootstrapUser.value,
+    bootstrapGroups: flags.bootstrapGroups.value,
+    nodeNetworks: networksOf(flags.nodeCidr),
+    foreignNetworks: networksOf(flags.foreignCidr),
+    reservedNames: flags.reservedName.value,
+    needsClaim: flags.requireClaim.value,
+    surge: flags.surge.value,
+    poolRate: flags.poolRate.value,
+    deniesForgery: flags.denyForgery.value,
+  };
+}
+
+function networksOf(flag: Flag<readonly string[]>): Networks {
+  try {
+    return new Networks(flag.value);
+  } catch (reason) {
+    throw refused(`--${flag.name}: ${messageOf(reason)}`);
+  }
+}
+
+export interface CsrAccess {
+  readonly api: KubeApi;
+  readonly inventory: InventorySource;
+  readonly store: MemoryStore;
+}
+
+export async function openAccess(flags: CsrFlags): Promise<CsrAccess> {
+  const [{ openKubeApi }, sources, { MemoryStore }] = await Promise.all([
+    import("../kube/open.js"),
+    import("../nodepool/csr/approver/inventory-source.js"),
+    import("../nodepool/csr/approver/memory-store.js"),
+  ]);
+  const kubeconfig = flags.kubeconfig.value || (process.env.KUBECONFIG ?? "");
+  const api = await openKubeApi({ kubeconfig, qps: 0, burst: 0 });
+  const namespace = flags.namespace.value;
+  const inventory =
+    flags.inventory.value === ""
+      ? sources.configMapInventory(api, namespace)
+      : sources.directoryInventory(flags.inventory.value);
+  return { api, inventory, store: new MemoryStore(api, { namespace, name: approverName }) };
+}
+
+/** What a command that looks once sees. */
+export async function lookOnce(flags: CsrFlags, { api, inventory, store }: CsrAccess) {
+  const { lookAround } = await import("../nodepool/csr/approver/look.js");
+  const memory = await store.load();
+  return lookAround({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
+}

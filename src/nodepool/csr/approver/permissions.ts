@@ -1,0 +1,38 @@
+/** What an approver may do in a cluster, and no more. */
+import { clientSigner, servingSigner } from "../signing-request.js";
+
+/** As RBAC has it. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+/** Its Lease, and the ConfigMap with its memory. */
+export const approverName = "drawbridge-csr-approver";
+
+const certificates = ["certificates.k8s.io"];
+
+/** For a ClusterRole. */
+export const clusterRules: readonly PolicyRule[] = [
+  { apiGroups: certificates, resources: ["certificatesigningrequests"], verbs: ["get", "list", "watch"] },
+  { apiGroups: certificates, resources: ["certificatesigningrequests/approval"], verbs: ["update"] },
+  // Without a name here it could let anybody in, administrators included.
+  { apiGroups: certificates, resources: ["signers"], verbs: ["approve"], resourceNames: [clientSigner, servingSigner] },
+  { apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"] },
+];
+
+/** For a Role in its namespace. Creation cannot be tied to a name. */
+export const namespaceRules: readonly PolicyRule[] = [
+  ...[
+    { apiGroups: ["coordination.k8s.io"], resources: ["leases"] },
+    { apiGroups: [""], resources: ["configmaps"] },
+  ].flatMap((what) => [
+    { ...what, verbs: ["create"] },
+    { ...what, verbs: ["get", "update"], resourceNames: [approverName] },
+  ]),
+];
+
+/** Beside the others, when the inventory is kept in ConfigMaps. */
+export const inventoryRule: PolicyRule = { apiGroups: [""], resources: ["configmaps"], verbs: ["list"] };

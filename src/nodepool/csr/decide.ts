@@ -1,0 +1,107 @@
+/** Decides about one request, and says why. */
+import { type Case, namesOf, openCase, type Surroundings } from "./case.js";
+import type { Remembered } from "./memory.js";
+import { brakeWindowMs } from "./policy.js";
+import { clientRules } from "./rules/client.js";
+import { renewalRules, servingRules } from "./rules/node.js";
+import type { Rule } from "./rules/rule.js";
+import { brakeRule, shapeRules } from "./rules/shape.js";
+import { createdAt, kindOf, outcomeOf, type RequestKind, requestName, type SigningRequest } from "./signing-request.js";
+
+export interface Finding {
+  readonly rule: string;
+  readonly demands: string;
+  readonly yields: boolean;
+  /** Undefined when the rule is kept. */
+  readonly objection: string | undefined;
+}
+
+export interface Decision {
+  readonly action: "approve" | "leave" | "deny";
+  /** The first that is broken; `all` when none is. */
+  readonly rule: string;
+  readonly explanation: string;
+  readonly request: string;
+  readonly kind: RequestKind;
+  readonly node: string;
+  readonly pool: string | undefined;
+  /** All rules, for those who want to know. */
+  readonly findings: readonly Finding[];
+  /** What must be remembered when it is approved. */
+  readonly remember: Remembered;
+}
+
+const rulesFor: Readonly<Record<RequestKind, readonly Rule[]>> = {
+  client: [...shapeRules, ...clientRules],
+  renewal: [...shapeRules, ...renewalRules],
+  serving: [...shapeRules, ...servingRules],
+};
+
+/** Undefined for requests that are not ours to decide: another signer's, and those that somebody decided. */
+export async function decide(
+  request: SigningRequest,
+  around: Surroundings,
+  despite: ReadonlySet<string> = new Set(),
+): Promise<Decision | undefined> {
+  const kind = kindOf(request);
+  if (kind === undefined || outcomeOf(request) !== "pending") return undefined;
+  const of = await openCase(request, kind, around);
+  const results = rulesFor[kind].map((rule) => ({ rule, objection: objectionOf(rule, of) }));
+  const broken = results.filter(
+    ({ objection, rule }) => objection !== undefined && !(rule.yields && despite.has(rule.id)),
+  );
+  const [first] = broken;
+  // In a flood nothing is touched at all, not even forgeries: answering is what a flood is after.
+  const mayDeny = around.policy.deniesForgery && first?.rule.id !== brakeRule;
+  const forgery = mayDeny ? broken.find(({ objection }) => objection?.forgery === true) : undefined;
+  const worst = forgery ?? first;
+  return {
+    action: worst === undefined ? "approve" : forgery === undefined ? "leave" : "deny",
+    rule: worst?.rule.id ?? "all",
+    explanation: worst?.objection?.why ?? approvalText(of),
+    request: requestName(request),
+    kind,
+    node: of.nodeName,
+    pool: of.poolName,
+    findings: results.map(({ objection, rule: { demands, id, yields } }) => ({
+      rule: id,
+      demands,
+      yields,
+      objection: objection?.why,
+    })),
+    remember: remember(of),
+  };
+}
+
+/** For the brake. */
+export function countRecentPending(requests: Iterable<SigningRequest>, now: number): number {
+  let count = 0;
+  for (const request of requests) {
+    const isYoung = now - createdAt(request) < brakeWindowMs;
+    if (isYoung && kindOf(request) !== undefined && outcomeOf(request) === "pending") count++;
+  }
+  return count;
+}
+
+function objectionOf(rule: Rule, of: Case): { readonly why: string; readonly forgery?: boolean } | undefined {
+  const found = rule.check(of);
+  return typeof found === "string" ? { why: found } : found;
+}
+
+function approvalText({ kind, nodeName, poolName }: Case): string {
+  const what = {
+    client: "is expected and asks for its first certificate",
+    renewal: "renews its client certificate",
+    serving: "asks for a serving certificate with names of its own",
+  };
+  return `${nodeName} of ${poolName ?? "no pool"} ${what[kind]}`;
+}
+
+/** A node that a person let in although nobody expected it belongs to no pool. */
+function remember({ facts, kind, now, poolName = "", remembered, request }: Case): Remembered {
+  const earlier = remembered?.[kind];
+  // Decided again after an interruption: it was approved when it was approved first.
+  const approval = earlier?.request === requestName(request) ? earlier : { request: requestName(request), at: now };
+  const names = facts === undefined ? [] : namesOf(facts);
+  return { ...remembered, pool: poolName, [kind]: kind === "serving" ? { ...approval, names } : approval };
+}

@@ -1,0 +1,55 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { signingRequest, surroundings } from "../testing/requests.js";
+import { startTime } from "../testing/world.js";
+import { decide } from "./decide.js";
+import { entryOf, openDecisionLog } from "./decision-log.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "db-decisions-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function entry() {
+  const request = await signingRequest("client");
+  const decision = await decide(request, surroundings("client"));
+  return entryOf(decision!, request, startTime, "leader");
+}
+
+describe("the decision log", () => {
+  it("gets one line a decision, for its owner's eyes only, and is continued", async () => {
+    const path = join(folder, "decisions.jsonl");
+    for (let round = 0; round < 2; round++) {
+      const log = await openDecisionLog(path);
+      await Promise.all(Array.from({ length: 20 }, async () => log.write(await entry())));
+      await log.close();
+    }
+    const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+    expect(lines).toHaveLength(40);
+    expect(new Set(lines).size).toBe(1);
+    expect(JSON.parse(lines[0]!)).toEqual({
+      at: "2031-01-01T00:00:00.000Z",
+      by: "leader",
+      action: "approve",
+      rule: "all",
+      explanation: "w0 of clusters/workers is expected and asks for its first certificate",
+      request: "csr-client",
+      uid: "uid-csr-client",
+      signer: "kubernetes.io/kube-apiserver-client-kubelet",
+      user: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
+      node: "w0",
+      pool: "clusters/workers",
+    });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("says when it cannot be written", async () => {
+    await expect(openDecisionLog(join(folder, "no", "such", "place"))).rejects.toMatchObject({ code: "DB_CSR_LOG" });
+    const log = await openDecisionLog("/dev/full");
+    await expect(log.write(await entry())).rejects.toMatchObject({ code: "DB_CSR_LOG" });
+    await log.close();
+  });
+});

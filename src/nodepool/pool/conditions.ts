@@ -1,0 +1,59 @@
+/** A pool's conditions while a pass over it sets them. */
+import { secondTime } from "../token/time.js";
+import type { Condition, ConditionStatus } from "./node-pool.js";
+
+export interface ConditionValue {
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export const asExpected = "AsExpected";
+export const validationFailed = "ValidationFailed";
+
+export function isTrue(message = "", reason = asExpected): ConditionValue {
+  return { status: "True", reason, message };
+}
+
+export function isFalse(reason: string, message: string): ConditionValue {
+  return { status: "False", reason, message };
+}
+
+export class Conditions {
+  readonly #list: Condition[];
+  readonly #now: number;
+  readonly #generation: number | undefined;
+
+  constructor(before: readonly Condition[], now: number, generation: number | undefined) {
+    this.#list = [...before];
+    this.#now = now;
+    this.#generation = generation;
+  }
+
+  get list(): readonly Condition[] {
+    return this.#list;
+  }
+
+  get(type: string): Condition | undefined {
+    return this.#list.find((condition) => condition.type === type);
+  }
+
+  /** The time of transition is that of the status; other words for the same status do not move it. */
+  set(type: string, value: ConditionValue): void {
+    const before = this.get(type);
+    const lastTransitionTime = before?.status === value.status ? before.lastTransitionTime : secondTime(this.#now);
+    const condition: Condition = {
+      type,
+      ...value,
+      lastTransitionTime,
+      ...(this.#generation === undefined ? {} : { observedGeneration: this.#generation }),
+    };
+    if (before === undefined) this.#list.push(condition);
+    else this.#list[this.#list.indexOf(before)] = condition;
+  }
+
+  remove(type: string): void {
+    const before = this.get(type);
+    if (before !== undefined) this.#list.splice(this.#list.indexOf(before), 1);
+  }
+}

@@ -1,0 +1,497 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { annotation, finalizer } from "../names.js";
+import { encoded, type Secret, secretText } from "../objects.js";
+import { cluster, makeWorld, pool, poolWith, startTime } from "../testing/world.js";
+import type { NodePool, NodePoolStatus } from "./node-pool.js";
+import { omittedStandalone, type Reconciled, reconcile } from "./reconcile.js";
+import type { Cluster, World } from "./world.js";
+
+const now = startTime;
+const hour = 3_600_000;
+const withCluster = (change: Partial<Cluster>): Partial<World> => ({ cluster: { ...cluster, ...change } });
+const run = (change: Partial<World> = {}, at = now) => reconcile(makeWorld(change), at);
+
+function brief({ conditions }: Reconciled): string[] {
+  return conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+}
+
+function about(result: Reconciled, type: string) {
+  return result.conditions.find((condition) => condition.type === type);
+}
+
+function verbs({ writes }: Reconciled): string[] {
+  return writes.map(({ verb, object }) => `${verb} ${object.kind ?? ""} ${object.metadata?.name}`);
+}
+
+/** As a controller that carries the pass out. */
+function settle(world: World, { conditions, version, writes }: Reconciled): World {
+  let { pool, secrets } = world;
+  for (const { verb, object } of writes) {
+    const others = secrets.filter(({ metadata }) => metadata?.name !== object.metadata?.name);
+    if (object.kind === "NodePool") pool = object as NodePool;
+    else if (verb === "delete") secrets = others;
+    else secrets = [...others, { ...object, metadata: { resourceVersion: "50", ...object.metadata } } as Secret];
+  }
+  const status: NodePoolStatus = { conditions, ...(version === undefined ? {} : { version }) };
+  return { ...world, pool: { ...pool, status }, secrets };
+}
+
+const healthy = [
+  "AutoscalingEnabled=False/AsExpected",
+  "UpdateManagementEnabled=True/AsExpected",
+  "ValidReleaseImage=True/AsExpected",
+  "ValidArchPlatform=True/AsExpected",
+  "ReconciliationActive=True/ReconciliationActive",
+  "SupportedVersionSkew=True/AsExpected",
+  "ValidMachineConfig=True/AsExpected",
+];
+
+describe("a healthy pool", () => {
+  it("gets its Secrets in the first pass, and every condition in order", () => {
+    const result = run();
+    expect(result.stopped).toBeUndefined();
+    expect(brief(result)).toEqual([
+      ...healthy,
+      "UpdatingConfig=True/AsExpected",
+      "UpdatingVersion=True/AsExpected",
+      "ValidGeneratedPayload=False/NotFound",
+      "ReachedIgnitionEndpoint=False/NotFound",
+      "AllMachinesReady=False/NotFound",
+      "AllNodesHealthy=False/NotFound",
+      "ValidPlatformConfig=True/AsExpected",
+    ]);
+    expect(verbs(result)).toEqual([
+      "create Secret token-workers-83935368",
+      "create Secret user-data-workers-83935368",
+      "update NodePool workers",
+    ]);
+    expect(result.version).toBe("4.18.0");
+    expect(result.writes[2]?.object.metadata).toMatchObject({
+      resourceVersion: "7",
+      annotations: {
+        "hypershift.openshift.io/nodePoolCurrentConfig": "0db5756d",
+        "hypershift.openshift.io/nodePoolCurrentConfigVersion": "83935368",
+      },
+    });
+    expect(about(result, "ValidReleaseImage")?.message).toBe("Using release image: registry.example/release:4.18.0");
+    expect(about(result, "AllMachinesReady")?.message).toBe("No Machines are created");
+  });
+
+  it("is updating for exactly one pass, and then nothing is written any more", () => {
+    let world = settle(makeWorld(), run());
+    const second = reconcile(world, now + 60_000);
+    expect(second.writes).toEqual([]);
+    expect(brief(second)).toContain("UpdatingConfig=False/AsExpected");
+    expect(brief(second)).toContain("UpdatingVersion=False/AsExpected");
+    expect(about(second, "ValidGeneratedPayload")).toMatchObject({
+      status: "Unknown",
+      message: "Unable to get status data from token secret",
+    });
+    expect(about(second, "ReachedIgnitionEndpoint")).toMatchObject({ status: "False", reason: "ignitionNotReached" });
+    world = settle(world, second);
+    expect(reconcile(world, now + 120_000).writes).toEqual([]);
+  });
+
+  it("moves the time of transition only with the status", () => {
+    const world = settle(makeWorld(), run());
+    const later = reconcile(world, now + hour);
+    expect(about(later, "UpdatingConfig")).toMatchObject({
+      lastTransitionTime: "2031-01-01T01:00:00Z",
+      observedGeneration: 2,
+    });
+    expect(about(later, "ReachedIgnitionEndpoint")?.lastTransitionTime).toBe("2031-01-01T00:00:00Z");
+  });
+
+  it("follows what the Ignition server writes into the token Secret", () => {
+    const world = settle(makeWorld(), run());
+    const told = (reason: string, message: string, reached = false): World => ({
+      ...world,
+      secrets: world.secrets.map((secret) => ({
+        ...secret,
+        metadata: {
+          ...secret.metadata,
+          annotations: {
+            ...secret.metadata?.annotations,
+            ...(reached ? { [annotation.ignitionReached]: "True" } : {}),
+          },
+        },
+        data: { ...secret.data, reason: encoded(reason), message: encoded(message) },
+      })),
+    });
+    const fine = reconcile(told("AsExpected", "Payload generated successfully", true), now);
+    expect(about(fine, "ValidGeneratedPayload")).toMatchObject({
+      status: "True",
+      message: "Payload generated successfully",
+    });
+    expect(about(fine, "ReachedIgnitionEndpoint")?.status).toBe("True");
+    const broken = reconcile(told("InvalidConfig", "no such thing"), now);
+    expect(about(broken, "ValidGeneratedPayload")).toMatchObject({
+      status: "False",
+      reason: "InvalidConfig",
+      message: "no such thing",
+    });
+  });
+
+  it("rewrites user data, and nothing else, when the token was rotated", () => {
+    const world = settle(makeWorld(), run());
+    const secrets = world.secrets.map((secret) =>
+      secret.metadata?.name?.startsWith("token")
+        ? { ...secret, data: { ...secret.data, token: encoded("rotated") } }
+        : secret,
+    );
+    const result = reconcile({ ...world, secrets }, now);
+    expect(verbs(result)).toEqual(["update Secret user-data-workers-83935368"]);
+    const [write] = result.writes;
+    expect(secretText(write!.object as Secret, "value")).toContain(encoded("rotated"));
+    expect(write!.object.metadata?.resourceVersion).toBe("50");
+  });
+
+  it("leaves user data alone while its token is empty", () => {
+    const world = settle(makeWorld(), run());
+    const secrets = world.secrets.map((secret) => ({ ...secret, data: { ...secret.data, token: "" } }));
+    expect(reconcile({ ...world, secrets }, now).writes).toEqual([]);
+  });
+});
+
+describe("a change of configuration", () => {
+  const settled = settle(settle(makeWorld(), run()), reconcile(settle(makeWorld(), run()), now));
+  const changed: World = {
+    ...settled,
+    release: { version: "4.18.1", arch: "multi" },
+    cluster: { ...cluster, version: "4.18.1" },
+  };
+
+  it("ends the old token in two hours, takes the old user data away, and makes new ones", () => {
+    const result = reconcile(changed, now);
+    const hash = verbs(result)[2]!.slice(-8);
+    expect(verbs(result)).toEqual([
+      "update Secret token-workers-83935368",
+      "delete Secret user-data-workers-83935368",
+      `create Secret token-workers-${hash}`,
+      `create Secret user-data-workers-${hash}`,
+      "update NodePool workers",
+    ]);
+    expect(result.writes[0]?.object.metadata?.annotations?.[annotation.tokenExpires]).toBe("2031-01-01T02:00:00Z");
+    expect(about(result, "UpdatingVersion")).toMatchObject({
+      status: "True",
+      message: expect.stringContaining("4.18.1"),
+    });
+    expect(about(result, "UpdatingConfig")?.status).toBe("False");
+  });
+
+  it("does so once, and going back revives the old token for good", () => {
+    const first = reconcile(changed, now);
+    // The pool's own update was lost: everything is decided again, the end of the old token is not moved.
+    const lost = settle(changed, { ...first, writes: first.writes.slice(0, -1) });
+    expect(verbs(reconcile(lost, now + hour))).toEqual(["update NodePool workers"]);
+    const back: World = { ...settle(changed, first), release: { version: "4.18.0", arch: "multi" }, cluster };
+    const result = reconcile(back, now + hour);
+    expect(verbs(result)).toContain("update Secret token-workers-83935368");
+    const revived = result.writes.find(({ object }) => object.metadata?.name === "token-workers-83935368");
+    expect(revived?.object.metadata?.annotations).not.toHaveProperty([annotation.tokenExpires]);
+  });
+
+  it("keeps ReachedIgnitionEndpoint for machines that are updated in place, and only for them", () => {
+    const reached = (pool: NodePool): World => ({
+      ...changed,
+      pool: {
+        ...pool,
+        status: {
+          conditions: [
+            {
+              type: "ReachedIgnitionEndpoint",
+              status: "True",
+              reason: "AsExpected",
+              message: "",
+              lastTransitionTime: "2030-01-01T00:00:00Z",
+            },
+          ],
+        },
+      },
+    });
+    expect(about(reconcile(reached(pool), now), "ReachedIgnitionEndpoint")?.status).toBe("True");
+    const replaced = poolWith({ management: { upgradeType: "Replace", replace: {} } });
+    expect(about(reconcile(reached(replaced), now), "ReachedIgnitionEndpoint")?.status).toBe("False");
+  });
+
+  it("starts as reached after a restore from a backup", () => {
+    const result = run(withCluster({ restoredFromBackup: true }));
+    expect(result.writes[0]?.object.metadata?.annotations?.[annotation.ignitionReached]).toBe("True");
+  });
+});
+
+describe("a pass that ends early", () => {
+  const config = (text: string | undefined) => ({ where: "ConfigMap clusters/extra", text });
+  const configs = (change: Partial<World["configs"]>): Partial<World> => ({
+    configs: { ...makeWorld().configs, ...change },
+  });
+
+  it.each<[what: string, change: Partial<World>, last: string | undefined, retry: boolean]>([
+    ["no cluster", { cluster: undefined }, undefined, true],
+    [
+      "management that is wrong",
+      { pool: poolWith({ management: { upgradeType: "Now" } }) },
+      "UpdateManagementEnabled=False/ValidationFailed",
+      false,
+    ],
+    ["no release image", { pool: poolWith({ release: {} }) }, "ValidReleaseImage=False/ValidationFailed", true],
+    [
+      "a release nobody finds",
+      { release: { problem: "no such image" } },
+      "ValidReleaseImage=False/ValidationFailed",
+      true,
+    ],
+    [
+      "no Ignition endpoint",
+      withCluster({ ignitionEndpoint: "" }),
+      "IgnitionEndpointAvailable=False/IgnitionEndpointMissing",
+      false,
+    ],
+    [
+      "no Ignition CA",
+      withCluster({ ignitionCaPem: "" }),
+      "IgnitionEndpointAvailable=False/IgnitionCACertMissing",
+      false,
+    ],
+    [
+      "an unknown architecture",
+      { pool: poolWith({ arch: "s390x" }) },
+      "ValidArchPlatform=False/InvalidArchPlatform",
+      false,
+    ],
+    [
+      "another platform",
+      { pool: poolWith({ platform: { type: "AWS" } }) },
+      "ValidArchPlatform=False/InvalidArchPlatform",
+      false,
+    ],
+    [
+      "a release for other machines",
+      { release: { version: "4.18.0", arch: "arm64" } },
+      "ValidArchPlatform=False/InvalidArchPlatform",
+      true,
+    ],
+    [
+      "a cluster without kubeconfig",
+      withCluster({ kubeconfigReady: false }),
+      "SupportedVersionSkew=True/AsExpected",
+      false,
+    ],
+    [
+      "a config that is missing",
+      configs({ named: [config(undefined)] }),
+      "ValidMachineConfig=False/ValidationFailed",
+      true,
+    ],
+    [
+      "a config of a wrong kind",
+      configs({ named: [config("kind: Pod\nmetadata: {name: x}")] }),
+      "ValidMachineConfig=False/ValidationFailed",
+      true,
+    ],
+    [
+      "core configs that are not there yet",
+      configs({ expectedCore: 2 }),
+      "ValidMachineConfig=False/ValidationFailed",
+      true,
+    ],
+    [
+      "too many configs",
+      { pool: poolWith({ config: Array.from({ length: 11 }, () => ({ name: "x" })) }) },
+      "ValidMachineConfig=False/ValidationFailed",
+      true,
+    ],
+    ["no infrastructure id", withCluster({ infraId: "" }), "ValidPlatformConfig=True/AsExpected", false],
+    ["a cluster that goes", withCluster({ deleting: true }), "ValidPlatformConfig=True/AsExpected", false],
+    [
+      "no pull secret",
+      withCluster({ pullSecret: { name: "pull-secret", content: undefined } }),
+      "ValidPlatformConfig=True/AsExpected",
+      true,
+    ],
+    [
+      "no trust bundle",
+      withCluster({ trustBundle: { name: "ca", content: undefined } }),
+      "ValidPlatformConfig=True/AsExpected",
+      true,
+    ],
+  ])("because of %s says so and writes nothing", (_, change, last, retry) => {
+    const result = run(change);
+    expect(brief(result).at(-1)).toBe(last);
+    expect(result.stopped).toEqual({ because: expect.stringMatching(/./), retry });
+    expect(result.writes).toEqual([]);
+  });
+
+  it("still reports what was found before, and forgets what was mended", () => {
+    const stopped = run(withCluster({ ignitionEndpoint: "" }));
+    const mended = reconcile(settle(makeWorld(), stopped), now);
+    expect(about(mended, "IgnitionEndpointAvailable")).toBeUndefined();
+    expect(mended.stopped).toBeUndefined();
+  });
+
+  it("because of a stream that the release does not have says so", () => {
+    const result = run({ pool: poolWith({ osImageStream: { name: "rhel-10" } }) });
+    expect(about(result, "ValidMachineConfig")).toMatchObject({ status: "False", reason: "ValidationFailed" });
+    const runc = {
+      apiVersion: "machineconfiguration.openshift.io/v1",
+      kind: "ContainerRuntimeConfig",
+      metadata: { name: "runc" },
+      spec: { containerRuntimeConfig: { defaultRuntime: "runc" } },
+    };
+    const five = { release: { version: "5.0.0", arch: "multi" }, ...withCluster({ version: "5.0.0" }) };
+    const kept = run({ ...five, ...configs({ named: [config(JSON.stringify(runc))] }) });
+    expect(secretText(kept.writes[0]?.object as Secret, "os-stream")).toBe("rhel-9");
+  });
+
+  it("because of a pull secret that went away writes nothing either", () => {
+    const settled = settle(makeWorld(), run());
+    const rotated = settled.secrets.map((secret) => ({
+      ...secret,
+      data: { ...secret.data, token: encoded("rotated") },
+    }));
+    const gone = { ...cluster, pullSecret: { name: "pull-secret", content: undefined } };
+    expect(reconcile({ ...settled, secrets: rotated }, now).writes).toHaveLength(1);
+    const result = reconcile({ ...settled, secrets: rotated, cluster: gone }, now);
+    expect(result).toMatchObject({
+      writes: [],
+      stopped: { retry: true, because: expect.stringContaining("pull-secret") },
+    });
+  });
+
+  it("finds a configuration that fits into no Secret", () => {
+    const source = `data:;base64,${randomBytes(1_200_000).toString("base64")}`;
+    const text = JSON.stringify({
+      apiVersion: "machineconfiguration.openshift.io/v1",
+      kind: "MachineConfig",
+      metadata: { name: "big" },
+      spec: { config: { storage: { files: [{ path: "/big", contents: { source } }] } } },
+    });
+    const result = run(configs({ named: [config(text)] }));
+    expect(about(result, "ValidMachineConfig")).toMatchObject({
+      status: "False",
+      message: expect.stringContaining("the API allows 1048576"),
+    });
+    expect(result).toMatchObject({ writes: [], stopped: { retry: true } });
+  });
+
+  it("lets mistakes of the program through", () => {
+    const newToken = () => {
+      throw new TypeError("a bug");
+    };
+    expect(() => run({ newToken })).toThrow("a bug");
+  });
+});
+
+describe("conditions that end nothing", () => {
+  it.each<[what: string, change: Partial<World>, condition: string]>([
+    [
+      "replicas and autoscaling",
+      { pool: poolWith({ autoScaling: { min: 1, max: 2 } }) },
+      "AutoscalingEnabled=False/ValidationFailed",
+    ],
+    ["a newer pool", { release: { version: "4.18.1", arch: "multi" } }, "SupportedVersionSkew=False/UnsupportedSkew"],
+    ["a pool three minors older", withCluster({ version: "4.21.9" }), "SupportedVersionSkew=True/AsExpected"],
+    ["a pool four minors older", withCluster({ version: "4.22.0" }), "SupportedVersionSkew=False/UnsupportedSkew"],
+    ["a pool of another major", withCluster({ version: "5.0.0" }), "SupportedVersionSkew=Unknown/ValidationFailed"],
+    ["an unknown control plane", withCluster({ version: "" }), "SupportedVersionSkew=Unknown/ValidationFailed"],
+    ["no replicas", { pool: poolWith({ replicas: 0 }) }, "AllNodesHealthy=False/AsExpected"],
+  ])("%s", (_, change, condition) => {
+    const result = run(change);
+    expect(brief(result)).toContain(condition);
+    expect(result.stopped).toBeUndefined();
+    expect(result.writes).toHaveLength(3);
+  });
+
+  it("sum up Machines that somebody made", () => {
+    const machine = (name: string, status: "True" | "False", reason = "") => ({
+      metadata: { name },
+      status: { conditions: [{ type: "Ready", status, reason, message: "" }] },
+    });
+    const machines = [machine("b", "False", "Booting"), machine("a", "True")];
+    expect(about(run({ machines }), "AllMachinesReady")).toMatchObject({
+      status: "False",
+      reason: "Booting",
+      message: "1 of 2 machines are not ready\nMachine b: Booting",
+    });
+    expect(about(run({ machines: [machine("a", "True")] }), "AllMachinesReady")?.status).toBe("True");
+    expect(about(run({ machines }), "AllNodesHealthy")).toMatchObject({ status: "False", reason: "Unknown" });
+  });
+
+  it("without HyperShift some have nothing to say", () => {
+    const types = run(withCluster({ standalone: true })).conditions.map(({ type }) => type);
+    const all = run().conditions.map(({ type }) => type);
+    expect(types).toEqual(all.filter((type) => !omittedStandalone.includes(type)));
+    expect(all).toEqual(expect.arrayContaining(omittedStandalone));
+  });
+});
+
+describe("a pause", () => {
+  const paused = (pausedUntil: string) => run({ pool: poolWith({ pausedUntil }) });
+
+  it.each([
+    ["2031-01-01T00:00:01Z", now + 1000],
+    ["true", undefined],
+    ["True", undefined],
+  ])("until %s writes no Secret and wakes up in time", (until, requeueAt) => {
+    const result = paused(until);
+    expect(result).toMatchObject({ writes: [], requeueAt, stopped: undefined });
+    expect(about(result, "ReconciliationActive")).toMatchObject({ status: "False", reason: "ReconciliationPaused" });
+    expect(result.version).toBeUndefined();
+  });
+
+  it.each(["2031-01-01T00:00:00Z", "2030-12-31T23:59:59+00:00", "false", "False", ""])("is over with %j", (until) => {
+    expect(paused(until).writes).toHaveLength(3);
+    expect(about(paused(until), "ReconciliationActive")?.reason).toBe("ReconciliationActive");
+  });
+
+  it.each(["tomorrow", "TRUE", "2031"])("that nobody understands (%s) is none, and is told", (until) => {
+    expect(paused(until).writes).toHaveLength(3);
+    expect(about(paused(until), "ReconciliationActive")).toMatchObject({
+      status: "True",
+      reason: "InvalidPausedUntilValue",
+    });
+  });
+});
+
+describe("belonging and going", () => {
+  it("begins with finalizer and owner, and nothing else", () => {
+    const { finalizers: _f, ownerReferences: _o, ...metadata } = pool.metadata!;
+    const result = run({ pool: { ...pool, metadata: { ...metadata, finalizers: ["other"] } } });
+    expect(verbs(result)).toEqual(["update NodePool workers"]);
+    expect(result.writes[0]?.object.metadata).toEqual({
+      ...metadata,
+      finalizers: ["other", finalizer],
+      ownerReferences: [
+        { apiVersion: "hypershift.openshift.io/v1beta1", kind: "HostedCluster", name: "demo", uid: "cluster-uid" },
+      ],
+    });
+  });
+
+  const goingPool: NodePool = {
+    ...pool,
+    metadata: { ...pool.metadata, deletionTimestamp: "2031-01-01T00:00:00Z", finalizers: ["other", finalizer] },
+  };
+  const secrets: Secret[] = [{ kind: "Secret", metadata: { name: "token-workers-1", resourceVersion: "3" } }];
+  const ownedConfigMaps = [{ kind: "ConfigMap", metadata: { name: "tuned" } }];
+
+  it("ends with everything that was made, even when the cluster is gone, and with the finalizer last", () => {
+    const result = run({ pool: goingPool, cluster: undefined, secrets, ownedConfigMaps });
+    expect(verbs(result)).toEqual([
+      "delete ConfigMap tuned",
+      "delete Secret token-workers-1",
+      "update NodePool workers",
+    ]);
+    expect(result.writes[2]?.object).toMatchObject({ metadata: { finalizers: ["other"] } });
+  });
+
+  it("waits for Machines, and leaves a pool alone that has no finalizer of ours any more", () => {
+    const waiting = run({ pool: goingPool, secrets, machines: [{ metadata: { name: "m" } }] });
+    expect(waiting).toMatchObject({
+      writes: [],
+      stopped: { because: "machines of the pool are still there: m", retry: false },
+    });
+    const released = { ...goingPool, metadata: { ...goingPool.metadata, finalizers: ["other"] } };
+    expect(run({ pool: released, secrets })).toMatchObject({ writes: [], stopped: undefined });
+  });
+});

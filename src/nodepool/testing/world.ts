@@ -1,0 +1,67 @@
+/** A healthy pool and cluster, for tests to break in one place. */
+import { finalizer } from "../names.js";
+import { type NodePool, type NodePoolSpec, nodePoolVersion } from "../pool/node-pool.js";
+import type { Cluster, World } from "../pool/world.js";
+
+export const startTime = Date.parse("2031-01-01T00:00:00Z");
+
+export const spec: NodePoolSpec = {
+  clusterName: "demo",
+  release: { image: "registry.example/release:4.18.0" },
+  platform: { type: "None" },
+  replicas: 3,
+  management: { upgradeType: "InPlace" },
+};
+
+export const owner = { apiVersion: nodePoolVersion, kind: "HostedCluster", uid: "cluster-uid" };
+
+export const pool: NodePool = {
+  apiVersion: nodePoolVersion,
+  kind: "NodePool",
+  metadata: {
+    name: "workers",
+    namespace: "clusters",
+    resourceVersion: "7",
+    generation: 2,
+    finalizers: [finalizer],
+    ownerReferences: [{ ...owner, name: "demo" }],
+  },
+  spec,
+};
+
+export const cluster: Cluster = {
+  name: { namespace: "clusters", name: "demo" },
+  owner,
+  deleting: false,
+  standalone: false,
+  controlPlaneNamespace: "clusters-demo",
+  infraId: "demo-x1",
+  version: "4.18.0",
+  kubeconfigReady: true,
+  ignitionEndpoint: "ignition.example",
+  ignitionCaPem: "PEM\n",
+  pullSecret: { name: "pull-secret", content: Buffer.from("{}") },
+  trustBundle: undefined,
+  configuration: undefined,
+  networks: undefined,
+  restoredFromBackup: false,
+};
+
+export function makeWorld(change: Partial<World> = {}): World {
+  let tokens = 0;
+  return {
+    pool,
+    cluster,
+    release: { version: "4.18.0", arch: "multi" },
+    configs: { generated: [], core: [], expectedCore: undefined, named: [], tuning: [] },
+    secrets: [],
+    ownedConfigMaps: [],
+    machines: [],
+    newToken: () => `token-${++tokens}`,
+    ...change,
+  };
+}
+
+export function poolWith(change: Partial<NodePoolSpec>, more: Partial<NodePool> = {}): NodePool {
+  return { ...pool, ...more, spec: { ...spec, ...change } };
+}

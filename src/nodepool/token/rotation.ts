@@ -1,0 +1,67 @@
+/** The life of a token, as steps: what to do with its Secret now, and when to look again. */
+import { annotation } from "../names.js";
+import { encoded, type Secret } from "../objects.js";
+import { nanoTime, secondTime } from "./time.js";
+import { readTokenSecret, usableToken } from "./token-secret.js";
+
+const hourMs = 60 * 60_000;
+/** As the current token for the first half, as the old one for the second. */
+export const tokenLifeMs = 11 * hourMs;
+export const rotateAfterMs = tokenLifeMs / 2;
+/** Machines that were given user data just before a change may still be booting. */
+export const expireAfterMs = 2 * hourMs;
+/** Clocks of two replicas differ, but a stamp further ahead than this would keep a token alive for as long as it lies. */
+const skewMs = 5 * 60_000;
+
+export type TokenStep =
+  | { readonly action: "keep"; readonly lookAgainAt: number }
+  /** Write the Secret on the condition that nobody else did; on a conflict read it again and start over. */
+  | {
+      readonly action: "rotate";
+      readonly secret: Secret;
+      /** No longer valid once the write succeeded. */
+      readonly revoked: string | undefined;
+      readonly lookAgainAt: number;
+    }
+  | { readonly action: "delete"; readonly resourceVersion: string | undefined };
+
+/** `newToken` is used only when the token is due. */
+export function tokenStep(secret: Secret, now: number, newToken: () => string): TokenStep {
+  const { expiresAt, generatedAt, oldToken, token } = readTokenSecret(secret);
+  if (expiresAt !== undefined && !(expiresAt > now)) {
+    return { action: "delete", resourceVersion: secret.metadata?.resourceVersion };
+  }
+  const soonest = (rotation: number) => Math.min(rotation, expiresAt ?? Number.POSITIVE_INFINITY);
+  const due = generatedAt === undefined || generatedAt > now + skewMs ? now : generatedAt + rotateAfterMs;
+  if (token !== undefined && due > now) return { action: "keep", lookAgainAt: soonest(due) };
+  return {
+    action: "rotate",
+    secret: rotated(secret, now, usableToken(newToken())),
+    revoked: oldToken,
+    lookAgainAt: soonest(now + rotateAfterMs),
+  };
+}
+
+function rotated(secret: Secret, now: number, newToken: string): Secret {
+  const { token } = readTokenSecret(secret);
+  const { old_token: _revoked, ...data } = secret.data ?? {};
+  return {
+    ...secret,
+    metadata: {
+      ...secret.metadata,
+      annotations: { ...secret.metadata?.annotations, [annotation.tokenGenerated]: nanoTime(now) },
+    },
+    data: { ...data, ...(token === undefined ? {} : { old_token: encoded(token) }), token: encoded(newToken) },
+  };
+}
+
+/** The Secret with an end in two hours; undefined when it has one already, so that repeating does not prolong it. */
+export function expiring(secret: Secret, now: number): Secret | undefined {
+  const { metadata } = secret;
+  if (metadata?.annotations?.[annotation.tokenExpires] !== undefined) return undefined;
+  const end = secondTime(now + expireAfterMs);
+  return {
+    ...secret,
+    metadata: { ...metadata, annotations: { ...metadata?.annotations, [annotation.tokenExpires]: end } },
+  };
+}

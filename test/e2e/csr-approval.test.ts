@@ -1,0 +1,326 @@
+/**
+ * Who may become a node, decided before a real kube-apiserver and a real signer: requests as kubelets make them, each rule
+ * broken once. What is approved is really issued; what is not stays pending.
+ */
+import { X509Certificate } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { KubeApi, KubeObject } from "../../src/kube/port.js";
+import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/nodepool/csr/signing-request.js";
+import { equipped } from "../support/lab/equipment.js";
+import { startOnLoopback } from "../support/lab/loopback.js";
+import { metric } from "../support/lab/metrics.js";
+import { freePort } from "../support/lab/ports.js";
+import { LabProcess } from "../support/lab/process.js";
+import { run } from "../support/lab/run.js";
+import { Scope } from "../support/lab/scope.js";
+import { until } from "../support/lab/wait.js";
+import { ours } from "../support/processes/executables.js";
+import { accessObjects, decisionsIn, file, Lab, startSigner, writeInventory } from "./csr-lab.js";
+import {
+  APPROVER,
+  type Course,
+  clusterPermissions,
+  giveBack,
+  isAbout,
+  namespacePermissions,
+  stoppedWithout,
+  Trial,
+  withdraw,
+} from "./csr-permissions.js";
+import { CLIENT, clientRows, inventoryDocuments, type Row, SERVING, servingRows, subjectOf } from "./csr-rows.js";
+
+const SOON = 10_000;
+
+const ready = await equipped({ controlPlane: true, node: true });
+
+describe.skipIf(!ready)("certificate requests of machines", () => {
+  let scope: Scope;
+  let lab: Lab;
+  let bootstrapper: KubeApi;
+  let approver: LabProcess;
+  let logFile: string;
+  let flags: string[];
+  let health: string;
+
+  beforeAll(async () => {
+    scope = new Scope("csr");
+    lab = new Lab(scope, await startOnLoopback(scope));
+    await Promise.all([startSigner(scope, lab.plane), lab.plane.admin.apply(...accessObjects)]);
+    bootstrapper = await lab.asBootstrapper();
+    const inventory = scope.file("inventory");
+    mkdirSync(inventory);
+    writeInventory(`${inventory}/rack.json`, inventoryDocuments());
+    logFile = scope.file("decisions.jsonl");
+    writeFileSync(logFile, "", { mode: 0o600 });
+    flags = [
+      ...[`--kubeconfig=${lab.plane.kubeconfig(APPROVER)}`, `--inventory=${inventory}`, "--require-claim"],
+      ...["--node-cidr=192.0.2.0/24", "--foreign-cidr=10.96.0.0/16"],
+    ];
+    await Promise.all(
+      [...clientRows, ...servingRows].map(({ node, nodeIps }) => nodeIps && lab.putNode(node, ...nodeIps)),
+    );
+    await lab.putNode("full");
+    const port = await freePort();
+    health = `http://127.0.0.1:${port}`;
+    approver = startApprover("approver", `--health-port=${port}`, "--health-bind-address=127.0.0.1");
+    await approver.ready("it decides", 20_000, () => approver.log().includes("this replica decides"));
+  });
+  afterAll(() => scope?.close());
+
+  const startApprover = (name: string, ...more: string[]) =>
+    LabProcess.start(scope, {
+      name,
+      command: [ours("drawbridge"), "csr", "approver", ...flags, `--decision-log=${logFile}`, "--interval=1s", ...more],
+    });
+
+  const decision = (name: string) =>
+    until(`a decision about ${name}`, SOON, () => decisionsIn(logFile).findLast(({ request }) => request === name), 30);
+
+  const fileClient = (name: string, node: string) =>
+    file(bootstrapper, { name, pem: lab.request(subjectOf(node)), signerName: clientSigner, usages: CLIENT });
+
+  async function fileRow(row: Row, kind: "client" | "serving"): Promise<string> {
+    const { node, as, extension, key, subject = subjectOf(node), usages } = row;
+    const names = row.names ?? (kind === "serving" ? `DNS:${node},IP:192.0.2.10` : "");
+    const pem = lab.request(subject, names, {
+      ...(key === undefined ? {} : { keyFile: lab.weakKey() }),
+      ...(extension === undefined ? {} : { extension }),
+    });
+    const name = `csr-${kind}-${node === "kubernetes" ? "reserved" : node}`;
+    const filer = as ? lab.as(as) : kind === "client" ? bootstrapper : lab.asNode(node);
+    await file(filer, {
+      name,
+      pem,
+      signerName: kind === "client" ? clientSigner : servingSigner,
+      usages: usages ?? (kind === "client" ? CLIENT : SERVING),
+    });
+    return name;
+  }
+
+  async function expectOutcome(name: string, { denied, rule }: Row): Promise<void> {
+    const made = await decision(name);
+    expect(made).toMatchObject({
+      by: "leader",
+      rule: rule || "all",
+      action: denied ? "deny" : rule === "" ? "approve" : "leave",
+    });
+    if (rule === "") await lab.issued(name);
+    else if (denied) await until("the denial", SOON, async () => outcomeOf(await lab.find(name)) === "denied");
+    else expect((await lab.find(name)).status ?? {}).toEqual({});
+  }
+
+  test("a machine's whole life: first certificate, node, serving certificate, renewals, and no way back", async () => {
+    await fileClient("csr-life", "life");
+    const first = new X509Certificate(await lab.issued("csr-life"));
+    expect(first.subject).toBe("O=system:nodes\nCN=system:node:life");
+    const cert = scope.file("life.crt");
+    writeFileSync(cert, first.toString());
+    const node = lab.as({ pair: { cert, key: lab.keyFile } });
+    // From here on it is the node itself that asks, with the certificate it was given.
+    const made = await node.create<KubeObject>("/api/v1/nodes", {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name: "life" },
+    });
+    const status = { addresses: [{ type: "InternalIP", address: "192.0.2.20" }] };
+    await node.update("/api/v1/nodes/life/status", { ...made, status } as KubeObject);
+    const serving = (name: string, names: string) =>
+      file(node, { name, pem: lab.request(subjectOf("life"), names), signerName: servingSigner, usages: SERVING });
+    await serving("csr-life-serving", "DNS:life,IP:192.0.2.20");
+    const served = new X509Certificate(await lab.issued("csr-life-serving"));
+    expect(served.subjectAltName).toBe("DNS:life, IP Address:192.0.2.20");
+    await serving("csr-life-greedy", "DNS:life,DNS:life.example,IP:192.0.2.20");
+    expect(await decision("csr-life-greedy")).toMatchObject({ action: "leave", rule: "serving-same" });
+    await serving("csr-life-hasty", "DNS:life,IP:192.0.2.20");
+    expect(await decision("csr-life-hasty")).toMatchObject({ action: "leave", rule: "node-pace" });
+    await file(node, {
+      name: "csr-life-renewal",
+      pem: lab.request(subjectOf("life")),
+      signerName: clientSigner,
+      usages: CLIENT,
+    });
+    expect(new X509Certificate(await lab.issued("csr-life-renewal")).subject).toBe(first.subject);
+    expect(await decision("csr-life-renewal")).toMatchObject({ action: "approve" });
+    // The shared credential is worth nothing for this name any more, not even when the node is gone.
+    await lab.admin.delete("/api/v1/nodes/life");
+    await fileClient("csr-life-replay", "life");
+    expect(await decision("csr-life-replay")).toMatchObject({ action: "leave", rule: "not-joined" });
+  });
+
+  describe("a first request", () => {
+    test.each(clientRows)("$what: $rule", async (row) => expectOutcome(await fileRow(row, "client"), row));
+
+    test("that nobody could have signed, or that is none, the API refuses by itself", async () => {
+      const pem = lab.request(subjectOf("altered"));
+      for (const text of [altered(pem), "hello", pem.replaceAll("CERTIFICATE REQUEST", "CERTIFICATE")]) {
+        const filing = file(bootstrapper, { name: "csr-none", pem: text, signerName: clientSigner, usages: CLIENT });
+        await expect(filing).rejects.toMatchObject({ status: 422 });
+      }
+    });
+
+    test("a second one for the same machine stays pending while the first is young", async () => {
+      await fileClient("csr-twin-1", "twin");
+      await lab.issued("csr-twin-1");
+      await fileClient("csr-twin-2", "twin");
+      expect(await decision("csr-twin-2")).toMatchObject({ action: "leave", rule: "single-client" });
+      expect(outcomeOf(await lab.find("csr-twin-2"))).toBe("pending");
+    });
+  });
+
+  describe("a serving request", () => {
+    test.each(servingRows)("$what: $rule", async (row) => expectOutcome(await fileRow(row, "serving"), row));
+  });
+
+  test("a renewal of a client certificate is for the node itself, and has no names", async () => {
+    const ask = async (name: string, who: string, node: string, names = "") =>
+      file(lab.asNode(who), {
+        name,
+        pem: lab.request(subjectOf(node), names),
+        signerName: clientSigner,
+        usages: CLIENT,
+      });
+    await ask("csr-renew-other", "s-good", "s-self");
+    expect(await decision("csr-renew-other")).toMatchObject({ action: "deny", rule: "node-identity" });
+    await ask("csr-renew-names", "s-self", "s-self", "DNS:s-self");
+    expect(await decision("csr-renew-names")).toMatchObject({ action: "leave", rule: "client-names" });
+    await ask("csr-renew-alien", "s-alien", "s-alien");
+    expect(await decision("csr-renew-alien")).toMatchObject({ action: "leave", rule: "known-node" });
+    await ask("csr-renew-good", "s-good", "s-good");
+    await lab.issued("csr-renew-good");
+  });
+
+  test("other signers' requests are nobody's business here", async () => {
+    const pem = lab.request(subjectOf("good"));
+    await file(bootstrapper, { name: "csr-foreign", pem, signerName: "example.com/signer", usages: CLIENT });
+    const pemUser = lab.request("/CN=somebody");
+    await file(bootstrapper, {
+      name: "csr-user",
+      pem: pemUser,
+      signerName: "kubernetes.io/kube-apiserver-client",
+      usages: CLIENT,
+    });
+    await fileClient("csr-after-foreign", "after-foreign");
+    await lab.issued("csr-after-foreign");
+    for (const name of ["csr-foreign", "csr-user"]) {
+      expect(outcomeOf(await lab.find(name))).toBe("pending");
+      expect(decisionsIn(logFile).filter(({ request }) => request === name)).toEqual([]);
+    }
+  });
+
+  test("in a flood nothing is approved; when it is over, what was in order is", async () => {
+    const pem = lab.request(subjectOf("flood"));
+    const names = Array.from({ length: 160 }, (_, index) => `csr-flood-${index}`);
+    await Promise.all(names.map((name) => file(bootstrapper, { name, pem, signerName: clientSigner, usages: CLIENT })));
+    await fileClient("csr-in-flood", "in-flood");
+    expect(await decision("csr-in-flood")).toMatchObject({ action: "leave", rule: "brake" });
+    expect(outcomeOf(await lab.find("csr-in-flood"))).toBe("pending");
+    const metrics = await (await fetch(`${health}/metrics`)).text();
+    const [pending, limit] = ["pending", "pending_limit"].map((name) => metric(metrics, `drawbridge_csr_${name}`, {}));
+    expect(pending).toBeGreaterThan(limit ?? 0);
+    expect(metric(metrics, "drawbridge_csr_decisions_total", { rule: "brake" })).toBeGreaterThan(0);
+    expect((await fetch(`${health}/readyz`)).status).toBe(200);
+    await Promise.all(names.map((name) => lab.remove(requestPath(name))));
+    await lab.issued("csr-in-flood");
+  });
+
+  test("a person sees what is pending, asks why, and decides otherwise by naming the rule", async () => {
+    const csr = (...words: string[]) => run([ours("drawbridge"), "csr", ...words, ...flags]);
+    const list = JSON.parse((await csr("list", "--output=json")).stdout) as {
+      requests: { request: string; rule: string }[];
+    };
+    expect(list.requests).toContainEqual(expect.objectContaining({ request: "csr-client-unknown", rule: "expected" }));
+    const slow = JSON.parse((await csr("explain", "csr-client-unknown", "--pool-rate=0", "--output=json")).stdout) as {
+      findings: { rule: string; objection?: string }[];
+    };
+    expect(slow.findings.filter(({ objection }) => objection !== undefined).map(({ rule }) => rule)).toEqual([
+      "expected",
+      "pool-rate",
+    ]);
+    expect(await csr("approve", "csr-client-unknown")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("rule expected"),
+    });
+    expect(await csr("approve", "csr-client-unknown", "--despite=expected")).toMatchObject({ code: 0 });
+    await lab.issued("csr-client-unknown");
+    expect(await csr("approve", "csr-client-unknown")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("is approved already"),
+    });
+  });
+
+  test("a dry run decides the same and changes nothing", async () => {
+    await approver.stop();
+    await fileClient("csr-dry", "dry");
+    const dryLog = scope.file("dry.jsonl");
+    const dry = LabProcess.start(scope, {
+      name: "dry",
+      command: [ours("drawbridge"), "csr", "approver", ...flags, "--dry-run", `--decision-log=${dryLog}`],
+    });
+    await dry.ready("it decides", SOON, () => dry.log().includes('request="csr-dry"'));
+    expect(decisionsIn(dryLog)).toContainEqual(
+      expect.objectContaining({ by: "dry run", request: "csr-dry", action: "approve" }),
+    );
+    await dry.stop();
+    expect(outcomeOf(await lab.find("csr-dry"))).toBe("pending");
+  });
+
+  test("of two replicas one decides, and the other goes on when it ends", async () => {
+    const first = startApprover("first");
+    await first.ready("it decides", SOON, () => first.log().includes("this replica decides"));
+    const second = startApprover("second");
+    await second.ready("it is up", SOON, () => second.log().includes("csr approver is up"));
+    await lab.issued("csr-dry");
+    await first.stop();
+    await fileClient("csr-after", "after");
+    await lab.issued("csr-after");
+    expect(second.log()).toContain("this replica decides");
+    const lines = decisionsIn(logFile).filter(
+      ({ request, action }) => action === "approve" && /^csr-(dry|after)$/.test(request),
+    );
+    expect(lines.map(({ request }) => request)).toEqual(["csr-dry", "csr-after"]);
+    await second.stop();
+  });
+
+  describe("with exactly the permissions it asks for", () => {
+    let user: KubeApi;
+    let trial: Trial;
+
+    beforeAll(async () => {
+      user = lab.as({ pair: { cert: scope.file(`${APPROVER}.crt`), key: scope.file(`${APPROVER}.key`) } });
+      trial = new Trial(lab, user, bootstrapper);
+      await lab.putNode("r-node", "192.0.2.40");
+    });
+
+    test("both kinds are approved without a complaint", async () => {
+      const { approved, errors } = await trial.runUntil("both approvals", ({ approved }) => approved.length === 2);
+      expect({ approved, errors }).toEqual({ approved: ["client", "serving"], errors: [] });
+    });
+
+    test.each([...clusterPermissions, ...namespacePermissions])(
+      "without $verb $resource $name it fails and says so",
+      async (permission) => {
+        await withdraw(lab, user, permission);
+        try {
+          const complains = ({ errors }: Course) => errors.some((error) => isAbout(error, permission));
+          const { resource, verb } = permission;
+          const { approved } = await trial.runUntil(
+            "a complaint",
+            complains,
+            `${verb} ${resource}` === "update configmaps",
+          );
+          for (const kind of stoppedWithout(permission)) expect(approved).not.toContain(kind);
+        } finally {
+          await giveBack(lab);
+        }
+      },
+    );
+  });
+});
+
+/** The last byte belongs to the signature. */
+function altered(pem: string): string {
+  const der = Buffer.from(pem.replace(/-----.*-----/g, ""), "base64");
+  der[der.length - 1] = (der.at(-1) ?? 0) ^ 1;
+  return `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString("base64")}\n-----END CERTIFICATE REQUEST-----\n`;
+}

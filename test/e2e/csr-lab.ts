@@ -1,0 +1,196 @@
+/** A real kube-apiserver with the real signer, and requests filed as kubelets file them. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { createKubeApi } from "../../src/kube/client.js";
+import { isNotFound } from "../../src/kube/errors.js";
+import type { KubeApi, KubeObject } from "../../src/kube/port.js";
+import type { DecisionEntry } from "../../src/nodepool/csr/decision-log.js";
+import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
+import { requestPath, requestsPath, type SigningRequest } from "../../src/nodepool/csr/signing-request.js";
+import type { Pair } from "../support/lab/certificates.js";
+import type { ControlPlane } from "../support/lab/control-plane.js";
+import { component } from "../support/lab/equipment.js";
+import { LabProcess } from "../support/lab/process.js";
+import { mustSync } from "../support/lab/run.js";
+import type { Scope } from "../support/lab/scope.js";
+import { until } from "../support/lab/wait.js";
+import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, role } from "./csr-roles.js";
+
+/** May file requests and nothing else: strangers with some credential. */
+export const FILERS = "lab:filers";
+
+const rbac = "rbac.authorization.k8s.io";
+const SOON = 10_000;
+
+function binding(kind: "ClusterRoleBinding" | "RoleBinding", name: string, to: string, subject: object): KubeObject {
+  return {
+    apiVersion: `${rbac}/v1`,
+    kind,
+    metadata: { name, ...(kind === "RoleBinding" ? { namespace: NAMESPACE } : {}) },
+    roleRef: { apiGroup: rbac, kind: kind === "RoleBinding" ? "Role" : "ClusterRole", name: to },
+    subjects: [subject],
+  } as KubeObject;
+}
+
+const [, , machines, account] = defaultPolicy.bootstrapUser.split(":") as [string, string, string, string];
+
+export const accessObjects: readonly KubeObject[] = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: machines } },
+  { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: machines } },
+  binding("ClusterRoleBinding", "create-csrs-for-bootstrapping", "system:node-bootstrapper", {
+    kind: "ServiceAccount",
+    name: account,
+    namespace: machines,
+  }),
+  binding("ClusterRoleBinding", "lab-filers", "system:node-bootstrapper", {
+    apiGroup: rbac,
+    kind: "Group",
+    name: FILERS,
+  }),
+  role("ClusterRole", clusterPermissions),
+  role("Role", namespacePermissions),
+  binding("ClusterRoleBinding", APPROVER, APPROVER, { apiGroup: rbac, kind: "User", name: APPROVER }),
+  binding("RoleBinding", APPROVER, APPROVER, { apiGroup: rbac, kind: "User", name: APPROVER }),
+];
+
+/** Signs what is approved, and approves nothing itself. */
+export async function startSigner(scope: Scope, plane: ControlPlane): Promise<void> {
+  const manager = LabProcess.start(scope, {
+    name: "signer",
+    command: [
+      component("kube-controller-manager"),
+      `--kubeconfig=${plane.adminConfig}`,
+      "--controllers=certificatesigningrequest-signing-controller",
+      `--cluster-signing-cert-file=${plane.ca.cert}`,
+      `--cluster-signing-key-file=${plane.ca.key}`,
+      "--leader-elect=false",
+      "--bind-address=127.0.0.1",
+    ],
+  });
+  await manager.ready("it signs", 60_000, () => manager.log().includes("Caches are synced"));
+}
+
+export class Lab {
+  readonly scope: Scope;
+  readonly plane: ControlPlane;
+  readonly admin: KubeApi;
+  readonly #keyFile: string;
+  #made = 0;
+
+  constructor(scope: Scope, plane: ControlPlane) {
+    this.scope = scope;
+    this.plane = plane;
+    const clientPair = { cert: scope.file("admin.crt"), key: scope.file("admin.key") };
+    this.admin = this.as({ pair: clientPair });
+    this.#keyFile = scope.file("kubelet.key");
+    mustSync(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", this.#keyFile]);
+  }
+
+  /** The API as seen by the holder of a certificate or token, or by somebody an administrator plays. */
+  as(who: { pair?: Pair; token?: string; user?: string; group?: string }): KubeApi {
+    const { pair, token, user, group } = who;
+    const ca = readFileSync(this.plane.ca.cert, "utf8");
+    const files =
+      pair ??
+      (user === undefined ? undefined : { cert: this.scope.file("admin.crt"), key: this.scope.file("admin.key") });
+    const tls = files && { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
+    const headers = {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(user === undefined ? {} : { "impersonate-user": user }),
+      ...(group === undefined ? {} : { "impersonate-group": group }),
+    };
+    const api = createKubeApi(
+      { server: this.plane.api.url, credentials: async () => ({ headers, tls: { ca, ...tls } }) },
+      { qps: -1 },
+    );
+    this.scope.defer(() => api.close());
+    return api;
+  }
+
+  asNode(name: string): KubeApi {
+    return this.as({ user: `system:node:${name}`, group: "system:nodes" });
+  }
+
+  /** With the credential that every machine finds in its configuration. */
+  async asBootstrapper(): Promise<KubeApi> {
+    const path = `/api/v1/namespaces/${machines}/serviceaccounts/${account}/token`;
+    const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+    const { status } = (await this.admin.create(path, request)) as { status?: { token: string } };
+    return this.as({ token: status?.token ?? "" });
+  }
+
+  /** PEM, made with openssl so that nothing under test vouches for itself. */
+  request(subject: string, names = "", options: { keyFile?: string; extension?: string } = {}): string {
+    const out = this.scope.file(`request-${++this.#made}.pem`);
+    mustSync([
+      ...["openssl", "req", "-new", "-key", options.keyFile ?? this.#keyFile, "-subj", subject, "-out", out],
+      ...(names === "" ? [] : ["-addext", `subjectAltName=${names}`]),
+      ...(options.extension === undefined ? [] : ["-addext", options.extension]),
+    ]);
+    return readFileSync(out, "utf8");
+  }
+
+  weakKey(): string {
+    const file = this.scope.file("weak.key");
+    mustSync(["openssl", "genrsa", "-out", file, "1024"]);
+    return file;
+  }
+
+  get keyFile(): string {
+    return this.#keyFile;
+  }
+
+  async find(name: string): Promise<SigningRequest> {
+    return this.admin.get<SigningRequest>(requestPath(name));
+  }
+
+  async issued(name: string): Promise<string> {
+    const certificate = await until(
+      `the certificate of ${name}`,
+      SOON,
+      async () => (await this.find(name)).status?.certificate,
+    );
+    return Buffer.from(certificate, "base64").toString();
+  }
+
+  async putNode(name: string, ...ips: readonly string[]): Promise<void> {
+    const addresses = [{ type: "Hostname", address: name }, ...ips.map((address) => ({ type: "InternalIP", address }))];
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name } };
+    const made = await this.admin.create<KubeObject>("/api/v1/nodes", node);
+    await this.admin.update(`/api/v1/nodes/${name}/status`, { ...made, status: { addresses } } as KubeObject);
+  }
+
+  async remove(path: string): Promise<void> {
+    try {
+      await this.admin.delete(path);
+    } catch (reason) {
+      if (!isNotFound(reason)) throw reason;
+    }
+  }
+}
+
+export interface Filing {
+  readonly name: string;
+  readonly pem: string;
+  readonly signerName: string;
+  readonly usages: readonly string[];
+}
+
+export async function file(api: KubeApi, { name, pem, ...spec }: Filing): Promise<void> {
+  await api.create(requestsPath, {
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name },
+    spec: { request: Buffer.from(pem).toString("base64"), ...spec },
+  } as KubeObject);
+}
+
+/** The decisions of a log so far. */
+export function decisionsIn(path: string): DecisionEntry[] {
+  const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as DecisionEntry);
+}
+
+export function writeInventory(path: string, documents: readonly object[]): void {
+  writeFileSync(path, documents.map((document) => JSON.stringify(document)).join("\n---\n"));
+}

@@ -1,0 +1,147 @@
+/** An approver that lacks one right, from a clean start. */
+import { LeaderElection } from "../../src/kube/leader.js";
+import type { KubeApi, KubeObject } from "../../src/kube/port.js";
+import { Approver } from "../../src/nodepool/csr/approver/approver.js";
+import { configMapInventory } from "../../src/nodepool/csr/approver/inventory-source.js";
+import { MemoryStore } from "../../src/nodepool/csr/approver/memory-store.js";
+import { approverName } from "../../src/nodepool/csr/approver/permissions.js";
+import { noDecisionLog } from "../../src/nodepool/csr/decision-log.js";
+import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
+import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/nodepool/csr/signing-request.js";
+import { until } from "../support/lab/wait.js";
+import { file, type Lab } from "./csr-lab.js";
+import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, type Permission, role } from "./csr-roles.js";
+import { CLIENT, minutesFromNow, POOL, SERVING, subjectOf } from "./csr-rows.js";
+
+export { APPROVER, clusterPermissions, namespacePermissions } from "./csr-roles.js";
+
+const SOON = 10_000;
+const MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
+const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${approverName}`;
+
+type Kind = "client" | "serving";
+
+/** What happened so far. */
+export interface Course {
+  readonly errors: readonly string[];
+  readonly approved: readonly Kind[];
+}
+
+/** Runs approvers whose inventory is a ConfigMap, each with a request of either kind that is in order. */
+export class Trial {
+  readonly #lab: Lab;
+  readonly #approver: KubeApi;
+  readonly #bootstrapper: KubeApi;
+  #round = 0;
+
+  constructor(lab: Lab, approver: KubeApi, bootstrapper: KubeApi) {
+    this.#lab = lab;
+    this.#approver = approver;
+    this.#bootstrapper = bootstrapper;
+  }
+
+  /** With `remembers` there is something in the memory already, so that it is changed and not made. */
+  async runUntil(what: string, holds: (course: Course) => boolean, remembers = false): Promise<Course> {
+    const names = await this.#file();
+    if (remembers) await this.#lab.admin.create(MAPS, configMap(approverName, {}));
+    const api = this.#approver;
+    const errors: string[] = [];
+    const onError = (sentence: string) => errors.push(sentence);
+    const election = new LeaderElection({ api, namespace: NAMESPACE, name: approverName, identity: "trial", onError });
+    const approver = new Approver({
+      ...{ api, policy: defaultPolicy, log: noDecisionLog, dryRun: false, intervalMs: 200, onError },
+      inventory: configMapInventory(api, NAMESPACE),
+      store: new MemoryStore(api, { namespace: NAMESPACE, name: approverName }),
+      leading: () => election.leading,
+    });
+    election.start();
+    approver.start();
+    try {
+      await until(what, SOON, async () => holds({ errors, approved: await this.#approved(names) }), 50);
+    } catch (reason) {
+      throw new Error(`${(reason as Error).message}; complaints: ${errors.join("; ")}`, { cause: reason });
+    } finally {
+      await approver.stop();
+      await election.stop();
+    }
+    const approved = await this.#approved(names);
+    await Promise.all(Object.values(names).map((name) => this.#lab.remove(requestPath(name))));
+    return { errors, approved };
+  }
+
+  async #file(): Promise<Record<Kind, string>> {
+    const lab = this.#lab;
+    const worker = `r-${++this.#round}`;
+    const names = { client: `csr-${worker}-client`, serving: `csr-${worker}-serving` };
+    await Promise.all([LEASE, `${MAPS}/${approverName}`, `${MAPS}/rack`].map((path) => lab.remove(path)));
+    const workers = [
+      { name: worker, notBefore: minutesFromNow(-1) },
+      { name: "r-node", notBefore: minutesFromNow(-1), joined: true, ips: ["192.0.2.40"] },
+    ];
+    const rack = { rack: JSON.stringify({ pool: POOL, workers }) };
+    await lab.admin.create(MAPS, configMap("rack", rack, { "drawbridge/inventory": "true" }));
+    const first = lab.request(subjectOf(worker));
+    await file(this.#bootstrapper, { name: names.client, pem: first, signerName: clientSigner, usages: CLIENT });
+    const pem = lab.request(subjectOf("r-node"), "DNS:r-node,IP:192.0.2.40");
+    await file(lab.asNode("r-node"), { name: names.serving, pem, signerName: servingSigner, usages: SERVING });
+    return names;
+  }
+
+  async #approved(names: Record<Kind, string>): Promise<Kind[]> {
+    const kinds = Object.keys(names) as Kind[];
+    const outcomes = await Promise.all(kinds.map(async (kind) => outcomeOf(await this.#lab.find(names[kind]))));
+    return kinds.filter((_, index) => outcomes[index] === "approved");
+  }
+}
+
+function configMap(name: string, data: object, labels = {}): KubeObject {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: NAMESPACE, labels }, data } as KubeObject;
+}
+
+/** Which approvals cannot happen. Without the others it works for a while: until a watch ends or the lease must be renewed. */
+export function stoppedWithout({ name, resource, verb }: Permission): readonly Kind[] {
+  if (resource === "signers") return name === clientSigner ? ["client"] : ["serving"];
+  const onlyLater = verb === "watch" || (verb === "update" && resource === "leases");
+  return onlyLater ? [] : ["client", "serving"];
+}
+
+export function isAbout(error: string, { name, resource, verb }: Permission): boolean {
+  if (resource === "signers") return error.includes("not permitted to approve") && error.includes(name ?? "");
+  return error.includes(`cannot ${verb} resource "${resource}"`);
+}
+
+/** Returns when the API server acts on it: its own view of its rules lags a moment behind what was written. */
+export async function withdraw(lab: Lab, approver: KubeApi, permission: Permission): Promise<void> {
+  await setRole(lab, (one) => one !== permission);
+  const { group, name, resource: path, verb } = permission;
+  const [resource, subresource] = path.split("/");
+  const namespace = clusterPermissions.includes(permission) ? undefined : NAMESPACE;
+  const resourceAttributes = { group, resource, subresource, verb, name, namespace };
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SelfSubjectAccessReview",
+    spec: { resourceAttributes },
+  };
+  await until("the right to be gone", SOON, async () => {
+    const answer = await approver.create(
+      "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+      review as KubeObject,
+    );
+    return (answer as { status?: { allowed: boolean } }).status?.allowed === false;
+  });
+}
+
+export async function giveBack(lab: Lab): Promise<void> {
+  await setRole(lab, () => true);
+}
+
+async function setRole(lab: Lab, keep: (one: Permission) => boolean): Promise<void> {
+  const path = "/apis/rbac.authorization.k8s.io/v1";
+  await Promise.all([
+    lab.admin.update(`${path}/clusterroles/${APPROVER}`, role("ClusterRole", clusterPermissions.filter(keep))),
+    lab.admin.update(
+      `${path}/namespaces/${NAMESPACE}/roles/${APPROVER}`,
+      role("Role", namespacePermissions.filter(keep)),
+    ),
+  ]);
+}
