@@ -76,8 +76,9 @@ export class ProxyAgent {
     return this.#servers.resting;
   }
 
+  /** Could end now without a byte lost. */
   get idle(): boolean {
-    return [...this.#links].every((link) => link.idle);
+    return [...this.#links].every((link) => link.idle && !link.flushing);
   }
 
   start(): void {
@@ -155,7 +156,7 @@ export class ProxyAgent {
     // The server is leaving: look for its successor, but let the tunnels that stand finish.
     session.once("goaway", () => {
       this.#servers.forget(link);
-      if (link.idle) link.cancel("the server is shutting down");
+      if (link.idle && !link.flushing) link.cancel("the server is shutting down");
     });
     return link;
   }

@@ -28,6 +28,14 @@ export class Backoff {
     return this.#jittered(this.#first);
   }
 
+  /**
+   * Anywhere between nothing and twice as long, on average as long. Agents that search in step behind a balancer that
+   * takes turns would otherwise be led to the same server again and again, for minutes.
+   */
+  scattered(ms: number): number {
+    return ms * (0.1 + this.#random() * 1.8);
+  }
+
   #jittered(ms: number): number {
     return ms * (1 + this.#random() * JITTER);
   }

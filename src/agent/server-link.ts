@@ -69,6 +69,11 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
     return this.tunnels.size === 0 && this.#dials.size === 0;
   }
 
+  /** The last bytes of tunnels that are over may still be on their way to the server. */
+  get flushing(): boolean {
+    return this.queuedBytes > 0;
+  }
+
   drain(): void {
     this.control({ type: "DRAIN" });
   }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ManualClock } from "../tunnel/testing/manual-clock.js";
 import type { ServerConnection } from "./connect.js";
@@ -11,6 +12,14 @@ interface Plan {
   readonly behind: (address: string, attempt: number) => string | Error;
   /** Attempts never end. */
   readonly hangs?: boolean;
+  /** The middle: every rest is about as long as its interval. */
+  readonly random?: () => number;
+}
+
+/** The same numbers each time, different ones for each seed. */
+function drawnFrom(seed: string): () => number {
+  let drawn = 0;
+  return () => createHash("sha256").update(`${seed} ${drawn++}`).digest().readUInt32BE(0) / 2 ** 32;
 }
 
 /** A set whose attempts a test answers; every attempt and every rest is one step. */
@@ -24,7 +33,7 @@ class Bench {
   readonly set: ServerSet;
   running: Promise<void> | undefined;
 
-  constructor({ servers = ["a"], wanted = 1, syncForever = false, behind, hangs = false }: Plan) {
+  constructor({ servers = ["a"], wanted = 1, syncForever = false, behind, hangs = false, random }: Plan) {
     this.wanted = wanted;
     this.set = new ServerSet({
       source: this,
@@ -36,7 +45,7 @@ class Bench {
       },
       clock: this.clock,
       count: { wanted: () => this.wanted, received: (count) => this.counts.push(count) },
-      random: () => 0,
+      random: random ?? (() => 0.5),
       connect: async (server) => {
         this.attempts.push(server.host);
         if (hangs) await new Promise(() => {});
@@ -119,6 +128,28 @@ describe("looking for servers", () => {
     await bench.pass(1_200);
     expect(bench.attempts.length).toBeGreaterThan(before);
     await bench.end();
+  });
+
+  test("a server's successor is looked for at the usual pace when the server goes, however long ago it said goodbye", async () => {
+    const bench = new Bench({ behind: (_address, attempt) => (attempt === 1 ? "leaving" : new Error("refused")) });
+    await bench.pass(500);
+    const [leaving] = bench.adopted;
+    bench.set.forget(leaving!);
+    await bench.pass(60_000);
+    const before = bench.attempts.length;
+    bench.set.forget(leaving!);
+    await bench.pass(1_200);
+    expect(bench.attempts).toHaveLength(before + 1);
+    await bench.end();
+  });
+
+  test("agents that search in step behind a balancer that takes turns find all servers all the same", async () => {
+    let turn = 0;
+    const behind = () => `s${turn++ % 3}`;
+    const benches = ["x", "y", "z"].map((seed) => new Bench({ wanted: 3, behind, random: drawnFrom(seed) }));
+    for (let each = 0; each < 300; each++) for (const bench of benches) await bench.pass(100);
+    expect(benches.map(({ set }) => set.size)).toEqual([3, 3, 3]);
+    for (const bench of benches) await bench.end();
   });
 
   test("failures back off and success ends it", async () => {

@@ -79,10 +79,11 @@ export class ServerSet {
     this.#stop();
   }
 
-  /** The connection is gone, or about to be: another attempt is due. */
+  /** The connection is about to be gone, or is: another attempt is due. */
   forget(server: ConnectedServer): void {
-    if (!this.#connected.delete(server)) return;
-    // However slowly duplicates were being searched for, a lost server is looked for at the usual pace.
+    this.#connected.delete(server);
+    // However slowly servers were being searched for, a lost one's successor is looked for at the usual pace: also when
+    // it only now goes after a goodbye that all attempts since then were too early for.
     this.#duplicates = 0;
     this.#restFor(this.#backoff.reset());
   }
@@ -107,7 +108,8 @@ export class ServerSet {
       const duplicate = await this.#attempt(server, address);
       // Looking for servers that are not there costs them a handshake each time: search ever more slowly.
       this.#duplicates = duplicate ? this.#duplicates + 1 : 0;
-      return this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
+      const rest = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
+      return duplicate ? this.#backoff.scattered(rest) : rest;
     } catch (reason) {
       agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason) });
       return this.#backoff.next();

@@ -16,7 +16,7 @@ export function startServerHealth(
 ): Promise<RunningHttp> {
   return startHealth(endpoint, registry, (_request, response) => {
     if (readiness.ready()) sendText(response, 200, "ok");
-    else sendText(response, 500, "no connection to any proxy agent");
+    else sendText(response, 500, readiness.why?.() ?? "no connection to any proxy agent");
   });
 }
 

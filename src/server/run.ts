@@ -23,7 +23,11 @@ export async function runServer(
   server.board.onFrontendWrite = (seconds) => metrics.frontendWrite(seconds);
   const refusals = new RefusalLog(server);
 
-  const health = await startServerHealth(config.health, { ready: () => server.ready }, metrics.registry);
+  const health = await startServerHealth(
+    config.health,
+    { ready: () => server.ready, why: () => server.unreadyReason },
+    metrics.registry,
+  );
   const admin = await startServerAdmin(config.admin, metrics.registry, {
     source: server,
     tokenFile: config.admin.tokenFile,
@@ -44,11 +48,13 @@ export async function runServer(
   logger.info(0, "shutting down", { signal, gracefulMs: config.gracefulShutdownMs });
   const impatient = nextSignal().then(() => 1);
   const orderly = (async () => {
+    // At once: who counts servers should no longer count this one while its tunnels finish.
+    const withdrawn = leases?.stop();
     if (config.gracefulShutdownMs > 0) {
       const finished = await server.drain(config.gracefulShutdownMs);
       if (!finished) logger.warn("tunnels were still open at the end of the graceful shutdown and were cut");
     }
-    await Promise.all([health.close(), admin.close(), leases?.stop()]);
+    await Promise.all([health.close(), admin.close(), withdrawn]);
     server.destroy();
     return 0;
   })();

@@ -39,6 +39,7 @@ export class ProxyServer {
   readonly #certificates: WatchedCertificates[] = [];
   readonly #agentDoor: AgentDoor;
   #agentListener: GrpcListener | undefined;
+  #draining = false;
 
   constructor(config: ServerConfig, parts: ServerParts = {}) {
     this.config = config;
@@ -47,10 +48,16 @@ export class ProxyServer {
       const message = "agents would be let in without a certificate or a token, and nobody asked for that.";
       throw new DrawbridgeError("DB_AGENT_AUTH_MISSING", message);
     }
+    const { claims } = parts;
     this.#clock = parts.clock ?? systemClock;
     this.board = new Switchboard({
       source: this,
-      registry: new AgentRegistry(config.strategies, this.#clock),
+      registry: new AgentRegistry(
+        config.strategies,
+        this.#clock,
+        Math.random,
+        (host) => claims?.reserves(host) ?? false,
+      ),
       clock: this.#clock,
       budget: new Budget(config.limits),
       dialTimeoutMs: config.dialTimeoutMs,
@@ -62,13 +69,19 @@ export class ProxyServer {
       received: this.#counters.from_agent,
       sent: this.#counters.to_agent,
       tokens: parts.tokens,
-      claims: parts.claims,
+      claims,
       timeBoxed: config.agents.timeBoxed,
     });
   }
 
+  /** Not while it drains: whoever balances between servers should choose another. */
   get ready(): boolean {
-    return this.board.registry.ready;
+    return !this.#draining && this.board.registry.ready;
+  }
+
+  /** Why it is not ready, where there is more to say than that no agent is connected. */
+  get unreadyReason(): string | undefined {
+    return this.#draining ? "shutting down" : undefined;
   }
 
   /** Opens every door, or none. */
@@ -127,9 +140,15 @@ export class ProxyServer {
     for (const certificates of this.#certificates) certificates.check();
   }
 
-  /** Turns new callers away and waits until the last tunnel is done, at most `limitMs`. True when all were. */
+  /**
+   * Turns new callers and agents away and waits until the last tunnel is done, at most `limitMs`. True when all were.
+   * Agents that can are told to look for this server's successor meanwhile.
+   */
   async drain(limitMs: number): Promise<boolean> {
+    this.#draining = true;
     for (const door of this.#frontDoors) door.drain();
+    this.#agentListener?.server.close();
+    this.#agentDoor.sayGoodbye();
     const deadline = this.#clock.now() + limitMs;
     while (this.#busy && this.#clock.now() < deadline) {
       await new Promise<void>((resolve) => this.#clock.after(50, resolve));
@@ -137,8 +156,12 @@ export class ProxyServer {
     return !this.#busy;
   }
 
+  /** Bytes of tunnels that are over may still be on their way to a caller or an agent. */
   get #busy(): boolean {
-    return this.board.establishedTunnels > 0 || this.board.pendingDials > 0;
+    const { establishedTunnels, pendingDials, registry } = this.board;
+    if (establishedTunnels > 0 || pendingDials > 0 || this.#frontDoors.some((door) => door.flushing)) return true;
+    for (const link of registry.links()) if (link.queuedBytes > 0) return true;
+    return false;
   }
 
   destroy(): void {

@@ -115,3 +115,29 @@ describe("the file", () => {
     }
   });
 });
+
+describe("what a rule may claim exclusively", () => {
+  const mayClaim = ["ipv4=10.0.0.1", "ipv6=fd00::/64", "cidr=172.30.0.0/16", "host=*.internal", "default-route"];
+  const rulesWith = (exclusive: unknown) =>
+    parseClaimRules({ rules: [{ match: { issuer: "CN=x" }, mayClaim, exclusive }] }, "claims.yaml");
+
+  test.each([
+    ["10.0.0.1", true],
+    ["::ffff:10.0.0.1", true],
+    ["10.0.0.2", false],
+    ["fd00::7", true],
+    ["fd01::7", false],
+    ["172.30.9.9", true],
+    ["172.31.9.9", false],
+    ["db.internal", true],
+    ["internal", false],
+  ])("%s: %s", (host, reserved) => {
+    expect(rulesWith(true).reserves(host)).toBe(reserved);
+    expect(rulesWith(false).reserves(host)).toBe(false);
+    expect(rulesWith(undefined).reserves(host)).toBe(false);
+  });
+
+  test("anything but yes and no is a mistake", () => {
+    expect(() => rulesWith("yes")).toThrow(/rule 1: `exclusive` must be true or false/);
+  });
+});

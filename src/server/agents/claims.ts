@@ -5,10 +5,12 @@
  *   rules:
  *     - match: { issuer: "CN=control-plane-signer" }
  *       mayClaim: ["ipv4=172.30.0.0/16", "host=*.svc"]
+ *       exclusive: true
  *     - match: { serviceAccount: "kube-system/konnectivity-agent" }
  *       mayClaim: ["default-route"]
  *
- * The first rule that matches decides; nobody's rule means no claims at all, not even the empty one.
+ * The first rule that matches decides; nobody's rule means no claims at all, not even the empty one. What a rule may
+ * claim exclusively goes to agents that claim it or to nobody: not to a default route while those agents are away.
  */
 import type ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../errors/error.js";
@@ -27,6 +29,7 @@ export interface Principal {
 interface Rule {
   readonly match: Partial<Record<keyof Principal, string>>;
   readonly mayClaim: readonly string[];
+  readonly exclusive: boolean;
 }
 
 const MATCH_KEYS: readonly string[] = ["subject", "issuer", "serviceAccount"] satisfies (keyof Principal)[];
@@ -48,6 +51,18 @@ export class ClaimRules {
     const refused = claimsOf(identifiers).find((claim) => !rule.mayClaim.some((allowed) => covers(allowed, claim)));
     return refused === undefined ? undefined : `this agent may not claim ${refused}`;
   }
+
+  /** Whether only agents that claim this host may serve it. */
+  reserves(host: string): boolean {
+    return this.#rules.some(({ exclusive, mayClaim }) => exclusive && mayClaim.some((each) => reaches(each, host)));
+  }
+}
+
+/** A host as a dial names it, under a rule for addresses, prefixes or names. */
+function reaches(allowed: string, host: string): boolean {
+  const [key, value = ""] = split(allowed);
+  if (key === "default-route") return false;
+  return key === "host" ? globMatches(value, host) : prefixCovers(value, host);
 }
 
 /** A prefix that does not parse would silently allow nothing; better told when the file is read. */
@@ -109,7 +124,7 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
   const rules = (document as { rules?: unknown } | null)?.rules;
   if (!Array.isArray(rules)) return bad("it needs a list named `rules`");
   return new ClaimRules(
-    rules.map((rule: { match?: unknown; mayClaim?: unknown } | null, index): Rule => {
+    rules.map((rule: { match?: unknown; mayClaim?: unknown; exclusive?: unknown } | null, index): Rule => {
       const match = rule?.match;
       const mayClaim = rule?.mayClaim;
       if (typeof match !== "object" || match === null || Object.keys(match).length === 0) {
@@ -122,7 +137,9 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
       if (!Array.isArray(mayClaim)) return bad(`rule ${index + 1} needs a list named \`mayClaim\``);
       const wrong = mayClaim.find((claim) => typeof claim !== "string" || !isClaim(claim));
       if (wrong !== undefined) return bad(`rule ${index + 1} allows ${JSON.stringify(wrong)}, which is no identifier`);
-      return { match, mayClaim };
+      const { exclusive = false } = rule!;
+      if (typeof exclusive !== "boolean") return bad(`rule ${index + 1}: \`exclusive\` must be true or false`);
+      return { match, mayClaim, exclusive };
     }),
   );
 }

@@ -30,6 +30,8 @@ export class AgentDoor {
   /** Open Connect calls, those still being authenticated included. */
   openCalls = 0;
   readonly #options: AgentDoorOptions;
+  /** Calls of agents that take a goodbye well. */
+  readonly #polite = new Set<IncomingCall>();
 
   constructor(options: AgentDoorOptions) {
     this.#options = options;
@@ -71,7 +73,19 @@ export class AgentDoor {
     });
     link.attach(new PacketStream(call.stream, link, received, sent));
     board.agentConnected(link);
+    if (extended) {
+      this.#polite.add(call);
+      call.stream.once("close", () => this.#polite.delete(call));
+    }
     if (this.#options.timeBoxed) this.#timeBox(call, link);
+  }
+
+  /**
+   * Our agents look for another server and let their tunnels here finish. Upstream's take a goodbye for the end and drop
+   * their tunnels, so they are told nothing.
+   */
+  sayGoodbye(): void {
+    for (const { stream } of this.#polite) stream.session.close();
   }
 
   #timeBox(call: IncomingCall, link: AgentLink): void {

@@ -58,6 +58,23 @@ describe("readiness and gauges", () => {
   });
 });
 
+describe("a host that is reserved for agents that claim it", () => {
+  const strategies = ["destHost", "destCIDR", "defaultRoute"] as const;
+
+  test("goes to nobody else while they are away, and other hosts are not affected", () => {
+    const { board, agent } = makeBoard({ strategies, isReserved: (host) => host === "10.0.0.1" });
+    const worker = agent("worker", "default-route=true").link;
+    expect(board.registry.choose("10.0.0.1:443", [])).toBeUndefined();
+    expect(board.registry.choose("10.0.0.2:443", [])).toBe(worker);
+    const [considered] = board.registry.explain("10.0.0.1:443", []).considered;
+    expect(considered?.passedOver).toContain("reserved for agents that claim it");
+    const plane = agent("plane", "ipv4=10.0.0.1").link;
+    expect(board.registry.choose("10.0.0.1:443", [])).toBe(plane);
+    plane.onClosed({ status: 0, reason: "gone" });
+    expect(board.registry.choose("10.0.0.1:443", [])).toBeUndefined();
+  });
+});
+
 describe("the explanation of a refusal", () => {
   test("names who was there and why not, and the caller is told none of it", () => {
     const { board, agent } = makeBoard({ strategies: ["destHost"] });

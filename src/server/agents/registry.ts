@@ -35,12 +35,20 @@ export class AgentRegistry {
   readonly #strategies: readonly Strategy[];
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #isReserved: (host: string) => boolean;
   #lastChanged = 0;
 
-  constructor(strategies: readonly StrategyName[], clock: Clock, random: () => number = Math.random) {
+  constructor(
+    strategies: readonly StrategyName[],
+    clock: Clock,
+    random: () => number = Math.random,
+    /** Whether only agents that claim this host may have its dials. */
+    isReserved: (host: string) => boolean = () => false,
+  ) {
     this.#strategies = strategies.map(createStrategy);
     this.#clock = clock;
     this.#random = random;
+    this.#isReserved = isReserved;
   }
 
   get size(): number {
@@ -89,10 +97,14 @@ export class AgentRegistry {
     const host = hostOfAddress(address);
     const now = this.#clock.now();
     for (const strategy of this.#strategies) {
-      const matches = strategy.matches(host);
+      const matches = this.#matches(strategy, host);
       if (matches.length > 0) return chooseAmong(matches, tried, now, this.#random);
     }
     return undefined;
+  }
+
+  #matches(strategy: Strategy, host: string): readonly AgentLink[] {
+    return strategy.takesAnything && this.#isReserved(host) ? [] : strategy.matches(host);
   }
 
   /** The agent failed for a reason of its own: others first, for a while. */
@@ -110,7 +122,7 @@ export class AgentRegistry {
   explain(address: string, tried: readonly AgentLink[]): ChoiceExplanation {
     const host = hostOfAddress(address);
     const now = this.#clock.now();
-    const matchesOf = this.#strategies.map((strategy) => strategy.matches(host));
+    const matchesOf = this.#strategies.map((strategy) => this.#matches(strategy, host));
     return {
       address,
       host,
@@ -126,7 +138,9 @@ export class AgentRegistry {
           ? "its dial failed and was not tried there again"
           : matchesOf.some((matches) => matches.includes(link))
             ? "it matches, but the dial was over before its turn"
-            : "no strategy matches its identifiers with this host",
+            : this.#isReserved(host)
+              ? "the host is reserved for agents that claim it, and it does not"
+              : "no strategy matches its identifiers with this host",
       })),
     };
   }

@@ -5,6 +5,8 @@ import type { AgentLink } from "./agent-link.js";
 
 export interface Strategy {
   readonly name: StrategyName;
+  /** Its agents reach any destination, as far as it knows. */
+  readonly takesAnything: boolean;
   /** Distinct keys in the index: what upstream's ready_backends counts. */
   readonly keys: number;
   add(link: AgentLink): void;
@@ -58,6 +60,7 @@ class Index {
 /** `default` and `defaultRoute`: any agent that qualifies reaches anything. */
 class ByAgent implements Strategy {
   readonly name: StrategyName;
+  readonly takesAnything = true;
   readonly #qualifies: (link: AgentLink) => boolean;
   readonly #byId = new Index();
   readonly #all: AgentLink[] = [];
@@ -93,6 +96,7 @@ class ByAgent implements Strategy {
 /** `destHost`: the destination's host is among the agent's `ipv4`, `ipv6` or `host` identifiers. */
 class ByHost implements Strategy {
   readonly name = "destHost";
+  readonly takesAnything = false;
   readonly #index = new Index();
 
   get keys(): number {
@@ -124,6 +128,7 @@ export function canonicalHost(host: string): string {
 /** `destCIDR`: the destination's address lies in one of the agent's `cidr` identifiers; the longest prefix wins. */
 class ByPrefix implements Strategy {
   readonly name = "destCIDR";
+  readonly takesAnything = false;
   readonly #index = new Index();
   /** Prefix lengths in use per family, longest first, so that a look-up is a few Map probes. */
   #lengths: Record<"ipv4" | "ipv6", number[]> = { ipv4: [], ipv6: [] };

@@ -30,6 +30,8 @@ export interface FrontDoor {
   readonly server: Server;
   /** Proxy streams or CONNECT requests in progress. */
   readonly open: number;
+  /** Whether bytes for a caller still wait for its connection to take them. */
+  readonly flushing: boolean;
   setSecureContext(options: SecureContextOptions): void;
   /** No new callers; those under way may finish. */
   drain(): void;
@@ -42,18 +44,22 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
 
 function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
   let open = 0;
+  const callers = new Set<PacketStream>();
   const onCall = (call: IncomingCall): void => {
     open++;
     acceptCall(call.stream);
     const caller = new GrpcCaller(board, {
       onStreamClosed(end) {
         open--;
+        callers.delete(packets);
         if (end.status === 0) return;
         const code = goCodeName(end.status);
         streamError.publish({ source: board.source, segment: "from_client", code, packetType: "Unknown" });
       },
     });
-    caller.attach(new PacketStream(call.stream, caller, received, sent));
+    const packets = new PacketStream(call.stream, caller, received, sent);
+    callers.add(packets);
+    caller.attach(packets);
   };
   const listener: GrpcListener = createGrpcListener({
     method: "/ProxyService/Proxy",
@@ -67,6 +73,10 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
     server: listener.server,
     get open() {
       return open;
+    },
+    get flushing() {
+      for (const caller of callers) if (caller.queuedBytes > 0) return true;
+      return false;
     },
     setSecureContext: (context) => listener.server.setSecureContext?.(context),
     drain: () => listener.drain(),
@@ -101,6 +111,10 @@ function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoo
     server,
     get open() {
       return sockets.size;
+    },
+    get flushing() {
+      for (const socket of sockets) if (socket.writableLength > 0) return true;
+      return false;
     },
     setSecureContext: (context) => (server as tls.Server).setSecureContext(context),
     drain: () => server.close(),

@@ -81,11 +81,12 @@ export interface BoardPlan {
   readonly dialTimeoutMs?: number;
   /** Where random picks fall, as a fraction; a list is used in turn. */
   readonly random?: () => number;
+  readonly isReserved?: (host: string) => boolean;
 }
 
-export function makeBoard({ strategies = ["default"], dialTimeoutMs = 30_000, random }: BoardPlan = {}): FakeBoard {
+export function makeBoard({ strategies = ["default"], dialTimeoutMs = 30_000, ...plan }: BoardPlan = {}): FakeBoard {
   const clock = new ManualClock();
-  const registry = new AgentRegistry(strategies, clock, random);
+  const registry = new AgentRegistry(strategies, clock, plan.random, plan.isReserved);
   const board = new Switchboard({ source: {}, registry, clock, budget: new Budget(), dialTimeoutMs });
   return {
     board,

@@ -11,6 +11,7 @@ export const origin: Origin = process.env.DRAWBRIDGE_LAB_PEERS === "upstream" ? 
 /** Every lab needs these; setpriv makes its processes die with the test. */
 const ALWAYS: readonly Tool[] = ["setpriv", "openssl", "curl"];
 const IN_NAMESPACES: readonly Tool[] = ["nsenter", "iptables", "ss"];
+const FOR_SEVERAL_SERVERS: readonly Tool[] = ["haproxy"];
 const FOR_A_NODE: readonly Tool[] = ["unshare", "busybox"];
 const FOR_THE_IMAGE: readonly Tool[] = ["apt-get", "dpkg-deb"];
 
@@ -25,6 +26,8 @@ export interface Needs {
   readonly controlPlane?: boolean;
   readonly namespaces?: boolean;
   readonly node?: boolean;
+  /** HAProxy in front of several servers. */
+  readonly balancer?: boolean;
   /** Everything for startBridgeLab. */
   readonly bridge?: boolean;
 }
@@ -42,6 +45,7 @@ export async function equipped(wanted: Needs): Promise<boolean> {
     tools: [
       ...ALWAYS,
       ...(needs.namespaces ? IN_NAMESPACES : []),
+      ...(needs.balancer ? FOR_SEVERAL_SERVERS : []),
       ...(needs.node ? FOR_A_NODE : []),
       ...(needs.bridge ? FOR_THE_IMAGE : []),
     ],

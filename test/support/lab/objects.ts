@@ -94,7 +94,17 @@ export function drawings(caFile: string): object {
   };
 }
 
-export function aggregatedApi(caFile: string): object {
+/** The same two for another workload of the lab. */
+export const serviceAt = (name: string, host: string): object[] => [
+  { ...service, metadata: { ...service.metadata, name } },
+  {
+    ...endpoints,
+    metadata: { ...endpoints.metadata, name, labels: { "kubernetes.io/service-name": name } },
+    endpoints: [{ addresses: [host], conditions: { ready: true } }],
+  },
+];
+
+export function aggregatedApi(caFile: string, serviceName = SERVICE): object {
   return {
     apiVersion: "apiregistration.k8s.io/v1",
     kind: "APIService",
@@ -104,10 +114,29 @@ export function aggregatedApi(caFile: string): object {
       version: AGGREGATED_VERSION,
       groupPriorityMinimum: 1000,
       versionPriority: 10,
-      service: { name: SERVICE, namespace: NAMESPACE, port: 443 },
+      service: { name: serviceName, namespace: NAMESPACE, port: 443 },
       caBundle: base64(caFile),
     },
   };
 }
+
+/** A node whose kubelet is at this address and port, and a pod that it is said to run. */
+export const nodeWithPod = (name: string, host: string, port: number): object[] => [
+  {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name },
+    status: {
+      addresses: [{ type: "InternalIP", address: host }],
+      daemonEndpoints: { kubeletEndpoint: { Port: port } },
+    },
+  },
+  {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: `on-${name}`, namespace: NAMESPACE },
+    spec: { nodeName: name, containers: [{ name: "main", image: "none" }] },
+  },
+];
 
 const base64 = (file: string): string => readFileSync(file).toString("base64");

@@ -25,6 +25,11 @@ export class ProxyAgent {
     this.#options = options;
   }
 
+  /** Also its agent ID. */
+  get name(): string {
+    return this.#options.name;
+  }
+
   async start(): Promise<void> {
     await this.stop();
     const { name, executable, netns, caFile, serverHost, serverPort, ports, flags } = this.#options;
@@ -48,6 +53,16 @@ export class ProxyAgent {
   /** Killed: agents answer the first SIGTERM by draining and stay. */
   async stop(): Promise<void> {
     await this.#process?.kill();
+  }
+
+  /** Asked to end: drains, and ends by itself where it was told to (ours, --drain-timeout). */
+  async leave(graceMs: number): Promise<void> {
+    await this.#process?.stop(graceMs);
+  }
+
+  /** Upstream's way: the first signal drains, the second one ends it. */
+  signal(): void {
+    if (this.#process !== undefined) process.kill(this.#process.pid, "SIGTERM");
   }
 
   async isReady(): Promise<boolean> {

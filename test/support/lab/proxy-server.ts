@@ -1,8 +1,8 @@
+import type { Pair } from "./certificates.js";
 import type { FrontDoor, Frontend } from "./frontends.js";
 import { type Answer, get } from "./http.js";
 import { LabProcess } from "./process.js";
 import type { Scope } from "./scope.js";
-import type { TunnelCertificates } from "./tunnel-certificates.js";
 
 export const SERVER_METRIC = "konnectivity_network_proxy_server";
 
@@ -13,13 +13,25 @@ export interface ServerPorts {
   readonly admin: number;
 }
 
+/** Where callers and agents have certificates of their own, `cluster` and `callersCa` say so. */
+export interface ServerCertificates {
+  /** What callers check the server against. */
+  readonly ca: { readonly cert: string };
+  readonly server: Pair;
+  readonly frontendClient: Pair;
+  /** The agents' door. */
+  readonly cluster?: Pair;
+  /** What the server checks callers against. */
+  readonly callersCa?: string;
+}
+
 export interface ServerOptions {
   readonly name: string;
   readonly executable: string;
   readonly netns?: string | undefined;
   readonly host: string;
   readonly ports: ServerPorts;
-  readonly certificates: TunnelCertificates;
+  readonly certificates: ServerCertificates;
   /** Flags about agents' authentication and whatever else the test is about. */
   readonly flags: readonly string[];
 }
@@ -48,6 +60,7 @@ export class ProxyServer {
   async start(frontend: Frontend): Promise<void> {
     await this.stop();
     const { name, executable, netns, ports, certificates, flags } = this.#options;
+    const { cert, key } = certificates.cluster ?? certificates.server;
     this.#process = LabProcess.start(this.#scope, {
       name,
       netns,
@@ -57,21 +70,30 @@ export class ProxyServer {
         `--agent-port=${ports.agents}`,
         `--health-port=${ports.health}`,
         `--admin-port=${ports.admin}`,
-        `--cluster-cert=${certificates.server.cert}`,
-        `--cluster-key=${certificates.server.key}`,
+        `--cluster-cert=${cert}`,
+        `--cluster-key=${key}`,
         ...flags,
       ],
     });
     await this.#process.ready("healthy", 20_000, async () => (await this.health("/healthz")).status === 200);
   }
 
-  async stop(): Promise<void> {
-    await this.#process?.stop();
+  /** Asked to end; one that drains may need longer than the usual grace. */
+  async stop(graceMs?: number): Promise<void> {
+    await this.#process?.stop(graceMs);
+  }
+
+  async kill(): Promise<void> {
+    await this.#process?.kill();
   }
 
   /** Health and metrics as a probe on the same machine sees them. */
   health(path: string): Promise<Answer> {
     return get(`http://127.0.0.1:${this.#options.ports.health}${path}`, this.#options.netns);
+  }
+
+  log(): string {
+    return this.#process?.log() ?? "";
   }
 
   async metrics(): Promise<string> {
@@ -87,7 +109,7 @@ export class ProxyServer {
       `--server-port=${ports.frontend}`,
       `--server-cert=${certificates.server.cert}`,
       `--server-key=${certificates.server.key}`,
-      `--server-ca-cert=${certificates.ca.cert}`,
+      `--server-ca-cert=${certificates.callersCa ?? certificates.ca.cert}`,
     ];
   }
 }

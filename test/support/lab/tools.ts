@@ -7,6 +7,7 @@ const PACKAGES = {
   busybox: "busybox-static",
   curl: "curl",
   "dpkg-deb": "dpkg",
+  haproxy: "haproxy",
   iptables: "iptables",
   nsenter: "util-linux",
   openssl: "openssl",
@@ -18,7 +19,8 @@ const PACKAGES = {
 export type Tool = keyof typeof PACKAGES;
 
 export function toolPath(tool: Tool): string | undefined {
-  const folders = (process.env.PATH ?? "").split(delimiter).filter(Boolean);
+  // Debian keeps daemons where only root's PATH looks.
+  const folders = [...(process.env.PATH ?? "").split(delimiter).filter(Boolean), "/usr/sbin"];
   return folders.map((folder) => join(folder, tool)).find(isExecutable);
 }
 

@@ -1,6 +1,6 @@
 /**
  * What a cluster's own workload looks like to a kube-apiserver: admission and conversion webhooks and an aggregated API,
- * over HTTPS. Writes one JSON line per request, with the address it came from, and answers GET /requests with all of them.
+ * and a kubelet that is asked for logs, over HTTPS. Writes one JSON line per request, with the address it came from, and answers GET /requests with all of them.
  *
  *   main.ts <listen address> <port> <certificate file> <key file>
  */
@@ -27,6 +27,7 @@ const server = createServer({ cert: readFileSync(certFile), key: readFileSync(ke
   if (path === "/requests") return void response.end(JSON.stringify(requests));
   requests.push({ path, from });
   process.stdout.write(`${JSON.stringify({ path, from })}\n`);
+  if (path.startsWith("/containerLogs/")) return void response.end("a line of the container's log\n");
   const review = reviews[path];
   const body = await bodyOf(request);
   const answer =

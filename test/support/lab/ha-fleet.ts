@@ -1,0 +1,178 @@
+import { executable, type Origin } from "../processes/executables.js";
+import { connectOverTcp } from "./frontends.js";
+import { HaProxy } from "./haproxy.js";
+import { hasMetric, metric } from "./metrics.js";
+import { freePort } from "./ports.js";
+import { AGENT_METRIC, ProxyAgent } from "./proxy-agent.js";
+import { ProxyServer, SERVER_METRIC, type ServerPorts } from "./proxy-server.js";
+import type { Scope } from "./scope.js";
+import type { TunnelCertificates } from "./tunnel-certificates.js";
+import { until } from "./wait.js";
+
+const HOST = "127.0.0.1";
+
+/** How long a process that was asked to end lets its tunnels finish. */
+export const DRAIN_MS = 6_000;
+/** By then it has ended. */
+export const GONE_MS = DRAIN_MS + 3_000;
+
+export interface HaFleetOptions {
+  readonly name: string;
+  /** As many servers as may ever run at once. */
+  readonly slots: number;
+  readonly certificates: TunnelCertificates;
+  readonly serverFlags: readonly string[];
+  readonly agentFlags: readonly string[];
+}
+
+export interface FleetAgent {
+  readonly origin: Origin;
+  readonly process: ProxyAgent;
+}
+
+/** Our servers behind HAProxy, and agents of both kinds that know only HAProxy's address. All on loopback. */
+export class HaFleet {
+  readonly balancer: HaProxy;
+  /** By slot; a slot may be empty. */
+  readonly slots: readonly ProxyServer[];
+  readonly running = new Set<ProxyServer>();
+  readonly agents: FleetAgent[] = [];
+  readonly #scope: Scope;
+  readonly #options: HaFleetOptions;
+
+  private constructor(scope: Scope, options: HaFleetOptions, balancer: HaProxy, slots: readonly ProxyServer[]) {
+    this.#scope = scope;
+    this.#options = options;
+    this.balancer = balancer;
+    this.slots = slots;
+  }
+
+  static async make(scope: Scope, options: HaFleetOptions): Promise<HaFleet> {
+    const ports: ServerPorts[] = [];
+    for (let slot = 0; slot < options.slots; slot++) {
+      ports.push({
+        frontend: await freePort(),
+        agents: await freePort(),
+        health: await freePort(),
+        admin: await freePort(),
+      });
+    }
+    const { certificates, name, serverFlags } = options;
+    const slots = ports.map(
+      (each, slot) =>
+        new ProxyServer(scope, {
+          name: `${name}-server-${slot}`,
+          executable: executable("ours", "proxy-server"),
+          host: HOST,
+          ports: each,
+          certificates,
+          flags: [
+            `--server-bind-address=${HOST}`,
+            `--agent-bind-address=${HOST}`,
+            `--cluster-ca-cert=${certificates.ca.cert}`,
+            `--graceful-shutdown-timeout=${DRAIN_MS}ms`,
+            ...serverFlags,
+          ],
+        }),
+    );
+    return new HaFleet(scope, options, await HaProxy.start(scope, `${name}-haproxy`, ports), slots);
+  }
+
+  async startServer(slot: number): Promise<void> {
+    const server = this.slots[slot]!;
+    await server.start(connectOverTcp);
+    this.running.add(server);
+  }
+
+  /** Asks it to end and waits until it has. */
+  async stopServer(slot: number): Promise<void> {
+    const server = this.slots[slot]!;
+    this.running.delete(server);
+    await server.stop(GONE_MS);
+  }
+
+  async addAgent(origin: Origin): Promise<FleetAgent> {
+    const { certificates, name, agentFlags } = this.#options;
+    const process = new ProxyAgent(this.#scope, {
+      name: `${name}-agent-${origin}-${this.agents.length}`,
+      executable: executable(origin, "proxy-agent"),
+      caFile: certificates.ca.cert,
+      serverHost: HOST,
+      serverPort: this.balancer.agentsPort,
+      ports: { health: await freePort(), admin: await freePort() },
+      flags: [
+        `--agent-cert=${certificates.agent.cert}`,
+        `--agent-key=${certificates.agent.key}`,
+        "--sync-interval=300ms",
+        "--sync-interval-cap=1s",
+        ...(origin === "ours" ? [`--drain-timeout=${DRAIN_MS}ms`] : []),
+        ...agentFlags,
+      ],
+    });
+    const agent = { origin, process };
+    this.agents.push(agent);
+    await process.start();
+    return agent;
+  }
+
+  /** Drains the agent, ends it, and starts another in its place. */
+  async restartAgent({ origin, process }: FleetAgent): Promise<void> {
+    if (origin === "theirs") await this.#drainByHand(process);
+    await process.leave(GONE_MS);
+    await process.start();
+  }
+
+  /** Upstream's agent does not know when it is done: whoever ends it has to. */
+  async #drainByHand(agent: ProxyAgent): Promise<void> {
+    const before = this.#drainsNoted(agent);
+    agent.signal();
+    await until("every server to know that the agent is leaving", GONE_MS, () => {
+      return this.#drainsNoted(agent).every((count, server) => count > before[server]!);
+    });
+    await until("the agent to be without tunnels", GONE_MS, async () => {
+      return metric(await agent.metrics(), `${AGENT_METRIC}_open_endpoint_connections`) === 0;
+    });
+  }
+
+  #drainsNoted({ name }: ProxyAgent): number[] {
+    const isNote = (line: string) => line.includes("agent is draining") && line.includes(name);
+    return [...this.running].map((server) => server.log().split("\n").filter(isNote).length);
+  }
+
+  /** Every agent holds as many connections as there are servers, and every server one of each agent: no id twice. */
+  async settled(withinMs = 60_000): Promise<void> {
+    const { agents, running } = this;
+    const wanted = [
+      Array.from({ length: running.size }, () => agents.length),
+      Array.from({ length: agents.length }, () => running.size),
+    ];
+    let last = "";
+    await until(
+      `each of ${agents.length} agents to be with each of ${running.size} servers once`,
+      withinMs,
+      async () => {
+        last = JSON.stringify(await this.connections());
+        return last === JSON.stringify(wanted);
+      },
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}; streams by server and by agent were ${last}`, { cause: error });
+    });
+  }
+
+  /** Agents' streams that each server has, and servers that each agent has. */
+  async connections(): Promise<[servers: number[], agents: number[]]> {
+    const streams = [...this.running].map(async (server) =>
+      exported(await server.metrics(), `${SERVER_METRIC}_grpc_connections`, { service_method: "Connect" }),
+    );
+    const held = this.agents.map(async ({ process }) =>
+      exported(await process.metrics(), `${AGENT_METRIC}_open_server_connections`),
+    );
+    return [await Promise.all(streams), await Promise.all(held)];
+  }
+}
+
+/** A metric that must be there: a missing one is no zero. */
+function exported(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
+  if (!hasMetric(text, name)) throw new Error(`${name} is not exported`);
+  return metric(text, name, labels);
+}
