@@ -28,7 +28,7 @@ Flags:
       --caller string      stand-in: the demo calls as kube-apiserver would; auto: a real kube-apiserver where one
                            is there together with etcd (npm run peers, or PATH) (default "auto")
       --bootstrap          the whole life of a bootstrap bridge on real nodes: up, webhook call, agent lost and back,
-                           verify, teardown, receipt (needs root and npm run peers; takes about a minute and a half)
+                           verify, teardown, receipt (needs root and npm run peers; takes about a minute)
 
 Nothing stays behind: processes, namespaces and files go at the end, also after Ctrl-C. The exit code is 0 only when
 every step passed. With npm, "npm run --silent demo -- --output json" keeps npm's own lines out of the output.

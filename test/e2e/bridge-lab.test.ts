@@ -24,7 +24,7 @@ import { WEBHOOK_PORT } from "../support/lab/webhook-process.js";
 /** kube-apiserver's own count of what it sent to a proxy-server. */
 const EGRESS_DIALS = "apiserver_egress_dialer_dial_start_total";
 
-const ready = await equipped({ bridge: true, upstream: true });
+const ready = await equipped({ bridge: true });
 
 describe.skipIf(!ready)("two nodes and a production API server", () => {
   let lab: BridgeLab;
@@ -121,47 +121,6 @@ describe.skipIf(!ready)("two nodes and a production API server", () => {
   });
 });
 
-describe.skipIf(!ready)("a single node whose pod network comes late", () => {
-  let lab: BridgeLab;
-  let bridge: BridgeByHand;
-
-  beforeAll(async () => {
-    lab = await startBridgeLab({ nodes: 1, cni: false });
-  });
-  afterAll(() => lab?.stop());
-
-  test("A3: a host-network agent connects while its node is NotReady", async () => {
-    const [node] = lab.nodes;
-    bridge = await BridgeByHand.raise(lab, { hostNetwork: true });
-    await until("a backend", 60_000, async () => (await bridge.readyBackends()) === 1);
-    expect(await node!.isReady()).toBe(false);
-    const [pod] = await agentPods(lab);
-    expect(pod!.spec).toMatchObject({ nodeName: "n1", hostNetwork: true });
-    const why = '-ojsonpath={.status.conditions[?(@.type=="Ready")].message}';
-    expect(await lab.kubectl("get", "node", "n1", why)).toMatch(/cni plugin not initialized/i);
-  });
-
-  test("K1: once the node has its pod network, the webhook there answers through the same agent", async () => {
-    const [node] = lab.nodes;
-    await node!.installCni();
-    const webhook = await lab.startWebhook();
-    await applyHook(lab);
-    expect(await create(lab.bs.admin, "through")).toMatchObject(ADMITTED);
-    // From the host's own side of the bridge that pods hang on.
-    for (const { from } of await webhook.requests("/validate")) expect(from).toBe("10.128.1.1");
-    expect(await bridge.readyBackends()).toBe(1);
-  });
-
-  test("upstream's agent does the same from an image of its own", async () => {
-    const image = await lab.importUpstreamImage();
-    await lab.kubectl("set", "image", `daemonset/${AGENTS}`, `agent=${image}`, "-n", AGENTS);
-    await lab.kubectl("rollout", "status", `daemonset/${AGENTS}`, "-n", AGENTS, "--timeout=60s");
-    await until("the old agent to be gone", 20_000, async () => (await bridge.readyBackends()) === 1);
-    expect(await create(lab.bs.admin, "through-upstream")).toMatchObject(ADMITTED);
-    expect(await lab.nodes[0]!.ctr(["containers", "ls"])).toContain(image);
-  });
-});
-
 describe.skipIf(!ready)("a bootstrap host as kubeadm leaves it", () => {
   let lab: BridgeLab;
   let host: KubeadmHost;
@@ -228,7 +187,7 @@ interface StaticPod {
 const ADMITTED = { code: 0, stderr: "" };
 
 interface AgentPod {
-  readonly spec: { readonly nodeName?: string; readonly hostNetwork?: boolean };
+  readonly spec: { readonly nodeName?: string };
   readonly status: { readonly podIP?: string };
 }
 

@@ -11,9 +11,6 @@ export const AGENTS = "bridge-agents";
 const PORTS = { frontend: 8090, agents: 8091, health: 8092, admin: 8095 };
 
 export interface ByHandOptions {
-  readonly hostNetwork?: boolean;
-  /** Of the agents, if not drawbridge's own. */
-  readonly image?: string;
   /** How the bootstrap kube-apiserver learns of the server. Unless told otherwise it is started anew. */
   readonly useEgress?: (server: ProxyServer) => Promise<void>;
 }
@@ -42,7 +39,7 @@ export class BridgeByHand {
     const { useEgress = () => startAnew(lab, server) } = options;
     await useEgress(server);
     await lab.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: AGENTS } });
-    await lab.apply(secretOf(certificates), daemonSet(bs.address, { image: lab.image, ...options }));
+    await lab.apply(secretOf(certificates), daemonSet(bs.address, lab.image));
     return new BridgeByHand(server);
   }
 
@@ -70,7 +67,7 @@ const secretOf = ({ ca, agent }: TunnelCertificates) => ({
   stringData: { "ca.crt": text(ca.cert), "tls.crt": text(agent.cert), "tls.key": text(agent.key) },
 });
 
-function daemonSet(server: string, { hostNetwork = false, image }: ByHandOptions): object {
+function daemonSet(server: string, image: string): object {
   return {
     apiVersion: "apps/v1",
     kind: "DaemonSet",
@@ -80,9 +77,6 @@ function daemonSet(server: string, { hostNetwork = false, image }: ByHandOptions
       template: {
         metadata: { labels: { app: AGENTS } },
         spec: {
-          hostNetwork,
-          // A node without a pod network is tainted; an agent in the host's network can work there all the same.
-          tolerations: [{ operator: "Exists" }],
           automountServiceAccountToken: false,
           terminationGracePeriodSeconds: 1,
           securityContext: { runAsNonRoot: true },

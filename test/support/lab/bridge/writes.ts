@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { ApiHost } from "../../test/support/lab/bridge/lab.js";
-import * as objects from "../../test/support/lab/objects.js";
-import { LabProcess } from "../../test/support/lab/process.js";
-import type { Scope } from "../../test/support/lab/scope.js";
+import * as objects from "../objects.js";
+import { LabProcess } from "../process.js";
+import type { Scope } from "../scope.js";
+import type { ApiHost } from "./lab.js";
 
 interface Kubeconfig {
   readonly clusters: [{ readonly cluster: { readonly server: string; readonly "certificate-authority": string } }];

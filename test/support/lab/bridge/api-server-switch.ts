@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import type { BridgeLab } from "../../test/support/lab/bridge/lab.js";
+import type { BridgeLab } from "./lab.js";
 
 /**
  * What an administrator's own restart script is to `up` and `teardown`: two shell commands that start the bootstrap

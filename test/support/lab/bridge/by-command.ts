@@ -1,19 +1,24 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BridgeLab } from "../../test/support/lab/bridge/lab.js";
-import { type Answer, get } from "../../test/support/lab/http.js";
-import { metric } from "../../test/support/lab/metrics.js";
-import { SERVER_METRIC } from "../../test/support/lab/proxy-server.js";
-import type { Outcome } from "../../test/support/lab/run.js";
-import { until } from "../../test/support/lab/wait.js";
+import type { UpResult } from "../../../../src/bootstrap/host/up.js";
+import { type Answer, get } from "../http.js";
+import { metric } from "../metrics.js";
+import { SERVER_METRIC } from "../proxy-server.js";
+import type { Outcome } from "../run.js";
+import { until } from "../wait.js";
 import { ApiServerSwitch } from "./api-server-switch.js";
+import type { BridgeLab } from "./lab.js";
 
 /** Name of the agents' DaemonSet and their label, and the namespace of everything in the cluster. */
 export const AGENTS = "konnectivity-agent";
 export const NAMESPACE = "drawbridge-bootstrap";
+/** Where agents dial the server. */
+export const AGENT_PORT = 8091;
 const HEALTH = "http://127.0.0.1:2041";
-const DRAWBRIDGE = fileURLToPath(new URL("../../dist/bin/drawbridge", import.meta.url));
+const DRAWBRIDGE = fileURLToPath(new URL("../../../../dist/bin/drawbridge", import.meta.url));
+/** --sync-interval-cap of the manifests with its jitter, and a second for the machine. */
+const RECONNECT_WITHIN_MS = 30_000 * 1.1 + 1_000;
 /** Longer than any of the commands waits by itself. */
 const LIMIT_MS = 170_000;
 
@@ -111,6 +116,11 @@ export class BridgeByCommand {
     await until(`${count} agents to be connected`, withinMs, async () => (await this.readyBackends()) === count);
   }
 
+  /** All of them, by themselves: as soon as their manifests let them try again. */
+  agentsReconnected(): Promise<void> {
+    return this.agentsConnected(this.#lab.nodes.length, RECONNECT_WITHIN_MS);
+  }
+
   /** Those that are to stay. */
   async agentPods(): Promise<AgentPod[]> {
     const { items } = await this.#lab.bs.admin.json<{ items: AgentPod[] }>([
@@ -119,7 +129,35 @@ export class BridgeByCommand {
     return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** False when it does not run. */
+  /** As a probe sees it. */
+  agentReadiness({ spec, status }: AgentPod): Promise<Answer> {
+    const node = this.#lab.nodes.find(({ name }) => name === spec.nodeName);
+    return get(`http://${status.podIP}:2041/readyz`, node?.netns);
+  }
+
+  /** Stops all agents: no node is one on which they may run. They are not given the time to drain. */
+  async sendAgentsAway(): Promise<void> {
+    // Whoever deletes a pod first decides how long it may take.
+    const soon = ["--grace-period=1", "--wait=false"];
+    await this.#lab.kubectl("delete", "pods", "-n", NAMESPACE, "-l", `app=${AGENTS}`, ...soon);
+    await this.#selectNodes({ nowhere: "yes" });
+  }
+
+  letAgentsBack(): Promise<void> {
+    return this.#selectNodes(null);
+  }
+
+  /** With the last agent. */
+  async isNamespaceGone(): Promise<boolean> {
+    return (await this.#lab.bs.admin.try(["get", "namespace", NAMESPACE])).stderr.includes("NotFound");
+  }
+
+  /** What is left of it on the host. */
+  remains(): string[] {
+    const paths = [this.socket, ...Object.values(this.directories)].filter((path) => existsSync(path));
+    return this.serverRuns ? ["server", ...paths] : paths;
+  }
+
   get serverRuns(): boolean {
     return this.#serverPid() !== undefined;
   }
@@ -127,6 +165,11 @@ export class BridgeByCommand {
   endServer(signal: NodeJS.Signals): void {
     const pid = this.#serverPid();
     if (pid !== undefined) process.kill(pid, signal);
+  }
+
+  async #selectNodes(nodeSelector: object | null): Promise<void> {
+    const patch = JSON.stringify({ spec: { template: { spec: { nodeSelector } } } });
+    await this.#lab.kubectl("patch", "-n", NAMESPACE, `daemonset/${AGENTS}`, "--type=merge", "-p", patch);
   }
 
   #serverPid(): number | undefined {
@@ -140,6 +183,15 @@ export class BridgeByCommand {
   #drawbridge(verb: string, flags: readonly string[]): Promise<Outcome> {
     return this.#lab.bs.run([DRAWBRIDGE, "bootstrap", verb, ...flags], { timeoutMs: LIMIT_MS });
   }
+}
+
+export function isReady({ status }: AgentPod): boolean {
+  return status.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+}
+
+/** Of `up --output=json`. */
+export function upResult({ stdout }: Outcome): UpResult {
+  return JSON.parse(stdout) as UpResult;
 }
 
 /** Empty when it is gone by now. */
