@@ -1,4 +1,4 @@
-/** The flags of server and agent; the same for the payload's, upstream's and our programs, but for one of ours. */
+/** The flags of server and agent; the same for the payload's, upstream's and our programs, but for two of ours. */
 import type { BridgeModel } from "./model.js";
 import { secretKeys } from "./names.js";
 import { pkiFile } from "./paths.js";
@@ -11,6 +11,9 @@ const keepalive = "--keepalive-time=30s";
 
 /** The bridge ends with its certificates. Upstream's programs do not know the flag: there streams stay till teardown. */
 const timeBoxed = ({ images }: BridgeModel): string[] => (images.kind === "drawbridge" ? ["--time-boxed"] : []);
+
+/** An agent without tunnels ends at once, others within the pod's grace; without the flag they wait to be killed. */
+const drain = ({ images }: BridgeModel): string[] => (images.kind === "drawbridge" ? ["--drain-timeout=8s"] : []);
 
 export function serverArguments(model: BridgeModel): string[] {
   const { paths, ports, protocol, serverAddresses } = model;
@@ -54,6 +57,7 @@ export function agentArguments(model: BridgeModel): string[] {
     "--sync-interval=5s",
     // Must be at least the interval; the default would be 10 s.
     "--sync-interval-cap=30s",
+    ...drain(model),
     ...timeBoxed(model),
   ];
 }

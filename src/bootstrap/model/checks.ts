@@ -20,7 +20,7 @@ export function chosenImages(options: BridgeOptions, kind: ImageKind) {
   }
   if (kind === "payload" && options.for !== "openshift" && (server === undefined || agent === undefined))
     throw unusable("only OpenShift hosts can look up the payload's image; elsewhere give it with --image");
-  if (kind === "upstream" && server !== undefined && server === agent)
+  if (kind === "upstream" && image !== undefined && server === agent)
     throw unusable("upstream has one image for each program; give --server-image and --agent-image");
   return { server, agent, version: options.version };
 }

@@ -45,6 +45,25 @@ describe("images", () => {
   });
 });
 
+describe("flags", () => {
+  test("those that only our programs know are for our images alone", () => {
+    const own = ["--drain-timeout=8s", "--time-boxed"];
+    expect(agentArguments(bridgeModel({ for: "bare" }))).toEqual(expect.arrayContaining(own));
+    for (const imageKind of ["upstream", "payload"] as const) {
+      const model = bridgeModel({ for: "openshift", imageKind });
+      expect([...agentArguments(model), ...serverArguments(model)].filter((flag) => own.includes(flag))).toEqual([]);
+    }
+  });
+
+  test("one image for both of upstream's programs is a mistake only where nobody chose it for each", () => {
+    const same = { for: "bare", imageKind: "upstream", serverImage: "lab/both:1", agentImage: "lab/both:1" } as const;
+    expect(bridgeModel(same).images.server.image).toBe("lab/both:1");
+    expect(() => bridgeModel({ for: "bare", imageKind: "upstream", image: "lab/both:1" })).toThrow(
+      /one image for each/,
+    );
+  });
+});
+
 describe("several servers", () => {
   const addresses = ["10.0.0.1", "fd00::2", "10.0.0.1"];
 
