@@ -1,4 +1,7 @@
 /** The command lines that HyperShift writes, and what they mean. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseHttpsProxyArgs, parseSocks5ProxyArgs } from "./konnectivity-args.js";
 
@@ -71,6 +74,22 @@ describe("konnectivity-https-proxy", () => {
       customer: { httpProxy: "", httpsProxy: "http://u:p@proxy.example:3128", noProxy: ".svc,10.0.0.0/8" },
     });
     expect(warnings).toEqual([]);
+  });
+
+  it("reads the customer's proxies from files, so that no list of processes has their passwords", () => {
+    const dir = mkdtempSync(join(tmpdir(), "drawbridge-konnectivity-"));
+    try {
+      writeFileSync(join(dir, "httpProxy"), "");
+      writeFileSync(join(dir, "httpsProxy"), "http://u:p@proxy.example:3128\n");
+      const argv = ["run", "--http-proxy", `file:${dir}/httpProxy`, "--https-proxy", `file:${dir}/httpsProxy`];
+      const { customer } = parsed(parseHttpsProxyArgs, ...argv).way;
+      expect(customer).toMatchObject({ httpProxy: "", httpsProxy: "http://u:p@proxy.example:3128" });
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+    expect(() => parsed(parseHttpsProxyArgs, "--https-proxy=file:/nowhere/url")).toThrow(
+      "failed validation: --https-proxy names a file that cannot be read",
+    );
   });
 
   it("does not know what belongs to the other one", () => {

@@ -1,5 +1,5 @@
 /** HyperShift's two proxies as what they are here: a sidecar with one listener. */
-import { DrawbridgeError } from "../errors/error.js";
+import { DrawbridgeError, messageOf } from "../errors/error.js";
 import type { Protocol, SidecarConfig } from "../sidecar/config.js";
 import {
   DEFAULT_FALLBACK,
@@ -11,8 +11,13 @@ import {
 } from "../sidecar/way/config.js";
 import { ignoredWords, usagePage } from "./help.js";
 import type { Environment, Invocation } from "./invocation.js";
-import { declareHttpsFlags, declareSocks5Flags, type KonnectivityFlags } from "./konnectivity-flags.js";
-import { withOwnPlaces } from "./sidecar-args.js";
+import {
+  declareHttpsFlags,
+  declareSocks5Flags,
+  type HttpsFlags,
+  type KonnectivityFlags,
+} from "./konnectivity-flags.js";
+import { proxyUrlOf, withOwnPlaces } from "./sidecar-args.js";
 import { checkProcessFlags, processConfigOf, sidecarLoggingOf, wayTimesOf } from "./sidecar-process-flags.js";
 
 export function parseSocks5ProxyArgs(
@@ -50,14 +55,17 @@ export function parseHttpsProxyArgs(
     return { help: usagePage(program, "Serves an HTTP proxy into the hosted cluster, as HyperShift's does.", set) };
   }
   check(flags);
-  const customer = {
-    ...DEFAULT_WAY.customer,
-    httpProxy: flags.httpProxy.value,
-    httpsProxy: flags.httpsProxy.value,
-    noProxy: flags.noProxy.value,
-  };
   const way = wayOf(flags, env, ["services", "cluster-dns"]);
-  return invocationOf("http", flags, { ...way, customer }, positional, warnings);
+  return invocationOf("http", flags, { ...way, customer: customerOf(flags) }, positional, warnings);
+}
+
+function customerOf({ httpProxy, httpsProxy, noProxy }: HttpsFlags): WayConfig["customer"] {
+  try {
+    const urls = { httpProxy: proxyUrlOf(httpProxy), httpsProxy: proxyUrlOf(httpsProxy) };
+    return { ...DEFAULT_WAY.customer, ...urls, noProxy: noProxy.value };
+  } catch (error) {
+    throw new DrawbridgeError("DB_FLAG_VALUE", `failed validation: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** Every violation at once, as HyperShift does it. */

@@ -62,13 +62,18 @@ export function declareSocks5Flags(program: string) {
   return { set, flags };
 }
 
+export type HttpsFlags = ReturnType<typeof declareHttpsFlags>["flags"];
+
 export function declareHttpsFlags(program: string) {
   const set = new FlagSet();
   const text = (name: string, usage: string) => set.add(name, string, "", usage);
   const flags = {
     ...addKonnectivityFlags(set, program),
-    httpProxy: text("http-proxy", "URL of the customer's proxy for plain HTTP requests."),
-    httpsProxy: text("https-proxy", "URL of the customer's proxy for CONNECT."),
+    httpProxy: text(
+      "http-proxy",
+      "The customer's proxy for plain HTTP requests: its URL, or file:PATH of a file with it.",
+    ),
+    httpsProxy: text("https-proxy", "The customer's proxy for CONNECT: its URL, or file:PATH."),
     noProxy: text("no-proxy", "What the customer's proxies are not asked for, as in NO_PROXY."),
   };
   return { set, flags };

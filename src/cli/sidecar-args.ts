@@ -81,7 +81,7 @@ function wayOf(flags: SidecarFlags, env: Environment): WayConfig {
 }
 
 /** From a file when it must not be seen in the list of processes. Throws an Error with one sentence. */
-function proxyUrlOf({ name, value }: { readonly name: string; readonly value: string }): string {
+export function proxyUrlOf({ name, value }: { readonly name: string; readonly value: string }): string {
   if (!value.startsWith("file:")) return value;
   const path = value.slice("file:".length).replace(/^\/\/(?=\/)/, "");
   try {

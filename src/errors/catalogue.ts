@@ -410,10 +410,6 @@ export const catalogue = {
     meaning: "What the Ignition server should record about a fetch cannot be written.",
     remedy: "Make the file's directory writable for this user and see that there is space.",
   },
-  DB_OBJECTS: {
-    meaning: "The directory of objects cannot be used.",
-    remedy: "Correct or remove the file that the message names; every file ending in yaml, yml or json is read.",
-  },
 
   // Hosted control planes
   DB_HOSTED_CONFIG: {

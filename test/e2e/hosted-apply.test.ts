@@ -3,7 +3,7 @@
  * hosted one's. The tests are one story: they run in order and build on each other.
  */
 import { X509Certificate } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Outcome, Report } from "../../src/hosted/apply/outcome.js";
 import { hosted } from "../support/hosted/command.js";
@@ -17,9 +17,16 @@ import { requireRouteCrd } from "../support/provider-crds/fetch.js";
 
 const NAMESPACE = "clusters-demo";
 const OURS = `drawbridge-hosted=${NAMESPACE}`;
-const KINDS = "secrets,configmaps,services,networkpolicies,serviceaccounts,roles,rolebindings,deployments,daemonsets";
+const KINDS =
+  "secrets,configmaps,services,endpoints,networkpolicies,serviceaccounts,roles,rolebindings,deployments,daemonsets,apiservices";
 const route = { type: "Route", hostname: "konnectivity.example.test" };
-const aggregatedApis = ["172.30.10.11"];
+const ROOT = "root-ca.crt";
+const aggregatedApis = [{ name: "packageserver", address: "172.30.10.11", caFile: ROOT }];
+const PACKAGES = [
+  "Service default/packageserver",
+  "Endpoints default/packageserver",
+  "APIService v1.packages.operators.coreos.com",
+];
 
 const crd = (await equipped({ controlPlane: true })) ? await requireRouteCrd() : undefined;
 
@@ -66,6 +73,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
       ControlPlane,
     ];
     config = scopes[0]!.file("hosted.json");
+    copyFileSync(workers.ca.cert, scopes[0]!.file(ROOT));
   });
   afterAll(() => Promise.all(scopes.map((scope) => scope.close())));
 
@@ -95,7 +103,11 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
       }),
     ]);
     expect(names(by("created"))).toEqual(
-      expect.arrayContaining(["Deployment konnectivity-agent", "DaemonSet kube-system/konnectivity-agent"]),
+      expect.arrayContaining([
+        "Deployment konnectivity-agent",
+        "DaemonSet kube-system/konnectivity-agent",
+        ...PACKAGES,
+      ]),
     );
     expect(issued).toHaveLength(9);
   });
@@ -146,20 +158,22 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
   });
 
   test("a change is shown by diff, field by field, before apply makes it", async () => {
-    describeCluster({ publishing: route, aggregatedApis: ["172.30.10.11", "172.30.10.12"] });
+    describeCluster({ publishing: route, aggregatedApis: [{ ...aggregatedApis[0], address: "172.30.10.12" }] });
     const { status, by } = await report("diff");
     expect(status).toBe(3);
     const [claims, deployment] = ["ConfigMap konnectivity-agent-claims", "Deployment konnectivity-agent"];
-    expect(names(by("changed"))).toEqual([claims, deployment]);
+    // Where the API is, who may claim it and who does change together.
+    const changed = [claims, deployment, "Endpoints default/packageserver"];
+    expect(names(by("changed"))).toEqual(changed);
     const [change] = by("changed")[1]!.changes!;
     expect(change).toMatchObject({
       path: expect.stringMatching(/^spec\.template\.spec\.containers\.0\.args\.\d+$/),
       before: "--agent-identifiers=ipv4=172.30.10.11",
-      after: "--agent-identifiers=ipv4=172.30.10.11&ipv4=172.30.10.12",
+      after: "--agent-identifiers=ipv4=172.30.10.12",
     });
     const text = await command("diff");
     expect(text.stdout).toContain("changed    management  Deployment clusters-demo/konnectivity-agent\n");
-    expect(names((await report("apply")).by("changed"))).toEqual([claims, deployment]);
+    expect(names((await report("apply")).by("changed"))).toEqual(changed);
     expect(await isSettled()).toEqual([]);
   });
 
@@ -170,11 +184,15 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     expect(names((await report("diff")).by("deleted"))).toContain("Route konnectivity-server");
     const { by, issued } = await report("apply");
     expect(names(by("deleted")).toSorted()).toEqual([
+      "APIService v1.packages.operators.coreos.com",
       "Deployment konnectivity-agent",
+      "Endpoints default/packageserver",
       "NetworkPolicy route-konnectivity-kas",
       "Route konnectivity-server",
+      "Service default/packageserver",
       "ServiceAccount konnectivity-agent",
     ]);
+    await workers.admin.run(["get", "service", "kubernetes", "-n", "default"]);
     expect(names(by("created"))).toEqual(["NetworkPolicy nodeport-konnectivity-kas"]);
     // 14: its names changed, so the agents' door gets another certificate; nobody else does.
     expect(issued).toEqual(["konnectivity-cluster"]);
@@ -298,6 +316,8 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
   });
 
   test("delete refuses while a server that others put there needs the Secrets, then leaves nothing of ours", async () => {
+    describeCluster({ publishing: { type: "LoadBalancer", address: "192.0.2.99" }, aggregatedApis });
+    expect(names((await report("apply")).by("created"))).toEqual(expect.arrayContaining(PACKAGES));
     await management.admin.apply(apiServer("kube-apiserver", "konnectivity-server"));
     const refused = await command("delete");
     expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("DB_HOSTED_IN_USE") });
@@ -306,6 +326,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     const { status, by } = await report("delete");
     expect(status).toBe(0);
     expect(by("deleted").length).toBeGreaterThan(15);
+    expect(names(by("deleted"))).toEqual(expect.arrayContaining(PACKAGES));
     expect([await remains(management), await remains(workers)]).toEqual(["", ""]);
     const kubeSystem = await workers.admin.json<{ metadata: { labels: Record<string, string> } }>([
       ...["get", "namespace", "kube-system"],

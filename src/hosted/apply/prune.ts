@@ -1,12 +1,12 @@
 /** Removes what carries our label and is no longer wanted. */
 import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { agentNamespace, fieldManager, ownerSelector } from "../model/names.js";
+import { fieldManager, ownerSelector } from "../model/names.js";
 import type { Manifest, RenderedObject, Side } from "../render/manifest.js";
 import { existing, refusal } from "./apply-objects.js";
 import { apiOf, type Clusters } from "./clusters.js";
 import type { Outcome } from "./outcome.js";
-import { collectionPath, objectPath, resources, titleOf } from "./resources.js";
+import { collectionsOf, objectPath, titleOf } from "./resources.js";
 
 export interface PruneWishes {
   readonly dryRun: boolean;
@@ -33,16 +33,13 @@ export async function prune(
 }
 
 async function labelled(api: KubeApi, side: Side, namespace: string): Promise<Manifest[]> {
-  const where = side === "hosted" ? agentNamespace : namespace;
   const found: Manifest[] = [];
-  for (const resource of resources) {
-    const { apiVersion, kind } = resource;
+  for (const { apiVersion, kind, namespace: where, path } of collectionsOf(side, namespace)) {
     try {
-      const { items } = await api.list<KubeObject>(collectionPath(resource, where), {
-        labelSelector: ownerSelector(namespace),
-      });
+      const { items } = await api.list<KubeObject>(path, { labelSelector: ownerSelector(namespace) });
       for (const { metadata } of items) {
-        found.push({ apiVersion, kind, metadata: { name: metadata?.name ?? "", namespace: where } });
+        const name = metadata?.name ?? "";
+        found.push({ apiVersion, kind, metadata: { name, ...(where === undefined ? {} : { namespace: where }) } });
       }
     } catch (reason) {
       // The cluster does not know Routes, so it has none of ours.

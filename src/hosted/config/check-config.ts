@@ -1,23 +1,25 @@
 /** From a document to a config: defaults filled in, every fault named. */
 import { defaultImageKind, imageKinds } from "../model/images.js";
-import { type CustomerProxy, type HostedConfig, type ProxyUrls, type Publishing, publishingTypes } from "./config.js";
+import { aggregatedApisOf } from "./aggregated-apis.js";
+import { azureClouds, type HostedConfig, type Platform, type Publishing, publishingTypes } from "./config.js";
 import { Faults } from "./faults.js";
 import { Fields } from "./fields.js";
-import { isAddress, isDnsName, isLabel, isPrefix, isProxyUrl, isPullSpec, namespaceFor } from "./names.js";
+import { isAddress, isDnsName, isLabel, isPrefix, isPullSpec, namespaceFor } from "./names.js";
+import { proxiesOf } from "./proxies.js";
 
 const tlsVersions = ["VersionTLS12", "VersionTLS13"] as const;
 
-/** `source` begins the sentence that says what is wrong. */
-export function checkConfig(document: unknown, source: string): HostedConfig {
+/** `source` begins the sentence that says what is wrong; files are named from `directory`. */
+export function checkConfig(document: unknown, source: string, directory = "."): HostedConfig {
   const faults = new Faults();
   const fields = new Fields(document, "", faults);
-  const config = read(fields, faults);
+  const config = read(fields, directory, faults);
   fields.refuseOthers();
   faults.throwIfAny(source);
   return config;
 }
 
-function read(fields: Fields, faults: Faults): HostedConfig {
+function read(fields: Fields, directory: string, faults: Faults): HostedConfig {
   const name = checked(fields.text("name"), "name", isDnsName, "give the cluster's name as in DNS", faults);
   const owner = fields.text("namespace") ?? "clusters";
   const controlPlaneNamespace = fields.text("controlPlaneNamespace") ?? namespaceFor(owner, name);
@@ -34,10 +36,10 @@ function read(fields: Fields, faults: Faults): HostedConfig {
     publishing: publishingOf(fields, faults),
     replicas: fields.whole("replicas", 1, 9) ?? 3,
     image,
-    aggregatedApis: aggregatedOf(fields, image.kind, faults),
+    aggregatedApis: aggregatedApisOf(fields, { kind: image.kind, directory }, faults),
     signers,
-    proxy: proxyOf(fields, faults),
-    managementProxy: managementProxyOf(fields, faults),
+    ...proxiesOf(fields, faults),
+    platform: platformOf(fields, faults),
     networks: networksOf(fields, faults),
     certificates: certificatesOf(fields, faults),
     tls: tlsOf(fields),
@@ -99,21 +101,6 @@ function imageOf(fields: Fields, faults: Faults): HostedConfig["image"] {
   return { kind, server, agent, sidecar };
 }
 
-function aggregatedOf(fields: Fields, kind: string, faults: Faults): string[] {
-  const entries = fields.texts("aggregatedApis");
-  for (const entry of entries) {
-    if (isAddress(entry) || isDnsName(entry)) continue;
-    if (!isPrefix(entry))
-      faults.add(`aggregatedApis has "${entry}"`, "give IP addresses, names or prefixes that the control plane serves");
-    else if (kind !== "drawbridge")
-      faults.add(
-        `aggregatedApis has the prefix "${entry}"`,
-        "only drawbridge's own server chooses by prefix: list the addresses, or use its image",
-      );
-  }
-  return [...new Set(entries)];
-}
-
 /** A HyperShift has its own. */
 function checkerOf(fields: Fields, kind: string, signers: string, faults: Faults): boolean {
   const wanted = fields.yesNo("connectionChecker");
@@ -122,34 +109,17 @@ function checkerOf(fields: Fields, kind: string, signers: string, faults: Faults
   return wanted ?? (kind === "drawbridge" && signers === "separate");
 }
 
-function proxyOf(fields: Fields, faults: Faults): CustomerProxy | undefined {
-  const group = fields.group("proxy");
+function platformOf(fields: Fields, faults: Faults): Platform | undefined {
+  const group = fields.group("platform");
   if (group === undefined) return undefined;
-  const proxy = urlsOf(group, faults);
-  const trustedCa = group.text("trustedCA");
-  if (trustedCa !== undefined && !isDnsName(trustedCa))
-    faults.add(`proxy.trustedCA "${trustedCa}" is no ConfigMap's name`, "name one of the control plane's namespace");
+  const type = group.choice("type", ["AWS", "Azure"]);
+  if (type === undefined)
+    faults.add("platform.type is missing", "say AWS or Azure; for anything else leave platform out");
+  const region =
+    type === "AWS" ? checked(group.text("region"), "platform.region", isLabel, "as in eu-west-1", faults) : "";
+  const cloud = type === "Azure" ? (group.choice("cloud", azureClouds) ?? "AzurePublicCloud") : "AzurePublicCloud";
   group.refuseOthers();
-  return { ...proxy, trustedCa };
-}
-
-function managementProxyOf(fields: Fields, faults: Faults): ProxyUrls | undefined {
-  const group = fields.group("managementProxy");
-  if (group === undefined) return undefined;
-  const proxy = urlsOf(group, faults);
-  group.refuseOthers();
-  return proxy;
-}
-
-function urlsOf(group: Fields, faults: Faults): ProxyUrls {
-  const [http = "", https = ""] = [group.text("http"), group.text("https")];
-  for (const [name, url] of Object.entries({ http, https })) {
-    // Its text may hold a password, so it is not repeated.
-    if (url !== "" && !isProxyUrl(url)) faults.add(`${group.path(name)} is no proxy's URL`, "write http://host:port");
-  }
-  if (http === "" && https === "")
-    faults.add(`${group.where} has neither http nor https`, `give one, or leave ${group.where} out`);
-  return { http, https, noProxy: group.texts("noProxy") };
+  return type === "AWS" ? { type, region } : { type: "Azure", cloud };
 }
 
 function networksOf(fields: Fields, faults: Faults): HostedConfig["networks"] {

@@ -20,12 +20,47 @@ export interface ProxyUrls {
   readonly http: string;
   readonly https: string;
   readonly noProxy: readonly string[];
+  /** Secret with both URLs, as httpProxy and httpsProxy, in their place: they are in no pod's specification then. */
+  readonly secret: string | undefined;
 }
 
 export interface CustomerProxy extends ProxyUrls {
   /** ConfigMap of the control plane's namespace with `ca-bundle.crt`. */
   readonly trustedCa: string | undefined;
 }
+
+/** How the hosted cluster finds an API: a Service without pods, and APIServices that lead to it. */
+export interface Registration {
+  /** Of the Service. */
+  readonly name: string;
+  readonly served: readonly { readonly group: string; readonly version: string }[];
+  readonly groupPriorityMinimum: number;
+  readonly versionPriority: number;
+  /** Who signed the API's own certificate; PEM. */
+  readonly caBundle: string;
+}
+
+/** Something that is served inside the control plane. */
+export interface AggregatedApi {
+  /** IP address, name or prefix. */
+  readonly address: string;
+  /** Undefined where somebody else sees to it. */
+  readonly registration: Registration | undefined;
+}
+
+/** For what only a cloud's machines have to reach; others need nothing. */
+export type Platform =
+  | { readonly type: "AWS"; readonly region: string }
+  | { readonly type: "Azure"; readonly cloud: AzureCloud };
+
+export const azureClouds = [
+  "AzurePublicCloud",
+  "AzureUSGovernmentCloud",
+  "AzureChinaCloud",
+  "AzureGermanCloud",
+  "AzureStackCloud",
+] as const;
+type AzureCloud = (typeof azureClouds)[number];
 
 export interface HostedConfig {
   readonly name: string;
@@ -39,14 +74,15 @@ export interface HostedConfig {
     readonly agent: string | undefined;
     readonly sidecar: string | undefined;
   };
-  /** Addresses, names and prefixes that are served inside the control plane. */
-  readonly aggregatedApis: readonly string[];
+  /** The one list behind identifiers, claim rules and the hosted cluster's objects. */
+  readonly aggregatedApis: readonly AggregatedApi[];
   /** `shared` is what a HyperShift has, to be put in its place. */
   readonly signers: "separate" | "shared";
   /** Of the hosted cluster. */
   readonly proxy: CustomerProxy | undefined;
   /** Of the management cluster, by which sidecars reach cloud APIs past the tunnel. */
   readonly managementProxy: ProxyUrls | undefined;
+  readonly platform: Platform | undefined;
   readonly networks: {
     readonly machine: readonly string[];
     readonly service: readonly string[];

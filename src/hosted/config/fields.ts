@@ -50,6 +50,17 @@ export class Fields {
     return this.#wrong(name, "a list of texts", "write [a, b], or one a line behind a dash") ?? [];
   }
 
+  /** Texts and mappings, mixed. */
+  items(name: string): (string | Fields)[] {
+    const value = this.#take(name) ?? [];
+    const isItem = (item: unknown) => (typeof item === "string" ? item !== "" : typeof item === "object");
+    if (!Array.isArray(value) || !value.every(isItem))
+      return this.#wrong(name, "a list of texts and mappings", "write one item a line behind a dash") ?? [];
+    return value.map((item: unknown, index) =>
+      typeof item === "string" ? item : new Fields(item, `${this.path(name)}[${index}]`, this.#faults),
+    );
+  }
+
   /** Undefined when the document has none. */
   group(name: string): Fields | undefined {
     const value = this.#take(name);

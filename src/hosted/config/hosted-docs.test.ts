@@ -1,15 +1,30 @@
 /** docs/hosted.md says what is so. */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { declareHostedFlags } from "../../cli/hosted-flags.js";
+import { createAuthority } from "../../pki/issue.js";
 import { checkConfig } from "./check-config.js";
 
 const text = readFileSync(new URL("../../../docs/hosted.md", import.meta.url), "utf8");
 
-test("its description is one that can be used", () => {
-  const [, yaml = ""] = /```yaml\n([\s\S]*?)```/.exec(text) ?? [];
-  expect(checkConfig(parse(yaml), "docs/hosted.md")).toMatchObject({ name: "demo", replicas: 3 });
+const examples = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => parse(yaml!) as object);
+
+test("its descriptions are ones that can be used", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "drawbridge-hosted-docs-"));
+  try {
+    const { certificatePem } = await createAuthority({ commonName: "root", validForMs: 60_000 });
+    writeFileSync(join(directory, "root-ca.crt"), certificatePem);
+    const [first, second, ...others] = examples;
+    expect(checkConfig(first, "docs/hosted.md")).toMatchObject({ name: "demo", replicas: 3 });
+    const { aggregatedApis } = checkConfig({ ...first, ...second }, "docs/hosted.md", directory);
+    expect(aggregatedApis.map(({ registration }) => registration?.served.length)).toEqual([9, 1, undefined]);
+    expect(others).toEqual([]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test("every field that a description can have is in its table, and no other", () => {
@@ -44,6 +59,7 @@ test("every flag it names exists", () => {
     "wait",
     "egress-selector-config-file",
     "type",
+    "from-file",
     "no-proxy",
     "prefer-ipv4",
     "enable-aggregator-routing",

@@ -24,5 +24,8 @@ export function isProxyUrl(text: string): boolean {
   return (protocol === "http:" || protocol === "https:") && hostname !== "";
 }
 
+/** Of a proxy's URL that was found good. */
+export const hasPassword = (url: string): boolean => new URL(url).password !== "";
+
 /** HyperShift's rule for the control plane's namespace. */
 export const namespaceFor = (namespace: string, name: string): string => `${namespace}-${name.replaceAll(".", "-")}`;

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { parse } from "yaml";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 import { checkConfig } from "./check-config.js";
@@ -11,7 +12,7 @@ export type Overrides = Readonly<Record<string, unknown>>;
 export async function readConfig(file: string, overrides: Overrides): Promise<HostedConfig> {
   const document = file === "" ? {} : await readDocument(file);
   const source = file === "" ? "The command line" : file;
-  return checkConfig(merged(document, overrides), source);
+  return checkConfig(merged(document, overrides), source, dirname(file));
 }
 
 async function readDocument(file: string): Promise<unknown> {

@@ -20,6 +20,9 @@ export const names = {
 /** Where agents of the hosted cluster live. */
 export const agentNamespace = "kube-system";
 
+/** Where it finds the APIs that the control plane serves. */
+export const apiNamespace = "default";
+
 export const ports = {
   /** Callers of the tunnel. */
   frontend: 8090,
@@ -64,5 +67,6 @@ export const mounts = {
   proxyClient: "/etc/konnectivity/proxy-client",
   proxyCa: "/etc/konnectivity/proxy-ca",
   kubeconfig: "/etc/kubernetes/secrets/kubeconfig",
+  customerProxy: "/etc/konnectivity/customer-proxy",
   trustedCerts: "/etc/pki/tls/certs",
 } as const;

@@ -6,6 +6,7 @@ import { noProxy } from "../model/no-proxy.js";
 import { type AgentPod, agentContainer, agentId, agentVolumes } from "./agent-pod.js";
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
+import { proxyVariables } from "./proxy-variables.js";
 
 const side = "hosted";
 /** Root's group may read the certificates. */
@@ -39,7 +40,8 @@ function daemonSet(model: HostedModel, certificates: Certificates | undefined): 
     secret: names.agent,
     caMode: 0o640,
     onHost: model.agentHostNetwork,
-    env: [agentId("spec.nodeName"), ...proxyVariables(model)],
+    // Workers may have to leave their network through a proxy to reach the server.
+    env: [agentId("spec.nodeName"), ...(model.proxy ? proxyVariables(model.proxy, noProxy(model)) : [])],
   };
   const annotations =
     model.images.reloads || certificates === undefined
@@ -71,14 +73,4 @@ function daemonSet(model: HostedModel, certificates: Certificates | undefined): 
       },
     },
   );
-}
-
-/** Workers may have to leave their network through a proxy to reach the server. */
-function proxyVariables(model: HostedModel) {
-  if (model.proxy === undefined) return [];
-  const { http, https } = model.proxy;
-  return Object.entries({ HTTP_PROXY: http, HTTPS_PROXY: https, NO_PROXY: noProxy(model) }).map(([name, value]) => ({
-    name,
-    value,
-  }));
 }

@@ -24,17 +24,22 @@ export interface RenderedObject {
   readonly isBorrowed: boolean;
 }
 
-type Head = Pick<Manifest, "apiVersion" | "kind"> & { readonly name: string } & Omit<Manifest["metadata"], "name">;
+type Head = Pick<Manifest, "apiVersion" | "kind"> &
+  Manifest["metadata"] & {
+    /** It is in no namespace. Otherwise, if it names none, it is in its side's own. */
+    readonly isClusterWide?: true;
+  };
 
 /** An object of ours, with the label that all of them carry. */
 export function own(model: HostedModel, side: Side, head: Head, body: object): RenderedObject {
   const { apiVersion, kind, name, labels = {}, annotations } = head;
+  const namespace = head.namespace ?? (side === "hosted" ? agentNamespace : model.namespace);
   const manifest = {
     apiVersion,
     kind,
     metadata: {
       name,
-      namespace: side === "hosted" ? agentNamespace : model.namespace,
+      ...(head.isClusterWide ? {} : { namespace }),
       labels: { ...labels, [ownerLabel]: model.namespace },
       ...(annotations === undefined ? {} : { annotations }),
     },

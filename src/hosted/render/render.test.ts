@@ -145,6 +145,7 @@ describe("both sides", () => {
         {
           match: { issuer: "CN=konnectivity-control-plane-agent-signer,OU=kubernetes" },
           mayClaim: ["ipv4=172.30.10.11", "ipv4=172.30.10.12"],
+          exclusive: true,
         },
       ],
     });

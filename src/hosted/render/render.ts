@@ -2,6 +2,7 @@
 import { hasClaims } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
+import { aggregatedApiObjects } from "./aggregated-apis.js";
 import { type Certificates, controlPlaneCertificates, hostedCertificates } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
 import { controlPlaneAgentObjects } from "./control-plane-agent.js";
@@ -47,6 +48,7 @@ export function render(model: HostedModel, certificates?: Certificates): Renderi
       ...(certificates === undefined ? [] : hostedCertificates(model, certificates)),
       ...hostedAgentObjects(model, certificates),
       ...connectionCheckerObjects(model),
+      ...aggregatedApiObjects(model),
     ],
     patches: [
       {

@@ -3,6 +3,7 @@ import { type Component, components, type Sidecar } from "../model/components.js
 import type { HostedModel } from "../model/model.js";
 import { mounts, names, ports } from "../model/names.js";
 import { isIpv4Only, noProxy } from "../model/no-proxy.js";
+import { fromSecret, proxyVariables } from "./proxy-variables.js";
 import { guestSecurity, mountsOf, type Volume, volumesOf } from "./server-container.js";
 
 const volumes: readonly Volume[] = [
@@ -35,7 +36,11 @@ function patchOf(component: Component, model: HostedModel) {
       template: {
         spec: {
           containers: [...(variables.length === 0 ? [] : [{ name: component.name, env: variables }]), ...sidecars],
-          volumes: [...volumesOf(volumes), { name: "tmp-dir", emptyDir: {} }, ...trustVolume(model)],
+          volumes: [
+            ...volumesOf([...volumes, ...component.sidecars.flatMap((sidecar) => proxyFiles(sidecar, model))]),
+            { name: "tmp-dir", emptyDir: {} },
+            ...trustVolume(model),
+          ],
         },
       },
     },
@@ -60,6 +65,7 @@ function sidecarContainer(sidecar: Sidecar, component: Component, model: HostedM
     args: argumentsOf(sidecar, model),
     env: [
       { name: "KUBECONFIG", value: `${mounts.kubeconfig}/kubeconfig` },
+      ...chainOf(sidecar, model).env,
       ...(sidecar.cloudBypass ? managementVariables(model) : []),
     ],
     resources,
@@ -67,7 +73,7 @@ function sidecarContainer(sidecar: Sidecar, component: Component, model: HostedM
     terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: [
       { name: component.kubeconfigVolume, mountPath: mounts.kubeconfig, readOnly: true },
-      ...mountsOf(volumes),
+      ...mountsOf([...volumes, ...proxyFiles(sidecar, model)]),
       { name: "tmp-dir", mountPath: "/tmp" },
       ...(sidecar.mode === "https" ? trust : []),
     ],
@@ -75,15 +81,10 @@ function sidecarContainer(sidecar: Sidecar, component: Component, model: HostedM
 }
 
 function argumentsOf(sidecar: Sidecar, model: HostedModel): string[] {
-  const { proxy } = model;
-  const chained =
-    sidecar.mode === "https" && proxy !== undefined
-      ? ["--http-proxy", proxy.http, "--https-proxy", proxy.https, "--no-proxy", noProxy(model)]
-      : [];
   const given = (condition: unknown, flag: string): string[] => (condition ? [flag] : []);
   return [
     "run",
-    ...chained,
+    ...chainOf(sidecar, model).args,
     ...given(sidecar.port, `--serving-port=${sidecar.port ?? ports.frontend}`),
     ...given(sidecar.cloudBypass, "--connect-directly-to-cloud-apis=true"),
     ...given(sidecar.guestDns, "--resolve-from-guest-cluster-dns=true"),
@@ -93,16 +94,41 @@ function argumentsOf(sidecar: Sidecar, model: HostedModel): string[] {
   ];
 }
 
+/**
+ * The way on to the customer's proxy. URLs out of a Secret are read from a file; HyperShift's program can be told on its
+ * command line only, which the kubelet writes then.
+ */
+function chainOf({ mode }: Sidecar, model: HostedModel): { readonly args: string[]; readonly env: object[] } {
+  const { proxy, images } = model;
+  if (mode !== "https" || proxy === undefined) return { args: [], env: [] };
+  const { http, https, secret } = proxy;
+  const args = (httpUrl: string, httpsUrl: string) => [
+    ...["--http-proxy", httpUrl, "--https-proxy", httpsUrl],
+    ...["--no-proxy", noProxy(model)],
+  ];
+  if (secret === undefined) return { args: args(http, https), env: [] };
+  if (images.kind !== "payload") {
+    return { args: args(`file:${mounts.customerProxy}/httpProxy`, `file:${mounts.customerProxy}/httpsProxy`), env: [] };
+  }
+  return {
+    args: args("$(CUSTOMER_HTTP_PROXY)", "$(CUSTOMER_HTTPS_PROXY)"),
+    env: [
+      { name: "CUSTOMER_HTTP_PROXY", ...fromSecret(secret, "httpProxy") },
+      { name: "CUSTOMER_HTTPS_PROXY", ...fromSecret(secret, "httpsProxy") },
+    ],
+  };
+}
+
+function proxyFiles({ mode }: Sidecar, { proxy, images }: HostedModel): Volume[] {
+  if (mode !== "https" || proxy?.secret === undefined || images.kind === "payload") return [];
+  return [{ name: "konnectivity-customer-proxy", secret: proxy.secret, path: mounts.customerProxy }];
+}
+
 /** Cloud APIs are reached past the tunnel, and so as anything else of the management cluster reaches them. */
 function managementVariables({ managementProxy }: HostedModel) {
   if (managementProxy === undefined) return [];
-  const { http, https, noProxy: past } = managementProxy;
-  const variables = {
-    HTTP_PROXY: http,
-    HTTPS_PROXY: https,
-    NO_PROXY: [...new Set([...past, names.apiServer])].toSorted().join(","),
-  };
-  return Object.entries(variables).map(([name, value]) => ({ name, value }));
+  const past = new Set([...managementProxy.noProxy, names.apiServer]);
+  return proxyVariables(managementProxy, [...past].toSorted().join(","));
 }
 
 /** The customer's proxy may have a certificate of the customer's own authority. */

@@ -1,0 +1,53 @@
+/** How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to. */
+import type { AggregatedApi, Registration } from "../config/config.js";
+import type { HostedModel } from "../model/model.js";
+import { apiNamespace } from "../model/names.js";
+import { own, type RenderedObject } from "./manifest.js";
+
+const side = "hosted";
+const port = 443;
+
+export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
+  return model.aggregatedApis.flatMap(({ address, registration }: AggregatedApi) =>
+    registration === undefined
+      ? []
+      : [...serviceAt(model, registration.name, address), ...apiServices(model, registration)],
+  );
+}
+
+/** Without a selector: no pod of this cluster is behind it. */
+function serviceAt(model: HostedModel, name: string, address: string): RenderedObject[] {
+  const place = { apiVersion: "v1", name, namespace: apiNamespace };
+  const https = { name: "https", protocol: "TCP", port };
+  return [
+    own(model, side, { ...place, kind: "Service" }, { spec: { ports: [{ ...https, targetPort: port }] } }),
+    // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
+    own(model, side, { ...place, kind: "Endpoints" }, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
+  ];
+}
+
+function apiServices(model: HostedModel, { name, served, caBundle, ...priorities }: Registration): RenderedObject[] {
+  const { groupPriorityMinimum, versionPriority } = priorities;
+  return served.map(({ group, version }) =>
+    own(
+      model,
+      side,
+      {
+        apiVersion: "apiregistration.k8s.io/v1",
+        kind: "APIService",
+        name: `${version}.${group}`,
+        isClusterWide: true,
+      },
+      {
+        spec: {
+          group,
+          version,
+          groupPriorityMinimum,
+          versionPriority,
+          caBundle: Buffer.from(caBundle).toString("base64"),
+          service: { name, namespace: apiNamespace, port },
+        },
+      },
+    ),
+  );
+}
