@@ -45,6 +45,10 @@ const drawbridge: Family = {
       run: async (argv) =>
         (await import("./konnectivity-command.js")).socks5ProxyCommand("drawbridge konnectivity-socks5-proxy", argv),
     },
+    nodepool: {
+      summary: "Look after pools of machines: their configuration, tokens and user data",
+      run: async (argv) => (await import("./nodepool-command.js")).nodepoolCommand(argv),
+    },
     pki: {
       summary: "Make, renew and explain the certificates of servers and agents",
       run: async (argv) => (await import("./pki-command.js")).pkiCommand(argv),
@@ -59,6 +63,10 @@ const drawbridge: Family = {
         (await import("./sidecar-command.js")).sidecarCommand("drawbridge sidecar", argv, { misuse }),
     },
     version: { summary: "Print the version", run: printVersion },
+    workers: {
+      summary: "Make machines that become nodes of a pool, and remember which to expect",
+      run: async (argv) => (await import("./workers-command.js")).workersCommand(argv),
+    },
   },
 };
 

@@ -5,7 +5,7 @@ const program = "drawbridge ignition";
 
 const ignition: Family = {
   program,
-  purpose: "Checks, merges, shows and compares Ignition configs of spec 3.0 to 3.5 by Ignition's own rules.",
+  purpose: "Checks, merges, shows, compares and serves Ignition configs of spec 3.0 to 3.5 by Ignition's own rules.",
   commands: {
     diff: {
       summary: "Show what differs between two payloads: files, units, contents; secrets hidden",
@@ -18,6 +18,10 @@ const ignition: Family = {
     preview: {
       summary: "Show a payload as a tree of files with units and certificate expiry; secrets hidden",
       run: async (argv) => (await import("./ignition-preview.js")).ignitionPreview(`${program} preview`, argv),
+    },
+    serve: {
+      summary: "Serve payloads to booting machines, each for its token, and record who came",
+      run: async (argv) => (await import("./ignition-serve.js")).ignitionServe(`${program} serve`, argv),
     },
     validate: {
       summary: "Say everything that is wrong with configs, before a machine refuses to boot",

@@ -349,7 +349,8 @@ export const catalogue = {
   },
   DB_NODEPOOL_HYPERSHIFT: {
     meaning: "Pools here belong to HyperShift, whose operator looks after them.",
-    remedy: "Use its token and user-data Secrets as they are; two controllers on one pool would undo each other's work.",
+    remedy:
+      "Use its token and user-data Secrets as they are; two controllers on one pool would undo each other's work.",
   },
   DB_NODEPOOL_INSTALL: {
     meaning: "What pools need in a cluster is not there, or a cluster refused it.",

@@ -2,20 +2,16 @@
  * The lab that the bridge's tests stand on, shown by hand: real nodes, real controllers, agents as real pods from our own
  * image, a bootstrap kube-apiserver without a route to them and a production one with it.
  */
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildImage } from "../../image/image.js";
 import { AGENTS, BridgeByHand } from "../support/lab/bridge/by-hand.js";
-import type { KubeadmHost } from "../support/lab/bridge/kubeadm-host.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import type { WebhookPod } from "../support/lab/bridge/webhook-pod.js";
 import { equipped } from "../support/lab/equipment.js";
-import { grpcOverUds, writeEgressConfig } from "../support/lab/frontends.js";
 import type { Kubectl } from "../support/lab/kubectl.js";
 import { metric } from "../support/lab/metrics.js";
 import * as objects from "../support/lab/objects.js";
-import type { ProxyServer } from "../support/lab/proxy-server.js";
 import { type Outcome, run } from "../support/lab/run.js";
 import { until } from "../support/lab/wait.js";
 import { REFUSE_LABEL } from "../support/lab/webhook/admission.js";
@@ -120,69 +116,6 @@ describe.skipIf(!ready)("two nodes and a production API server", () => {
     expect(await create(lab.production!.admin, "still-direct")).toMatchObject(ADMITTED);
   });
 });
-
-describe.skipIf(!ready)("a bootstrap host as kubeadm leaves it", () => {
-  let lab: BridgeLab;
-  let host: KubeadmHost;
-
-  beforeAll(async () => {
-    // Controllers that talk to the other kube-apiserver do not fall behind while this one is away.
-    lab = await startBridgeLab({ nodes: 1, production: true });
-    host = await lab.becomeKubeadmHost();
-  });
-  afterAll(() => lab?.stop());
-
-  test("its kube-apiserver is a static pod with the files of /etc/kubernetes", async () => {
-    expect(lab.bs.apiServer.process.alive).toBe(false);
-    expect(await lab.kubectl("get", "nodes", "-oname")).toBe("node/n1\n");
-    const { stdout } = await host.machine.run(["cat", "/etc/kubernetes/manifests/kube-apiserver.yaml"]);
-    expect(stdout).toBe(readFileSync(host.manifest, "utf8"));
-    const log = () => host.machine.podLog("kube-system", "kube-apiserver-bs", "kube-apiserver");
-    await expect.poll(log).toContain("Serving securely");
-    // The rest of the host's /etc is as it is everywhere.
-    expect((await host.machine.run(["cat", "/etc/os-release"])).stdout).toBe(readFileSync("/etc/os-release", "utf8"));
-  });
-
-  test("a changed manifest starts it anew, and the tunnel works", async () => {
-    const bridge = await BridgeByHand.raise(lab, { useEgress: (server) => changeManifest(lab, host, server) });
-    await until("a backend", 60_000, async () => (await bridge.readyBackends()) === 1);
-    const webhook = await lab.startWebhook();
-    await applyHook(lab);
-    const dials = await bridge.dialsDone();
-    expect(await create(lab.bs.admin, "through")).toMatchObject(ADMITTED);
-    expect(await bridge.dialsDone()).toBe(dials + 1);
-    expect((await webhook.requests("/validate")).length).toBeGreaterThanOrEqual(2);
-  });
-});
-
-/** What `up --apply` does on such a host, done by hand. */
-async function changeManifest(
-  lab: BridgeLab,
-  { etc, manifest, machine }: KubeadmHost,
-  server: ProxyServer,
-): Promise<void> {
-  const pod = JSON.parse(readFileSync(manifest, "utf8")) as StaticPod;
-  const [container] = pod.spec.containers;
-  const inside = `/etc/kubernetes/${basename(writeEgressConfig(join(etc, "egress.json"), grpcOverUds, server.door))}`;
-  container!.command.push(`--egress-selector-config-file=${inside}`);
-  for (const [name, path] of [["egress", inside] as const, ["socket", dirname(server.door.socket)] as const]) {
-    container!.volumeMounts.push({ name, mountPath: path });
-    pod.spec.volumes.push({ name, hostPath: { path } });
-  }
-  writeFileSync(join(etc, "changed.yaml"), JSON.stringify(pod));
-  renameSync(join(etc, "changed.yaml"), manifest);
-  await until("the egress flag to be in force", 90_000, async () => {
-    return (await machine.run(["pgrep", "-f", "^kube-apiserver .*egress-selector-config-file"])).code === 0;
-  });
-  await until("the new kube-apiserver to be ready", 60_000, () => lab.bs.apiServer.isReady());
-}
-
-interface StaticPod {
-  readonly spec: {
-    readonly containers: { readonly command: string[]; readonly volumeMounts: object[] }[];
-    readonly volumes: object[];
-  };
-}
 
 const ADMITTED = { code: 0, stderr: "" };
 

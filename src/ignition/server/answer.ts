@@ -25,7 +25,7 @@ export function sendVerdict(verdict: Verdict, request: IncomingMessage, response
       sendError(response, 500, "Invalid ignition payload");
       return;
     case "payload":
-      sendPayload(verdict.grant.payload, request, response);
+      sendPayload(verdict.payload, request, response);
   }
 }
 
@@ -39,21 +39,23 @@ function sendError(response: ServerResponse, status: number, text: string): void
   response.end(body);
 }
 
-function sendPayload({ body, compressed, etag }: Payload, request: IncomingMessage, response: ServerResponse): void {
+function sendPayload(payload: Payload, request: IncomingMessage, response: ServerResponse): void {
+  const { etag } = payload;
   const common = { ETag: etag, "Cache-Control": "no-store", Vary: "Accept-Encoding" };
   if (request.headers["if-none-match"] === etag) {
     response.writeHead(304, common).end();
     return;
   }
   const gzip = takesGzip(request.headers["accept-encoding"]);
-  const bytes = gzip ? compressed : body;
+  const pieces = gzip ? [payload.compressed] : payload.pieces;
   response.writeHead(200, {
     ...common,
     "Content-Type": "application/json; charset=utf-8",
-    "Content-Length": bytes.length,
+    "Content-Length": gzip ? payload.compressed.length : payload.length,
     ...(gzip ? { "Content-Encoding": "gzip" } : {}),
   });
-  response.end(bytes);
+  for (const piece of pieces) response.write(piece);
+  response.end();
 }
 
 function takesGzip(accepted: string | string[] | undefined): boolean {

@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
 export interface Payload {
-  readonly body: Buffer;
+  /** Behind each other; most of them are shared by many machines. */
+  readonly pieces: readonly Buffer[];
+  readonly length: number;
+  /** Made when the first machine asks for it: Ignition itself never does. */
   readonly compressed: Buffer;
   readonly etag: string;
   /** False: it is not an Ignition config, and no machine gets it. */
@@ -12,12 +15,38 @@ export interface Payload {
 
 export function makePayload(text: string): Payload {
   const body = Buffer.from(text);
-  return {
-    body,
-    compressed: gzipSync(body),
-    etag: `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`,
-    usable: isConfig(text),
+  return payloadOf([body], digestOf(body), isConfig(text));
+}
+
+/** A payload that differs from machine to machine in one place; making one more costs next to nothing. */
+export function payloadTemplate(before: string, after: string): (between: string) => Payload {
+  const [head, tail] = [Buffer.from(before), Buffer.from(after)];
+  const digest = digestOf(head, tail);
+  const usable = isConfig(before + after);
+  return (between) => {
+    const own = Buffer.from(between);
+    return payloadOf([head, own, tail], digestOf(Buffer.from(digest), own), usable);
   };
+}
+
+function payloadOf(pieces: readonly Buffer[], digest: string, usable: boolean): Payload {
+  let compressed: Buffer | undefined;
+  return {
+    pieces,
+    length: pieces.reduce((sum, { length }) => sum + length, 0),
+    get compressed() {
+      compressed ??= gzipSync(Buffer.concat(pieces));
+      return compressed;
+    },
+    etag: `"${digest.slice(0, 32)}"`,
+    usable,
+  };
+}
+
+function digestOf(...pieces: readonly Buffer[]): string {
+  const hash = createHash("sha256");
+  for (const piece of pieces) hash.update(piece);
+  return hash.digest("hex");
 }
 
 /** What the original looks at before it hands a payload out; whether it is a *good* config was judged when it was made. */

@@ -38,10 +38,11 @@ describe("the Ignition server", () => {
     dir = mkdtempSync(join(tmpdir(), "drawbridge-ignition-"));
     authority = await createAuthority({ commonName: "ignition-root-ca" });
     await certify("ignition-server");
-    const payload = makePayload(CONFIG);
+    const made = makePayload(CONFIG);
+    const payload = () => made;
     book.admit(TOKEN, { payload, secret: "token-workers-83935368", pool: "clusters/workers" });
     book.admit("of-one", { payload, secret: "token-workers-83935368", pool: "clusters/workers", worker: "worker-3" });
-    book.admit("broken", { payload: makePayload("{}"), secret: "token-broken", pool: "clusters/broken" });
+    book.admit("broken", { payload: () => makePayload("{}"), secret: "token-broken", pool: "clusters/broken" });
     server = await startIgnitionServer(
       { host: "127.0.0.1", port: 0, certificates: { certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.key") } },
       {

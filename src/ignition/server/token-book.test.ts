@@ -2,10 +2,11 @@ import { expect, test } from "vitest";
 import { makePayload } from "./payload.js";
 import { type Grant, TOKEN_LIFE_MS, TokenBook } from "./token-book.js";
 
+const ready = makePayload('{"ignition":{"version":"3.2.0"}}');
 const grant = (secret: string): Grant => ({
   secret,
   pool: "clusters/workers",
-  payload: makePayload('{"ignition":{"version":"3.2.0"}}'),
+  payload: () => ready,
 });
 
 test("a token is good for its life and not a moment longer", () => {
@@ -44,4 +45,31 @@ test("what has run out is forgotten without being asked for", () => {
   expect(book.size).toBe(1);
   book.revoke("b");
   expect(book.size).toBe(0);
+});
+
+test("only the tokens that are named stay, of those that are meant", () => {
+  const book = new TokenBook();
+  for (const token of ["first", "second", "third"]) book.admit(token, grant("token-a"));
+  book.admit("of-one", { ...grant("token-a"), worker: "worker-1" });
+  book.revokeOthers(({ secret, worker }) => secret === "token-a" && worker === undefined, ["second", "third"]);
+  expect(["first", "second", "third", "of-one"].filter((token) => book.find(token))).toEqual([
+    "second",
+    "third",
+    "of-one",
+  ]);
+});
+
+test("another payload does not prolong a token's life", () => {
+  let now = 0;
+  const book = new TokenBook(() => now);
+  book.admit("a", grant("token-a"), 10);
+  const other = makePayload("{}");
+  now = 5;
+  book.exchange(
+    ({ secret }) => secret === "token-a",
+    () => other,
+  );
+  expect(book.find("a")?.payload()).toBe(other);
+  now = 10;
+  expect(book.find("a")).toBeUndefined();
 });

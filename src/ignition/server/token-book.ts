@@ -4,7 +4,8 @@ import type { Payload } from "./payload.js";
 
 /** What a token opens, and what is said about whoever comes with it. */
 export interface Grant {
-  readonly payload: Payload;
+  /** Called for each machine that comes: one made for a single machine need not be kept for all of them. */
+  readonly payload: () => Payload;
   /** The Secret the token is from; going away, it takes its tokens along. */
   readonly secret: string;
   /** `namespace/name`. */
@@ -54,7 +55,20 @@ export class TokenBook {
   }
 
   revokeSecret(secret: string): void {
-    for (const [key, { grant }] of this.#entries) if (grant.secret === secret) this.#entries.delete(key);
+    this.revokeOthers((grant) => grant.secret === secret, []);
+  }
+
+  /** Of the tokens with such a grant only these stay. */
+  revokeOthers(isMeant: (grant: Grant) => boolean, staying: readonly string[]): void {
+    const kept = new Set(staying.map(digestOf));
+    for (const [key, { grant }] of this.#entries) if (isMeant(grant) && !kept.has(key)) this.#entries.delete(key);
+  }
+
+  /** Gives such tokens another payload; how long they live stays as it is. */
+  exchange(isMeant: (grant: Grant) => boolean, payload: Grant["payload"]): void {
+    for (const [key, { grant, until }] of this.#entries) {
+      if (isMeant(grant)) this.#entries.set(key, { grant: { ...grant, payload }, until });
+    }
   }
 
   /** Forgets what has run out; tokens nobody asks for would stay otherwise. */

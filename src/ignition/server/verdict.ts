@@ -1,4 +1,5 @@
 /** What a request deserves. The order of the checks and every status are HyperShift's: machines depend on them. */
+import type { Payload } from "./payload.js";
 import type { Grant, TokenBook } from "./token-book.js";
 
 export interface AskedFor {
@@ -13,7 +14,7 @@ export type Verdict =
   | { readonly kind: "unauthorized"; readonly why: "Bad header" | "Token invalid" }
   /** The machine asks again: the payload may not be ready yet. */
   | { readonly kind: "unknown-token" }
-  | { readonly kind: "unusable-payload" | "payload"; readonly grant: Grant };
+  | { readonly kind: "unusable-payload" | "payload"; readonly grant: Grant; readonly payload: Payload };
 
 const BEARER = "Bearer ";
 
@@ -29,7 +30,8 @@ export function judge({ target, authorization }: AskedFor, book: TokenBook): Ver
   if (token === undefined) return { kind: "unauthorized", why: "Token invalid" };
   const grant = book.find(token);
   if (grant === undefined) return { kind: "unknown-token" };
-  return { kind: grant.payload.usable ? "payload" : "unusable-payload", grant };
+  const payload = grant.payload();
+  return { kind: payload.usable ? "payload" : "unusable-payload", grant, payload };
 }
 
 /** Without the query, percent-decoded; undefined when that is not possible. */

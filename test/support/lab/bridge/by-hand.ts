@@ -10,11 +10,6 @@ import type { BridgeLab } from "./lab.js";
 export const AGENTS = "bridge-agents";
 const PORTS = { frontend: 8090, agents: 8091, health: 8092, admin: 8095 };
 
-export interface ByHandOptions {
-  /** How the bootstrap kube-apiserver learns of the server. Unless told otherwise it is started anew. */
-  readonly useEgress?: (server: ProxyServer) => Promise<void>;
-}
-
 /** What `drawbridge bootstrap up` does, done by hand: a server beside the kube-apiserver, agents as a DaemonSet. */
 export class BridgeByHand {
   readonly server: ProxyServer;
@@ -23,7 +18,7 @@ export class BridgeByHand {
     this.server = server;
   }
 
-  static async raise(lab: BridgeLab, options: ByHandOptions = {}): Promise<BridgeByHand> {
+  static async raise(lab: BridgeLab): Promise<BridgeByHand> {
     const { scope, bs } = lab;
     const certificates = makeTunnelCertificates(scope, bs.address);
     const server = new ProxyServer(scope, {
@@ -36,8 +31,7 @@ export class BridgeByHand {
       flags: [`--cluster-ca-cert=${certificates.ca.cert}`],
     });
     await server.start(grpcOverUds);
-    const { useEgress = () => startAnew(lab, server) } = options;
-    await useEgress(server);
+    await bs.apiServer.start(writeEgressConfig(scope.file("egress.json"), grpcOverUds, server.door));
     await lab.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: AGENTS } });
     await lab.apply(secretOf(certificates), daemonSet(bs.address, lab.image));
     return new BridgeByHand(server);
@@ -51,10 +45,6 @@ export class BridgeByHand {
   async dialsDone(): Promise<number> {
     return metric(await this.server.metrics(), `${SERVER_METRIC}_dial_duration_seconds_count`);
   }
-}
-
-async function startAnew({ scope, bs }: BridgeLab, server: ProxyServer): Promise<void> {
-  await bs.apiServer.start(writeEgressConfig(scope.file("egress.json"), grpcOverUds, server.door));
 }
 
 const metadata = { name: AGENTS, namespace: AGENTS };

@@ -1,0 +1,338 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { KubeApiError } from "../../kube/errors.js";
+import { annotation, finalizer } from "../names.js";
+import { type ConfigMap, secretText } from "../objects.js";
+import type { NodePool } from "../pool/node-pool.js";
+import { readTokenSecret } from "../token/token-secret.js";
+import { readUserData } from "../token/user-data.js";
+import { collectionPath, namedPath } from "./paths.js";
+import { clusterMap, House, makePool, namespace } from "./testing/house.js";
+
+const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfig
+metadata: {name: ${name}}
+spec: {config: {ignition: {version: 3.2.0}}}
+`;
+
+let house: House;
+
+beforeEach(() => {
+  house = new House();
+});
+
+afterEach(() => house.close());
+
+const soon = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 10_000, interval: 20 });
+
+/** The pool once nothing is left to do for it. */
+function settled(name = "workers"): Promise<NodePool> {
+  return soon(async () => {
+    const pool = await house.pool(name);
+    expect(condition(pool, "UpdatingConfig")).toBe("False AsExpected");
+    expect(condition(pool, "UpdatingVersion")).toBe("False AsExpected");
+    expect((await house.secrets("user-data-")).length).toBeGreaterThan(0);
+    return pool;
+  });
+}
+
+function condition({ status }: NodePool, type: string): string | undefined {
+  const found = status?.conditions?.find((each) => each.type === type);
+  return found && `${found.status} ${found.reason}`;
+}
+
+const hashOf = ({ metadata }: NodePool) => metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+
+async function configMap(name: string, config: string): Promise<void> {
+  const map: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data: { config } };
+  await house.api.apply(namedPath("ConfigMap", { namespace, name }), map, { fieldManager: "test" });
+}
+
+describe("a pool's controller", () => {
+  it("makes the Secrets of a pool and says so in its status", async () => {
+    await house.furnish(makePool());
+    house.start();
+    const pool = await settled();
+    expect(pool.metadata).toMatchObject({
+      finalizers: [finalizer],
+      ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "demo" }],
+    });
+    expect(pool.status?.version).toBe("4.18.0");
+    expect(condition(pool, "ValidMachineConfig")).toBe("True AsExpected");
+    expect(condition(pool, "ValidGeneratedPayload")).toMatch(/^Unknown/);
+    for (const type of ["ValidReleaseImage", "SupportedVersionSkew", "AllMachinesReady", "AllNodesHealthy"]) {
+      expect(condition(pool, type)).toBeUndefined();
+    }
+    const [token] = await house.secrets("token-");
+    const [userData] = await house.secrets("user-data-");
+    expect(token?.metadata?.name).toBe(`token-workers-${hashOf(pool)}`);
+    expect(readUserData(userData!)).toContain(`Bearer ${token?.data?.token}`);
+    expect(house.errors).toEqual([]);
+  });
+
+  it("comes to rest: nothing is written once all is well", async () => {
+    await house.furnish(makePool());
+    house.start();
+    const before = await settled();
+    const secrets = await house.secrets("");
+    await configMap("unrelated", "x");
+    await configMap("unrelated-2", "x");
+    await house.api.create(collectionPath("NodePool", namespace), makePool("others"));
+    await soon(async () => expect(condition(await house.pool("others"), "UpdatingConfig")).toBe("False AsExpected"));
+    expect((await house.pool()).metadata?.resourceVersion).toBe(before.metadata?.resourceVersion);
+    expect(await house.secrets("")).toEqual(expect.arrayContaining(secrets));
+  });
+
+  it("gives the old token two hours once, and the new configuration its own Secrets", async () => {
+    await configMap("extra", machineConfig("one"));
+    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    house.start();
+    const first = hashOf(await settled());
+    await configMap("extra", machineConfig("two"));
+    await soon(async () => expect(hashOf(await house.pool())).not.toBe(first));
+    const second = hashOf(await settled());
+    const expiry = async (hash: string) =>
+      (await house.secrets(`token-workers-${hash}`))[0]?.metadata?.annotations?.[annotation.tokenExpires];
+    const end = await expiry(first);
+    expect(Date.parse(end ?? "") - Date.now()).toBeGreaterThan(119 * 60_000);
+    expect(await expiry(second)).toBeUndefined();
+    expect((await house.secrets("user-data-")).map(({ metadata }) => metadata?.name)).toEqual([
+      `user-data-workers-${second}`,
+    ]);
+    house.aheadMs = 60_000;
+    await configMap("extra", machineConfig("three"));
+    await soon(async () => expect(hashOf(await house.pool())).not.toBe(second));
+    await settled();
+    expect(await expiry(first)).toBe(end);
+  });
+
+  it("follows a rotation of the token with the user data", async () => {
+    await house.furnish(makePool());
+    house.start();
+    await settled();
+    const [secret] = await house.secrets("token-");
+    const rotated = { ...secret!, data: { ...secret!.data, token: Buffer.from("fresh").toString("base64") } };
+    await house.api.update(namedPath("Secret", { namespace, name: secret?.metadata?.name ?? "" }), rotated);
+    await soon(async () => {
+      const [userData] = await house.secrets("user-data-");
+      expect(readUserData(userData!)).toContain(`Bearer ${Buffer.from("fresh").toString("base64")}`);
+    });
+  });
+
+  it("writes nothing while paused, and goes on when the pause ends", async () => {
+    await house.furnish(makePool("workers", { pausedUntil: new Date(Date.now() + 1500).toISOString() }));
+    house.start();
+    await soon(async () =>
+      expect(condition(await house.pool(), "ReconciliationActive")).toBe("False ReconciliationPaused"),
+    );
+    expect(await house.secrets("token-")).toEqual([]);
+    expect(condition(await settled(), "ReconciliationActive")).toBe("True ReconciliationActive");
+  });
+
+  it("leaves nothing of a pool that is deleted", async () => {
+    await house.furnish(makePool(), makePool("others"));
+    house.start();
+    await settled();
+    await settled("others");
+    await house.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
+    await soon(async () => expect(await house.secrets("token-workers")).toEqual([]));
+    await soon(async () => expect(house.pool()).rejects.toMatchObject({ status: 404 }));
+    expect(await house.secrets("user-data-workers")).toEqual([]);
+    expect((await house.secrets("token-others")).length).toBe(1);
+    expect((await house.secrets("pull-secret")).length).toBe(1);
+  });
+
+  it("tidies up after a pool that vanished without a word, also when it vanished before the start", async () => {
+    await house.furnish(makePool());
+    const first = house.start();
+    await settled();
+    await first.stop();
+    await house.change("workers", (pool) => ({ ...pool, metadata: { ...pool.metadata, finalizers: [] } }));
+    await house.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
+    house.start();
+    await soon(async () =>
+      expect([...(await house.secrets("token-")), ...(await house.secrets("user-data-"))]).toEqual([]),
+    );
+  });
+
+  it("expires tokens of a cluster that is gone", async () => {
+    await house.furnish(makePool());
+    house.start();
+    await settled();
+    await house.api.delete(namedPath("ConfigMap", { namespace, name: "demo" }));
+    await soon(async () => {
+      const [token] = await house.secrets("token-");
+      expect(readTokenSecret(token!).expiresAt).toBeGreaterThan(Date.now());
+      expect(await house.secrets("user-data-")).toEqual([]);
+    });
+    expect(house.errors.join()).toContain("the cluster demo does not exist");
+    await house.api.create(collectionPath("ConfigMap", namespace), clusterMap);
+    await soon(async () => {
+      const [token] = await house.secrets("token-");
+      expect(readTokenSecret(token!).expiresAt).toBeUndefined();
+      expect((await house.secrets("user-data-")).length).toBe(1);
+    });
+  });
+
+  it.each([
+    ["a pull secret", { pullSecret: "other" }, undefined, "pull secret other is missing"],
+    ["a version", { version: "" }, "ValidReleaseImage", "has no version"],
+    ["sense in the cluster's keys", { versoin: "1" }, "ValidReleaseImage", "unknown key versoin"],
+    ["a map where one belongs", { networks: "[1" }, "ValidReleaseImage", "key networks is not YAML"],
+    ["an Ignition endpoint", { ignitionEndpoint: "" }, "IgnitionEndpointAvailable", "Ignition server is not known"],
+  ])("says what is missing without %s, writes no Secret, and recovers", async (_, data, type, sentence) => {
+    await house.furnish(makePool());
+    const path = namedPath("ConfigMap", { namespace, name: "demo" });
+    const broken = { ...clusterMap, data: { ...clusterMap.data, ...data } as Record<string, string> };
+    await house.api.update(path, broken);
+    house.start();
+    await soon(async () => expect(house.errors.join()).toContain(sentence));
+    if (type !== undefined) await soon(async () => expect(condition(await house.pool(), type)).toMatch(/^False /));
+    expect(await house.secrets("token-")).toEqual([]);
+    await house.api.update(path, clusterMap);
+    await settled();
+  });
+
+  it("reports a document that no machine could use, by the condition", async () => {
+    await configMap("extra", machineConfig("one").replace("3.2.0", "9.9.9"));
+    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    house.start();
+    await soon(async () => expect(condition(await house.pool(), "ValidMachineConfig")).toBe("False ValidationFailed"));
+    await configMap("extra", machineConfig("one"));
+    await settled();
+  });
+
+  it.each(["create", "update", "delete"])("converges when every other %s gets no answer", async (verb) => {
+    await configMap("extra", machineConfig("one"));
+    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    house.pace = 10;
+    let calls = 0;
+    house.isAway = (called) => called === verb && calls++ % 2 === 0;
+    house.start();
+    const first = hashOf(await settled());
+    await configMap("extra", machineConfig("two"));
+    await soon(async () => expect(hashOf(await house.pool())).not.toBe(first));
+    const pool = await settled();
+    const names = (await house.secrets("user-data-")).map(({ metadata }) => metadata?.name);
+    expect(names).toEqual([`user-data-workers-${hashOf(pool)}`]);
+    expect((await house.secrets("token-")).length).toBe(2);
+  });
+
+  it("writes the status although a Secret cannot be made", async () => {
+    await house.furnish(makePool());
+    house.isAway = (verb) => verb === "create";
+    house.start();
+    await soon(async () => expect(condition(await house.pool(), "ValidGeneratedPayload")).toBe("False NotFound"));
+    expect((await house.pool()).status?.version).toBeUndefined();
+  });
+
+  it("deletes nothing because a copy lags behind", async () => {
+    await house.furnish(makePool());
+    house.start();
+    await settled();
+    // A replica that has the Secrets but not yet the pool.
+    house.start({
+      api: {
+        ...house.api,
+        list: async (path, options) => {
+          const list = await house.api.list<never>(path, options);
+          return path.endsWith("nodepools") ? { ...list, items: [] } : list;
+        },
+        watch: async function* (path, options) {
+          if (path.endsWith("nodepools")) await new Promise((done) => options.signal.addEventListener("abort", done));
+          else yield* house.api.watch(path, options);
+        },
+      },
+      onPass: (key) => house.passes.push(`behind ${key}`),
+    });
+    await soon(async () => expect(house.passes).toContain("behind clusters/workers"));
+    expect((await house.secrets("token-")).length).toBe(1);
+  });
+
+  it("makes each thing once when two replicas take themselves for the leader", async () => {
+    await house.furnish(makePool(), makePool("others"));
+    house.start();
+    house.start();
+    await settled();
+    await settled("others");
+    expect((await house.secrets("token-")).length).toBe(2);
+    for (const name of ["workers", "others"]) {
+      const [token] = await house.secrets(`token-${name}`);
+      const [userData] = await house.secrets(`user-data-${name}`);
+      await soon(async () => expect(secretText(userData!, "value")).toContain(token?.data?.token));
+    }
+    expect(house.errors).toEqual([]);
+  });
+
+  it("does nothing unless it leads, and everything once it does", async () => {
+    await house.furnish(makePool());
+    let leads = false;
+    const controller = house.start({ leading: () => leads });
+    await soon(async () => expect(controller.synced).toBe(true));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect((await house.pool()).metadata).not.toHaveProperty("finalizers");
+    leads = true;
+    controller.lookAtAll();
+    await settled();
+  });
+
+  it.each([
+    ["fell silent and ended", () => {}],
+    [
+      "forgot where it was (410)",
+      () => {
+        throw new KubeApiError("too old", { status: 410, reason: "Expired" });
+      },
+    ],
+  ])("misses nothing when every first watch %s", async (_, end) => {
+    await configMap("extra", machineConfig("one"));
+    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    const opened = new Set<string>();
+    let endWatches = () => {};
+    const ending = new Promise<void>((resolve) => {
+      endWatches = resolve;
+    });
+    house.start({
+      api: {
+        ...house.api,
+        watch: async function* (path, options) {
+          if (opened.has(path)) return yield* house.api.watch(path, options);
+          opened.add(path);
+          await Promise.race([ending, new Promise((done) => options.signal.addEventListener("abort", done))]);
+          end();
+        },
+      },
+    });
+    // Deaf, it still did what the first list told it, and learns nothing of what came of that.
+    await soon(async () => expect((await house.pool()).metadata?.finalizers).toEqual([finalizer]));
+    await configMap("extra", machineConfig("two"));
+    expect(opened.size).toBe(3);
+    endWatches();
+    await soon(async () => {
+      const [token] = await house.secrets(`token-workers-${hashOf(await settled())}`);
+      expect(readTokenSecret(token!).rawConfig()).toContain("two");
+    });
+  });
+
+  it("takes a storm of changes for one when it is busy", async () => {
+    await configMap("extra", machineConfig("one"));
+    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    house.start();
+    await settled();
+    const first = hashOf(await house.pool());
+    let release = () => {};
+    house.hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    await configMap("extra", machineConfig("two"));
+    const before = house.passes.length;
+    for (let i = 0; i < 50; i++) {
+      await house.change("workers", (pool) => ({ ...pool, spec: { ...pool.spec, replicas: i } }));
+    }
+    release();
+    await soon(async () => expect(hashOf(await house.pool())).not.toBe(first));
+    await settled();
+    // One that was held, one or two whose copy was behind, one for the change, one for each write of ours.
+    expect(house.passes.length - before).toBeLessThan(12);
+    expect((await house.pool()).spec?.replicas).toBe(49);
+  });
+});

@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createKubeApi } from "../../kube/client.js";
+import type { KubeApi } from "../../kube/port.js";
+import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
+import { crdPath, findHyperShift, ownerLabel, refuseBesideHyperShift, requireInstalled } from "./hypershift.js";
+
+const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const ours = { metadata: { name: "x", labels: { [ownerLabel]: "drawbridge" } } };
+
+let stub: ApiStub;
+let api: KubeApi;
+let objects: Record<string, object | 403>;
+
+beforeEach(async () => {
+  objects = {};
+  stub = await ApiStub.start(({ path }, response) => {
+    const object = objects[path];
+    if (object === undefined) return replyStatus(response, 404, "NotFound", "no such thing");
+    if (object === 403) return replyStatus(response, 403, "Forbidden", "you may not");
+    reply(response, 200, object);
+  });
+  api = createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) });
+});
+
+afterEach(async () => {
+  api.close();
+  await stub.close();
+});
+
+describe("whose pools they are", () => {
+  it("finds nothing in an empty cluster and with our own resource", async () => {
+    expect(await findHyperShift(api)).toBeUndefined();
+    objects[crdPath] = ours;
+    expect(await findHyperShift(api)).toBeUndefined();
+    await expect(requireInstalled(api)).resolves.toBeUndefined();
+  });
+
+  it.each([
+    ["a NodePool resource without our label", crdPath, { metadata: { name: "x" } }],
+    ["a HostedCluster resource", `${crds}/hostedclusters.hypershift.openshift.io`, ours],
+    ["the operator", "/apis/apps/v1/namespaces/hypershift/deployments/operator", {}],
+  ])("refuses beside %s", async (_, path, object) => {
+    objects[crdPath] = ours;
+    objects[path] = object;
+    await expect(refuseBesideHyperShift(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_HYPERSHIFT" });
+  });
+
+  it("does not guess when it may not look", async () => {
+    objects[crdPath] = 403;
+    await expect(requireInstalled(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_INSTALL" });
+  });
+
+  it("misses what was never installed", async () => {
+    await expect(requireInstalled(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_INSTALL" });
+  });
+});

@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../../kube/testing/eventually.js";
+import { ManualClock } from "../../kube/testing/manual-clock.js";
+import { Ownership } from "./ownership.js";
+
+let clock: ManualClock;
+let trouble: string | undefined;
+let leads: boolean;
+let taken: number;
+let errors: string[];
+let ownership: Ownership;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  [trouble, leads, taken, errors] = [undefined, true, 0, []];
+  ownership = new Ownership({
+    clock,
+    check: async () => {
+      if (trouble !== undefined) throw new Error(trouble);
+    },
+    leading: () => leads,
+    onOurs: () => taken++,
+    onError: (sentence) => errors.push(sentence),
+  });
+});
+
+afterEach(() => ownership.stop());
+
+describe("whether pools are ours", () => {
+  it("is not taken for granted", async () => {
+    expect(ownership.isOurs).toBe(false);
+    ownership.ask();
+    await eventually(() => expect(ownership.isOurs).toBe(true));
+    expect(taken).toBe(1);
+  });
+
+  it("is asked again after trouble, and until then they are not", async () => {
+    trouble = "no answer";
+    ownership.ask();
+    await eventually(() => expect(clock.waiting).toEqual([5000]));
+    expect([ownership.isOurs, taken, errors]).toEqual([false, 0, ["no answer"]]);
+    trouble = undefined;
+    clock.advance(5000);
+    await eventually(() => expect([ownership.isOurs, taken]).toEqual([true, 1]));
+  });
+
+  it("is nobody's question once another replica leads", async () => {
+    trouble = "HyperShift runs here";
+    ownership.ask();
+    await eventually(() => expect(clock.waiting).toEqual([5000]));
+    leads = false;
+    trouble = undefined;
+    clock.advance(5000);
+    await ownership.stop();
+    expect([ownership.isOurs, taken]).toEqual([false, 0]);
+  });
+
+  it("is doubted anew with every new term", async () => {
+    ownership.ask();
+    await eventually(() => expect(ownership.isOurs).toBe(true));
+    trouble = "HyperShift runs here";
+    await Promise.resolve();
+    ownership.ask();
+    expect(ownership.isOurs).toBe(false);
+    await eventually(() => expect(errors).toEqual(["HyperShift runs here"]));
+  });
+});

@@ -1,0 +1,73 @@
+/** How pools stand, for people and scripts. No token is in it. */
+import type { KubeApi } from "../../kube/port.js";
+import { annotation, tokenSecretName, userDataSecretName } from "../names.js";
+import { nameOf, pathOf, type Secret } from "../objects.js";
+import type { Condition, NodePool } from "../pool/node-pool.js";
+import { secondTime } from "../token/time.js";
+import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
+import { collectionPath } from "./paths.js";
+
+export interface PoolStanding {
+  readonly name: string;
+  readonly cluster: string;
+  readonly replicas: number | undefined;
+  readonly version: string;
+  readonly hash: string;
+  /** Whether machines can be given user data now. */
+  readonly ready: boolean;
+  readonly userDataSecret: string;
+  readonly conditions: readonly Condition[];
+  readonly tokens: readonly TokenStanding[];
+}
+
+export interface TokenStanding {
+  readonly secret: string;
+  readonly current: boolean;
+  readonly generated: string;
+  /** Empty: not while the pool wants it. */
+  readonly expires: string;
+  readonly reached: boolean;
+  /** What came of making the payload. */
+  readonly payload: string;
+}
+
+export async function poolStandings(api: KubeApi, namespace: string): Promise<PoolStanding[]> {
+  const [{ items: pools }, { items: secrets }] = await Promise.all([
+    api.list<NodePool>(collectionPath("NodePool", namespace)),
+    api.list<Secret>(collectionPath("Secret", namespace)),
+  ]);
+  return pools.map((pool) => standingOf(pool, secrets)).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+export function standingOf(pool: NodePool, secrets: readonly Secret[]): PoolStanding {
+  const { name } = nameOf(pool);
+  const key = pathOf(nameOf(pool));
+  const hash = pool.metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+  const own = secrets.filter(({ metadata }) => metadata?.annotations?.[annotation.nodePool] === key);
+  const userDataSecret = userDataSecretName(name, hash);
+  return {
+    name: key,
+    cluster: pool.spec?.clusterName ?? "",
+    replicas: pool.spec?.replicas,
+    version: pool.status?.version ?? "",
+    hash,
+    ready: hash !== "" && own.some(({ metadata }) => metadata?.name === userDataSecret),
+    userDataSecret: hash === "" ? "" : userDataSecret,
+    conditions: pool.status?.conditions ?? [],
+    tokens: own.filter(isTokenSecret).map((secret) => tokenStanding(secret, tokenSecretName(name, hash))),
+  };
+}
+
+function tokenStanding(secret: Secret, current: string): TokenStanding {
+  const { expiresAt, generatedAt, outcome, reached } = readTokenSecret(secret);
+  const time = (at: number | undefined) => (at === undefined ? "" : Number.isNaN(at) ? "unreadable" : secondTime(at));
+  const name = secret.metadata?.name ?? "";
+  return {
+    secret: name,
+    current: name === current,
+    generated: time(generatedAt),
+    expires: time(expiresAt),
+    reached,
+    payload: outcome?.reason ?? "",
+  };
+}

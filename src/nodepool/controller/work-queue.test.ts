@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../../kube/testing/eventually.js";
+import { ManualClock } from "../../kube/testing/manual-clock.js";
+import { type Outcome, WorkQueue, type WorkQueueOptions } from "./work-queue.js";
+
+let clock: ManualClock;
+let done: string[];
+let queue: WorkQueue;
+let answer: (key: string) => Outcome | Promise<Outcome>;
+
+function start(options: Partial<WorkQueueOptions> = {}): void {
+  queue = new WorkQueue({
+    clock,
+    work: async (key) => {
+      done.push(key);
+      return answer(key);
+    },
+    ...options,
+  });
+}
+
+beforeEach(() => {
+  clock = new ManualClock();
+  done = [];
+  answer = () => ({ next: "wait" });
+  start();
+});
+
+afterEach(() => queue.stop());
+
+describe("the queue of pools", () => {
+  it("looks once at what is asked for a thousand times", async () => {
+    for (let i = 0; i < 1000; i++) queue.add(i % 2 === 0 ? "a" : "b");
+    await eventually(() => expect(done).toEqual(["a", "b"]));
+    expect(queue.length).toBe(0);
+  });
+
+  it("looks again at a key that was asked for while it was in hand, and never at two keys at a time", async () => {
+    let release = () => {};
+    answer = () =>
+      new Promise<Outcome>((resolve) => {
+        release = () => resolve({ next: "wait" });
+      });
+    queue.add("a");
+    await eventually(() => expect(done).toEqual(["a"]));
+    for (let i = 0; i < 5; i++) queue.add("a");
+    queue.add("b");
+    await Promise.resolve();
+    expect(done).toEqual(["a"]);
+    release();
+    await eventually(() => expect(done).toEqual(["a", "a"]));
+    release();
+    await eventually(() => expect(done).toEqual(["a", "a", "b"]));
+    release();
+  });
+
+  it("repeats failures after 1, 2, 4, 8 and then every 10 seconds, and starts over after a success", async () => {
+    const delays: number[] = [];
+    answer = () => (done.length > 6 ? { next: "wait" } : { next: "retry" });
+    queue.add("a");
+    for (let count = 1; count <= 6; count++) {
+      await eventually(() => expect([done.length, clock.waiting.length]).toEqual([count, 1]));
+      delays.push(clock.waiting[0]!);
+      clock.advance(clock.waiting[0]!);
+    }
+    expect(delays).toEqual([1000, 2000, 4000, 8000, 10_000, 10_000]);
+    await eventually(() => expect(done.length).toBe(7));
+    answer = () => ({ next: "retry" });
+    queue.add("a");
+    await eventually(() => expect(clock.waiting).toEqual([1000]));
+  });
+
+  it("takes a throwing worker for a failure", async () => {
+    answer = () => Promise.reject(new Error("no"));
+    queue.add("a");
+    await eventually(() => expect(clock.waiting).toEqual([1000]));
+  });
+
+  it("looks again at the time it was told, or sooner when something changes", async () => {
+    answer = () => ({ next: "at", time: clock.now() + 60_000 });
+    queue.add("a");
+    await eventually(() => expect(clock.waiting).toEqual([60_000]));
+    queue.add("a");
+    await eventually(() => expect(done).toEqual(["a", "a"]));
+    await eventually(() => expect(clock.waiting).toEqual([60_000]));
+    clock.advance(60_000);
+    await eventually(() => expect(done).toEqual(["a", "a", "a"]));
+  });
+
+  it("keeps no more keys than it may and says when some were left out", async () => {
+    let overflows = 0;
+    start({ most: 2, onOverflow: () => overflows++ });
+    for (const key of ["a", "b", "c", "d"]) queue.add(key);
+    expect(queue.length).toBe(2);
+    await eventually(() => expect(overflows).toBe(1));
+    expect(done).toEqual(["a", "b"]);
+  });
+
+  it("starts nothing after its end", async () => {
+    queue.add("a");
+    await queue.stop();
+    queue.add("b");
+    await Promise.resolve();
+    expect(done.filter((key) => key === "b")).toEqual([]);
+    expect(clock.waiting).toEqual([]);
+  });
+});

@@ -1,0 +1,114 @@
+/** Keys that somebody should look at: each once however often it is asked for, one at a time, failures ever more slowly. */
+import type { Clock } from "../../kube/clock.js";
+
+/** What came of looking at a key. */
+export type Outcome =
+  | { readonly next: "wait" }
+  | { readonly next: "retry" }
+  /** Milliseconds since 1970. */
+  | { readonly next: "at"; readonly time: number };
+
+export interface WorkQueueOptions {
+  readonly clock: Clock;
+  /** Should not throw; if it does, that is a failure like any other. */
+  readonly work: (key: string) => Promise<Outcome>;
+  /** More keys than this are not kept: `onOverflow` is called once the others are done. */
+  readonly most?: number;
+  readonly onOverflow?: () => void;
+}
+
+const firstDelayMs = 1000;
+const longestDelayMs = 10_000;
+const defaultMost = 10_000;
+/** Longer timers overflow. */
+const longestTimerMs = 2 ** 31 - 1;
+
+export class WorkQueue {
+  readonly #options: WorkQueueOptions;
+  readonly #waiting = new Set<string>();
+  readonly #timers = new Map<string, () => void>();
+  readonly #failures = new Map<string, number>();
+  #running: Promise<void> | undefined;
+  #overflowed = false;
+  #stopped = false;
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = options;
+  }
+
+  /** Keys that are due, without the one in hand. */
+  get length(): number {
+    return this.#waiting.size;
+  }
+
+  /** Soon; a delay that was set for the key is over, its count of failures is not. */
+  add(key: string): void {
+    if (this.#stopped) return;
+    if (this.#waiting.size >= (this.#options.most ?? defaultMost) && !this.#waiting.has(key)) {
+      this.#overflowed = true;
+      return;
+    }
+    this.#cancel(key);
+    this.#waiting.add(key);
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Waits for the key in hand; the others are dropped. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#waiting.clear();
+    for (const cancel of this.#timers.values()) cancel();
+    this.#timers.clear();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Whoever adds several keys in a row should find them all still waiting.
+    await Promise.resolve();
+    while (!this.#stopped) {
+      const [key] = this.#waiting;
+      if (key === undefined) {
+        if (!this.#overflowed) return;
+        this.#overflowed = false;
+        this.#options.onOverflow?.();
+        continue;
+      }
+      this.#waiting.delete(key);
+      this.#settle(key, await this.#work(key));
+    }
+  }
+
+  async #work(key: string): Promise<Outcome> {
+    try {
+      return await this.#options.work(key);
+    } catch {
+      return { next: "retry" };
+    }
+  }
+
+  #settle(key: string, outcome: Outcome): void {
+    if (this.#stopped) return;
+    const failures = outcome.next === "retry" ? (this.#failures.get(key) ?? 0) + 1 : 0;
+    if (failures === 0) this.#failures.delete(key);
+    else this.#failures.set(key, failures);
+    // It was asked for again meanwhile: that comes first.
+    if (outcome.next === "wait" || this.#waiting.has(key)) return;
+    const { clock } = this.#options;
+    const delay =
+      outcome.next === "retry"
+        ? Math.min(longestDelayMs, firstDelayMs * 2 ** (failures - 1))
+        : Math.min(longestTimerMs, Math.max(0, outcome.time - clock.now()));
+    this.#cancel(key);
+    this.#timers.set(
+      key,
+      clock.after(delay, () => this.add(key)),
+    );
+  }
+
+  #cancel(key: string): void {
+    this.#timers.get(key)?.();
+    this.#timers.delete(key);
+  }
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { type Manifest, manifestPath, titleOf } from "./manifest.js";
+import { type InstallConfig, renderInstall } from "./render.js";
+
+const config: InstallConfig = {
+  namespace: "pools",
+  image: "registry.example/drawbridge:1",
+  components: ["controller", "approver", "ignition"],
+  replicas: 2,
+  apiPorts: [443, 6443],
+  ignitionService: "NodePort",
+  approverArgs: ["--node-cidr=10.0.0.0/16"],
+};
+
+interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+const all = renderInstall(config);
+const of = (kind: string, name = ""): Manifest[] =>
+  all.filter((manifest) => manifest.kind === kind && manifest.metadata.name.includes(name));
+const rulesOf = (manifest: Manifest | undefined) => manifest?.rules as readonly Rule[];
+
+describe("what is installed", () => {
+  it("has a place in the API for every object, and each object once", () => {
+    const paths = all.map(manifestPath);
+    expect(paths.filter((path) => path.includes("undefined"))).toEqual([]);
+    expect(new Set(all.map(titleOf)).size).toBe(all.length);
+    expect(paths[0]).toBe("/api/v1/namespaces/pools");
+  });
+
+  it.each(["nodepool-controller", "csr-approver", "ignition-server"])("lets %s do no more than it needs", (name) => {
+    const [role] = of("Role", name);
+    const [clusterRole] = of("ClusterRole", name);
+    for (const { resources, verbs } of [...rulesOf(role), ...(clusterRole ? rulesOf(clusterRole) : [])]) {
+      expect([...resources, ...verbs]).not.toContain("*");
+      expect(verbs).not.toContain("patch");
+    }
+    const everywhere = (clusterRole ? rulesOf(clusterRole) : []).flatMap(({ resources }) => resources);
+    expect(everywhere).not.toContain("secrets");
+    expect(everywhere).not.toContain("configmaps");
+  });
+
+  it("limits approval to kubelets' two signers", () => {
+    const signers = rulesOf(of("ClusterRole", "csr-approver")[0]).find(({ resources }) =>
+      resources.includes("signers"),
+    );
+    expect(signers).toMatchObject({
+      verbs: ["approve"],
+      resourceNames: ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"],
+    });
+  });
+
+  it("runs nothing as root or with a root it could write to", () => {
+    const deployments = of("Deployment");
+    expect(deployments.length).toBe(3);
+    for (const { spec } of deployments) {
+      expect(spec).toMatchObject({
+        replicas: 2,
+        template: {
+          spec: {
+            securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+            containers: [
+              {
+                image: config.image,
+                securityContext: {
+                  allowPrivilegeEscalation: false,
+                  readOnlyRootFilesystem: true,
+                  capabilities: { drop: ["ALL"] },
+                },
+              },
+            ],
+          },
+        },
+      });
+    }
+  });
+
+  it("closes the network of each but for the API, names and monitoring", () => {
+    const policies = of("NetworkPolicy");
+    expect(policies.map(({ metadata }) => metadata.name)).toEqual(
+      of("Deployment").map(({ metadata }) => metadata.name),
+    );
+    for (const { spec } of policies) {
+      expect(spec).toMatchObject({ policyTypes: ["Ingress", "Egress"] });
+      expect(JSON.stringify(spec)).toContain('"port":6443');
+    }
+  });
+
+  it("lets machines come to the Ignition server, and nobody to the others", () => {
+    const doors = of("NetworkPolicy").filter(({ spec }) => JSON.stringify(spec).includes('"port":9090'));
+    expect(doors.map(({ metadata }) => metadata.name)).toEqual(["drawbridge-ignition-server"]);
+    expect(of("Service")).toMatchObject([{ spec: { type: "NodePort", ports: [{ port: 443, targetPort: "door" }] } }]);
+    const text = JSON.stringify(of("Deployment", "ignition-server"));
+    for (const needed of ["drawbridge-ignition-serving-cert", "drawbridge-ignition-payload", '"scheme":"HTTPS"']) {
+      expect(text).toContain(needed);
+    }
+  });
+
+  it("passes the approver's own flags on, and leaves out what is not wanted", () => {
+    expect(JSON.stringify(of("Deployment", "csr-approver"))).toContain("--node-cidr=10.0.0.0/16");
+    const alone = renderInstall({ ...config, components: ["controller"] });
+    expect(alone.some(({ metadata }) => metadata.name.includes("approver"))).toBe(false);
+    expect(alone.some(({ kind }) => kind === "CustomResourceDefinition")).toBe(true);
+  });
+});

@@ -1,0 +1,114 @@
+/** A Deployment that can do no harm to its node, and the policy that closes its network but for what it needs. */
+import { ownerLabel, ownerName } from "../controller/hypershift.js";
+import type { Manifest } from "./manifest.js";
+
+export interface Program {
+  readonly args: readonly string[];
+  /** Of metrics, and of probes unless there is a `door`. */
+  readonly healthPort: number;
+  /** An HTTPS port that everybody may come to, which also answers /healthz. */
+  readonly door?: number;
+  readonly volumes?: readonly Volume[];
+}
+
+export interface Volume {
+  readonly name: string;
+  readonly path: string;
+  readonly source: object;
+}
+
+interface Surroundings {
+  readonly namespace: string;
+  readonly image: string;
+  readonly replicas: number;
+  readonly apiPorts: readonly number[];
+}
+
+/** Of the image: nobody. */
+const user = 65_532;
+const dns = [5353, 53];
+
+export function workload(name: string, around: Surroundings, program: Program): Manifest[] {
+  const { namespace } = around;
+  const labels = { [ownerLabel]: ownerName, app: name };
+  return [
+    {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "NetworkPolicy",
+      metadata: { name, namespace, labels },
+      spec: policy(name, around, program),
+    },
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name, namespace, labels },
+      spec: {
+        replicas: around.replicas,
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels }, spec: pod(name, around, program) },
+      },
+    },
+  ];
+}
+
+function policy(name: string, { apiPorts }: Surroundings, { door, healthPort }: Program) {
+  const open = (protocol: string) => (port: number) => ({ protocol, port });
+  return {
+    podSelector: { matchLabels: { app: name } },
+    policyTypes: ["Ingress", "Egress"],
+    ingress: [
+      {
+        from: [{ namespaceSelector: { matchLabels: { "network.openshift.io/policy-group": "monitoring" } } }],
+        ports: [{ protocol: "TCP", port: healthPort }],
+      },
+      ...(door === undefined ? [] : [{ ports: [{ protocol: "TCP", port: door }] }]),
+    ],
+    // The API server has no pods that a selector could name.
+    egress: [{ ports: apiPorts.map(open("TCP")) }, { ports: [...dns.map(open("UDP")), ...dns.map(open("TCP"))] }],
+  };
+}
+
+function pod(name: string, { image }: Surroundings, { args, door, healthPort, volumes = [] }: Program) {
+  const probe = (path: string, periodSeconds: number) => ({
+    httpGet: door === undefined ? { path, port: "health" } : { path: "/healthz", port: "door", scheme: "HTTPS" },
+    periodSeconds,
+  });
+  return {
+    serviceAccountName: name,
+    securityContext: { runAsNonRoot: true, runAsUser: user, seccompProfile: { type: "RuntimeDefault" } },
+    affinity: {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          {
+            weight: 100,
+            podAffinityTerm: { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: name } } },
+          },
+        ],
+      },
+    },
+    containers: [
+      {
+        name,
+        image,
+        imagePullPolicy: "IfNotPresent",
+        command: ["/drawbridge"],
+        args,
+        ports: [
+          { name: "health", containerPort: healthPort, protocol: "TCP" },
+          ...(door === undefined ? [] : [{ name: "door", containerPort: door, protocol: "TCP" }]),
+        ],
+        livenessProbe: probe("/healthz", 20),
+        readinessProbe: probe("/readyz", 10),
+        resources: { requests: { cpu: "10m", memory: "96Mi" }, limits: { memory: "256Mi" } },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        },
+        terminationMessagePolicy: "FallbackToLogsOnError",
+        volumeMounts: volumes.map(({ name: volume, path }) => ({ name: volume, mountPath: path, readOnly: true })),
+      },
+    ],
+    volumes: volumes.map(({ name: volume, source }) => ({ name: volume, ...source })),
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * Every node reaches the API at one address that only it has: HAProxy on the node passes connections on to the API
+ * server's real place. Files, units and the MachineConfig's name are those of HyperShift.
+ */
+import { stringify } from "yaml";
+import type { Config } from "../../ignition/model/config.js";
+import { configOf, enabledUnit, file } from "./files.js";
+
+export interface ApiProxy {
+  /** Given to the node's loopback interface. */
+  readonly address: string;
+  readonly port: number;
+  /** `host:port` of the API server. */
+  readonly server: string;
+  /** With HAProxy in it. */
+  readonly image: string;
+}
+
+const setUp = "/usr/local/bin/setup-apiserver-ip.sh";
+const tearDown = "/usr/local/bin/teardown-apiserver-ip.sh";
+const configuration = "/etc/kubernetes/apiserver-proxy-config";
+
+export function apiProxyConfig(proxy: ApiProxy): Config {
+  return configOf({
+    files: [
+      file(setUp, script("replace", proxy.address), 0o755),
+      file(tearDown, script("del", proxy.address), 0o755),
+      file(`${configuration}/haproxy.cfg`, haproxy(proxy)),
+      file("/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", stringify(pod(proxy))),
+    ],
+    units: [enabledUnit("apiserver-ip.service", unit)],
+  });
+}
+
+function script(verb: "replace" | "del", address: string): string {
+  const length = address.includes(":") ? 128 : 32;
+  return `#!/usr/bin/env bash\nset -euo pipefail\nip address ${verb} ${address}/${length} dev lo\n`;
+}
+
+const unit = `[Unit]
+Description=Give this node the address at which it reaches the Kubernetes API
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=${setUp}
+ExecStop=${tearDown}
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+function haproxy({ address, port, server }: ApiProxy): string {
+  const bind = address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+  return `global
+  maxconn 7000
+  log stdout format raw local0
+
+defaults
+  mode tcp
+  timeout connect 10s
+  timeout client 10m
+  timeout server 10m
+
+frontend local_apiserver
+  bind ${bind}
+  default_backend remote_apiserver
+
+backend remote_apiserver
+  option tcp-check
+  server controlplane ${server} check inter 10s fall 3 rise 3
+`;
+}
+
+function pod({ address, image, port }: ApiProxy): object {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "kube-apiserver-proxy", namespace: "kube-system", labels: { "k8s-app": "kube-apiserver-proxy" } },
+    spec: {
+      hostNetwork: true,
+      priorityClassName: "system-node-critical",
+      securityContext: { runAsUser: 1001 },
+      containers: [
+        {
+          name: "haproxy",
+          image,
+          command: ["haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"],
+          ports: [{ name: "apiserver", containerPort: port, hostIP: address }],
+          livenessProbe: {
+            initialDelaySeconds: 120,
+            periodSeconds: 120,
+            failureThreshold: 3,
+            httpGet: { path: "/version", scheme: "HTTPS", host: address, port },
+          },
+          resources: { requests: { cpu: "13m", memory: "16Mi" } },
+          volumeMounts: [{ name: "config", mountPath: "/usr/local/etc/haproxy", readOnly: true }],
+        },
+      ],
+      volumes: [{ name: "config", hostPath: { path: configuration } }],
+    },
+  };
+}

@@ -1,0 +1,202 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
+import { inlineContent } from "../../ignition/data/resource.js";
+import type { Config } from "../../ignition/model/config.js";
+import { readConfig } from "../../ignition/parse.js";
+import { encoded } from "../objects.js";
+import { type Composed, composePayload, type Ingredients } from "./compose.js";
+import { readRecipe } from "./recipe.js";
+import {
+  bootstrapKubeconfig,
+  caPem,
+  fipsMachineConfig,
+  ingredients,
+  pullSecret,
+  renderedMachineConfig,
+  sshMachineConfig,
+} from "./testing/ingredients.js";
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "drawbridge-payload-"));
+  writeFileSync(join(dir, "rendered.yaml"), renderedMachineConfig);
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+async function compose(recipe: object, change: Partial<Ingredients> = {}): Promise<Composed> {
+  writeFileSync(join(dir, "payload.yaml"), stringify(recipe));
+  return composePayload(await readRecipe(join(dir, "payload.yaml")), { ...ingredients, ...change });
+}
+
+/** Everything must be as valid as a machine wants it, without so much as a warning. */
+function read(text: string): Config {
+  const reading = readConfig(text);
+  expect(reading.findings).toEqual([]);
+  if (!reading.ok) throw new Error("it is not valid");
+  expect(reading.minor).toBe(2);
+  return reading.config;
+}
+
+const contentOf = (config: Config, path: string) => {
+  const entry = config.storage?.files?.find((file) => file.path === path);
+  return entry?.contents === undefined ? undefined : inlineContent(entry.contents, path).toString();
+};
+const modeOf = (config: Config, path: string) => config.storage?.files?.find((file) => file.path === path)?.mode;
+const apiProxy = { server: "api.example:6443", image: "registry.example/haproxy" };
+const rhcos = { profile: "rhcos", machineConfig: "rendered.yaml" };
+const kubelet = { profile: "kubelet", kubelet: { clusterDns: ["10.96.0.10"] } };
+
+describe("a payload from a rendered MachineConfig", () => {
+  test("has what OpenShift's machine config server would have put in", async () => {
+    const config = read((await compose(rhcos)).text);
+    expect(contentOf(config, "/etc/kubernetes/kubelet.conf")).toBe("a");
+    expect([contentOf(config, "/etc/kubernetes/kubeconfig"), modeOf(config, "/etc/kubernetes/kubeconfig")]).toEqual([
+      bootstrapKubeconfig,
+      0o600,
+    ]);
+    expect([contentOf(config, "/var/lib/kubelet/config.json"), modeOf(config, "/var/lib/kubelet/config.json")]).toEqual(
+      [pullSecret, 0o600],
+    );
+    expect(contentOf(config, "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt")).toBe(caPem);
+    const encapsulated = JSON.parse(contentOf(config, "/etc/ignition-machine-config-encapsulated.json") ?? "");
+    expect(encapsulated).toMatchObject({
+      metadata: { name: "rendered-worker-1" },
+      spec: { fips: false, kernelArguments: ["nosmt"], osImageURL: "registry.example/os@sha256:1" },
+    });
+    expect(contentOf(config, "/etc/machine-config-daemon/node-annotations.json")).toContain("rendered-worker-1");
+  });
+
+  test("takes the pool's own MachineConfigs over it, by name, whatever their order", async () => {
+    const rawConfig = [sshMachineConfig, fipsMachineConfig];
+    const there = await compose(rhcos, { rawConfig: rawConfig.join("\n---\n") });
+    const back = await compose(rhcos, { rawConfig: rawConfig.reverse().join("\n---\n") });
+    expect(there.text).toBe(back.text);
+    const config = read(there.text);
+    expect(config.passwd?.users).toEqual([{ name: "core", sshAuthorizedKeys: ["ssh-rsa AAAA"] }]);
+    const encapsulated = contentOf(config, "/etc/ignition-machine-config-encapsulated.json") ?? "";
+    expect(JSON.parse(encapsulated).spec.fips).toBe(true);
+  });
+
+  test("has the proxy to the API", async () => {
+    const config = read((await compose({ ...rhcos, apiProxy })).text);
+    const haproxy = contentOf(config, "/etc/kubernetes/apiserver-proxy-config/haproxy.cfg");
+    expect(haproxy).toContain("bind 172.20.0.1:6443");
+    expect(haproxy).toContain("server controlplane api.example:6443 check inter 10s");
+    expect(contentOf(config, "/usr/local/bin/setup-apiserver-ip.sh")).toContain("replace 172.20.0.1/32 dev lo");
+    const pod = parse(contentOf(config, "/etc/kubernetes/manifests/kube-apiserver-proxy.yaml") ?? "");
+    expect(pod).toMatchObject({ kind: "Pod", spec: { hostNetwork: true, priorityClassName: "system-node-critical" } });
+    expect(config.systemd?.units?.map(({ name }) => name)).toContain("apiserver-ip.service");
+  });
+
+  test("does with another address family", async () => {
+    const config = read((await compose({ ...rhcos, apiProxy: { ...apiProxy, address: "fd00::1" } })).text);
+    expect(contentOf(config, "/etc/kubernetes/apiserver-proxy-config/haproxy.cfg")).toContain("bind [fd00::1]:6443");
+    expect(contentOf(config, "/usr/local/bin/teardown-apiserver-ip.sh")).toContain("del fd00::1/128 dev lo");
+  });
+
+  test("goes over what the machine's image has in its places", async () => {
+    const { storage } = read((await compose(rhcos)).text);
+    const own = storage?.files?.filter(({ path }) => path !== "/etc/kubernetes/kubelet.conf") ?? [];
+    expect(own.map(({ overwrite }) => overwrite)).toEqual(own.map(() => true));
+  });
+
+  test("leaves out what there is none of", async () => {
+    const config = read((await compose(rhcos, { pullSecret: "", trustBundle: "" })).text);
+    const paths = config.storage?.files?.map(({ path }) => path) ?? [];
+    expect(paths.filter((path) => /config\.json|anchors/.test(path))).toEqual([]);
+  });
+
+  test.each([
+    [
+      "a kind that only OpenShift can render",
+      { rawConfig: "kind: KubeletConfig\nmetadata: {name: x}\n" },
+      "is a KubeletConfig",
+    ],
+    [
+      "a broken Ignition config",
+      { rawConfig: sshMachineConfig.replace("3.2.0", "9.9.9") },
+      "99-worker-ssh is not a valid",
+    ],
+    [
+      "a broken list",
+      { rawConfig: fipsMachineConfig.replace("fips: true", "kernelArguments: x") },
+      "spec.kernelArguments",
+    ],
+  ])("refuses %s", async (_, change, sentence) => {
+    await expect(compose(rhcos, change)).rejects.toThrow(sentence);
+  });
+});
+
+describe("a payload of the profile kubelet", () => {
+  test("makes a machine a node that gets all its certificates from the cluster", async () => {
+    const config = read((await compose({ ...kubelet, sshKeys: ["ssh-ed25519 AAAA"] })).text);
+    const settings = parse(contentOf(config, "/etc/kubernetes/kubelet.yaml") ?? "");
+    expect(settings).toMatchObject({
+      serverTLSBootstrap: true,
+      rotateCertificates: true,
+      clusterDNS: ["10.96.0.10"],
+      authentication: { anonymous: { enabled: false }, x509: { clientCAFile: "/etc/kubernetes/ca.crt" } },
+    });
+    expect(contentOf(config, "/etc/kubernetes/ca.crt")).toBe(caPem);
+    const place = "/etc/kubernetes/bootstrap-kubeconfig";
+    expect([contentOf(config, place), modeOf(config, place)]).toEqual([bootstrapKubeconfig, 0o600]);
+    const units = config.systemd?.units ?? [];
+    expect(units.map(({ name, enabled }) => [name, enabled])).toEqual([
+      ["containerd.service", true],
+      ["kubelet.service", true],
+    ]);
+    expect(units[1]?.contents).toContain(`--bootstrap-kubeconfig=${place}`);
+    expect(config.passwd?.users?.[0]?.sshAuthorizedKeys).toEqual(["ssh-ed25519 AAAA"]);
+  });
+
+  test("has the name of a worker that is known, and only then", async () => {
+    const made = await compose(kubelet);
+    expect(contentOf(read(made.text), "/etc/hostname")).toBeUndefined();
+    expect(contentOf(read(`${made.named.before}${encoded("worker-3\n")}${made.named.after}`), "/etc/hostname")).toBe(
+      "worker-3\n",
+    );
+  });
+
+  test("fetches programs only with their hash", async () => {
+    const download = { path: "/usr/local/bin/kubelet", source: "https://files.example/kubelet" };
+    const hash = `sha256-${"0".repeat(64)}`;
+    const config = read((await compose({ profile: "kubelet", kubelet: { downloads: [{ ...download, hash }] } })).text);
+    expect(config.storage?.files?.find(({ path }) => path === download.path)).toMatchObject({
+      mode: 0o755,
+      contents: { source: download.source, verification: { hash } },
+    });
+    await expect(compose({ profile: "kubelet", kubelet: { downloads: [download] } })).rejects.toThrow("hash");
+  });
+
+  test("refuses what nobody would apply on such a machine", async () => {
+    await expect(compose(kubelet, { rawConfig: fipsMachineConfig })).rejects.toThrow("MachineConfig 30-fips sets fips");
+  });
+
+  test("refuses a credential that names no authority", async () => {
+    await expect(compose(kubelet, { bootstrapKubeconfig: "clusters: []\n" })).rejects.toThrow(
+      "certificate-authority-data",
+    );
+  });
+});
+
+test.each([
+  ["no profile", {}, "profile must be rhcos or kubelet"],
+  ["a key of the other profile", { ...kubelet, machineConfig: "x" }, "unknown key machineConfig"],
+  ["a misspelt key", { ...rhcos, sshkeys: [] }, "unknown key sshkeys"],
+  ["a MachineConfig that is not there", { ...rhcos, machineConfig: "none.yaml" }, "none.yaml"],
+  [
+    "a proxy without a port",
+    { ...rhcos, apiProxy: { ...apiProxy, server: "api.example" } },
+    "apiProxy.server must be host:port",
+  ],
+  ["a proxy to a line of its own", { ...rhcos, apiProxy: { ...apiProxy, server: "a\n b:1" } }, "apiProxy.server"],
+  ["another runtime", { profile: "kubelet", kubelet: { runtime: "docker" } }, "containerd or crio"],
+])("a description with %s is refused", async (_, recipe, sentence) => {
+  await expect(compose(recipe)).rejects.toMatchObject({
+    code: "DB_PAYLOAD",
+    message: expect.stringContaining(sentence),
+  });
+});

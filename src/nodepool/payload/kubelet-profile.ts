@@ -1,0 +1,97 @@
+/** A machine that is nothing but a kubelet and a container runtime, in the manner of Fedora CoreOS. */
+import { stringify } from "yaml";
+import type { Config, FileEntry } from "../../ignition/model/config.js";
+import { configOf, enabledUnit, file } from "./files.js";
+
+export interface Download {
+  readonly path: string;
+  readonly source: string;
+  /** `sha512-...`. */
+  readonly hash: string;
+}
+
+export interface KubeletOptions {
+  readonly clusterDns: readonly string[];
+  readonly clusterDomain: string;
+  readonly runtime: "containerd" | "crio";
+  readonly cgroupDriver: string;
+  /** Where the kubelet is in the image, or where a download puts it. */
+  readonly binary: string;
+  /** Programs that the image does not have. */
+  readonly downloads: readonly Download[];
+}
+
+export const bootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubeconfig";
+const authority = "/etc/kubernetes/ca.crt";
+const settings = "/etc/kubernetes/kubelet.yaml";
+
+const sockets = { containerd: "/run/containerd/containerd.sock", crio: "/run/crio/crio.sock" };
+
+/** Without the credential, which every profile gets in the same way. */
+export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
+  const { cgroupDriver, downloads, runtime } = options;
+  return configOf({
+    files: [
+      file(settings, stringify(configuration(options))),
+      file(authority, caPem),
+      file("/etc/modules-load.d/kubernetes.conf", "overlay\nbr_netfilter\n"),
+      file("/etc/sysctl.d/90-kubernetes.conf", "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n"),
+      ...(runtime === "containerd" ? [file("/etc/containerd/config.toml", containerd(cgroupDriver))] : []),
+      ...downloads.map(downloaded),
+    ],
+    units: [{ name: `${runtime}.service`, enabled: true }, enabledUnit("kubelet.service", unit(options))],
+  });
+}
+
+function downloaded({ hash, path, source }: Download): FileEntry {
+  return { path, mode: 0o755, overwrite: true, contents: { source, verification: { hash } } };
+}
+
+/** Certificates come from the cluster, never from here: the first by the bootstrap credential, the others by the one before. */
+function configuration({ cgroupDriver, clusterDns, clusterDomain, runtime }: KubeletOptions): object {
+  return {
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: authority },
+    },
+    authorization: { mode: "Webhook" },
+    cgroupDriver,
+    clusterDNS: clusterDns,
+    clusterDomain,
+    containerRuntimeEndpoint: `unix://${sockets[runtime]}`,
+    rotateCertificates: true,
+    serverTLSBootstrap: true,
+    staticPodPath: "/etc/kubernetes/manifests",
+  };
+}
+
+function containerd(cgroupDriver: string): string {
+  return `version = 2
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  SystemdCgroup = ${cgroupDriver === "systemd"}
+`;
+}
+
+function unit({ binary, runtime }: KubeletOptions): string {
+  return `[Unit]
+Description=Kubernetes node agent
+Wants=network-online.target ${runtime}.service
+After=network-online.target ${runtime}.service
+
+[Service]
+ExecStartPre=/usr/bin/mkdir -p /etc/kubernetes/manifests
+ExecStart=${binary} --config=${settings} --bootstrap-kubeconfig=${bootstrapKubeconfig} --kubeconfig=/var/lib/kubelet/kubeconfig --cert-dir=/var/lib/kubelet/pki
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`;
+}

@@ -1,0 +1,29 @@
+/** What OpenShift's machine config server adds to a rendered MachineConfig before it hands it out. */
+import { usualMinor } from "../../ignition/emit.js";
+import type { Config } from "../../ignition/model/config.js";
+import { versionOf } from "../../ignition/model/spec.js";
+import { configOf, file } from "./files.js";
+import type { HostSettings } from "./machine-config.js";
+
+const mco = "machineconfiguration.openshift.io";
+
+/** Read at first boot by the operating system's own service, which applies it and usually reboots. */
+export function firstBootConfig(name: string, host: HostSettings): Config {
+  const encapsulated = {
+    apiVersion: `${mco}/v1`,
+    kind: "MachineConfig",
+    metadata: { name, creationTimestamp: null },
+    spec: { ...host, config: { ignition: { version: versionOf(usualMinor) } } },
+  };
+  const state = {
+    [`${mco}/currentConfig`]: name,
+    [`${mco}/desiredConfig`]: name,
+    [`${mco}/state`]: "Done",
+  };
+  return configOf({
+    files: [
+      file("/etc/ignition-machine-config-encapsulated.json", JSON.stringify(encapsulated)),
+      file("/etc/machine-config-daemon/node-annotations.json", JSON.stringify(state)),
+    ],
+  });
+}

@@ -1,0 +1,75 @@
+/** Who fetched a configuration, as an inventory document that the approver of signing requests reads. */
+import { stringify } from "yaml";
+import { parseKubernetesYaml, splitDocuments } from "../hash/kubernetes-yaml.js";
+import { parseTime, secondTime } from "../token/time.js";
+
+export interface Claim {
+  /** `namespace/name`. */
+  readonly pool: string;
+  readonly worker?: string;
+  readonly at: number;
+}
+
+/** The newest of each worker, and of those without a name, is as good as all of them. */
+export type Claims = ReadonlyMap<string, Claim>;
+
+/** Together they must fit into a ConfigMap, which may have a megabyte. */
+const most = 10_000;
+/** Longer than anybody waits for a machine to boot. */
+const keptMs = 7 * 24 * 60 * 60_000;
+
+export function withClaims(claims: Claims, added: Iterable<Claim>, now: number): Claims {
+  const result = new Map(claims);
+  for (const claim of added) {
+    const key = keyOf(claim);
+    if ((result.get(key)?.at ?? 0) < claim.at) result.set(key, claim);
+  }
+  const newestFirst = [...result].sort(([, a], [, b]) => b.at - a.at).slice(0, most);
+  return new Map(newestFirst.filter(([, { at }]) => now - at <= keptMs));
+}
+
+/** One document for each pool. */
+export function writeClaims(claims: Claims): string {
+  const pools = new Map<string, object[]>();
+  for (const { at, pool, worker } of [...claims.values()].sort(byKey)) {
+    const entry = { ...(worker === undefined ? {} : { worker }), at: secondTime(at) };
+    pools.set(pool, [...(pools.get(pool) ?? []), entry]);
+  }
+  return [...pools].map(([pool, list]) => stringify({ pool, claims: list })).join("---\n");
+}
+
+/** Whether an inventory can have it: one that it cannot have would make all of it unreadable. */
+export function isClaimable(pool: string): boolean {
+  return /^[^/\s]+\/[^/\s]+$/.test(pool);
+}
+
+/** What we wrote; anything else is as good as nothing, and is written over. */
+export function readClaims(text: string): Claims {
+  try {
+    return claimsIn(text);
+  } catch {
+    return new Map();
+  }
+}
+
+function claimsIn(text: string): Claims {
+  const documents = splitDocuments(text).map((part) => parseKubernetesYaml(part, "the claims")) as {
+    pool?: string;
+    claims?: readonly { worker?: string; at?: string }[];
+  }[];
+  const found = documents.flatMap(({ pool = "", claims = [] }) =>
+    claims.flatMap(({ worker, at }) => {
+      const time = parseTime(at);
+      return time === undefined ? [] : [{ pool, at: time, ...(worker === undefined ? {} : { worker }) }];
+    }),
+  );
+  return new Map(found.map((claim) => [keyOf(claim), claim]));
+}
+
+function keyOf({ pool, worker = "" }: Claim): string {
+  return `${pool} ${worker}`;
+}
+
+function byKey(a: Claim, b: Claim): number {
+  return keyOf(a) < keyOf(b) ? -1 : 1;
+}

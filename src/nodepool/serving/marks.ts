@@ -1,0 +1,73 @@
+/** Notes on token Secrets what machines did: that one came, and, as events, how it fared. */
+import type { Served, Turned } from "../../ignition/server/fetches.js";
+import { isConflict, isNotFound } from "../../kube/errors.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { annotation, tokenSecretName } from "../names.js";
+import type { Secret } from "../objects.js";
+import { secondTime } from "../token/time.js";
+import { readPath, readTokenSecret } from "../token/token-secret.js";
+
+type Claimed = Served["claimed"];
+
+/** The Secret that a machine's headers name; a forged pool of the same name elsewhere is none of ours. */
+export function claimedSecret({ pool, targetConfigVersion }: Claimed): string | undefined {
+  const path = readPath(pool);
+  return path === undefined || !targetConfigVersion ? undefined : tokenSecretName(path.name, targetConfigVersion);
+}
+
+export function namesItsSecret({ claimed, pool, secret }: Served): boolean {
+  return claimed.pool === pool && claimedSecret(claimed) === secret;
+}
+
+const attempts = 5;
+
+/** Once is enough; resolves to whether it wrote. */
+export async function markReached(api: KubeApi, path: string): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const secret = await api.get<Secret>(path);
+      if (readTokenSecret(secret).reached) return false;
+      const annotations = { ...secret.metadata?.annotations, [annotation.ignitionReached]: "True" };
+      await api.update(path, { ...secret, metadata: { ...secret.metadata, annotations } });
+      return true;
+    } catch (reason) {
+      if (isNotFound(reason)) return false;
+      if (!isConflict(reason) || attempt === attempts) throw reason;
+    }
+  }
+}
+
+const eventEveryMs = 60_000;
+
+/** Events about Secrets that exist, and of each kind one a minute: strangers choose the headers. */
+export class FetchEvents {
+  readonly #namespace: string;
+  readonly #last = new Map<string, number>();
+
+  constructor(namespace: string) {
+    this.#namespace = namespace;
+  }
+
+  served({ at, secret }: Served, uid: string): KubeObject | undefined {
+    return this.#event(at, secret, uid, { type: "Normal", reason: "GetPayload", message: "" });
+  }
+
+  turnedAway({ at, why }: Turned, secret: string, uid: string): KubeObject | undefined {
+    return this.#event(at, secret, uid, { type: "Warning", reason: "GetPayloadFailed", message: why });
+  }
+
+  #event(at: number, name: string, uid: string, what: { type: string; reason: string; message: string }) {
+    const key = `${name} ${what.reason} ${what.message}`;
+    if (at - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < eventEveryMs) return undefined;
+    this.#last.set(key, at);
+    const time = secondTime(at);
+    return {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { generateName: `${name}.`, namespace: this.#namespace },
+      involvedObject: { apiVersion: "v1", kind: "Secret", namespace: this.#namespace, name, uid },
+      ...{ ...what, count: 1, firstTimestamp: time, lastTimestamp: time },
+      source: { component: "ignition-server" },
+    } as KubeObject;
+  }
+}

@@ -1,0 +1,113 @@
+/** An Ignition server as a process: the Secrets it follows, the port machines come to, and its end. */
+
+import { messageOf } from "../../errors/error.js";
+import { startIgnitionServer } from "../../ignition/server/serve.js";
+import { TokenBook } from "../../ignition/server/token-book.js";
+import { ListWatch } from "../../kube/list-watch.js";
+import type { KubeApi } from "../../kube/port.js";
+import { metricsRoute } from "../../observe/health.js";
+import { type Endpoint, startHttp } from "../../observe/http.js";
+import { Logger } from "../../observe/log.js";
+import { nextSignal } from "../../observe/signals.js";
+import type { Secret } from "../objects.js";
+import { openAuditLog } from "./audit-log.js";
+import type { ClaimStore } from "./claim-store.js";
+import { servingMetrics } from "./metrics.js";
+import { Recorder } from "./recorder.js";
+import { type PayloadSource, TokenController } from "./token-controller.js";
+import { Workers } from "./workers.js";
+
+export interface ServingConfig {
+  readonly api: KubeApi;
+  /** Of the token Secrets. */
+  readonly namespace: string;
+  /** Whether the objects are those of a cluster. */
+  readonly inCluster: boolean;
+  readonly source: PayloadSource;
+  readonly listen: Endpoint;
+  readonly certificates: { readonly certFile: string; readonly keyFile: string };
+  readonly metrics: Endpoint;
+  /** Empty: fetches are recorded in the process's log only. */
+  readonly auditLog: string;
+  readonly claims: readonly ClaimStore[];
+  /** Empty: none. */
+  readonly workerTokens: string;
+}
+
+const tendEveryMs = 5_000;
+
+/** Resolves to the exit code when the process should end. */
+export async function runServing(config: ServingConfig): Promise<number> {
+  const { api, namespace, source } = config;
+  const logger = new Logger({ format: "text", verbosity: 0 });
+  const onError = (sentence: string) => {
+    metrics.failed();
+    logger.warn(sentence);
+  };
+  const book = new TokenBook();
+  const metrics = servingMetrics(() => book.size);
+  const audit = config.auditLog === "" ? undefined : openAuditLog(config.auditLog);
+  // The log takes a value called secret for one: names of Secrets are `of` there.
+  const controller: TokenController = new TokenController({
+    ...{ api, namespace, book, source, onError },
+    onMiss: metrics.missed,
+    onMade: () => workers.admit(),
+    onGenerated: (secret, seconds) => {
+      metrics.generated(seconds);
+      logger.info(1, "payload made", { of: secret, seconds });
+    },
+    onRotated: (secret) => {
+      metrics.rotated();
+      logger.info(0, "token rotated", { of: secret });
+    },
+  });
+  const workers = new Workers({ book, pools: controller, file: config.workerTokens, onError: once(onError) });
+  const recorder = new Recorder({
+    ...{ api, namespace, onError, claims: config.claims, makesEvents: config.inCluster },
+    audit:
+      audit?.write ?? (({ outcome, secret, ...line }) => logger.info(0, `fetch ${outcome}`, { ...line, of: secret })),
+    secret: (name) => controller.secret(name),
+    onServed: ({ pool }) => metrics.served(pool),
+  });
+  const secrets = new ListWatch<Secret>({
+    api,
+    path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`,
+    onChange: (items) => {
+      controller.changed(items);
+      workers.changed(items);
+    },
+    onError: (reason) => onError(messageOf(reason)),
+  });
+
+  const onProblem = (error: Error) => onError(error.message);
+  const { certificates, listen } = config;
+  const server = await startIgnitionServer({ ...listen, certificates }, { book, recorder, reload: { onProblem } });
+  const health = await startHttp("metrics", config.metrics, {
+    exact: new Map([["/metrics", metricsRoute(metrics.registry)]]),
+  });
+  secrets.start();
+  await workers.readFile();
+  const tending = setInterval(() => {
+    book.sweep();
+    void workers.readFile();
+  }, tendEveryMs);
+  logger.info(0, "ignition server is up", { address: server.address, metrics: health.address, namespace });
+
+  logger.info(0, "shutting down", { signal: await nextSignal() });
+  clearInterval(tending);
+  await Promise.all([secrets.stop(), controller.stop(), server.close(), health.close()]);
+  await recorder.close();
+  audit?.close();
+  api.close();
+  await logger.close();
+  return 0;
+}
+
+/** A list that stays broken is looked at every few seconds. */
+function once(tell: (sentence: string) => void): (sentence: string) => void {
+  let last = "";
+  return (sentence) => {
+    if (sentence !== last) tell(sentence);
+    last = sentence;
+  };
+}

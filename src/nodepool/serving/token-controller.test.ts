@@ -1,0 +1,307 @@
+/** Over a directory of objects, which has an API server's manners, and a clock turned by hand. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DrawbridgeError } from "../../errors/error.js";
+import { TokenBook } from "../../ignition/server/token-book.js";
+import { KubeApiError } from "../../kube/errors.js";
+import type { KubeApi } from "../../kube/port.js";
+import { eventually } from "../../kube/testing/eventually.js";
+import { ManualClock } from "../../kube/testing/manual-clock.js";
+import { createDirectoryApi } from "../controller/directory/api.js";
+import { annotation } from "../names.js";
+import { encoded, type Secret, secretText } from "../objects.js";
+import { expireAfterMs, expiring, rotateAfterMs } from "../token/rotation.js";
+import { makeTokenSecret, readTokenSecret, type TokenSecretContent } from "../token/token-secret.js";
+import { TokenController, type TokenControllerOptions } from "./token-controller.js";
+
+const namespace = "clusters-demo";
+const collection = `/api/v1/namespaces/${namespace}/secrets`;
+const path = `${collection}/token-workers-11111111`;
+const start = Date.parse("2031-01-01T00:00:00Z");
+
+const content: TokenSecretContent = {
+  namespace,
+  pool: { namespace: "clusters", name: "workers" },
+  hash: "11111111",
+  upgradeType: "Replace",
+  token: "token-0",
+  releaseImage: "",
+  releaseVersion: "4.18.0",
+  rawConfig: "",
+  pullSecretHash: "",
+  trustBundleHash: "",
+  configurationHash: "",
+  stream: "",
+};
+
+const named = { before: "", after: "" };
+const soon = { timeout: 10_000, interval: 10 };
+
+class Replica {
+  readonly book: TokenBook;
+  readonly controller: TokenController;
+  readonly errors: string[] = [];
+  rotations = 0;
+  /** What the source makes; undefined: it cannot. */
+  text: string | undefined = '{"ignition":{"version":"3.2.0"}}';
+
+  constructor(given: { api: KubeApi; clock: ManualClock; name: string }, more: Partial<TokenControllerOptions> = {}) {
+    const { api, clock, name } = given;
+    let tokens = 0;
+    this.book = new TokenBook(() => clock.now());
+    this.controller = new TokenController({
+      ...{ api, namespace, clock, book: this.book },
+      source: async () => {
+        const { text } = this;
+        if (text === undefined) throw new DrawbridgeError("DB_PAYLOAD", "the pull secret does not exist yet");
+        return { text, named };
+      },
+      newToken: () => `${name}-${++tokens}`,
+      onRotated: () => this.rotations++,
+      onError: (sentence) => this.errors.push(sentence),
+      ...more,
+    });
+  }
+
+  knows(...tokens: readonly string[]): boolean[] {
+    return tokens.map((token) => this.book.find(token) !== undefined);
+  }
+}
+
+describe("the token controller", () => {
+  let dir: string;
+  let api: KubeApi;
+  let clock: ManualClock;
+  const replicas: Replica[] = [];
+
+  const replica = (name: string, more?: Partial<TokenControllerOptions>): Replica => {
+    replicas.push(new Replica({ api, clock, name }, more));
+    return replicas.at(-1)!;
+  };
+  const see = async (...who: readonly Replica[]) => {
+    const { items } = await api.list<Secret>(collection);
+    const seen = new Map(items.map((secret) => [`${namespace}/${secret.metadata?.name}`, secret]));
+    for (const one of who) one.controller.changed(seen);
+  };
+  const stored = () => api.get<Secret>(path);
+  const outcome = async () => readTokenSecret(await stored()).outcome;
+
+  beforeEach(async () => {
+    dir = mkdtempSync(join(tmpdir(), "drawbridge-serving-"));
+    clock = new ManualClock(start);
+    api = createDirectoryApi({ directory: dir });
+    await api.create(collection, makeTokenSecret(content, start));
+  });
+  afterEach(async () => {
+    await Promise.all(replicas.splice(0).map(({ controller }) => controller.stop()));
+    rmSync(dir, { recursive: true });
+  });
+
+  test("serves a Secret's token once its payload is made, and says so in the Secret", async () => {
+    const one = replica("a");
+    await see(one);
+    await expect.poll(outcome, soon).toEqual({ reason: "AsExpected", message: "Payload generated successfully" });
+    expect(one.book.find("token-0")).toMatchObject({ secret: "token-workers-11111111", pool: "clusters/workers" });
+    expect((await stored()).data?.payload).toBeUndefined();
+  });
+
+  test("keeps the payload in the Secret where nodes are upgraded in place", async () => {
+    await api.delete(path);
+    await api.create(collection, makeTokenSecret({ ...content, upgradeType: "InPlace" }, start));
+    const one = replica("a");
+    await see(one);
+    await expect.poll(async () => secretText(await stored(), "payload"), soon).toBeDefined();
+    const packed = Buffer.from(secretText(await stored(), "payload") ?? "", "base64");
+    expect(gunzipSync(packed).toString()).toBe(one.text);
+  });
+
+  test("says in the Secret why there is no payload, once, and tries again ever more slowly until there is", async () => {
+    let writes = 0;
+    const counting: KubeApi = {
+      ...api,
+      update: (at, object) => {
+        writes++;
+        return api.update(at, object);
+      },
+    };
+    const one = replica("a", { api: counting });
+    one.text = undefined;
+    await see(one);
+    await eventually(() => expect(one.errors).toHaveLength(1));
+    expect(await outcome()).toEqual({
+      reason: "InvalidConfig",
+      message: "failed to generate payload: error getting ignition payload: the pull secret does not exist yet",
+    });
+    // Our own note comes back through the watch and is no reason to hurry.
+    await see(one);
+    for (const [delay, failures] of [
+      [1_000, 2],
+      [2_000, 3],
+      [4_000, 4],
+    ] as const) {
+      await eventually(() => expect(clock.waiting).toEqual([delay]));
+      clock.advance(delay);
+      await eventually(() => expect(one.errors).toHaveLength(failures));
+    }
+    expect([writes, one.knows("token-0")]).toEqual([1, [false]]);
+    one.text = "{}";
+    await eventually(() => expect(clock.waiting).toEqual([8_000]));
+    clock.advance(8_000);
+    await eventually(() => expect(one.knows("token-0")).toEqual([true]));
+    await expect.poll(async () => (await outcome())?.reason, soon).toBe("AsExpected");
+  });
+
+  test("says when the configuration in the Secret is broken", async () => {
+    const secret = await stored();
+    await api.update(path, { ...secret, data: { ...secret.data, config: encoded("???") } });
+    const one = replica("a", { source: async (token) => ({ text: token.rawConfig(), named }) });
+    await see(one);
+    await expect
+      .poll(outcome, soon)
+      .toEqual({ reason: "InvalidConfig", message: "failed to decode and decompress config: it is not base64" });
+  });
+
+  /** As time passes every replica looks once a minute and sees what others did. */
+  const pass = async (ms: number, ...who: readonly Replica[]) => {
+    await eventually(() => expect(clock.waiting.length).toBe(who.length));
+    clock.advance(ms);
+    await eventually(() => expect(clock.waiting.length).toBe(who.length));
+    await see(...who);
+    await eventually(() => expect(clock.waiting.length).toBe(who.length));
+  };
+
+  test("rotates at half a life; the old token stays valid, and the third revokes the first", async () => {
+    const one = replica("a");
+    await see(one);
+    await pass(rotateAfterMs - 1, one);
+    expect([one.rotations, one.knows("token-0")]).toEqual([0, [true]]);
+    await pass(60_000, one);
+    expect([one.rotations, one.knows("token-0", "a-1")]).toEqual([1, [true, true]]);
+    expect(readTokenSecret(await stored())).toMatchObject({ token: "a-1", oldToken: "token-0" });
+    await pass(rotateAfterMs, one);
+    expect(one.knows("token-0", "a-1", "a-2")).toEqual([false, true, true]);
+  });
+
+  test("two replicas: one rotates, the other takes the new token over and forgets the first of three", async () => {
+    const [one, two] = [replica("a"), replica("b")];
+    await see(one, two);
+    await eventually(() => expect([...one.knows("token-0"), ...two.knows("token-0")]).toEqual([true, true]));
+    await pass(rotateAfterMs, one, two);
+    expect(one.rotations + two.rotations).toBe(1);
+    const { token = "", oldToken } = readTokenSecret(await stored());
+    expect(oldToken).toBe("token-0");
+    for (const each of [one, two]) expect(each.knows("token-0", token)).toEqual([true, true]);
+    await pass(rotateAfterMs, one, two);
+    const { token: third = "" } = readTokenSecret(await stored());
+    for (const each of [one, two]) expect(each.knows("token-0", token, third)).toEqual([false, true, true]);
+    expect(one.errors.concat(two.errors)).toEqual([]);
+  });
+
+  test("what another replica rotated away is forgotten at once, not at the end of its life", async () => {
+    const one = replica("a");
+    await see(one);
+    await expect.poll(outcome, soon).toBeDefined();
+    for (const [old, token] of [
+      ["token-0", "b-1"],
+      ["b-1", "b-2"],
+    ] as const) {
+      const secret = await stored();
+      await api.update(path, { ...secret, data: { ...secret.data, old_token: encoded(old), token: encoded(token) } });
+      await see(one);
+      await eventually(() => expect(one.knows(old, token)).toEqual([true, true]));
+    }
+    await eventually(() => expect(one.knows("token-0")).toEqual([false]));
+  });
+
+  test("an API that fails during a rotation leaves the old token valid and the new one unknown; later it succeeds", async () => {
+    let down = false;
+    const unsure: KubeApi = {
+      ...api,
+      update: (at, object) =>
+        down ? Promise.reject(new KubeApiError("the API did not answer", { status: 0 })) : api.update(at, object),
+    };
+    const one = replica("a", { api: unsure });
+    await see(one);
+    await expect.poll(outcome, soon).toBeDefined();
+    down = true;
+    await pass(rotateAfterMs, one);
+    expect([one.knows("token-0", "a-1"), one.errors.length > 0]).toEqual([[true, false], true]);
+    down = false;
+    await pass(60 * 60_000, one);
+    expect([one.rotations, one.knows("token-0")]).toEqual([1, [true]]);
+  });
+
+  test("after a restart both tokens work again", async () => {
+    const secret = await stored();
+    await api.update(path, { ...secret, data: { ...secret.data, old_token: encoded("before") } });
+    const one = replica("a");
+    await see(one);
+    await eventually(() => expect(one.knows("token-0", "before", "")).toEqual([true, true, false]));
+  });
+
+  test("deletes a Secret at its end and not before, though nothing else happens", async () => {
+    await api.update(path, expiring(await stored(), start)!);
+    const one = replica("a");
+    await see(one);
+    await eventually(() => expect(one.knows("token-0")).toEqual([true]));
+    await pass(expireAfterMs - 1, one);
+    expect(one.knows("token-0")).toEqual([true]);
+    clock.advance(60_000);
+    await expect.poll(async () => (await api.list(collection)).items.length, soon).toBe(0);
+    expect(one.knows("token-0")).toEqual([false]);
+  });
+
+  test("a Secret that is gone takes its tokens along", async () => {
+    const one = replica("a");
+    await see(one);
+    await eventually(() => expect(one.knows("token-0")).toEqual([true]));
+    await api.delete(path);
+    await see(one);
+    expect(one.knows("token-0")).toEqual([false]);
+  });
+
+  test("a Secret whose token was taken out gets a new one", async () => {
+    const secret = await stored();
+    const { token: _, ...data } = secret.data ?? {};
+    await api.update(path, { ...secret, data });
+    const one = replica("a");
+    await see(one);
+    await expect.poll(async () => readTokenSecret(await stored()).token, soon).toBe("a-1");
+    expect(one.knows("a-1")).toEqual([true]);
+  });
+
+  test("takes up a payload that changed without the Secret; while that fails the last one is served", async () => {
+    const one = replica("a");
+    await see(one);
+    await eventually(() => expect(one.knows("token-0")).toEqual([true]));
+    const served = () => one.book.find("token-0")?.payload().pieces.join("");
+    one.text = undefined;
+    await pass(60_000, one);
+    expect([served(), one.errors.length]).toEqual(['{"ignition":{"version":"3.2.0"}}', 1]);
+    one.text = '{"ignition":{"version":"3.3.0"}}';
+    await pass(60_000, one);
+    expect(served()).toBe(one.text);
+  });
+
+  test("a pool's current payload is that of the Secret that has no end", async () => {
+    await api.update(path, expiring(await stored(), start)!);
+    await api.create(collection, makeTokenSecret({ ...content, hash: "22222222", token: "token-x" }, start));
+    const one = replica("a");
+    await see(one);
+    await eventually(() => expect(one.knows("token-0", "token-x")).toEqual([true, true]));
+    expect(one.controller.currentOf("clusters/workers")?.secret).toBe("token-workers-22222222");
+    expect(one.controller.currentOf("clusters/others")).toBeUndefined();
+  });
+
+  test("other Secrets are none of its business", async () => {
+    const secret = await stored();
+    const { [annotation.ignitionConfig]: _, ...annotations } = secret.metadata?.annotations ?? {};
+    await api.update(path, { ...secret, metadata: { ...secret.metadata, annotations } });
+    const one = replica("a");
+    await see(one);
+    expect([one.knows("token-0"), clock.waiting]).toEqual([[false], []]);
+  });
+});

@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { TokenBook } from "../../ignition/server/token-book.js";
+import { annotation } from "../names.js";
+import { encoded, type Secret } from "../objects.js";
+import type { Composed } from "../payload/compose.js";
+import { workerTokensAnnotation } from "./worker-tokens.js";
+import { Workers } from "./workers.js";
+
+const pool = "clusters/workers";
+const made: Composed = { text: "{}", named: { before: "before ", after: " after" } };
+const tokenOf = (worker: string) => `${worker}-1234567890abcdef`;
+
+function secret(tokens: Readonly<Record<string, string>>, name = "workers"): [string, Secret] {
+  const data = Object.fromEntries(Object.entries(tokens).map(([worker, token]) => [worker, encoded(token)]));
+  const annotations = { [workerTokensAnnotation]: "true", [annotation.nodePool]: pool };
+  return [`ns/${name}`, { metadata: { name, namespace: "ns", annotations }, data }];
+}
+
+describe("workers with a token of their own", () => {
+  let dir: string;
+  let errors: string[];
+  let current: { secret: string; made: Composed } | undefined;
+  let book: TokenBook;
+
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), "drawbridge-workers-"));
+    errors = [];
+    current = { secret: "token-workers-1", made };
+    book = new TokenBook();
+  });
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  const workers = (file = "") =>
+    new Workers({
+      ...{ book, file },
+      pools: { currentOf: (of) => (of === pool ? current : undefined) },
+      onError: (sentence) => errors.push(sentence),
+    });
+
+  test("get the pool's payload with their name in it, for as long as they are listed", () => {
+    const all = workers();
+    all.changed(new Map([secret({ "w-1": tokenOf("w-1"), "w-2": tokenOf("w-2") })]));
+    const grant = book.find(tokenOf("w-1"));
+    expect(grant).toMatchObject({ pool, worker: "w-1", secret: "token-workers-1" });
+    expect(Buffer.concat(grant?.payload().pieces ?? []).toString()).toBe(`before ${encoded("w-1\n")} after`);
+    all.changed(new Map([secret({ "w-2": tokenOf("w-2") })]));
+    expect([book.find(tokenOf("w-1")), book.find(tokenOf("w-2"))?.worker]).toEqual([undefined, "w-2"]);
+    all.changed(new Map());
+    expect(book.size).toBe(0);
+  });
+
+  test("wait while their pool has no payload", () => {
+    current = undefined;
+    const all = workers();
+    all.changed(new Map([secret({ "w-1": tokenOf("w-1") })]));
+    expect(book.size).toBe(0);
+    current = { secret: "token-workers-2", made };
+    all.admit();
+    expect(book.find(tokenOf("w-1"))?.secret).toBe("token-workers-2");
+  });
+
+  test("a list that breaks stays as it was, and no token is in what is said about it", () => {
+    const all = workers();
+    all.changed(new Map([secret({ "w-1": tokenOf("w-1") })]));
+    all.changed(new Map([secret({ "w-1": "short-secret", "w-2": tokenOf("w-2") })]));
+    expect([book.find(tokenOf("w-1"))?.worker, book.find(tokenOf("w-2"))]).toEqual(["w-1", undefined]);
+    expect(errors).toEqual(["the Secret ns/workers has a token for w-1 that is shorter than 16 characters"]);
+  });
+
+  test("a pool's own tokens are left alone", () => {
+    book.admit("pool-token", { payload: () => book.find("x")!.payload(), secret: "token-workers-1", pool });
+    workers().changed(new Map());
+    expect(book.find("pool-token")).toBeDefined();
+  });
+
+  test.each([
+    ["no name of a node", secret({ "W 1": tokenOf("w-1") })[1], 'has the worker "W 1"'],
+    [
+      "no pool",
+      { metadata: { annotations: { [workerTokensAnnotation]: "" } } },
+      "does not say whose workers these are",
+    ],
+  ])("%s is refused", (_, broken, sentence) => {
+    workers().changed(new Map([["ns/x", broken]]));
+    expect(errors[0]).toContain(sentence);
+  });
+
+  test("are read from a file, too, and again when it changes", async () => {
+    const file = join(dir, "workers.yaml");
+    const all = workers(file);
+    await all.readFile();
+    expect(errors).toHaveLength(1);
+    writeFileSync(
+      file,
+      `pool: ${pool}\nworkers: {w-1: ${tokenOf("w-1")}}\n---\npool: a/b\nworkers: {w-9: ${tokenOf("w-9")}}\n`,
+    );
+    await all.readFile();
+    expect([book.find(tokenOf("w-1"))?.worker, book.find(tokenOf("w-9"))]).toEqual(["w-1", undefined]);
+    all.changed(new Map());
+    expect(book.size).toBe(1);
+    writeFileSync(file, `pool: ${pool}\nworkers: {w-1: [${tokenOf("w-1")}\n`);
+    await all.readFile();
+    expect([book.size, errors.at(-1)]).toEqual([1, `${file} is not YAML`]);
+  });
+});

@@ -1,0 +1,56 @@
+/** The user data of a pool as it is now, whoever looks after the pool: our controller or HyperShift. */
+import { DrawbridgeError } from "../../errors/error.js";
+import { isNotFound } from "../../kube/errors.js";
+import type { KubeApi } from "../../kube/port.js";
+import { namedPath } from "../controller/paths.js";
+import { annotation, controlPlaneNamespace, userDataSecretName } from "../names.js";
+import { type ObjectName, pathOf, type Secret } from "../objects.js";
+import type { NodePool } from "../pool/node-pool.js";
+import { readUserData } from "../token/user-data.js";
+
+export interface PoolUserData {
+  readonly hash: string;
+  /** The pointer config, as it is given to machines. */
+  readonly text: string;
+}
+
+export async function poolUserData(api: KubeApi, pool: ObjectName): Promise<PoolUserData> {
+  const { hash, object } = await poolHash(api, pool);
+  if (hash === "") {
+    throw missing(`pool ${pathOf(pool)} has no configuration yet; drawbridge nodepool status ${pool.name} says why`);
+  }
+  const name = userDataSecretName(pool.name, hash);
+  // HyperShift keeps it beside the control plane, our controller beside the pool.
+  const cluster = { namespace: pool.namespace, name: object.spec?.clusterName ?? "" };
+  for (const namespace of [pool.namespace, controlPlaneNamespace(cluster)]) {
+    const secret = await found<Secret>(api, namedPath("Secret", { namespace, name }));
+    if (secret !== undefined) return { hash, text: readUserData(secret) };
+  }
+  throw missing(`pool ${pathOf(pool)} has no user data yet: the Secret ${name} is missing`);
+}
+
+/** Empty while the pool has none. */
+export async function poolHash(api: KubeApi, pool: ObjectName): Promise<{ hash: string; object: NodePool }> {
+  const object = await found<NodePool>(api, namedPath("NodePool", pool));
+  if (object === undefined) throw new PoolMissing("DB_WORKERS", `there is no pool ${pathOf(pool)}`);
+  return { hash: object.metadata?.annotations?.[annotation.currentConfigVersion] ?? "", object };
+}
+
+class PoolMissing extends DrawbridgeError {}
+
+export function isPoolMissing(reason: unknown): boolean {
+  return reason instanceof PoolMissing;
+}
+
+async function found<T extends Secret | NodePool>(api: KubeApi, path: string): Promise<T | undefined> {
+  try {
+    return await api.get<T>(path);
+  } catch (reason) {
+    if (isNotFound(reason)) return undefined;
+    throw reason;
+  }
+}
+
+function missing(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS", sentence);
+}

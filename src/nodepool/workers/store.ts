@@ -1,0 +1,98 @@
+/** A directory that remembers workers: one record of all, a user-data file each, and the inventory that an approver reads. */
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DrawbridgeError, messageOf } from "../../errors/error.js";
+import { readInventory } from "../csr/inventory.js";
+import { inventoryText } from "./inventory-text.js";
+import { providers, type Worker } from "./worker.js";
+
+export class WorkerStore {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** For `drawbridge csr approver --inventory`. */
+  get inventoryDirectory(): string {
+    return join(this.#directory, "inventory");
+  }
+
+  userDataFile(worker: string): string {
+    return join(this.#directory, `${worker}.ign`);
+  }
+
+  async read(): Promise<Worker[]> {
+    const path = join(this.#directory, "workers.json");
+    let text: string;
+    try {
+      text = await readFile(path, "utf8");
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw unusable(`${path} cannot be read: ${messageOf(reason)}`);
+    }
+    try {
+      const { workers } = JSON.parse(text) as { workers: unknown };
+      if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
+      return workers;
+    } catch (reason) {
+      throw unusable(`${path} cannot be used: ${messageOf(reason)}`);
+    }
+  }
+
+  /** The inventory first: a machine that is not expected yet would be refused, one that is never made does no harm. */
+  async write(workers: readonly Worker[]): Promise<void> {
+    const sorted = [...workers].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+    const inventory = inventoryText(sorted);
+    // What an approver could not read would stop every approval.
+    readInventory([{ where: "the inventory", text: inventory }]);
+    await replace(join(this.inventoryDirectory, "workers.yaml"), inventory);
+    await replace(join(this.#directory, "workers.json"), `${JSON.stringify({ workers: sorted }, undefined, 2)}\n`);
+  }
+
+  async writeUserData(worker: string, text: string): Promise<string> {
+    const path = this.userDataFile(worker);
+    await replace(path, text);
+    return path;
+  }
+
+  async removeUserData(worker: string): Promise<void> {
+    await rm(this.userDataFile(worker), { force: true });
+  }
+}
+
+function isWorker(value: unknown): value is Worker {
+  const worker = value as Partial<Worker> | null;
+  return (
+    typeof worker?.name === "string" &&
+    /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(worker.name) &&
+    typeof worker.pool === "string" &&
+    providers.some((provider) => provider === worker.provider) &&
+    Array.isArray(worker.ips) &&
+    Array.isArray(worker.deleteCommand)
+  );
+}
+
+/** Whole or not at all; tokens are in some of them. */
+async function replace(path: string, text: string): Promise<void> {
+  const temporary = join(dirname(path), `.${randomBytes(6).toString("hex")}.tmp`);
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const handle = await open(temporary, "wx", 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, path);
+  } catch (reason) {
+    await rm(temporary, { force: true });
+    throw unusable(`${path} cannot be written: ${messageOf(reason)}`);
+  }
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS", sentence);
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { requireConfig } from "../../ignition/parse.js";
+import { userData } from "../token/user-data.js";
+import { workerUserData } from "./worker-user-data.js";
+
+const pool = (ignitionEndpoint = "ignition.example:22624") =>
+  userData({
+    pool: { namespace: "c", name: "p" },
+    hash: "0123abcd",
+    token: "11111111-1111-4111-8111-111111111111",
+    ignitionEndpoint,
+    ignitionCaPem: "-----BEGIN CERTIFICATE-----\n",
+  });
+const plain = { name: "w-0", setHostname: false, ignitionAddress: "" };
+const sourceOf = (text: string) => JSON.parse(text).ignition.config.merge[0].source as string;
+
+describe("a worker's user data", () => {
+  it("is the pool's when nothing is asked of it", () => {
+    expect(workerUserData(pool(), plain)).toBe(pool());
+  });
+
+  it("names the machine, in a config that Ignition takes", () => {
+    const text = workerUserData(pool(), { ...plain, setHostname: true });
+    expect(requireConfig(text, "it").storage?.files).toMatchObject([
+      { path: "/etc/hostname", mode: 420, contents: { source: "data:,w-0%0A" } },
+    ]);
+    expect(JSON.parse(text).ignition).toEqual(JSON.parse(pool()).ignition);
+  });
+
+  it.each([
+    ["10.0.0.1", "https://10.0.0.1:22624/ignition"],
+    ["10.0.0.1:443", "https://10.0.0.1/ignition"],
+    ["10.0.0.1:8443", "https://10.0.0.1:8443/ignition"],
+    ["fd00::1", "https://[fd00::1]:22624/ignition"],
+    ["[fd00::1]:8443", "https://[fd00::1]:8443/ignition"],
+  ])("reaches the server at %s where names cannot be resolved", (ignitionAddress, source) => {
+    expect(sourceOf(workerUserData(pool(), { ...plain, ignitionAddress }))).toBe(source);
+  });
+
+  it.each(["example", "10.0.0.1/x", "10.0.0.1:x", "fd00::1:x:"])("refuses %s for an address", (ignitionAddress) => {
+    expect(() => workerUserData(pool(), { ...plain, ignitionAddress })).toThrow("is no address");
+  });
+
+  it("opens the configuration with the worker's own token", () => {
+    const token = "22222222-2222-4222-8222-222222222222";
+    const text = workerUserData(pool(), { ...plain, token });
+    const headers = JSON.parse(text).ignition.config.merge[0].httpHeaders;
+    expect(headers[0]).toEqual({ name: "Authorization", value: `Bearer ${Buffer.from(token).toString("base64")}` });
+    expect(headers.slice(1)).toEqual(JSON.parse(pool()).ignition.config.merge[0].httpHeaders.slice(1));
+    expect(() => workerUserData(pool(), { ...plain, token: "" })).toThrow("an empty token");
+  });
+
+  it("passes nothing on that a machine would refuse", () => {
+    expect(() => workerUserData("{}", plain)).toThrow("the pool's user data");
+  });
+});

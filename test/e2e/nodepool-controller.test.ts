@@ -1,0 +1,288 @@
+/** Pools on a real kube-apiserver, without HyperShift: installed, reconciled, changed, paused, interrupted, deleted. */
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseAllDocuments, stringify } from "yaml";
+import { createKubeApi } from "../../src/kube/client.js";
+import { isNotFound } from "../../src/kube/errors.js";
+import { kubeconfigEndpoint } from "../../src/kube/kubeconfig.js";
+import type { KubeApi, KubeObject } from "../../src/kube/port.js";
+import { crdPath, ownerLabel } from "../../src/nodepool/controller/hypershift.js";
+import { controllerName } from "../../src/nodepool/controller/name.js";
+import { collectionPath, namedPath } from "../../src/nodepool/controller/paths.js";
+import { annotation } from "../../src/nodepool/names.js";
+import type { ConfigMap, Secret } from "../../src/nodepool/objects.js";
+import type { NodePool } from "../../src/nodepool/pool/node-pool.js";
+import { readUserData } from "../../src/nodepool/token/user-data.js";
+import type { ControlPlane } from "../support/lab/control-plane.js";
+import { equipped } from "../support/lab/equipment.js";
+import { startOnLoopback } from "../support/lab/loopback.js";
+import { LabProcess } from "../support/lab/process.js";
+import { run } from "../support/lab/run.js";
+import { Scope } from "../support/lab/scope.js";
+import { until } from "../support/lab/wait.js";
+import { ours } from "../support/processes/executables.js";
+import { complaintWithout, rights } from "./nodepool-permissions.js";
+
+const SOON = 20_000;
+const NAMESPACE = "drawbridge";
+const DRAWBRIDGE = ours("drawbridge");
+
+const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfig
+metadata: {name: ${name}}
+spec: {config: {ignition: {version: 3.2.0}}}
+`;
+
+const demo: ConfigMap = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "demo", namespace: NAMESPACE, labels: { "drawbridge/cluster": "true" } },
+  data: {
+    apiServer: "https://api.example:6443",
+    ignitionEndpoint: "ignition.example",
+    ignitionCA: "PEM\n",
+    version: "4.18.0",
+    pullSecret: "pull-secret",
+  },
+};
+
+const pool = (name: string): NodePool => ({
+  apiVersion: "hypershift.openshift.io/v1beta1",
+  kind: "NodePool",
+  metadata: { name, namespace: NAMESPACE },
+  spec: {
+    clusterName: "demo",
+    release: { image: "registry.example/release:4.18.0" },
+    platform: { type: "None" },
+    management: { upgradeType: "InPlace" },
+    config: [{ name: `${name}-config` }],
+  },
+});
+
+const configOf = (name: string, content: string): ConfigMap => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: `${name}-config`, namespace: NAMESPACE },
+  data: { config: machineConfig(content) },
+});
+
+const pullSecret: Secret = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "pull-secret", namespace: NAMESPACE },
+  data: { ".dockerconfigjson": Buffer.from("{}").toString("base64") },
+};
+
+const ready = await equipped({ controlPlane: true });
+
+describe.skipIf(!ready)("pools without HyperShift", () => {
+  let scope: Scope;
+  let plane: ControlPlane;
+  let admin: KubeApi;
+  let access: string;
+  let replicas: LabProcess[];
+
+  beforeAll(async () => {
+    scope = new Scope("nodepool");
+    plane = await startOnLoopback(scope);
+    admin = createKubeApi(await kubeconfigEndpoint(plane.adminConfig), { qps: -1 });
+    access = plane.kubeconfig(`system:serviceaccount:${NAMESPACE}:${controllerName}`);
+  });
+
+  afterAll(async () => {
+    admin?.close();
+    await scope?.close();
+  });
+
+  const drawbridge = (...args: string[]) => run([DRAWBRIDGE, ...args]);
+
+  function start(name: string): LabProcess {
+    const flags = [`--kubeconfig=${access}`, `--namespace=${NAMESPACE}`];
+    return LabProcess.start(scope, { name, command: [DRAWBRIDGE, "nodepool", "controller", ...flags] });
+  }
+
+  async function apply(...objects: readonly object[]) {
+    const file = scope.file("objects.yaml");
+    writeFileSync(file, objects.map((object) => stringify(object)).join("---\n"));
+    return drawbridge("nodepool", "apply", "-f", file, `--kubeconfig=${plane.adminConfig}`);
+  }
+
+  const get = (name: string): Promise<NodePool> => admin.get(namedPath("NodePool", { namespace: NAMESPACE, name }));
+
+  async function secrets(prefix: string): Promise<Secret[]> {
+    const { items } = await admin.list<Secret>(collectionPath("Secret", NAMESPACE));
+    return items.filter(({ metadata }) => metadata?.name?.startsWith(prefix));
+  }
+
+  async function change(name: string, spec: NodePool["spec"]): Promise<void> {
+    await admin.apply(namedPath("NodePool", { namespace: NAMESPACE, name }), { ...pool(name), spec } as NodePool, {
+      fieldManager: "drawbridge-cli",
+    });
+  }
+
+  function condition({ status }: NodePool, type: string): string | undefined {
+    const found = status?.conditions?.find((each) => each.type === type);
+    return found && `${found.status} ${found.reason}`;
+  }
+
+  const hashOf = ({ metadata }: NodePool) => metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+
+  async function settled(name: string, otherThan = ""): Promise<NodePool> {
+    let last: NodePool | undefined;
+    await until(`pool ${name} is at rest`, SOON, async () => {
+      last = await get(name);
+      return !["", otherThan].includes(hashOf(last)) && condition(last, "UpdatingConfig") === "False AsExpected";
+    });
+    return last!;
+  }
+
+  test("install brings everything, and nothing the second time", async () => {
+    const flags = ["nodepool", "install", "--image=registry.example/drawbridge:1"];
+    const printed = await drawbridge(...flags, "--output=yaml");
+    const objects = parseAllDocuments(printed.stdout).map((document) => document.toJS() as KubeObject);
+    const first = await drawbridge(...flags, `--kubeconfig=${plane.adminConfig}`);
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(first.stdout.trim().split("\n").length).toBe(objects.length);
+    await until("the resource is served", SOON, async () => {
+      try {
+        await admin.list(collectionPath("NodePool", NAMESPACE));
+        return true;
+      } catch (reason) {
+        if (isNotFound(reason)) return false;
+        throw reason;
+      }
+    });
+    const second = await drawbridge(...flags, `--kubeconfig=${plane.adminConfig}`);
+    expect(second.stdout.split("\n").filter((line) => / (created|changed)$/.test(line))).toEqual([]);
+  });
+
+  test("the schema refuses what the controller would have to complain about", async () => {
+    const create = (spec: object) =>
+      admin.create(collectionPath("NodePool", NAMESPACE), {
+        ...pool("bad"),
+        spec: { ...pool("bad").spec, ...spec },
+      } as NodePool);
+    for (const spec of [
+      { arch: "riscv" },
+      { platform: { type: "AWS" } },
+      { management: { upgradeType: "Replace" } },
+      { replicas: 1, autoScaling: { min: 1, max: 2 } },
+      { replicas: -1 },
+      { config: Array.from({ length: 11 }, (_, i) => ({ name: `c${i}` })) },
+    ]) {
+      await expect(create(spec), JSON.stringify(spec)).rejects.toMatchObject({ status: 422 });
+    }
+  });
+
+  test("two replicas make the Secrets of a pool once", async () => {
+    replicas = [start("controller-a"), start("controller-b")];
+    expect(await apply(pool("workers"), configOf("workers", "one"), demo, pullSecret)).toMatchObject({ code: 0 });
+    const made = await settled("workers");
+    expect(made.status?.version).toBe("4.18.0");
+    expect(made.spec?.arch).toBe("amd64");
+    const [token, ...more] = await secrets("token-workers-");
+    const [userData] = await secrets("user-data-workers-");
+    expect(more).toEqual([]);
+    expect(token?.metadata?.name).toBe(`token-workers-${hashOf(made)}`);
+    expect(readUserData(userData!)).toContain(`Bearer ${token?.data?.token}`);
+    const status = await drawbridge("nodepool", "status", "workers", `--kubeconfig=${plane.adminConfig}`);
+    expect(status).toMatchObject({ code: 0 });
+    expect(status.stdout).toContain(`User data is in the Secret user-data-workers-${hashOf(made)}.`);
+  });
+
+  test("a change of the configuration ends the old token in two hours, once, and replaces the user data", async () => {
+    const before = hashOf(await get("workers"));
+    await apply(configOf("workers", "two"));
+    const after = hashOf(await settled("workers", before));
+    const [old] = await secrets(`token-workers-${before}`);
+    const end = old?.metadata?.annotations?.[annotation.tokenExpires];
+    expect(Math.abs(Date.parse(end ?? "") - Date.now() - 2 * 60 * 60_000)).toBeLessThan(60_000);
+    const names = (await secrets("user-data-workers-")).map(({ metadata }) => metadata?.name);
+    expect(names).toEqual([`user-data-workers-${after}`]);
+    await apply(configOf("workers", "three"));
+    await settled("workers", after);
+    const [still] = await secrets(`token-workers-${before}`);
+    expect(still?.metadata?.annotations?.[annotation.tokenExpires]).toBe(end);
+  });
+
+  test("a paused pool stays as it is until the pause ends", async () => {
+    const before = hashOf(await get("workers"));
+    await change("workers", { ...pool("workers").spec, pausedUntil: "true" });
+    await until("it says that it is paused", SOON, async () => {
+      return condition(await get("workers"), "ReconciliationActive") === "False ReconciliationPaused";
+    });
+    await apply(configOf("workers", "four"));
+    await until("it saw the change", SOON, async () => {
+      return condition(await get("workers"), "UpdatingConfig") === "True AsExpected";
+    });
+    expect(hashOf(await get("workers"))).toBe(before);
+    await change("workers", pool("workers").spec);
+    await settled("workers", before);
+  });
+
+  test("after an outage of the API server in the middle of a change everything is as it should be", async () => {
+    const before = hashOf(await get("workers"));
+    await apply(configOf("workers", "five"));
+    await plane.apiServer.stop();
+    await plane.apiServer.start();
+    const after = hashOf(await settled("workers", before));
+    const names = (await secrets("user-data-workers-")).map(({ metadata }) => metadata?.name);
+    expect(names).toEqual([`user-data-workers-${after}`]);
+  });
+
+  test("the other replica goes on when the leader ends", async () => {
+    await until("one of the two leads", SOON, () => replicas.filter(leads).length === 1);
+    const [leader, other] = leads(replicas[0]!) ? replicas : [...replicas].reverse();
+    await leader!.stop();
+    await apply(pool("second"), configOf("second", "one"));
+    await settled("second");
+    expect(leads(other!)).toBe(true);
+  });
+
+  test("a deleted pool leaves nothing, and one whose finalizer was torn off leaves nothing either", async () => {
+    await admin.delete(namedPath("NodePool", { namespace: NAMESPACE, name: "workers" }));
+    const second = await get("second");
+    await admin.update(namedPath("NodePool", { namespace: NAMESPACE, name: "second" }), {
+      ...second,
+      metadata: { ...second.metadata, finalizers: [] },
+    } as NodePool);
+    await admin.delete(namedPath("NodePool", { namespace: NAMESPACE, name: "second" }));
+    await until("all is gone", SOON, async () => {
+      const left = [...(await secrets("token-")), ...(await secrets("user-data-"))];
+      const { items } = await admin.list(collectionPath("NodePool", NAMESPACE));
+      return left.length + items.length === 0;
+    });
+    expect((await secrets("pull-secret")).length).toBe(1);
+  });
+
+  test("every right that install gives is needed", async () => {
+    for (const replica of replicas) await replica.stop();
+    const api = createKubeApi(await kubeconfigEndpoint(access), { qps: -1 });
+    const stage = { admin, api, namespace: NAMESPACE, pool, config: configOf };
+    try {
+      for (const [round, right] of rights.entries()) {
+        const [verb, resource] = right.title.split(" ");
+        const sentence = `cannot ${verb} resource "${resource}"`;
+        expect(await complaintWithout(stage, right, round), right.title).toContain(sentence);
+      }
+    } finally {
+      api.close();
+    }
+  });
+
+  test("neither install nor controller works where the resource is HyperShift's", async () => {
+    const crd = await admin.get<KubeObject>(crdPath);
+    const { [ownerLabel]: _, ...labels } = crd.metadata?.labels ?? {};
+    await admin.update(crdPath, { ...crd, metadata: { ...crd.metadata, labels } });
+    const refused = { code: 1, stderr: expect.stringContaining("DB_NODEPOOL_HYPERSHIFT") };
+    const flags = [`--kubeconfig=${plane.adminConfig}`];
+    expect(await drawbridge("nodepool", "install", "--image=i", ...flags)).toMatchObject(refused);
+    expect(await drawbridge("nodepool", "controller", ...flags)).toMatchObject(refused);
+  });
+
+  /** By its own last word on it. */
+  function leads(replica: LabProcess): boolean {
+    const log = replica.log();
+    return log.lastIndexOf("this replica looks after") > log.lastIndexOf("another replica looks after");
+  }
+});
