@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { waitUntil } from "../../test/support/processes/deadline.js";
 import { ours } from "../../test/support/processes/executables.js";
 import { type RunningProcess, startProcess } from "../../test/support/processes/process.js";
 import { Scope } from "../../test/support/processes/scope.js";
@@ -15,7 +16,7 @@ export async function startHop(name: Hop, ground: Ground): Promise<Contender> {
     const pair = scope.use(await startPair({ name: "ours/ours", frontend: "connect-uds" }, ground));
     const socket = join(scope.tempDir(), "hop.sock");
     const hop = scope.use(start[name](socket, pair.door.address, scope));
-    await hop.untilReady("its socket took a connection", () => taken(socket));
+    await hop.untilReady("its socket took a connection", () => waitUntil("a connection", () => takes(socket)));
     return {
       ...pair,
       name,
@@ -59,11 +60,11 @@ const start: Readonly<Record<Hop, (socket: string, server: string, scope: Scope)
   },
 };
 
-function taken(socket: string): Promise<void> {
+function takes(socket: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const probe = connect(socket, () => {
       probe.destroy();
-      resolve();
+      resolve(true);
     });
     probe.once("error", reject);
   });
