@@ -15,6 +15,8 @@ export default defineConfig({
             "test/situations/**/*.test.ts",
           ],
           testTimeout: 20_000,
+          // Vitest would leave one core to others, which on two is half of them.
+          maxWorkers: "100%",
         },
       },
       {
