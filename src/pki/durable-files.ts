@@ -23,6 +23,18 @@ export class StagedFiles {
   }
 }
 
+/** One file, in place of what had its name before. */
+export async function replaceFile(target: string, text: string, mode: number): Promise<void> {
+  const staged = new StagedFiles();
+  try {
+    await staged.add(target, text, mode);
+    await staged.commit();
+  } catch (reason) {
+    await staged.discard();
+    throw reason;
+  }
+}
+
 /** Complete on disk when this resolves; fails when the name is taken. */
 export async function writeNewFile(path: string, text: string, mode: number): Promise<void> {
   // "wx" never follows a link somebody placed here; 0600 holds before any byte is written.

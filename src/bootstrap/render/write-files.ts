@@ -1,8 +1,8 @@
 /** Puts a rendering into a directory, each file whole or not at all. */
-import { randomBytes } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
+import { replaceFile } from "../../pki/durable-files.js";
 import type { RenderedFile } from "./rendered-file.js";
 
 /** The paths that were written, in the order of `files`. */
@@ -12,7 +12,7 @@ export async function writeFiles(directory: string, files: readonly RenderedFile
     const target = join(directory, name);
     try {
       await mkdir(dirname(target), { recursive: true });
-      await writeWhole(target, text, mode);
+      await replaceFile(target, text, mode);
     } catch (reason) {
       throw new DrawbridgeError("DB_RENDER_WRITE", `${target} cannot be written: ${messageOf(reason)}`, {
         cause: reason,
@@ -21,21 +21,4 @@ export async function writeFiles(directory: string, files: readonly RenderedFile
     written.push(target);
   }
   return written;
-}
-
-/** Beside its name first, so that a reader or a full disk never leaves half a file. */
-async function writeWhole(target: string, text: string, mode: number): Promise<void> {
-  const temporary = `${target}.${randomBytes(6).toString("hex")}.tmp`;
-  const file = await open(temporary, "wx", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.chmod(mode);
-    await file.sync();
-    await file.close();
-    await rename(temporary, target);
-  } catch (reason) {
-    await file.close();
-    await rm(temporary, { force: true });
-    throw reason;
-  }
 }

@@ -1,8 +1,8 @@
 /** A directory that remembers workers: one record of all, a user-data file each, and the inventory that an approver reads. */
-import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
+import { replaceFile } from "../../pki/durable-files.js";
 import { readInventory } from "../csr/inventory.js";
 import { inventoryText } from "./inventory-text.js";
 import { providers, type Worker } from "./worker.js";
@@ -76,19 +76,10 @@ function isWorker(value: unknown): value is Worker {
 
 /** Whole or not at all; tokens are in some of them. */
 async function replace(path: string, text: string): Promise<void> {
-  const temporary = join(dirname(path), `.${randomBytes(6).toString("hex")}.tmp`);
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const handle = await open(temporary, "wx", 0o600);
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, path);
+    await replaceFile(path, text, 0o600);
   } catch (reason) {
-    await rm(temporary, { force: true });
     throw unusable(`${path} cannot be written: ${messageOf(reason)}`);
   }
 }

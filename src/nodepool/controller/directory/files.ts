@@ -1,10 +1,11 @@
 /** A directory of YAML files as a collection of Kubernetes objects: read as a whole, each file replaced whole or not at all. */
-import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Document, parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../errors/error.js";
 import type { KubeObject } from "../../../kube/port.js";
+import { replaceFile } from "../../../pki/durable-files.js";
 import { encoded, type Metadata, type Secret } from "../../objects.js";
 
 /** An object and where it stands. */
@@ -100,21 +101,8 @@ export class ObjectFiles {
 
   async #replace(file: string, text: string): Promise<void> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    const temporary = join(dirname(file), `.${randomBytes(6).toString("hex")}.tmp`);
-    try {
-      // Tokens are among them.
-      const handle = await open(temporary, "wx", 0o600);
-      try {
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(temporary, file);
-    } catch (reason) {
-      await rm(temporary, { force: true });
-      throw reason;
-    }
+    // Tokens are among them.
+    await replaceFile(file, text, 0o600);
   }
 }
 
