@@ -147,3 +147,17 @@ describe("what must stay", () => {
     }
   });
 });
+
+it("leaves a file out, and goes on, when a line in it is too long for any expression", () => {
+  const run = Buffer.alloc(12 * 1024 * 1024, "a");
+  const files = [run, Buffer.concat([Buffer.from("short\n"), run, Buffer.from("\nshort\n")])];
+  for (const content of files) {
+    expect(redactFile("etc/some.log", content)).toEqual({
+      state: "left-out",
+      why: "a line in it is too long to be searched",
+    });
+  }
+  expect(redactFile("etc/some.log", Buffer.from(`${"a".repeat(1_000)}\n`.repeat(2_000)))).toMatchObject({
+    state: "kept",
+  });
+});

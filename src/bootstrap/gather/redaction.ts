@@ -8,18 +8,32 @@ export type Redacted =
 /** The names that the installer's gather leaves out too. */
 const secretName = /secret|kubeconfig|\.key$/i;
 
+/** Expressions run out of stack on lines of some ten million characters; no log has any near this. */
+const LONGEST_LINE = 1024 * 1024;
+
 export function redactFile(path: string, content: Buffer): Redacted {
   const parts = path.split("/");
   if (secretName.test(parts.at(-1) ?? "") || parts.includes(".kube")) {
     return { state: "left-out", why: "its name is one that secrets have" };
   }
   if (content.includes(0)) return { state: "left-out", why: "it is not text" };
+  if (longestLine(content) > LONGEST_LINE) return { state: "left-out", why: "a line in it is too long to be searched" };
   const text = content.toString("utf8");
   const isLog = /\.log$/.test(path);
   if (!isLog && secretObject.test(text)) return { state: "left-out", why: "it holds a Secret" };
   const clean = withoutSecrets(isLog ? text.replace(secretLine, "[a line with a Secret removed]") : text);
   if (remainsSecret(clean)) return { state: "left-out", why: "a private key is in it" };
   return { state: "kept", content: Buffer.from(clean), changed: clean !== text };
+}
+
+function longestLine(content: Buffer): number {
+  let longest = 0;
+  let start = 0;
+  for (let end = content.indexOf(10); end !== -1; end = content.indexOf(10, start)) {
+    longest = Math.max(longest, end - start);
+    start = end + 1;
+  }
+  return Math.max(longest, content.length - start);
 }
 
 const secretObject = /^\s*-?\s*"?kind"?:\s*"?Secret(List)?"?\s*,?\s*$|"kind":\s*"Secret(List)?"/m;
