@@ -1,16 +1,9 @@
 /** `drawbridge csr approve NAME`: a person decides, and says which rules to overlook. */
 import { DrawbridgeError } from "../errors/error.js";
 import { findRequest, notOurs, oneName } from "./csr-explain.js";
-import {
-  addDecisionLog,
-  declareCsrFlags,
-  inventoryHelp,
-  lookOnce,
-  openAccess,
-  policyOf,
-  runCsrCommand,
-} from "./csr-flags.js";
+import { addDecisionLog, declareCsrFlags, inventoryHelp, lookOnce, openAccess, policyOf } from "./csr-flags.js";
 import { stringSlice } from "./flags/flag-value.js";
+import { runPlainCommand } from "./plain-command.js";
 
 const purpose = `Approves one pending request. Rules it breaks must be named with --despite; what a request looks like and who filed
 it cannot be overlooked, since the signer would refuse it. What is approved is remembered as if the approver had done it.
@@ -18,7 +11,7 @@ it cannot be overlooked, since the signer would refuse it. What is approved is r
 ${inventoryHelp}`;
 
 export function csrApprove(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, {
+  return runPlainCommand(program, argv, {
     purpose,
     words: " NAME",
     declare: (set) => ({

@@ -1,19 +1,11 @@
 /** `drawbridge csr approver`: the process that decides, until it is told to end. */
 
 import { approverName } from "../nodepool/csr/approver/permissions.js";
-import {
-  addDecisionLog,
-  type CsrFlags,
-  declareCsrFlags,
-  inventoryHelp,
-  openAccess,
-  policyOf,
-  refused,
-  runCsrCommand,
-} from "./csr-flags.js";
+import { addDecisionLog, type CsrFlags, declareCsrFlags, inventoryHelp, openAccess, policyOf } from "./csr-flags.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, integer, string } from "./flags/flag-value.js";
 import { type GoDuration, parseGoDuration } from "./flags/go-duration.js";
+import { refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Watches a cluster and approves requests of kubelets that keep every rule: first certificates of machines the inventory
 expects, serving certificates with a node's own names, renewals. Everything else stays pending and is explained in the
@@ -35,7 +27,7 @@ interface ApproverFlags extends CsrFlags {
 }
 
 export function csrApprover(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, { purpose, declare, check, run });
+  return runPlainCommand(program, argv, { purpose, declare, check, run });
 }
 
 function declare(set: FlagSet): ApproverFlags {

@@ -2,17 +2,9 @@
 import { DrawbridgeError } from "../errors/error.js";
 import type { Look } from "../nodepool/csr/approver/look.js";
 import type { SigningRequest } from "../nodepool/csr/signing-request.js";
-import {
-  addOutput,
-  declareCsrFlags,
-  inventoryHelp,
-  lookOnce,
-  openAccess,
-  policyOf,
-  refused,
-  runCsrCommand,
-} from "./csr-flags.js";
+import { declareCsrFlags, inventoryHelp, lookOnce, openAccess, policyOf } from "./csr-flags.js";
 import { explainText } from "./csr-report.js";
+import { addOutput, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Goes through every rule for one pending request and says which it keeps and which it breaks. Changes nothing.
 Ends with 0 when it would be approved, with 1 otherwise.
@@ -20,7 +12,7 @@ Ends with 0 when it would be approved, with 1 otherwise.
 ${inventoryHelp}`;
 
 export function csrExplain(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, {
+  return runPlainCommand(program, argv, {
     purpose,
     words: " NAME",
     declare: (set) => ({ ...declareCsrFlags(set), output: addOutput(set) }),

@@ -1,17 +1,14 @@
-/** What the csr commands have in common: whom they ask, what they expect, and how they are run. */
-import { DrawbridgeError, messageOf } from "../errors/error.js";
+/** What the csr commands have in common: whom they ask and what they expect. */
+import { messageOf } from "../errors/error.js";
 import type { KubeApi } from "../kube/port.js";
 import { Networks } from "../nodepool/csr/addresses.js";
 import type { InventorySource } from "../nodepool/csr/approver/inventory-source.js";
 import type { MemoryStore } from "../nodepool/csr/approver/memory-store.js";
 import { approverName } from "../nodepool/csr/approver/permissions.js";
 import { defaultPolicy, type Policy } from "../nodepool/csr/policy.js";
-import { runRole } from "./command.js";
-import { choice } from "./flags/choice.js";
-import { type Flag, FlagSet } from "./flags/flag-set.js";
+import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, integer, string, stringSlice } from "./flags/flag-value.js";
-import { usagePage } from "./help.js";
-import { misuse } from "./subcommands.js";
+import { refused } from "./plain-command.js";
 
 /** For --help: the one format, wherever the inventory is kept. */
 export const inventoryHelp = `The inventory says which machines are expected. It is every *.yaml, *.yml and *.json file of the directory given with
@@ -52,39 +49,8 @@ export function declareCsrFlags(set: FlagSet) {
 
 export type CsrFlags = ReturnType<typeof declareCsrFlags>;
 
-export const addOutput = (set: FlagSet): Flag<"text" | "json" | undefined> =>
-  set.add("output", choice("text", "json"), undefined, "For people or for scripts. If empty, text.");
-
 export const addDecisionLog = (set: FlagSet): Flag<string> =>
   set.add("decision-log", string, "", "File to which every decision is appended as a line of JSON.");
-
-export interface CsrCommand<Flags> {
-  readonly purpose: string;
-  /** What stands behind the flags in --help. */
-  readonly words?: string;
-  declare(set: FlagSet): Flags;
-  /** Throws what runRole takes for misuse. */
-  check(flags: Flags, words: readonly string[]): void;
-  /** Resolves to the exit code. */
-  run(flags: Flags, words: readonly string[]): Promise<number>;
-}
-
-export function runCsrCommand<Flags>(program: string, argv: readonly string[], command: CsrCommand<Flags>) {
-  const parse = (given: readonly string[]) => {
-    const set = new FlagSet();
-    const help = set.add("help", boolean, false, `help for ${program}`, { shorthand: "h" });
-    const flags = command.declare(set);
-    const { positional, warnings } = set.parse(given);
-    if (help.value) return { help: usagePage(`${program}${command.words ?? ""}`, command.purpose, set) };
-    command.check(flags, positional);
-    return { config: { flags, positional }, logging: { verbosity: 0, format: "text" }, warnings } as const;
-  };
-  return runRole({ parse, run: ({ flags, positional }) => command.run(flags, positional) }, program, argv, { misuse });
-}
-
-export function refused(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_FLAG_VALUE", sentence);
-}
 
 export function policyOf(flags: CsrFlags): Policy {
   for (const flag of [flags.surge, flags.poolRate]) {

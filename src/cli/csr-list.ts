@@ -1,23 +1,15 @@
 /** `drawbridge csr list`: what is pending, and what an approver would do. */
 import type { Decision } from "../nodepool/csr/decide.js";
-import {
-  addOutput,
-  declareCsrFlags,
-  inventoryHelp,
-  lookOnce,
-  openAccess,
-  policyOf,
-  refused,
-  runCsrCommand,
-} from "./csr-flags.js";
+import { declareCsrFlags, inventoryHelp, lookOnce, openAccess, policyOf } from "./csr-flags.js";
 import { listText } from "./csr-report.js";
+import { addOutput, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Lists the pending requests of kubelets with what an approver that was started with the same flags would do. Changes nothing.
 
 ${inventoryHelp}`;
 
 export function csrList(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, {
+  return runPlainCommand(program, argv, {
     purpose,
     declare: (set) => ({ ...declareCsrFlags(set), output: addOutput(set) }),
     check: (flags, [word]) => {

@@ -1,10 +1,10 @@
 /** `drawbridge nodepool apply`: check a file of pools, and bring it where they are kept. */
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
-import { addOutput, refused, runCsrCommand } from "./csr-flags.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, string } from "./flags/flag-value.js";
 import { type AccessFlags, checkAccess, clusterHelp, declareAccess, noWords, withObjects } from "./nodepool-flags.js";
+import { addOutput, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Brings NodePools, and the ConfigMaps and Secrets they stand on, from a YAML file into a cluster by server-side apply, or into
 a directory of objects. Everything is checked before anything is written; what must not change is refused.
@@ -19,7 +19,7 @@ interface ApplyFlags extends AccessFlags {
 }
 
 export function nodepoolApply(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, { purpose, declare, check, run });
+  return runPlainCommand(program, argv, { purpose, declare, check, run });
 }
 
 function declare(set: FlagSet): ApplyFlags {

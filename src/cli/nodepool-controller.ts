@@ -1,8 +1,9 @@
 /** `drawbridge nodepool controller`: the process that looks after pools, until it is told to end. */
-import { refused, runCsrCommand } from "./csr-flags.js";
+
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { integer, string } from "./flags/flag-value.js";
 import { type AccessFlags, checkAccess, clusterHelp, declareAccess, noWords, openObjects } from "./nodepool-flags.js";
+import { refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Watches the pools of a namespace and keeps for each the token Secret, the user-data Secret and the status that go with its
 configuration. Several replicas elect one that writes. It refuses to run where HyperShift does. With --directory it
@@ -19,7 +20,7 @@ interface ControllerFlags extends AccessFlags {
 }
 
 export function nodepoolController(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, { purpose, declare, check, run });
+  return runPlainCommand(program, argv, { purpose, declare, check, run });
 }
 
 function declare(set: FlagSet): ControllerFlags {

@@ -1,8 +1,8 @@
 /** What the nodepool and workers commands have in common: where the objects are. */
 import type { KubeApi } from "../kube/port.js";
-import { refused } from "./csr-flags.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { string } from "./flags/flag-value.js";
+import { refused } from "./plain-command.js";
 
 /** For --help. */
 export const clusterHelp = `Pools belong to a cluster. Without HyperShift that is a ConfigMap beside them:

@@ -1,10 +1,10 @@
 /** `drawbridge nodepool install`: what pools need in a cluster that has no HyperShift. */
 import type { Component, InstallConfig } from "../nodepool/install/render.js";
-import { refused, runCsrCommand } from "./csr-flags.js";
 import { choice } from "./flags/choice.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, integer, string, stringSlice } from "./flags/flag-value.js";
 import { noWords } from "./nodepool-flags.js";
+import { refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Brings the NodePool resource, the pools' controller and the CSR approver into a cluster by server-side apply, with the rights
 each needs and no others. It refuses where HyperShift is, whose operator looks after pools itself. With --output yaml it
@@ -32,7 +32,7 @@ interface InstallFlags {
 }
 
 export function nodepoolInstall(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, { purpose, declare, check, run });
+  return runPlainCommand(program, argv, { purpose, declare, check, run });
 }
 
 function declare(set: FlagSet): InstallFlags {

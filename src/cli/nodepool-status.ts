@@ -1,15 +1,15 @@
 /** `drawbridge nodepool status`: how pools stand. */
 import { DrawbridgeError } from "../errors/error.js";
 import type { PoolStanding } from "../nodepool/controller/status.js";
-import { addOutput, refused, runCsrCommand } from "./csr-flags.js";
 import { checkAccess, declareAccess, withObjects } from "./nodepool-flags.js";
 import { poolsText, poolText } from "./nodepool-report.js";
+import { addOutput, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Lists pools with their version, their hash and what is wrong; with a name, all conditions and tokens of that pool (never a
 token itself). Ends with 1 when the named pool cannot give user data to a machine now.`;
 
 export function nodepoolStatus(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, {
+  return runPlainCommand(program, argv, {
     purpose,
     words: " [NAME]",
     declare: (set) => ({ ...declareAccess(set), output: addOutput(set) }),

@@ -2,12 +2,12 @@
 import { placeholders, shellText, splitCommand } from "../nodepool/workers/command-line.js";
 import type { Made } from "../nodepool/workers/machines.js";
 import type { Provider } from "../nodepool/workers/worker.js";
-import { addOutput, refused, runCsrCommand } from "./csr-flags.js";
 import { choice } from "./flags/choice.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, integer, string, stringSlice } from "./flags/flag-value.js";
 import { type GoDuration, parseGoDuration, toMilliseconds } from "./flags/go-duration.js";
 import { type AccessFlags, checkAccess, declareAccess, noWords, withObjects } from "./nodepool-flags.js";
+import { addOutput, refused, runPlainCommand } from "./plain-command.js";
 import {
   declareState,
   declareTailoring,
@@ -44,7 +44,7 @@ interface CreateFlags extends AccessFlags, StateFlags, TailorFlags {
 }
 
 export function workersCreate(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, { purpose, declare, check, run });
+  return runPlainCommand(program, argv, { purpose, declare, check, run });
 }
 
 function declareShape(set: FlagSet) {

@@ -2,9 +2,9 @@
 import type { KubeApi } from "../kube/port.js";
 import { shellText } from "../nodepool/workers/command-line.js";
 import type { Worker } from "../nodepool/workers/worker.js";
-import { addOutput, refused, runCsrCommand } from "./csr-flags.js";
 import { boolean } from "./flags/flag-value.js";
 import { checkAccess, declareAccess, withObjects } from "./nodepool-flags.js";
+import { addOutput, refused, runPlainCommand } from "./plain-command.js";
 import { declareState, json, openState } from "./workers-flags.js";
 
 const purpose = `Removes workers: runs what their provider has for that (nothing for files, or without a --delete-command at their creation),
@@ -12,7 +12,7 @@ deletes their user data, and takes them out of the inventory, so that no certifi
 their nodes and delete the Node objects with kubectl; certificates that they have stay valid until they end.`;
 
 export function workersDelete(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, {
+  return runPlainCommand(program, argv, {
     purpose,
     words: " NAME...",
     declare: (set) => ({

@@ -1,8 +1,8 @@
 /** What the workers commands have in common: whose workers, and where they are remembered. */
 import type { ObjectName } from "../nodepool/objects.js";
-import { refused } from "./csr-flags.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, string } from "./flags/flag-value.js";
+import { refused } from "./plain-command.js";
 
 export interface StateFlags {
   readonly state: Flag<string>;

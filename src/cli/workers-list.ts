@@ -1,9 +1,9 @@
 /** `drawbridge workers list`: who there is, and whose configuration is behind. */
 import type { Worker } from "../nodepool/workers/worker.js";
-import { addOutput, runCsrCommand } from "./csr-flags.js";
 import { boolean } from "./flags/flag-value.js";
 import { checkAccess, declareAccess, noWords, withObjects } from "./nodepool-flags.js";
 import { table } from "./nodepool-report.js";
+import { addOutput, runPlainCommand } from "./plain-command.js";
 import { declareState, json, openState } from "./workers-flags.js";
 
 const purpose = `Lists the workers that --state remembers, with the hash of the configuration they were given. A worker is behind when its pool
@@ -21,7 +21,7 @@ interface Listed {
 }
 
 export function workersList(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, {
+  return runPlainCommand(program, argv, {
     purpose,
     declare: (set) => ({
       ...declareAccess(set),

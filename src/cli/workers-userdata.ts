@@ -1,8 +1,8 @@
 /** `drawbridge workers userdata`: what to give a machine right now. */
 import { DrawbridgeError } from "../errors/error.js";
-import { runCsrCommand } from "./csr-flags.js";
 import { boolean } from "./flags/flag-value.js";
 import { checkAccess, declareAccess, withObjects } from "./nodepool-flags.js";
+import { runPlainCommand } from "./plain-command.js";
 import { declareState, declareTailoring, nameOrRefuse, openState } from "./workers-flags.js";
 
 const purpose = `Prints the user data of a worker with its pool's configuration and token of now, writes it into --state as well, and, with
@@ -11,7 +11,7 @@ const purpose = `Prints the user data of a worker with its pool's configuration 
 const windowMs = 2 * 60 * 60_000;
 
 export function workersUserdata(program: string, argv: readonly string[]): Promise<number> {
-  return runCsrCommand(program, argv, {
+  return runPlainCommand(program, argv, {
     purpose,
     words: " NAME",
     declare: (set) => ({
