@@ -4,7 +4,6 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -27,7 +26,7 @@ import { Scope } from "../support/lab/scope.js";
 import { address, makeTopology, type Topology } from "../support/lab/topology.js";
 import { until } from "../support/lab/wait.js";
 import { executable, type Origin } from "../support/processes/executables.js";
-import { hasSshd, SshHost } from "./bridge-ssh-host.js";
+import { hasSshd, SshHost, Workstation } from "./bridge-ssh-host.js";
 
 const drawbridge = fileURLToPath(new URL("../../dist/bin/drawbridge", import.meta.url));
 const hour = 3_600_000;
@@ -257,6 +256,7 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
   let topology: Topology;
   let host: BootstrapHost;
   let sshd: SshHost;
+  let workstation: Workstation;
   let directory: string;
 
   beforeAll(async () => {
@@ -266,6 +266,7 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     const ignition = inject(bootstrapIgnition(shapes["4.18"], { networks }), {}).text;
     host = new BootstrapHost(scope, "bootstrap-host", topology.bs, ignition);
     sshd = new SshHost(scope, host, "sshd");
+    workstation = new Workstation(scope);
     await sshd.process.ready("listening", 10_000, () => /listening on/i.test(sshd.process.log()));
     directory = sshd.installDirectory(scope.file("install"), address.bs);
     // What a careless gather would take along.
@@ -279,9 +280,7 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
 
   /** From a workstation that is none of the cluster's hosts. */
   const gather = (...words: string[]): Promise<Outcome> =>
-    run([drawbridge, "bootstrap", "gather", ...words], { netns: topology.infra });
-
-  const leftovers = () => readdirSync(tmpdir()).filter((name) => name.startsWith("drawbridge-ssh-"));
+    run([drawbridge, "bootstrap", "gather", ...words], { netns: topology.infra, env: workstation.env });
 
   test("L1: a failing stage, found with nothing but the install directory", async () => {
     host.toggle("no-image");
@@ -299,19 +298,19 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     const key = readFileSync(host.at("opt/openshift/tls/konnectivity/server.key"), "utf8");
     expectNoSecrets(out, [sshd.privateKey, key]);
     expect(unpacked(out)).not.toContain("not-for-you");
-    expect(leftovers()).toEqual([]);
+    expect(workstation.leftovers()).toEqual([]);
   });
 
   test("verify --dir names the same stage, and what it cannot see from there", async () => {
     const words = [drawbridge, "bootstrap", "verify", "--dir", directory, "--output=json"];
-    const { code, stdout } = await run(words, { netns: topology.infra });
+    const { code, stdout } = await run(words, { netns: topology.infra, env: workstation.env });
     expect(code).toBe(1);
     const { results } = JSON.parse(stdout) as { results: Result[] };
     const host = results.find(({ id }) => id === "host");
     expect(host).toMatchObject({ status: "fail", remedy: expect.stringContaining("inject --image") });
     expect(host?.evidence).toMatch(/^192\.168\.66\.10: .*failed at stage konnectivity-server-bootstrap/);
     expect(results.find(({ id }) => id === "webhooks")?.status).toBe("skip");
-    expect(leftovers()).toEqual([]);
+    expect(workstation.leftovers()).toEqual([]);
   });
 
   test("L1: the same host when it gets through: the failure of the stage is history", async () => {
@@ -357,7 +356,7 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     expect(stderr).toMatch(/^Error: 192\.168\.66\.10 cannot be used over SSH: it shows another host key .*\(DB_SSH: /);
     expect(existsSync(out)).toBe(false);
     expect(readFileSync(known, "utf8")).toBe(before);
-    expect(leftovers()).toEqual([]);
+    expect(workstation.leftovers()).toEqual([]);
   });
 
   test("Ctrl-C leaves no key and no half archive behind", async () => {
@@ -374,11 +373,16 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     await mute.ready("listening", 10_000, () => mute.log().includes("up"));
     const out = scope.file("interrupted.tar.gz");
     const command = [drawbridge, "bootstrap", "gather", "--dir", directory, "--port", "2222", "--out", out] as const;
-    const running = LabProcess.start(scope, { name: "interrupted", netns: topology.infra, command });
-    await until("the key to be written", 20_000, () => leftovers().length > 0 && half().length > 0);
+    const running = LabProcess.start(scope, {
+      name: "interrupted",
+      netns: topology.infra,
+      env: workstation.env,
+      command,
+    });
+    await until("the key to be written", 20_000, () => workstation.leftovers().length > 0 && half().length > 0);
     process.kill(running.pid, "SIGINT");
     await until("it to end", 10_000, () => !running.alive);
-    expect({ keys: leftovers(), half: half() }).toEqual({ keys: [], half: [] });
+    expect({ keys: workstation.leftovers(), half: half() }).toEqual({ keys: [], half: [] });
     await mute.kill();
   });
 

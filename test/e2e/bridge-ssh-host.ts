@@ -1,6 +1,6 @@
 /** A bootstrap host that is reached over a real sshd, and the install directory that knows how. */
 import { execFileSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
@@ -15,6 +15,23 @@ export function hasSshd(): boolean {
   return false;
 }
 
+/** A workstation's temporary folder of its own, so that nothing else is found in it. */
+export class Workstation {
+  readonly env: Readonly<Record<string, string>>;
+  readonly #folder: string;
+
+  constructor(scope: Scope) {
+    this.#folder = scope.file("workstation");
+    mkdirSync(this.#folder);
+    this.env = { TMPDIR: this.#folder };
+  }
+
+  /** What commands left there. */
+  leftovers(): string[] {
+    return readdirSync(this.#folder);
+  }
+}
+
 /** sshd as a bootstrap host runs it, with user core, whose key only the install directory has. */
 export class SshHost {
   readonly process: LabProcess;
@@ -24,8 +41,8 @@ export class SshHost {
     this.folder = scope.file(name);
     mkdirSync(this.folder, { recursive: true });
     // sshd gives up its rights into this directory.
-    if (mkdirSync("/run/sshd", { recursive: true, mode: 0o755 }) !== undefined)
-      scope.defer(() => rmdirSync("/run/sshd"));
+    // It stays: other hosts' sshd may want it, too.
+    mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
     appendFileSync(host.at("etc/passwd"), "core:x:0:0:core:/root:/bin/bash\n");
     for (const file of ["host", "core"]) this.#keygen(file);
     writeFileSync(join(this.folder, "config"), this.#config());

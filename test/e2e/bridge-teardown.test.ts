@@ -3,7 +3,6 @@
  * away, a second time, and from a workstation. The production kube-apiserver must not notice any of it.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inject } from "../../src/bootstrap/inject/inject.js";
@@ -22,7 +21,7 @@ import { LabProcess } from "../support/lab/process.js";
 import type { Outcome } from "../support/lab/run.js";
 import { until } from "../support/lab/wait.js";
 import { ADMITTED, applyWebhook, create, DRAWBRIDGE, isRefused, programFlags } from "./bridge-on-host.js";
-import { hasSshd, SshHost } from "./bridge-ssh-host.js";
+import { hasSshd, SshHost, Workstation } from "./bridge-ssh-host.js";
 
 const MINUTES = 60_000;
 const NAMESPACE = "drawbridge-bootstrap";
@@ -280,7 +279,8 @@ describe.skipIf(!ready)("a bridge on a bare host", () => {
       writeFileSync(`${directory}/metadata.json`, JSON.stringify({ infraID: "lab-7x2k9", aws: { region: "x" } }));
       await production.admin.apply(...openshiftObjects(lab));
       const words = [DRAWBRIDGE, "bootstrap", "teardown", `--dir=${directory}`, "--output=json", "--timeout=60s"];
-      const fromWorkstation = () => production.run(words, { timeoutMs: 2 * MINUTES });
+      const workstation = new Workstation(lab.scope);
+      const fromWorkstation = () => production.run(words, { timeoutMs: 2 * MINUTES, env: workstation.env });
 
       const early = await fromWorkstation();
       expect(early.code).toBe(1);
@@ -309,7 +309,7 @@ describe.skipIf(!ready)("a bridge on a bare host", () => {
       expect(host.exists("opt/openshift/tls/konnectivity")).toBe(false);
       // bootkube.sh is not through, and reads it.
       expect(host.exists("usr/local/bin/konnectivity.sh")).toBe(true);
-      expect(readdirSync(tmpdir()).filter((name) => name.startsWith("drawbridge-ssh-"))).toEqual([]);
+      expect(workstation.leftovers()).toEqual([]);
       await until("everything of it to be gone from the cluster", MINUTES, async () => (await labelled()) === "");
 
       await sshd.process.kill();
