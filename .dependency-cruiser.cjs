@@ -38,7 +38,9 @@ module.exports = {
     only("hosted", "errors", "wire", "pki", "kube", "observe", "client"),
     only("ignition", "errors", "wire", "pki", "kube", "observe"),
     only("nodepool", "errors", "wire", "pki", "kube", "observe", "ignition"),
-    only("doctor", "errors", "wire", "pki", "kube", "observe", "client", "bootstrap"),
+    only("doctor", "errors", "wire", "pki", "kube", "observe", "client", "bootstrap", "nodepool", "watch"),
+    only("support", "errors", "observe", "bootstrap", "watch"),
+    only("watch", "errors", "wire", "observe", "client"),
     noNode("wire"),
     noNode("tunnel"),
     {
@@ -63,7 +65,7 @@ module.exports = {
         pathNot: "\\.(test|fuzz)\\.ts$|/testing/",
       },
       to: {
-        path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/(issue|certificates-for|renew|add-certificate)",
+        path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/(issue|certificates-for|renew|add-certificate|make-request)",
         dependencyTypesNot: ["type-only", "dynamic-import"],
         dynamic: false,
       },

@@ -14,6 +14,7 @@ export default defineConfig({
             "image/**/*.test.ts",
             "pack/**/*.test.ts",
             "alerts/**/*.test.ts",
+            "docs-check/**/*.test.ts",
             "test/situations/**/*.test.ts",
           ],
           testTimeout: 20_000,

@@ -105,6 +105,7 @@ async function main(machines: number): Promise<number> {
       const results = await crowd({ host: "127.0.0.1", port, ca, tokens });
       failures += report(what, results, cpuSeconds(server.pid) - before);
     }
+    failures += await amongStrangers({ host: "127.0.0.1", port, ca }, machines, server.pid);
     const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))?.[1];
     process.stdout.write(`server's memory at its peak: ${Math.round(Number(peak) / 1024)} MiB\n`);
     return failures === 0 ? 0 : 1;
@@ -112,6 +113,19 @@ async function main(machines: number): Promise<number> {
     if (server?.kill()) await once(server, "exit");
     rmSync(dir, { recursive: true });
   }
+}
+
+/** Every second one has a token that nobody knows; it must be told to wait, and nobody may wait because of it. */
+async function amongStrangers(at: Omit<Crowd, "tokens">, machines: number, pid: number | undefined): Promise<number> {
+  const before = cpuSeconds(pid);
+  const tokens = Array.from({ length: machines }, (_, index) => (index % 2 === 0 ? TOKEN : `stranger-${index}`));
+  const results = await crowd({ ...at, tokens });
+  const known = results.filter((_, index) => index % 2 === 0);
+  const strangers = results.filter((_, index) => index % 2 === 1);
+  const told = strangers.filter(({ error }) => error === "status 511").length;
+  const failures = report("half of them strangers", known, cpuSeconds(pid) - before);
+  process.stdout.write(`  ${told} of ${strangers.length} strangers got 511\n`);
+  return failures + strangers.length - told;
 }
 
 async function prepare(dir: string, workers: readonly (readonly string[])[]): Promise<string> {
@@ -156,7 +170,13 @@ function serve(dir: string, port: number): ChildProcess {
   return spawn(
     program,
     [
-      ...["ignition", "serve", `--objects=${dir}`, `--namespace=${NAMESPACE}`, `--payload=${file("payload.yml.txt")}`],
+      ...[
+        "ignition",
+        "serve",
+        `--directory=${dir}`,
+        `--namespace=${NAMESPACE}`,
+        `--payload=${file("payload.yml.txt")}`,
+      ],
       ...[`--addr=127.0.0.1:${port}`, "--metrics-addr=127.0.0.1:0", `--worker-tokens=${file("workers.txt")}`],
       ...[`--cert-file=${file("tls.crt")}`, `--key-file=${file("tls.key")}`, `--audit-log=${file("audit.jsonl")}`],
       `--claims-file=${file("claims.txt")}`,

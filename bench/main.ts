@@ -4,6 +4,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { peersAvailable } from "../test/support/processes/executables.js";
 import { loadgen } from "./load/loadgen.js";
+import { fillMachineHall, MACHINE_HALL, MACHINE_HALL_ABOUT } from "./machine-hall.js";
 import { raiseOpenFiles } from "./open-files.js";
 import { type BenchOptions, HELP, parseOptions } from "./options.js";
 import { say, sayMeasured } from "./progress.js";
@@ -23,13 +24,18 @@ try {
 
 async function main(options: BenchOptions | "help" | "list"): Promise<number> {
   if (options === "help") process.stdout.write(HELP);
-  else if (options === "list") for (const row of allRows) process.stdout.write(`${row.name.padEnd(22)}${row.about}\n`);
-  else return options.smoke ? await smoke(say) : await bench(options);
+  else if (options === "list") {
+    for (const { name, about } of [...allRows, { name: MACHINE_HALL, about: MACHINE_HALL_ABOUT }]) {
+      process.stdout.write(`${name.padEnd(22)}${about}\n`);
+    }
+  } else return options.smoke ? await smoke(say) : await bench(options);
   return 0;
 }
 
 async function bench(options: BenchOptions): Promise<number> {
-  const rows = chooseRows(options.rows);
+  const names = options.rows.filter((name) => name !== MACHINE_HALL);
+  const hall = options.rows.length === 0 || names.length < options.rows.length;
+  const rows = names.length === 0 && options.rows.length > 0 ? [] : chooseRows(names);
   loadgen();
   if (!peersAvailable("proxy-server", "proxy-agent")) {
     throw new Error(
@@ -53,11 +59,16 @@ async function bench(options: BenchOptions): Promise<number> {
     seconds: options.seconds,
     onMeasured: (step) => sayMeasured(options.rounds, step),
   });
+  if (hall) say(MACHINE_HALL_ABOUT);
+  const machineHall = hall ? await fillMachineHall() : undefined;
   const minutes = (performance.now() - began) / 60_000;
-  const report = makeReport({ machine, rounds: options.rounds, seconds: options.seconds, minutes, measured });
+  const report = makeReport({
+    ...{ machine, rounds: options.rounds, seconds: options.seconds, minutes, measured },
+    ...(machineHall && { machineHall }),
+  });
   process.stdout.write(options.output === "json" ? toJson(report) : markdown(report));
   if (options.write) write(report);
-  return report.incidents.some(({ binding }) => binding) ? 1 : 0;
+  return report.incidents.some(({ binding }) => binding) || machineHall?.intact === false ? 1 : 0;
 }
 
 function onPath(program: string): boolean {

@@ -7,13 +7,15 @@ export interface Options {
   readonly caller: "auto" | "stand-in";
   /** The other story: a bootstrap host and real nodes. */
   readonly bootstrap: boolean;
+  /** Yet another: machines become nodes of a pool. */
+  readonly nodes: boolean;
 }
 
 const CHOICES = {
   output: ["text", "json"],
   isolation: ["auto", "namespace", "simulated"],
   caller: ["auto", "stand-in"],
-} as const satisfies Record<Exclude<keyof Options, "bootstrap">, readonly string[]>;
+} as const satisfies Record<Exclude<keyof Options, "bootstrap" | "nodes">, readonly string[]>;
 
 export const HELP = `Shows what drawbridge is for: a control plane reaches a webhook in a network it has no route to.
 
@@ -29,6 +31,8 @@ Flags:
                            is there together with etcd (npm run peers, or PATH) (default "auto")
       --bootstrap          the whole life of a bootstrap bridge on real nodes: up, webhook call, agent lost and back,
                            verify, teardown, receipt (needs root and npm run peers; takes about a minute)
+      --nodes              a pool, its Ignition server, two machines that become nodes and a forged request that is
+                           refused (needs nothing but Node; takes ten seconds)
 
 Nothing stays behind: processes, namespaces and files go at the end, also after Ctrl-C. The exit code is 0 only when
 every step passed. With npm, "npm run --silent demo -- --output json" keeps npm's own lines out of the output.
@@ -38,11 +42,13 @@ every step passed. With npm, "npm run --silent demo -- --output json" keeps npm'
 export function parseOptions(args: readonly string[]): Options | undefined {
   const { values } = parse(args);
   if (values.help) return undefined;
+  if (values.bootstrap && values.nodes) throw new Error("--bootstrap and --nodes are two stories: choose one");
   return {
     output: choice("output", values.output),
     isolation: choice("isolation", values.isolation),
     caller: choice("caller", values.caller),
     bootstrap: values.bootstrap,
+    nodes: values.nodes,
   };
 }
 
@@ -56,6 +62,7 @@ function parse(args: readonly string[]) {
         isolation: { type: "string", default: "auto" },
         caller: { type: "string", default: "auto" },
         bootstrap: { type: "boolean", default: false },
+        nodes: { type: "boolean", default: false },
       },
     });
   } catch (reason) {

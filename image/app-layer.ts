@@ -1,25 +1,22 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { executables } from "../scripts/bundling.mjs";
 import { bundledPackages, type Component, describePackage, licenceTexts } from "./contents.js";
 import { PATHS } from "./paths.js";
+import type { About } from "./project.js";
 import type { Entry } from "./tar.js";
 
-const EXECUTABLES = ["drawbridge", "proxy-agent", "proxy-server"];
-
-interface About {
-  readonly name: string;
-  readonly version: string;
-  readonly license: string;
-}
-
-/** The bundle and its executables, under the paths of upstream's images and of OpenShift's payload alike. */
-export function appLayer(root: string, about: About): { entries: Entry[]; components: Component[] } {
+/** The bundle, the live page and the executables, under the paths of upstream's images and of OpenShift's payload alike. */
+export function appLayer(
+  root: string,
+  about: Omit<About, "description">,
+): { entries: Entry[]; components: Component[] } {
   const bundle = join(root, "dist", "bundle");
   if (!existsSync(join(bundle, "drawbridge.js"))) throw new Error("There is no dist/bundle yet: run npm run build.");
   const code = readdirSync(bundle).filter((name) => name.endsWith(".js"));
-  const packages = bundledPackages(bundle).map((folder) => ({ folder, component: describePackage(folder) }));
+  const packages = bundledPackages(root).map((folder) => ({ folder, component: describePackage(folder) }));
   const { name, version, license } = about;
-  // Says that the bundle is made of ES modules, and tells the executables their version.
+  // Says that the bundle is made of ES modules.
   const manifest = JSON.stringify({ name, version, license, type: "module" });
   const entries: Entry[] = [
     { path: `${PATHS.home}/package.json`, mode: 0o644, content: Buffer.from(`${manifest}\n`) },
@@ -28,7 +25,8 @@ export function appLayer(root: string, about: About): { entries: Entry[]; compon
       mode: 0o644,
       content: readFileSync(join(bundle, name)),
     })),
-    ...EXECUTABLES.flatMap(executable),
+    { path: `${PATHS.home}/page/index.html`, mode: 0o644, content: readFileSync(join(root, "dist/page/index.html")) },
+    ...executables.flatMap(executable),
     { path: `${PATHS.documents}/drawbridge/LICENSE`, mode: 0o644, content: readFileSync(join(root, "LICENSE")) },
     ...packages.flatMap(({ folder, component }) => licenceTexts(folder, component)),
   ];

@@ -11,17 +11,21 @@ export interface Component {
   readonly from: "drawbridge" | "npm" | "debian";
 }
 
-/** The npm packages that ended up in the bundle: its source maps name every file it was made from. */
-export function bundledPackages(bundleFolder: string): string[] {
-  const folders = new Set<string>();
-  for (const name of readdirSync(bundleFolder).filter((file) => file.endsWith(".js.map"))) {
-    const { sources } = JSON.parse(readFileSync(join(bundleFolder, name), "utf8")) as { sources: string[] };
-    for (const source of sources) {
-      const [, folder] = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(source) ?? [];
-      if (folder !== undefined) folders.add(join(bundleFolder, folder));
-    }
-  }
-  return [...folders].sort();
+/** The npm packages that ended up in the bundle and in the live page: source maps name every file these were made from. */
+export function bundledPackages(root: string): string[] {
+  const folders = ["bundle", "page"].flatMap((name) => packagesIn(join(root, "dist", name)));
+  return [...new Set(folders)].sort();
+}
+
+function packagesIn(folder: string): string[] {
+  const maps = readdirSync(folder).filter((file) => file.endsWith(".js.map"));
+  return maps.flatMap((name) => {
+    const { sources } = JSON.parse(readFileSync(join(folder, name), "utf8")) as { sources: string[] };
+    return sources.flatMap((source) => {
+      const [, place] = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(source) ?? [];
+      return place === undefined ? [] : [join(folder, place)];
+    });
+  });
 }
 
 export function describePackage(folder: string): Component {

@@ -1,21 +1,17 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { appLayer } from "./app-layer.js";
 import { assemble, type Image } from "./assemble.js";
 import { baseLayer, USER } from "./base-layer.js";
+import type { Component } from "./contents.js";
 import { PATHS } from "./paths.js";
+import { about, root } from "./project.js";
 import type { Entry } from "./tar.js";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
-const about = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-  readonly name: string;
-  readonly version: string;
-  readonly description: string;
-  readonly license: string;
-};
-
 export const DEFAULT_NAME = `localhost/drawbridge:${about.version}`;
+
+export interface DrawbridgeImage extends Image {
+  /** Everything inside that has a name and a licence of its own. */
+  readonly components: readonly Component[];
+}
 
 export interface ImageOptions {
   /** A file that ends with .tar, or a folder. */
@@ -25,10 +21,12 @@ export interface ImageOptions {
 }
 
 /** Writes drawbridge's image. The same bundle and the same pins give the same digest. */
-export async function buildImage({ out, name = DEFAULT_NAME, say = () => undefined }: ImageOptions): Promise<Image> {
+export async function buildImage(options: ImageOptions): Promise<DrawbridgeImage> {
+  const { out, name = DEFAULT_NAME, say = () => undefined } = options;
   const base = await baseLayer(say);
   const app = appLayer(root, about);
-  const contents = `${JSON.stringify([...app.components, ...base.components], null, 2)}\n`;
+  const components = [...app.components, ...base.components];
+  const contents = `${JSON.stringify(components, null, 2)}\n`;
   const list: Entry = { path: PATHS.contents, mode: 0o644, content: Buffer.from(contents) };
   say("writing the layers");
   const recipe = {
@@ -51,5 +49,5 @@ export async function buildImage({ out, name = DEFAULT_NAME, say = () => undefin
     },
     contents,
   };
-  return assemble(recipe, out);
+  return { ...assemble(recipe, out), components };
 }

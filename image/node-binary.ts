@@ -5,6 +5,7 @@ import { command } from "./command.js";
 import { NODE } from "./pins.js";
 
 export interface NodeBinary {
+  readonly path: string;
   readonly executable: Buffer;
   readonly licenceText: Buffer;
 }
@@ -13,7 +14,8 @@ export interface NodeBinary {
 export async function fetchNode(say: (line: string) => void): Promise<NodeBinary> {
   const prefix = join(cacheFolder(), `node-${NODE.version}`);
   const folder = join(prefix, "node_modules", NODE.package);
-  if (!existsSync(join(folder, "bin", "node"))) {
+  const path = join(folder, "bin", "node");
+  if (!existsSync(path)) {
     say(`installing ${NODE.package} ${NODE.version} into the cache`);
     mkdirSync(prefix, { recursive: true });
     const quiet = ["--silent", "--no-audit", "--no-fund"];
@@ -28,7 +30,8 @@ export async function fetchNode(say: (line: string) => void): Promise<NodeBinary
   }
   checkIntegrity(prefix);
   return {
-    executable: readFileSync(join(folder, "bin", "node")),
+    path,
+    executable: readFileSync(path),
     licenceText: readFileSync(join(folder, "LICENSE")),
   };
 }

@@ -15,7 +15,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 if (age(at("node_modules/.package-lock.json")) < age(at("package-lock.json"))) {
   run("installing dependencies", "npm", ["ci", "--no-audit", "--no-fund"]);
 }
-if (age(at("dist")) < Math.max(newest(at("src")), age(at("package-lock.json")), age(at("scripts/build.mjs")))) {
+if (age(at("dist")) < Math.max(newest(at("src")), age(at("package-lock.json")), newest(at("scripts")))) {
   run("building", process.execPath, [at("scripts/build.mjs")]);
 }
 if (process.argv.includes("--peers")) preparePeers();

@@ -5,19 +5,27 @@ import type { Door } from "../load/drive.js";
  * What is compared: pairs, server before agent; limits, which are no tunnel at all and the plainest possible one; and
  * ours/ours with one more hop in front of it.
  */
-export type ContenderName = "ours/ours" | "Go/Go" | "ours/Go" | "Go/ours" | "direct" | "relay" | Hop;
+export type ContenderName = "ours/ours" | "Go/Go" | "ours/Go" | "Go/ours" | "direct" | "relay" | Hop | Audience;
+
+/** Ours beside a thousand idle tunnels, its admin API open: somebody follows its events, or nobody does. */
+export type Audience = "watched" | "unwatched";
+
+export const isAudience = (name: ContenderName): name is Audience => name === "watched" || name === "unwatched";
 
 /** What stands between the caller and the server's door. */
 export type Hop = "sidecar" | "HAProxy";
 
 export const isHop = (name: ContenderName): name is Hop => name === "sidecar" || name === "HAProxy";
 
+/** No tunnel at all, and the plainest possible one: shown, not compared with. */
+export const isLimit = (name: ContenderName): boolean => name === "direct" || name === "relay";
+
 export const PAIRS: readonly ContenderName[] = ["ours/ours", "Go/Go", "ours/Go", "Go/ours"];
 
 /** Which of the two roles runs our implementation. */
 export const oursIn = (name: ContenderName): { readonly server: boolean; readonly agent: boolean } => ({
-  server: name.startsWith("ours/") || isHop(name),
-  agent: name.endsWith("/ours") || isHop(name),
+  server: name.startsWith("ours/") || isHop(name) || isAudience(name),
+  agent: name.endsWith("/ours") || isHop(name) || isAudience(name),
 });
 
 /** Something that runs and can be driven. */

@@ -23,12 +23,20 @@ export function origins(name: ContenderKind["name"]): { server: Origin; agent: O
   return { server: ours.server ? "ours" : "theirs", agent: ours.agent ? "ours" : "theirs" };
 }
 
+export interface Pair extends Contender {
+  readonly place: ServerPlace;
+}
+
 /** A server and an agent, each a process of its own, with mutual TLS between them. */
-export async function startPair({ name, frontend }: ContenderKind, ground: Ground): Promise<Contender> {
+export async function startPair(
+  { name, frontend }: ContenderKind,
+  ground: Ground,
+  serverFlags: readonly string[] = [],
+): Promise<Pair> {
   const scope = new Scope();
   try {
     const { server: serverOrigin, agent: agentOrigin } = origins(name);
-    const server = await startServerOf(scope, serverOrigin, frontend, ground);
+    const server = await startServerOf(scope, serverOrigin, frontend, ground, serverFlags);
     const agent = await startAgent({
       origin: agentOrigin,
       serverPort: server.place.agentPort,
@@ -44,6 +52,7 @@ export async function startPair({ name, frontend }: ContenderKind, ground: Groun
       pids: [server.process.pid, agent.process.pid],
       server: server.process.pid,
       agent: agent.process.pid,
+      place: server.place,
       close: () => scope.close(),
     };
   } catch (reason) {
@@ -57,9 +66,10 @@ export async function startServerOf(
   origin: Origin,
   frontend: FrontendKind,
   ground: Ground,
+  flags: readonly string[] = [],
 ): Promise<ServerProcess> {
   const place = await choosePlace(frontend, scope.tempDir());
-  const server = await startServer({ origin, place, pki: ground.pki, flags: roleFlags(origin) });
+  const server = await startServer({ origin, place, pki: ground.pki, flags: [...roleFlags(origin), ...flags] });
   scope.use(server.process);
   return server;
 }

@@ -1,5 +1,6 @@
 import { drive } from "../load/drive.js";
-import { type Contender, type ContenderKind, isHop } from "./contender.js";
+import { startBeforeAudience } from "./audience.js";
+import { type Contender, type ContenderKind, isAudience, isHop } from "./contender.js";
 import type { Ground } from "./ground.js";
 import { startHop } from "./hop.js";
 import { direct, relay } from "./limits.js";
@@ -31,6 +32,7 @@ export class Stage {
   fresh(kind: ContenderKind): Promise<Contender> {
     if (kind.name === "direct") return Promise.resolve(direct(this.ground));
     if (isHop(kind.name)) return startHop(kind.name, this.ground);
+    if (isAudience(kind.name)) return startBeforeAudience(kind.name, this.ground);
     return kind.name === "relay" ? relay(this.ground) : startPair(kind, this.ground);
   }
 

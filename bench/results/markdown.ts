@@ -1,4 +1,5 @@
-import { type ContenderName, isHop, PAIRS } from "../contenders/contender.js";
+import { type ContenderName, isLimit } from "../contenders/contender.js";
+import type { MachineHall } from "../machine-hall.js";
 import type { Measured } from "../rounds.js";
 import { type Metric, type Row, rivalsOf } from "../rows/row.js";
 import type { Incident } from "./binding.js";
@@ -18,7 +19,17 @@ export function markdown(report: Report): string {
   if (plain.length > 0) parts.push("## Rows", LIMITS_NOTE, ...plain.map((row) => section(measured, row)));
   const growing = rows.filter((row) => row.growth);
   if (growing.length > 0) parts.push("## How cost grows (one round)", growth(measured, growing));
+  if (report.machineHall) parts.push("## A machine hall that is switched on", hall(report.machineHall));
   return `${parts.join("\n\n")}\n`;
+}
+
+const HALL_NOTE = `2,000 machines ask one \`drawbridge ignition serve\` for their first configuration (300 KB) at once, each over a TLS
+connection of its own, and give up as Ignition does: after 10 seconds without a handshake or an answer. The crowd runs on
+the same cores as the server (\`bench/ignition-crowd.ts\`).`;
+
+function hall({ lines, intact }: MachineHall): string {
+  const said = lines.map((line) => (line.startsWith("  ") ? `  - ${line.trim()}` : `- ${line}`)).join("\n");
+  return `${HALL_NOTE}\n\n${said}${intact ? "" : "\n\n**Not every machine got what it should.**"}`;
 }
 
 function machine({ machine: m, rounds, seconds, minutes }: Report): string {
@@ -76,7 +87,7 @@ function section(measured: Measured, row: Row): string {
   const shown = row.metrics.filter(({ key }) => row.contenders.some((name) => spreadOf(measured, row, name, key)));
   const lines = row.contenders.map((name) => [name, ...figures(measured, row, name, shown)]);
   const { theirs } = rivalsOf(row);
-  const compared = row.contenders.filter((name) => (PAIRS.includes(name) || isHop(name)) && name !== theirs);
+  const compared = row.contenders.filter((name) => !isLimit(name) && name !== theirs);
   const ratios = compared.map((name) => [
     `${name} ÷ ${theirs}`,
     ...shown.map(({ key }) => cell(ratioOf(measured, row, name, key), 2)),

@@ -1,3 +1,4 @@
+import type { MachineHall } from "../machine-hall.js";
 import type { Measured } from "../rounds.js";
 import { rivalsOf } from "../rows/row.js";
 import { type Incident, incidentsOf } from "./binding.js";
@@ -10,11 +11,12 @@ export interface Report {
   readonly seconds: number;
   readonly minutes: number;
   readonly measured: Measured;
+  readonly machineHall?: MachineHall;
   readonly verdicts: readonly Verdict[];
   readonly incidents: readonly Incident[];
 }
 
-export type Facts = Pick<Report, "machine" | "rounds" | "seconds" | "minutes" | "measured">;
+export type Facts = Pick<Report, "machine" | "rounds" | "seconds" | "minutes" | "measured" | "machineHall">;
 
 export const makeReport = (facts: Facts): Report => ({
   ...facts,
@@ -22,7 +24,8 @@ export const makeReport = (facts: Facts): Report => ({
   incidents: incidentsOf(facts.measured),
 });
 
-export function toJson({ machine, rounds, seconds, minutes, measured, verdicts, incidents }: Report): string {
+export function toJson({ machine, rounds, seconds, minutes, measured, machineHall, ...judged }: Report): string {
+  const { verdicts, incidents } = judged;
   const rows = [...measured].map(([row, contenders]) => ({
     name: row.name,
     about: row.about,
@@ -46,7 +49,7 @@ export function toJson({ machine, rounds, seconds, minutes, measured, verdicts, 
     ),
   }));
   const bars = verdicts.map(({ row, bar, got, met }) => ({ row: row.name, ...bar, got: got ?? null, met }));
-  const report = { machine, rounds, seconds, minutes, bars, incidents, rows };
+  const report = { machine, rounds, seconds, minutes, bars, incidents, rows, ...(machineHall && { machineHall }) };
   return `${JSON.stringify(report, plainNumber, 2)}\n`;
 }
 

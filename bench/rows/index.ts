@@ -9,6 +9,7 @@ import { type Row, ratio } from "./row.js";
 import { sidecarRows } from "./sidecar.js";
 import { stalled } from "./stalled.js";
 import { start } from "./start.js";
+import { watchedRows } from "./watched.js";
 
 const same: readonly ContenderName[] = ["ours/ours", "Go/Go"];
 const limits: readonly ContenderName[] = ["direct", "relay"];
@@ -78,6 +79,7 @@ export const allRows: readonly Row[] = [
   ...connectRows,
   ...grpcRows,
   ...sidecarRows,
+  ...watchedRows,
   ...[1, 100, 1_000, 5_000].map(growthTunnels),
   ...[1, 10, 50, 200].map(growthAgents),
 ];

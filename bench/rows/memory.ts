@@ -5,8 +5,8 @@ import { faultsOf } from "./metered.js";
 import { limit, metric, type Row, ratio } from "./row.js";
 
 const TUNNELS = 2_000;
-/** Both runtimes give back what only the opening needed, V8 after half a minute; the same time for both. */
-const SETTLE_MS = 45_000;
+/** Both runtimes give back what only the opening needed, V8 within 15 seconds on a quiet machine; the same time for both. */
+const SETTLE_MS = 30_000;
 const START_MS = 1_000;
 
 export const memory: Row = {

@@ -25,9 +25,7 @@ export async function openTunnel(
   const agents = new Map<AgentName, Running>();
   const join = async (name: AgentName) => {
     agents.set(name, await startAgent(processes, place, pki, name, server.agentPort));
-    await waitUntil(`${name} to connect`, async () =>
-      (await server.admin.agents()).some(({ agentId }) => agentId === name),
-    );
+    await waitUntil(`${name} to connect`, async () => (await server.admin.agents()).some(({ id }) => id === name));
   };
   await Promise.all(AGENTS.map(join));
   await waitUntil("the proxy-server to be ready", () => server.isReady());

@@ -1,10 +1,6 @@
 import { get as httpGet } from "node:http";
+import type { AgentPeer, Page, Tunnel } from "../../src/observe/admin/contract.js";
 import { waitUntil, within } from "../../test/support/processes/deadline.js";
-
-export interface AgentState {
-  readonly agentId: string;
-  readonly principal: string;
-}
 
 export interface TunnelState {
   readonly agentId: string;
@@ -22,12 +18,16 @@ export class Admin {
     this.#token = token;
   }
 
-  agents(): Promise<AgentState[]> {
+  agents(): Promise<readonly AgentPeer[]> {
     return this.#list("agents");
   }
 
-  tunnels(): Promise<TunnelState[]> {
-    return this.#list("tunnels");
+  async tunnels(): Promise<TunnelState[]> {
+    const rows = await this.#list<Tunnel>("tunnels?limit=1000");
+    // Without a number it is only being dialled.
+    return rows.flatMap(({ agent, connectId, bytesFromTarget }) => {
+      return connectId === undefined ? [] : [{ agentId: agent?.id ?? "", connectId, bytesToClient: bytesFromTarget }];
+    });
   }
 
   /** Opens a tunnel and says which agent carries it: the one tunnel that was not there before. */
@@ -46,8 +46,8 @@ export class Admin {
     return found.bytesToClient;
   }
 
-  #list<T>(resource: string): Promise<T[]> {
-    const asked = new Promise<T[]>((resolve, reject) => {
+  #list<T>(resource: string): Promise<readonly T[]> {
+    const asked = new Promise<readonly T[]>((resolve, reject) => {
       const headers = { authorization: `Bearer ${this.#token}` };
       const path = `/drawbridge/v1/${resource}`;
       httpGet({ host: "127.0.0.1", port: this.#port, path, headers, agent: false }, (response) => {
@@ -55,7 +55,7 @@ export class Admin {
           .toArray()
           .then((chunks) => {
             const text = Buffer.concat(chunks).toString("utf8");
-            if (response.statusCode === 200) resolve(JSON.parse(text) as T[]);
+            if (response.statusCode === 200) resolve((JSON.parse(text) as Page<T>).items);
             else reject(new Error(`the admin API answered ${response.statusCode}: ${text.trim()}`));
           })
           .catch(reject);

@@ -21,7 +21,7 @@ export function linksIn({ server, agent }: Area): Link[] {
 
 /** The server has this agent exactly once, and it is no longer draining. */
 export async function linkStands(house: House, { server, agent }: Link): Promise<boolean> {
-  const rows = (await house.servers[server]!.agents()).filter((row) => row.agentId === agentId(agent));
+  const rows = (await house.servers[server]!.agents()).filter((row) => row.id === agentId(agent));
   return rows.length === 1 && rows[0]!.draining === false;
 }
 

@@ -1,19 +1,10 @@
 import { join } from "node:path";
+import type { AgentPeer, Page, Tunnel } from "../../src/observe/admin/contract.js";
 import type { TestPki } from "../../test/support/processes/certs.js";
 import { waitUntil } from "../../test/support/processes/deadline.js";
 import { choosePlace, type ServerPlace, serverFlags } from "../../test/support/processes/server.js";
 import type { Daemon } from "./daemon.js";
 import { get, parseSamples, type Samples } from "./look.js";
-
-export interface AgentRow {
-  readonly agentId: string;
-  readonly draining: boolean;
-}
-
-export interface TunnelRow {
-  readonly agentId: string;
-  readonly address: string;
-}
 
 /** One proxy-server: where it stands, and what it says about itself. */
 export class ServerPost {
@@ -63,19 +54,20 @@ export class ServerPost {
     await waitUntil(`${this.daemon.name} to be up`, up, { withinMs: 20_000 });
   }
 
-  agents(): Promise<AgentRow[]> {
-    return this.#list<AgentRow>("agents");
+  agents(): Promise<readonly AgentPeer[]> {
+    return this.#list<AgentPeer>("agents");
   }
 
-  tunnels(): Promise<TunnelRow[]> {
-    return this.#list<TunnelRow>("tunnels");
+  tunnels(): Promise<readonly Tunnel[]> {
+    return this.#list<Tunnel>("tunnels");
   }
 
   async samples(): Promise<Samples> {
     return parseSamples(await get(this.#place.adminPort, "/metrics"));
   }
 
-  async #list<Row>(what: string): Promise<Row[]> {
-    return JSON.parse(await get(this.#place.adminPort, `/drawbridge/v1/${what}`, this.#token)) as Row[];
+  async #list<Row>(what: string): Promise<readonly Row[]> {
+    const path = `/drawbridge/v1/${what}?limit=1000`;
+    return (JSON.parse(await get(this.#place.adminPort, path, this.#token)) as Page<Row>).items;
   }
 }

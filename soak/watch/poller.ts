@@ -29,9 +29,9 @@ export class Poller {
     const indices = new Map(this.#house.agents.map(({ index }) => [agentId(index), index]));
     while (!this.#stopped) {
       const tunnels = server.daemon.running ? await server.tunnels().catch(() => []) : [];
-      for (const { address, agentId: agent } of tunnels) {
-        const errand = this.#errands.get(address);
-        if (errand?.server === server.index) errand.agent = indices.get(agent);
+      for (const { target, agent } of tunnels) {
+        const errand = this.#errands.get(target);
+        if (errand?.server === server.index) errand.agent = indices.get(agent?.id ?? "");
       }
       await sleep(EVERY_MS);
     }

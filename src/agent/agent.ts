@@ -5,6 +5,7 @@ import { SegmentCounters } from "../link/counters.js";
 import { goCodeName } from "../link/grpc-status.js";
 import { keepAlive } from "../link/keepalive.js";
 import { PacketStream } from "../link/packet-stream.js";
+import type { AskedFacts } from "../observe/admin/tunnel-row.js";
 import {
   agentDialEnded,
   agentDraining,
@@ -17,8 +18,10 @@ import {
   tunnelCut,
 } from "../observe/channels.js";
 import type { AgentReadings } from "../observe/metrics/readings.js";
+import { FlightBook } from "../observe/recorder/flight-book.js";
 import { Budget } from "../tunnel/budget.js";
 import { type Clock, systemClock } from "../tunnel/clock.js";
+import type { Tunnel } from "../tunnel/tunnel.js";
 import { untilDate } from "../tunnel/until-date.js";
 import type { AgentConfig } from "./config.js";
 import { connectOnce, type ServerConnection } from "./connect.js";
@@ -41,11 +44,20 @@ export class ProxyAgent {
   /** All links with tunnels, those of servers that are going away included. */
   readonly #links = new Set<ServerLink>();
   #connectIds = 0;
+  #connections = 0;
+  #draining = false;
+  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
+  onTunnelEnded: ((link: ServerLink, tunnel: Tunnel, reason: string) => void) | undefined;
+  onDialFailed: ((link: ServerLink, asked: AskedFacts, error: string) => void) | undefined;
   #running: Promise<void> | undefined;
+  /** The last packets of every link; undefined: nobody remembers them. */
+  readonly flights: FlightBook | undefined;
 
-  constructor(config: AgentConfig, clock: Clock = systemClock) {
+  /** `program`: what servers are told that it is. */
+  constructor(config: AgentConfig, clock: Clock = systemClock, program = "drawbridge") {
     this.config = config;
     this.#clock = clock;
+    this.flights = config.flightRecorder === false ? undefined : new FlightBook();
     this.#budget = new Budget(config.limits);
     this.#policy = new DestinationPolicy(config.allow, config.deny);
     this.#count = createServerCount({
@@ -61,10 +73,32 @@ export class ProxyAgent {
       config,
       clock,
       count: this.#count,
-      connect: (server) => connectOnce(config, server),
+      connect: (server) => connectOnce(config, server, program),
       adopt: (connection, address) => this.#adopt(connection, address),
       ...(config.timeBoxed ? { restReason: () => restReason(config.tls.certFile) } : {}),
     });
+  }
+
+  get clock(): Clock {
+    return this.#clock;
+  }
+
+  get policy(): DestinationPolicy {
+    return this.#policy;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** All with tunnels, those of servers that are going away included. */
+  links(): IterableIterator<ServerLink> {
+    return this.#links.values();
+  }
+
+  /** Payload that crossed the links to servers since the start. */
+  get traffic(): { readonly toServers: number; readonly fromServers: number } {
+    return { toServers: this.#sent.payloadBytes, fromServers: this.#received.payloadBytes };
   }
 
   get ready(): boolean {
@@ -88,6 +122,7 @@ export class ProxyAgent {
 
   /** Asks the servers to prefer other agents; everything goes on as it was. */
   drain(): void {
+    this.#draining = true;
     this.#servers.drain();
     for (const link of this.#links) link.drain();
     agentDraining.publish({ source: this });
@@ -100,18 +135,27 @@ export class ProxyAgent {
   }
 
   #adopt(connection: ServerConnection, address: string): ServerLink {
-    const { session, stream, serverId, extended } = connection;
+    const { session, stream, serverId } = connection;
+    const { extended, echo } = connection.features;
     const link = new ServerLink({
+      number: ++this.#connections,
       serverId,
       address,
       extended,
+      echo,
       budget: this.#budget,
       clock: this.#clock,
       policy: this.#policy,
       nextConnectId: () => ++this.#connectIds,
       events: {
-        onDialEnded: (dial) => agentDialEnded.publish({ source: this, ...dial }),
-        onTunnelFinished: (tunnel, reason) =>
+        onDialEnded: (dialled, asked, outcome, error) => {
+          const { id, address, askedAt } = asked;
+          const durationMs = this.#clock.now() - askedAt;
+          if (outcome !== "established") this.onDialFailed?.(dialled, asked, error);
+          agentDialEnded.publish({ source: this, address, connectId: id, outcome, error, durationMs });
+        },
+        onTunnelFinished: (finished, tunnel, reason) => {
+          this.onTunnelEnded?.(finished, tunnel, reason);
           agentTunnelClosed.publish({
             source: this,
             address: tunnel.info.address,
@@ -120,7 +164,8 @@ export class ProxyAgent {
             bytesToServer: tunnel.bytesToFar,
             bytesToEndpoint: tunnel.bytesToNear,
             reason,
-          }),
+          });
+        },
         onTunnelCut: (tunnel, queuedBytes) =>
           tunnelCut.publish({
             source: this,
@@ -132,6 +177,7 @@ export class ProxyAgent {
         onClosed: (closed, end) => {
           endTimeBox();
           this.#links.delete(closed);
+          this.flights?.close(closed.number);
           this.#servers.forget(closed);
           session.destroy();
           if (end.status !== 0) {
@@ -144,7 +190,7 @@ export class ProxyAgent {
     });
     const endTimeBox = this.#timeBox(link);
     this.#links.add(link);
-    link.attach(new PacketStream(stream, link, this.#received, this.#sent));
+    link.attach(new PacketStream(stream, link, this.#received, this.#sent, this.flights?.open(link.number, serverId)));
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
       note.publish({
         source: this,
@@ -153,8 +199,11 @@ export class ProxyAgent {
         fields: { serverId, address },
       }),
     );
+    // Measures the round trip. Upstream's servers count pings that come too soon.
+    if (extended) session.ping(() => {});
     // The server is leaving: look for its successor, but let the tunnels that stand finish.
     session.once("goaway", () => {
+      link.leaving = true;
       this.#servers.forget(link);
       if (link.idle && !link.flushing) link.cancel("the server is shutting down");
     });
@@ -178,30 +227,5 @@ export class ProxyAgent {
       ],
       queuedBytes: () => this.#budget.queuedBytes,
     };
-  }
-
-  /** For the admin API. */
-  describeServers(): object[] {
-    return [...this.#links].map((link) => ({
-      serverId: link.serverId,
-      address: link.address,
-      drawbridge: link.extended,
-      tunnels: link.tunnels.size,
-    }));
-  }
-
-  describeTunnels(): object[] {
-    const now = this.#clock.now();
-    return [...this.#links].flatMap((link) =>
-      [...link.tunnels.values()].map((tunnel) => ({
-        serverId: link.serverId,
-        connectId: String(tunnel.connectId),
-        address: tunnel.info.address,
-        openSeconds: (now - tunnel.info.openedAt) / 1000,
-        bytesToServer: tunnel.bytesToFar,
-        bytesToEndpoint: tunnel.bytesToNear,
-        queuedBytes: tunnel.port.queuedBytes,
-      })),
-    );
   }
 }

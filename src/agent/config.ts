@@ -23,6 +23,8 @@ export interface AgentConfig {
     readonly port: number;
     readonly tokenFile: string;
     readonly profiling: boolean;
+    /** Undefined: in the clear, and the API on loopback only. */
+    readonly tls?: { readonly certFile: string; readonly keyFile: string };
   };
   readonly syncIntervalMs: number;
   readonly syncIntervalCapMs: number;
@@ -46,4 +48,8 @@ export interface AgentConfig {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   readonly limits: MemoryLimits;
+  /** False: links do not remember their last packets. */
+  readonly flightRecorder?: boolean;
+  /** Where the last packets are written when the process crashes; empty or undefined: nowhere. */
+  readonly dumpDir?: string;
 }

@@ -1,7 +1,7 @@
 /** One attempt to connect to a proxy-server: TLS, HTTP/2, the Connect call, its headers. */
 import { readFileSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
-import { agreesOnFeatures, FEATURES_KEY, FEATURES_V1 } from "../link/features.js";
+import { FEATURES_KEY, type Features, featureHeader, featuresIn, OUR_FEATURES } from "../link/features.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import {
   CallError,
@@ -20,23 +20,24 @@ export interface ServerConnection {
   readonly stream: Stream;
   readonly serverId: string;
   readonly serverCount: number;
-  readonly extended: boolean;
+  readonly features: Features;
 }
 
 export async function connectOnce(
   config: AgentConfig,
   server: { readonly host: string; readonly port: number },
+  program: string,
   env: Environment = process.env,
 ): Promise<ServerConnection> {
   const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
   const socket = await connectToServer(server, config.tls, env);
   const authority = config.tls.certFile === "" ? joinHostPort(server.host, server.port) : server.host;
-  const { session, call } = openSession(socket, bracketed(authority), "https");
+  const { session, call } = openSession(socket, bracketed(authority), "https", program);
   try {
     const stream = call("/AgentService/Connect", {
       agentid: config.agentId,
       agentidentifiers: config.identifiers,
-      [FEATURES_KEY]: FEATURES_V1,
+      ...featureHeader(OUR_FEATURES),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     });
     const headers = await responseHeaders(stream, config.headerTimeoutMs).catch(explainHeaders);
@@ -45,7 +46,7 @@ export async function connectOnce(
       stream,
       serverId: exactlyOne("server ID in the context", headers.serverid),
       serverCount: readCount(headers.servercount),
-      extended: agreesOnFeatures(headers[FEATURES_KEY]),
+      features: featuresIn(headers[FEATURES_KEY]),
     };
   } catch (error) {
     session.destroy();

@@ -1,12 +1,17 @@
 /** A proxy-agent as a process: everything around it that a person or a cluster sees, and its end. */
-import { startAgentAdmin } from "../observe/admin.js";
+import { startAdmin } from "../observe/admin.js";
 import { listening } from "../observe/channels.js";
 import { startAgentHealth } from "../observe/health.js";
 import { Logger } from "../observe/log.js";
 import { logEvents } from "../observe/log-events.js";
 import { AgentMetrics } from "../observe/metrics/agent-metrics.js";
+import { DumpFiles } from "../observe/recorder/dump-files.js";
+import { tellOfCrash } from "../observe/recorder/dump-moments.js";
 import { nextSignal } from "../observe/signals.js";
 import { readCertificateSet } from "../pki/certificate-set.js";
+import { CertificateFiles } from "../pki/reload.js";
+import { systemClock } from "../tunnel/clock.js";
+import { AgentSubject } from "./admin.js";
 import { ProxyAgent } from "./agent.js";
 import type { AgentConfig } from "./config.js";
 
@@ -14,10 +19,11 @@ import type { AgentConfig } from "./config.js";
 export async function runAgent(
   config: AgentConfig,
   logging: { readonly verbosity: number; readonly format: "text" | "json" },
+  version: string,
 ): Promise<number> {
   // Later attempts read the files again; a mistake that is there from the start is better told at once.
   readCertificateSet(config.tls);
-  const agent = new ProxyAgent(config);
+  const agent = new ProxyAgent(config, systemClock, `drawbridge/${version}`);
   const logger = new Logger(logging);
   logEvents(logger, agent);
   const metrics = new AgentMetrics(agent, agent.readings());
@@ -26,15 +32,22 @@ export async function runAgent(
     { ready: () => agent.ready, why: () => agent.unreadyReason },
     metrics.registry,
   );
-  const admin = await startAgentAdmin(config.admin, config.health.port, {
-    source: agent,
-    tokenFile: config.admin.tokenFile,
-    profiling: config.admin.profiling,
-    resources: {
-      servers: { list: () => agent.describeServers() },
-      tunnels: { list: () => agent.describeTunnels() },
+  const { dumpDir = "" } = config;
+  if (agent.flights !== undefined && dumpDir !== "") {
+    tellOfCrash({ source: agent, flights: agent.flights, files: new DumpFiles(dumpDir) });
+  }
+  const subject = new AgentSubject(agent);
+  const { tokenFile, profiling, tls } = config.admin;
+  // Without a token nobody can ask, and nothing has to be remembered.
+  if (tokenFile !== "") subject.remember();
+  const admin = await startAdmin(
+    config.admin,
+    { healthPort: config.health.port },
+    {
+      ...{ source: agent, version, subject, refusals: subject.refusals, ended: subject.ended, tokenFile, profiling },
+      tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
     },
-  });
+  );
   listening.publish({ source: agent, what: "health", address: health.address });
   listening.publish({ source: agent, what: "admin", address: admin.address });
   agent.start();

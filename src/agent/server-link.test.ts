@@ -7,6 +7,7 @@ import { ServerLink } from "./server-link.js";
 
 test("a link without tunnels is idle, but not done while its last bytes wait for the transport", () => {
   const link = new ServerLink({
+    number: 1,
     serverId: "s",
     address: "a:1",
     extended: true,

@@ -2,20 +2,27 @@
 import type { Socket } from "node:net";
 import { PacketCarrier } from "../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../link/packet-stream.js";
+import type { AskedFacts } from "../observe/admin/tunnel-row.js";
 import type { Budget } from "../tunnel/budget.js";
 import type { Clock } from "../tunnel/clock.js";
 import { SocketPort } from "../tunnel/socket-port.js";
 import { TunnelTable } from "../tunnel/table.js";
 import type { Tunnel } from "../tunnel/tunnel.js";
+import { ECHO_ADDRESS } from "../wire/echo.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { type DialFailure, EndpointDial } from "./dialer.js";
+import { EchoTunnels } from "./echo.js";
 import type { DestinationPolicy } from "./policy.js";
 
 export interface ServerLinkOptions {
+  /** The agent's own number for this connection. */
+  readonly number: number;
   readonly serverId: string;
   /** Where the server was reached, for people. */
   readonly address: string;
   readonly extended: boolean;
+  /** The server may ask for the built-in echo. */
+  readonly echo?: boolean;
   readonly budget: Budget;
   readonly clock: Clock;
   readonly policy: DestinationPolicy;
@@ -25,31 +32,32 @@ export interface ServerLinkOptions {
 }
 
 export interface ServerLinkEvents {
-  onDialEnded(dial: EndedDial): void;
-  onTunnelFinished(tunnel: Tunnel, reason: string): void;
+  onDialEnded(link: ServerLink, asked: AskedFacts, outcome: DialOutcome, error: string): void;
+  onTunnelFinished(link: ServerLink, tunnel: Tunnel, reason: string): void;
   onTunnelCut(tunnel: Tunnel, queuedBytes: number): void;
   onClosed(link: ServerLink, end: StreamEnd): void;
 }
 
-export interface EndedDial {
-  readonly address: string;
-  readonly connectId: number;
-  readonly outcome: "established" | "cancelled" | DialFailure["outcome"];
-  readonly error: string;
-  readonly durationMs: number;
-}
+export type DialOutcome = "established" | "cancelled" | DialFailure["outcome"];
 
 export class ServerLink extends PacketCarrier implements StreamOwner {
+  readonly number: number;
   readonly serverId: string;
   readonly address: string;
   readonly extended: boolean;
   readonly tunnels: TunnelTable;
+  readonly connectedAt: number;
+  /** The server said goodbye. */
+  leaving = false;
+  readonly #echo: EchoTunnels | undefined;
   readonly #options: ServerLinkOptions;
-  readonly #dials = new Map<DialId, EndpointDial>();
+  readonly #dials = new Map<DialId, { readonly dial: EndpointDial; readonly asked: AskedFacts }>();
 
   constructor(options: ServerLinkOptions) {
     super();
     this.#options = options;
+    this.number = options.number;
+    this.connectedAt = options.clock.now();
     this.serverId = options.serverId;
     this.address = options.address;
     this.extended = options.extended;
@@ -59,9 +67,11 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
       clock: options.clock,
       closeWith: "CLOSE_RSP",
       pendingDials: () => this.#dials.size,
-      onFinished: (tunnel, reason) => options.events.onTunnelFinished(tunnel, reason),
+      onFinished: (tunnel, reason) => options.events.onTunnelFinished(this, tunnel, reason),
       onCut: (tunnel, queuedBytes) => options.events.onTunnelCut(tunnel, queuedBytes),
     });
+    const { budget, clock } = options;
+    this.#echo = options.echo ? new EchoTunnels({ carrier: this, budget, clock }) : undefined;
   }
 
   /** Nothing open and nothing being opened. */
@@ -72,6 +82,15 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   /** The last bytes of tunnels that are over may still be on their way to the server. */
   get flushing(): boolean {
     return this.queuedBytes > 0;
+  }
+
+  get pendingDials(): number {
+    return this.#dials.size;
+  }
+
+  /** What is being dialled. */
+  *dials(): Iterable<AskedFacts> {
+    for (const { asked } of this.#dials.values()) yield asked;
   }
 
   drain(): void {
@@ -86,27 +105,33 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   // ---- StreamOwner: what comes from the server ---------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {
-    const tunnel = this.tunnels.get(connectId);
+    const tunnel = this.#tunnel(connectId);
     if (tunnel !== undefined) tunnel.onFarData(chunk);
     else if (connectId !== 0) this.control({ type: "CLOSE_RSP", connectId, error: "unrecognized connectID" });
+  }
+
+  /** To an endpoint, or else of the built-in echo. */
+  #tunnel(connectId: ConnectId): Tunnel | undefined {
+    return this.tunnels.get(connectId) ?? this.#echo?.tunnels.get(connectId);
   }
 
   onControl(packet: ControlPacket): void {
     switch (packet.type) {
       case "DIAL_REQ":
-        this.#dial(packet.protocol, packet.address, packet.random);
+        if (packet.address === ECHO_ADDRESS && this.#echo !== undefined) this.#answerEcho(this.#echo, packet.random);
+        else this.#dial(packet.protocol, packet.address, packet.random);
         break;
       case "DIAL_CLS":
-        this.#dials.get(packet.random)?.cancel();
+        this.#dials.get(packet.random)?.dial.cancel();
         break;
       case "CLOSE_REQ":
         this.#close(packet.connectId);
         break;
       case "CREDIT":
-        if (this.extended) this.tunnels.get(packet.connectId)?.onFarCredit(packet.bytes);
+        if (this.extended) this.#tunnel(packet.connectId)?.onFarCredit(packet.bytes);
         break;
       case "END_OF_STREAM":
-        if (this.extended) this.tunnels.get(packet.connectId)?.onFarEnd();
+        if (this.extended) this.#tunnel(packet.connectId)?.onFarEnd();
         break;
       default:
         // Answers and DRAIN travel the other way only.
@@ -118,16 +143,17 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
     const { clock, policy, nextConnectId, events } = this.#options;
     const connectId = nextConnectId();
     const startedAt = clock.now();
+    const asked: AskedFacts = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
     let port: SocketPort | undefined;
-    const ended = (outcome: EndedDial["outcome"], error: string): void => {
+    const ended = (outcome: DialOutcome, error: string): void => {
       this.#dials.delete(random);
-      events.onDialEnded({ address, connectId, outcome, error, durationMs: clock.now() - startedAt });
+      events.onDialEnded(this, asked, outcome, error);
     };
     const dial = new EndpointDial(protocol, address, policy, clock, {
       onConnected: (socket: Socket) => {
         port = new SocketPort(socket, clock);
         ended("established", "");
-        const tunnel = this.tunnels.add(connectId, port, { address, openedAt: clock.now() });
+        const tunnel = this.tunnels.add(connectId, port, { ...asked, openedAt: clock.now() });
         this.control({ type: "DIAL_RSP", error: "", connectId, random });
         tunnel.start();
       },
@@ -138,21 +164,37 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
       onCancelled: () => ended("cancelled", "nobody waits for it any more"),
       onBytes: (chunk) => port!.received(chunk),
     });
-    if (!dial.over) this.#dials.set(random, dial);
+    if (!dial.over) this.#dials.set(random, { dial, asked });
+  }
+
+  /** No events and no counts: it is nobody's connection. */
+  #answerEcho(echo: EchoTunnels, random: DialId): void {
+    this.received.uncount("DIAL_REQ");
+    if (echo.full) {
+      this.control({ type: "DIAL_RSP", error: "too many connections to the echo", connectId: 0, random });
+      this.sent.uncount("DIAL_RSP");
+      return;
+    }
+    const connectId = this.#options.nextConnectId();
+    this.leaveUncounted(connectId);
+    this.control({ type: "DIAL_RSP", error: "", connectId, random });
+    echo.open(connectId);
   }
 
   #close(connectId: ConnectId): void {
-    const tunnel = this.tunnels.get(connectId);
+    const tunnel = this.#tunnel(connectId);
     tunnel?.onFarClosed("the server closed the connection");
     this.control({ type: "CLOSE_RSP", connectId, error: tunnel === undefined ? "Unknown connectID" : "" });
   }
 
   onSettle(): void {
     this.tunnels.settle();
+    this.#echo?.tunnels.settle();
   }
 
   onDrain(): void {
     this.tunnels.drained();
+    this.#echo?.tunnels.drained();
   }
 
   onEmpty(): void {}
@@ -162,8 +204,9 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   }
 
   onClosed(end: StreamEnd): void {
-    for (const dial of [...this.#dials.values()]) dial.cancel();
+    for (const { dial } of [...this.#dials.values()]) dial.cancel();
     this.tunnels.linkLost("the stream to the server ended");
+    this.#echo?.tunnels.linkLost("the stream to the server ended");
     this.#options.events.onClosed(this, end);
   }
 }

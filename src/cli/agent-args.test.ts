@@ -46,6 +46,8 @@ describe("defaults", () => {
       allow: [],
       deny: [],
       limits: { tunnelQueueBytes: 4 << 20, processQueueBytes: 256 << 20, creditBudgetBytes: 128 << 20 },
+      flightRecorder: true,
+      dumpDir: "",
     });
     expect(logging).toEqual({ verbosity: 4, format: "text" });
     expect(warnings).toEqual([]);

@@ -1,9 +1,11 @@
 /** proxy-agent's command line as the configuration the agent is told. */
+
 import type { AgentConfig } from "../agent/config.js";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
+import { adminAccessOf } from "./admin-flags.js";
 import { type AgentFlags, declareAgentFlags } from "./agent-flags.js";
 import { checkAgentFlags } from "./agent-rules.js";
-import { limitsOf, loggingOf } from "./common-flags.js";
+import { flightOf, limitsOf, loggingOf } from "./common-flags.js";
 import { type GoDuration, toMilliseconds } from "./flags/go-duration.js";
 import { ignoredWords, usagePage } from "./help.js";
 import type { Environment, Invocation } from "./invocation.js";
@@ -12,7 +14,9 @@ import { parseServerAddresses } from "./server-addresses.js";
 
 export type AgentInvocation = Invocation<AgentConfig>;
 
-const purpose = "Dials out to proxy-servers and opens, on their request, connections in the network it runs in.";
+const purpose = `Dials out to proxy-servers and opens, on their request, connections in the network it runs in.
+
+  proxy-agent --proxy-server-host=SERVER --ca-cert=ca.crt --agent-cert=agent.crt --agent-key=agent.key`;
 
 /** `argv` without the program; throws a DrawbridgeError whose message is one sentence. */
 export function parseAgentArgs(argv: readonly string[], env: Environment, program = "proxy-agent"): AgentInvocation {
@@ -45,7 +49,7 @@ function configOf(flags: AgentFlags): AgentConfig {
     admin: {
       host: flags.adminBindAddress.value,
       port: flags.adminServerPort.value,
-      tokenFile: flags.adminTokenFile.value,
+      ...adminAccessOf(flags),
       profiling: flags.enableProfiling.value,
     },
     syncIntervalMs: pauseMs(flags.syncInterval.value),
@@ -66,6 +70,7 @@ function configOf(flags: AgentFlags): AgentConfig {
     allow: flags.allow.value,
     deny: flags.deny.value,
     limits: limitsOf(flags),
+    ...flightOf(flags),
   };
 }
 

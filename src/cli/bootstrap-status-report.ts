@@ -1,6 +1,6 @@
 /** How a bridge stands, for people. */
 import type { BridgeStatus } from "../bootstrap/host/status.js";
-import { table } from "./bootstrap-up-report.js";
+import { table } from "./table.js";
 
 export function statusText({ for: topology, address, until, lines, nodes, ok }: BridgeStatus): string {
   const rows = lines.map((line) => [line.name, line.ok ? "ok" : "WRONG", line.detail]);

@@ -1,6 +1,7 @@
 /** How far `up` came, while it goes and when it is through. */
 import type { Progress, StepResult } from "../bootstrap/host/step.js";
 import type { UpResult } from "../bootstrap/host/up.js";
+import { table } from "./table.js";
 
 export function progressOn(stream: { write(text: string): unknown }): Progress {
   return {
@@ -31,11 +32,4 @@ export function upText({ steps, until, leftToYou, warnings, stateDirectory, addr
     `${next}${until === undefined ? "" : `\nIt ends ${until}.`} Agents dial ${address}; the record is in ${stateDirectory}. All of it took ${(tookMs / 1000).toFixed(1)} s.\n`,
     "drawbridge bootstrap status shows how it stands, drawbridge bootstrap teardown takes it away.\n",
   ].join("");
-}
-
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows
-    .map((row) => `${row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join("  ")}\n`)
-    .join("");
 }

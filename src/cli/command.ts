@@ -44,7 +44,14 @@ export async function runRole<Config>(
 /** One line that starts as upstream's does; the code and the next step follow. */
 export function complain(error: unknown): void {
   const advice = error instanceof DrawbridgeError ? ` (${error.code}: ${error.remedy})` : "";
-  process.stderr.write(`Error: ${messageOf(error)}${advice}\n`);
+  process.stderr.write(`Error: ${printable(messageOf(error))}${advice}\n`);
+}
+
+/** Peers' names and answers may be in the sentence; a line's end is all a terminal may obey. */
+function printable(sentence: string): string {
+  return sentence.replace(/[\p{Cc}\p{Cf}]/gu, (character) =>
+    character === "\n" || character === "\t" ? character : "\ufffd",
+  );
 }
 
 /** Ends the process for good: sockets or timers that are still open must not keep it. */

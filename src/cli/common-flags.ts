@@ -1,6 +1,6 @@
 /** Flags that server and agent share and upstream does not have. */
 import type { MemoryLimits } from "../tunnel/config.js";
-import { requireFile } from "./existing-file.js";
+import { type AdminFlags, addAdminFlags, checkAdminFlags } from "./admin-flags.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, integer, string } from "./flags/flag-value.js";
 import { addKlogFlags } from "./flags/klog-flags.js";
@@ -11,14 +11,15 @@ export const ours = "drawbridge: ";
 
 const mebibyte = 1024 * 1024;
 
-export interface CommonFlags {
+export interface CommonFlags extends AdminFlags {
   readonly help: Flag<boolean>;
   readonly verbosity: Flag<number>;
   readonly logFormat: Flag<string>;
-  readonly adminTokenFile: Flag<string>;
   readonly tunnelQueueBytes: Flag<number>;
   readonly processQueueBytes: Flag<number>;
   readonly creditBudgetBytes: Flag<number>;
+  readonly flightRecorder: Flag<boolean>;
+  readonly dumpDir: Flag<string>;
 }
 
 export function addCommonFlags(set: FlagSet, program: string): CommonFlags {
@@ -28,25 +29,35 @@ export function addCommonFlags(set: FlagSet, program: string): CommonFlags {
     help: set.add("help", boolean, false, `help for ${program}`, { shorthand: "h" }),
     ...addKlogFlags(set),
     logFormat: set.add("log-format", string, "text", `${ours}Log lines as text or as json.`),
-    adminTokenFile: set.add(
-      "admin-token-file",
-      string,
-      "",
-      `${ours}File with the bearer token that opens the admin API. If empty, the admin port serves metrics only.`,
-    ),
+    ...addAdminFlags(set, ours),
     tunnelQueueBytes: bytes("tunnel-queue-bytes", 4, "Bytes that may wait for one slow reader."),
     processQueueBytes: bytes("process-queue-bytes", 256, "Bytes that may wait for all slow readers together."),
     creditBudgetBytes: bytes("credit-budget-bytes", 128, "Bytes of extra window granted over all tunnels."),
+    flightRecorder: set.add(
+      "flight-recorder",
+      boolean,
+      true,
+      `${ours}Remember the headers of the last 512 packets of each link, never their payload.`,
+    ),
+    dumpDir: set.add(
+      "dump-dir",
+      string,
+      "",
+      `${ours}Folder for what the flight recorder remembers when a path fails (server) or the process crashes. If empty, nothing is written.`,
+    ),
   };
 }
 
 /** Throws an Error with one sentence. */
 export function checkCommonFlags(flags: CommonFlags): void {
-  const { logFormat, adminTokenFile, tunnelQueueBytes, processQueueBytes, creditBudgetBytes } = flags;
+  const { logFormat, tunnelQueueBytes, processQueueBytes, creditBudgetBytes } = flags;
   if (logFormat.value !== "text" && logFormat.value !== "json") {
     throw new Error(`--log-format must be text or json, got ${logFormat.value}`);
   }
-  requireFile("admin token file", adminTokenFile.value);
+  checkAdminFlags(flags);
+  if (flags.dumpDir.value !== "" && !flags.flightRecorder.value) {
+    throw new Error("--dump-dir needs the flight recorder: leave --flight-recorder at true");
+  }
   for (const flag of [tunnelQueueBytes, processQueueBytes, creditBudgetBytes]) {
     if (flag.value <= 0) throw new Error(`--${flag.name} must be greater than 0, got ${flag.value}`);
   }
@@ -57,6 +68,11 @@ export function checkCommonFlags(flags: CommonFlags): void {
 
 export function loggingOf(flags: CommonFlags): LoggingOptions {
   return { verbosity: flags.verbosity.value, format: flags.logFormat.value === "json" ? "json" : "text" };
+}
+
+/** As the roles' configurations have it. */
+export function flightOf({ flightRecorder, dumpDir }: CommonFlags) {
+  return { flightRecorder: flightRecorder.value, dumpDir: dumpDir.value };
 }
 
 export function limitsOf(flags: CommonFlags): MemoryLimits {

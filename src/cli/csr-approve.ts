@@ -1,7 +1,7 @@
 /** `drawbridge csr approve NAME`: a person decides, and says which rules to overlook. */
 import { DrawbridgeError } from "../errors/error.js";
 import { findRequest, notOurs, oneName } from "./csr-explain.js";
-import { addDecisionLog, declareCsrFlags, inventoryHelp, lookOnce, openAccess, policyOf } from "./csr-flags.js";
+import { addDecisionLog, checkCsrFlags, declareCsrFlags, inventoryHelp, lookOnce, openAccess } from "./csr-flags.js";
 import { stringSlice } from "./flags/flag-value.js";
 import { runPlainCommand } from "./plain-command.js";
 
@@ -21,7 +21,7 @@ export function csrApprove(program: string, argv: readonly string[]): Promise<nu
     }),
     check: (flags, words) => {
       oneName(words);
-      policyOf(flags);
+      checkCsrFlags(flags);
     },
     run: async (flags, words) => {
       const access = await openAccess(flags);

@@ -1,16 +1,16 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClusterStub } from "../nodepool/testing/cluster-stub.js";
 import { type RequestChange, signingRequest } from "../nodepool/testing/requests.js";
 import { csrCommand } from "./csr-command.js";
+import { keepWhatIsSaid } from "./testing/said.js";
 
+const said = keepWhatIsSaid();
 let cluster: ClusterStub;
 let folder: string;
 let access: string[];
-let stdout: string;
-let stderr: string;
 
 beforeEach(async () => {
   cluster = await ClusterStub.start();
@@ -29,19 +29,9 @@ beforeEach(async () => {
     `pool: clusters/workers\nworkers: [{name: w0, ips: [10.0.0.10], notBefore: "${notBefore}"}]\n`,
   );
   access = [`--kubeconfig=${kubeconfig}`, `--inventory=${folder}`];
-  [stdout, stderr] = ["", ""];
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    stdout += text;
-    return true;
-  });
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    stderr += text;
-    return true;
-  });
 });
 
 afterEach(async () => {
-  vi.restoreAllMocks();
   await cluster.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -59,7 +49,7 @@ describe("drawbridge csr list", () => {
     await file("stranger");
     await file("old", { status: { conditions: [{ type: "Approved", status: "True" }] } });
     expect(await csrCommand(["list", ...access])).toBe(0);
-    expect(stdout.split("\n")).toEqual([
+    expect(said.stdout.split("\n")).toEqual([
       expect.stringMatching(/^REQUEST +KIND +NODE +POOL +ANSWER +RULE +WHY$/),
       expect.stringMatching(
         /^csr-w0 +client +w0 +clusters\/workers +approve +all +w0 of clusters\/workers is expected/,
@@ -72,11 +62,13 @@ describe("drawbridge csr list", () => {
 
   it("speaks JSON to scripts, and says when nothing is pending", async () => {
     expect(await csrCommand(["list", ...access])).toBe(0);
-    expect(stdout).toBe("No request of a kubelet is pending.\n");
-    stdout = "";
+    expect(said.stdout).toBe("No request of a kubelet is pending.\n");
+    said.stdout = "";
     await file("w0");
     expect(await csrCommand(["list", "--output=json", ...access])).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ requests: [{ request: "csr-w0", action: "approve", rule: "all" }] });
+    expect(JSON.parse(said.stdout)).toMatchObject({
+      requests: [{ request: "csr-w0", action: "approve", rule: "all" }],
+    });
   });
 });
 
@@ -85,13 +77,17 @@ describe("drawbridge csr explain", () => {
     await file("w0");
     await file("stranger");
     expect(await csrCommand(["explain", "csr-w0", ...access])).toBe(0);
-    expect(stdout).toMatch(/^csr-w0 asks for a client certificate of w0 in clusters\/workers and would be approved: /);
-    expect(stdout).not.toContain("BROKEN");
-    stdout = "";
+    expect(said.stdout).toMatch(
+      /^csr-w0 asks for a client certificate of w0 in clusters\/workers and would be approved: /,
+    );
+    expect(said.stdout).not.toContain("BROKEN");
+    said.stdout = "";
     expect(await csrCommand(["explain", "csr-stranger", ...access])).toBe(1);
-    expect(stdout).toContain("stays pending: nobody expects stranger (rule expected)");
-    expect(stdout).toMatch(/\n {2}BROKEN {2}expected +nobody expects stranger \(demanded: .*; --despite works\)\n/);
-    expect(stdout).toMatch(/\n {2}kept {4}usages +the usages are exactly a kubelet's\n/);
+    expect(said.stdout).toContain("stays pending: nobody expects stranger (rule expected)");
+    expect(said.stdout).toMatch(
+      /\n {2}BROKEN {2}expected +nobody expects stranger \(demanded: .*; --despite works\)\n/,
+    );
+    expect(said.stdout).toMatch(/\n {2}kept {4}usages +the usages are exactly a kubelet's\n/);
   });
 
   it("says why there is nothing to explain", async () => {
@@ -103,8 +99,8 @@ describe("drawbridge csr explain", () => {
       ["csr-none", "there is no request csr-none"],
     ] as const) {
       expect(await csrCommand(["explain", name, ...access])).toBe(1);
-      expect(stderr).toContain(why);
-      expect(stderr).toContain("DB_CSR_REQUEST");
+      expect(said.stderr).toContain(why);
+      expect(said.stderr).toContain("DB_CSR_REQUEST");
     }
   });
 });
@@ -129,7 +125,7 @@ describe("drawbridge csr approve", () => {
   it("needs the rules to overlook by name, and records them", async () => {
     await file("stranger");
     expect(await csrCommand(["approve", "csr-stranger", ...access])).toBe(1);
-    expect(stderr).toContain("csr-stranger is not approved, because nobody expects stranger (rule expected)");
+    expect(said.stderr).toContain("csr-stranger is not approved, because nobody expects stranger (rule expected)");
     expect(cluster.answers).toEqual([]);
     const despite = ["--despite=expected", `--decision-log=${join(folder, "log")}`];
     expect(await csrCommand(["approve", "csr-stranger", ...despite, ...access])).toBe(0);
@@ -140,7 +136,7 @@ describe("drawbridge csr approve", () => {
   it("never overlooks who filed a request and what it looks like, and denies nothing", async () => {
     await file("w0", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] });
     expect(await csrCommand(["approve", "csr-w0", "--despite=subject-group", ...access])).toBe(1);
-    expect(stderr).toContain("rule subject-group");
+    expect(said.stderr).toContain("rule subject-group");
     expect(cluster.answers).toEqual([]);
   });
 });
@@ -158,19 +154,19 @@ describe("misuse", () => {
     [["approve-all"], "unknown command"],
   ])("%j", async (argv, message) => {
     expect(await csrCommand(argv)).toBe(2);
-    expect(stderr).toContain(message);
-    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    expect(said.stderr).toContain(message);
+    expect(said.stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
   it("of the inventory is one sentence", async () => {
     writeFileSync(join(folder, "broken.yaml"), "pool: x");
     expect(await csrCommand(["list", ...access])).toBe(1);
-    expect(stderr).toMatch(/broken\.yaml cannot be used: pool must be namespace\/name \(DB_CSR_INVENTORY: /);
+    expect(said.stderr).toMatch(/broken\.yaml cannot be used: pool must be namespace\/name \(DB_CSR_INVENTORY: /);
   });
 
   it("is avoided by --help, which shows the inventory's format and the permissions", async () => {
     expect(await csrCommand(["approver", "--help"])).toBe(0);
-    expect(stdout).toContain("drawbridge/inventory=true");
-    expect(stdout).toContain("certificatesigningrequests/approval update");
+    expect(said.stdout).toContain("drawbridge/inventory=true");
+    expect(said.stdout).toContain("certificatesigningrequests/approval update");
   });
 });

@@ -2,9 +2,9 @@
 import { DrawbridgeError } from "../errors/error.js";
 import type { Look } from "../nodepool/csr/approver/look.js";
 import type { SigningRequest } from "../nodepool/csr/signing-request.js";
-import { declareCsrFlags, inventoryHelp, lookOnce, openAccess, policyOf } from "./csr-flags.js";
+import { checkCsrFlags, declareCsrFlags, inventoryHelp, lookOnce, openAccess } from "./csr-flags.js";
 import { explainText } from "./csr-report.js";
-import { addOutput, refused, runPlainCommand } from "./plain-command.js";
+import { addOutput, json, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Goes through every rule for one pending request and says which it keeps and which it breaks. Changes nothing.
 Ends with 0 when it would be approved, with 1 otherwise.
@@ -18,7 +18,7 @@ export function csrExplain(program: string, argv: readonly string[]): Promise<nu
     declare: (set) => ({ ...declareCsrFlags(set), output: addOutput(set) }),
     check: (flags, words) => {
       oneName(words);
-      policyOf(flags);
+      checkCsrFlags(flags);
     },
     run: async (flags, words) => {
       const access = await openAccess(flags);
@@ -29,7 +29,7 @@ export function csrExplain(program: string, argv: readonly string[]): Promise<nu
         const decision = await decide(request, look.around);
         if (decision === undefined) throw await notOurs(request);
         const { remember: _remember, ...shown } = decision;
-        const text = flags.output.value === "json" ? `${JSON.stringify(shown, undefined, 2)}\n` : explainText(decision);
+        const text = flags.output.value === "json" ? json(shown) : explainText(decision);
         process.stdout.write(text);
         return decision.action === "approve" ? 0 : 1;
       } finally {

@@ -8,6 +8,7 @@ import { approverName } from "../nodepool/csr/approver/permissions.js";
 import { defaultPolicy, type Policy } from "../nodepool/csr/policy.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, integer, string, stringSlice } from "./flags/flag-value.js";
+import { openObjects } from "./nodepool-flags.js";
 import { refused } from "./plain-command.js";
 
 /** For --help: the one format, wherever the inventory is kept. */
@@ -29,13 +30,21 @@ export const inventoryHelp = `The inventory says which machines are expected. It
 // The return type is inferred: one entry a flag, each with the type its kind gives it.
 export function declareCsrFlags(set: FlagSet) {
   const text = (name: string, usage: string, otherwise = "") => set.add(name, string, otherwise, usage);
+  return {
+    kubeconfig: text("kubeconfig", "Access to the cluster. If empty, KUBECONFIG, then the pod's service account."),
+    directory: text("directory", "Directory of YAML objects to use instead of a cluster."),
+    namespace: text("namespace", "Where the inventory's ConfigMaps, the lease and the memory are.", "drawbridge"),
+    inventory: text("inventory", "Directory with the inventory. If empty, ConfigMaps."),
+    ...declarePolicyFlags(set),
+  };
+}
+
+/** What is approved, whoever decides. */
+export function declarePolicyFlags(set: FlagSet) {
   const several = (name: string, usage: string, otherwise: readonly string[] = []) =>
     set.add(name, stringSlice, otherwise, usage);
   return {
-    kubeconfig: text("kubeconfig", "Access to the cluster. If empty, KUBECONFIG, then the pod's service account."),
-    namespace: text("namespace", "Where the inventory's ConfigMaps, the lease and the memory are.", "drawbridge"),
-    inventory: text("inventory", "Directory with the inventory. If empty, ConfigMaps."),
-    bootstrapUser: text("bootstrap-user", "Who files first requests.", defaultPolicy.bootstrapUser),
+    bootstrapUser: set.add("bootstrap-user", string, defaultPolicy.bootstrapUser, "Who files first requests."),
     bootstrapGroups: several("bootstrap-group", "All groups of that user.", defaultPolicy.bootstrapGroups),
     nodeCidr: several("node-cidr", "Network in which nodes may have addresses that the inventory does not list."),
     foreignCidr: several("foreign-cidr", "Network of services, pods or the control plane: never a node's address."),
@@ -48,17 +57,25 @@ export function declareCsrFlags(set: FlagSet) {
 }
 
 export type CsrFlags = ReturnType<typeof declareCsrFlags>;
+export type PolicyFlags = ReturnType<typeof declarePolicyFlags>;
 
 export const addDecisionLog = (set: FlagSet): Flag<string> =>
   set.add("decision-log", string, "", "File to which every decision is appended as a line of JSON.");
 
-export function policyOf(flags: CsrFlags): Policy {
+/** Throws what runRole takes for misuse. */
+export function checkCsrFlags(flags: CsrFlags): void {
+  if (flags.namespace.value === "") throw refused("--namespace must not be empty");
+  if (flags.directory.value !== "" && flags.kubeconfig.value !== "") {
+    throw refused("--directory and --kubeconfig exclude each other: objects are in one place");
+  }
+  policyOf(flags);
+}
+
+export function policyOf(flags: PolicyFlags): Policy {
   for (const flag of [flags.surge, flags.poolRate]) {
     if (flag.value < 0) throw refused(`--${flag.name} must not be negative, got ${flag.value}`);
   }
-  for (const flag of [flags.bootstrapUser, flags.namespace]) {
-    if (flag.value === "") throw refused(`--${flag.name} must not be empty`);
-  }
+  if (flags.bootstrapUser.value === "") throw refused("--bootstrap-user must not be empty");
   return {
     bootstrapUser: flags.bootstrapUser.value,
     bootstrapGroups: flags.bootstrapGroups.value,
@@ -87,13 +104,11 @@ export interface CsrAccess {
 }
 
 export async function openAccess(flags: CsrFlags): Promise<CsrAccess> {
-  const [{ openKubeApi }, sources, { MemoryStore }] = await Promise.all([
-    import("../kube/open.js"),
+  const [sources, { MemoryStore }] = await Promise.all([
     import("../nodepool/csr/approver/inventory-source.js"),
     import("../nodepool/csr/approver/memory-store.js"),
   ]);
-  const kubeconfig = flags.kubeconfig.value || (process.env.KUBECONFIG ?? "");
-  const api = await openKubeApi({ kubeconfig, qps: 0, burst: 0 });
+  const api = await openObjects(flags);
   const namespace = flags.namespace.value;
   const inventory =
     flags.inventory.value === ""

@@ -1,8 +1,9 @@
 /** `drawbridge csr list`: what is pending, and what an approver would do. */
 import type { Decision } from "../nodepool/csr/decide.js";
-import { declareCsrFlags, inventoryHelp, lookOnce, openAccess, policyOf } from "./csr-flags.js";
+import { checkCsrFlags, declareCsrFlags, inventoryHelp, lookOnce, openAccess } from "./csr-flags.js";
 import { listText } from "./csr-report.js";
-import { addOutput, refused, runPlainCommand } from "./plain-command.js";
+import { noWords } from "./nodepool-flags.js";
+import { addOutput, json, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Lists the pending requests of kubelets with what an approver that was started with the same flags would do. Changes nothing.
 
@@ -12,9 +13,9 @@ export function csrList(program: string, argv: readonly string[]): Promise<numbe
   return runPlainCommand(program, argv, {
     purpose,
     declare: (set) => ({ ...declareCsrFlags(set), output: addOutput(set) }),
-    check: (flags, [word]) => {
-      if (word !== undefined) throw refused(`"${word}" belongs to no flag`);
-      policyOf(flags);
+    check: (flags, words) => {
+      noWords(words);
+      checkCsrFlags(flags);
     },
     run: async (flags) => {
       const access = await openAccess(flags);
@@ -27,8 +28,7 @@ export function csrList(program: string, argv: readonly string[]): Promise<numbe
           if (decision !== undefined) decisions.push(decision);
         }
         const shown = decisions.map(({ findings: _findings, remember: _remember, ...rest }) => rest);
-        const json = () => `${JSON.stringify({ requests: shown }, undefined, 2)}\n`;
-        process.stdout.write(flags.output.value === "json" ? json() : listText(decisions));
+        process.stdout.write(flags.output.value === "json" ? json({ requests: shown }) : listText(decisions));
         return 0;
       } finally {
         access.api.close();

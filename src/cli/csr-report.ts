@@ -1,11 +1,12 @@
 /** Decisions about requests, as people read them. */
 import type { Decision } from "../nodepool/csr/decide.js";
+import { table } from "./table.js";
 
 const verbs = { approve: "would be approved", leave: "stays pending", deny: "would be denied" } as const;
 
 export function listText(decisions: readonly Decision[]): string {
   if (decisions.length === 0) return "No request of a kubelet is pending.\n";
-  const rows = [
+  return table([
     ["REQUEST", "KIND", "NODE", "POOL", "ANSWER", "RULE", "WHY"],
     ...decisions.map(({ action, explanation, kind, node, pool, request, rule }) => [
       request,
@@ -16,10 +17,7 @@ export function listText(decisions: readonly Decision[]): string {
       rule,
       explanation,
     ]),
-  ];
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column]!)).join("  ");
-  return rows.map((row) => `${line(row).trimEnd()}\n`).join("");
+  ]);
 }
 
 export function explainText(decision: Decision): string {

@@ -6,23 +6,31 @@ const places: Readonly<Record<Role, string>> = {
   agent: "an agent's place",
   bootstrap: "an OpenShift bootstrap host",
   workstation: "a workstation",
+  sidecar: "a sidecar's place",
+  ignition: "an Ignition server's place",
+  nodepool: "a pool controller's place",
+  approver: "a CSR approver's place",
 };
 
 const marks = { wrong: "WRONG", warning: "warn", ok: "ok", skipped: "-" } as const;
 const order = ["wrong", "warning", "ok", "skipped"] as const;
 
 export function reportDiagnoses(role: Role, found: readonly Diagnosis[]): string {
+  return `Looking as on ${places[role]} (--role).\n\n${diagnosesText(found)}`;
+}
+
+export function diagnosesText(found: readonly Diagnosis[]): string {
   const sorted = order.flatMap((state) => found.filter((diagnosis) => diagnosis.state === state));
   const counted = (state: Diagnosis["state"]) => found.filter((diagnosis) => diagnosis.state === state).length;
   return [
-    `Looking as on ${places[role]} (--role).\n\n`,
     ...sorted.map(line),
     `\n${counted("wrong")} wrong, ${counted("warning")} to look at, ${counted("ok")} in order, ${counted("skipped")} not asked.\n`,
   ].join("");
 }
 
 function line({ id, state, finding, evidence, remedy }: Diagnosis): string {
-  const sentence = finding.charAt(0).toUpperCase() + finding.slice(1);
+  // A word, but never a name: csr-1 and https://... are what they are.
+  const sentence = finding.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   return [
     `${marks[state].padEnd(6)}${id}: ${printable(sentence)}.\n`,
     // What is in order needs no proof on the screen; JSON has it.
@@ -33,6 +41,5 @@ function line({ id, state, finding, evidence, remedy }: Diagnosis): string {
 
 /** Names of processes and answers of servers are somebody else's words. */
 function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ");
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
 }

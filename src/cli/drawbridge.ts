@@ -5,7 +5,11 @@ import { version } from "./version.js";
 
 const drawbridge: Family = {
   program: "drawbridge",
-  purpose: "Lets a Kubernetes control plane reach networks it has no route to.",
+  purpose: `Lets a Kubernetes control plane reach networks it has no route to.
+
+For a tunnel: server beside whoever calls, agent in the network to be reached, pki for their certificates. What stands on
+it: bootstrap while a cluster is born, hosted and sidecar for hosted control planes, nodepool and its kin for machines.
+To see it: top, page, or the page of an admin port. When it does not work: doctor, explain, trace. Commands end with 0, with 1 when they failed, with 2 when they were called wrongly.`,
   commands: {
     agent: {
       summary: "Dial out to proxy-servers and open connections for them (proxy-agent)",
@@ -22,6 +26,10 @@ const drawbridge: Family = {
     doctor: {
       summary: "Find what keeps a bridge from working here, and say what to do",
       run: async (argv) => (await import("./doctor.js")).doctorCommand("drawbridge doctor", argv),
+    },
+    explain: {
+      summary: "Say which agent would carry a dial, and why",
+      run: async (argv) => (await import("./explain.js")).explainCommand("drawbridge explain", argv),
     },
     firewall: {
       summary: "Say what the network must let through for the bridge, open it and take it away again",
@@ -49,6 +57,10 @@ const drawbridge: Family = {
       summary: "Look after pools of machines: their configuration, tokens and user data",
       run: async (argv) => (await import("./nodepool-command.js")).nodepoolCommand(argv),
     },
+    page: {
+      summary: "Show the bridge, pools, claims and certificate requests in a browser",
+      run: async (argv) => (await import("./page.js")).pageCommand("drawbridge page", argv),
+    },
     pki: {
       summary: "Make, renew and explain the certificates of servers and agents",
       run: async (argv) => (await import("./pki-command.js")).pkiCommand(argv),
@@ -61,6 +73,22 @@ const drawbridge: Family = {
       summary: "Serve SOCKS5 and HTTP proxies whose connections go through the tunnel",
       run: async (argv) =>
         (await import("./sidecar-command.js")).sidecarCommand("drawbridge sidecar", argv, { misuse }),
+    },
+    "simulate-node": {
+      summary: "Play a machine's first boot with its user data, into a directory",
+      run: async (argv) => (await import("./simulate-node.js")).simulateNode("drawbridge simulate-node", argv),
+    },
+    support: {
+      summary: "Write one archive for whoever is to help, without secrets",
+      run: async (argv) => (await import("./support.js")).supportCommand("drawbridge support", argv),
+    },
+    top: {
+      summary: "Show a running process on the terminal",
+      run: async (argv) => (await import("./top.js")).topCommand("drawbridge top", argv),
+    },
+    trace: {
+      summary: "Dial once through the real path and say where the time went",
+      run: async (argv) => (await import("./trace.js")).traceCommand("drawbridge trace", argv),
     },
     version: { summary: "Print the version", run: printVersion },
     workers: {
@@ -75,7 +103,7 @@ async function printVersion(): Promise<number> {
   return 0;
 }
 
-await main(async ([name, ...rest]) => {
+void main(async ([name, ...rest]) => {
   if (name === "--version") return printVersion();
   // Not in the list: only the pod of bootstrap verify --deploy-test-webhook runs it.
   if (name === "test-webhook") return (await import("./bootstrap-verify-test-webhook.js")).testWebhookCommand(rest);

@@ -33,7 +33,9 @@ export function firewallCommand(program: string, argv: readonly string[]): Promi
         "Open the port in the installer's manifests before create cluster",
         (asked) => edit(asked, "open"),
       ),
-      remove: subcommand(`${program} remove`, "Undo patch", (asked) => edit(asked, "close")),
+      remove: subcommand(`${program} remove`, "Take what patch opened out of the manifests again", (asked) =>
+        edit(asked, "close"),
+      ),
     },
   };
   return runFamily(family, argv);

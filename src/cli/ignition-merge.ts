@@ -37,7 +37,7 @@ export function ignitionMerge(program: string, argv: readonly string[]): Promise
 async function mergedFiles(files: readonly string[]): Promise<Config> {
   const { merge } = await import("../ignition/merge.js");
   const { requireConfig } = await import("../ignition/parse.js");
-  const { pathText } = await import("../ignition/json/node.js");
+  const { pathText } = await import("../ignition/json-path.js");
   const { validate } = await import("../ignition/validate/validate.js");
   const { newest } = await import("../ignition/model/spec.js");
   const configs: Config[] = [];

@@ -1,7 +1,9 @@
 /** Flags of `drawbridge ignition serve`. Those that HyperShift's server has, too, are called and set as there. */
-import { DrawbridgeError } from "../errors/error.js";
+import { DrawbridgeError, messageOf } from "../errors/error.js";
+import { servingCertificateSecret } from "../nodepool/names.js";
 import type { Endpoint } from "../observe/http.js";
 import { splitHostPort } from "../wire/address.js";
+import { addAdminFlags, checkAdminFlags } from "./admin-flags.js";
 import type { FlagSet } from "./flags/flag-set.js";
 import { string } from "./flags/flag-value.js";
 import type { Environment } from "./invocation.js";
@@ -19,14 +21,20 @@ export function declareServeFlags(set: FlagSet, env: Environment) {
       `${servingCertificate}/tls.crt`,
     ),
     keyFile: text("key-file", "Its key.", `${servingCertificate}/tls.key`),
+    certSecret: text(
+      "cert-secret",
+      `Secret of the namespace with certificate and key, instead of files; ${servingCertificateSecret} is the one of nodepool controller --issue-certificate.`,
+    ),
     metricsAddr: text("metrics-addr", "Where /metrics is, over HTTP.", "0.0.0.0:8080"),
+    adminAddr: text("admin-addr", "Where the admin API and the live page are, 127.0.0.1:8095 say. If empty, nowhere."),
+    ...addAdminFlags(set),
     kubeconfig: text("kubeconfig", "Access to the cluster. If empty, KUBECONFIG, then the pod's service account."),
     namespace: text(
       "namespace",
       "Where the token Secrets are. Required; MY_NAMESPACE sets it, too.",
       env.MY_NAMESPACE ?? "",
     ),
-    objects: text("objects", "Directory with the same objects as YAML files, instead of a cluster. For trying."),
+    directory: text("directory", "Directory of YAML objects to use instead of a cluster."),
     payload: text("payload", "File that says how payloads are made. Required."),
     workerTokens: text("worker-tokens", "File with tokens of single workers, beside the Secrets that hold such."),
     auditLog: text("audit-log", "File to which every fetch is appended as a line of JSON. If empty, they are logged."),
@@ -44,6 +52,7 @@ export type ServeFlags = ReturnType<typeof declareServeFlags>;
 export interface ServeAddresses {
   readonly listen: Endpoint;
   readonly metrics: Endpoint;
+  readonly admin: Endpoint | undefined;
   readonly claimsConfigMap: { readonly namespace: string; readonly name: string } | undefined;
 }
 
@@ -53,8 +62,16 @@ export function checkServeFlags(flags: ServeFlags, [word]: readonly string[]): S
   for (const flag of [flags.namespace, flags.payload]) {
     if (flag.value === "") throw refused(`--${flag.name} must not be empty`);
   }
-  if (flags.objects.value !== "" && flags.kubeconfig.value !== "") {
-    throw refused("--objects and --kubeconfig exclude each other");
+  if (flags.directory.value !== "" && flags.kubeconfig.value !== "") {
+    throw refused("--directory and --kubeconfig exclude each other: objects are in one place");
+  }
+  if (flags.certSecret.value !== "" && (flags.certFile.changed || flags.keyFile.changed)) {
+    throw refused("--cert-secret excludes --cert-file and --key-file: the certificate is in one place");
+  }
+  try {
+    checkAdminFlags(flags);
+  } catch (reason) {
+    throw refused(messageOf(reason));
   }
   const { claimsConfigMap } = flags;
   const [, namespace = "", name = ""] = /^([^/\s]+)\/([^/\s]+)$/.exec(claimsConfigMap.value) ?? [];
@@ -62,6 +79,7 @@ export function checkServeFlags(flags: ServeFlags, [word]: readonly string[]): S
   return {
     listen: endpoint(flags.addr),
     metrics: endpoint(flags.metricsAddr),
+    admin: flags.adminAddr.value === "" ? undefined : endpoint(flags.adminAddr),
     claimsConfigMap: name === "" ? undefined : { namespace, name },
   };
 }

@@ -42,8 +42,13 @@ describe("drawbridge ignition serve", () => {
     ["no payload", ["--namespace=ns"], "--payload must not be empty"],
     [
       "two places for objects",
-      [...enough, "--objects=d", "--kubeconfig=k"],
-      "--objects and --kubeconfig exclude each other",
+      [...enough, "--directory=d", "--kubeconfig=k"],
+      "--directory and --kubeconfig exclude each other",
+    ],
+    [
+      "two places for the certificate",
+      [...enough, "--cert-secret=s", "--cert-file=f"],
+      "--cert-secret excludes --cert-file and --key-file",
     ],
     ["an address without a port", [...enough, "--addr=localhost"], "--addr must be host:port"],
     ["an impossible port", [...enough, "--metrics-addr=:70000"], "--metrics-addr must end with a port"],
@@ -63,13 +68,13 @@ describe("drawbridge ignition serve", () => {
     vi.stubEnv("MY_NAMESPACE", "ns");
     writeFileSync(join(dir, "tls.crt"), "no certificate");
     const files = [`--cert-file=${join(dir, "tls.crt")}`, `--key-file=${join(dir, "tls.key")}`];
-    expect(await serve("--payload=p.yaml", `--objects=${dir}`, "--addr=127.0.0.1:0", ...files)).toBe(1);
+    expect(await serve("--payload=p.yaml", `--directory=${dir}`, "--addr=127.0.0.1:0", ...files)).toBe(1);
     expect(stderr).toMatch(/^Error: .*tls\.(crt|key).* \(DB_\w+: .*\)\n$/);
   });
 
   it("says so when the audit log cannot be written", async () => {
     const audit = `--audit-log=${join(dir, "none", "audit.jsonl")}`;
-    expect(await serve(...enough, `--objects=${dir}`, audit)).toBe(1);
+    expect(await serve(...enough, `--directory=${dir}`, audit)).toBe(1);
     expect(stderr).toContain("DB_IGNITION_AUDIT");
   });
 });

@@ -1,13 +1,16 @@
 /** `drawbridge ignition serve`: the server from which machines fetch what they become. */
 import type { KubeApi } from "../kube/port.js";
 import type { ClaimStore } from "../nodepool/serving/claim-store.js";
+import { adminAccessOf } from "./admin-flags.js";
 import { runRole } from "./command.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { boolean } from "./flags/flag-value.js";
 import { usagePage } from "./help.js";
 import { checkServeFlags, declareServeFlags, type ServeAddresses, type ServeFlags } from "./ignition-serve-flags.js";
 import type { Environment } from "./invocation.js";
+import { openObjects } from "./nodepool-flags.js";
 import { misuse } from "./subcommands.js";
+import { version } from "./version.js";
 
 const purpose = `Serves Ignition payloads at https://ADDR/ignition to machines that bring a token of a pool or of their own, for pools
 of clusters without HyperShift. It follows the token Secrets of its namespace, makes their payloads, rotates their tokens
@@ -59,21 +62,17 @@ async function serve(flags: ServeFlags, addresses: ServeAddresses): Promise<numb
   const api = await openObjects(flags);
   return runServing({
     ...{ api, namespace, listen: addresses.listen, metrics: addresses.metrics },
-    inCluster: flags.objects.value === "",
+    admin: addresses.admin && { ...addresses.admin, ...adminAccessOf(flags), version: version() },
+    inCluster: flags.directory.value === "",
     source: payloadSource(api, namespace, flags.payload.value),
-    certificates: { certFile: flags.certFile.value, keyFile: flags.keyFile.value },
+    certificates:
+      flags.certSecret.value === ""
+        ? { certFile: flags.certFile.value, keyFile: flags.keyFile.value }
+        : { secretName: flags.certSecret.value },
     auditLog: flags.auditLog.value,
     workerTokens: flags.workerTokens.value,
     claims: await claimStores(flags, addresses, api),
   });
-}
-
-async function openObjects({ kubeconfig, objects }: ServeFlags): Promise<KubeApi> {
-  if (objects.value !== "") {
-    const { createDirectoryApi } = await import("../nodepool/controller/directory/api.js");
-    return createDirectoryApi({ directory: objects.value });
-  }
-  return openCluster(kubeconfig.value || (process.env.KUBECONFIG ?? ""));
 }
 
 async function openCluster(kubeconfig: string): Promise<KubeApi> {

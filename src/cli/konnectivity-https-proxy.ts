@@ -2,4 +2,4 @@
 import { main } from "./command.js";
 import { httpsProxyCommand } from "./konnectivity-command.js";
 
-await main((argv) => httpsProxyCommand("konnectivity-https-proxy", argv));
+void main((argv) => httpsProxyCommand("konnectivity-https-proxy", argv));

@@ -2,4 +2,4 @@
 import { main } from "./command.js";
 import { socks5ProxyCommand } from "./konnectivity-command.js";
 
-await main((argv) => socks5ProxyCommand("konnectivity-socks5-proxy", argv));
+void main((argv) => socks5ProxyCommand("konnectivity-socks5-proxy", argv));

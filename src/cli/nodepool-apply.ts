@@ -1,10 +1,9 @@
 /** `drawbridge nodepool apply`: check a file of pools, and bring it where they are kept. */
-import { readFile } from "node:fs/promises";
-import { DrawbridgeError, messageOf } from "../errors/error.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, string } from "./flags/flag-value.js";
 import { type AccessFlags, checkAccess, clusterHelp, declareAccess, noWords, withObjects } from "./nodepool-flags.js";
-import { addOutput, refused, runPlainCommand } from "./plain-command.js";
+import { objectsText } from "./objects-file.js";
+import { addOutput, json, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Brings NodePools, and the ConfigMaps and Secrets they stand on, from a YAML file into a cluster by server-side apply, or into
 a directory of objects. Everything is checked before anything is written; what must not change is refused.
@@ -42,22 +41,10 @@ function check(flags: ApplyFlags, words: readonly string[]): void {
 async function run(flags: ApplyFlags): Promise<number> {
   const { applyObjects, readObjects } = await import("../nodepool/controller/apply-objects.js");
   const wishes = { namespace: flags.namespace.value, dryRun: flags.dryRun.value, force: flags.force.value };
-  const [file, text] = await textOf(flags.file.value);
+  const [file, text] = await objectsText(flags.file.value);
   const objects = readObjects(file, text, wishes.namespace);
   const applied = await withObjects(flags, (api) => applyObjects(api, objects, wishes));
   const lines = () => applied.map(({ action, object }) => `${object} ${action}${wishes.dryRun ? " (dry run)" : ""}\n`);
-  process.stdout.write(
-    flags.output.value === "json" ? `${JSON.stringify({ objects: applied }, undefined, 2)}\n` : lines().join(""),
-  );
+  process.stdout.write(flags.output.value === "json" ? json({ objects: applied }) : lines().join(""));
   return 0;
-}
-
-async function textOf(file: string): Promise<[name: string, text: string]> {
-  try {
-    // Descriptor 0 rather than a path: not every system has one for it.
-    if (file === "-") return ["standard input", (await import("node:fs")).readFileSync(0, "utf8")];
-    return [file, await readFile(file, "utf8")];
-  } catch (reason) {
-    throw new DrawbridgeError("DB_NODEPOOL", `the file cannot be read: ${messageOf(reason)}`, { cause: reason });
-  }
 }

@@ -5,28 +5,18 @@ import { parseAllDocuments, stringify } from "yaml";
 import { collectionPath } from "../nodepool/controller/paths.js";
 import { clusterMap, House, makePool, namespace, pullSecret } from "../nodepool/controller/testing/house.js";
 import { nodepoolCommand } from "./nodepool-command.js";
+import { keepWhatIsSaid } from "./testing/said.js";
 
+const said = keepWhatIsSaid();
 let house: House;
 let access: string[];
-let stdout: string;
-let stderr: string;
 
 beforeEach(() => {
   house = new House();
   access = [`--directory=${house.directory}`, `--namespace=${namespace}`];
-  [stdout, stderr] = ["", ""];
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    stdout += text;
-    return true;
-  });
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    stderr += text;
-    return true;
-  });
 });
 
 afterEach(async () => {
-  vi.restoreAllMocks();
   await house.close();
 });
 
@@ -36,22 +26,26 @@ function file(...objects: readonly object[]): string {
   return path;
 }
 
+/** The status is written last. */
 const ready = () =>
-  vi.waitFor(async () => expect(await nodepoolCommand(["status", "workers", ...access])).toBe(0), {
-    timeout: 10_000,
-    interval: 50,
-  });
+  vi.waitFor(
+    async () => {
+      expect(await nodepoolCommand(["status", "workers", ...access])).toBe(0);
+      expect((await house.pool()).status?.version).toBe("4.18.0");
+    },
+    { timeout: 10_000, interval: 50 },
+  );
 
 describe("drawbridge nodepool apply", () => {
   it("brings a pool and what it stands on into a directory, and says what changed", async () => {
     const path = file(makePool(), clusterMap, pullSecret);
     expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(0);
-    expect(stdout).toBe(
+    expect(said.stdout).toBe(
       "Secret clusters/pull-secret created\nConfigMap clusters/demo created\nNodePool clusters/workers created\n",
     );
-    stdout = "";
+    said.stdout = "";
     expect(await nodepoolCommand(["apply", "-f", path, "--output=json", ...access])).toBe(0);
-    expect(JSON.parse(stdout).objects.map(({ action }: { action: string }) => action)).toEqual([
+    expect(JSON.parse(said.stdout).objects.map(({ action }: { action: string }) => action)).toEqual([
       "unchanged",
       "unchanged",
       "unchanged",
@@ -62,18 +56,23 @@ describe("drawbridge nodepool apply", () => {
     ["a field that is wrong", [makePool("workers", { arch: "riscv" })], "spec.arch must be one of amd64, arm64"],
     ["a kind that is none of ours", [{ apiVersion: "v1", kind: "Pod", metadata: { name: "a" } }], "it holds a Pod"],
     ["an object without a name", [{ apiVersion: "v1", kind: "Secret" }], "has no metadata.name"],
+    [
+      "a number where a text belongs",
+      [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { version: 4.18 } }],
+      "ConfigMap a: data.version must be a text, in quotes if need be",
+    ],
     ["nothing", [], "it holds no object"],
   ])("writes nothing because of %s", async (_, objects, sentence) => {
     const path = objects.length === 0 ? file() : file(clusterMap, ...objects);
     expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(1);
-    expect(stderr).toContain(sentence);
+    expect(said.stderr).toContain(sentence);
     expect((await house.api.list(collectionPath("ConfigMap", namespace))).items).toEqual([]);
   });
 
   it("refuses to change what machines were made for", async () => {
     expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "amd64" })), ...access])).toBe(0);
     expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "arm64" })), ...access])).toBe(1);
-    expect(stderr).toContain('spec.arch must stay "amd64"');
+    expect(said.stderr).toContain('spec.arch must stay "amd64"');
     expect((await house.pool()).spec?.arch).toBe("amd64");
   });
 
@@ -90,7 +89,7 @@ describe("drawbridge nodepool apply", () => {
   ])("calls %j misuse", async (argv, sentence) => {
     const needsObjects = !["install"].includes(argv[0]!);
     expect(await nodepoolCommand([...argv, ...(needsObjects ? [`--directory=${house.directory}`] : [])])).toBe(2);
-    expect(stderr).toContain(sentence);
+    expect(said.stderr).toContain(sentence);
   });
 });
 
@@ -98,25 +97,25 @@ describe("drawbridge nodepool status", () => {
   it("says that nobody looked yet, then what there is, and never a token", async () => {
     await house.furnish(makePool());
     expect(await nodepoolCommand(["status", "workers", ...access])).toBe(1);
-    expect(stdout).toContain("No controller has looked at it yet.");
+    expect(said.stdout).toContain("No controller has looked at it yet.");
     house.start();
     await ready();
-    stdout = "";
+    said.stdout = "";
     expect(await nodepoolCommand(["status", ...access])).toBe(0);
-    expect(stdout).toMatch(/clusters\/workers\s+demo\s+4\.18\.0\s+[0-9a-f]{8}\s+ready/);
+    expect(said.stdout).toMatch(/clusters\/workers\s+demo\s+4\.18\.0\s+[0-9a-f]{8}\s+ready/);
     expect(await nodepoolCommand(["status", "workers", "--output=json", ...access])).toBe(0);
     const [token] = await house.secrets("token-");
-    expect(stdout).toContain(token?.metadata?.name);
-    expect(stdout).not.toContain(Buffer.from(token?.data?.token ?? "", "base64").toString());
+    expect(said.stdout).toContain(token?.metadata?.name);
+    expect(said.stdout).not.toContain(Buffer.from(token?.data?.token ?? "", "base64").toString());
     expect(await nodepoolCommand(["status", "nobody", ...access])).toBe(1);
-    expect(stderr).toContain("there is no pool clusters/nobody; there is: clusters/workers");
+    expect(said.stderr).toContain("there is no pool clusters/nobody; there is: clusters/workers");
   });
 });
 
 describe("drawbridge nodepool install --output yaml", () => {
   it("prints objects and asks no cluster", async () => {
     expect(await nodepoolCommand(["install", "--image=registry.example/d:1", "--output=yaml"])).toBe(0);
-    const kinds = parseAllDocuments(stdout).map((document) => (document.toJS() as { kind: string }).kind);
+    const kinds = parseAllDocuments(said.stdout).map((document) => (document.toJS() as { kind: string }).kind);
     expect(kinds.slice(0, 2)).toEqual(["Namespace", "CustomResourceDefinition"]);
     expect(kinds.filter((kind) => kind === "Deployment").length).toBe(2);
   });

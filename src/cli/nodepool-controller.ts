@@ -1,22 +1,26 @@
 /** `drawbridge nodepool controller`: the process that looks after pools, until it is told to end. */
-
+import { ignitionCaSecret, servingCertificateSecret } from "../nodepool/names.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
-import { integer, string } from "./flags/flag-value.js";
+import { boolean } from "./flags/flag-value.js";
+import { checkHealth, declareHealth, type HealthFlags, healthOf } from "./health-flags.js";
 import { type AccessFlags, checkAccess, clusterHelp, declareAccess, noWords, openObjects } from "./nodepool-flags.js";
-import { refused, runPlainCommand } from "./plain-command.js";
+import { runPlainCommand } from "./plain-command.js";
 
 const purpose = `Watches the pools of a namespace and keeps for each the token Secret, the user-data Secret and the status that go with its
 configuration. Several replicas elect one that writes. It refuses to run where HyperShift does. With --directory it
 works on YAML files instead of a cluster.
+
+With --issue-certificate it also makes an authority and a certificate for the Ignition server (Secrets ${ignitionCaSecret} and
+${servingCertificateSecret}), for whatever addresses the clusters publish, anew when these change and a month
+before its end. Clusters with an ignitionCA of their own are left out.
 
 Conditions that need HyperShift are never set: ValidReleaseImage (unless something is wrong), SupportedVersionSkew,
 AllMachinesReady, AllNodesHealthy.
 
 ${clusterHelp}`;
 
-interface ControllerFlags extends AccessFlags {
-  readonly healthAddress: Flag<string>;
-  readonly healthPort: Flag<number>;
+interface ControllerFlags extends AccessFlags, HealthFlags {
+  readonly issueCertificate: Flag<boolean>;
 }
 
 export function nodepoolController(program: string, argv: readonly string[]): Promise<number> {
@@ -24,28 +28,31 @@ export function nodepoolController(program: string, argv: readonly string[]): Pr
 }
 
 function declare(set: FlagSet): ControllerFlags {
-  const address = "Where /healthz, /readyz and /metrics are. If empty, everywhere.";
   return {
     ...declareAccess(set),
-    healthAddress: set.add("health-bind-address", string, "", address),
-    healthPort: set.add("health-port", integer, 0, "Port of these. If 0, none is opened."),
+    ...declareHealth(set),
+    issueCertificate: set.add(
+      "issue-certificate",
+      boolean,
+      false,
+      `Keep the Ignition server's certificate in the Secret ${servingCertificateSecret}, for the addresses of the clusters that name no ignitionCA.`,
+    ),
   };
 }
 
 function check(flags: ControllerFlags, words: readonly string[]): void {
   noWords(words);
   checkAccess(flags);
-  const { value: port } = flags.healthPort;
-  if (port < 0 || port > 65_535) throw refused(`--health-port must be 0 to 65535, got ${port}`);
+  checkHealth(flags);
 }
 
 async function run(flags: ControllerFlags): Promise<number> {
   const { runController } = await import("../nodepool/controller/run.js");
-  const { healthAddress, healthPort } = flags;
   return runController({
     api: await openObjects(flags),
     namespace: flags.namespace.value,
     isCluster: flags.directory.value === "",
-    health: healthPort.value === 0 ? undefined : { host: healthAddress.value, port: healthPort.value },
+    issuesCertificate: flags.issueCertificate.value,
+    health: healthOf(flags),
   });
 }

@@ -17,7 +17,7 @@ export const clusterHelp = `Pools belong to a cluster. Without HyperShift that i
     apiServer: https://api.example:6443
     apiServerCA: |                     # PEM
     ignitionEndpoint: ignition.example:22624
-    ignitionCA: |                      # PEM
+    ignitionCA: |                      # PEM; left out, the one of controller --issue-certificate
     version: 4.18.0                    # of the release that machines run
     pullSecret: pull-secret            # a Secret with the key .dockerconfigjson; none if left out
     # releases, arch, trustBundle, configuration, networks: see docs/nodes.md`;

@@ -4,16 +4,17 @@ import { choice } from "./flags/choice.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, integer, string, stringSlice } from "./flags/flag-value.js";
 import { noWords } from "./nodepool-flags.js";
-import { refused, runPlainCommand } from "./plain-command.js";
+import { json, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Brings the NodePool resource, the pools' controller and the CSR approver into a cluster by server-side apply, with the rights
 each needs and no others. It refuses where HyperShift is, whose operator looks after pools itself. With --output yaml it
 prints the objects and asks no cluster. The approver belongs into the cluster that machines join; where that is another
 one, install --components controller here and --components approver there.
 
-With --components controller,approver,ignition the Ignition server runs there, too. It waits for the Secret
-drawbridge-ignition-serving-cert (tls.crt, tls.key, for the published address) and the ConfigMap
-drawbridge-ignition-payload (payload.yaml, see drawbridge ignition serve --help, and the files it names).`;
+With --components controller,approver,ignition the Ignition server runs there, too. It waits for the ConfigMap
+drawbridge-ignition-payload (payload.yaml, see drawbridge ignition serve --help, and the files it names) and for the
+Secret drawbridge-ignition-serving-cert, which the controller issues for the clusters' published addresses, unless they
+name an ignitionCA: then tls.crt and tls.key are yours to put there.`;
 
 const known: readonly string[] = ["controller", "approver", "ignition"] satisfies readonly Component[];
 const isComponent = (word: string): word is Component => known.includes(word);
@@ -108,9 +109,7 @@ async function run(flags: InstallFlags): Promise<number> {
   try {
     const applied = await applyInstall(api, manifests, { force: flags.force.value });
     const lines = () => applied.map(({ action, object }) => `${object} ${action}\n`).join("");
-    process.stdout.write(
-      flags.output.value === "json" ? `${JSON.stringify({ objects: applied }, undefined, 2)}\n` : lines(),
-    );
+    process.stdout.write(flags.output.value === "json" ? json({ objects: applied }) : lines());
     return 0;
   } finally {
     api.close();

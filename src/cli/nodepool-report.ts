@@ -1,5 +1,7 @@
 /** Pools, as people read them. */
 import type { PoolStanding } from "../nodepool/controller/status.js";
+import type { Condition } from "../nodepool/pool/node-pool.js";
+import { table } from "./table.js";
 
 /** These are False when all is well. */
 const quiet = ["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"];
@@ -42,23 +44,16 @@ export function poolText(pool: PoolStanding): string {
   ].join("");
 }
 
-function troubleOf({ conditions }: PoolStanding): string {
-  if (conditions.length === 0) return "no controller has looked at it yet";
-  return conditions
-    .filter(({ status, type }) => status === "False" && !quiet.includes(type))
-    .map(({ message, reason, type }) => `${type}: ${message || reason}`)
-    .join("; ");
+export const notLookedAt = "no controller has looked at it yet";
+
+/** The conditions that are not as they should be. */
+export function troublesOf({ conditions }: Pick<PoolStanding, "conditions">): readonly Condition[] {
+  return conditions.filter(({ status, type }) => status === "False" && !quiet.includes(type));
 }
 
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column]!))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
-    .join("");
+function troubleOf(pool: PoolStanding): string {
+  if (pool.conditions.length === 0) return notLookedAt;
+  return troublesOf(pool)
+    .map(({ message, reason, type }) => `${type}: ${message || reason}`)
+    .join("; ");
 }

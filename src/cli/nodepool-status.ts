@@ -3,7 +3,7 @@ import { DrawbridgeError } from "../errors/error.js";
 import type { PoolStanding } from "../nodepool/controller/status.js";
 import { checkAccess, declareAccess, withObjects } from "./nodepool-flags.js";
 import { poolsText, poolText } from "./nodepool-report.js";
-import { addOutput, refused, runPlainCommand } from "./plain-command.js";
+import { addOutput, json, refused, runPlainCommand } from "./plain-command.js";
 
 const purpose = `Lists pools with their version, their hash and what is wrong; with a name, all conditions and tokens of that pool (never a
 token itself). Ends with 1 when the named pool cannot give user data to a machine now.`;
@@ -38,8 +38,4 @@ function named(all: readonly PoolStanding[], wanted: string): PoolStanding {
   if (found !== undefined) return found;
   const known = all.map(({ name }) => name).join(", ") || "none";
   throw new DrawbridgeError("DB_NODEPOOL", `there is no pool ${wanted}; there is: ${known}`);
-}
-
-function json(value: object): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }

@@ -37,3 +37,6 @@ export function runPlainCommand<Flags>(program: string, argv: readonly string[],
 export function refused(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_FLAG_VALUE", sentence);
 }
+
+/** For --output json. */
+export const json = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`;

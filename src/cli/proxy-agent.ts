@@ -2,4 +2,4 @@
 import { agentCommand } from "./agent-command.js";
 import { main } from "./command.js";
 
-await main((argv) => agentCommand("proxy-agent", argv, { misuse: 1 }));
+void main((argv) => agentCommand("proxy-agent", argv, { misuse: 1 }));

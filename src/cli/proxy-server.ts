@@ -2,4 +2,4 @@
 import { main } from "./command.js";
 import { serverCommand } from "./server-command.js";
 
-await main((argv) => serverCommand("proxy-server", argv, { misuse: 1 }));
+void main((argv) => serverCommand("proxy-server", argv, { misuse: 1 }));

@@ -49,6 +49,10 @@ describe("defaults", () => {
       xfrChannelSize: 10,
       kube: { kubeconfig: "", qps: 0, burst: 0 },
       limits: { tunnelQueueBytes: 4 << 20, processQueueBytes: 256 << 20, creditBudgetBytes: 128 << 20 },
+      watchdog: { intervalMs: 30_000, timeoutMs: 10_000, failures: 3 },
+      readiness: "agents",
+      flightRecorder: true,
+      dumpDir: "",
     });
     expect(logging).toEqual({ verbosity: 4, format: "text" });
     expect(warnings).toEqual([]);
@@ -156,6 +160,28 @@ describe("what flags become", () => {
       expect.stringContaining('"false" belongs to no flag'),
       expect.stringContaining("--tls-min-version=VersionTLS10 is below TLS 1.2"),
     ]);
+  });
+});
+
+describe("the watchdog", () => {
+  test("is told its times, or not to watch at all", () => {
+    const argv = ["--watchdog-interval=5s", "--watchdog-timeout=1s", "--watchdog-failures=2", "--readiness=path"];
+    expect(configOf(...good, ...argv)).toMatchObject({
+      watchdog: { intervalMs: 5_000, timeoutMs: 1_000, failures: 2 },
+      readiness: "path",
+    });
+    expect(configOf(...good, "--watchdog-interval=0").watchdog).toBeUndefined();
+  });
+
+  test.each([
+    [["--watchdog-interval=-1s"], "--watchdog-interval must not be negative"],
+    [["--watchdog-timeout=0"], "--watchdog-timeout must be greater than 0"],
+    [["--watchdog-failures=0"], "--watchdog-failures must be greater than 0"],
+    [["--readiness=perhaps"], "--readiness must be agents or path, got perhaps"],
+    [["--readiness=path", "--watchdog-interval=0"], "--readiness=path needs the watchdog"],
+    [["--dump-dir=/tmp", "--flight-recorder=false"], "--dump-dir needs the flight recorder"],
+  ])("%j is refused", (argv, message) => {
+    expect(() => configOf(...good, ...argv)).toThrow(message);
   });
 });
 

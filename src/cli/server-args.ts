@@ -1,7 +1,9 @@
 /** proxy-server's command line as the configuration the server is told. */
+
 import { DrawbridgeError, messageOf } from "../errors/error.js";
 import type { ListenerConfig, ServerConfig } from "../server/config.js";
-import { limitsOf, loggingOf } from "./common-flags.js";
+import { adminAccessOf } from "./admin-flags.js";
+import { flightOf, limitsOf, loggingOf } from "./common-flags.js";
 import { requireFile } from "./existing-file.js";
 import { toMilliseconds } from "./flags/go-duration.js";
 import { ignoredWords, usagePage } from "./help.js";
@@ -21,7 +23,11 @@ import { openSslSuites, tlsVersion } from "./tls-names.js";
 
 export type ServerInvocation = Invocation<ServerConfig>;
 
-const purpose = "Lets a Kubernetes API server reach networks it has no route to, through agents that dial in.";
+const purpose = `Lets a Kubernetes API server reach networks it has no route to, through agents that dial in.
+
+A door for callers on a Unix socket, one for agents on 8091; drawbridge pki init makes the certificates:
+  proxy-server --mode=http-connect --server-port=0 --uds-name=/run/door.sock \\
+    --cluster-cert=server.crt --cluster-key=server.key --cluster-ca-cert=ca.crt`;
 
 /** `argv` without the program; throws a DrawbridgeError whose message is one sentence. */
 export function parseServerArgs(argv: readonly string[], env: Environment, program = "proxy-server"): ServerInvocation {
@@ -69,7 +75,7 @@ function configOf(flags: ServerFlags): ServerConfig {
     admin: {
       host: flags.adminBindAddress.value,
       port: flags.adminPort.value,
-      tokenFile: flags.adminTokenFile.value,
+      ...adminAccessOf(flags),
       profiling: flags.enableProfiling.value,
     },
     strategies: parseStrategies(flags.proxyStrategies.value),
@@ -83,6 +89,15 @@ function configOf(flags: ServerFlags): ServerConfig {
       leases: { namespace: flags.leaseNamespace.value, labels: parseLabels(flags.leaseLabel.value) },
     }),
     limits: limitsOf(flags),
+    ...(flags.watchdogInterval.value > 0n && {
+      watchdog: {
+        intervalMs: toMilliseconds(flags.watchdogInterval.value),
+        timeoutMs: toMilliseconds(flags.watchdogTimeout.value),
+        failures: flags.watchdogFailures.value,
+      },
+    }),
+    readiness: flags.readiness.value === "path" ? "path" : "agents",
+    ...flightOf(flags),
   };
 }
 

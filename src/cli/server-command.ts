@@ -1,5 +1,6 @@
 import { type ExitCodes, runRole } from "./command.js";
 import { parseServerArgs } from "./server-args.js";
+import { version } from "./version.js";
 
 export function serverCommand(program: string, argv: readonly string[], exitCodes: ExitCodes): Promise<number> {
   return runRole(
@@ -7,7 +8,7 @@ export function serverCommand(program: string, argv: readonly string[], exitCode
       parse: parseServerArgs,
       run: async (config, logging) => {
         const { runServer } = await import("../server/run.js");
-        return runServer(config, logging);
+        return runServer(config, logging, version());
       },
     },
     program,

@@ -110,6 +110,22 @@ export function declareServerFlags(env: Environment, program: string) {
       `${ours}Which agents may claim which identifiers. If empty, anyone anything.`,
     ),
     timeBoxed: yesNo("time-boxed", false, `${ours}End an agent's stream when the certificate it came with ends.`),
+    watchdogInterval: time(
+      "watchdog-interval",
+      "30s",
+      `${ours}How often each drawbridge agent is asked to send a few bytes back through its link; 0 is never.`,
+    ),
+    watchdogTimeout: time("watchdog-timeout", "10s", `${ours}How long those bytes may take.`),
+    watchdogFailures: number(
+      "watchdog-failures",
+      3,
+      `${ours}So many failures in a row, with nothing else moving, and the link is ended so that its agent connects anew.`,
+    ),
+    readiness: text(
+      "readiness",
+      `${ours}What /readyz means: agents, one is connected; or path, the watchdog got bytes back from one.`,
+      "agents",
+    ),
     ...addCommonFlags(set, program),
   };
   return { set, flags };

@@ -115,7 +115,20 @@ function checkOurFlags(flags: ServerFlags): void {
     );
   }
   requireFile("agent claims file", flags.agentClaimsFile.value);
+  checkWatchdog(flags);
   checkCommonFlags(flags);
+}
+
+function checkWatchdog({ watchdogInterval, watchdogTimeout, watchdogFailures, readiness }: ServerFlags): void {
+  if (watchdogInterval.value < 0n) throw new Error("--watchdog-interval must not be negative");
+  if (watchdogTimeout.value <= 0n) throw new Error("--watchdog-timeout must be greater than 0");
+  if (watchdogFailures.value <= 0) throw new Error("--watchdog-failures must be greater than 0");
+  if (readiness.value !== "agents" && readiness.value !== "path") {
+    throw new Error(`--readiness must be agents or path, got ${readiness.value}`);
+  }
+  if (readiness.value === "path" && watchdogInterval.value === 0n) {
+    throw new Error("--readiness=path needs the watchdog: set --watchdog-interval");
+  }
 }
 
 const strategies: readonly string[] = ["default", "destHost", "defaultRoute", "destCIDR"] satisfies StrategyName[];

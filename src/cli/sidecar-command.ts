@@ -2,6 +2,7 @@ import type { SidecarConfig } from "../sidecar/config.js";
 import { type ExitCodes, runRole } from "./command.js";
 import type { Environment, Invocation } from "./invocation.js";
 import { parseSidecarArgs } from "./sidecar-args.js";
+import { version } from "./version.js";
 
 type Parse = (argv: readonly string[], env: Environment, program: string) => Invocation<SidecarConfig>;
 
@@ -16,7 +17,7 @@ export function sidecarCommand(
       parse,
       run: async (config, logging) => {
         const { runSidecar } = await import("../sidecar/run.js");
-        return runSidecar(config, logging);
+        return runSidecar(config, logging, version());
       },
     },
     program,

@@ -1,7 +1,9 @@
 /** Flags of every command that runs a sidecar: its bounds, its health port, its end, its log. */
+import { messageOf } from "../errors/error.js";
 import type { SidecarConfig } from "../sidecar/config.js";
 import type { Target } from "../sidecar/way.js";
 import { splitHostPort } from "../wire/address.js";
+import { addAdminFlags, adminAccessOf, checkAdminFlags } from "./admin-flags.js";
 import type { Flag, FlagOptions, FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, integer, string } from "./flags/flag-value.js";
 import { type GoDuration, parseGoDuration, toMilliseconds } from "./flags/go-duration.js";
@@ -35,6 +37,14 @@ export function addSidecarProcessFlags(set: FlagSet, program: string, { healthPo
       "Address of the health port. If empty, all interfaces.",
     ),
     healthPort: number("health-port", healthPort, "Port of /healthz, /readyz and /metrics; 0 opens none."),
+    adminBindAddress: set.add(
+      "admin-bind-address",
+      string,
+      "127.0.0.1",
+      "Address of the admin port. If empty, all interfaces.",
+    ),
+    adminPort: number("admin-port", 0, "Port of the admin API, the live page and /metrics; 0 opens none."),
+    ...addAdminFlags(set),
     probeInterval: time(
       "probe-interval",
       "10s",
@@ -56,12 +66,18 @@ export function addSidecarProcessFlags(set: FlagSet, program: string, { healthPo
 /** One sentence for each mistake. */
 export function checkProcessFlags(flags: SidecarProcessFlags): string[] {
   const faults: string[] = [];
-  const { logFormat, healthPort, idleTimeout, drainTimeout } = flags;
+  const { logFormat, healthPort, adminPort, idleTimeout, drainTimeout } = flags;
   if (logFormat.value !== "text" && logFormat.value !== "json") {
     faults.push(`--log-format must be text or json, got ${logFormat.value}`);
   }
   for (const flag of [flags.maxConnections, flags.maxHeaderBytes]) {
     if (flag.value <= 0) faults.push(`--${flag.name} must be greater than 0, got ${flag.value}`);
+  }
+  if (adminPort.value < 0 || adminPort.value > 65_535) faults.push("--admin-port must be from 0 to 65535");
+  try {
+    checkAdminFlags(flags);
+  } catch (reason) {
+    faults.push(messageOf(reason));
   }
   if (healthPort.value < 0 || healthPort.value > 65_535) faults.push("--health-port must be from 0 to 65535");
   const waits: readonly Flag<GoDuration>[] = [
@@ -82,6 +98,7 @@ export function checkProcessFlags(flags: SidecarProcessFlags): string[] {
 export function processConfigOf(flags: SidecarProcessFlags): Omit<SidecarConfig, "listeners"> {
   const ms = (flag: Flag<GoDuration>): number => toMilliseconds(flag.value);
   const { value: healthPort } = flags.healthPort;
+  const { value: adminPort } = flags.adminPort;
   return {
     limits: {
       maxConnections: flags.maxConnections.value,
@@ -90,6 +107,9 @@ export function processConfigOf(flags: SidecarProcessFlags): Omit<SidecarConfig,
       idleTimeoutMs: ms(flags.idleTimeout),
     },
     health: healthPort === 0 ? undefined : { host: flags.healthBindAddress.value, port: healthPort },
+    ...(adminPort === 0
+      ? {}
+      : { admin: { host: flags.adminBindAddress.value, port: adminPort, ...adminAccessOf(flags) } }),
     probe: { intervalMs: ms(flags.probeInterval), timeoutMs: ms(flags.probeTimeout) },
     drainTimeoutMs: ms(flags.drainTimeout),
   };

@@ -1,13 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import about from "../../package.json" with { type: "json" };
 
-/** The package's version, looked up from wherever this file was bundled to. */
+/** The build puts it into the executables. */
 export function version(): string {
-  for (let folder = new URL(".", import.meta.url); ; folder = new URL("..", folder)) {
-    const file = new URL("package.json", folder);
-    if (existsSync(file)) {
-      const { name, version } = JSON.parse(readFileSync(file, "utf8")) as { name?: string; version?: string };
-      if (name === "drawbridge" && version) return version;
-    }
-    if (folder.pathname === "/") return "unknown";
-  }
+  return about.version;
 }

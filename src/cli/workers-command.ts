@@ -15,13 +15,33 @@ const workers: Family = {
       summary: "Remove workers and what is remembered of them",
       run: async (argv) => (await import("./workers-delete.js")).workersDelete(`${program} delete`, argv),
     },
+    doctor: {
+      summary: "Find what keeps machines from becoming nodes, and mend what can be mended",
+      run: async (argv) => (await import("./workers-doctor.js")).workersDoctor(`${program} doctor`, argv),
+    },
     list: {
       summary: "List workers, and whose configuration is behind their pool's",
       run: async (argv) => (await import("./workers-list.js")).workersList(`${program} list`, argv),
     },
+    replace: {
+      summary: "Put fresh machines in the place of workers, drained first",
+      run: async (argv) => (await import("./workers-replace.js")).workersReplace(`${program} replace`, argv),
+    },
+    scale: {
+      summary: "Bring a pool to another number of workers, drained first",
+      run: async (argv) => (await import("./workers-scale.js")).workersScale(`${program} scale`, argv),
+    },
+    up: {
+      summary: "From a declared pool to nodes that run pods; can be killed and resumed",
+      run: async (argv) => (await import("./workers-up.js")).workersUp(`${program} up`, argv),
+    },
     userdata: {
       summary: "Print a worker's user data with today's token",
       run: async (argv) => (await import("./workers-userdata.js")).workersUserdata(`${program} userdata`, argv),
+    },
+    verify: {
+      summary: "Say whether workers are at work, and what is missing where",
+      run: async (argv) => (await import("./workers-verify.js")).workersVerify(`${program} verify`, argv),
     },
   },
 };

@@ -3,13 +3,14 @@ import type { KubeApi } from "../kube/port.js";
 import { shellText } from "../nodepool/workers/command-line.js";
 import type { Worker } from "../nodepool/workers/worker.js";
 import { boolean } from "./flags/flag-value.js";
-import { checkAccess, declareAccess, withObjects } from "./nodepool-flags.js";
-import { addOutput, refused, runPlainCommand } from "./plain-command.js";
-import { declareState, json, openState } from "./workers-flags.js";
+import { checkAccess, declareAccess } from "./nodepool-flags.js";
+import { addOutput, json, refused, runPlainCommand } from "./plain-command.js";
+import { declareHosted, declareState, withClusters, withState } from "./workers-flags.js";
+import { declarePublishing, publisher } from "./workers-publishing.js";
 
 const purpose = `Removes workers: runs what their provider has for that (nothing for files, or without a --delete-command at their creation),
-deletes their user data, and takes them out of the inventory, so that no certificate is issued for them any more. Drain
-their nodes and delete the Node objects with kubectl; certificates that they have stay valid until they end.`;
+deletes their user data, and takes them out of the inventory, so that no certificate is issued for them any more. Nodes are
+not touched: drawbridge workers scale drains and deletes them, too. Certificates that they have stay valid until they end.`;
 
 export function workersDelete(program: string, argv: readonly string[]): Promise<number> {
   return runPlainCommand(program, argv, {
@@ -19,7 +20,8 @@ export function workersDelete(program: string, argv: readonly string[]): Promise
       ...declareAccess(set),
       ...declareState(set),
       all: set.add("all", boolean, false, "Every worker that is remembered."),
-      publish: set.add("publish", boolean, false, "Also change the inventory in the cluster."),
+      ...declarePublishing(set),
+      hostedKubeconfig: declareHosted(set),
       dryRun: set.add("dry-run", boolean, false, "Say what would be done."),
       output: addOutput(set),
     }),
@@ -30,18 +32,19 @@ export function workersDelete(program: string, argv: readonly string[]): Promise
       if (words.length > 0 && flags.all.value) throw refused("names and --all exclude each other");
     },
     run: async (flags, words) => {
-      const { deleteWorkers } = await import("../nodepool/workers/machines.js");
-      const store = await openState(flags);
-      const names = flags.all.value ? (await store.read()).map(({ name }) => name) : [...new Set(words)];
-      const holders = (await store.read()).filter((worker) => worker.ownToken && names.includes(worker.name));
-      // First: a machine that is on its way out must not be able to come back as another.
-      if (holders.length > 0 && !flags.dryRun.value) await withObjects(flags, (api) => revokeOf(api, holders));
-      const removed = await deleteWorkers(store, names, flags.dryRun.value);
-      if (flags.publish.value && !flags.dryRun.value) {
-        const { publishInventory } = await import("../nodepool/workers/publish.js");
-        const left = await store.read();
-        await withObjects(flags, (api) => publishInventory(api, flags.namespace.value, left));
-      }
+      const { deleteWorkers, knownWorkers } = await import("../nodepool/workers/machines.js");
+      const removed = await withState(flags, async (store) => {
+        const names = flags.all.value ? (await store.read()).map(({ name }) => name) : [...new Set(words)];
+        const holders = (await knownWorkers(store, names)).filter(({ ownToken }) => ownToken);
+        // First: a machine that is on its way out must not be able to come back as another.
+        if (holders.length > 0 && !flags.dryRun.value)
+          await withClusters(flags, ({ pools }) => revokeOf(pools, holders));
+        const { dryRun, publish } = flags;
+        const remove = (tell?: ReturnType<typeof publisher>) => deleteWorkers(store, names, dryRun.value, tell);
+        // Without --publish no cluster is asked.
+        if (!publish.value || dryRun.value) return remove();
+        return withClusters(flags, (clusters) => remove(publisher(flags, clusters)));
+      });
       const line = ({ action, command, name }: (typeof removed)[number]) =>
         `${name} ${action}${command.length === 0 ? "" : `: ${shellText(command)}`}\n`;
       process.stdout.write(flags.output.value === "json" ? json({ workers: removed }) : removed.map(line).join(""));

@@ -1,7 +1,10 @@
-/** What the workers commands have in common: whose workers, and where they are remembered. */
+/** What the workers commands have in common: whose workers, where they are remembered, and which clusters they are about. */
+import type { Clusters } from "../nodepool/fleet/look.js";
 import type { ObjectName } from "../nodepool/objects.js";
+import type { WorkerStore } from "../nodepool/workers/store.js";
 import type { Flag, FlagSet } from "./flags/flag-set.js";
 import { boolean, string } from "./flags/flag-value.js";
+import { type AccessFlags, openObjects } from "./nodepool-flags.js";
 import { refused } from "./plain-command.js";
 
 export interface StateFlags {
@@ -12,9 +15,45 @@ export function declareState(set: FlagSet): StateFlags {
   return { state: set.add("state", string, "workers", "Directory that remembers workers and holds their user data.") };
 }
 
-export async function openState({ state }: StateFlags) {
+export async function openState({ state }: StateFlags): Promise<WorkerStore> {
   const { WorkerStore } = await import("../nodepool/workers/store.js");
   return new WorkerStore(state.value);
+}
+
+/** For commands that change something; one at a time. */
+export async function withState<T>(flags: StateFlags, use: (store: WorkerStore) => Promise<T>): Promise<T> {
+  const [store, { exclusively }] = await Promise.all([openState(flags), import("../nodepool/workers/exclusive.js")]);
+  return exclusively(store.directory, () => use(store));
+}
+
+export interface NodesFlags extends AccessFlags {
+  readonly hostedKubeconfig: Flag<string>;
+}
+
+export const declareHosted = (set: FlagSet): Flag<string> =>
+  set.add(
+    "hosted-kubeconfig",
+    string,
+    "",
+    "Access to the cluster that machines join, where that is not the one of their pool. If empty, the same.",
+  );
+
+/** Closes them whatever happens. */
+export async function withClusters<T>(flags: NodesFlags, use: (clusters: Clusters) => Promise<T>): Promise<T> {
+  const pools = await openObjects(flags);
+  const { hostedKubeconfig } = flags;
+  try {
+    if (hostedKubeconfig.value === "") return await use({ pools, nodes: pools });
+    const { openKubeApi } = await import("../kube/open.js");
+    const nodes = await openKubeApi({ kubeconfig: hostedKubeconfig.value, qps: 0, burst: 0 });
+    try {
+      return await use({ pools, nodes });
+    } finally {
+      nodes.close();
+    }
+  } finally {
+    pools.close();
+  }
 }
 
 export interface TailorFlags {
@@ -48,5 +87,3 @@ export function nameOrRefuse(words: readonly string[], what: string): string {
   if (more !== undefined) throw refused(`"${more}" is one word too many`);
   return name;
 }
-
-export const json = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`;

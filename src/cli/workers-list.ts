@@ -1,13 +1,16 @@
 /** `drawbridge workers list`: who there is, and whose configuration is behind. */
+import type { Node } from "../nodepool/fleet/node.js";
+import type { WorkerStanding } from "../nodepool/fleet/standing.js";
 import type { Worker } from "../nodepool/workers/worker.js";
 import { boolean } from "./flags/flag-value.js";
-import { checkAccess, declareAccess, noWords, withObjects } from "./nodepool-flags.js";
-import { table } from "./nodepool-report.js";
-import { addOutput, runPlainCommand } from "./plain-command.js";
-import { declareState, json, openState } from "./workers-flags.js";
+import { checkAccess, declareAccess, noWords } from "./nodepool-flags.js";
+import { addOutput, json, runPlainCommand } from "./plain-command.js";
+import { table } from "./table.js";
+import { declareHosted, declareState, type NodesFlags, openState, withClusters } from "./workers-flags.js";
 
-const purpose = `Lists the workers that --state remembers, with the hash of the configuration they were given. A worker is behind when its pool
-has another one now: replacing it (delete, create) brings it up to date. --offline asks no cluster.`;
+const purpose = `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
+itself, or what the machine was given. A worker is behind when its pool has another one now; drawbridge workers replace
+--behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`;
 
 interface Listed {
   readonly name: string;
@@ -15,9 +18,20 @@ interface Listed {
   readonly zone: string;
   readonly provider: string;
   readonly made: boolean;
+  /** "" when nobody was asked. */
+  readonly node: "" | "Ready" | "NotReady" | "missing";
   readonly hash: string;
+  readonly configuration: WorkerStanding["configuration"];
   /** Undefined: nobody was asked, or the pool is gone. */
   readonly behind: boolean | undefined;
+  readonly leaving: Worker["leaving"];
+}
+
+interface Seen {
+  /** By pool. */
+  readonly hashes: ReadonlyMap<string, string>;
+  /** By name; undefined when nobody was asked. */
+  readonly nodes: ReadonlyMap<string, Node> | undefined;
 }
 
 export function workersList(program: string, argv: readonly string[]): Promise<number> {
@@ -26,6 +40,7 @@ export function workersList(program: string, argv: readonly string[]): Promise<n
     declare: (set) => ({
       ...declareAccess(set),
       ...declareState(set),
+      hostedKubeconfig: declareHosted(set),
       offline: set.add("offline", boolean, false, "Say what is remembered, and ask no cluster."),
       output: addOutput(set),
     }),
@@ -35,52 +50,67 @@ export function workersList(program: string, argv: readonly string[]): Promise<n
     },
     run: async (flags) => {
       const workers = await (await openState(flags)).read();
-      const pools = [...new Set(workers.map(({ pool }) => pool))];
-      const hashes =
-        flags.offline.value || pools.length === 0 ? new Map() : await withObjects(flags, (api) => hashesOf(api, pools));
-      const listed = workers.map((worker) => listedOf(worker, hashes));
+      const isAsked = !flags.offline.value && workers.length > 0;
+      const seen = isAsked ? await look(flags, workers) : { hashes: new Map(), nodes: undefined };
+      const listed = await Promise.all(workers.map((worker) => listedOf(worker, seen)));
       process.stdout.write(flags.output.value === "json" ? json({ workers: listed }) : text(listed));
       return 0;
     },
   });
 }
 
-async function hashesOf(
-  api: Parameters<typeof import("../nodepool/workers/pool-user-data.js").poolHash>[0],
-  pools: readonly string[],
-): Promise<Map<string, string>> {
-  const { isPoolMissing, poolHash } = await import("../nodepool/workers/pool-user-data.js");
-  const hashes = new Map<string, string>();
-  for (const pool of pools) {
-    const [namespace = "", name = ""] = pool.split("/");
-    try {
-      hashes.set(pool, (await poolHash(api, { namespace, name })).hash);
-    } catch (reason) {
-      if (!isPoolMissing(reason)) throw reason;
+async function look(flags: NodesFlags, workers: readonly Worker[]): Promise<Seen> {
+  const [{ isHosted, listNodes }, { isPoolMissing, poolHash }] = await Promise.all([
+    import("../nodepool/fleet/look.js"),
+    import("../nodepool/workers/pool-user-data.js"),
+  ]);
+  return withClusters(flags, async (clusters) => {
+    const hashes = new Map<string, string>();
+    let isElsewhere = false;
+    for (const pool of new Set(workers.map((worker) => worker.pool))) {
+      const [namespace = "", name = ""] = pool.split("/");
+      try {
+        const { hash, object } = await poolHash(clusters.pools, { namespace, name });
+        hashes.set(pool, hash);
+        isElsewhere ||= clusters.nodes === clusters.pools && isHosted(object);
+      } catch (reason) {
+        if (!isPoolMissing(reason)) throw reason;
+      }
     }
-  }
-  return hashes;
+    return { hashes, nodes: isElsewhere ? undefined : await listNodes(clusters.nodes) };
+  });
 }
 
-function listedOf({ hash, made, name, pool, provider, zone }: Worker, hashes: ReadonlyMap<string, string>): Listed {
-  const current = hashes.get(pool);
-  const behind = current === undefined || current === "" ? undefined : current !== hash;
-  return { name, pool, zone, provider, made, hash, behind };
+async function listedOf(worker: Worker, { hashes, nodes }: Seen): Promise<Listed> {
+  const [{ configurationOf }, { hashOfNode }, { isReady }] = await Promise.all([
+    import("../nodepool/fleet/standing.js"),
+    import("../nodepool/fleet/furnish.js"),
+    import("../nodepool/fleet/node.js"),
+  ]);
+  const { leaving, made, name, pool, provider, zone } = worker;
+  const node = nodes?.get(name);
+  const configuration = configurationOf(worker, node, hashes.get(pool));
+  return {
+    ...{ name, pool, zone, provider, made, leaving, configuration },
+    node: nodes === undefined ? "" : node === undefined ? "missing" : isReady(node) ? "Ready" : "NotReady",
+    hash: (node && hashOfNode(node)) ?? worker.hash,
+    behind: configuration === "unknown" ? undefined : configuration === "behind",
+  };
 }
 
 function text(workers: readonly Listed[]): string {
   if (workers.length === 0) return "There are no workers.\n";
-  const state = ({ behind }: Listed) => (behind === undefined ? "unknown" : behind ? "behind" : "current");
   return table([
-    ["WORKER", "POOL", "ZONE", "PROVIDER", "MADE", "HASH", "CONFIGURATION"],
+    ["WORKER", "POOL", "ZONE", "PROVIDER", "MADE", "NODE", "HASH", "CONFIGURATION"],
     ...workers.map((worker) => [
       worker.name,
       worker.pool,
       worker.zone || "-",
       worker.provider,
-      worker.made ? "yes" : "no",
+      worker.leaving === undefined ? (worker.made ? "yes" : "no") : `is being ${worker.leaving}`,
+      worker.node || "-",
       worker.hash,
-      state(worker),
+      worker.configuration,
     ]),
   ]);
 }

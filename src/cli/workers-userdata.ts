@@ -1,14 +1,23 @@
 /** `drawbridge workers userdata`: what to give a machine right now. */
-import { DrawbridgeError } from "../errors/error.js";
+import type { Worker } from "../nodepool/workers/worker.js";
 import { boolean } from "./flags/flag-value.js";
+import { toMilliseconds } from "./flags/go-duration.js";
 import { checkAccess, declareAccess, withObjects } from "./nodepool-flags.js";
-import { runPlainCommand } from "./plain-command.js";
-import { declareState, declareTailoring, nameOrRefuse, openState } from "./workers-flags.js";
+import { refused, runPlainCommand } from "./plain-command.js";
+import {
+  declareHosted,
+  declareState,
+  declareTailoring,
+  nameOrRefuse,
+  withClusters,
+  withState,
+} from "./workers-flags.js";
+import { checkWindow, declareWindow } from "./workers-making.js";
+import { declarePublishing, publisher } from "./workers-publishing.js";
 
 const purpose = `Prints the user data of a worker with its pool's configuration and token of now, writes it into --state as well, and, with
---renew, opens the time window for its first certificate anew. It holds a token: mind where it goes.`;
-
-const windowMs = 2 * 60 * 60_000;
+--renew, opens the time window for its first certificate anew (and with --publish tells an approver in a cluster so). It
+holds a token: mind where it goes.`;
 
 export function workersUserdata(program: string, argv: readonly string[]): Promise<number> {
   return runPlainCommand(program, argv, {
@@ -18,47 +27,44 @@ export function workersUserdata(program: string, argv: readonly string[]): Promi
       ...declareAccess(set),
       ...declareState(set),
       ...declareTailoring(set),
-      renew: set.add(
-        "renew",
-        boolean,
-        false,
-        "Expect the worker's first certificate request from now on for two hours.",
-      ),
+      ...declarePublishing(set),
+      hostedKubeconfig: declareHosted(set),
+      renew: set.add("renew", boolean, false, "Expect the worker's first certificate request from now on."),
+      window: declareWindow(set),
     }),
     check: (flags, words) => {
       checkAccess(flags);
+      checkWindow(flags.window);
+      if (flags.window.changed && !flags.renew.value) throw refused("--window goes with --renew");
+      if (flags.publish.value && !flags.renew.value) throw refused("--publish goes with --renew: nothing else changes");
       nameOrRefuse(words, "the worker's name");
     },
     run: async (flags, [name = ""]) => {
-      const [{ ensureTokens }, { poolUserData }, { workerUserData }] = await Promise.all([
-        import("../nodepool/workers/own-tokens.js"),
-        import("../nodepool/workers/pool-user-data.js"),
-        import("../nodepool/workers/worker-user-data.js"),
+      const [{ freshUserData }, { knownWorkers }] = await Promise.all([
+        import("../nodepool/workers/fresh-user-data.js"),
+        import("../nodepool/workers/machines.js"),
       ]);
-      const store = await openState(flags);
-      const workers = await store.read();
-      const worker = workers.find((one) => one.name === name);
-      if (worker === undefined) throw new DrawbridgeError("DB_WORKERS", `there is no worker ${name}`);
-      const [namespace = "", pool = ""] = worker.pool.split("/");
-      const { hash, text, token } = await withObjects(flags, async (api) => {
-        const owner = { namespace, name: pool };
-        const token = worker.ownToken ? (await ensureTokens(api, owner, [name])).get(name) : undefined;
-        return { ...(await poolUserData(api, owner)), token };
+      return withState(flags, async (store) => {
+        const [worker] = (await knownWorkers(store, [name])) as [Worker];
+        const { ignitionAddress, renew, setHostname } = flags;
+        const { hash, text } = await withObjects(flags, (api) =>
+          freshUserData(api, worker, {
+            ...(setHostname.changed && { setHostname: setHostname.value }),
+            ...(ignitionAddress.changed && { ignitionAddress: ignitionAddress.value }),
+          }),
+        );
+        const time = (at: number) => new Date(at).toISOString();
+        const now = Date.now();
+        const until = now + toMilliseconds(flags.window.value);
+        const opened = renew.value ? { notBefore: time(now), deadline: time(until) } : {};
+        const all = await store.change((known) =>
+          known.map((one) => (one.name === name ? { ...one, ...opened, hash } : one)),
+        );
+        await store.writeUserData(name, text);
+        if (flags.publish.value) await withClusters(flags, (clusters) => publisher(flags, clusters)(all));
+        process.stdout.write(`${text}\n`);
+        return 0;
       });
-      const { ignitionAddress, renew, setHostname } = flags;
-      const tailored = workerUserData(text, {
-        name,
-        setHostname: setHostname.value,
-        ignitionAddress: ignitionAddress.value,
-        token,
-      });
-      const time = (at: number) => new Date(at).toISOString();
-      const now = Date.now();
-      const opened = renew.value ? { notBefore: time(now), deadline: time(now + windowMs) } : {};
-      await store.write(workers.map((one) => (one.name === name ? { ...one, ...opened, hash } : one)));
-      await store.writeUserData(name, tailored);
-      process.stdout.write(`${tailored}\n`);
-      return 0;
     },
   });
 }

@@ -10,6 +10,8 @@ export interface DialOptions {
   readonly allowHalfOpen?: boolean | undefined;
   /** The name that the address is the answer for; http-connect frontends are told it, in the Host header. */
   readonly name?: string | undefined;
+  /** The front door is reached, TLS included; nothing has been asked of it yet. */
+  readonly onFrontend?: (() => void) | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;

@@ -1,6 +1,7 @@
 /** A dial at an HTTP CONNECT door: the tunnel is the connection itself. */
 import { isIPv6, type Socket } from "node:net";
 import { parseTarget } from "./address.js";
+import type { DialOptions } from "./bounds.js";
 import { exchangeConnect } from "./connect-exchange.js";
 import { badAnswer, DialRefusedError, frontendLost } from "./errors.js";
 import { describeFrontend, type Frontend } from "./frontend.js";
@@ -8,16 +9,15 @@ import { connectFrontend } from "./transport.js";
 
 const MAX_BODY_BYTES = 8 * 1024;
 
-export interface ConnectDial {
+/** `name` undefined: the address's own host. */
+export interface ConnectDial extends Pick<DialOptions, "name" | "allowHalfOpen" | "onFrontend"> {
   readonly address: string;
-  /** What the address was before somebody resolved it; undefined: its own host. */
-  readonly name?: string | undefined;
-  readonly allowHalfOpen: boolean;
 }
 
 export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: AbortSignal): Promise<Socket> {
-  const { address, allowHalfOpen } = dial;
+  const { address, allowHalfOpen = false } = dial;
   const socket = await connectFrontend(frontend, { alpn: [], allowHalfOpen }, stop);
+  dial.onFrontend?.();
   const where = describeFrontend(frontend);
   try {
     const exchange = {

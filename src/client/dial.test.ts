@@ -11,6 +11,7 @@ import type { Target } from "../../test/support/targets/listener.js";
 import { startSlowReader } from "../../test/support/targets/stalled.js";
 import { DrawbridgeError } from "../errors/error.js";
 import { streamError } from "../observe/channels.js";
+import { ServerSubject } from "../server/admin.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError } from "./errors.js";
 import type { Frontend } from "./frontend.js";
@@ -158,12 +159,12 @@ describe.each(DOORS)("a dial through %s", (name) => {
     const socket = await dial(door(), source.address);
     socket.write(GO);
     await once(socket, "readable");
-    const received = () => rig.server.describeTunnels()[0] as { bytesToClient: number };
+    const received = () => [...new ServerSubject(rig.server).tunnels()][0]!;
     let before = -1;
     await waitUntil(
       "the flow to stop",
       async () => {
-        const now = received().bytesToClient;
+        const now = received().bytesFromTarget;
         const stopped = now === before;
         before = now;
         await new Promise((resolve) => setTimeout(resolve, 300));
@@ -173,7 +174,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     );
     expect(before).toBeLessThan(32 * MIB);
     socket.resume();
-    await waitUntil("the flow to go on", () => received().bytesToClient > before + 8 * MIB);
+    await waitUntil("the flow to go on", () => received().bytesFromTarget > before + 8 * MIB);
     socket.destroy();
     await nothingLeft(source);
     await source.close();

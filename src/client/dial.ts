@@ -25,8 +25,8 @@ export async function dialThrough(
   if (options.name !== undefined) parseTarget(joinHostPort(options.name, 1));
   return await withinBounds(address, options, (stop): Promise<TunnelSocket> => {
     return frontend.mode === "grpc"
-      ? dialGrpc(frontend, address, stop)
-      : dialConnect(frontend, { address, name: options.name, allowHalfOpen: options.allowHalfOpen ?? false }, stop);
+      ? dialGrpc(frontend, address, options, stop)
+      : dialConnect(frontend, { ...options, address }, stop);
   });
 }
 

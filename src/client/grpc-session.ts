@@ -3,6 +3,7 @@ import type { Stream } from "../link/open.js";
 import { type OpenSession, openSession } from "../link/open.js";
 import { joinHostPort } from "../wire/address.js";
 import { parseTarget } from "./address.js";
+import type { DialOptions } from "./bounds.js";
 import { frontendLost } from "./errors.js";
 import { describeFrontend, type Frontend } from "./frontend.js";
 import { ProxyCall } from "./proxy-call.js";
@@ -39,8 +40,14 @@ export async function dialOnSession(dial: SessionDial, stop: AbortSignal): Promi
 }
 
 /** A dial on a session of its own, as kube-apiserver does it. */
-export async function dialGrpc(frontend: Frontend, address: string, stop: AbortSignal): Promise<TunnelSocket> {
+export async function dialGrpc(
+  frontend: Frontend,
+  address: string,
+  { onFrontend }: Pick<DialOptions, "onFrontend">,
+  stop: AbortSignal,
+): Promise<TunnelSocket> {
   const open = await openGrpcSession(frontend, stop);
+  onFrontend?.();
   const { session } = open;
   const setRef = (on: boolean): void => (on ? session.ref() : session.unref());
   return await dialOnSession({ open, frontend, address, onOver: () => session.destroy(), setRef }, stop);

@@ -1,7 +1,14 @@
 /** One thing that doctor looked at. */
-export const roles = ["server", "agent", "bootstrap", "workstation"] as const;
 
-/** Where doctor runs: beside a server, beside an agent, on an OpenShift bootstrap host, or somewhere else. */
+/** Where a bridge is built, stands, or is looked after from. */
+export const bridgeRoles = ["server", "agent", "bootstrap", "workstation"] as const;
+
+export const roles = [...bridgeRoles, "sidecar", "ignition", "nodepool", "approver"] as const;
+
+/**
+ * Where doctor runs: beside a server, beside an agent, on an OpenShift bootstrap host, beside a sidecar, an Ignition
+ * server, a pool controller or a CSR approver, or somewhere else.
+ */
 export type Role = (typeof roles)[number];
 
 export interface Outcome {

@@ -4,6 +4,7 @@ import { bridgeOnThisHost } from "../bootstrap/gather/presence.js";
 import type { Topology } from "../bootstrap/model/names.js";
 import type { DoctorHost } from "./context.js";
 import type { Role } from "./diagnosis.js";
+import { programs } from "./program.js";
 
 const bootstrapHost = ["/usr/local/bin/bootkube.sh", "/opt/openshift"];
 const controlPlane = ["/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/pki/apiserver.crt"];
@@ -11,8 +12,9 @@ const controlPlane = ["/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kub
 export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.ProcessEnv): Promise<Role> {
   if ((await host.running("agent")) !== undefined) return "agent";
   if (bootstrapHost.some(existsSync)) return "bootstrap";
-  if ((await host.running("server")) !== undefined || bridgeOnThisHost()) return "server";
-  // A pod that is no server is where an agent is, or will be.
+  for (const program of programs) if ((await host.running(program)) !== undefined) return program;
+  if (bridgeOnThisHost()) return "server";
+  // A pod that is nothing else is where an agent is, or will be.
   if (env.KUBERNETES_SERVICE_HOST) return "agent";
   return controlPlane.some(existsSync) ? "server" : "workstation";
 }

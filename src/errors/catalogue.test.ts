@@ -38,6 +38,7 @@ describe("the error catalogue", () => {
     const section = documented().get(code);
     expect(section?.meaning).toBe(meaning);
     expect([...(section?.parts.keys() ?? [])]).toEqual(["Cause", "Check", "Remedy"]);
+    for (const part of section?.parts.values() ?? []) expect(part).toMatch(/^[A-Z`"].{10,}[.`?:)]$/);
     expect(section?.parts.get("Remedy")?.startsWith(remedy)).toBe(true);
   });
 });

@@ -47,6 +47,32 @@ export const catalogue = {
     remedy:
       "Put one line with a long random token into the file of --admin-token-file, mode 0600, owned by the user that runs the process.",
   },
+  DB_ADMIN_CLOSED: {
+    meaning: "The admin API is closed, because there is no token to ask for.",
+    remedy: "Start the process with --admin-token-file and a file that holds a long random token.",
+  },
+  DB_ADMIN_TLS: {
+    meaning: "The admin API is spoken in the clear on loopback only.",
+    remedy:
+      "Give --admin-cert-file and --admin-key-file, or come through a tunnel to loopback, with ssh -L for example.",
+  },
+  DB_ADMIN_UNREACHABLE: {
+    meaning: "An admin port does not answer.",
+    remedy:
+      "Give --admin the address that the process logs for its admin port, and run this on the same host or through ssh -L; beyond loopback it speaks TLS.",
+  },
+  DB_ADMIN_REFUSED: {
+    meaning: "An admin port refused the request.",
+    remedy: "Give --token-file the file that the process was started with as --admin-token-file.",
+  },
+  DB_ADMIN_ANSWER: {
+    meaning: "What answers at the admin address does not speak drawbridge's admin API.",
+    remedy: "Check --admin: upstream's programs have no such API, and health ports do not serve it.",
+  },
+  DB_SUPPORT: {
+    meaning: "The support bundle cannot be written, so there is none.",
+    remedy: "Give --out a path in a directory that exists, may be written to and has space.",
+  },
   DB_KUBECONFIG: {
     meaning: "The kubeconfig cannot be read or names no usable cluster.",
     remedy: "Check the file with kubectl --kubeconfig, or leave the flag out inside a pod to use its service account.",
@@ -360,6 +386,84 @@ export const catalogue = {
     meaning: "Workers cannot be made, listed or removed as asked.",
     remedy: "Correct what the message names and run the command again; workers that are recorded already are kept.",
   },
+  DB_WORKERS_DRAIN: {
+    meaning: "Pods keep a node from being drained.",
+    remedy:
+      "Let them go with the flag that the message names, or give them room elsewhere, and run the command again; it goes on where it stopped.",
+  },
+  DB_WORKERS_WAIT: {
+    meaning: "Workers, or what they need, were not ready in time.",
+    remedy:
+      "Do what the message says, ask drawbridge workers doctor for the cause, and run the same command again; it goes on where it stopped.",
+  },
+  DB_SIMULATE_FETCH: {
+    meaning: "What a machine's user data refers to cannot be fetched.",
+    remedy:
+      "Ask drawbridge workers doctor for the cause; a machine that was refused gives up, one that got no answer or 511 asks again.",
+  },
+  DB_SIMULATE_ROOT: {
+    meaning: "The directory that stands for a machine's disk cannot take what the machine was given.",
+    remedy: "Name a new directory with --root, on a file system that has links and modes.",
+  },
+  DB_SIMULATE_JOIN: {
+    meaning: "A simulated machine did not get a node's certificates.",
+    remedy: "Look at its request with drawbridge csr explain, and at the worker with drawbridge workers doctor.",
+  },
+  DB_NODE_PAYLOAD: {
+    meaning: "Machines of a pool wait with 511, because no payload is made for them.",
+    remedy: "Mend what the message names; the Ignition server tries again by itself, and machines go on by themselves.",
+  },
+  DB_NODE_USER_DATA: {
+    meaning: "A machine's user data cannot open its configuration: the server answers 401, and the machine gives up.",
+    remedy:
+      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
+  },
+  DB_NODE_USER_DATA_OLD: {
+    meaning: "A machine's user data is older than its pool's token or configuration, and ends soon.",
+    remedy:
+      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, before a machine boots with it.",
+  },
+  DB_NODE_TOKEN_UNKNOWN: {
+    meaning: "The token in a machine's user data is nobody's, so the machine waits with 511 for ever.",
+    remedy:
+      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
+  },
+  DB_NODE_TOKEN_EXPIRED: {
+    meaning: "The token in a machine's user data has ended, so the machine waits with 511 for ever.",
+    remedy:
+      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
+  },
+  DB_NODE_IGNITION_NAME: {
+    meaning: "The Ignition server's certificate is not one that machines accept at the address they are given.",
+    remedy:
+      "Let nodepool controller --issue-certificate issue it for the published address, or publish the address that the certificate has.",
+  },
+  DB_NODE_IGNITION_UNREACHABLE: {
+    meaning: "The Ignition server does not answer at the address that machines are given.",
+    remedy: "Start drawbridge ignition serve, or mend the way to it; machines go on asking until it answers.",
+  },
+  DB_NODE_CSR_PENDING: {
+    meaning: "A machine waits for a certificate that nobody approves.",
+    remedy:
+      "Mend what the message names, or approve the request with workers doctor --fix where its rules allow that, or with drawbridge csr approve.",
+  },
+  DB_NODE_NOT_READY: {
+    meaning: "A node has joined and is not ready.",
+    remedy: "Read the node's own words in the message, and the log of its kubelet.",
+  },
+  DB_NODE_OVN_CERT: {
+    meaning:
+      "The Secret ovn-control-plane-metrics-cert is missing beside the hosted control plane, so the cluster network does not start and nodes stay NotReady.",
+    remedy: "Copy it from the hosted cluster with drawbridge workers doctor --fix.",
+  },
+  DB_NODE_UNCHECKED: {
+    meaning: "Something that could keep machines from becoming nodes could not be looked at.",
+    remedy: "Mend what the message names, access to the cluster say, and ask again.",
+  },
+  DB_FIX_LOG: {
+    meaning: "The log of fixes cannot be written, so nothing is fixed.",
+    remedy: "Name a file with --fix-log that this user can write to.",
+  },
   DB_TOKEN_SECRET: {
     meaning: "A Secret of a pool holds something that no controller writes.",
     remedy: "Delete the Secret; the pool's controller makes it anew with a fresh token within seconds.",
@@ -402,6 +506,11 @@ export const catalogue = {
     meaning: "A pool's payload cannot be made from what is there.",
     remedy:
       "Correct or create what the message names; the Ignition server tries again by itself, and machines wait until it succeeds.",
+  },
+  DB_PAYLOAD_HASH: {
+    meaning: "A pool has no payload under the hash that was named.",
+    remedy:
+      "Name one of the hashes in the message, or `current`; after a change the payload before it is there for two hours.",
   },
   DB_WORKER_TOKENS: {
     meaning: "The list of workers' own tokens cannot be used.",

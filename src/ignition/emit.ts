@@ -1,6 +1,6 @@
 /** A config as JSON of a chosen spec version, members in the order in which Ignition writes them. */
 import { DrawbridgeError } from "../errors/error.js";
-import { type JsonPath, pathText } from "./json/node.js";
+import { type JsonPath, pathText } from "./json-path.js";
 import type { Config } from "./model/config.js";
 import { configShape, type Field, type Fields, type Shape } from "./model/schema.js";
 import { type Minor, versionOf } from "./model/spec.js";

@@ -1,5 +1,6 @@
 /** What parsing and validation say about a config, in one form. */
-import { finder, type JsonNode, type JsonPath, type Position, pathText, positionReader } from "./json/node.js";
+import { type JsonNode, type Position, positionReader } from "../wire/json/node.js";
+import { finder, type JsonPath, pathText } from "./json-path.js";
 
 export interface Problem {
   /** Errors make Ignition refuse the config, warnings do not. */

@@ -1,8 +1,8 @@
 /** A config's text into the model, with everything that is to be said about it. */
 import { DrawbridgeError } from "../errors/error.js";
+import type { JsonNode } from "../wire/json/node.js";
+import { JsonError, readJson } from "../wire/json/reader.js";
 import { type Finding, findingText, isFatal, located, type Problem } from "./finding.js";
-import type { JsonNode } from "./json/node.js";
-import { readJson } from "./json/reader.js";
 import type { Config } from "./model/config.js";
 import { decode } from "./model/decode.js";
 import { configShape, versionShape } from "./model/schema.js";
@@ -26,7 +26,7 @@ const LARGEST_CONFIG = 50 * 1024 * 1024;
 export function readConfig(content: Buffer | string): Reading {
   const text = typeof content === "string" ? content : decoded(content);
   if (text === "") throw unreadable("it is empty");
-  const root = readJson(text);
+  const root = parsed(text);
   const { version, problems } = versionIn(root);
   if (version === undefined) return { ok: false, findings: located(problems, text, root) };
   const { fields, problems: shapeProblems } = decode(root, configShape, version);
@@ -63,6 +63,14 @@ function decoded(bytes: Buffer): string {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw unreadable("it is not UTF-8 text");
+  }
+}
+
+function parsed(text: string): JsonNode {
+  try {
+    return readJson(text);
+  } catch (error) {
+    throw error instanceof JsonError ? unreadable(error.message) : error;
   }
 }
 

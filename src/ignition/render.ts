@@ -1,6 +1,6 @@
 /** What a config becomes once everything it refers to is put into its place, as Ignition does before it acts. */
 import { DrawbridgeError } from "../errors/error.js";
-import { pathText } from "./json/node.js";
+import { pathText } from "./json-path.js";
 import { merge } from "./merge.js";
 import type { Config, Resource } from "./model/config.js";
 import { newest } from "./model/spec.js";

@@ -122,6 +122,19 @@ describe("an election", () => {
     expect(a.leading).toBe(true);
   });
 
+  it("says what to do where its namespace is missing, and leads as soon as it is there", async () => {
+    leases.intercept = (_, response) => {
+      replyStatus(response, 404, "NotFound", 'namespaces "ns" not found');
+      return true;
+    };
+    const a = replica("a");
+    a.start();
+    await eventually(() => expect(log[0]).toContain("there is no namespace ns; create it"));
+    leases.intercept = () => false;
+    await turn();
+    expect(a.leading).toBe(true);
+  });
+
   it("has one winner when two write at once", async () => {
     leases.put({ metadata: { name: "approver" }, spec: { holderIdentity: "" } } as Lease);
     const both = [replica("a"), replica("b")];

@@ -88,7 +88,11 @@ export class LeaderElection {
     const lease = await this.#get();
     if (lease === undefined) {
       const made = this.#held({ metadata: { name, namespace } }, true);
-      await api.create(leasesPath(namespace), made, { timeoutMs: requestTimeoutMs });
+      await api.create(leasesPath(namespace), made, { timeoutMs: requestTimeoutMs }).catch((reason: unknown) => {
+        // A collection is missing only together with all that is in its namespace.
+        if (!isNotFound(reason)) throw reason;
+        throw new Error(`there is no namespace ${namespace}; create it, or name another with --namespace`);
+      });
       return true;
     }
     const isOurs = lease.spec?.holderIdentity === identity;

@@ -1,11 +1,35 @@
 /**
  * How two drawbridge ends find each other: one metadata key on Connect and in the response headers, ignored by
- * upstream. The value is a version; both must name the same one (docs/protocol.md).
+ * upstream. The value is a version and a list of what its sender can do (docs/protocol.md).
  */
 export const FEATURES_KEY = "drawbridge-features";
-export const FEATURES_V1 = "1;credit,end-of-stream";
 
-/** Whether the peer speaks what we speak. */
-export function agreesOnFeatures(value: string | readonly string[] | undefined): boolean {
-  return value === FEATURES_V1;
+const VERSION = "1";
+/** These two make no sense apart, and everybody who speaks version 1 has both. */
+const ALWAYS = ["credit", "end-of-stream"];
+const ECHO = "echo";
+
+/** What both ends of a link can do. */
+export interface Features {
+  /** Credit and end of stream. */
+  readonly extended: boolean;
+  /** The agent answers at ECHO_ADDRESS (wire/echo.ts). */
+  readonly echo: boolean;
+}
+
+/** What this program can do. */
+export const OUR_FEATURES: Features = { extended: true, echo: true };
+
+/** What the peer says it can do, of what we can. */
+export function featuresIn(value: string | readonly string[] | undefined): Features {
+  const [version, list = ""] = typeof value === "string" ? value.split(";") : [];
+  const named = list.split(",");
+  const extended = version === VERSION && ALWAYS.every((name) => named.includes(name));
+  return { extended, echo: extended && named.includes(ECHO) };
+}
+
+/** The header that says so; nothing to somebody with whom nothing was agreed on. */
+export function featureHeader({ extended, echo }: Features): Record<string, string> {
+  if (!extended) return {};
+  return { [FEATURES_KEY]: `${VERSION};${[...ALWAYS, ...(echo ? [ECHO] : [])].join(",")}` };
 }

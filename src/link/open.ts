@@ -17,8 +17,16 @@ export interface OpenSession {
   call(method: string, headers: Readonly<Record<string, string>>): Stream;
 }
 
-/** Speaks HTTP/2 on a connected socket. `authority` is what the peer sees as `:authority`. */
-export function openSession(socket: Duplex, authority: string, scheme: "http" | "https"): OpenSession {
+/**
+ * Speaks HTTP/2 on a connected socket. `authority` is what the peer sees as `:authority`, `program` what it is told that
+ * we are.
+ */
+export function openSession(
+  socket: Duplex,
+  authority: string,
+  scheme: "http" | "https",
+  program = "drawbridge",
+): OpenSession {
   const session = new Session(socket, {
     isServer: false,
     streamWindowBytes: LINK_WINDOW_BYTES,
@@ -33,7 +41,7 @@ export function openSession(socket: Duplex, authority: string, scheme: "http" | 
         [":path", method],
         [":authority", authority],
         ["content-type", "application/grpc"],
-        ["user-agent", "drawbridge"],
+        ["user-agent", program],
         ["te", "trailers"],
         ...Object.entries(headers),
       ]),

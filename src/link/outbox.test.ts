@@ -6,6 +6,7 @@ import { PacketReader } from "../wire/packet-reader.js";
 import { SegmentCounters } from "./counters.js";
 import { FRAME_HEADER_BYTES, MAX_FRAME_BYTES } from "./h2/frames.js";
 import { Outbox } from "./outbox.js";
+import { PacketMeter } from "./packet-meter.js";
 import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
 type Done = (error?: Error | null) => void;
@@ -48,7 +49,7 @@ function payloadOf(frames: Buffer): Buffer {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function open(transport: SlowTransport, onLow = () => {}, onEmpty = () => {}): Outbox {
-  return new Outbox(transport, new SegmentCounters(), onLow, onEmpty);
+  return new Outbox(transport, new PacketMeter(new SegmentCounters(), "sent"), onLow, onEmpty);
 }
 
 async function drain(outbox: Outbox, transport: SlowTransport): Promise<void> {

@@ -4,9 +4,9 @@
  * together.
  */
 import { controlBound, encodePacket, MAX_DATA_HEADER_BYTES, writeControl, writeDataHeader } from "../wire/encode.js";
-import { type ConnectId, type ControlPacket, PACKET_INDEX } from "../wire/packet.js";
-import type { SegmentCounters } from "./counters.js";
+import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "./h2/frames.js";
+import type { PacketMeter } from "./packet-meter.js";
 import { returnStaging, type Staging, takeStaging } from "./staging-pool.js";
 import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
@@ -33,7 +33,7 @@ export class Outbox {
   readonly #sink: FrameSink;
   readonly #onLow: () => void;
   readonly #onEmpty: () => void;
-  readonly #counters: SegmentCounters;
+  readonly #meter: PacketMeter;
   readonly #full: Staging[] = [];
   #current: Staging | undefined;
   /** The open frame of the current buffer: where its header belongs, and how far it may reach. */
@@ -48,9 +48,9 @@ export class Outbox {
   #closed = false;
 
   /** `onLow` after congestion, `onEmpty` whenever nothing waits any more. */
-  constructor(sink: FrameSink, counters: SegmentCounters, onLow: () => void, onEmpty: () => void) {
+  constructor(sink: FrameSink, meter: PacketMeter, onLow: () => void, onEmpty: () => void) {
     this.#sink = sink;
-    this.#counters = counters;
+    this.#meter = meter;
     this.#onLow = onLow;
     this.#onEmpty = onEmpty;
   }
@@ -58,20 +58,21 @@ export class Outbox {
   /** Copies the payload; the caller may reuse its buffer at once. Returns false when the source should pause. */
   data(connectId: ConnectId, payload: Uint8Array): boolean {
     if (this.#closed) return true;
+    if (!this.#scheduled) this.#meter.turn();
     for (let from = 0; from < payload.length; from += MAX_DATA_BYTES) {
       const to = Math.min(payload.length, from + MAX_DATA_BYTES);
       const staging = this.#room(MAX_DATA_HEADER_BYTES);
       this.#filled(staging, writeDataHeader(staging.buffer, staging.fill, connectId, to - from));
       this.#copy(payload, from, to);
-      this.#counters.packets[PACKET_INDEX.DATA]!++;
+      this.#meter.data(connectId, to - from);
     }
-    this.#counters.payloadBytes += payload.length;
     this.#schedule();
     return !this.congested;
   }
 
   control(packet: ControlPacket): void {
     if (this.#closed) return;
+    if (!this.#scheduled) this.#meter.turn();
     const bound = controlBound(packet);
     if (bound <= this.#sink.session.frameBytes) {
       const staging = this.#room(bound);
@@ -81,7 +82,7 @@ export class Outbox {
       const bytes = encodePacket(packet);
       this.#copy(bytes, 0, bytes.length);
     }
-    this.#counters.packets[PACKET_INDEX[packet.type]]!++;
+    this.#meter.control(packet);
     this.#schedule();
   }
 

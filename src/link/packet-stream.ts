@@ -9,6 +9,7 @@ import { decodeGrpcMessage, encodeGrpcMessage, GrpcStatus, goCodeName, statusOfR
 import { ErrorCode } from "./h2/frames.js";
 import type { Headers, Stream } from "./h2/stream.js";
 import { Outbox } from "./outbox.js";
+import { PacketMeter, type PacketWitness } from "./packet-meter.js";
 
 /** What the owner of a stream is told. */
 export interface StreamOwner extends PacketHandler {
@@ -31,6 +32,8 @@ export interface StreamEnd {
 }
 
 export class PacketStream {
+  readonly received: PacketMeter;
+  readonly sent: PacketMeter;
   readonly #stream: Stream;
   readonly #owner: StreamOwner;
   readonly #outbox: Outbox;
@@ -40,13 +43,22 @@ export class PacketStream {
   #ending = false;
   #end: StreamEnd | undefined;
 
-  constructor(stream: Stream, owner: StreamOwner, received: SegmentCounters, sent: SegmentCounters) {
+  /** `witness` is shown every packet's header, in both directions. */
+  constructor(
+    stream: Stream,
+    owner: StreamOwner,
+    received: SegmentCounters,
+    sent: SegmentCounters,
+    witness?: PacketWitness,
+  ) {
     this.#stream = stream;
     this.#owner = owner;
-    this.#reader = new PacketReader(owner, received);
+    this.received = new PacketMeter(received, "received", witness);
+    this.sent = new PacketMeter(sent, "sent", witness);
+    this.#reader = new PacketReader(owner, this.received);
     this.#outbox = new Outbox(
       stream,
-      sent,
+      this.sent,
       () => owner.onDrain(),
       () => {
         owner.onEmpty();
@@ -64,6 +76,11 @@ export class PacketStream {
   /** Bytes waiting for the transport, the part it holds back included. */
   get queuedBytes(): number {
     return this.#outbox.queuedBytes;
+  }
+
+  /** Of the last ping on its connection. */
+  get roundTripMs(): number | undefined {
+    return this.#stream.session.roundTripMs;
   }
 
   get congested(): boolean {
@@ -122,10 +139,16 @@ export class PacketStream {
     this.#finish(this.#end);
   }
 
+  /** Drops the connection below, and with it whatever else it carries. */
+  destroySession(): void {
+    this.#stream.session.destroy();
+  }
+
   readonly #onBytes = (chunk: Buffer): void => {
     if (this.#closed) return;
     if (!this.#settleScheduled) {
       this.#settleScheduled = true;
+      this.received.turn();
       process.nextTick(this.#settle);
     }
     try {

@@ -23,6 +23,10 @@ export const label = {
   nodePool: `${group}/nodePool`,
 } as const;
 
+/** The Ignition server's certificate (`tls.crt`, `tls.key`), and who signed it: ours, where no HyperShift has its own. */
+export const servingCertificateSecret = "drawbridge-ignition-serving-cert";
+export const ignitionCaSecret = "drawbridge-ignition-ca";
+
 /** Where a hosted cluster's control plane lives. */
 export function controlPlaneNamespace({ namespace, name }: ObjectName): string {
   return `${namespace}-${name.replaceAll(".", "-")}`;

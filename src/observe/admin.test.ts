@@ -3,49 +3,31 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type AdminOptions, startAgentAdmin, startServerAdmin } from "./admin.js";
-import { isOurName } from "./admin-guard.js";
-import { note, serverRefused } from "./channels.js";
+import { livePage } from "./admin/page-file.js";
+import { type Asking, ask as askPort } from "./admin/testing/asker.js";
+import { PlayedRole } from "./admin/testing/role.js";
+import { type AdminOptions, startAdmin } from "./admin.js";
 import type { RunningHttp } from "./http.js";
 import { gaugeRead } from "./metrics/families.js";
 import { MetricsRegistry } from "./metrics/registry.js";
-import { RefusalLog } from "./refusals.js";
 
-const source = { name: "the server under test" };
 const anywhere = { host: "127.0.0.1", port: 0 };
 const TOKEN = "correct-horse-battery-staple";
+const authorization = `Bearer ${TOKEN}`;
 let folder: string;
 let tokenFile: string;
-let http: RunningHttp | undefined;
-let refusals: RefusalLog;
+let role: PlayedRole;
+let http: RunningHttp;
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Record<string, string | string[] | undefined>;
-  readonly body: string;
-}
+const get = (path: string, headers: Record<string, string> = {}, method = "GET") => ask(path, { headers, method });
+const ask = (path: string, asking: Asking = {}) => askPort(http.port, path, asking);
 
-/** node:http rather than fetch: the Host header is under test. */
-function get(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    request({ host: "127.0.0.1", port: http!.port, path, headers, method }, (response) => {
-      let body = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => {
-        body += chunk;
-      });
-      response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body }));
-    })
-      .on("error", reject)
-      .end();
-  });
-}
-
-const authorized = (path: string, headers = {}) => get(path, { authorization: `Bearer ${TOKEN}`, ...headers });
-
-function options(overrides: Partial<AdminOptions> = {}): AdminOptions {
-  const agents = { list: () => [{ agentId: "a-1", dialId: 5n }] };
-  return { source, tokenFile, profiling: false, resources: { refusals, agents }, ...overrides };
-}
+const options = (overrides: Partial<AdminOptions> = {}): AdminOptions => ({
+  ...role.parts,
+  tokenFile,
+  profiling: false,
+  ...overrides,
+});
 
 function registry(): MetricsRegistry {
   const made = new MetricsRegistry();
@@ -53,140 +35,32 @@ function registry(): MetricsRegistry {
   return made;
 }
 
+const start = async (overrides: Partial<AdminOptions> = {}): Promise<void> => {
+  http = await startAdmin(anywhere, registry(), options(overrides));
+};
+
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "drawbridge-admin-"));
   tokenFile = join(folder, "token");
   writeFileSync(tokenFile, `${TOKEN}\n`, { mode: 0o600 });
-  refusals = new RefusalLog(source, () => new Date(0));
+  role = new PlayedRole();
 });
 afterEach(async () => {
-  await http?.close();
-  http = undefined;
-  refusals.close();
+  await http.close();
   rmSync(folder, { recursive: true });
 });
 
-describe("the admin API", () => {
-  it("shows the last refusals and each one's explanation", async () => {
-    http = await startServerAdmin(anywhere, registry(), options());
-    for (let count = 0; count < 300; count++) {
-      serverRefused.publish({ source, referenceId: `r-${count}`, address: "10.0.0.1:443", explanation: { count: 7n } });
-    }
-    const list = await authorized("/drawbridge/v1/refusals");
-    expect(list.status).toBe(200);
-    const listed = JSON.parse(list.body) as { referenceId: string }[];
-    expect(listed).toHaveLength(256);
-    expect(listed[0]).toEqual({ referenceId: "r-299", address: "10.0.0.1:443", time: "1970-01-01T00:00:00.000Z" });
-    expect(listed.at(-1)?.referenceId).toBe("r-44");
-    const one = await authorized("/drawbridge/v1/refusals/r-299");
-    expect(JSON.parse(one.body)).toMatchObject({ referenceId: "r-299", explanation: { count: "7" } });
-    expect((await authorized("/drawbridge/v1/refusals/r-43")).status).toBe(404);
-  });
-
-  it("keeps an endless explanation from filling the memory", () => {
-    serverRefused.publish({ source, referenceId: "big", address: "a:1", explanation: { text: "x".repeat(1e6) } });
-    expect(JSON.stringify(refusals.find("big")).length).toBeLessThan(140_000);
-  });
-
-  it("shows what the process describes, bigints included", async () => {
-    http = await startServerAdmin(anywhere, registry(), options());
-    const answer = await authorized("/drawbridge/v1/agents");
-    expect(answer.body).toBe('[{"agentId":"a-1","dialId":"5"}]\n');
-    expect(answer.headers).toMatchObject({ "content-type": "application/json", "cache-control": "no-store" });
-  });
-
-  it.each(["nothing", "constructor", "agents/x", "refusals/a/b", "", "refusals/__proto__"])(
-    "has no resource %j",
-    async (path) => {
-      http = await startServerAdmin(anywhere, registry(), options());
-      expect((await authorized(`/drawbridge/v1/${path}`)).status).toBe(404);
-    },
-  );
-
-  it("only answers GET and HEAD", async () => {
-    http = await startServerAdmin(anywhere, registry(), options());
-    const headers = { authorization: `Bearer ${TOKEN}` };
-    expect((await get("/drawbridge/v1/agents", headers, "DELETE")).status).toBe(405);
-    expect(await get("/drawbridge/v1/agents", headers, "HEAD")).toMatchObject({ status: 200, body: "" });
-  });
-
-  it("asks for the token", async () => {
-    http = await startServerAdmin(anywhere, registry(), options());
-    for (const authorization of ["", "Bearer", "Bearer wrong", `Basic ${TOKEN}`, `Bearer ${TOKEN}x`, TOKEN]) {
-      const answer = await get("/drawbridge/v1/agents", authorization === "" ? {} : { authorization });
-      expect([authorization, answer.status]).toEqual([authorization, 401]);
-      expect(answer.headers["www-authenticate"]).toContain("Bearer");
-      expect(answer.body).not.toContain(TOKEN);
-    }
-  });
-
-  it("takes a new token as soon as the file has it", async () => {
-    http = await startServerAdmin(anywhere, registry(), options());
-    writeFileSync(tokenFile, "another-token");
-    expect((await authorized("/drawbridge/v1/agents")).status).toBe(401);
-    expect((await get("/drawbridge/v1/agents", { authorization: "Bearer another-token" })).status).toBe(200);
-  });
-
-  it("is closed without a token file, and says which flag opens it", async () => {
-    http = await startServerAdmin(anywhere, registry(), options({ tokenFile: "" }));
-    const answer = await authorized("/drawbridge/v1/agents");
-    expect(answer.status).toBe(403);
-    expect(answer.body).toContain("--admin-token-file");
-  });
-
-  it.each(["missing", "empty"])("is closed when the token file is %s, and notes why once", async (trouble) => {
-    http = await startServerAdmin(anywhere, registry(), options());
-    if (trouble === "empty") writeFileSync(tokenFile, " \n");
-    else rmSync(tokenFile);
-    const notes: string[] = [];
-    const end = note.subscribe(({ message }) => notes.push(message), source);
-    for (let count = 0; count < 3; count++) {
-      const answer = await get("/drawbridge/v1/agents", { authorization: "Bearer " });
-      expect(answer.status).toBe(503);
-      expect(answer.body).not.toContain(tokenFile);
-    }
-    end();
-    expect(notes).toHaveLength(1);
-    expect(notes[0]).toContain(tokenFile);
-  });
-
-  it("answers only under its own names", async () => {
-    http = await startServerAdmin(anywhere, registry(), options());
-    expect((await authorized("/drawbridge/v1/agents", { host: "evil.example:8095" })).status).toBe(403);
-    expect((await authorized("/drawbridge/v1/agents", { host: `localhost:${http.port}` })).status).toBe(200);
-  });
-
-  it.each([
-    ["localhost", true],
-    ["LOCALHOST:8095", true],
-    ["127.0.0.1:8095", true],
-    ["127.9.9.9", true],
-    ["[::1]:8095", true],
-    ["127.evil.example", false],
-    ["localhost.evil.example", false],
-    ["10.0.0.5:8095", true],
-    ["admin.example:8095", true],
-    ["[fd00::5]:8095", true],
-    ["10.0.0.6:8095", false],
-    ["", false],
-    [undefined, false],
-    ["user@localhost", false],
-  ])("Host %j is ours: %s", (host, ours) => {
-    expect(isOurName(host, ["admin.example", "::ffff:10.0.0.5", "fd00::5", undefined])).toBe(ours);
-  });
-});
-
-describe("the admin ports as upstream has them", () => {
-  it("a server's shows the metrics, to everybody", async () => {
-    http = await startServerAdmin(anywhere, registry(), options({ tokenFile: "" }));
+describe("an admin port without a token file, as upstream has it", () => {
+  it("shows a server's metrics to everybody", async () => {
+    await start({ tokenFile: "" });
     expect(await get("/metrics", { host: "prometheus.example" })).toMatchObject({
       status: 200,
       body: "# HELP depth How deep.\n# TYPE depth gauge\ndepth 7\n",
     });
   });
 
-  it("an agent's sends scrapers to the health port", async () => {
-    http = await startAgentAdmin(anywhere, 8093, options());
+  it("sends an agent's scrapers to the health port", async () => {
+    http = await startAdmin(anywhere, { healthPort: 8093 }, options({ tokenFile: "" }));
     const answer = await get("/metrics?x=1&y", { host: "10.0.0.1:8094" });
     expect(answer).toMatchObject({
       status: 301,
@@ -198,25 +72,30 @@ describe("the admin ports as upstream has them", () => {
     expect(await get("/metrics", { host: "agent" }, "POST")).toMatchObject({ status: 301, body: "" });
   });
 
-  it.each(["/debug/pprof", "/debug/pprof/", "/debug/pprof/profile", "/"])(
-    "has no %s without profiling",
-    async (path) => {
-      http = await startServerAdmin(anywhere, registry(), options());
-      expect(await get(path)).toMatchObject({ status: 404, body: "404 page not found\n" });
-    },
-  );
+  it.each(["/debug/pprof", "/debug/pprof/", "/debug/pprof/profile", "/"])("has no %s", async (path) => {
+    await start({ tokenFile: "" });
+    expect(await get(path)).toMatchObject({ status: 404, body: "404 page not found\n" });
+  });
+
+  it("says which flag opens the API", async () => {
+    await start({ tokenFile: "" });
+    const answer = await get("/drawbridge/v1/agents", { authorization });
+    expect(answer.status).toBe(403);
+    expect(answer.json()).toMatchObject({ error: { code: "DB_ADMIN_CLOSED" } });
+    expect(answer.body).toContain("--admin-token-file");
+  });
 });
 
 describe("profiling", () => {
   it("has upstream's paths", async () => {
-    http = await startServerAdmin(anywhere, registry(), options({ profiling: true }));
+    await start({ profiling: true });
     expect(await get("/debug/pprof?debug=1")).toMatchObject({ status: 301, headers: { location: "/debug/pprof/" } });
     expect((await get("/debug/pprof/")).body).toContain("profile?seconds=");
     expect(await get("/debug/pprof/goroutine")).toMatchObject({ status: 404, body: "Unknown profile\n" });
   });
 
   it("takes one CPU profile at a time", async () => {
-    http = await startServerAdmin(anywhere, registry(), options({ profiling: true }));
+    await start({ profiling: true });
     const first = get("/debug/pprof/profile?seconds=0.5");
     const statuses = new Set([(await get("/debug/pprof/profile?seconds=0.5")).status, (await first).status]);
     expect([...statuses].sort()).toEqual([200, 409]);
@@ -228,7 +107,7 @@ describe("profiling", () => {
   });
 
   it("ends a profile with the client that asked for it", async () => {
-    http = await startServerAdmin(anywhere, registry(), options({ profiling: true }));
+    await start({ profiling: true });
     const asked = request({ host: "127.0.0.1", port: http.port, path: "/debug/pprof/profile?seconds=60" });
     asked.on("error", () => {}).end();
     await expect.poll(async () => (await get("/debug/pprof/profile?seconds=0.01")).status).toBe(409);
@@ -237,10 +116,38 @@ describe("profiling", () => {
   });
 
   it("gives the heap, which holds every key in memory, to holders of the token only", async () => {
-    http = await startServerAdmin(anywhere, registry(), options({ profiling: true }));
+    await start({ profiling: true });
     expect((await get("/debug/pprof/heap")).status).toBe(401);
-    const answer = await authorized("/debug/pprof/heap");
+    const answer = await get("/debug/pprof/heap", { authorization });
     expect(answer.status).toBe(200);
     expect(answer.body.slice(0, 12)).toBe('{"snapshot":');
+  });
+});
+
+describe("the live page", () => {
+  const html = Buffer.from("<html><style>b{}</style><script type=module>go('<')</script></html>");
+
+  it("is served under a policy that knows its scripts and styles by their hashes", async () => {
+    await start({ page: () => livePage(html) });
+    const { status, headers, body } = await get("/");
+    expect([status, body]).toEqual([200, html.toString()]);
+    expect(headers["content-security-policy"]).toBe(
+      "default-src 'none'; script-src 'sha256-YIVRjrn8qVzsNmsRFcZEUbgkonGIJ9FbsceUsoAsZss='; " +
+        "style-src 'sha256-7yqHVAesot11p6HczDsgKRipvI5UPgs97z80zNXlans='; connect-src 'self'; img-src data:; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(headers).toMatchObject({ "x-frame-options": "DENY", "x-content-type-options": "nosniff" });
+  });
+
+  it("is not served under another's name", async () => {
+    await start({ page: () => livePage(html) });
+    expect((await get("/", { host: "evil.example" })).status).toBe(403);
+  });
+
+  it("is replaced by a text where it was not built", async () => {
+    await start({ page: () => undefined });
+    const { body, headers } = await get("/");
+    expect(headers["content-type"]).toContain("text/plain");
+    expect(body).toContain("not part of this build");
   });
 });

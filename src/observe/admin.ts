@@ -1,11 +1,23 @@
-/** The admin ports of server and agent: upstream's /metrics and /debug/pprof, and our API under /drawbridge/v1/. */
-
+/**
+ * The admin port: upstream's /metrics and /debug/pprof; and, when a token file is given, our API under /drawbridge/v1/ and
+ * the live page. Without one it cannot be told from upstream's.
+ */
+import { X509Certificate } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import { joinHostPort, splitHostPort } from "../wire/address.js";
-import { adminGuard } from "./admin-guard.js";
+import { AdminApi, orFailure } from "./admin/api.js";
+import { CertificateBook } from "./admin/certificate-book.js";
+import { API_PREFIX } from "./admin/contract.js";
+import { Guard } from "./admin/guard.js";
+import { AdminModel, type ModelParts } from "./admin/model.js";
+import { type LivePage, readLivePage } from "./admin/page-file.js";
+import { Readers } from "./admin/readers.js";
+import { certificatesRefused, certificatesReloaded } from "./channels.js";
 import { metricsRoute } from "./health.js";
 import {
   type Endpoint,
   type HttpRequest,
+  type HttpTls,
   type Route,
   type RunningHttp,
   redirect,
@@ -13,85 +25,128 @@ import {
   startHttp,
 } from "./http.js";
 import type { MetricsRegistry } from "./metrics/registry.js";
-import { plainJson } from "./plain-json.js";
 import { profilingRoutes } from "./profiling.js";
 
-/** One thing the API can show: all of its kind, and perhaps one of them by id. */
-interface AdminResource {
-  list(): unknown;
-  find?(id: string): unknown;
-}
-
-export interface AdminOptions {
-  /** The server or agent the port belongs to. */
-  readonly source: object;
+export interface AdminOptions extends ModelParts {
   /** Empty: the API is closed. */
   readonly tokenFile: string;
   readonly profiling: boolean;
-  /** By name, e.g. `refusals`, `agents`, `tunnels`. */
-  readonly resources: Readonly<Record<string, AdminResource>>;
+  /** Undefined: in the clear, and the API on loopback only. */
+  readonly tls?: { readonly certFile: string; readonly follow: HttpTls } | undefined;
+  /** Asked for once, when somebody wants the page. */
+  readonly page?: () => LivePage | undefined;
 }
 
-const API = "/drawbridge/v1/";
+/** The registry's metrics, or where they are: upstream's agents send scrapers to the health port. */
+export type AdminMetrics = MetricsRegistry | { readonly healthPort: number };
 
-export function startServerAdmin(
+export async function startAdmin(
   endpoint: Endpoint,
-  registry: MetricsRegistry,
+  metrics: AdminMetrics,
   options: AdminOptions,
 ): Promise<RunningHttp> {
-  return startAdmin(endpoint, metricsRoute(registry), options);
-}
-
-/** `healthPort` is where the agent's metrics are; upstream sends scrapers there. */
-export function startAgentAdmin(endpoint: Endpoint, healthPort: number, options: AdminOptions): Promise<RunningHttp> {
-  return startAdmin(endpoint, metricsElsewhere(healthPort), options);
-}
-
-function startAdmin(endpoint: Endpoint, metrics: Route, options: AdminOptions): Promise<RunningHttp> {
-  const guard = adminGuard({ ...options, host: endpoint.host });
-  const exact = new Map<string, Route>([["/metrics", metrics]]);
-  const prefixes: [string, Route][] = [[API, guard(apiRoute(options.resources))]];
+  const model = new AdminModel(options);
+  const guard = new Guard({ ...options, host: endpoint.host, instance: model.instance });
+  const readers = new Readers(model);
+  const exact = new Map<string, Route>([
+    [
+      "/metrics",
+      "healthPort" in metrics ? metricsElsewhere(metrics.healthPort, options.tls !== undefined) : metricsRoute(metrics),
+    ],
+  ]);
+  const prefixes: [string, Route][] = [[API_PREFIX, new AdminApi(model, guard, readers).route]];
+  if (options.tokenFile !== "") exact.set("/", pageRoute(guard, options.page ?? readLivePage));
   if (options.profiling) {
-    const [paths, rest] = profilingRoutes(guard);
+    const [paths, rest] = profilingRoutes(guarded(guard));
     for (const [path, route] of paths) exact.set(path, route);
     prefixes.push(rest);
   }
-  return startHttp("admin", endpoint, { exact, prefixes });
+  const http = await startHttp(
+    "admin",
+    endpoint,
+    { exact, prefixes },
+    options.tls && told(options.tls, options, model),
+  );
+  return {
+    ...http,
+    close: async () => {
+      readers.close();
+      model.close();
+      await http.close();
+    },
+  };
 }
 
-function metricsElsewhere(healthPort: number): Route {
+/** The port's own certificate, in the log and among the others of the process. */
+function told(
+  { certFile, follow }: NonNullable<AdminOptions["tls"]>,
+  { source }: AdminOptions,
+  model: AdminModel,
+): HttpTls {
+  const book = new CertificateBook((pem) => [new X509Certificate(pem)]);
+  const files = [certFile];
+  return ({ onChange }) => {
+    const followed = follow({
+      onChange: (next) => {
+        onChange(next);
+        certificatesReloaded.publish({ source, files });
+      },
+      onProblem: (error) => certificatesRefused.publish({ source, files, error: error.message }),
+    });
+    model.ownCertificates = () =>
+      book.describe({ file: certFile, use: "admin", kind: "own" }, String(followed.current.cert));
+    return followed;
+  };
+}
+
+function guarded(guard: Guard): (route: Route) => Route {
+  return (route) => (request, response) =>
+    orFailure(response, async () => {
+      await guard.admit(request.message);
+      await route(request, response);
+    });
+}
+
+/** The health port never speaks TLS; without a scheme of its own the redirect would keep this port's. */
+function metricsElsewhere(healthPort: number, isSecure: boolean): Route {
+  const scheme = isSecure ? "http:" : "";
   return (request, response) => {
     const asked = request.message.headers.host ?? "";
     const split = splitHostPort(asked);
     const host = "error" in split ? asked : split.host;
-    redirect(request, response, `//${joinHostPort(host, healthPort)}${request.path}${request.rawQuery}`);
+    redirect(request, response, `${scheme}//${joinHostPort(host, healthPort)}${request.path}${request.rawQuery}`);
   };
 }
 
-function apiRoute(resources: AdminOptions["resources"]): Route {
-  return (request, response) => {
-    const { method } = request.message;
-    const send = (status: number, value: unknown, headers = {}) =>
-      sendText(response, status, `${plainJson(value)}\n`, {
-        "Content-Type": "application/json",
-        "Cache-Control": "no-store",
+const NOT_BUILT = `This is drawbridge's admin port. The live page is not part of this build: npm run build makes it.
+The API is below ${API_PREFIX}, with the token of --admin-token-file:
+curl -H "Authorization: Bearer $(cat TOKENFILE)" http://ADDRESS${API_PREFIX}
+`;
+
+function pageRoute(guard: Guard, read: () => LivePage | undefined): Route {
+  let page: LivePage | undefined;
+  return ({ message }: HttpRequest, response: ServerResponse) =>
+    orFailure(response, () => {
+      guard.admitAddress(message);
+      page ??= read();
+      const headers = {
+        "Cache-Control": "no-cache",
         "X-Content-Type-Options": "nosniff",
-        ...headers,
-      });
-    if (method !== "GET" && method !== "HEAD") {
-      send(405, { error: "the admin API only answers GET" }, { Allow: "GET, HEAD" });
-      return;
-    }
-    const found = lookUp(resources, request);
-    if (found === undefined) send(404, { error: `there is no ${request.path}`, resources: Object.keys(resources) });
-    else send(200, found);
-  };
-}
-
-function lookUp(resources: AdminOptions["resources"], { path }: HttpRequest): unknown {
-  const [name = "", ...rest] = path.slice(API.length).split("/");
-  const resource = Object.hasOwn(resources, name) ? resources[name] : undefined;
-  if (resource === undefined || rest.length > 1) return undefined;
-  const id = rest[0];
-  return id === undefined ? resource.list() : resource.find?.(id);
+        "X-Frame-Options": "DENY",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+      };
+      if (page === undefined) sendText(response, 200, NOT_BUILT, headers);
+      else {
+        const { html, csp } = page;
+        response.writeHead(200, {
+          ...headers,
+          "Content-Type": "text/html; charset=utf-8",
+          "Content-Length": html.length,
+          "Content-Security-Policy": csp,
+        });
+        response.end(html);
+      }
+    });
 }

@@ -10,6 +10,8 @@ export const serverAgentConnected = new Channel<events.ServerAgentConnected>("se
 export const serverAgentDisconnected = new Channel<events.ServerAgentDisconnected>("server", "agent-disconnected");
 export const serverAgentDraining = new Channel<events.ServerAgentDraining>("server", "agent-draining");
 export const serverAgentRejected = new Channel<events.ServerAgentRejected>("server", "agent-rejected");
+export const serverPathChecked = new Channel<events.ServerPathChecked>("server", "path-checked");
+export const serverLinkRecycled = new Channel<events.ServerLinkRecycled>("server", "link-recycled");
 export const serverRefused = new Channel<events.ServerRefused>("server", "refused");
 
 export const agentServerConnected = new Channel<events.AgentServerConnected>("agent", "server-connected");

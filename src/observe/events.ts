@@ -1,5 +1,6 @@
 /** What each channel carries. Counts and durations are plain numbers; nothing here may hold a secret. */
 import type { ConnectId, DialId } from "../wire/packet.js";
+import type { ChoiceExplanation } from "./admin/contract.js";
 import type { Sourced } from "./channel.js";
 
 export type Frontend = "grpc" | "http-connect";
@@ -74,7 +75,29 @@ export interface ServerRefused extends Sourced {
   readonly referenceId: string;
   readonly address: string;
   /** Strategies tried, agents considered, why each was passed over: printed as JSON, never shown to API users. */
-  readonly explanation: object;
+  readonly explanation: Partial<ChoiceExplanation>;
+}
+
+/** The watchdog asked an agent's echo. */
+export interface ServerPathChecked extends Sourced {
+  readonly agentId: string;
+  readonly stream: number;
+  /** In a row; 0 when everything came back. */
+  readonly failures: number;
+  /** What that was before. */
+  readonly failuresBefore: number;
+  /** When everything came back. */
+  readonly roundTripMs?: number;
+  /** When it did not. */
+  readonly error?: string;
+}
+
+/** The watchdog ended a stream on which nothing moved any more. */
+export interface ServerLinkRecycled extends Sourced {
+  readonly agentId: string;
+  readonly stream: number;
+  readonly failures: number;
+  readonly error: string;
 }
 
 export type Segment = "from_client" | "to_client" | "from_agent" | "to_agent";

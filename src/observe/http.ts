@@ -1,6 +1,7 @@
 /** Small HTTP servers for health and admin: exact paths, Go's answers for everything else, a prompt end. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { SecureContextOptions } from "node:tls";
 import { listenError } from "../errors/listen-error.js";
 import { joinHostPort } from "../wire/address.js";
 
@@ -27,6 +28,15 @@ export interface Routes {
   readonly prefixes?: readonly (readonly [prefix: string, route: Route])[];
 }
 
+/** A certificate with its key that may be replaced while the server runs; begins to follow it. */
+export type HttpTls = (events: {
+  readonly onChange: (next: CertificateAndKey) => void;
+  readonly onProblem: (error: Error) => void;
+}) => { readonly current: CertificateAndKey; close(): void };
+
+/** PEM texts. */
+export type CertificateAndKey = Pick<SecureContextOptions, "cert" | "key">;
+
 export interface RunningHttp {
   readonly port: number;
   /** `host:port` as it was bound. */
@@ -42,13 +52,16 @@ const HEADER_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_GRACE_MS = 500;
 
-export async function startHttp(what: string, endpoint: Endpoint, routes: Routes): Promise<RunningHttp> {
-  const server = createServer(
-    { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADER_TIMEOUT_MS, requestTimeout: 2 * HEADER_TIMEOUT_MS },
-    (message, response) => {
-      void answer(routes, message, response);
-    },
-  );
+export async function startHttp(what: string, endpoint: Endpoint, routes: Routes, tls?: HttpTls): Promise<RunningHttp> {
+  const limits = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADER_TIMEOUT_MS,
+    requestTimeout: 2 * HEADER_TIMEOUT_MS,
+  };
+  const onRequest = (message: IncomingMessage, response: ServerResponse): void => {
+    void answer(routes, message, response);
+  };
+  const server = tls === undefined ? createServer(limits, onRequest) : await secure(tls, limits, onRequest);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listen(server, what, endpoint);
   const { address, port } = server.address() as AddressInfo;
@@ -57,6 +70,21 @@ export async function startHttp(what: string, endpoint: Endpoint, routes: Routes
     address: joinHostPort(address, port),
     close: () => close(server),
   };
+}
+
+async function secure(tls: HttpTls, limits: object, onRequest: RequestListener): Promise<Server> {
+  const https = await import("node:https");
+  const least = { minVersion: "TLSv1.2" } as const;
+  const followed = tls({
+    onChange: (next) => server.setSecureContext({ ...least, ...next }),
+    // The old one stays in use; whoever opened it tells.
+    onProblem: () => {},
+  });
+  const server = https.createServer({ ...limits, ...least, ...followed.current }, onRequest);
+  // Somebody who does not speak TLS is not our trouble.
+  server.on("tlsClientError", () => {});
+  server.once("close", () => followed.close());
+  return server as unknown as Server;
 }
 
 function listen(server: Server, what: string, { host, port }: Endpoint): Promise<void> {
@@ -81,8 +109,8 @@ function close(server: Server): Promise<void> {
 }
 
 async function answer(routes: Routes, message: IncomingMessage, response: ServerResponse): Promise<void> {
-  // What a client sends along is not of interest; unread it would hold the connection.
-  message.resume();
+  // What a client sends along is not of interest, unless a route reads it; unread it would hold the connection.
+  if (message.method !== "POST") message.resume();
   const target = message.url ?? "/";
   const cut = target.indexOf("?");
   const path = cut < 0 ? target : target.slice(0, cut);
@@ -94,7 +122,26 @@ async function answer(routes: Routes, message: IncomingMessage, response: Server
     // The reason may name files and addresses; callers here are not authenticated.
     if (response.headersSent) response.destroy();
     else sendText(response, 500, "internal error\n");
+  } finally {
+    message.resume();
   }
+}
+
+/** The whole body as text; undefined when it has more than so many bytes, or does not come. */
+export async function readBody(message: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    // Whoever sends too much still gets an answer.
+    for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    return undefined;
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 export function sendText(

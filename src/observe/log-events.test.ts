@@ -23,7 +23,12 @@ function listen(verbosity: number): void {
 }
 
 const dial = { source, frontend: "grpc", address: "10.0.0.1:443", dialId: 5n, durationMs: 2, error: "" } as const;
-const refusal = { source, referenceId: "r-1", address: "10.0.0.1:443", explanation: { strategies: ["default"] } };
+const refusal = {
+  source,
+  referenceId: "r-1",
+  address: "10.0.0.1:443",
+  explanation: { strategies: [{ name: "default", keys: 0, matches: 0 }] },
+};
 
 describe("logEvents", () => {
   afterEach(() => end());
@@ -58,7 +63,7 @@ describe("logEvents", () => {
         message: "dial was refused",
         referenceId: "r-1",
         address: "10.0.0.1:443",
-        explanation: { strategies: ["default"] },
+        explanation: { strategies: [{ name: "default", keys: 0, matches: 0 }] },
       },
       {
         level: "warn",

@@ -84,6 +84,18 @@ function serverLines(logger: Logger, source: object, trouble: Trouble): (() => v
     channels.serverAgentDraining.subscribe((agent) => {
       logger.info(RARE, "agent is draining and gets new dials only if no other can serve them", fieldsOf(agent));
     }, source),
+    channels.serverPathChecked.subscribe(({ agentId, stream, failures, failuresBefore, error, roundTripMs }) => {
+      // The first failure and the first success after it; what is between them shows in metrics.
+      if (failures === 1) trouble("an agent is connected, but nothing comes through it", { agentId, stream, error });
+      else if (failures === 0 && failuresBefore > 0) {
+        logger.info(RARE, "bytes come through the agent again", { agentId, stream, failuresBefore, roundTripMs });
+      }
+    }, source),
+    channels.serverLinkRecycled.subscribe(({ agentId, stream, failures, error }) => {
+      trouble("a link on which nothing moves was ended; its agent has to connect anew", {
+        ...{ agentId, stream, failures, error },
+      });
+    }, source),
     channels.serverAgentRejected.subscribe((agent) => trouble("agent was not let in", fieldsOf(agent)), source),
     channels.serverRefused.subscribe(({ referenceId, address, explanation }) => {
       trouble("dial was refused", { referenceId, address, explanation });

@@ -1,58 +1,74 @@
+/** The last refusals of one process, with their explanations. */
+import type { ChoiceExplanation, ExplainedRefusal, Refusal } from "./admin/contract.js";
+import { shown } from "./admin/json.js";
 import { serverRefused } from "./channels.js";
 import { plainJson } from "./plain-json.js";
 
-export interface Refusal {
-  readonly referenceId: string;
-  readonly address: string;
-  /** ISO 8601. */
-  readonly time: string;
-}
-
-interface KeptRefusal extends Refusal {
+interface KeptRefusal {
+  readonly refusal: Refusal;
   /** JSON, so that what is kept has a size that can be bounded. */
-  readonly explanation: string;
+  readonly explanation: string | undefined;
 }
 
 const MAX_REFUSALS = 256;
 const MAX_EXPLANATION_CHARS = 64 * 1024;
 
-/** The last refusals of one server with their explanations, for the admin API. */
 export class RefusalLog {
   /** In order of arrival. */
   readonly #kept = new Map<string, KeptRefusal>();
-  readonly #unsubscribe: () => void;
-  readonly #now: () => Date;
+  readonly #now: () => number;
+  #count = 0;
 
-  constructor(source: object, now: () => Date = () => new Date()) {
+  constructor(now: () => number = Date.now) {
     this.#now = now;
-    this.#unsubscribe = serverRefused.subscribe(({ referenceId, address, explanation }) => {
-      this.#keep(referenceId, address, explanation);
-    }, source);
   }
 
-  close(): void {
-    this.#unsubscribe();
+  /** How many there ever were. */
+  get count(): number {
+    return this.#count;
   }
 
-  /** Newest first, without the explanations. */
-  list(): Refusal[] {
-    return [...this.#kept.values()].reverse().map(({ referenceId, address, time }) => ({ referenceId, address, time }));
-  }
-
-  find(referenceId: string): (Refusal & { readonly explanation: unknown }) | undefined {
-    const kept = this.#kept.get(referenceId);
-    return kept && { ...kept, explanation: JSON.parse(kept.explanation) as unknown };
-  }
-
-  #keep(referenceId: string, address: string, explanation: object): void {
-    const json = plainJson(explanation);
-    const cut = json.slice(0, MAX_EXPLANATION_CHARS);
-    this.#kept.set(referenceId, {
-      referenceId,
-      address,
-      time: this.#now().toISOString(),
-      explanation: json.length > cut.length ? JSON.stringify({ truncated: cut }) : json,
+  add(refusal: Omit<Refusal, "at" | "id"> & { readonly id?: string }, explanation?: object): void {
+    const { id = `n${this.#count + 1}`, target, why, ...more } = refusal;
+    this.#count++;
+    const json = explanation === undefined ? undefined : plainJson(explanation);
+    this.#kept.set(id, {
+      refusal: { id, at: this.#now(), target: shown(target), why: shown(why), ...more },
+      // Half an explanation would be no JSON; the sentence has to do.
+      explanation: json !== undefined && json.length > MAX_EXPLANATION_CHARS ? undefined : json,
     });
     if (this.#kept.size > MAX_REFUSALS) this.#kept.delete(this.#kept.keys().next().value!);
   }
+
+  /** Newest first, without the explanations. */
+  list(limit = MAX_REFUSALS): Refusal[] {
+    const kept = [...this.#kept.values()];
+    return kept
+      .slice(Math.max(0, kept.length - limit))
+      .reverse()
+      .map(({ refusal }) => refusal);
+  }
+
+  explained(): ExplainedRefusal[] {
+    return this.list().map(({ id }) => this.find(id)!);
+  }
+
+  find(id: string): ExplainedRefusal | undefined {
+    const kept = this.#kept.get(id);
+    if (kept?.explanation === undefined) return kept?.refusal;
+    return { ...kept.refusal, explanation: JSON.parse(kept.explanation) as ChoiceExplanation };
+  }
+}
+
+/** Keeps what a server refuses; the answer ends it. */
+export function keepServerRefusals(log: RefusalLog, source: object): () => void {
+  return serverRefused.subscribe(({ referenceId, address, explanation }) => {
+    log.add({ id: referenceId, target: address, why: sentence(explanation) }, explanation);
+  }, source);
+}
+
+function sentence({ agentsConnected = 0, strategies = [] }: Partial<ChoiceExplanation>): string {
+  if (agentsConnected === 0) return "No agent is connected.";
+  const tried = strategies.map(({ name, matches }) => `${name}: ${matches}`).join(", ");
+  return `No agent of ${agentsConnected} takes this destination (matches by strategy: ${tried}).`;
 }

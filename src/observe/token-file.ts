@@ -22,6 +22,11 @@ export class TokenFile {
     return timingSafeEqual(digest(offered), digest(token));
   }
 
+  /** Changes with the token. Throws as `accepts` does. */
+  async digest(): Promise<string> {
+    return digest(await this.#read()).toString("base64url");
+  }
+
   /** Read for each request: requests are rare, and a mounted Secret changes without a sign that every file system gives. */
   async #read(): Promise<string> {
     let content: string;

@@ -140,7 +140,11 @@ export async function issueCertificate(authority: Authority, request: Certificat
 }
 
 /** The library reads quotes, backslashes and a leading # in plain strings as syntax; typed values stay what they are. */
-function distinguishedName({ organizations = [], organizationalUnits = [], commonName }: AuthorityRequest): x509.Name {
+export function distinguishedName({
+  organizations = [],
+  organizationalUnits = [],
+  commonName,
+}: AuthorityRequest): x509.Name {
   return new x509.Name([
     ...organizations.map((organization) => ({ O: [{ utf8String: organization }] })),
     ...organizationalUnits.map((unit) => ({ OU: [{ utf8String: unit }] })),
@@ -148,7 +152,7 @@ function distinguishedName({ organizations = [], organizationalUnits = [], commo
   ]);
 }
 
-function generateKeys(kind: KeyKind = "p256"): Promise<webcrypto.CryptoKeyPair> {
+export function generateKeys(kind: KeyKind = "p256"): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(
     keyAlgorithms[kind],
     true,
@@ -183,7 +187,7 @@ function leafUsages(request: CertificateRequest): number {
   return request.key === "rsa2048" ? usages.digitalSignature | usages.keyEncipherment : usages.digitalSignature;
 }
 
-function subjectAlternativeNames(request: CertificateRequest): x509.Extension[] {
+export function subjectAlternativeNames(request: CertificateRequest): x509.Extension[] {
   const names = [
     ...(request.dnsNames ?? []).map((value) => ({ type: "dns" as const, value })),
     ...(request.ipAddresses ?? []).map((value) => ({ type: "ip" as const, value })),
@@ -197,7 +201,7 @@ function authorityKeyIdentifier(authority: x509.X509Certificate): x509.Extension
   return keyId === undefined ? undefined : new x509.AuthorityKeyIdentifierExtension(keyId);
 }
 
-function signingAlgorithm(key: webcrypto.CryptoKey): { name: string; hash: string } {
+export function signingAlgorithm(key: webcrypto.CryptoKey): { name: string; hash: string } {
   return { name: key.algorithm.name, hash: "SHA-256" };
 }
 
@@ -212,6 +216,6 @@ function pemText(certificate: x509.X509Certificate): string {
   return `${certificate.toString("pem").trim()}\n`;
 }
 
-function privatePem(key: webcrypto.CryptoKey): string {
+export function privatePem(key: webcrypto.CryptoKey): string {
   return KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString();
 }

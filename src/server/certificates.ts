@@ -9,6 +9,9 @@ const FAVOURITE = "TLS_AES_128_GCM_SHA256";
 const CIPHERS = [FAVOURITE, ...DEFAULT_CIPHERS.split(":").filter((name) => name !== FAVOURITE)].join(":");
 
 export interface WatchedCertificates {
+  readonly files: TlsFiles;
+  /** What is in force now. */
+  readonly current: CertificateSet;
   readonly context: SecureContextOptions;
   /** From here on new files go to `apply`. */
   onChange(apply: (context: SecureContextOptions) => void): void;
@@ -34,6 +37,10 @@ export function watchCertificates(source: object, files: TlsFiles, policy: TlsPo
     onProblem: (error) => certificatesRefused.publish({ source, files: names, error: error.message }),
   });
   return {
+    files,
+    get current() {
+      return watched.current;
+    },
     context: toContext(watched.current),
     onChange(action) {
       apply = action;

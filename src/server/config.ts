@@ -51,6 +51,16 @@ export interface LeaseControllerConfig {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** How agents' paths are checked (server/watchdog). */
+export interface WatchdogConfig {
+  /** Between two questions to one agent. */
+  readonly intervalMs: number;
+  /** For one question. */
+  readonly timeoutMs: number;
+  /** So many in a row, and the link is ended. */
+  readonly failures: number;
+}
+
 export interface ServerConfig {
   readonly serverId: string;
   readonly serverCount: number;
@@ -74,6 +84,8 @@ export interface ServerConfig {
     /** File with the bearer token that opens the admin API; empty: only /metrics (and profiling) is served. */
     readonly tokenFile: string;
     readonly profiling: boolean;
+    /** Undefined: in the clear, and the API on loopback only. */
+    readonly tls?: { readonly certFile: string; readonly keyFile: string };
   };
   readonly strategies: readonly StrategyName[];
   readonly keepaliveMs: number;
@@ -86,4 +98,12 @@ export interface ServerConfig {
   readonly kube: KubeAccess;
   readonly leases?: LeaseControllerConfig;
   readonly limits: MemoryLimits;
+  /** Undefined: nobody is asked. */
+  readonly watchdog?: WatchdogConfig;
+  /** `agents`: one is connected, as upstream has it, and the default. `path`: bytes come through one. */
+  readonly readiness?: "agents" | "path";
+  /** False: links do not remember their last packets. */
+  readonly flightRecorder?: boolean;
+  /** Where the last packets are written when a path fails or the process crashes; empty or undefined: nowhere. */
+  readonly dumpDir?: string;
 }

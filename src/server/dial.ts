@@ -2,8 +2,10 @@
  * One caller's wish for a connection, from the choice of an agent to its answer.
  * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
  */
+import type { AskedFacts } from "../observe/admin/tunnel-row.js";
 import type { ServerDialOutcome } from "../observe/events.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
+import { ECHO_ADDRESS, ECHO_REFUSAL } from "../wire/echo.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { AgentLink, PendingDial } from "./agents/agent-link.js";
 import type { Caller, Refusal } from "./caller.js";
@@ -23,8 +25,12 @@ const MAX_ATTEMPTS = 2;
 const SILENT_AGENT_MS = 6_000;
 
 export class Dial implements PendingDial {
+  /** The server's own number for it, and for the tunnel that comes of it. */
+  readonly id: number;
   readonly caller: Caller;
   readonly startedAt: number;
+  /** When the agent that has it now was asked; 0 before. */
+  dialledAt = 0;
   readonly #board: Switchboard;
   readonly #tried: AgentLink[] = [];
   #link: AgentLink | undefined;
@@ -33,7 +39,8 @@ export class Dial implements PendingDial {
   #cancelTimer: (() => void) | undefined;
   #over = false;
 
-  constructor(board: Switchboard, caller: Caller) {
+  constructor(board: Switchboard, caller: Caller, id: number) {
+    this.id = id;
     this.#board = board;
     this.caller = caller;
     this.#dialId = caller.dialId;
@@ -44,7 +51,20 @@ export class Dial implements PendingDial {
     if (this.caller.address.length > MAX_ADDRESS_CHARS) {
       const text = `dial ${this.caller.protocol}: the address is longer than ${MAX_ADDRESS_CHARS} characters`;
       this.#refuse({ kind: "dial-error", text }, "error_response", text);
+    } else if (this.caller.address === ECHO_ADDRESS) {
+      // Agents' own echoes are the watchdog's, and no destination.
+      this.#refuse({ kind: "dial-error", text: ECHO_REFUSAL }, "error_response", ECHO_REFUSAL);
     } else if (!this.#tryNext()) this.#refuseForWantOfAgents();
+  }
+
+  /** The agent that was asked last. */
+  get link(): AgentLink | undefined {
+    return this.#link;
+  }
+
+  get asked(): AskedFacts {
+    const { address, frontend } = this.caller;
+    return { id: this.id, address, frontend, askedAt: this.startedAt, dialledAt: this.dialledAt };
   }
 
   /** The caller hung up, or said it no longer wants it. */
@@ -63,6 +83,7 @@ export class Dial implements PendingDial {
     this.#tried.push(link);
     this.#link = link;
     const { protocol, address } = this.caller;
+    this.dialledAt = this.#board.clock.now();
     while (!link.dial(this.#dialId, protocol, address, this)) this.#dialId = newDialId();
     this.#armTimer();
     return true;
@@ -104,8 +125,7 @@ export class Dial implements PendingDial {
       this.#finish("send_rsp", "the caller was gone when the dial succeeded", connectId);
       return;
     }
-    const { address, frontend } = this.caller;
-    const tunnel = link.tunnels.add(connectId, port, { address, frontend, openedAt: this.#board.clock.now() });
+    const tunnel = link.tunnels.add(connectId, port, { ...this.asked, openedAt: this.#board.clock.now() });
     this.#finish("established", "", connectId);
     tunnel.start();
   }

@@ -1,12 +1,15 @@
 /** A proxy-server as a process: everything around it that a person or a cluster sees, and its end. */
-import { startServerAdmin } from "../observe/admin.js";
+import { startAdmin } from "../observe/admin.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../observe/channels.js";
 import { startServerHealth } from "../observe/health.js";
 import { Logger } from "../observe/log.js";
 import { logEvents } from "../observe/log-events.js";
 import { ServerMetrics } from "../observe/metrics/server-metrics.js";
-import { RefusalLog } from "../observe/refusals.js";
+import { DumpFiles } from "../observe/recorder/dump-files.js";
+import { tellOfCrash, tellOfStalls } from "../observe/recorder/dump-moments.js";
 import { nextSignal } from "../observe/signals.js";
+import { CertificateFiles } from "../pki/reload.js";
+import { ServerSubject } from "./admin.js";
 import type { ServerConfig } from "./config.js";
 import { ProxyServer, type ServerParts } from "./server.js";
 
@@ -14,6 +17,7 @@ import { ProxyServer, type ServerParts } from "./server.js";
 export async function runServer(
   config: ServerConfig,
   logging: { readonly verbosity: number; readonly format: "text" | "json" },
+  version: string,
 ): Promise<number> {
   const api = config.agents.tokenAuth === undefined && config.leases === undefined ? undefined : await openApi(config);
   const server = new ProxyServer(config, await loadParts(config, api));
@@ -21,22 +25,26 @@ export async function runServer(
   logEvents(logger, server);
   const metrics = new ServerMetrics(server, server.readings());
   server.board.onFrontendWrite = (seconds) => metrics.frontendWrite(seconds);
-  const refusals = new RefusalLog(server);
+  const { dumpDir = "" } = config;
+  const { flights } = server.board;
+  if (flights !== undefined) {
+    const parts = { source: server, flights, files: dumpDir === "" ? undefined : new DumpFiles(dumpDir) };
+    tellOfStalls(parts);
+    tellOfCrash(parts);
+  }
+  const subject = new ServerSubject(server);
+  // Without a token nobody can ask, and nothing has to be remembered.
+  if (config.admin.tokenFile !== "") subject.remember();
 
   const health = await startServerHealth(
     config.health,
     { ready: () => server.ready, why: () => server.unreadyReason },
     metrics.registry,
   );
-  const admin = await startServerAdmin(config.admin, metrics.registry, {
-    source: server,
-    tokenFile: config.admin.tokenFile,
-    profiling: config.admin.profiling,
-    resources: {
-      refusals,
-      agents: { list: () => server.describeAgents() },
-      tunnels: { list: () => server.describeTunnels() },
-    },
+  const { tokenFile, profiling, tls } = config.admin;
+  const admin = await startAdmin(config.admin, metrics.registry, {
+    ...{ source: server, version, subject, refusals: subject.refusals, ended: subject.ended, tokenFile, profiling },
+    tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
   });
   await server.start();
   listening.publish({ source: server, what: "health", address: health.address });

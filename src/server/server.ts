@@ -5,6 +5,7 @@ import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { LINK_WINDOW_BYTES } from "../link/tuning.js";
 import { listening } from "../observe/channels.js";
 import type { AgentLoad, ServerReadings } from "../observe/metrics/readings.js";
+import { FlightBook } from "../observe/recorder/flight-book.js";
 import { Budget } from "../tunnel/budget.js";
 import { type Clock, systemClock } from "../tunnel/clock.js";
 import { joinHostPort } from "../wire/address.js";
@@ -13,10 +14,11 @@ import { AgentDoor } from "./agents/door.js";
 import { AgentRegistry } from "./agents/registry.js";
 import type { TokenAuthenticator } from "./agents/token-auth.js";
 import { type WatchedCertificates, watchCertificates } from "./certificates.js";
-import type { FrontendMode, ServerConfig } from "./config.js";
+import type { FrontendMode, ServerConfig, TlsFiles, WatchdogConfig } from "./config.js";
 import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/door.js";
 import { listenOn } from "./listen.js";
 import { Switchboard } from "./switchboard.js";
+import { Watchdog } from "./watchdog/watchdog.js";
 
 /** What the command line decided and what has to be loaded only then. */
 export interface ServerParts {
@@ -28,6 +30,8 @@ export interface ServerParts {
 export class ProxyServer {
   readonly config: ServerConfig;
   readonly board: Switchboard;
+  /** Undefined when nobody is asked. */
+  readonly watchdog: Watchdog | undefined;
   readonly #clock: Clock;
   readonly #counters = {
     from_client: new SegmentCounters(),
@@ -36,7 +40,7 @@ export class ProxyServer {
     to_agent: new SegmentCounters(),
   };
   readonly #frontDoors: FrontDoor[] = [];
-  readonly #certificates: WatchedCertificates[] = [];
+  readonly #certificates: { readonly use: string; readonly watched: WatchedCertificates }[] = [];
   readonly #agentDoor: AgentDoor;
   #agentListener: GrpcListener | undefined;
   #draining = false;
@@ -61,7 +65,9 @@ export class ProxyServer {
       clock: this.#clock,
       budget: new Budget(config.limits),
       dialTimeoutMs: config.dialTimeoutMs,
+      flights: config.flightRecorder === false ? undefined : new FlightBook(),
     });
+    this.watchdog = config.watchdog && this.#watchdog(config.watchdog);
     this.#agentDoor = new AgentDoor({
       board: this.board,
       serverId: config.serverId,
@@ -74,14 +80,25 @@ export class ProxyServer {
     });
   }
 
+  #watchdog(config: WatchdogConfig): Watchdog {
+    return new Watchdog({ source: this, registry: this.board.registry, clock: this.#clock, config });
+  }
+
   /** Not while it drains: whoever balances between servers should choose another. */
   get ready(): boolean {
-    return !this.#draining && this.board.registry.ready;
+    if (this.#draining || !this.board.registry.ready) return false;
+    return this.config.readiness !== "path" || this.watchdog?.path().state === "ok";
+  }
+
+  get draining(): boolean {
+    return this.#draining;
   }
 
   /** Why it is not ready, where there is more to say than that no agent is connected. */
   get unreadyReason(): string | undefined {
-    return this.#draining ? "shutting down" : undefined;
+    if (this.#draining) return "shutting down";
+    if (this.ready || !this.board.registry.ready) return undefined;
+    return "agents are connected, but the path of none is known to work";
   }
 
   /** Opens every door, or none. */
@@ -89,6 +106,7 @@ export class ProxyServer {
     try {
       await this.#openAgentDoor();
       for (const listener of this.config.listeners) await this.#openFrontDoor(listener);
+      this.watchdog?.start();
     } catch (error) {
       this.destroy();
       throw error;
@@ -97,7 +115,7 @@ export class ProxyServer {
 
   async #openAgentDoor(): Promise<void> {
     const { agents, keepaliveMs } = this.config;
-    const certificates = this.#watch(agents.tls);
+    const certificates = this.#watch("agents", agents.tls);
     const listener = createGrpcListener({
       method: "/AgentService/Connect",
       tls: { ...certificates.context, requestCert: agents.tls.clientCaFile !== "" },
@@ -114,7 +132,7 @@ export class ProxyServer {
   }
 
   async #openFrontDoor(config: ServerConfig["listeners"][number]): Promise<void> {
-    const certificates = config.transport === "tcp" ? this.#watch(config.tls) : undefined;
+    const certificates = config.transport === "tcp" ? this.#watch(`${config.mode} frontend`, config.tls) : undefined;
     const door = createFrontDoor({
       board: this.board,
       config,
@@ -129,15 +147,15 @@ export class ProxyServer {
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
   }
 
-  #watch(files: Parameters<typeof watchCertificates>[1]): WatchedCertificates {
-    const certificates = watchCertificates(this, files, this.config.tlsPolicy);
-    this.#certificates.push(certificates);
-    return certificates;
+  #watch(use: string, files: TlsFiles): WatchedCertificates {
+    const watched = watchCertificates(this, files, this.config.tlsPolicy);
+    this.#certificates.push({ use, watched });
+    return watched;
   }
 
   /** Looks at all certificate files now. */
   checkCertificates(): void {
-    for (const certificates of this.#certificates) certificates.check();
+    for (const { watched } of this.#certificates) watched.check();
   }
 
   /**
@@ -146,6 +164,7 @@ export class ProxyServer {
    */
   async drain(limitMs: number): Promise<boolean> {
     this.#draining = true;
+    this.watchdog?.stop();
     for (const door of this.#frontDoors) door.drain();
     this.#agentListener?.server.close();
     this.#agentDoor.sayGoodbye();
@@ -165,9 +184,10 @@ export class ProxyServer {
   }
 
   destroy(): void {
+    this.watchdog?.stop();
     this.#agentListener?.destroy();
     for (const door of this.#frontDoors) door.destroy();
-    for (const certificates of this.#certificates) certificates.close();
+    for (const { watched } of this.#certificates) watched.close();
   }
 
   /** What metrics read when they are scraped. */
@@ -190,7 +210,12 @@ export class ProxyServer {
       segments: () => Object.entries(this.#counters),
       agents: () => this.#agentLoads(),
       queuedBytes: () => board.budget.queuedBytes,
+      ...(this.watchdog === undefined ? {} : { paths: () => this.#paths(this.watchdog!) }),
     };
+  }
+
+  *#paths(watchdog: Watchdog): Iterable<string> {
+    for (const link of this.board.registry.links()) yield watchdog.pathOf(link).state;
   }
 
   #pausedLinks(): number {
@@ -205,36 +230,14 @@ export class ProxyServer {
     }
   }
 
-  /** For the admin API. */
-  describeAgents(): object[] {
-    return [...this.board.registry.links()].map((link) => ({
-      agentId: link.identity.agentId,
-      stream: link.number,
-      identifiers: link.identity.identifierText,
-      remote: link.identity.remote,
-      principal: link.identity.principal,
-      drawbridge: link.identity.extended,
-      draining: link.draining,
-      tunnels: link.tunnels.size,
-      pendingDials: link.pendingDials,
-      queuedBytes: link.queuedBytes,
-      connectedSeconds: (this.#clock.now() - link.connectedAt) / 1000,
-    }));
+  /** Payload that crossed the links to agents since the start. */
+  get traffic(): { readonly toAgents: number; readonly fromAgents: number } {
+    const { to_agent, from_agent } = this.#counters;
+    return { toAgents: to_agent.payloadBytes, fromAgents: from_agent.payloadBytes };
   }
 
-  describeTunnels(): object[] {
-    const now = this.#clock.now();
-    return [...this.board.registry.links()].flatMap((link) =>
-      [...link.tunnels.values()].map((tunnel) => ({
-        agentId: link.identity.agentId,
-        connectId: String(tunnel.connectId),
-        frontend: tunnel.info.frontend,
-        address: tunnel.info.address,
-        openSeconds: (now - tunnel.info.openedAt) / 1000,
-        bytesToAgent: tunnel.bytesToFar,
-        bytesToClient: tunnel.bytesToNear,
-        queuedBytes: tunnel.port.queuedBytes,
-      })),
-    );
+  /** Those in force, by the door they are for. */
+  certificates(): readonly { readonly use: string; readonly watched: WatchedCertificates }[] {
+    return this.#certificates;
   }
 }

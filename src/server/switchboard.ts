@@ -13,6 +13,7 @@ import {
   tunnelCut,
 } from "../observe/channels.js";
 import type { ServerDialOutcome } from "../observe/events.js";
+import type { FlightBook } from "../observe/recorder/flight-book.js";
 import type { Budget } from "../tunnel/budget.js";
 import type { Clock } from "../tunnel/clock.js";
 import type { Tunnel } from "../tunnel/tunnel.js";
@@ -30,6 +31,8 @@ export interface SwitchboardOptions {
   readonly budget: Budget;
   /** 0: no deadline. */
   readonly dialTimeoutMs: number;
+  /** The last packets of every agent's link; undefined: nobody remembers them. */
+  readonly flights?: FlightBook | undefined;
 }
 
 export class Switchboard implements AgentLinkEvents {
@@ -38,9 +41,14 @@ export class Switchboard implements AgentLinkEvents {
   readonly clock: Clock;
   readonly budget: Budget;
   readonly dialTimeoutMs: number;
+  readonly flights: FlightBook | undefined;
   pendingDials = 0;
   establishedTunnels = 0;
   #streams = 0;
+  #dials = 0;
+  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
+  onTunnelEnded: ((link: AgentLink, tunnel: Tunnel, reason: string) => void) | undefined;
+  onDialFailed: ((dial: Dial, error: string, referenceId: string | undefined) => void) | undefined;
   /** Told, once a turn, how many seconds its bytes took to be handed to frontends. */
   onFrontendWrite: (seconds: number) => void = () => {};
 
@@ -50,12 +58,13 @@ export class Switchboard implements AgentLinkEvents {
     this.clock = options.clock;
     this.budget = options.budget;
     this.dialTimeoutMs = options.dialTimeoutMs;
+    this.flights = options.flights;
   }
 
   // ---- callers -----------------------------------------------------------------------------------------------------
 
   dial(caller: Caller): Dial {
-    const dial = new Dial(this, caller);
+    const dial = new Dial(this, caller, ++this.#dials);
     this.pendingDials++;
     dial.start();
     return dial;
@@ -71,6 +80,7 @@ export class Switchboard implements AgentLinkEvents {
   ): void {
     this.pendingDials--;
     if (outcome === "established") this.establishedTunnels++;
+    else this.onDialFailed?.(dial, error, referenceId);
     const { frontend, address, dialId } = dial.caller;
     serverDialEnded.publish({
       source: this.source,
@@ -118,6 +128,7 @@ export class Switchboard implements AgentLinkEvents {
 
   onClosed(link: AgentLink, end: StreamEnd): void {
     this.registry.remove(link);
+    this.flights?.close(link.number);
     if (end.status !== 0) {
       const code = goCodeName(end.status);
       streamError.publish({ source: this.source, segment: "from_agent", code, packetType: "Unknown" });
@@ -149,6 +160,7 @@ export class Switchboard implements AgentLinkEvents {
 
   onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void {
     this.establishedTunnels--;
+    this.onTunnelEnded?.(link, tunnel, reason);
     serverTunnelClosed.publish({
       source: this.source,
       frontend: tunnel.info.frontend!,

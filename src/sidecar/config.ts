@@ -26,11 +26,21 @@ export interface Limits {
   readonly idleTimeoutMs: number;
 }
 
+export interface AdminPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly tokenFile: string;
+  /** Undefined: in the clear, and the API on loopback only. */
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+}
+
 export interface SidecarConfig {
   readonly listeners: readonly ListenerConfig[];
   readonly limits: Limits;
   /** Undefined: no health port. */
   readonly health: { readonly host: string; readonly port: number } | undefined;
+  /** Undefined: no admin port. */
+  readonly admin?: AdminPlace;
   readonly probe: { readonly intervalMs: number; readonly timeoutMs: number };
   /** How long connections may go on after the first signal. */
   readonly drainTimeoutMs: number;

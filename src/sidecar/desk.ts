@@ -20,6 +20,21 @@ export interface DeskOptions {
   readonly way: Pick<OpenWay, "open" | "wayForHttp">;
 }
 
+/** A plain HTTP request is answered, not joined. */
+export type JoiningWish = Exclude<Wish, "forward">;
+
+/** A client and its target; times by performance.now(). */
+export interface JoinedPair {
+  readonly relay: Relay;
+  readonly id: number;
+  readonly address: string;
+  readonly frontend: JoiningWish;
+  readonly listener: string;
+  readonly askedAt: number;
+  readonly dialledAt: number;
+  readonly openedAt: number;
+}
+
 export interface Dialled {
   readonly stream: Duplex;
   readonly dialMs: number;
@@ -32,7 +47,10 @@ export class Desk {
   readonly way: Pick<OpenWay, "open" | "wayForHttp">;
   readonly #source: object;
   readonly #listener: string;
-  readonly #relays = new Set<Relay>();
+  readonly #relays = new Map<Relay, JoinedPair>();
+  #dialling = 0;
+  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
+  onEnded: ((pair: JoinedPair, error: string) => void) | undefined;
 
   constructor({ source, config, limits, gate, way }: DeskOptions) {
     this.#source = source;
@@ -48,6 +66,7 @@ export class Desk {
     const onClose = (): void => stop.abort(GONE);
     client.once("close", onClose);
     const since = performance.now();
+    this.#dialling++;
     try {
       if (client.destroyed) throw GONE;
       const stream = await open(stop.signal);
@@ -57,21 +76,25 @@ export class Desk {
       }
       return { stream, dialMs: performance.now() - since };
     } finally {
+      this.#dialling--;
       client.off("close", onClose);
     }
   }
 
-  join(client: Duplex, far: Duplex, target: Target): void {
+  /** `dialMs`: how long the target took; undefined when a connection was used again. */
+  join(client: Duplex, far: Duplex, wish: JoiningWish, target: Target, dialMs = 0): void {
     const since = performance.now();
-    const relay = new Relay(client, far, {
+    const address = joinHostPort(target.host, target.port);
+    const relay: Relay = new Relay(client, far, {
       traffic: this.traffic,
       idleTimeoutMs: this.limits.idleTimeoutMs,
       onEnd: ({ toTarget, fromTarget, error }) => {
+        if (this.onEnded !== undefined) this.onEnded(this.#relays.get(relay)!, error);
         this.#relays.delete(relay);
         connectionClosed.publish({
           source: this.#source,
           listener: this.#listener,
-          target: joinHostPort(target.host, target.port),
+          target: address,
           durationMs: performance.now() - since,
           bytesToTarget: toTarget,
           bytesFromTarget: fromTarget,
@@ -79,7 +102,21 @@ export class Desk {
         });
       },
     });
-    this.#relays.add(relay);
+    const asked = since - dialMs;
+    this.#relays.set(relay, {
+      relay,
+      ...{ id: this.gate.nextNumber(), address, frontend: wish, listener: this.#listener },
+      ...{ askedAt: asked, dialledAt: asked, openedAt: since },
+    });
+  }
+
+  pairs(): IterableIterator<JoinedPair> {
+    return this.#relays.values();
+  }
+
+  /** Targets that are being dialled. */
+  get dialling(): number {
+    return this.#dialling;
   }
 
   /** Joined pairs whose ends are not both closed. */
@@ -106,7 +143,7 @@ export class Desk {
 
   /** Cuts every joined pair, so that both peers notice. */
   destroy(): void {
-    for (const relay of this.#relays) relay.cut("the sidecar ended");
+    for (const relay of this.#relays.keys()) relay.cut("the sidecar ended");
   }
 
   #decided(

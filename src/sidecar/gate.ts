@@ -9,9 +9,15 @@ export class Gate {
   readonly #sockets = new Set<Socket>();
   readonly #full = new WeakSet<Socket>();
   #onEmpty: (() => void)[] = [];
+  #joined = 0;
 
   constructor(max: number) {
     this.#max = max;
+  }
+
+  /** A number for a client that is joined with its target: one row for all listeners. */
+  nextNumber(): number {
+    return ++this.#joined;
   }
 
   get open(): number {

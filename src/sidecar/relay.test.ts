@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
-import { Relay, type RelayEnd } from "./relay.js";
+import { Relay, type RelayEnd, type Traffic } from "./relay.js";
 import { connectTo, openTarget, readAll, readExactly } from "./testing/stage.js";
 
 /** The two ends of one TCP connection. */
@@ -24,6 +24,20 @@ async function relayed(idleTimeoutMs = 0) {
   return { near, far, client, target, traffic, ends, relay };
 }
 
+/** Until everything that can move without a reader has moved. */
+async function untilStill(traffic: Traffic): Promise<void> {
+  let before = -1;
+  await vi.waitFor(
+    () => {
+      const now = traffic.toTarget;
+      const still = now === before;
+      before = now;
+      expect(still && now > 0).toBe(true);
+    },
+    { timeout: 10_000, interval: 200 },
+  );
+}
+
 describe("a relay", () => {
   it("carries a lot both ways at once, whole and in order", async () => {
     const { client, target, traffic, ends } = await relayed();
@@ -38,22 +52,37 @@ describe("a relay", () => {
   });
 
   it("holds a sender back while the other side does not read, and goes on when it does", async () => {
-    const { far, client, target, traffic } = await relayed();
+    const { client, target, traffic } = await relayed();
     const bytes = Buffer.alloc(32 << 20, "drawbridge ");
     client.end(bytes);
-    let before = -1;
-    await vi.waitFor(
-      () => {
-        const now = traffic.toTarget;
-        const still = now === before;
-        before = now;
-        expect(still && now > 0).toBe(true);
-      },
-      { timeout: 10_000, interval: 200 },
-    );
-    expect(before).toBeLessThan(bytes.length);
-    expect(far.writableLength).toBeLessThan(256 * 1024);
+    await untilStill(traffic);
+    expect(traffic.toTarget).toBeLessThan(bytes.length);
     expect((await readAll(target)).equals(bytes)).toBe(true);
+  });
+
+  it("hands on what was read before it came, and an end that came before it", async () => {
+    const [[near, client], [far, target]] = [await pair(), await pair()];
+    client.end("early ");
+    target.write("also ");
+    for (const socket of [near, far]) await once(socket, "readable");
+    near.unshift("very ");
+    await vi.waitFor(() => expect(near.read(0) === null && near.readableLength).toBe(11));
+    new Relay(near, far, { traffic: { toTarget: 0, fromTarget: 0 }, idleTimeoutMs: 0, onEnd: () => {} });
+    expect((await readAll(target)).toString()).toBe("very early ");
+    target.end("late");
+    expect((await readAll(client)).toString()).toBe("also late");
+  });
+
+  it("ends with the streams it was given, and they with it", async () => {
+    const one = await relayed();
+    one.near.destroy();
+    await vi.waitFor(() => expect(one.ends).toMatchObject([{ error: "the connection was lost" }]));
+    expect([one.near.closed, one.far.closed]).toEqual([true, true]);
+    const other = await relayed();
+    other.client.end();
+    other.target.end();
+    await vi.waitFor(() => expect([other.near.closed, other.far.closed]).toEqual([true, true]));
+    expect(other.ends).toMatchObject([{ error: "" }]);
   });
 
   it("ends one direction alone", async () => {

@@ -2,6 +2,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
+import { canBeLean, leanSocket } from "./lean-socket.js";
 
 /** Bytes carried so far; one object may be shared by many relays. */
 export interface Traffic {
@@ -29,6 +30,10 @@ export interface RelayEnd {
  * does not count, so a fast reader never costs a pause.
  */
 const HIGH_WATER_BYTES = 64 * 1024;
+/** Between lean sockets: the bytes stand in the memory that the next read would use. */
+const LEAN_HIGH_WATER_BYTES = 0;
+
+const NOTHING = Buffer.alloc(0);
 
 /** For a client that goes on talking after the target is gone: closing at once would reset what it has not read yet. */
 const LINGER_MS = 5_000;
@@ -48,10 +53,26 @@ export class Relay {
       const why = `nothing moved for ${options.idleTimeoutMs} ms`;
       this.#idle = setTimeout(() => this.cut(why), options.idleTimeoutMs).unref();
     }
-    this.#near = new Side(near, far, this);
-    this.#far = new Side(far, near, this);
-    this.#near.start();
-    this.#far.start();
+    const lean = canBeLean(near) && canBeLean(far);
+    this.#near = new Side(near, this, lean);
+    this.#far = new Side(far, this, lean);
+    this.#near.start(this.#far);
+    this.#far.start(this.#near);
+  }
+
+  /** How it stands, for whoever asks; times by performance.now(), 0 for what has not happened. */
+  get standing() {
+    const [near, far] = [this.#near, this.#far];
+    return {
+      bytesToFar: near.bytes,
+      bytesToNear: far.bytes,
+      firstToFarAt: near.firstAt,
+      firstToNearAt: far.firstAt,
+      nearEndedAt: near.endedAt,
+      farEndedAt: far.endedAt,
+      paused: near.paused || far.paused,
+      queuedBytes: near.queuedBytes + far.queuedBytes,
+    };
   }
 
   /** Ends both streams now, and so that their peers notice. */
@@ -65,6 +86,7 @@ export class Relay {
 
   moved(from: Side, bytes: number): void {
     const { traffic } = this.#options;
+    if (from.bytes === bytes) from.firstAt = performance.now();
     if (from === this.#near) traffic.toTarget += bytes;
     else traffic.fromTarget += bytes;
     this.#idle?.refresh();
@@ -88,29 +110,43 @@ export class Relay {
 /** One stream as a source, and the other one as where its bytes go. */
 class Side {
   bytes = 0;
+  firstAt = 0;
+  endedAt = 0;
   readonly #stream: Duplex;
-  readonly #to: Duplex;
+  readonly #early: Buffer | null = null;
   readonly #mark: number;
   readonly #relay: Relay;
+  #to!: Duplex;
   #paused = false;
   #linger: NodeJS.Timeout | undefined;
 
-  constructor(stream: Duplex, to: Duplex, relay: Relay) {
-    this.#stream = stream;
-    this.#to = to;
-    // Below its own mark a stream does not say when it has drained.
-    this.#mark = Math.max(HIGH_WATER_BYTES, to.writableHighWaterMark);
+  constructor(stream: Duplex, relay: Relay, lean: boolean) {
     this.#relay = relay;
+    this.#mark = lean ? LEAN_HIGH_WATER_BYTES : HIGH_WATER_BYTES;
+    if (lean) {
+      this.#early = stream.read(stream.readableLength) as Buffer | null;
+      this.#stream = leanSocket(stream as Socket, this.#onBytes);
+    } else this.#stream = stream.on("data", this.#onData).pause();
   }
 
-  start(): void {
+  start(to: Side): void {
     const stream = this.#stream;
+    this.#to = to.#stream;
     stream.on("error", this.#onError).once("end", this.#onEnd).once("close", this.#onClose);
     this.#to.on("drain", this.#onDrain);
     // What happened before we came is not told again.
     if (stream.readableEnded) process.nextTick(this.#onEnd);
     if (stream.closed) process.nextTick(this.#onClose);
-    else stream.on("data", this.#onData).resume();
+    else if (this.#early === null || this.#onBytes(this.#early)) stream.resume();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** Bytes that wait for the other stream. */
+  get queuedBytes(): number {
+    return this.#to.writableLength;
   }
 
   /** Ended by its peer, and everything for it delivered. */
@@ -119,14 +155,22 @@ class Side {
   }
 
   readonly #onData = (chunk: Buffer): void => {
+    if (!this.#onBytes(chunk)) this.#stream.pause();
+  };
+
+  /** False: no more until the stream is resumed. */
+  readonly #onBytes = (chunk: Buffer): boolean => {
     this.bytes += chunk.length;
     this.#relay.moved(this, chunk.length);
+    const to = this.#to;
     // The other side ended for good, or is lingering: there is nobody to tell.
-    if (!this.#to.writable) return;
-    this.#to.write(chunk);
-    if (this.#to.writableLength <= this.#mark) return;
+    if (!to.writable) return true;
+    to.write(chunk);
+    if (to.writableLength <= this.#mark) return true;
     this.#paused = true;
-    this.#stream.pause();
+    // A stream that holds less than its own mark does not say when it has drained.
+    if (!to.writableNeedDrain) to.write(NOTHING, this.#onDrain);
+    return false;
   };
 
   readonly #onDrain = (): void => {
@@ -137,6 +181,7 @@ class Side {
 
   /** Only this direction is over. */
   readonly #onEnd = (): void => {
+    this.endedAt = performance.now();
     if (this.#to.writable) this.#to.end();
   };
 

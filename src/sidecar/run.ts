@@ -1,4 +1,5 @@
 /** A sidecar as a process: everything around it that a person or a cluster sees, and its end. */
+import { startAdmin } from "../observe/admin.js";
 import { listening } from "../observe/channels.js";
 import { metricsRoute } from "../observe/health.js";
 import { type Route, type RunningHttp, sendText, startHttp } from "../observe/http.js";
@@ -7,7 +8,9 @@ import { logEvents } from "../observe/log-events.js";
 import type { MetricsRegistry } from "../observe/metrics/registry.js";
 import { nextSignal } from "../observe/signals.js";
 import { readCertificateSet } from "../pki/certificate-set.js";
-import type { SidecarConfig } from "./config.js";
+import { CertificateFiles } from "../pki/reload.js";
+import { SidecarSubject } from "./admin.js";
+import type { AdminPlace, SidecarConfig } from "./config.js";
 import { logSidecar } from "./log.js";
 import { sidecarMetrics } from "./metrics.js";
 import type { Readiness } from "./readiness.js";
@@ -17,6 +20,7 @@ import { Sidecar } from "./sidecar.js";
 export async function runSidecar(
   config: SidecarConfig,
   logging: { readonly verbosity: number; readonly format: "text" | "json" },
+  version: string,
 ): Promise<number> {
   checkCertificates(config);
   const sidecar = new Sidecar(config);
@@ -25,6 +29,8 @@ export async function runSidecar(
   logSidecar(logger, sidecar);
   const { registry } = sidecarMetrics(sidecar);
   const health = config.health && (await startHealth(config.health, sidecar.readiness, registry));
+  const admin = config.admin && (await startSidecarAdmin(config.admin, sidecar, registry, version));
+  if (admin !== undefined) listening.publish({ source: sidecar, what: "admin", address: admin.address });
   if (health !== undefined) listening.publish({ source: sidecar, what: "health", address: health.address });
   await sidecar.start();
 
@@ -36,7 +42,7 @@ export async function runSidecar(
     const finished = await sidecar.drain(config.drainTimeoutMs);
     if (!finished) logger.warn("connections were still open at the end of the drain and were cut");
     sidecar.destroy();
-    await health?.close();
+    await Promise.all([health?.close(), admin?.close()]);
     return 0;
   })();
   const code = await Promise.race([orderly, impatient]);
@@ -49,6 +55,22 @@ function checkCertificates({ listeners }: SidecarConfig): void {
   for (const frontend of listeners.flatMap(({ way }) => way.frontends)) {
     if ("tls" in frontend) readCertificateSet(frontend.tls);
   }
+}
+
+function startSidecarAdmin(
+  place: AdminPlace,
+  sidecar: Sidecar,
+  registry: MetricsRegistry,
+  version: string,
+): Promise<RunningHttp> {
+  const subject = new SidecarSubject(sidecar);
+  const { tokenFile, tls } = place;
+  if (tokenFile !== "") subject.remember();
+  return startAdmin(place, registry, {
+    ...{ source: sidecar, version, subject, refusals: subject.refusals, ended: subject.ended },
+    ...{ tokenFile, profiling: false },
+    tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
+  });
 }
 
 function startHealth(

@@ -15,9 +15,13 @@ export class Sidecar {
   readonly gate: Gate;
   readonly readiness: Readiness;
   readonly listeners: readonly Listener[];
+  readonly config: SidecarConfig;
+  #draining = false;
   readonly #ways: readonly OpenWay[];
 
-  constructor({ listeners, limits, probe }: SidecarConfig, makeWay: WayMaker = openWay) {
+  constructor(config: SidecarConfig, makeWay: WayMaker = openWay) {
+    const { listeners, limits, probe } = config;
+    this.config = config;
     this.gate = new Gate(limits.maxConnections);
     const ways = listeners.map(({ name, way }) => makeWay(way, this.#reports(name)));
     this.#ways = ways;
@@ -26,6 +30,10 @@ export class Sidecar {
     });
     const probed = listeners.map(({ name }, at) => ({ listener: name, way: ways[at]! }));
     this.readiness = new Readiness(this, probed, probe);
+  }
+
+  get draining(): boolean {
+    return this.#draining;
   }
 
   /** Resolves to the bound addresses, in the listeners' order. */
@@ -42,6 +50,7 @@ export class Sidecar {
 
   /** Resolves to whether every client was done in time. */
   async drain(withinMs: number): Promise<boolean> {
+    this.#draining = true;
     this.readiness.stop("the sidecar is shutting down");
     for (const listener of this.listeners) listener.drain();
     return await this.gate.emptied(withinMs);

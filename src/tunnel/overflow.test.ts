@@ -32,7 +32,7 @@ class Link {
 
   open(): { tunnel: Tunnel; port: FakePort } {
     const port = new FakePort();
-    const tunnel = this.table.add(++this.#ids, port, { address: "a:1", openedAt: 0 });
+    const tunnel = this.table.add(++this.#ids, port, { id: 1, address: "a:1", askedAt: 0, dialledAt: 0, openedAt: 0 });
     tunnel.start();
     return { tunnel, port };
   }

@@ -55,7 +55,7 @@ function open(socket: HeldSocket, extended = true) {
     onCut: () => {},
   });
   const port = new SocketPort(socket, clock);
-  const tunnel = table.add(1, port, { address: "a:1", openedAt: 0 });
+  const tunnel = table.add(1, port, { id: 1, address: "a:1", askedAt: 0, dialledAt: 0, openedAt: 0 });
   tunnel.start();
   return { carrier, clock, table, tunnel, port, budget };
 }

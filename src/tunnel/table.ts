@@ -24,6 +24,9 @@ export class TunnelTable implements TunnelKeeper {
   readonly #options: TableOptions;
   readonly #tunnels = new Map<ConnectId, Tunnel>();
   readonly #overflow: Overflow;
+  /** Of tunnels that are over. */
+  #pastToFar = 0;
+  #pastToNear = 0;
   #touched: Tunnel[] = [];
   #blocked = new Set<Tunnel>();
 
@@ -54,6 +57,17 @@ export class TunnelTable implements TunnelKeeper {
   /** The link is not read because a slow reader holds too much. */
   get readingPaused(): boolean {
     return this.#overflow.active;
+  }
+
+  /** Bytes of all tunnels there ever were; added up when somebody asks. */
+  traffic(): { toFar: number; toNear: number } {
+    let toFar = this.#pastToFar;
+    let toNear = this.#pastToNear;
+    for (const tunnel of this.#tunnels.values()) {
+      toFar += tunnel.bytesToFar;
+      toNear += tunnel.bytesToNear;
+    }
+    return { toFar, toNear };
   }
 
   values(): IterableIterator<Tunnel> {
@@ -109,6 +123,8 @@ export class TunnelTable implements TunnelKeeper {
 
   finished(tunnel: Tunnel, reason: string): void {
     this.#tunnels.delete(tunnel.connectId);
+    this.#pastToFar += tunnel.bytesToFar;
+    this.#pastToNear += tunnel.bytesToNear;
     this.#blocked.delete(tunnel);
     this.#overflow.remove(tunnel);
     this.#options.onFinished(tunnel, reason);

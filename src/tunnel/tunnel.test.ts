@@ -26,7 +26,7 @@ function open(extended: boolean, closeWith: "CLOSE_REQ" | "CLOSE_RSP" = "CLOSE_R
     onFinished: (_tunnel, reason) => finished.push(reason),
     onCut: () => {},
   });
-  tunnel = table.add(7, port, { address: "a:1", openedAt: 0 });
+  tunnel = table.add(7, port, { id: 1, address: "a:1", askedAt: 0, dialledAt: 0, openedAt: 0 });
   tunnel.start();
 }
 

@@ -41,8 +41,12 @@ const HALF_OPEN_SILENCE_MS = 5 * 60_000;
 
 /** What a tunnel is for, as events and listings tell it. */
 export interface TunnelInfo {
+  /** The process' own number for it, from the first moment of its dial. */
+  readonly id: number;
   readonly address: string;
-  /** By the link's clock. */
+  /** All three by the link's clock: asked for, sent on towards the endpoint, answered. */
+  readonly askedAt: number;
+  readonly dialledAt: number;
   readonly openedAt: number;
   /** How the caller came in; only a server knows. */
   readonly frontend?: "grpc" | "http-connect";
@@ -54,6 +58,11 @@ export class Tunnel implements NearEvents, QueueHolder {
   readonly info: TunnelInfo;
   bytesToFar = 0;
   bytesToNear = 0;
+  /** Moments of its life, by the link's clock; 0 for those that have not come. */
+  firstToFarAt = 0;
+  firstToNearAt = 0;
+  nearEndedAt = 0;
+  farEndedAt = 0;
   /** Set by the keeper between touched() and settle(). */
   isTouched = false;
   /** Set by overflow.ts while this tunnel's reader holds the link up. */
@@ -96,6 +105,20 @@ export class Tunnel implements NearEvents, QueueHolder {
     return this.#closed;
   }
 
+  /** The near end is not read at present. */
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** What may still be sent before the far end grants more; undefined when it knows no window. */
+  get sendWindow(): number | undefined {
+    return this.#send?.left;
+  }
+
+  get receiveWindow(): number | undefined {
+    return this.#receive?.size;
+  }
+
   /** Call once the tunnel is in its table and the caller knows the dial succeeded. */
   start(): void {
     this.port.attach(this);
@@ -105,6 +128,7 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   onNearData(chunk: Uint8Array): void {
     if (this.#closed) return;
+    if (this.bytesToFar === 0) this.firstToFarAt = this.#keeper.clock.now();
     this.bytesToFar += chunk.length;
     this.#send?.sent(chunk.length);
     const room = this.#carrier.data(this.connectId, chunk);
@@ -114,6 +138,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   onNearEnd(): void {
     if (this.#closed || this.#nearEnded) return;
     this.#nearEnded = true;
+    this.nearEndedAt = this.#keeper.clock.now();
     if (!this.#carrier.extended) this.close("the near end closed");
     else {
       this.#carrier.control({ type: "END_OF_STREAM", connectId: this.connectId });
@@ -148,6 +173,7 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   onFarData(chunk: Buffer): void {
     if (this.#closed || this.#farEnded) return;
+    if (this.bytesToNear === 0) this.firstToNearAt = this.#keeper.clock.now();
     this.bytesToNear += chunk.length;
     this.port.write(chunk);
     this.#keeper.touched(this);
@@ -173,6 +199,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   onFarEnd(): void {
     if (this.#closed || this.#farEnded) return;
     this.#farEnded = true;
+    this.farEndedAt = this.#keeper.clock.now();
     if (!this.port.canHalfClose) this.close("the far end closed");
     else if (this.#nearEnded) this.#finish("both ends closed", "close");
     else {

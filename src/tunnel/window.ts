@@ -31,6 +31,10 @@ const PATIENCE = 4;
 export class SendWindow {
   #left = FIRST_WINDOW_BYTES;
 
+  get left(): number {
+    return this.#left;
+  }
+
   get open(): boolean {
     return this.#left >= LEAST_ROOM_BYTES;
   }
@@ -53,6 +57,10 @@ export class ReceiveWindow {
 
   constructor(budget: Budget) {
     this.#budget = budget;
+  }
+
+  get size(): number {
+    return this.#size;
   }
 
   /** False when the sender went beyond what it was granted. */

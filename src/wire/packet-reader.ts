@@ -6,7 +6,7 @@
  */
 import { decodePacket } from "./decode.js";
 import { GRPC_PREFIX_BYTES, TAG_DATA } from "./encode.js";
-import { type ConnectId, type ControlPacket, MAX_MESSAGE_BYTES, PACKET_INDEX, WireError } from "./packet.js";
+import { type ConnectId, type ControlPacket, MAX_MESSAGE_BYTES, WireError } from "./packet.js";
 import { VarintReader } from "./varint.js";
 
 export interface PacketHandler {
@@ -15,10 +15,10 @@ export interface PacketHandler {
   onData(connectId: ConnectId, chunk: Buffer): void;
 }
 
-/** What the reader counts into; link/counters.ts has the real one. */
+/** Told of every packet once its head is there, before the handler is; link/packet-meter.ts has the real one. */
 export interface PacketTally {
-  readonly packets: Float64Array;
-  payloadBytes: number;
+  data(connectId: ConnectId, payloadBytes: number): void;
+  control(packet: ControlPacket): void;
 }
 
 const HEAD = { NEED_MORE: 0, DATA: 1, WHOLE: 2 } as const;
@@ -168,7 +168,7 @@ export class PacketReader {
     this.#dataId = connectId;
     this.#payloadLeft = payload;
     this.#headEnd = varint.at;
-    this.#count(PACKET_INDEX.DATA, payload);
+    this.#tally?.data(connectId, payload);
     return HEAD.DATA;
   }
 
@@ -181,18 +181,11 @@ export class PacketReader {
     const packet = decodePacket(body);
     if (packet === undefined) return;
     if (packet.type === "DATA") {
-      this.#count(PACKET_INDEX.DATA, packet.data.length);
+      this.#tally?.data(packet.connectId, packet.data.length);
       if (packet.data.length > 0) this.#handler.onData(packet.connectId, packet.data);
       return;
     }
-    this.#count(PACKET_INDEX[packet.type], 0);
+    this.#tally?.control(packet);
     this.#handler.onControl(packet);
-  }
-
-  #count(index: number, payload: number): void {
-    const tally = this.#tally;
-    if (tally === undefined) return;
-    tally.packets[index]!++;
-    tally.payloadBytes += payload;
   }
 }

@@ -10,12 +10,12 @@ import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/n
 import { equipped } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { metric } from "../support/lab/metrics.js";
-import { freePort } from "../support/lab/ports.js";
 import { LabProcess } from "../support/lab/process.js";
 import { run } from "../support/lab/run.js";
 import { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
 import { ours } from "../support/processes/executables.js";
+import { freePort } from "../support/processes/ports.js";
 import { accessObjects, decisionsIn, file, Lab, startSigner, writeInventory } from "./csr-lab.js";
 import {
   APPROVER,
@@ -32,7 +32,7 @@ import { CLIENT, clientRows, inventoryDocuments, type Row, SERVING, servingRows,
 
 const SOON = 10_000;
 
-const ready = await equipped({ controlPlane: true, node: true });
+const ready = await equipped({ controlPlane: true, controllers: true });
 
 describe.skipIf(!ready)("certificate requests of machines", () => {
   let scope: Scope;
@@ -286,6 +286,25 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     let user: KubeApi;
     let trial: Trial;
 
+    /** What becomes of an approval that no rule looked at. */
+    async function approvalAs(signerName: string): Promise<string> {
+      const name = `csr-bare-${signerName.replace(/\W/g, "-")}`;
+      const usages = signerName === servingSigner ? SERVING : CLIENT;
+      const names = signerName === servingSigner ? "DNS:bare" : "";
+      await file(lab.admin, { name, pem: lab.request(subjectOf("bare"), names), signerName, usages });
+      const request = await lab.find(name);
+      const now = new Date().toISOString();
+      const approval = { type: "Approved", status: "True", reason: "Test", message: "", lastUpdateTime: now };
+      const approved = { ...request, status: { ...request.status, conditions: [approval] } };
+      try {
+        await user.update(`${requestPath(name)}/approval`, approved);
+      } catch (reason) {
+        if ((reason as { status?: number }).status === 403) return "forbidden";
+        throw reason;
+      }
+      return "approved";
+    }
+
     beforeAll(async () => {
       user = lab.as({ pair: { cert: scope.file(`${APPROVER}.crt`), key: scope.file(`${APPROVER}.key`) } });
       trial = new Trial(lab, user, bootstrapper);
@@ -295,6 +314,12 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     test("both kinds are approved without a complaint", async () => {
       const { approved, errors } = await trial.runUntil("both approvals", ({ approved }) => approved.length === 2);
       expect({ approved, errors }).toEqual({ approved: ["client", "serving"], errors: [] });
+    });
+
+    test("it can approve for kubelets' two signers and for nobody else", async () => {
+      const signers = [clientSigner, servingSigner, "kubernetes.io/kube-apiserver-client", "example.com/signer"];
+      const verdicts = await Promise.all(signers.map(approvalAs));
+      expect(verdicts).toEqual(["approved", "approved", "forbidden", "forbidden"]);
     });
 
     test.each([...clusterPermissions, ...namespacePermissions])(

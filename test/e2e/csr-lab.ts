@@ -64,7 +64,8 @@ export async function startSigner(scope: Scope, plane: ControlPlane): Promise<vo
       `--cluster-signing-cert-file=${plane.ca.cert}`,
       `--cluster-signing-key-file=${plane.ca.key}`,
       "--leader-elect=false",
-      "--bind-address=127.0.0.1",
+      // Nobody asks it anything, and another lab on this machine may have its usual port.
+      "--secure-port=0",
     ],
   });
   await manager.ready("it signs", 60_000, () => manager.log().includes("Caches are synced"));

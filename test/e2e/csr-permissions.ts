@@ -10,8 +10,9 @@ import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
 import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/nodepool/csr/signing-request.js";
 import { until } from "../support/lab/wait.js";
 import { file, type Lab } from "./csr-lab.js";
-import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, type Permission, role } from "./csr-roles.js";
+import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, role } from "./csr-roles.js";
 import { CLIENT, minutesFromNow, POOL, SERVING, subjectOf } from "./csr-rows.js";
+import { isAllowed, isAbout as isForbidden, type Right } from "./rights.js";
 
 export { APPROVER, clusterPermissions, namespacePermissions } from "./csr-roles.js";
 
@@ -99,43 +100,30 @@ function configMap(name: string, data: object, labels = {}): KubeObject {
 }
 
 /** Which approvals cannot happen. Without the others it works for a while: until a watch ends or the lease must be renewed. */
-export function stoppedWithout({ name, resource, verb }: Permission): readonly Kind[] {
+export function stoppedWithout({ name, resource, verb }: Right): readonly Kind[] {
   if (resource === "signers") return name === clientSigner ? ["client"] : ["serving"];
   const onlyLater = verb === "watch" || (verb === "update" && resource === "leases");
   return onlyLater ? [] : ["client", "serving"];
 }
 
-export function isAbout(error: string, { name, resource, verb }: Permission): boolean {
-  if (resource === "signers") return error.includes("not permitted to approve") && error.includes(name ?? "");
-  return error.includes(`cannot ${verb} resource "${resource}"`);
+export function isAbout(error: string, right: Right): boolean {
+  const { name = "", resource } = right;
+  if (resource === "signers") return error.includes("not permitted to approve") && error.includes(name);
+  return isForbidden(error, right);
 }
 
 /** Returns when the API server acts on it: its own view of its rules lags a moment behind what was written. */
-export async function withdraw(lab: Lab, approver: KubeApi, permission: Permission): Promise<void> {
+export async function withdraw(lab: Lab, approver: KubeApi, permission: Right): Promise<void> {
   await setRole(lab, (one) => one !== permission);
-  const { group, name, resource: path, verb } = permission;
-  const [resource, subresource] = path.split("/");
   const namespace = clusterPermissions.includes(permission) ? undefined : NAMESPACE;
-  const resourceAttributes = { group, resource, subresource, verb, name, namespace };
-  const review = {
-    apiVersion: "authorization.k8s.io/v1",
-    kind: "SelfSubjectAccessReview",
-    spec: { resourceAttributes },
-  };
-  await until("the right to be gone", SOON, async () => {
-    const answer = await approver.create(
-      "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-      review as KubeObject,
-    );
-    return (answer as { status?: { allowed: boolean } }).status?.allowed === false;
-  });
+  await until("the right to be gone", SOON, async () => !(await isAllowed(approver, permission, namespace)));
 }
 
 export async function giveBack(lab: Lab): Promise<void> {
   await setRole(lab, () => true);
 }
 
-async function setRole(lab: Lab, keep: (one: Permission) => boolean): Promise<void> {
+async function setRole(lab: Lab, keep: (one: Right) => boolean): Promise<void> {
   const path = "/apis/rbac.authorization.k8s.io/v1";
   await Promise.all([
     lab.admin.update(`${path}/clusterroles/${APPROVER}`, role("ClusterRole", clusterPermissions.filter(keep))),

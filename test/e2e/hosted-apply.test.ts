@@ -7,6 +7,7 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Outcome, Report } from "../../src/hosted/apply/outcome.js";
 import { hosted } from "../support/hosted/command.js";
+import { remainsOf } from "../support/hosted/remains.js";
 import { installRoutes } from "../support/hosted/routes.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";
@@ -16,9 +17,6 @@ import { until } from "../support/lab/wait.js";
 import { requireRouteCrd } from "../support/provider-crds/fetch.js";
 
 const NAMESPACE = "clusters-demo";
-const OURS = `drawbridge-hosted=${NAMESPACE}`;
-const KINDS =
-  "secrets,configmaps,services,endpoints,networkpolicies,serviceaccounts,roles,rolebindings,deployments,daemonsets,apiservices";
 const route = { type: "Route", hostname: "konnectivity.example.test" };
 const ROOT = "root-ca.crt";
 const aggregatedApis = [{ name: "packageserver", address: "172.30.10.11", caFile: ROOT }];
@@ -63,8 +61,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     );
   };
   const leaf = async (name: string) => new X509Certificate((await secret(management, NAMESPACE, name))["tls.crt"]!);
-  const remains = async (plane: ControlPlane) =>
-    (await plane.admin.run(["get", KINDS, "-A", "-l", OURS, "-oname"])).trim();
+  const remains = (plane: ControlPlane) => remainsOf(plane.admin, NAMESPACE);
 
   beforeAll(async () => {
     scopes.push(new Scope("management"), new Scope("hosted"));

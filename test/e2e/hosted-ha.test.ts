@@ -67,7 +67,7 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
     echo = await startEcho();
     scope.defer(() => echo.close());
     const serverFlags = ["--server-count=3"];
-    fleet = await HaFleet.make(scope, { name: "count", slots: 3, certificates, serverFlags, agentFlags: [] });
+    fleet = await HaFleet.make(scope, { name: "count", slots: 4, certificates, serverFlags, agentFlags: [] });
     door = doorAt(fleet.balancer.callersPort, certificates);
     await Promise.all([0, 1, 2].map((slot) => fleet.startServer(slot)));
     await Promise.all((["ours", "theirs", "ours", "theirs"] as const).map((origin) => fleet.addAgent(origin)));
@@ -150,6 +150,24 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
     // Requests in the killed processes are lost, which their clients hear at once; nobody waits in vain.
     expect({ unserved: report.unserved, hung: report.hung }).toEqual({ unserved: [], hung: [] });
     expect(report.lost.length).toBeLessThanOrEqual(12);
+  });
+
+  test("two servers become four and two again, told by their count, and no client is failed", async () => {
+    const restart = async (slot: number, count: number) => {
+      await fleet.stopServer(slot);
+      await fleet.startServer(slot, `--server-count=${count}`);
+      await fleet.settled();
+    };
+    await fleet.stopServer(2);
+    for (const slot of [0, 1]) await restart(slot, 2);
+    const report = await underLoad(fleet, door, echo.address, async () => {
+      await Promise.all([2, 3].map((slot) => fleet.startServer(slot, "--server-count=4")));
+      // Agents hear of the new number when they connect, so the old servers go last.
+      for (const slot of [0, 1]) await restart(slot, 4);
+      await Promise.all([2, 3].map((slot) => fleet.stopServer(slot)));
+      for (const slot of [0, 1]) await restart(slot, 2);
+    });
+    expectNothingLost(report);
   });
 });
 

@@ -1,26 +1,28 @@
 /**
  * All certificates of a hosted control plane are replaced under load: leaves that near their end, then the signers
  * themselves with a time in which old and new are trusted. Servers, agents and a sidecar are never told and never
- * restarted; tunnels that stand stay, new ones are made with the new certificates, nothing is lost. The tests are one story, in order.
+ * restarted; tunnels that stand stay, new ones are made with the new certificates, nothing is lost. Upstream's agents beside
+ * ours read their files once, so they have to be restarted before the former signers go. The tests are one story, in order.
  */
 import { cpSync, readFileSync } from "node:fs";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ConnectDoor } from "../support/callers/connect.js";
+import { drainByHand } from "../support/lab/drain.js";
 import { equipped } from "../support/lab/equipment.js";
 import { connectOverTcp } from "../support/lab/frontends.js";
 import { drawbridge, HostedPki } from "../support/lab/hosted-pki.js";
 import { get } from "../support/lab/http.js";
 import { type Door, dialOnce, Load } from "../support/lab/load.js";
 import { LongTunnel } from "../support/lab/long-tunnel.js";
-import { freePort } from "../support/lab/ports.js";
 import { LabProcess } from "../support/lab/process.js";
 import { ProxyAgent } from "../support/lab/proxy-agent.js";
 import { ProxyServer } from "../support/lab/proxy-server.js";
 import { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
 import type { CertFiles } from "../support/processes/certs.js";
-import { executable } from "../support/processes/executables.js";
+import { executable, type Origin } from "../support/processes/executables.js";
+import { freePort } from "../support/processes/ports.js";
 import { startEcho } from "../support/targets/echo.js";
 import type { Target } from "../support/targets/listener.js";
 
@@ -31,13 +33,15 @@ const TAKEN_UP_WITHIN_MS = 12_000;
 const RELOADED = "certificates were replaced on disk and are in use";
 const LEAVES = ["server", "cluster", "client", "agent", "control-plane-agent"].map((role) => `konnectivity-${role}`);
 
-const ready = await equipped({});
+const ready = await equipped({ upstream: true });
 
 describe.skipIf(!ready)("certificates that change while everything runs", () => {
   let scope: Scope;
   let pki: HostedPki;
   let servers: ProxyServer[];
   let agents: ProxyAgent[];
+  /** Of upstream's, both with the second server: one is restarted in time, the other one is forgotten. */
+  let upstream: Record<"restarted" | "forgotten", ProxyAgent>;
   let echo: Target;
   let load: Load;
   let tunnels: LongTunnel[];
@@ -82,6 +86,24 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
       );
     });
   };
+
+  const agentsOf = async (server: ProxyServer): Promise<number> => {
+    const [, count] = /grpc_connections\{service_method="Connect"\} (\d+)$/m.exec(await server.metrics()) ?? [];
+    return Number(count);
+  };
+
+  async function agentOf(origin: Origin, name: string, role: string, serverHost: string): Promise<ProxyAgent> {
+    const { cert, key } = pki.pair(role);
+    return new ProxyAgent(scope, {
+      name,
+      executable: executable(origin, "proxy-agent"),
+      caFile: pki.serverCa,
+      serverHost,
+      serverPort: servers[1]!.ports.agents,
+      ports: { health: await freePort(), admin: await freePort() },
+      flags: [`--agent-cert=${cert}`, `--agent-key=${key}`, "--sync-interval=300ms", "--sync-interval-cap=1s"],
+    });
+  }
 
   /** Its tunnels go to the first server as long as that one is there. */
   async function startSidecar(): Promise<Door> {
@@ -131,18 +153,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     agents = [];
     const hosts = servers.map(({ ports }) => `${HOST}:${ports.agents}`).join(",");
     for (const role of ["konnectivity-agent", "konnectivity-control-plane-agent"]) {
-      const { cert, key } = pki.pair(role);
-      agents.push(
-        new ProxyAgent(scope, {
-          name: role,
-          executable: executable("ours", "proxy-agent"),
-          caFile: pki.serverCa,
-          serverHost: hosts,
-          serverPort: servers[0]!.ports.agents,
-          ports: { health: await freePort(), admin: await freePort() },
-          flags: [`--agent-cert=${cert}`, `--agent-key=${key}`, "--sync-interval=300ms", "--sync-interval-cap=1s"],
-        }),
-      );
+      agents.push(await agentOf("ours", role, role, hosts));
     }
     await Promise.all(servers.map((server) => server.start(connectOverTcp)));
     await Promise.all(agents.map((agent) => agent.start()));
@@ -156,6 +167,11 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
         LongTunnel.open(`tunnel-${index}`, door, echo.address),
       ),
     );
+    // After the tunnels that stay: an agent that carries one cannot be restarted without a loss.
+    const theirs = (name: string) => agentOf("theirs", name, "konnectivity-agent", HOST);
+    upstream = { restarted: await theirs("upstream-restarted"), forgotten: await theirs("upstream-forgotten") };
+    await Promise.all(Object.values(upstream).map((agent) => agent.start()));
+    await until("upstream's agents to be there", 15_000, async () => (await agentsOf(servers[1]!)) === 4);
     load = Load.start(anyDoor, echo.address, 4);
     await moreIsAnswered();
   });
@@ -191,6 +207,14 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     socket.destroy();
   });
 
+  test("an agent of upstream's is restarted under load while both kinds of signers are trusted", async () => {
+    const { restarted } = upstream;
+    await drainByHand(restarted, [servers[1]!], 10_000);
+    await restarted.start();
+    await until("it to be back", 15_000, async () => (await agentsOf(servers[1]!)) === 4);
+    await moreIsAnswered();
+  });
+
   test("former signers are dropped: what they signed opens nothing any more, not even by resuming a TLS session", async () => {
     const server = servers[0]!;
     const { session } = await askTls(server.ports.frontend, firstClient);
@@ -201,16 +225,22 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     await expect(dialOnce(doorOf(server, firstClient), echo.address)).rejects.toThrow();
     await expect(askTls(server.ports.frontend, firstClient, session)).rejects.toThrow();
     await moreIsAnswered();
+    // A connection that stands is not asked again, whoever made it.
+    expect(await agentsOf(servers[1]!)).toBe(4);
   });
 
-  test("an agent that has run all the time meets a server that knows the new signers only", async () => {
+  test("agents meet a server that knows the new signers only: ours, though never restarted, and of upstream's the restarted one", async () => {
     // The one tunnel of this server ends with it; the other server's stays.
     expect(await tunnels.pop()!.close()).toMatchObject({ end: "" });
     await servers[1]!.stop(10_000);
     await servers[1]!.start(connectOverTcp);
-    await until("both agents to be back", 15_000, async () => {
-      const text = await servers[1]!.metrics();
-      return /grpc_connections\{service_method="Connect"\} 2$/m.test(text);
+    const { restarted, forgotten } = upstream;
+    await until("those to be back that can", 15_000, async () => (await agentsOf(servers[1]!)) === 3);
+    await until("the forgotten one to have tried", 15_000, () => /x509/.test(forgotten.log()));
+    expect([await restarted.isReady(), await forgotten.isReady()]).toEqual([true, false]);
+    await forgotten.start();
+    await until("the forgotten one to be let in after its restart", 15_000, async () => {
+      return (await agentsOf(servers[1]!)) === 4;
     });
     tunnels.push(await LongTunnel.open("after", doorOf(servers[1]!), echo.address));
     await moreIsAnswered();

@@ -13,11 +13,11 @@ import { claimRules, servingRules } from "../../src/nodepool/serving/permissions
 import { makeTokenSecret, type TokenSecretContent } from "../../src/nodepool/token/token-secret.js";
 import { Authority, type Pair } from "../support/lab/certificates.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
-import { freePort } from "../support/lab/ports.js";
 import { LabProcess } from "../support/lab/process.js";
 import { must, run } from "../support/lab/run.js";
 import type { Scope } from "../support/lab/scope.js";
 import { ours } from "../support/processes/executables.js";
+import { freePort } from "../support/processes/ports.js";
 
 export const NAMESPACE = "clusters-demo";
 export const CLAIMS = { namespace: "drawbridge", name: "claims" };
@@ -105,21 +105,26 @@ export class IgnitionLab {
 
   /** One more replica. */
   async serve(name: string, recipe: string, flags: readonly string[]): Promise<Replica> {
+    const files = [`--cert-file=${this.#pair.cert}`, `--key-file=${this.#pair.key}`];
+    const replica = await this.start(name, recipe, [`--namespace=${NAMESPACE}`, ...files, ...flags]);
+    await replica.process.ready("it is healthy", 15_000, async () => (await replica.ask("/healthz")).status === 200);
+    return replica;
+  }
+
+  /** Without a certificate yet, and not waited for. */
+  async start(name: string, recipe: string, flags: readonly string[]): Promise<Replica> {
     const port = await freePort();
     const metricsPort = await freePort();
     const process = LabProcess.start(this.scope, {
       name,
       command: [
         ours("drawbridge"),
-        ...["ignition", "serve", `--namespace=${NAMESPACE}`, `--payload=${this.scope.file(recipe)}`],
+        ...["ignition", "serve", `--payload=${this.scope.file(recipe)}`],
         ...[`--addr=127.0.0.1:${port}`, `--metrics-addr=127.0.0.1:${metricsPort}`, `--audit-log=${this.auditFile}`],
-        ...[`--cert-file=${this.#pair.cert}`, `--key-file=${this.#pair.key}`],
         ...flags,
       ],
     });
-    const replica = new Replica(process, this.ca.cert, port, metricsPort);
-    await process.ready("it is healthy", 15_000, async () => (await replica.ask("/healthz")).status === 200);
-    return replica;
+    return new Replica(process, this.ca.cert, port, metricsPort);
   }
 
   audit(): Record<string, string>[] {

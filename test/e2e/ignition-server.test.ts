@@ -3,14 +3,16 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { requirePeer } from "../../peers/index.js";
+import { createDirectoryApi } from "../../src/nodepool/controller/directory/api.js";
 import { readInventory } from "../../src/nodepool/csr/inventory.js";
-import { annotation } from "../../src/nodepool/names.js";
+import { annotation, servingCertificateSecret } from "../../src/nodepool/names.js";
 import { encoded, type Secret, secretText } from "../../src/nodepool/objects.js";
 import { bootstrapKubeconfig, sshMachineConfig } from "../../src/nodepool/payload/testing/ingredients.js";
 import { workerTokensAnnotation } from "../../src/nodepool/serving/worker-tokens.js";
 import { expiring, rotateAfterMs } from "../../src/nodepool/token/rotation.js";
 import { readTokenSecret } from "../../src/nodepool/token/token-secret.js";
-import { userData } from "../../src/nodepool/token/user-data.js";
+import { readUserData, userData } from "../../src/nodepool/token/user-data.js";
+import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";
 import type { KubeApiServer } from "../support/lab/kube-apiserver.js";
 import type { Kubectl } from "../support/lab/kubectl.js";
@@ -19,6 +21,7 @@ import { LabProcess } from "../support/lab/process.js";
 import { must, run } from "../support/lab/run.js";
 import { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
+import { ours } from "../support/processes/executables.js";
 import {
   bearer,
   CLAIMS,
@@ -28,6 +31,8 @@ import {
   type Replica,
   tokenSecret,
 } from "./ignition-lab.js";
+import { complaintsWithout, serverRights } from "./ignition-permissions.js";
+import { isAbout, titleOf } from "./rights.js";
 
 const ignition = requirePeer("ignition");
 const validator = requirePeer("ignition-validate");
@@ -40,6 +45,7 @@ const NO_PAGE = [404, "text/plain; charset=utf-8", "404 page not found\n"] as co
 
 describe.skipIf(!ready)("the Ignition server", () => {
   const scope = new Scope("ignition");
+  let plane: ControlPlane;
   let lab: IgnitionLab;
   let admin: Kubectl;
   let apiServer: KubeApiServer;
@@ -64,7 +70,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
   const accepted = async (body: string) => (await run([validator!, "-"], { input: body })).code === 0;
 
   beforeAll(async () => {
-    const plane = await startOnLoopback(scope);
+    plane = await startOnLoopback(scope);
     lab = new IgnitionLab(scope);
     access = await lab.joinCluster(plane);
     admin = plane.admin;
@@ -244,6 +250,26 @@ describe.skipIf(!ready)("the Ignition server", () => {
     expect(body).toContain("ssh-rsa AAAA");
   });
 
+  test("a certificate that a Secret holds is waited for, and another one is shown as soon as it is written", async () => {
+    const flags = [...access, `--namespace=${NAMESPACE}`, "--cert-secret=of-three"];
+    const three = await lab.start("three", "kubelet.yaml", flags);
+    const healthy = () => three.ask("/healthz").then(({ status }) => status === 200 && "well", String);
+    await until("it waits", SOON, () => three.process.log().includes("waiting for the certificate"));
+    const hold = (file: string, ips: readonly string[]) => {
+      const { cert, key } = lab.ca.issue({ file, name: "ignition-server", use: "server", ips });
+      const data = { "tls.crt": encoded(readFileSync(cert, "utf8")), "tls.key": encoded(readFileSync(key, "utf8")) };
+      const metadata = { name: "of-three", namespace: NAMESPACE };
+      return put({ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/tls", metadata, data });
+    };
+    await hold("three-1", ["127.0.0.1"]);
+    await until("it answers", SOON, async () => (await healthy()) === "well");
+    await hold("three-2", ["127.0.0.2"]);
+    await until("it is somebody else", SOON, async () => /alternative|subject/i.test(String(await healthy())));
+    await hold("three-3", ["127.0.0.1"]);
+    await until("it is itself again", SOON, async () => (await healthy()) === "well");
+    await three.process.stop();
+  });
+
   test("without an API machines are served on; a token that falls due meanwhile is rotated when it is back", async () => {
     const token = "a5d5b2c6-4e96-4f53-9e63-0d4c1b7f8e99";
     tokens.add(token);
@@ -275,6 +301,18 @@ describe.skipIf(!ready)("the Ignition server", () => {
     for (const log of logs.slice(0, 3)) expect(log).toContain("ignition server is up");
   });
 
+  test("without a complaint it lives on the rights that install gives it, and misses each one of them", async () => {
+    const stage = { scope, plane, recipe: scope.file("kubelet.yaml") };
+    expect(await complaintsWithout(stage, undefined)).toEqual([]);
+    const complaints = await Promise.all(serverRights.map((right) => complaintsWithout(stage, right)));
+    for (const [index, right] of serverRights.entries()) {
+      expect([titleOf(right), complaints[index]!.some((complaint) => isAbout(complaint, right))]).toEqual([
+        titleOf(right),
+        true,
+      ]);
+    }
+  });
+
   test("ends when it is told to", async () => {
     await one.process.stop();
     expect(one.process.log()).toContain("shutting down");
@@ -297,18 +335,74 @@ describe.skipIf(!(await equipped({})))("without a cluster", () => {
     writeFileSync(workers, `pool: clusters/workers\nworkers: {worker-7: ${own}}\n`, { mode: 0o600 });
     const claims = scope.file("claims.yaml");
     const server = await lab.serve("server", "kubelet.yaml", [
-      ...[`--objects=${objects}`, `--worker-tokens=${workers}`, `--claims-file=${claims}`],
+      ...[`--directory=${objects}`, `--worker-tokens=${workers}`, `--claims-file=${claims}`],
     ]);
     expect((await server.ask("/ignition", [bearer(TOKEN)])).status).toBe(511);
     writeFileSync(`${objects}/token.yaml`, JSON.stringify(tokenSecret("11111111", TOKEN)), { mode: 0o600 });
     for (const token of [TOKEN, own]) {
       await until("the payload", SOON, async () => (await server.ask("/ignition", [bearer(token)])).status === 200);
     }
-    expect(readFileSync(`${objects}/token.yaml`, "utf8")).toContain(encoded("AsExpected"));
+    await until("the outcome", SOON, () =>
+      readFileSync(`${objects}/token.yaml`, "utf8").includes(encoded("AsExpected")),
+    );
     await until("the claims", SOON, () => {
       const found = readInventory([{ where: claims, text: readFileSync(claims, "utf8") }]).claims;
       return new Set(found.map(({ worker }) => worker)).size === 2;
     });
     await server.process.stop();
+  });
+
+  test("a pool on a directory needs no certificate of ours: its user data leads to a server that it trusts, wherever that is", async () => {
+    const lab = new IgnitionLab(scope);
+    const objects = scope.file("pool");
+    mkdirSync(objects);
+    const [namespace, access] = ["drawbridge", [`--directory=${objects}`, "--namespace=drawbridge"]];
+    const server = await lab.start("issued", "kubelet.yaml", [...access, `--cert-secret=${servingCertificateSecret}`]);
+    const port = server.endpoint.split(":")[1];
+    const put = (name: string, object: object) => writeFileSync(`${objects}/${name}.yaml`, JSON.stringify(object));
+    const publish = (ignitionEndpoint: string) =>
+      put("cluster", {
+        ...{ apiVersion: "v1", kind: "ConfigMap" },
+        metadata: { name: "demo", namespace, labels: { "drawbridge/cluster": "true" } },
+        data: { apiServer: "https://api.example:6443", version: "4.18.0", ignitionEndpoint },
+      });
+    publish(`127.0.0.1:${port}`);
+    const kubeconfig = { kubeconfig: encoded(bootstrapKubeconfig) };
+    put("kubeconfig", {
+      ...{ apiVersion: "v1", kind: "Secret", metadata: { name: "bootstrap-kubeconfig", namespace }, data: kubeconfig },
+    });
+    put("workers", {
+      ...{ apiVersion: "hypershift.openshift.io/v1beta1", kind: "NodePool", metadata: { name: "workers", namespace } },
+      spec: {
+        ...{ clusterName: "demo", release: { image: "registry.example/r" }, platform: { type: "None" } },
+        management: { upgradeType: "InPlace" },
+      },
+    });
+    const controller = [ours("drawbridge"), "nodepool", "controller", "--issue-certificate", ...access] as const;
+    LabProcess.start(scope, { name: "pool-controller", command: [...controller] });
+
+    /** As a machine with the user data of now would, which knows nothing else. */
+    const fetched = async (host: string) => {
+      const { items } = await createDirectoryApi({ directory: objects }).list<Secret>(
+        `/api/v1/namespaces/${namespace}/secrets`,
+      );
+      const found = items.find(({ metadata }) => metadata?.name?.startsWith("user-data-"));
+      if (found === undefined) return false;
+      const { ignition: pointer } = JSON.parse(readUserData(found));
+      const [{ httpHeaders, source }] = pointer.config.merge;
+      if (!source.startsWith(`https://${host}:`)) return false;
+      const ca = scope.file("pointer-ca.crt");
+      const [{ source: authority }] = pointer.security.tls.certificateAuthorities;
+      writeFileSync(ca, Buffer.from(authority.split(",")[1], "base64"));
+      const headers = httpHeaders.map(({ name, value }: Record<string, string>) => `header = "${name}: ${value}"\n`);
+      const curl = ["curl", "-sS", "--max-time", "10", "--cacert", ca, "--config", "-", "-w", "\n%{http_code}", source];
+      const { stdout } = await run(curl as [string, ...string[]], { input: headers.join("") });
+      return stdout.endsWith("\n200") && stdout;
+    };
+    expect(await until("the payload", SOON, () => fetched("127.0.0.1"))).toContain("kubelet.service");
+    publish(`localhost:${port}`);
+    expect(await until("the payload at the other address", SOON, () => fetched("localhost"))).toContain("kubelet");
+    await expect(server.ask("/healthz")).rejects.toThrow(/certificate|SSL/i);
+    expect(server.process.log()).toContain("waiting for the certificate");
   });
 });

@@ -3,39 +3,35 @@ import { isNotFound } from "../../src/kube/errors.js";
 import { LeaderElection } from "../../src/kube/leader.js";
 import type { KubeApi, KubeObject } from "../../src/kube/port.js";
 import { PoolController } from "../../src/nodepool/controller/controller.js";
+import { failureEvents } from "../../src/nodepool/controller/failure-events.js";
 import { requireInstalled } from "../../src/nodepool/controller/hypershift.js";
 import { controllerName } from "../../src/nodepool/controller/name.js";
 import { collectionPath, namedPath } from "../../src/nodepool/controller/paths.js";
+import type { PolicyRule } from "../../src/nodepool/csr/approver/permissions.js";
 import { controllerClusterRules, controllerNamespaceRules } from "../../src/nodepool/install/permissions.js";
 import { annotation, label } from "../../src/nodepool/names.js";
 import type { ConfigMap, Secret } from "../../src/nodepool/objects.js";
 import type { NodePool } from "../../src/nodepool/pool/node-pool.js";
 import { until } from "../support/lab/wait.js";
+import { isAbout, isAllowed, oneByOne, type Right, ruleOf, titleOf } from "./rights.js";
 
 const SOON = 15_000;
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const leases = "/apis/coordination.k8s.io/v1/namespaces";
 
-type Rule = (typeof controllerNamespaceRules)[number];
-type Role = KubeObject & { readonly rules: readonly Rule[] };
+type Role = KubeObject & { readonly rules: readonly PolicyRule[] };
 
-export interface Right {
-  readonly isClusterWide: boolean;
-  readonly rule: Rule;
-  readonly verb: string;
-  /** `update nodepools/status`. */
-  readonly title: string;
+const clusterRights = controllerClusterRules.flatMap(oneByOne);
+const namespaceRights = controllerNamespaceRules.flatMap(oneByOne);
+
+export const rights: readonly Right[] = [...clusterRights, ...namespaceRights];
+
+/** What the controller says without it. Owners may be set only by those who could also delete, where that is enforced. */
+export function isMissed(complaint: string, right: Right): boolean {
+  return isAbout(complaint, right) || (isForOwners(right) && complaint.includes("cannot set an ownerRef"));
 }
 
-const rightsOf = (rules: readonly Rule[], isClusterWide: boolean): Right[] =>
-  rules.flatMap((rule) =>
-    rule.verbs.map((verb) => ({ isClusterWide, rule, verb, title: `${verb} ${rule.resources[0]}` })),
-  );
-
-/** But for the one that only OpenShift's admission asks for. */
-export const rights = [...rightsOf(controllerClusterRules, true), ...rightsOf(controllerNamespaceRules, false)].filter(
-  ({ title }) => title !== "delete nodepools",
-);
+const isForOwners = (right: Right): boolean => titleOf(right) === "delete nodepools";
 
 export interface Stage {
   readonly admin: KubeApi;
@@ -48,29 +44,30 @@ export interface Stage {
 
 /** Takes the right away, runs, gives it back. Resolves to what the controller complained of. */
 export async function complaintWithout(stage: Stage, right: Right, round: number): Promise<string> {
-  const { admin, namespace } = stage;
-  const path = right.isClusterWide
+  const { admin, api, namespace } = stage;
+  const isClusterWide = clusterRights.includes(right);
+  const place = isClusterWide ? undefined : namespace;
+  const path = isClusterWide
     ? `${rbac}/clusterroles/${controllerName}.${namespace}`
     : `${rbac}/namespaces/${namespace}/roles/${controllerName}`;
   const role = await admin.get<Role>(path);
-  const rules = role.rules.flatMap((rule) => (isSame(rule, right.rule) ? without(rule, right.verb) : [rule]));
-  await admin.update(path, { ...role, rules });
+  const left = (isClusterWide ? clusterRights : namespaceRights).filter((one) => one !== right);
+  await admin.update(path, { ...role, rules: left.map(ruleOf) });
   try {
-    await until(`${right.title} is withdrawn`, SOON, async () => !(await isAllowed(stage, right)), 20);
+    await until(`${titleOf(right)} is withdrawn`, SOON, async () => !(await isAllowed(api, right, place)), 20);
     return await complaint(stage, right, `t${round}`);
   } finally {
     const now = await admin.get<Role>(path);
     await admin.update(path, { ...now, rules: role.rules });
-    await until(`${right.title} is given back`, SOON, () => isAllowed(stage, right), 20);
+    await until(`${titleOf(right)} is given back`, SOON, () => isAllowed(api, right, place), 20);
   }
 }
 
-async function complaint(stage: Stage, { rule, verb }: Right, name: string): Promise<string> {
+async function complaint(stage: Stage, right: Right, name: string): Promise<string> {
   const { admin, api, namespace } = stage;
   const errors: string[] = [];
   const onError = (sentence: string) => errors.push(sentence);
-  const wanted = `cannot ${verb} resource "${rule.resources[0]}"`;
-  const found = () => errors.find((sentence) => sentence.includes(wanted));
+  const found = () => errors.find((sentence) => isMissed(sentence, right));
   try {
     await requireInstalled(api);
   } catch (reason) {
@@ -82,13 +79,14 @@ async function complaint(stage: Stage, { rule, verb }: Right, name: string): Pro
     ...{ api, namespace, name: controllerName, identity: name, onError },
     onChange: (leads) => leads && controller.lookAtAll(),
   });
-  const controller = new PoolController({ api, namespace, leading: () => election.leading, onError });
+  const onFailure = failureEvents({ api, namespace, onError });
+  const controller = new PoolController({ api, namespace, leading: () => election.leading, onError, onFailure });
   election.start();
   controller.start();
   try {
     await live(stage, name, found);
     // Leases are renewed after a while only.
-    await until(`it misses ${verb} ${rule.resources[0]}`, SOON, () => found() !== undefined, 20);
+    await until(`it misses ${titleOf(right)}`, SOON, () => found() !== undefined, 20);
     return found() ?? "";
   } catch (reason) {
     throw new Error(`${(reason as Error).message}; it complained: ${errors.join("; ")}`, { cause: reason });
@@ -161,34 +159,4 @@ async function remove(admin: KubeApi, path: string): Promise<void> {
   } catch (reason) {
     if (!isNotFound(reason)) throw reason;
   }
-}
-
-async function isAllowed({ api, namespace }: Stage, { isClusterWide, rule, verb }: Right): Promise<boolean> {
-  const [resource, subresource] = rule.resources[0]!.split("/");
-  const review = await api.create<KubeObject & { status?: { allowed: boolean } }>(
-    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-    {
-      apiVersion: "authorization.k8s.io/v1",
-      kind: "SelfSubjectAccessReview",
-      spec: {
-        resourceAttributes: {
-          ...{ group: rule.apiGroups[0], resource, verb },
-          ...(subresource === undefined ? {} : { subresource }),
-          ...(isClusterWide ? {} : { namespace }),
-          ...(rule.resourceNames === undefined ? {} : { name: rule.resourceNames[0] }),
-        },
-      },
-    } as KubeObject,
-  );
-  return review.status?.allowed === true;
-}
-
-function isSame(a: Rule, b: Rule): boolean {
-  const key = ({ resourceNames, resources, verbs }: Rule) => JSON.stringify([resources, verbs, resourceNames]);
-  return key(a) === key(b);
-}
-
-function without(rule: Rule, verb: string): Rule[] {
-  const verbs = rule.verbs.filter((one) => one !== verb);
-  return verbs.length === 0 ? [] : [{ ...rule, verbs }];
 }

@@ -9,7 +9,7 @@ import { Sidecar } from "../../src/sidecar/sidecar.js";
 import { DEFAULT_WAY, directFromEnvironment, type WayConfig } from "../../src/sidecar/way/config.js";
 import { joinHostPort } from "../../src/wire/address.js";
 import { payload, readExactly, readToEnd, sha256 } from "../support/callers/bytes.js";
-import { makePki, type TestPki } from "../support/processes/certs.js";
+import { endedCaller, makePki, type TestPki } from "../support/processes/certs.js";
 import { type Origin, peersAvailable } from "../support/processes/executables.js";
 import { freePort } from "../support/processes/ports.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
@@ -321,6 +321,13 @@ describe("19.13 a server that wants certificates", () => {
   it.each([
     ["none", () => ({ caFile: pki.caller.ca })],
     ["a stranger's", () => ({ caFile: pki.caller.ca, certFile: pki.stranger.cert, keyFile: pki.stranger.key })],
+    [
+      "the right one, but one that has ended",
+      () => {
+        const { ca, cert, key } = endedCaller(pki);
+        return { caFile: ca, certFile: cert, keyFile: key };
+      },
+    ],
     [
       "ours, but we do not know its own",
       () => ({ caFile: pki.agent.ca, certFile: pki.caller.cert, keyFile: pki.caller.key }),

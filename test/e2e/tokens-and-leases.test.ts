@@ -1,5 +1,5 @@
 /** Agents that prove who they are with service-account tokens, and servers found by counting leases: a real kube-apiserver decides. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped, origin } from "../support/lab/equipment.js";
 import { Fleet, type FleetFiles, type FleetOptions, makeFleetFiles } from "../support/lab/fleet.js";
@@ -22,7 +22,8 @@ import type { Origin } from "../support/processes/executables.js";
 const READY = `${SERVER_METRIC}_ready_backend_connections`;
 const OPEN = `${AGENT_METRIC}_open_server_connections`;
 const KNOWN = `${AGENT_METRIC}_known_server_count`;
-const LEASES = ["get", "leases", "-n", AGENT_NAMESPACE, "-l", "k8s-app=konnectivity-server"];
+const LEASES = ["get", "leases", "-n", AGENT_NAMESPACE];
+const USUAL_LABEL = "k8s-app=konnectivity-server";
 
 const pairings: readonly { server: Origin; agent: Origin }[] =
   origin === "theirs"
@@ -53,23 +54,25 @@ describe.skipIf(!ready)("tokens and leases", () => {
   });
   afterAll(() => scope?.close());
 
-  test.each(serversUnderTest)(
+  // Mostly waiting, so side by side.
+  test.concurrent.each(serversUnderTest)(
     "leases of a server ($server): its own is renewed, a dead one's is removed",
     async ({ server }) => {
+      const leaseLabel = `lab-fleet=holder-${server}`;
       const options = { name: `holder-${server}`, server, agent: server, serverCount: "leases", tokenFile } as const;
-      const fleet = await Fleet.make(scope, files, options);
-      onTestFinished(() => fleet.stop());
-      await plane.admin.apply(abandonedLease);
+      const fleet = await Fleet.make(scope, files, { ...options, leaseLabel });
+      scope.defer(() => fleet.stop());
+      await plane.admin.apply(abandonedLease(`abandoned-${server}`, leaseLabel));
       await fleet.scale(1, 1);
       // Two leases are there, but only one is worth counting.
       await everyoneSees(fleet, 1, 1);
-      const first = await onlyLease(plane);
+      const first = await onlyLease(plane, leaseLabel);
       expect(first.metadata.name).toBe(`konnectivity-proxy-server-${first.spec.holderIdentity}`);
       expect(first.spec.leaseDurationSeconds).toBe(30);
       await until("the lease to be renewed", 20_000, async () => {
-        return (await onlyLease(plane)).spec.renewTime > first.spec.renewTime;
+        return (await onlyLease(plane, leaseLabel)).spec.renewTime > first.spec.renewTime;
       });
-      await leasesAreGoneAfterStop(plane, fleet);
+      await leasesAreGoneAfterStop(plane, fleet, leaseLabel);
     },
   );
 
@@ -111,34 +114,30 @@ describe.skipIf(!ready)("tokens and leases", () => {
       });
     });
 
-    describe("a bad token", () => {
-      let changing: string;
-      const reviews = async () => {
-        const text = await plane.admin.raw("/metrics");
-        return metric(text, "apiserver_request_total", { resource: "tokenreviews", verb: "POST", code: "201" });
-      };
-
-      beforeEach(() => {
-        changing = scope.file(`changing-${pairing.server}-${pairing.agent}.token`);
-      });
-
-      test.each([
-        ["for another audience", async () => requestToken(plane.admin, { audience: "somebody-else" })],
-        ["of another service account", async () => ofAnotherAccount(plane)],
-        ["whose bound object is gone", async () => boundToNothing(plane)],
-        ["that nobody signed", async () => unsigned(plane)],
-      ])("%s is refused; the right one in the same file is taken without a restart", async (_, badToken) => {
-        writeToken(changing, await badToken());
-        await make("refused", { serverCount: 1, tokenFile: changing });
-        const before = await reviews();
-        await fleet.scale(1, 1);
-        await until("two attempts to be reviewed", 20_000, async () => (await reviews()) >= before + 2);
-        expect(await gauge(fleet.servers, READY)).toEqual([0]);
-        expect(await fleet.agents[0]?.isReady()).toBe(false);
-        expect((await fleet.servers[0]?.health("/readyz"))?.status).toBe(500);
-        writeToken(changing, await requestToken(plane.admin, { audience: AUDIENCE }));
-        await everyoneSees(fleet, 1, 1);
-      });
+    test("bad tokens are refused; the right one in the same file is taken without a restart", async () => {
+      const bad = [
+        await requestToken(plane.admin, { audience: "somebody-else" }),
+        await ofAnotherAccount(plane),
+        await boundToNothing(plane),
+        await unsigned(plane),
+      ];
+      const tokenFiles = bad.map((token, index) =>
+        writeToken(scope.file(`bad-${index}-${pairing.server}-${pairing.agent}.token`), token),
+      );
+      await make("refused", { serverCount: 1, tokenFile: tokenFiles });
+      const before = await reviews(plane);
+      await fleet.scale(1, bad.length);
+      const twiceEach = before + 2 * bad.length;
+      await until("two attempts of each to be reviewed", 20_000, async () => (await reviews(plane)) >= twiceEach);
+      expect(await gauge(fleet.servers, READY)).toEqual([0]);
+      expect((await fleet.servers[0]?.health("/readyz"))?.status).toBe(500);
+      const good = await requestToken(plane.admin, { audience: AUDIENCE });
+      for (const [index, file] of tokenFiles.entries()) {
+        expect(await readiness(fleet)).toEqual(bad.map((_, agent) => agent < index));
+        writeToken(file, good);
+        await until("the next agent to be let in", 20_000, () => fleet.agents[index]!.isReady());
+      }
+      await everyoneSees(fleet, 1, bad.length);
     });
   });
 });
@@ -156,6 +155,14 @@ function gauge(processes: readonly Measured[], name: string): Promise<number[]> 
       return metric(text, name);
     }),
   );
+}
+
+const readiness = ({ agents }: Fleet): Promise<boolean[]> => Promise.all(agents.map((agent) => agent.isReady()));
+
+/** How many tokens the kube-apiserver was asked about so far. */
+async function reviews({ admin }: ControlPlane): Promise<number> {
+  const labels = { resource: "tokenreviews", verb: "POST", code: "201" };
+  return metric(await admin.raw("/metrics"), "apiserver_request_total", labels);
 }
 
 async function everyoneSees({ servers, agents }: Fleet, serverCount: number, agentCount: number): Promise<void> {
@@ -177,28 +184,32 @@ interface Lease {
   readonly spec: { readonly holderIdentity: string; readonly leaseDurationSeconds: number; readonly renewTime: string };
 }
 
-const abandonedLease = {
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  metadata: { name: "abandoned", namespace: AGENT_NAMESPACE, labels: { "k8s-app": "konnectivity-server" } },
-  spec: { holderIdentity: "abandoned", leaseDurationSeconds: 30, renewTime: "2020-01-01T00:00:00.000000Z" },
-};
+function abandonedLease(name: string, label: string): object {
+  const labels = Object.fromEntries([label.split("=")]);
+  return {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name, namespace: AGENT_NAMESPACE, labels },
+    spec: { holderIdentity: name, leaseDurationSeconds: 30, renewTime: "2020-01-01T00:00:00.000000Z" },
+  };
+}
+
+async function leasesOf({ admin }: ControlPlane, label: string): Promise<Lease[]> {
+  return (await admin.json<{ items: Lease[] }>([...LEASES, "-l", label])).items;
+}
 
 /** Waits for longer than the servers' collector of expired leases needs. */
-async function onlyLease({ admin }: ControlPlane): Promise<Lease> {
+async function onlyLease(plane: ControlPlane, label: string): Promise<Lease> {
   return until("one lease", 20_000, async () => {
-    const { items } = await admin.json<{ items: Lease[] }>(LEASES);
-    return items.length === 1 && items[0];
+    const leases = await leasesOf(plane, label);
+    return leases.length === 1 && leases[0];
   });
 }
 
-async function leasesAreGoneAfterStop({ admin }: ControlPlane, fleet: Fleet): Promise<void> {
-  const held = await admin.json<{ items: Lease[] }>(LEASES);
-  expect(held.items).toHaveLength(fleet.servers.length);
+async function leasesAreGoneAfterStop(plane: ControlPlane, fleet: Fleet, label = USUAL_LABEL): Promise<void> {
+  expect(await leasesOf(plane, label)).toHaveLength(fleet.servers.length);
   await fleet.stop();
-  await until("the servers' leases to be gone", 10_000, async () => {
-    return (await admin.json<{ items: Lease[] }>(LEASES)).items.length === 0;
-  });
+  await until("the servers' leases to be gone", 10_000, async () => (await leasesOf(plane, label)).length === 0);
 }
 
 async function ofAnotherAccount({ admin }: ControlPlane): Promise<string> {

@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { AgentSubject } from "../../src/agent/admin.js";
+import { ServerSubject } from "../../src/server/admin.js";
 import { encodePacket } from "../../src/wire/encode.js";
 import type { ConnectId } from "../../src/wire/packet.js";
 import { PacketReader } from "../../src/wire/packet-reader.js";
@@ -44,15 +46,11 @@ async function startFlood(): Promise<Target> {
   });
 }
 
-interface Described {
-  readonly queuedBytes: number;
-  readonly address: string;
-  readonly bytesToAgent?: number;
-  readonly bytesToServer?: number;
-}
+const atServer = (house: House) => [...new ServerSubject(house.server).tunnels()];
+const atAgent = (house: House) => [...new AgentSubject(house.agent).tunnels()];
 
-const queuedOf = (list: object[]) => (list as Described[]).reduce((sum, { queuedBytes }) => sum + queuedBytes, 0);
-const queued = (house: House) => queuedOf(house.server.describeTunnels()) + queuedOf(house.agent.describeTunnels());
+const queued = (house: House) =>
+  [...atServer(house), ...atAgent(house)].reduce((sum, { queuedBytes }) => sum + queuedBytes, 0);
 
 async function pingPong(socket: Socket, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
@@ -74,8 +72,7 @@ async function settled(what: string, figure: () => number): Promise<void> {
   });
 }
 
-const bytesFromAgent = (house: House) =>
-  (house.agent.describeTunnels() as Described[]).reduce((sum, { bytesToServer = 0 }) => sum + bytesToServer, 0);
+const bytesFromAgent = (house: House) => atAgent(house).reduce((sum, { bytesFromTarget }) => sum + bytesFromTarget, 0);
 
 describe("both ends ours", () => {
   test("a caller that stops reading disturbs nobody and holds little", async () => {
@@ -110,8 +107,7 @@ describe("both ends ours", () => {
     };
     stalled.on("drain", pump);
     pump();
-    const sent = () =>
-      (house.server.describeTunnels() as Described[]).reduce((sum, { bytesToAgent = 0 }) => sum + bytesToAgent, 0);
+    const sent = () => atServer(house).reduce((sum, { bytesToTarget }) => sum + bytesToTarget, 0);
     await settled("the stalled tunnel", sent);
     const other = keepSocket(await tunnelTo(house, echo.address));
     await pingPong(other, 200);
@@ -144,7 +140,7 @@ describe("both ends ours", () => {
     const connectId = answer.type === "DIAL_RSP" ? answer.connectId : 0;
     const data = Buffer.alloc(32 * KIB);
     for (let sent = 0; sent < 32 * MIB; sent += data.length) caller.send({ type: "DATA", connectId, data });
-    const passedOn = () => (house.server.describeTunnels() as Described[])[0]?.bytesToAgent ?? 0;
+    const passedOn = () => atServer(house)[0]?.bytesToTarget ?? 0;
     await settled("what the server passes on", passedOn);
     await settled("what the caller got rid of", () => caller.socket.bytesWritten);
     // Everything between the caller's socket and the agent's link is in the server's memory or in one kernel buffer.

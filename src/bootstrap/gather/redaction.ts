@@ -1,5 +1,6 @@
 /** Takes out of a file what must not leave the host. What is collected is an allowlist already; this is the second lock. */
 import { redact } from "../../observe/redact.js";
+import { withoutSecretForms } from "./secret-forms.js";
 
 export type Redacted =
   | { readonly state: "kept"; readonly content: Buffer; readonly changed: boolean }
@@ -51,7 +52,8 @@ const login = /(\w:\/\/)[^/\s:@"']+:[^/\s@"']+@/g;
 const base64Run = /[A-Za-z0-9+/_-]{80,}={0,2}/g;
 
 function withoutSecrets(text: string): string {
-  return redact(text)
+  // First, since what the others leave of a header no longer shows what it was.
+  return redact(withoutSecretForms(text))
     .replace(member, `$1"${removed}"`)
     .replace(variable, `$1${removed}`)
     .replace(pair, `$1"${removed}"`)

@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { DrawbridgeError } from "../../errors/error.js";
+import { type JsonArray, type JsonNode, type JsonObject, type JsonString, memberOf } from "../../wire/json/node.js";
 import { type DataUrl, decodeDataUrl, encodeDataUrl, isDataUrl } from "./data-url.js";
-import { type JsonArray, type JsonNode, type JsonObject, type JsonString, parseJsonText } from "./json-text.js";
+import { parseJsonText } from "./json-text.js";
 
 /** One entry of storage.files. */
 export interface IgnitionFile {
@@ -32,8 +33,8 @@ const LARGEST_CONTENT = 8 * 1024 * 1024;
 /** Throws DB_IGNITION_FILE, _SPEC or _CONTENT. */
 export function parseIgnition(text: string): IgnitionConfig {
   const root = parseJsonText(text);
-  const ignition = root.kind === "object" ? root.members.get("ignition") : undefined;
-  const version = ignition?.kind === "object" ? ignition.members.get("version") : undefined;
+  const ignition = memberOf(root, "ignition");
+  const version = memberOf(ignition, "version");
   if (root.kind !== "object" || ignition?.kind !== "object" || version?.kind !== "string")
     throw new DrawbridgeError(
       "DB_IGNITION_FILE",
@@ -44,17 +45,17 @@ export function parseIgnition(text: string): IgnitionConfig {
       "DB_IGNITION_SPEC",
       `the config is written in Ignition spec ${version.value}, and only spec 3 is understood`,
     );
-  const storage = root.members.get("storage");
-  const filesNode = storage?.kind === "object" ? storage.members.get("files") : undefined;
+  const storage = memberOf(root, "storage");
+  const filesNode = memberOf(storage, "files");
   if (filesNode !== undefined && filesNode.kind !== "array") throw contradiction("storage.files is not a list");
-  const config = ignition.members.get("config");
+  const config = memberOf(ignition, "config");
   return {
     text,
     root,
     version: version.value,
     filesNode,
     files: filesOf(filesNode, storage),
-    pointsElsewhere: config?.kind === "object" && (config.members.has("replace") || config.members.has("merge")),
+    pointsElsewhere: ["replace", "merge"].some((name) => memberOf(config, name) !== undefined),
   };
 }
 
@@ -71,14 +72,14 @@ function filesOf(filesNode: JsonArray | undefined, storage: JsonNode | undefined
     files.set(pathNode.value, { path: pathNode.value, pathNode, node: object, mode: modeOf(object) });
   }
   for (const kind of ["directories", "links"]) {
-    const list = storage?.kind === "object" ? storage.members.get(kind) : undefined;
+    const list = memberOf(storage, kind);
     for (const node of list?.kind === "array" ? list.items : []) claim(pathOf(node)[0].value);
   }
   return files;
 }
 
 function pathOf(node: JsonNode): [JsonString, JsonObject] {
-  const path = node.kind === "object" ? node.members.get("path") : undefined;
+  const path = memberOf(node, "path");
   if (node.kind !== "object" || path?.kind !== "string") throw contradiction("an entry of storage has no path");
   const { value } = path;
   if (!value.startsWith("/") || value !== posix.normalize(value) || value.includes("\0"))
@@ -87,7 +88,7 @@ function pathOf(node: JsonNode): [JsonString, JsonObject] {
 }
 
 function modeOf(node: JsonObject): number | undefined {
-  const mode = node.members.get("mode");
+  const mode = memberOf(node, "mode");
   return mode?.kind === "word" && /^\d+$/.test(mode.spelling) ? Number(mode.spelling) : undefined;
 }
 
@@ -103,18 +104,18 @@ export interface Content {
 
 /** Undefined when the config has no such file or the file has no contents of its own (append style). */
 export function contentOf(config: IgnitionConfig, path: string): Content | undefined {
-  const contents = config.files.get(path)?.node.members.get("contents");
-  const source = contents?.kind === "object" ? contents.members.get("source") : undefined;
+  const contents = memberOf(config.files.get(path)?.node, "contents");
+  const source = memberOf(contents, "source");
   if (contents?.kind !== "object" || source?.kind !== "string") return undefined;
   if (!isDataUrl(source.value))
     throw contradiction(`the content of ${path} is not in the config but fetched from elsewhere`);
   const url = decodeDataUrl(source.value, path);
-  const compression = contents.members.get("compression");
+  const compression = memberOf(contents, "compression");
   const gzip = compression?.kind === "string" && compression.value === "gzip";
   const bytes = gzip ? gunzipped(url.bytes, path) : url.bytes;
   if (bytes.length > LARGEST_CONTENT) throw contradiction(`the content of ${path} is larger than 8 MiB`);
-  const verification = contents.members.get("verification");
-  const hash = verification?.kind === "object" ? verification.members.get("hash") : undefined;
+  const verification = memberOf(contents, "verification");
+  const hash = memberOf(verification, "hash");
   const hashNode = hash?.kind === "string" ? hash : undefined;
   if (hashNode !== undefined && hashNode.value !== hashLike(hashNode.value, bytes, path))
     throw contradiction(`the content of ${path} does not have the hash that the config gives for it`);

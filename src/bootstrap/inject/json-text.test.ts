@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyEdits, type JsonNode, parseJsonText } from "./json-text.js";
+import type { JsonNode } from "../../wire/json/node.js";
+import { applyEdits, parseJsonText } from "./json-text.js";
 
 /** Reads the tree back into values, from its own slices. */
 function readBack(node: JsonNode, text: string): unknown {
   if (node.kind === "object")
-    return Object.fromEntries([...node.members].map(([key, inner]) => [key, readBack(inner, text)]));
+    return Object.fromEntries(node.members.map(({ name, value }) => [name, readBack(value, text)]));
   if (node.kind === "array") return node.items.map((inner) => readBack(inner, text));
   if (node.kind === "string") return node.value;
   return JSON.parse(node.spelling);
@@ -19,7 +20,7 @@ test("says of any JSON what JSON.parse says, and each part lies where it says it
       expect(readBack(root, text)).toEqual(JSON.parse(text));
       const visit = (node: JsonNode): void => {
         expect(JSON.parse(text.slice(node.start, node.end))).toEqual(readBack(node, text));
-        if (node.kind === "object") for (const inner of node.members.values()) visit(inner);
+        if (node.kind === "object") for (const { value: inner } of node.members) visit(inner);
         if (node.kind === "array") for (const inner of node.items) visit(inner);
       };
       visit(root);
@@ -33,7 +34,7 @@ test.each([
   [`${"[".repeat(300)}${"]".repeat(300)}`, /deeper than 200/],
   ['{"a":"b', /ends in the middle/],
   ["", /ends in the middle/],
-  ['{"key":"secret" oops}', /unexpected stands at position \d+$/],
+  ['{"key":"secret" oops}', /unexpected stands in line 1, column \d+$/],
 ])("refuses %#", (text, reason) => {
   expect(() => parseJsonText(text)).toThrow(reason);
 });

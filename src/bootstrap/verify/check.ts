@@ -1,6 +1,6 @@
 /** A question about a bridge, and what came of asking it. */
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { plainText } from "./plain-text.js";
+import { plainText } from "../../wire/plain-text.js";
 
 export type Status = "pass" | "fail" | "skip";
 

@@ -72,7 +72,7 @@ export async function startRig(settings: Partial<ServerConfig> = {}): Promise<Ri
     },
     files: { ca: pki.caFile, endpoint: pki.server.certFile, endpointKey: pki.server.keyFile! },
     async startAgent(agentSettings = {}) {
-      const before = server.describeAgents().length;
+      const before = server.board.registry.size;
       const agent = new ProxyAgent({
         ...agentConfig(agentPort, caller),
         agentId: `agent-${agents.length}`,
@@ -80,7 +80,7 @@ export async function startRig(settings: Partial<ServerConfig> = {}): Promise<Ri
       });
       agents.push(agent);
       agent.start();
-      await waitUntil("the server to have the agent", () => server.describeAgents().length > before);
+      await waitUntil("the server to have the agent", () => server.board.registry.size > before);
       return agent;
     },
     async close() {

@@ -1,7 +1,7 @@
 /** The networks of a cluster: apart from each other, and pods really out of reach. */
 import { familyOf, type Prefix, parsePrefix } from "../../bootstrap/address/ip.js";
 import type { DoctorContext, Networks } from "../context.js";
-import { type Check, type Outcome, ok, roles, skipped, warning, wrong } from "../diagnosis.js";
+import { bridgeRoles, type Check, type Outcome, ok, skipped, warning, wrong } from "../diagnosis.js";
 
 interface Named {
   readonly kind: "machine" | "pod" | "service";
@@ -12,7 +12,7 @@ const flags = { machine: "--machine-network", pod: "--pod-network", service: "--
 
 export const overlap: Check<DoctorContext> = {
   id: "network-overlap",
-  roles,
+  roles: bridgeRoles,
   run: async ({ networks }) => judgeNetworks(networks),
 };
 

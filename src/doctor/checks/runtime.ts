@@ -1,6 +1,7 @@
 /** The machine and the program that drawbridge runs on. */
 import type { DoctorContext } from "../context.js";
 import { type Check, ok, roles, skipped, warning, wrong } from "../diagnosis.js";
+import { programOf, titles } from "../program.js";
 
 const oldest = [20, 19] as const;
 
@@ -41,16 +42,16 @@ const enough = 4_096;
 
 export const openFiles: Check<DoctorContext> = {
   id: "open-files",
-  roles: ["server", "agent", "bootstrap"],
+  roles: roles.filter((role) => programOf(role) !== undefined),
   async run({ host, role }) {
-    const program = role === "agent" ? "agent" : "server";
+    const program = programOf(role) ?? "server";
     const running = await host.running(program);
     const path = `/proc/${running?.pid ?? "self"}/limits`;
     const line = (await host.readText(path))?.split("\n").find((text) => text.startsWith("Max open files"));
     const soft = /^Max open files\s+(\d+|unlimited)/.exec(line ?? "")?.[1];
     if (soft === undefined) return [skipped(`${path} cannot be read`)];
     const who =
-      running === undefined ? "a program started from here" : `the running proxy-${program} (${running.source})`;
+      running === undefined ? "a program started from here" : `the running ${titles[program]} (${running.source})`;
     if (soft === "unlimited" || Number(soft) >= enough) return [ok(`${who} may open ${soft} files`)];
     return [
       warning(

@@ -1,13 +1,11 @@
 /** Would an agent that starts here get through to its server, and believe it? */
-import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { chainOf } from "../../pki/inspect/chain.js";
-import { certificatesIn } from "../../pki/pem.js";
 import { joinHostPort } from "../../wire/address.js";
 import type { DoctorContext } from "../context.js";
 import { type Check, type Outcome, ok, skipped, wrong } from "../diagnosis.js";
 import { type Peeked, peek } from "../host/peek.js";
+import { judgeShown } from "../shown-certificate.js";
 
 export const serverReachable: Check<DoctorContext> = {
   id: "server-reachable",
@@ -59,52 +57,18 @@ async function judge(
   where: string,
   raw: Buffer,
 ): Promise<Outcome[]> {
-  const certificate = new X509Certificate(raw);
-  const shown = `${where} shows ${certificate.subject.replaceAll("\n", ", ")} for ${certificate.subjectAltName ?? "no address"}`;
-  const listed =
-    isIP(address) === 0 ? certificate.checkHost(address, { subject: "never" }) : certificate.checkIP(address);
-  const [start, end, at] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo), now().getTime()];
-  const caFile = join(pki, "ca.crt");
-  const ca = await host.readText(caFile);
-  const authorities = ca === undefined ? [] : certificatesIn(ca).map((found) => found.certificate);
-  const found: Outcome[] = [];
-  if (listed === undefined) {
-    found.push(
-      wrong(
-        `the server's certificate is not for ${address}, so agents refuse it`,
-        `Make it anew with that address (drawbridge pki init --replace --dir DIR --ip ${address}), or let agents dial one that it has (--proxy-server-host).`,
-        shown,
-      ),
-    );
-  }
-  if (at > end)
-    found.push(
-      wrong(
-        `the server's certificate ended ${certificate.validTo}`,
-        "Make the certificates anew and hand them to server and agents together: drawbridge pki renew --all --dir DIR.",
-        shown,
-      ),
-    );
-  if (at < start) {
-    found.push(
-      wrong(
-        `the server's certificate starts only ${certificate.validFrom}, and it is ${now().toISOString()} here`,
-        "Set the clocks of both hosts (chronyc makestep).",
-        shown,
-      ),
-    );
-  }
-  if (authorities.length > 0 && chainOf(certificate, authorities).state !== "verified") {
-    found.push(
-      wrong(
-        `the authority in ${caFile} did not sign the server's certificate`,
-        "Give server and agents certificates of the same issue.",
-        shown,
-      ),
-    );
-  }
+  const file = join(pki, "ca.crt");
+  const shown = { where, raw, name: address, ca: { file, text: await host.readText(file) }, now: now() };
+  const { found, evidence, isTrusted } = judgeShown(shown, {
+    certificate: "the server's certificate",
+    consequence: "so agents refuse it",
+    forAnotherName: `Make it anew with that address (drawbridge pki init --replace --dir DIR ${isIP(address) === 0 ? "--dns" : "--ip"} ${address}), or let agents dial one that it has (--proxy-server-host).`,
+    makeAnew:
+      "Make the certificates anew and hand them to server and agents together: drawbridge pki renew --all --dir DIR.",
+    sameIssue: "Give server and agents certificates of the same issue.",
+  });
   const who = role === "agent" ? "agents here reach" : "this host reaches";
   return found.length > 0
-    ? found
-    : [ok(`${who} the server at ${where}${authorities.length > 0 ? " and can trust it" : ""}`, shown)];
+    ? [...found]
+    : [ok(`${who} the server at ${where}${isTrusted ? " and can trust it" : ""}`, evidence)];
 }

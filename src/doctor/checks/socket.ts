@@ -1,9 +1,9 @@
 /** The front door's socket: a path that fits, and nobody in who must not be. */
 import { lstat } from "node:fs/promises";
-import { connect } from "node:net";
 import { dirname } from "node:path";
 import type { DoctorContext } from "../context.js";
 import { type Check, type Outcome, ok, warning, wrong } from "../diagnosis.js";
+import { socketAnswers } from "../host/socket-answers.js";
 
 /** sockaddr_un's. */
 const longest = 107;
@@ -62,22 +62,11 @@ async function judgeSocket(path: string): Promise<Outcome> {
       `mode ${octal(mode)}`,
     );
   }
-  if (await answers(path)) return ok(`somebody listens on ${path}`, `mode ${octal(mode)}`);
+  if (await socketAnswers(path)) return ok(`somebody listens on ${path}`, `mode ${octal(mode)}`);
   return warning(
     `nobody listens on the socket ${path}: a server that was killed left it behind`,
     "Start the server; it removes the old one (--delete-existing-uds-file, the default).",
   );
-}
-
-function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    const end = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once("connect", () => end(true)).once("error", () => end(false));
-  });
 }
 
 const octal = (mode: number): string => mode.toString(8).padStart(4, "0");

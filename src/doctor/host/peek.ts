@@ -1,4 +1,4 @@
-/** A look at the server's agent port: does it answer, and with which certificate? Nothing is sent but a handshake. */
+/** A look at a port that speaks TLS: does it answer, and with which certificate? Nothing is sent but a handshake. */
 import { connect as dial } from "node:net";
 import { connect as secure } from "node:tls";
 import { messageOf } from "../../errors/error.js";
@@ -7,7 +7,13 @@ export type Peeked =
   | { readonly state: "connected"; readonly certificate: Buffer }
   | { readonly state: "timeout" | "refused" | "unreachable" | "no-tls"; readonly detail: string };
 
-export function peek(host: string, port: number, withinMs: number): Promise<Peeked> {
+/** `protocol` is what the handshake offers to speak: agents HTTP/2, callers of a CONNECT door and machines HTTP/1.1. */
+export function peek(
+  host: string,
+  port: number,
+  withinMs: number,
+  protocol: "h2" | "http/1.1" = "h2",
+): Promise<Peeked> {
   return new Promise((resolve) => {
     let open = false;
     const plain = dial({ host, port });
@@ -35,7 +41,7 @@ export function peek(host: string, port: number, withinMs: number): Promise<Peek
       open = true;
       plain.off("error", fail);
       // Judged by the caller, who can say what is wrong with it; that we show none ends the connection later.
-      const tls = secure({ socket: plain, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+      const tls = secure({ socket: plain, rejectUnauthorized: false, ALPNProtocols: [protocol] });
       tls.once("error", fail);
       tls.once("secureConnect", () => {
         const { raw } = tls.getPeerCertificate();

@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { expect, it } from "vitest";
 import { listeningInodes } from "./proc-net.js";
-import { isProxyAgent, thisHost } from "./this-host.js";
+import { thisHost } from "./this-host.js";
 
 it("listening sockets of both families, and only those", () => {
   const tables = [
@@ -24,14 +24,4 @@ it("this very process is found by the port it listens on", async () => {
   const found = (await thisHost().listeners()).find((listener) => listener.port === port);
   server.close();
   expect(found?.owner).toMatchObject({ pid: process.pid });
-});
-
-it.each<[string[], boolean]>([
-  [["/usr/bin/proxy-agent", "--x"], true],
-  [["node", "/x/bin/proxy-agent"], true],
-  [["/usr/bin/drawbridge", "agent"], true],
-  [["/usr/bin/drawbridge", "server"], false],
-  [["grep", "-rn", "x", "proxy-agent"], false],
-])("%j is an agent: %s", (words, expected) => {
-  expect(isProxyAgent(words)).toBe(expected);
 });

@@ -1,11 +1,11 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
-import { basename } from "node:path";
 import { hostNetwork } from "../../bootstrap/address/index.js";
-import { commandLine, isProxyServer } from "../../bootstrap/verify/host/command-line.js";
+import { commandLine } from "../../bootstrap/verify/host/command-line.js";
 import { textAt } from "../../bootstrap/verify/host/manifest.js";
 import type { DoctorHost, Listener, RunningProgram } from "../context.js";
+import { isProgram } from "../program.js";
 import { listeningInodes } from "./proc-net.js";
 
 interface Process {
@@ -18,21 +18,12 @@ export function thisHost(): DoctorHost {
     network: hostNetwork(),
     listeners,
     async running(program) {
-      const is = program === "server" ? isProxyServer : isProxyAgent;
-      const found = (await processes()).find(({ words }) => is(words));
-      return (
-        found && ({ ...commandLine(`process ${found.pid}`, found.words), pid: found.pid } satisfies RunningProgram)
-      );
+      const found = (await processes()).find(({ words }) => isProgram(program, words));
+      return found && ({ ...commandLine(`process ${found.pid}`, found.words), ...found } satisfies RunningProgram);
     },
     readText: textAt,
     routesTo,
   };
-}
-
-/** `proxy-agent ...`, `node .../proxy-agent ...`, `drawbridge agent ...` */
-export function isProxyAgent(words: readonly string[]): boolean {
-  const names = words.slice(0, 3).map((word) => basename(word));
-  return names.includes("proxy-agent") || names.some((name, i) => name === "drawbridge" && names[i + 1] === "agent");
 }
 
 async function pids(): Promise<number[]> {

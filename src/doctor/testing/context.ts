@@ -4,19 +4,21 @@ import { bridgeModel } from "../../bootstrap/model/model.js";
 import { commandLine } from "../../bootstrap/verify/host/command-line.js";
 import type { DoctorContext, DoctorHost, Listener, RunningProgram } from "../context.js";
 import type { Check, Outcome } from "../diagnosis.js";
+import type { Program } from "../program.js";
 
-export interface FakeDoctorHost {
+/** The words each program was started with. */
+type FakePrograms = Readonly<Partial<Record<Program, readonly string[]>>>;
+
+export interface FakeDoctorHost extends FakePrograms {
   readonly files?: Readonly<Record<string, string>>;
   readonly listeners?: readonly Listener[];
-  readonly server?: readonly string[];
-  readonly agent?: readonly string[];
   readonly routes?: readonly string[];
   readonly network?: DoctorHost["network"];
 }
 
 export function fakeHost(fake: FakeDoctorHost = {}): DoctorHost {
   const running = (words: readonly string[] | undefined): RunningProgram | undefined =>
-    words && { ...commandLine("process 7", words), pid: 7 };
+    words && { ...commandLine("process 7", words), pid: 7, words };
   return {
     network: fake.network ?? new FakeHost([own("eth0", "192.168.66.10/24")], { "1.1.1.1": "192.168.66.10" }),
     listeners: async () => fake.listeners ?? [],
@@ -41,6 +43,9 @@ export function context(changes: Partial<DoctorContext> = {}, host: FakeDoctorHo
     ports: { health: 2041, admin: 8095 },
     networks: { machine: [], pod: [], service: [], from: "nowhere" },
     cluster: undefined,
+    admin: { state: "closed", remedy: "Give --token-file." },
+    sidecar: undefined,
+    objects: undefined,
     ...changes,
   };
 }

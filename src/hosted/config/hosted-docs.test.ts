@@ -64,6 +64,8 @@ test("every flag it names exists", () => {
     "prefer-ipv4",
     "enable-aggregator-routing",
     "kubelet-preferred-address-types",
+    "project",
+    "reporter",
   ];
   const flags = new Set([...set.flags.map(({ name }) => name), ...own, ...others]);
   for (const [, name] of text.matchAll(/--([a-z][a-z0-9-]+)/g)) expect(flags).toContain(name);

@@ -1,5 +1,6 @@
 /** A question about a hosted control plane, and what came of asking it. */
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
+import { plainText } from "../../wire/plain-text.js";
 
 export type Status = "pass" | "fail" | "skip";
 
@@ -42,14 +43,6 @@ export async function runCheck({ id, title, run }: Check): Promise<Result> {
     const remedy = reason instanceof DrawbridgeError ? reason.remedy : "Run it again with --output json and report it.";
     return fail(messageOf(reason), remedy);
   });
-  return { id, title, ...found, evidence: oneLine(found.evidence) };
-}
-
-/** Part of it was written by nodes, webhooks and servers, and is shown in terminals. */
-function oneLine(text: string): string {
-  const line = text
-    .replace(/\s+/g, " ")
-    .replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, "\ufffd")
-    .trim();
-  return line.length <= 600 ? line : `${[...line].slice(0, 600).join("")}...`;
+  // Part of it was written by nodes, webhooks and servers, and is shown in terminals.
+  return { id, title, ...found, evidence: plainText(found.evidence) };
 }

@@ -1,4 +1,4 @@
-/** How the kube-apiserver's words are read; that it speaks them is shown by test/e2e/hosted-verify.test.ts. */
+/** How the kube-apiserver's words are read; that it speaks them is shown by test/e2e/hosted-pods.test.ts. */
 import { afterEach, expect, test } from "vitest";
 import { createKubeApi } from "../../kube/client.js";
 import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";

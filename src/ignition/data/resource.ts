@@ -21,20 +21,27 @@ export function inlineContent(resource: Resource, what: string): Buffer {
 }
 
 /** Bytes as they were fetched into what they stand for. Throws DB_IGNITION_RESOURCE. */
-export function received({ compression, verification }: Resource, bytes: Buffer, what: string): Buffer {
-  const content = compression === "gzip" ? unpacked(bytes, what) : bytes;
-  if (content.length > LARGEST_CONTENT) throw refused(`${what} is larger than 50 MiB`);
+export function received(
+  { compression, verification }: Resource,
+  bytes: Buffer,
+  what: string,
+  largest = LARGEST_CONTENT,
+): Buffer {
+  const content = compression === "gzip" ? unpacked(bytes, what, largest) : bytes;
+  if (content.length > largest) throw tooLarge(what, largest);
   if (verification?.hash !== undefined && !hasHash(content, verification.hash))
     throw refused(`${what} does not have the hash that the config gives for it`);
   return content;
 }
 
-function unpacked(bytes: Buffer, what: string): Buffer {
+function unpacked(bytes: Buffer, what: string, largest: number): Buffer {
   try {
-    return gunzipSync(bytes, { maxOutputLength: LARGEST_CONTENT });
+    return gunzipSync(bytes, { maxOutputLength: largest });
   } catch (error) {
-    throw refused(`${what} ${error instanceof RangeError ? "is larger than 50 MiB" : "is broken gzip"}`);
+    throw error instanceof RangeError ? tooLarge(what, largest) : refused(`${what} is broken gzip`);
   }
 }
+
+const tooLarge = (what: string, largest: number) => refused(`${what} is larger than ${largest / 1024 / 1024} MiB`);
 
 const refused = (sentence: string) => new DrawbridgeError("DB_IGNITION_RESOURCE", sentence);

@@ -1,6 +1,8 @@
 /** JSON into the members a spec version knows, by the rules Ignition's own decoder follows. */
+
+import type { JsonNode, JsonObject } from "../../wire/json/node.js";
 import { Problems } from "../finding.js";
-import type { JsonNode, JsonObject, JsonPath } from "../json/node.js";
+import type { JsonPath } from "../json-path.js";
 import type { Field, Fields, FieldType, Shape } from "./schema.js";
 import type { Minor } from "./spec.js";
 

@@ -8,6 +8,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Authority, createAuthority, issueCertificate } from "../../pki/issue.js";
+import { certificateInFiles } from "./certificates.js";
 import type { Served, Turned } from "./fetches.js";
 import { makePayload } from "./payload.js";
 import { type RunningIgnitionServer, startIgnitionServer } from "./serve.js";
@@ -44,11 +45,17 @@ describe("the Ignition server", () => {
     book.admit("of-one", { payload, secret: "token-workers-83935368", pool: "clusters/workers", worker: "worker-3" });
     book.admit("broken", { payload: () => makePayload("{}"), secret: "token-broken", pool: "clusters/broken" });
     server = await startIgnitionServer(
-      { host: "127.0.0.1", port: 0, certificates: { certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.key") } },
+      {
+        host: "127.0.0.1",
+        port: 0,
+        certificates: certificateInFiles(
+          { certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.key") },
+          { intervalMs: 50 },
+        ),
+      },
       {
         book,
         recorder: { served: (fetch) => served.push(fetch), turnedAway: (fetch) => turned.push(fetch) },
-        reload: { intervalMs: 50 },
         now: () => 42,
       },
     );
@@ -153,6 +160,18 @@ describe("the Ignition server", () => {
     expect(JSON.stringify(turned)).not.toContain("stranger");
     await ask("/ignition", bearer("broken"));
     expect(served).toEqual([]);
+  });
+
+  test("in a flood of strangers each is told to wait, few are recorded, and whoever has a token is served", async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: 120 }, async (_, index) => {
+        const token = index % 4 === 0 ? TOKEN : `stranger-${index}`;
+        return [token === TOKEN, (await ask("/ignition", bearer(token))).status];
+      }),
+    );
+    const count = (known: boolean, status: number) => statuses.filter(([a, b]) => a === known && b === status).length;
+    expect([count(true, 200), count(false, 511)]).toEqual([30, 90]);
+    expect([served.length, turned.length <= 20]).toEqual([30, true]);
   });
 
   const secured = (options: object): Promise<TLSSocket | Error> =>

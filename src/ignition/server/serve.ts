@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { listenError } from "../../errors/listen-error.js";
-import { CertificateFiles, type CertificatePaths, type ReloadOptions } from "../../pki/reload.js";
+import type { CertificateSet } from "../../pki/reload.js";
 import { joinHostPort } from "../../wire/address.js";
 import { sendVerdict } from "./answer.js";
+import type { CertificateSource } from "./certificates.js";
 import { type Claimed, type FetchRecorder, RefusalLimit } from "./fetches.js";
 import type { TokenBook } from "./token-book.js";
 import { judge, type Verdict } from "./verdict.js";
@@ -14,19 +15,20 @@ export interface IgnitionServerConfig {
   /** Empty: all interfaces. */
   readonly host: string;
   readonly port: number;
-  readonly certificates: Required<Pick<CertificatePaths, "certFile" | "keyFile">>;
+  readonly certificates: CertificateSource;
 }
 
 export interface IgnitionServerParts {
   readonly book: TokenBook;
   readonly recorder: FetchRecorder;
-  readonly reload?: ReloadOptions;
   readonly now?: () => number;
 }
 
 export interface RunningIgnitionServer {
   readonly port: number;
   readonly address: string;
+  /** In force now. */
+  certificate(): CertificateSet;
   close(): Promise<void>;
 }
 
@@ -54,21 +56,16 @@ const CLOSE_GRACE_MS = 10_000;
 
 export async function startIgnitionServer(
   config: IgnitionServerConfig,
-  { book, recorder, reload = {}, now = Date.now }: IgnitionServerParts,
+  { book, recorder, now = Date.now }: IgnitionServerParts,
 ): Promise<RunningIgnitionServer> {
   const tls = { minVersion: "TLSv1.2" as const, ciphers: AEAD_SUITES, honorCipherOrder: true };
-  const files = new CertificateFiles(config.certificates, {
-    ...reload,
-    onChange: (set) => {
-      server.setSecureContext({ ...tls, ...set });
-      reload.onChange?.(set);
-    },
-  });
+  // Connections that are open keep the certificate they began with.
+  const certificate = config.certificates((set) => server.setSecureContext({ ...tls, ...set }));
   const limit = new RefusalLimit();
   const server = createServer(
     {
       ...tls,
-      ...files.current,
+      ...certificate.current,
       ALPNProtocols: ["http/1.1"],
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: REQUEST_TIMEOUT_MS,
@@ -107,8 +104,9 @@ export async function startIgnitionServer(
   return {
     port,
     address: joinHostPort(address, port),
+    certificate: () => certificate.current,
     close: async () => {
-      files.close();
+      certificate.close();
       await close(server);
     },
   };

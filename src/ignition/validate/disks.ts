@@ -1,6 +1,6 @@
 /** Disks, RAID arrays and file systems. */
 import type { Problems } from "../finding.js";
-import type { JsonPath } from "../json/node.js";
+import type { JsonPath } from "../json-path.js";
 import type { Disk, Filesystem, Partition, Raid, Storage } from "../model/config.js";
 import type { Minor } from "../model/spec.js";
 import { pathObjection } from "./paths.js";

@@ -1,6 +1,6 @@
 /** Entries of a list, or of lists that exclude each other, that have the same key. */
 import type { Problems } from "../finding.js";
-import type { JsonPath } from "../json/node.js";
+import type { JsonPath } from "../json-path.js";
 import type { Field, Fields, Shape } from "../model/schema.js";
 import type { Minor } from "../model/spec.js";
 

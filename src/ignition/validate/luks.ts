@@ -1,6 +1,6 @@
 /** Encrypted volumes. */
 import type { Problems } from "../finding.js";
-import type { JsonPath } from "../json/node.js";
+import type { JsonPath } from "../json-path.js";
 import type { Clevis, ClevisCustom, Luks, Storage, Tang } from "../model/config.js";
 import type { Minor } from "../model/spec.js";
 import { pathObjection } from "./paths.js";

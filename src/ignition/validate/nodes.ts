@@ -1,6 +1,6 @@
 /** Files, directories and links, and what they must not do to each other. */
 import type { Problems } from "../finding.js";
-import type { JsonPath } from "../json/node.js";
+import type { JsonPath } from "../json-path.js";
 import type { FileEntry, LinkEntry, NodeEntry, Storage } from "../model/config.js";
 import type { Minor } from "../model/spec.js";
 import { cleaned, pathObjection } from "./paths.js";

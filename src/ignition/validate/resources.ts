@@ -2,7 +2,7 @@
 import { readDataUrl } from "../data/data-url.js";
 import { digestLengths } from "../data/verification.js";
 import type { Problems } from "../finding.js";
-import type { JsonPath } from "../json/node.js";
+import type { JsonPath } from "../json-path.js";
 import type { ProxySettings, Resource } from "../model/config.js";
 import type { Minor } from "../model/spec.js";
 import { queryValue, takeApart } from "./url.js";

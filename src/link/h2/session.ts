@@ -55,6 +55,8 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   failure: string | undefined;
   /** No new streams: either side said goodbye. */
   closing = false;
+  /** Of the last ping that was answered. */
+  roundTripMs: number | undefined;
 
   readonly #options: SessionOptions;
   readonly #streams = new Map<number, Stream>();
@@ -129,7 +131,11 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (this.destroyed) return;
     const payload = Buffer.alloc(8);
     payload.writeBigUInt64BE(++this.#pingCount);
-    this.#pings.set(this.#pingCount, onAnswer);
+    const sentAt = performance.now();
+    this.#pings.set(this.#pingCount, () => {
+      this.roundTripMs = performance.now() - sentAt;
+      onAnswer();
+    });
     this.send(frame(FrameType.PING, 0, 0, payload));
   }
 

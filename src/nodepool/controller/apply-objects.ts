@@ -6,6 +6,7 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { nameOf, pathOf } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { problemText, validateNodePool } from "../pool/validate.js";
+import { shapeProblem } from "./directory/shape.js";
 import { type Kind, objectPath, versions } from "./paths.js";
 
 export interface AppliedObject {
@@ -71,6 +72,8 @@ function checked(where: string, object: KubeObject, namespace: string): KubeObje
     throw unusable(where, `it holds a ${kind || "nameless kind"} of ${apiVersion}; known are ${known}`);
   }
   if (!metadata?.name) throw unusable(where, `a ${kind} has no metadata.name`);
+  const problem = shapeProblem(object);
+  if (problem !== undefined) throw unusable(where, `${kind} ${metadata.name}: ${problem}`);
   return { ...object, metadata: { ...metadata, namespace: metadata.namespace ?? namespace } };
 }
 

@@ -6,7 +6,8 @@ import { parseDocument } from "yaml";
 import { messageOf } from "../../errors/error.js";
 import type { ClusterConfiguration, ClusterNetworks } from "../hash/global-config.js";
 import { parseVersion } from "../hash/version.js";
-import { type ConfigMap, nameOf, type Secret } from "../objects.js";
+import { ignitionCaSecret } from "../names.js";
+import { type ConfigMap, nameOf, type Secret, secretText } from "../objects.js";
 import type { Cluster, Release } from "../pool/world.js";
 
 export const clusterLabel = "drawbridge/cluster";
@@ -15,7 +16,8 @@ const keys = {
   apiServer: "URL of the API server that nodes join",
   apiServerCA: "its certificate authority, PEM",
   ignitionEndpoint: "host or host:port of the Ignition server, as machines reach it",
-  ignitionCA: "its certificate authority, PEM",
+  ignitionAddresses: "further names and addresses by which machines reach it, for its certificate",
+  ignitionCA: "its certificate authority, PEM; ours, if left out",
   version: "version of the release that machines run",
   releases: "YAML map from release image to version, for pools on another than `version`",
   arch: "architecture of the release; multi unless given",
@@ -68,7 +70,7 @@ export function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject
     version: text("version"),
     kubeconfigReady: text("apiServer") !== "",
     ignitionEndpoint: text("ignitionEndpoint"),
-    ignitionCaPem: map.data?.ignitionCA ?? "",
+    ignitionCaPem: ignitionCaOf(map, beside),
     pullSecret: pullSecretOf(text("pullSecret"), beside),
     trustBundle: trustBundleOf(text("trustBundle"), beside),
     configuration: yaml<ClusterConfiguration>("configuration"),
@@ -82,6 +84,11 @@ export function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject
     return { version, arch: text("arch") || "multi" };
   };
   return { cluster, release };
+}
+
+/** Its own, or the one that signs the certificate we issue. */
+function ignitionCaOf({ data }: ConfigMap, { secret }: Beside): string {
+  return data?.ignitionCA?.trim() ? data.ignitionCA : (secretText(secret(ignitionCaSecret) ?? {}, "tls.crt") ?? "");
 }
 
 /** A cluster whose images need no credentials names none. */
@@ -109,7 +116,8 @@ function versionProblem(version: string): string | undefined {
 function mapping<T extends object>(text: string): T {
   const parsed = parseDocument(text);
   const [error] = parsed.errors;
-  if (error !== undefined) throw new Error(`is not YAML: ${error.message.split("\n")[0]}`);
+  // The parser's own words may repeat a line, and with it a proxy's password.
+  if (error !== undefined) throw new Error(`is not YAML: look at its line ${error.linePos?.[0].line ?? 1}`);
   const value: unknown = parsed.toJS({ maxAliasCount: 100 });
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("is not a YAML map");
   return value as T;

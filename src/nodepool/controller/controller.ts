@@ -3,10 +3,12 @@ import { messageOf } from "../../errors/error.js";
 import { type Clock, systemClock } from "../../kube/clock.js";
 import { ListWatch } from "../../kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { concernsCertificate, keepCertificate } from "../certificate/keep-certificate.js";
 import { annotation } from "../names.js";
 import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { Changes } from "./changes.js";
+import { Complaints } from "./complaints.js";
 import { pass } from "./pass.js";
 import { collectionPath, type Kind } from "./paths.js";
 import { concernedByConfigMap, concernedBySecret, type View } from "./view.js";
@@ -24,13 +26,20 @@ export interface PoolControllerOptions {
   readonly resyncMs?: number;
   readonly silenceMs?: number;
   readonly mostQueued?: number;
+  /** Whether the Ignition server's certificate is issued here. */
+  readonly issuesCertificate?: boolean;
+  readonly onIssued?: (sentence: string) => void;
   readonly onPass?: (key: string, outcome: Outcome["next"]) => void;
+  /** A pass over a pool failed and is repeated; told again only in other words. */
+  readonly onFailure?: (pool: NodePool, sentence: string) => void;
   readonly onError?: (sentence: string) => void;
 }
 
 const defaultResyncMs = 10 * 60_000;
 /** Events that come together are looked at together. */
 const gatherMs = 20;
+/** No pool's key: those have a slash. */
+const certificateKey = "certificate";
 
 export class PoolController {
   readonly #options: PoolControllerOptions;
@@ -48,8 +57,7 @@ export class PoolController {
   #cancelGathering: (() => void) | undefined;
   #cancelResync: (() => void) | undefined;
   #stopped = false;
-  /** Last complaint about each pool, so that a loop of failures is told once. */
-  readonly #told = new Map<string, string>();
+  readonly #complaints = new Complaints();
 
   constructor(options: PoolControllerOptions) {
     this.#options = options;
@@ -99,32 +107,37 @@ export class PoolController {
     const owners = [...this.#secrets.items.values()].flatMap(
       ({ metadata }) => metadata?.annotations?.[annotation.nodePool] ?? [],
     );
-    for (const key of new Set([...this.#pools.items.keys(), ...owners])) this.#queue.add(key);
+    this.#enqueue([certificateKey, ...this.#pools.items.keys(), ...owners]);
+  }
+
+  #enqueue(keys: readonly string[]): void {
+    for (const key of new Set(keys)) {
+      if (key !== certificateKey || this.#options.issuesCertificate) this.#queue.add(key);
+    }
   }
 
   async #pass(key: string): Promise<Outcome> {
     if (!this.synced || !this.#options.leading()) return { next: "wait" };
     const complaints: string[] = [];
-    const { newToken } = this.#options;
-    const outcome = await pass(key, {
-      view: this.view,
-      writer: this.#writer,
-      now: () => this.#clock.now(),
-      ...(newToken === undefined ? {} : { newToken }),
-      onError: (sentence) => complaints.push(sentence),
-    });
-    this.#complain(key, complaints.join("; "));
+    const onError = (sentence: string) => complaints.push(sentence);
+    const outcome = await this.#workOn(key, onError);
+    this.#complain(key, complaints.join("; "), outcome.next === "retry");
     this.#options.onPass?.(key, outcome.next);
     return outcome;
   }
 
-  #complain(key: string, sentence: string): void {
-    if (this.#told.get(key) === sentence) return;
-    if (sentence === "") this.#told.delete(key);
-    else {
-      this.#told.set(key, sentence);
-      this.#options.onError?.(sentence);
-    }
+  #workOn(key: string, onError: (sentence: string) => void): Promise<Outcome> {
+    const { namespace, newToken, onIssued } = this.#options;
+    const given = { view: this.view, writer: this.#writer, now: () => this.#clock.now(), onError };
+    if (key === certificateKey) return keepCertificate({ ...given, namespace, onIssued });
+    return pass(key, { ...given, ...(newToken === undefined ? {} : { newToken }) });
+  }
+
+  #complain(key: string, sentence: string, isFailure: boolean): void {
+    if (!this.#complaints.isNews(key, sentence)) return;
+    this.#options.onError?.(key === certificateKey ? sentence : `pool ${key}: ${sentence}`);
+    const pool = this.#pools.items.get(key);
+    if (isFailure && pool !== undefined) this.#options.onFailure?.(pool, sentence);
   }
 
   #watched<T extends KubeObject>(kind: Kind): ListWatch<T> {
@@ -150,12 +163,17 @@ export class PoolController {
   #enqueueChanged(): void {
     const { configMaps, pools, secrets } = this.#changes;
     const { view } = this;
-    const concerned = [
-      ...pools.take(view.pools).map((pool) => pathOf(nameOf(pool))),
-      ...configMaps.take(view.configMaps).flatMap((map) => concernedByConfigMap(view, map)),
-      ...secrets.take(view.secrets).flatMap((secret) => concernedBySecret(view, secret)),
-    ];
-    for (const key of new Set(concerned)) this.#queue.add(key);
+    const changed = {
+      pools: pools.take(view.pools),
+      configMaps: configMaps.take(view.configMaps),
+      secrets: secrets.take(view.secrets),
+    };
+    this.#enqueue([
+      ...changed.pools.map((pool) => pathOf(nameOf(pool))),
+      ...changed.configMaps.flatMap((map) => concernedByConfigMap(view, map)),
+      ...changed.secrets.flatMap((secret) => concernedBySecret(view, secret)),
+      ...[...changed.configMaps, ...changed.secrets].filter(concernsCertificate).map(() => certificateKey),
+    ]);
   }
 
   #scheduleResync(): void {

@@ -31,7 +31,7 @@ export async function pass(key: string, options: PassOptions): Promise<Outcome> 
     return await passOver(key, world, options);
   } catch (reason) {
     if (reason instanceof LeadershipLost) return { next: "wait" };
-    if (!isOutdated(reason)) options.onError(`pool ${key}: ${messageOf(reason)}`);
+    if (!isOutdated(reason)) options.onError(messageOf(reason));
     return { next: "retry" };
   }
 }
@@ -44,7 +44,7 @@ async function passOver(key: string, world: World, options: PassOptions): Promis
   if (failure !== undefined) throw failure;
   await tidy(key, await belongingOf(world, pool, result, options), options);
   const { requeueAt, stopped } = result;
-  if (stopped !== undefined) options.onError(`pool ${key}: ${stopped.because}`);
+  if (stopped !== undefined) options.onError(stopped.because);
   if (stopped?.retry === true) return { next: "retry" };
   return requeueAt === undefined ? { next: "wait" } : { next: "at", time: requeueAt };
 }

@@ -9,6 +9,7 @@ import { Logger } from "../../observe/log.js";
 import type { MetricsRegistry } from "../../observe/metrics/registry.js";
 import { nextSignal } from "../../observe/signals.js";
 import { PoolController } from "./controller.js";
+import { failureEvents } from "./failure-events.js";
 import { requireInstalled } from "./hypershift.js";
 import { controllerMetrics } from "./metrics.js";
 import { controllerName } from "./name.js";
@@ -19,13 +20,14 @@ export interface ControllerConfig {
   readonly namespace: string;
   /** A directory has no resources to be installed and no HyperShift. */
   readonly isCluster: boolean;
+  readonly issuesCertificate: boolean;
   /** Undefined: no port is opened. */
   readonly health: Endpoint | undefined;
 }
 
 /** Resolves to the exit code when the process should end. */
 export async function runController(config: ControllerConfig): Promise<number> {
-  const { api, isCluster, namespace } = config;
+  const { api, isCluster, issuesCertificate, namespace } = config;
   if (isCluster) await requireInstalled(api);
   const logger = new Logger({ format: "text", verbosity: 0 });
   const onError = (sentence: string) => {
@@ -49,8 +51,11 @@ export async function runController(config: ControllerConfig): Promise<number> {
   });
   const leading = () => ownership.isOurs && election.leading;
   const controller: PoolController = new PoolController({
-    ...{ api, namespace, leading, onError },
+    ...{ api, namespace, leading, onError, issuesCertificate },
+    onIssued: (sentence) => logger.info(0, sentence),
     onPass: (_key, next) => metrics.passed(next),
+    // A directory has nobody who would look at events.
+    ...(isCluster ? { onFailure: failureEvents({ api, namespace, onError }) } : {}),
   });
   const metrics = controllerMetrics(() => controller, leading);
   const health = config.health && (await startHealth(config.health, controller, metrics.registry));

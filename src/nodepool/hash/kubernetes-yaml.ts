@@ -18,9 +18,9 @@ export function parseKubernetesYaml(text: string, where: string): unknown {
   });
   const [error] = document.errors;
   if (error !== undefined) {
-    throw new DrawbridgeError("DB_NODEPOOL_CONFIG", `${where} is not YAML: ${error.message.split("\n")[0]}`, {
-      cause: error,
-    });
+    // The parser's own words may repeat a line of a document, and with it a secret.
+    const line = error.linePos?.[0].line ?? 1;
+    throw new DrawbridgeError("DB_NODEPOOL_CONFIG", `${where} is not YAML: look at its line ${line}`);
   }
   return document.toJS({ maxAliasCount: 100 });
 }

@@ -1,22 +1,22 @@
 /** The Ignition server as it runs in a cluster. */
 import { ownerLabel, ownerName } from "../controller/hypershift.js";
-import { claimRules, servingRules } from "../serving/permissions.js";
+import { servingCertificateSecret } from "../names.js";
+import { servingAndClaimRules } from "../serving/permissions.js";
 import type { Manifest } from "./manifest.js";
 import type { Program } from "./workload.js";
 
 export const ignitionServerName = "drawbridge-ignition-server";
 
-/** What people put there: its certificate (tls.crt, tls.key), and how payloads are made (payload.yaml and what it names). */
-export const servingCertificateSecret = "drawbridge-ignition-serving-cert";
+/** What people put there: how payloads are made (payload.yaml and what it names). */
 export const payloadConfigMap = "drawbridge-ignition-payload";
 
 /** The label that it gives this ConfigMap makes an approver beside it read the claims. */
-const claimsConfigMap = "drawbridge-claims";
+export const claimsConfigMap = "drawbridge-claims";
 const certificatePath = "/var/run/secrets/ignition/serving-cert";
 const payloadPath = "/etc/drawbridge/payload";
 const door = 9090;
 
-export const ignitionServerRules = [...servingRules, ...claimRules(claimsConfigMap)];
+export const ignitionServerRules = servingAndClaimRules(claimsConfigMap);
 
 export function ignitionServerProgram(namespace: string, metricsPort: number): Program {
   return {
@@ -27,6 +27,8 @@ export function ignitionServerProgram(namespace: string, metricsPort: number): P
     ],
     healthPort: metricsPort,
     door,
+    // Two thousand machines at once take half of that.
+    memoryLimit: "512Mi",
     volumes: [
       { name: "serving-cert", path: certificatePath, source: { secret: { secretName: servingCertificateSecret } } },
       { name: "payload", path: payloadPath, source: { configMap: { name: payloadConfigMap } } },

@@ -24,6 +24,7 @@ export const controllerNamespaceRules: readonly PolicyRule[] = [
   { apiGroups: hypershift, resources: ["nodepools"], verbs: ["delete"] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["list", "watch", "create", "update", "delete"] },
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch", "delete"] },
+  { apiGroups: [""], resources: ["events"], verbs: ["create"] },
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
   {
     apiGroups: ["coordination.k8s.io"],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { PolicyRule } from "../csr/approver/permissions.js";
 import { type Manifest, manifestPath, titleOf } from "./manifest.js";
 import { type InstallConfig, renderInstall } from "./render.js";
 
@@ -99,10 +100,28 @@ describe("what is installed", () => {
     }
   });
 
+  it("has the controller issue the Ignition server's certificate, where there is one", () => {
+    const text = (components: InstallConfig["components"]) =>
+      JSON.stringify(renderInstall({ ...config, components }).filter(({ kind }) => kind === "Deployment"));
+    expect(text(["controller", "ignition"])).toContain("--issue-certificate");
+    expect(text(["controller", "approver"])).not.toContain("--issue-certificate");
+  });
+
   it("passes the approver's own flags on, and leaves out what is not wanted", () => {
     expect(JSON.stringify(of("Deployment", "csr-approver"))).toContain("--node-cidr=10.0.0.0/16");
     const alone = renderInstall({ ...config, components: ["controller"] });
     expect(alone.some(({ metadata }) => metadata.name.includes("approver"))).toBe(false);
     expect(alone.some(({ kind }) => kind === "CustomResourceDefinition")).toBe(true);
+    const elsewhere = renderInstall({ ...config, components: ["approver"] });
+    expect(elsewhere.some(({ kind }) => kind === "CustomResourceDefinition")).toBe(false);
+  });
+
+  it("gives nobody the same right twice", () => {
+    for (const { metadata, rules } of of("Role")) {
+      const rights = (rules as readonly PolicyRule[]).flatMap(({ resources, verbs }) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+      );
+      expect([metadata.name, rights.length]).toEqual([metadata.name, new Set(rights).size]);
+    }
   });
 });

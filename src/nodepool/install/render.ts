@@ -34,7 +34,9 @@ const rbac = "rbac.authorization.k8s.io";
 const healthPort = 8080;
 
 export function renderInstall(config: InstallConfig): Manifest[] {
-  return [namespaceOf(config), nodePoolResource, ...config.components.flatMap((part) => partOf(part, config))];
+  // Where machines join there need be no pools: the approver may be alone there.
+  const resources = config.components.includes("controller") ? [nodePoolResource] : [];
+  return [namespaceOf(config), ...resources, ...config.components.flatMap((part) => partOf(part, config))];
 }
 
 function namespaceOf({ namespace }: InstallConfig): Manifest {
@@ -54,7 +56,7 @@ function partOf(part: Component, config: InstallConfig): Manifest[] {
   if (part === "controller") {
     return [
       ...account(controllerName, namespace, controllerClusterRules, controllerNamespaceRules),
-      ...workload(controllerName, config, { args: ["nodepool", "controller", ...shared], healthPort }),
+      ...workload(controllerName, config, { args: controllerArgs(shared, config), healthPort }),
     ];
   }
   if (part === "ignition") {
@@ -68,6 +70,11 @@ function partOf(part: Component, config: InstallConfig): Manifest[] {
     ...account(approverName, namespace, approverClusterRules, [...approverNamespaceRules, inventoryRule]),
     ...workload(approverName, config, { args: ["csr", "approver", ...shared, ...config.approverArgs], healthPort }),
   ];
+}
+
+/** The Ignition server beside it needs a certificate, unless somebody made one. */
+function controllerArgs(shared: readonly string[], { components }: InstallConfig): string[] {
+  return ["nodepool", "controller", ...shared, ...(components.includes("ignition") ? ["--issue-certificate"] : [])];
 }
 
 function account(

@@ -113,6 +113,9 @@ const status = {
   },
 };
 
+/** What is a NodePool at all. */
+export const nodePoolShape = { type: "object", required: ["spec"], properties: { spec, status } };
+
 const column = (name: string, jsonPath: string) => ({ name, type: "string", jsonPath });
 const conditionColumn = (name: string, type: string) => column(name, `.status.conditions[?(@.type=="${type}")].status`);
 
@@ -143,7 +146,7 @@ export const nodePoolResource: Manifest = {
           conditionColumn("Payload", "ValidGeneratedPayload"),
           conditionColumn("Reached", "ReachedIgnitionEndpoint"),
         ],
-        schema: { openAPIV3Schema: { type: "object", required: ["spec"], properties: { spec, status } } },
+        schema: { openAPIV3Schema: nodePoolShape },
       },
     ],
   },

@@ -9,6 +9,8 @@ export interface Program {
   /** An HTTPS port that everybody may come to, which also answers /healthz. */
   readonly door?: number;
   readonly volumes?: readonly Volume[];
+  /** 256 MiB unless given. */
+  readonly memoryLimit?: string;
 }
 
 export interface Volume {
@@ -68,7 +70,11 @@ function policy(name: string, { apiPorts }: Surroundings, { door, healthPort }: 
   };
 }
 
-function pod(name: string, { image }: Surroundings, { args, door, healthPort, volumes = [] }: Program) {
+function pod(
+  name: string,
+  { image }: Surroundings,
+  { args, door, healthPort, memoryLimit = "256Mi", volumes = [] }: Program,
+) {
   const probe = (path: string, periodSeconds: number) => ({
     httpGet: door === undefined ? { path, port: "health" } : { path: "/healthz", port: "door", scheme: "HTTPS" },
     periodSeconds,
@@ -99,7 +105,7 @@ function pod(name: string, { image }: Surroundings, { args, door, healthPort, vo
         ],
         livenessProbe: probe("/healthz", 20),
         readinessProbe: probe("/readyz", 10),
-        resources: { requests: { cpu: "10m", memory: "96Mi" }, limits: { memory: "256Mi" } },
+        resources: { requests: { cpu: "10m", memory: "96Mi" }, limits: { memory: memoryLimit } },
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,

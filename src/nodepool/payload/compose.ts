@@ -2,7 +2,7 @@
 import { parseDocument } from "yaml";
 import { DrawbridgeError } from "../../errors/error.js";
 import { emit } from "../../ignition/emit.js";
-import { pathText } from "../../ignition/json/node.js";
+import { pathText } from "../../ignition/json-path.js";
 import { merge } from "../../ignition/merge.js";
 import type { Config } from "../../ignition/model/config.js";
 import { newest } from "../../ignition/model/spec.js";

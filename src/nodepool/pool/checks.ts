@@ -54,11 +54,14 @@ export function checkRelease({ cluster, conditions, problems, world }: Findings)
 /** Absent when all is well, as upstream has it. */
 export function checkIgnitionEndpoint({ cluster, conditions }: Findings): void {
   const type = "IgnitionEndpointAvailable";
+  const remedy = cluster.standalone
+    ? ": name it as ignitionCA in the cluster's ConfigMap, or run the controller with --issue-certificate"
+    : "";
   const missing =
     cluster.ignitionEndpoint === ""
       ? isFalse("IgnitionEndpointMissing", "The address of the Ignition server is not known yet")
       : cluster.ignitionCaPem === ""
-        ? isFalse("IgnitionCACertMissing", "The certificate authority of the Ignition server is not there yet")
+        ? isFalse("IgnitionCACertMissing", `The certificate authority of the Ignition server is not there yet${remedy}`)
         : undefined;
   if (missing === undefined) conditions.remove(type);
   else {

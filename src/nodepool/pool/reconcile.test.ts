@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { annotation, finalizer } from "../names.js";
 import { encoded, type Secret, secretText } from "../objects.js";
-import { cluster, makeWorld, pool, poolWith, startTime } from "../testing/world.js";
-import type { NodePool, NodePoolStatus } from "./node-pool.js";
+import { carriedOut, cluster, makeWorld, pool, poolWith, startTime } from "../testing/world.js";
+import type { NodePool } from "./node-pool.js";
 import { omittedStandalone, type Reconciled, reconcile } from "./reconcile.js";
 import type { Cluster, World } from "./world.js";
 
@@ -22,19 +22,6 @@ function about(result: Reconciled, type: string) {
 
 function verbs({ writes }: Reconciled): string[] {
   return writes.map(({ verb, object }) => `${verb} ${object.kind ?? ""} ${object.metadata?.name}`);
-}
-
-/** As a controller that carries the pass out. */
-function settle(world: World, { conditions, version, writes }: Reconciled): World {
-  let { pool, secrets } = world;
-  for (const { verb, object } of writes) {
-    const others = secrets.filter(({ metadata }) => metadata?.name !== object.metadata?.name);
-    if (object.kind === "NodePool") pool = object as NodePool;
-    else if (verb === "delete") secrets = others;
-    else secrets = [...others, { ...object, metadata: { resourceVersion: "50", ...object.metadata } } as Secret];
-  }
-  const status: NodePoolStatus = { conditions, ...(version === undefined ? {} : { version }) };
-  return { ...world, pool: { ...pool, status }, secrets };
 }
 
 const healthy = [
@@ -79,7 +66,7 @@ describe("a healthy pool", () => {
   });
 
   it("is updating for exactly one pass, and then nothing is written any more", () => {
-    let world = settle(makeWorld(), run());
+    let world = carriedOut(makeWorld(), run());
     const second = reconcile(world, now + 60_000);
     expect(second.writes).toEqual([]);
     expect(brief(second)).toContain("UpdatingConfig=False/AsExpected");
@@ -89,12 +76,12 @@ describe("a healthy pool", () => {
       message: "Unable to get status data from token secret",
     });
     expect(about(second, "ReachedIgnitionEndpoint")).toMatchObject({ status: "False", reason: "ignitionNotReached" });
-    world = settle(world, second);
+    world = carriedOut(world, second);
     expect(reconcile(world, now + 120_000).writes).toEqual([]);
   });
 
   it("moves the time of transition only with the status", () => {
-    const world = settle(makeWorld(), run());
+    const world = carriedOut(makeWorld(), run());
     const later = reconcile(world, now + hour);
     expect(about(later, "UpdatingConfig")).toMatchObject({
       lastTransitionTime: "2031-01-01T01:00:00Z",
@@ -104,7 +91,7 @@ describe("a healthy pool", () => {
   });
 
   it("follows what the Ignition server writes into the token Secret", () => {
-    const world = settle(makeWorld(), run());
+    const world = carriedOut(makeWorld(), run());
     const told = (reason: string, message: string, reached = false): World => ({
       ...world,
       secrets: world.secrets.map((secret) => ({
@@ -134,7 +121,7 @@ describe("a healthy pool", () => {
   });
 
   it("rewrites user data, and nothing else, when the token was rotated", () => {
-    const world = settle(makeWorld(), run());
+    const world = carriedOut(makeWorld(), run());
     const secrets = world.secrets.map((secret) =>
       secret.metadata?.name?.startsWith("token")
         ? { ...secret, data: { ...secret.data, token: encoded("rotated") } }
@@ -148,14 +135,14 @@ describe("a healthy pool", () => {
   });
 
   it("leaves user data alone while its token is empty", () => {
-    const world = settle(makeWorld(), run());
+    const world = carriedOut(makeWorld(), run());
     const secrets = world.secrets.map((secret) => ({ ...secret, data: { ...secret.data, token: "" } }));
     expect(reconcile({ ...world, secrets }, now).writes).toEqual([]);
   });
 });
 
 describe("a change of configuration", () => {
-  const settled = settle(settle(makeWorld(), run()), reconcile(settle(makeWorld(), run()), now));
+  const settled = carriedOut(carriedOut(makeWorld(), run()), reconcile(carriedOut(makeWorld(), run()), now));
   const changed: World = {
     ...settled,
     release: { version: "4.18.1", arch: "multi" },
@@ -183,9 +170,9 @@ describe("a change of configuration", () => {
   it("does so once, and going back revives the old token for good", () => {
     const first = reconcile(changed, now);
     // The pool's own update was lost: everything is decided again, the end of the old token is not moved.
-    const lost = settle(changed, { ...first, writes: first.writes.slice(0, -1) });
+    const lost = carriedOut(changed, { ...first, writes: first.writes.slice(0, -1) });
     expect(verbs(reconcile(lost, now + hour))).toEqual(["update NodePool workers"]);
-    const back: World = { ...settle(changed, first), release: { version: "4.18.0", arch: "multi" }, cluster };
+    const back: World = { ...carriedOut(changed, first), release: { version: "4.18.0", arch: "multi" }, cluster };
     const result = reconcile(back, now + hour);
     expect(verbs(result)).toContain("update Secret token-workers-83935368");
     const revived = result.writes.find(({ object }) => object.metadata?.name === "token-workers-83935368");
@@ -325,7 +312,7 @@ describe("a pass that ends early", () => {
 
   it("still reports what was found before, and forgets what was mended", () => {
     const stopped = run(withCluster({ ignitionEndpoint: "" }));
-    const mended = reconcile(settle(makeWorld(), stopped), now);
+    const mended = reconcile(carriedOut(makeWorld(), stopped), now);
     expect(about(mended, "IgnitionEndpointAvailable")).toBeUndefined();
     expect(mended.stopped).toBeUndefined();
   });
@@ -345,7 +332,7 @@ describe("a pass that ends early", () => {
   });
 
   it("because of a pull secret that went away writes nothing either", () => {
-    const settled = settle(makeWorld(), run());
+    const settled = carriedOut(makeWorld(), run());
     const rotated = settled.secrets.map((secret) => ({
       ...secret,
       data: { ...secret.data, token: encoded("rotated") },

@@ -1,8 +1,9 @@
 /** Where claims are kept: a file of an inventory directory, or a ConfigMap with the inventory's label. */
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
+import { replaceFile } from "../../pki/durable-files.js";
 import { inventoryLabel } from "../csr/approver/inventory-source.js";
 import type { ConfigMap, ObjectName } from "../objects.js";
 import { type Claim, readClaims, withClaims, writeClaims } from "./claims.js";
@@ -17,8 +18,7 @@ export function claimsInFile(path: string): ClaimStore {
         if (reason.code === "ENOENT") return "";
         throw reason;
       });
-      await writeFile(`${path}.new`, writeClaims(withClaims(readClaims(before), claims, now)), { mode: 0o600 });
-      await rename(`${path}.new`, path);
+      await replaceFile(path, writeClaims(withClaims(readClaims(before), claims, now)), 0o600);
     } catch (reason) {
       throw new DrawbridgeError("DB_IGNITION_AUDIT", `the claims cannot be written: ${messageOf(reason)}`);
     }

@@ -2,9 +2,9 @@
 import type { Served, Turned } from "../../ignition/server/fetches.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { eventAbout, type Happening } from "../event.js";
 import { annotation, tokenSecretName } from "../names.js";
 import type { Secret } from "../objects.js";
-import { secondTime } from "../token/time.js";
 import { readPath, readTokenSecret } from "../token/token-secret.js";
 
 type Claimed = Served["claimed"];
@@ -56,18 +56,11 @@ export class FetchEvents {
     return this.#event(at, secret, uid, { type: "Warning", reason: "GetPayloadFailed", message: why });
   }
 
-  #event(at: number, name: string, uid: string, what: { type: string; reason: string; message: string }) {
+  #event(at: number, name: string, uid: string, what: Happening) {
     const key = `${name} ${what.reason} ${what.message}`;
     if (at - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < eventEveryMs) return undefined;
     this.#last.set(key, at);
-    const time = secondTime(at);
-    return {
-      apiVersion: "v1",
-      kind: "Event",
-      metadata: { generateName: `${name}.`, namespace: this.#namespace },
-      involvedObject: { apiVersion: "v1", kind: "Secret", namespace: this.#namespace, name, uid },
-      ...{ ...what, count: 1, firstTimestamp: time, lastTimestamp: time },
-      source: { component: "ignition-server" },
-    } as KubeObject;
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { namespace: this.#namespace, name, uid } };
+    return eventAbout(secret, what, "ignition-server", at);
   }
 }

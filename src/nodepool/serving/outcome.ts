@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 import { encoded, type Secret } from "../objects.js";
 import { pack } from "../token/config-text.js";
-import { longestSecret, readTokenSecret } from "../token/token-secret.js";
+import { longestMessage, readTokenSecret, sizeProblem } from "../token/token-secret.js";
 
 export interface Outcome {
   readonly reason: string;
@@ -15,9 +15,9 @@ export function withPayload(secret: Secret, text: string): Secret | undefined {
   const fine = written(data, { reason: "AsExpected", message: "Payload generated successfully" });
   if (readTokenSecret(secret).upgradeType !== "InPlace") return ifChanged(secret, fine);
   const whole = { ...fine, payload: encoded(pack(text)) };
-  const size = Object.values(whole).reduce((sum, value) => sum + Buffer.byteLength(value, "base64"), 0);
-  if (size <= longestSecret) return ifChanged(secret, whole);
-  const message = `the payload is served, but upgrades in place need it in this Secret, which would take ${size} bytes of the ${longestSecret} it may have; make the pool's configuration smaller`;
+  const problem = sizeProblem(whole);
+  if (problem === undefined) return ifChanged(secret, whole);
+  const message = `the payload is served, but upgrades in place need it in this Secret, too, and it ${problem}; make the pool's configuration smaller`;
   return ifChanged(secret, written(data, { reason: "PayloadTooLarge", message }));
 }
 
@@ -34,7 +34,7 @@ function failureOf(reason: unknown): Outcome {
 }
 
 function written(data: Readonly<Record<string, string>>, { reason, message }: Outcome): Record<string, string> {
-  return { ...data, reason: encoded(reason), message: encoded(message) };
+  return { ...data, reason: encoded(reason), message: encoded(message.slice(0, longestMessage)) };
 }
 
 function ifChanged(secret: Secret, data: Readonly<Record<string, string>>): Secret | undefined {

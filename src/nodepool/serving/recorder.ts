@@ -3,6 +3,7 @@ import { messageOf } from "../../errors/error.js";
 import type { FetchRecorder, Served, Turned } from "../../ignition/server/fetches.js";
 import { type Clock, systemClock } from "../../kube/clock.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { eventsPath } from "../event.js";
 import type { Secret } from "../objects.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import { type AuditLine, servedLine, turnedLine } from "./audit-log.js";
@@ -92,7 +93,7 @@ export class Recorder implements FetchRecorder {
     const { api, makesEvents, namespace, onError } = this.#options;
     if (event === undefined || !makesEvents) return;
     const sent = api
-      .create(`/api/v1/namespaces/${encodeURIComponent(namespace)}/events`, event)
+      .create(eventsPath(namespace), event)
       .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`))
       .finally(() => this.#sending.delete(sent));
     this.#sending.add(sent);

@@ -1,16 +1,23 @@
 /** An Ignition server as a process: the Secrets it follows, the port machines come to, and its end. */
 
 import { messageOf } from "../../errors/error.js";
+import { IgnitionSubject } from "../../ignition/server/admin.js";
+import { type CertificateSource, certificateInFiles } from "../../ignition/server/certificates.js";
 import { startIgnitionServer } from "../../ignition/server/serve.js";
 import { TokenBook } from "../../ignition/server/token-book.js";
 import { ListWatch } from "../../kube/list-watch.js";
 import type { KubeApi } from "../../kube/port.js";
+import { startAdmin } from "../../observe/admin.js";
+import { listening } from "../../observe/channels.js";
 import { metricsRoute } from "../../observe/health.js";
-import { type Endpoint, startHttp } from "../../observe/http.js";
+import { type Endpoint, type RunningHttp, startHttp } from "../../observe/http.js";
 import { Logger } from "../../observe/log.js";
+import type { MetricsRegistry } from "../../observe/metrics/registry.js";
 import { nextSignal } from "../../observe/signals.js";
-import type { Secret } from "../objects.js";
+import { CertificateFiles } from "../../pki/reload.js";
+import { pathOf, type Secret } from "../objects.js";
 import { openAuditLog } from "./audit-log.js";
+import { CertificateSecret } from "./certificate-secret.js";
 import type { ClaimStore } from "./claim-store.js";
 import { servingMetrics } from "./metrics.js";
 import { Recorder } from "./recorder.js";
@@ -25,13 +32,22 @@ export interface ServingConfig {
   readonly inCluster: boolean;
   readonly source: PayloadSource;
   readonly listen: Endpoint;
-  readonly certificates: { readonly certFile: string; readonly keyFile: string };
+  /** In files, or in a Secret of the namespace. */
+  readonly certificates: { readonly certFile: string; readonly keyFile: string } | { readonly secretName: string };
   readonly metrics: Endpoint;
+  /** Undefined: no admin port. */
+  readonly admin: (Endpoint & ServingAdmin) | undefined;
   /** Empty: fetches are recorded in the process's log only. */
   readonly auditLog: string;
   readonly claims: readonly ClaimStore[];
   /** Empty: none. */
   readonly workerTokens: string;
+}
+
+export interface ServingAdmin {
+  readonly tokenFile: string;
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  readonly version: string;
 }
 
 const tendEveryMs = 5_000;
@@ -69,19 +85,37 @@ export async function runServing(config: ServingConfig): Promise<number> {
     secret: (name) => controller.secret(name),
     onServed: ({ pool }) => metrics.served(pool),
   });
+  const { certificates, listen } = config;
+  const certificate =
+    "secretName" in certificates
+      ? new CertificateSecret(pathOf({ namespace, name: certificates.secretName }), onError)
+      : certificateInFiles(certificates, { onProblem: (error) => onError(error.message) });
   const secrets = new ListWatch<Secret>({
     api,
     path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`,
     onChange: (items) => {
+      if (certificate instanceof CertificateSecret) certificate.changed(items);
       controller.changed(items);
       workers.changed(items);
     },
     onError: (reason) => onError(messageOf(reason)),
   });
+  const inForce = async (): Promise<CertificateSource> => {
+    if (!(certificate instanceof CertificateSecret)) return certificate;
+    secrets.start();
+    logger.info(0, "waiting for the certificate", certificates);
+    return certificate.source();
+  };
 
-  const onProblem = (error: Error) => onError(error.message);
-  const { certificates, listen } = config;
-  const server = await startIgnitionServer({ ...listen, certificates }, { book, recorder, reload: { onProblem } });
+  const subject = new IgnitionSubject();
+  const admin = config.admin && (await openAdmin(config.admin, subject, metrics.registry));
+  const parts = { book, recorder: subject.watch(recorder) };
+  const server = await startIgnitionServer({ ...listen, certificates: await inForce() }, parts);
+  subject.up(
+    "secretName" in certificates ? `Secret ${certificates.secretName}` : certificates.certFile,
+    server.certificate,
+  );
+  listening.publish({ source: subject, what: "machines", address: server.address });
   const health = await startHttp("metrics", config.metrics, {
     exact: new Map([["/metrics", metricsRoute(metrics.registry)]]),
   });
@@ -95,12 +129,26 @@ export async function runServing(config: ServingConfig): Promise<number> {
 
   logger.info(0, "shutting down", { signal: await nextSignal() });
   clearInterval(tending);
-  await Promise.all([secrets.stop(), controller.stop(), server.close(), health.close()]);
+  await Promise.all([secrets.stop(), controller.stop(), server.close(), health.close(), admin?.close()]);
   await recorder.close();
   audit?.close();
   api.close();
   await logger.close();
   return 0;
+}
+
+async function openAdmin(
+  { tokenFile, tls, version, ...endpoint }: Endpoint & ServingAdmin,
+  subject: IgnitionSubject,
+  registry: MetricsRegistry,
+): Promise<RunningHttp> {
+  const admin = await startAdmin(endpoint, registry, {
+    ...{ source: subject, version, subject, refusals: subject.refusals, ended: subject.ended },
+    ...{ tokenFile, profiling: false },
+    tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
+  });
+  listening.publish({ source: subject, what: "admin", address: admin.address });
+  return admin;
 }
 
 /** A list that stays broken is looked at every few seconds. */

@@ -1,104 +1,35 @@
 /** Over a directory of objects, which has an API server's manners, and a clock turned by hand. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { randomBytes } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DrawbridgeError } from "../../errors/error.js";
-import { TokenBook } from "../../ignition/server/token-book.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { eventually } from "../../kube/testing/eventually.js";
-import { ManualClock } from "../../kube/testing/manual-clock.js";
-import { createDirectoryApi } from "../controller/directory/api.js";
+import type { ManualClock } from "../../kube/testing/manual-clock.js";
 import { annotation } from "../names.js";
-import { encoded, type Secret, secretText } from "../objects.js";
+import { encoded, secretText } from "../objects.js";
 import { expireAfterMs, expiring, rotateAfterMs } from "../token/rotation.js";
-import { makeTokenSecret, readTokenSecret, type TokenSecretContent } from "../token/token-secret.js";
-import { TokenController, type TokenControllerOptions } from "./token-controller.js";
+import { makeTokenSecret, readTokenSecret } from "../token/token-secret.js";
+import { collection, content, named, path, type Replica, start, TokenHouse } from "./testing/token-house.js";
 
-const namespace = "clusters-demo";
-const collection = `/api/v1/namespaces/${namespace}/secrets`;
-const path = `${collection}/token-workers-11111111`;
-const start = Date.parse("2031-01-01T00:00:00Z");
-
-const content: TokenSecretContent = {
-  namespace,
-  pool: { namespace: "clusters", name: "workers" },
-  hash: "11111111",
-  upgradeType: "Replace",
-  token: "token-0",
-  releaseImage: "",
-  releaseVersion: "4.18.0",
-  rawConfig: "",
-  pullSecretHash: "",
-  trustBundleHash: "",
-  configurationHash: "",
-  stream: "",
-};
-
-const named = { before: "", after: "" };
 const soon = { timeout: 10_000, interval: 10 };
 
-class Replica {
-  readonly book: TokenBook;
-  readonly controller: TokenController;
-  readonly errors: string[] = [];
-  rotations = 0;
-  /** What the source makes; undefined: it cannot. */
-  text: string | undefined = '{"ignition":{"version":"3.2.0"}}';
-
-  constructor(given: { api: KubeApi; clock: ManualClock; name: string }, more: Partial<TokenControllerOptions> = {}) {
-    const { api, clock, name } = given;
-    let tokens = 0;
-    this.book = new TokenBook(() => clock.now());
-    this.controller = new TokenController({
-      ...{ api, namespace, clock, book: this.book },
-      source: async () => {
-        const { text } = this;
-        if (text === undefined) throw new DrawbridgeError("DB_PAYLOAD", "the pull secret does not exist yet");
-        return { text, named };
-      },
-      newToken: () => `${name}-${++tokens}`,
-      onRotated: () => this.rotations++,
-      onError: (sentence) => this.errors.push(sentence),
-      ...more,
-    });
-  }
-
-  knows(...tokens: readonly string[]): boolean[] {
-    return tokens.map((token) => this.book.find(token) !== undefined);
-  }
-}
-
 describe("the token controller", () => {
-  let dir: string;
+  let house: TokenHouse;
   let api: KubeApi;
   let clock: ManualClock;
-  const replicas: Replica[] = [];
 
-  const replica = (name: string, more?: Partial<TokenControllerOptions>): Replica => {
-    replicas.push(new Replica({ api, clock, name }, more));
-    return replicas.at(-1)!;
-  };
-  const see = async (...who: readonly Replica[]) => {
-    const { items } = await api.list<Secret>(collection);
-    const seen = new Map(items.map((secret) => [`${namespace}/${secret.metadata?.name}`, secret]));
-    for (const one of who) one.controller.changed(seen);
-  };
-  const stored = () => api.get<Secret>(path);
-  const outcome = async () => readTokenSecret(await stored()).outcome;
+  const replica: TokenHouse["replica"] = (name, more) => house.replica(name, more);
+  const see = (...who: readonly Replica[]) => house.see(...who);
+  const pass = (ms: number, ...who: readonly Replica[]) => house.pass(ms, ...who);
+  const stored = () => house.stored();
+  const outcome = () => house.outcome();
 
   beforeEach(async () => {
-    dir = mkdtempSync(join(tmpdir(), "drawbridge-serving-"));
-    clock = new ManualClock(start);
-    api = createDirectoryApi({ directory: dir });
-    await api.create(collection, makeTokenSecret(content, start));
+    house = await TokenHouse.open();
+    ({ api, clock } = house);
   });
-  afterEach(async () => {
-    await Promise.all(replicas.splice(0).map(({ controller }) => controller.stop()));
-    rmSync(dir, { recursive: true });
-  });
+  afterEach(() => house.close());
 
   test("serves a Secret's token once its payload is made, and says so in the Secret", async () => {
     const one = replica("a");
@@ -116,6 +47,24 @@ describe("the token controller", () => {
     await expect.poll(async () => secretText(await stored(), "payload"), soon).toBeDefined();
     const packed = Buffer.from(secretText(await stored(), "payload") ?? "", "base64");
     expect(gunzipSync(packed).toString()).toBe(one.text);
+  });
+
+  test("serves a payload that is too large for its Secret, says so there, once, and rotates on", async () => {
+    await api.delete(path);
+    await api.create(collection, makeTokenSecret({ ...content, upgradeType: "InPlace" }, start));
+    const one = replica("a");
+    one.text = randomBytes(1_000_000).toString("hex");
+    await see(one);
+    await expect.poll(async () => (await outcome())?.reason, soon).toBe("PayloadTooLarge");
+    expect((await outcome())?.message).toMatch(
+      /takes \d+ bytes of the Secret, .* make the pool's configuration smaller$/,
+    );
+    expect([(await stored()).data?.payload, one.knows("token-0")]).toEqual([undefined, [true]]);
+    const { resourceVersion } = (await stored()).metadata ?? {};
+    await pass(60_000, one);
+    expect((await stored()).metadata?.resourceVersion).toBe(resourceVersion);
+    await pass(rotateAfterMs, one);
+    expect([one.knows("token-0", "a-1"), (await outcome())?.reason]).toEqual([[true, true], "PayloadTooLarge"]);
   });
 
   test("says in the Secret why there is no payload, once, and tries again ever more slowly until there is", async () => {
@@ -163,15 +112,6 @@ describe("the token controller", () => {
       .poll(outcome, soon)
       .toEqual({ reason: "InvalidConfig", message: "failed to decode and decompress config: it is not base64" });
   });
-
-  /** As time passes every replica looks once a minute and sees what others did. */
-  const pass = async (ms: number, ...who: readonly Replica[]) => {
-    await eventually(() => expect(clock.waiting.length).toBe(who.length));
-    clock.advance(ms);
-    await eventually(() => expect(clock.waiting.length).toBe(who.length));
-    await see(...who);
-    await eventually(() => expect(clock.waiting.length).toBe(who.length));
-  };
 
   test("rotates at half a life; the old token stays valid, and the third revokes the first", async () => {
     const one = replica("a");

@@ -1,6 +1,8 @@
 /** A healthy pool and cluster, for tests to break in one place. */
 import { finalizer } from "../names.js";
-import { type NodePool, type NodePoolSpec, nodePoolVersion } from "../pool/node-pool.js";
+import type { Secret } from "../objects.js";
+import { type NodePool, type NodePoolSpec, type NodePoolStatus, nodePoolVersion } from "../pool/node-pool.js";
+import type { Reconciled } from "../pool/reconcile.js";
 import type { Cluster, World } from "../pool/world.js";
 
 export const startTime = Date.parse("2031-01-01T00:00:00Z");
@@ -64,4 +66,17 @@ export function makeWorld(change: Partial<World> = {}): World {
 
 export function poolWith(change: Partial<NodePoolSpec>, more: Partial<NodePool> = {}): NodePool {
   return { ...pool, ...more, spec: { ...spec, ...change } };
+}
+
+/** The world after a controller did what a pass decided. */
+export function carriedOut(world: World, { conditions, version, writes }: Reconciled): World {
+  let { pool, secrets } = world;
+  for (const { verb, object } of writes) {
+    const others = secrets.filter(({ metadata }) => metadata?.name !== object.metadata?.name);
+    if (object.kind === "NodePool") pool = object as NodePool;
+    else if (verb === "delete") secrets = others;
+    else secrets = [...others, { ...object, metadata: { resourceVersion: "50", ...object.metadata } } as Secret];
+  }
+  const status: NodePoolStatus = { conditions, ...(version === undefined ? {} : { version }) };
+  return { ...world, pool: { ...pool, status }, secrets };
 }

@@ -10,8 +10,11 @@ export const tokenLifeMs = 11 * hourMs;
 export const rotateAfterMs = tokenLifeMs / 2;
 /** Machines that were given user data just before a change may still be booting. */
 export const expireAfterMs = 2 * hourMs;
-/** Clocks of two replicas differ, but a stamp further ahead than this would keep a token alive for as long as it lies. */
-const skewMs = 5 * 60_000;
+/**
+ * Clocks of two replicas differ. Whoever is behind must not rotate once more what was rotated a moment ago: that would revoke
+ * the token of all user data at once. A stamp further ahead than this would keep a token alive for as long as it lies.
+ */
+const skewMs = rotateAfterMs;
 
 export type TokenStep =
   | { readonly action: "keep"; readonly lookAgainAt: number }

@@ -4,7 +4,7 @@ import { annotation } from "../names.js";
 import { encoded, type Secret } from "../objects.js";
 import { pack, unpack } from "./config-text.js";
 import { nanoTime, parseTime, secondTime } from "./time.js";
-import { isTokenSecret, makeTokenSecret, readTokenSecret, refreshTokenSecret } from "./token-secret.js";
+import { isTokenSecret, makeTokenSecret, readTokenSecret, refreshTokenSecret, sizeProblem } from "./token-secret.js";
 
 const now = Date.parse("2031-03-04T05:06:07.120Z");
 const token = "8a2f0c3e-1b7d-4f5a-9c8e-2d6b7a1f0e3c";
@@ -107,7 +107,13 @@ describe("the token Secret", () => {
 
   it("is refused before the API would, when it is too large", () => {
     const noise = randomBytes(900_000).toString("base64");
-    expect(() => makeTokenSecret({ ...content, rawConfig: noise }, now)).toThrow(/takes \d+ bytes in its token Secret/);
+    expect(() => makeTokenSecret({ ...content, rawConfig: noise }, now)).toThrow(/takes \d+ bytes of the Secret/);
+  });
+
+  it("leaves room for what the Ignition server adds to it", () => {
+    const of = (bytes: number) => ({ payload: Buffer.alloc(bytes).toString("base64") });
+    expect(sizeProblem(of(1024 * 1024 - 4096))).toBeUndefined();
+    expect(sizeProblem(of(1024 * 1024 - 4095))).toContain("the API allows 1048576, of which 4096 are kept free");
   });
 
   it("once there, only the cluster's configuration hash is kept right, and it never expires while in use", () => {

@@ -25,8 +25,19 @@ export interface TokenSecretContent {
   readonly alreadyReached?: boolean;
 }
 
-/** The API refuses objects above this. */
-export const longestSecret = 1024 * 1024;
+/** The API refuses Secrets above this. */
+const longestSecret = 1024 * 1024;
+/** What the Ignition server adds: a token more, and what came of the payload. Without it no token would ever be rotated. */
+const notesBytes = 4096;
+export const longestMessage = 2048;
+
+/** Why a Secret with these values could not be kept; undefined when it can. */
+export function sizeProblem(data: Readonly<Record<string, string>>): string | undefined {
+  // As the API counts: the decoded values.
+  const size = Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value, "base64"), 0);
+  if (size + notesBytes <= longestSecret) return undefined;
+  return `takes ${size} bytes of the Secret, and the API allows ${longestSecret}, of which ${notesBytes} are kept free for tokens and notes`;
+}
 
 export function makeTokenSecret(content: TokenSecretContent, now: number): Secret {
   const { namespace, pool, hash } = content;
@@ -59,14 +70,9 @@ export function makeTokenSecret(content: TokenSecretContent, now: number): Secre
       "os-stream": encoded(content.stream),
     },
   };
-  const size = dataSize(secret);
-  if (size > longestSecret) {
-    throw new DrawbridgeError(
-      "DB_NODEPOOL_CONFIG",
-      `the configuration of pool ${pathOf(pool)} takes ${size} bytes in its token Secret, and the API allows ${longestSecret}`,
-    );
-  }
-  return secret;
+  const problem = sizeProblem(secret.data ?? {});
+  if (problem === undefined) return secret;
+  throw new DrawbridgeError("DB_NODEPOOL_CONFIG", `the configuration of pool ${pathOf(pool)} ${problem}`);
 }
 
 /** What the controller keeps right in a Secret that is there: all else was written once and stays. */
@@ -145,9 +151,4 @@ export function readPath(path: string | undefined): ObjectName | undefined {
 
 function readUpgradeType(text: string | undefined): UpgradeType | undefined {
   return text === "InPlace" || text === "Replace" ? text : undefined;
-}
-
-/** As the API counts: the decoded values. */
-function dataSize({ data = {} }: Secret): number {
-  return Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value, "base64"), 0);
 }

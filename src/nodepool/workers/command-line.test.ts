@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { renderCommand, runCommand, shellText, splitCommand } from "./command-line.js";
 import { gcloudCreate, gcloudDelete } from "./gcloud.js";
+import { runMachineCommand } from "./machine-command.js";
 import type { Worker } from "./worker.js";
 
 const worker: Worker = {
@@ -67,5 +68,15 @@ describe("gcloud", () => {
       ...["--metadata-from-file=user-data=f", "--quiet"],
     ]);
     expect(() => gcloudCreate({ ...worker, zone: "" }, "f")).toThrow("give --zones");
+  });
+
+  it("takes a machine that is there already, or gone already, for made, or removed", async () => {
+    const saying = (words: string) => ["sh", "-c", 'echo "$0" >&2; exit 1', ` - The resource 'w-0' ${words}`];
+    await runMachineCommand("create", worker, saying("already exists"));
+    await runMachineCommand("delete", worker, saying("was not found"));
+    await expect(runMachineCommand("delete", worker, saying("already exists"))).rejects.toThrow("sh failed for w-0");
+    // What other programs mean by their words nobody knows.
+    const other: Worker = { ...worker, provider: "command" };
+    await expect(runMachineCommand("create", other, saying("already exists"))).rejects.toThrow("sh failed for w-0");
   });
 });

@@ -32,13 +32,21 @@ describe("which workers are made", () => {
     ]);
   });
 
-  it("makes only what is missing, where there are fewest", () => {
+  it("makes only what is missing, where there are fewest, under names that nobody ever had", () => {
     const existing = [worker("w-0", "a"), worker("w-2", "a"), worker("w-4", "b"), worker("x-0", "c", "c/other")];
     expect(planWorkers(existing, wish)).toEqual([
-      { name: "w-1", zone: "c" },
-      { name: "w-3", zone: "b" },
+      { name: "w-5", zone: "c" },
+      { name: "w-6", zone: "b" },
     ]);
+    expect(planWorkers(existing, { ...wish, count: 4 }, { w: 9, x: 12 })).toEqual([{ name: "w-9", zone: "c" }]);
     expect(planWorkers([...existing, worker("w-1", "c"), worker("w-3", "b")], wish)).toEqual([]);
+  });
+
+  it("never makes fewer", () => {
+    const three = ["w-0", "w-1", "w-2"].map((name) => worker(name, "a"));
+    expect(() => planWorkers(three, { ...wish, count: 2 })).toThrow(
+      "there are 3 workers of c/p called w-... already, more than 2: drawbridge workers scale --count 2",
+    );
   });
 
   it("needs no zones", () => {

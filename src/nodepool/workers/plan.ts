@@ -1,6 +1,7 @@
-/** Which workers there should be, with names that stay and zones that are filled evenly. */
+/** Which workers there should be, with names that are used once and zones that are filled evenly. */
 import { DrawbridgeError } from "../../errors/error.js";
 import { isNodeName } from "../csr/node-name.js";
+import { type Numbers, numbered, usedNumbers } from "./numbers.js";
 import type { Worker } from "./worker.js";
 
 export interface Wish {
@@ -18,29 +19,37 @@ export interface Planned {
 
 export const mostWorkers = 5000;
 
-/** What is missing: the lowest free numbers, each in the zone that has fewest workers of the pool. */
-export function planWorkers(existing: readonly Worker[], { count, pool, prefix, zones }: Wish): Planned[] {
+export function isOfWish({ name, pool }: Worker, wish: Pick<Wish, "pool" | "prefix">): boolean {
+  return pool === wish.pool && numbered(name)?.prefix === wish.prefix;
+}
+
+/** What is missing: names that nobody ever had, each in the zone that has fewest workers of the pool. */
+export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Numbers = {}): Planned[] {
+  const { count, pool, prefix, zones } = wish;
   if (!Number.isInteger(count) || count < 1 || count > mostWorkers) {
-    throw new DrawbridgeError("DB_WORKERS", `the number of workers must be 1 to ${mostWorkers}, not ${count}`);
+    throw unusable(`the number of workers must be 1 to ${mostWorkers}, not ${count}`);
   }
-  const taken = new Map(existing.map((worker) => [worker.name, worker]));
+  const own = existing.filter((worker) => isOfWish(worker, wish));
+  if (own.length > count) {
+    const how = `drawbridge workers scale --count ${count} drains and removes some`;
+    throw unusable(
+      `there are ${own.length} workers of ${pool} called ${prefix}-... already, more than ${count}: ${how}`,
+    );
+  }
+  const other = existing.find((worker) => worker.pool !== pool && numbered(worker.name)?.prefix === prefix);
+  if (other !== undefined) throw unusable(`${other.name} is a worker of ${other.pool} already; choose another prefix`);
+  const names = existing.map(({ name }) => name);
+  const first = usedNumbers(numbers, names)[prefix] ?? 0;
   const load = new Map(
     zones.map((zone) => [zone, existing.filter((one) => one.pool === pool && one.zone === zone).length]),
   );
-  const planned: Planned[] = [];
-  for (let index = 0; index < count; index++) {
-    const name = `${prefix}-${index}`;
-    if (!isNodeName(name)) throw new DrawbridgeError("DB_WORKERS", `"${name}" cannot be the name of a node`);
-    const other = taken.get(name);
-    if (other !== undefined && other.pool !== pool) {
-      throw new DrawbridgeError("DB_WORKERS", `${name} is a worker of ${other.pool} already; choose another prefix`);
-    }
-    if (other !== undefined) continue;
+  return Array.from({ length: count - own.length }, (_, index) => {
+    const name = `${prefix}-${first + index}`;
+    if (!isNodeName(name)) throw unusable(`"${name}" cannot be the name of a node`);
     const zone = emptiest(load);
     if (zone !== "") load.set(zone, (load.get(zone) ?? 0) + 1);
-    planned.push({ name, zone });
-  }
-  return planned;
+    return { name, zone };
+  });
 }
 
 /** Of equals the first. */
@@ -48,4 +57,8 @@ function emptiest(load: ReadonlyMap<string, number>): string {
   let best = "";
   for (const [zone, count] of load) if (best === "" || count < load.get(best)!) best = zone;
   return best;
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS", sentence);
 }

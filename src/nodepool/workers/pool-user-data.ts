@@ -12,21 +12,26 @@ export interface PoolUserData {
   readonly hash: string;
   /** The pointer config, as it is given to machines. */
   readonly text: string;
+  /** Whether our own controller looks after the pool, so that our own Ignition server hands its configuration out. */
+  readonly isOurs: boolean;
 }
 
 export async function poolUserData(api: KubeApi, pool: ObjectName): Promise<PoolUserData> {
   const { hash, object } = await poolHash(api, pool);
   if (hash === "") {
-    throw missing(`pool ${pathOf(pool)} has no configuration yet; drawbridge nodepool status ${pool.name} says why`);
+    throw new UserDataMissing(
+      "DB_WORKERS",
+      `pool ${pathOf(pool)} has no configuration yet; drawbridge nodepool status ${pool.name} says why`,
+    );
   }
   const name = userDataSecretName(pool.name, hash);
   // HyperShift keeps it beside the control plane, our controller beside the pool.
   const cluster = { namespace: pool.namespace, name: object.spec?.clusterName ?? "" };
   for (const namespace of [pool.namespace, controlPlaneNamespace(cluster)]) {
     const secret = await found<Secret>(api, namedPath("Secret", { namespace, name }));
-    if (secret !== undefined) return { hash, text: readUserData(secret) };
+    if (secret !== undefined) return { hash, text: readUserData(secret), isOurs: namespace === pool.namespace };
   }
-  throw missing(`pool ${pathOf(pool)} has no user data yet: the Secret ${name} is missing`);
+  throw new UserDataMissing("DB_WORKERS", `pool ${pathOf(pool)} has no user data yet: the Secret ${name} is missing`);
 }
 
 /** Empty while the pool has none. */
@@ -37,6 +42,13 @@ export async function poolHash(api: KubeApi, pool: ObjectName): Promise<{ hash: 
 }
 
 class PoolMissing extends DrawbridgeError {}
+
+class UserDataMissing extends DrawbridgeError {}
+
+/** Whose controller will make it, if it can. */
+export function isUserDataMissing(reason: unknown): boolean {
+  return reason instanceof UserDataMissing;
+}
 
 export function isPoolMissing(reason: unknown): boolean {
   return reason instanceof PoolMissing;
@@ -49,8 +61,4 @@ async function found<T extends Secret | NodePool>(api: KubeApi, path: string): P
     if (isNotFound(reason)) return undefined;
     throw reason;
   }
-}
-
-function missing(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKERS", sentence);
 }

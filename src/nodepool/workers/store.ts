@@ -1,17 +1,30 @@
 /** A directory that remembers workers: one record of all, a user-data file each, and the inventory that an approver reads. */
 import { mkdir, readFile, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 import { replaceFile } from "../../pki/durable-files.js";
 import { readInventory } from "../csr/inventory.js";
 import { inventoryText } from "./inventory-text.js";
+import { type Numbers, usedNumbers } from "./numbers.js";
 import { providers, type Worker } from "./worker.js";
+
+interface Stored {
+  readonly workers: readonly Worker[];
+  readonly numbers: Numbers;
+}
 
 export class WorkerStore {
   readonly #directory: string;
+  /** Changes of one process, one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(directory: string) {
     this.#directory = directory;
+  }
+
+  /** Absolute. */
+  get directory(): string {
+    return resolve(this.#directory);
   }
 
   /** For `drawbridge csr approver --inventory`. */
@@ -24,31 +37,36 @@ export class WorkerStore {
   }
 
   async read(): Promise<Worker[]> {
-    const path = join(this.#directory, "workers.json");
-    let text: string;
-    try {
-      text = await readFile(path, "utf8");
-    } catch (reason) {
-      if ((reason as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw unusable(`${path} cannot be read: ${messageOf(reason)}`);
-    }
-    try {
-      const { workers } = JSON.parse(text) as { workers: unknown };
-      if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
-      return workers;
-    } catch (reason) {
-      throw unusable(`${path} cannot be used: ${messageOf(reason)}`);
-    }
+    return [...(await this.#read()).workers];
+  }
+
+  /** Which numbers are used up, those of workers that are gone included. */
+  async numbers(): Promise<Numbers> {
+    const { numbers, workers } = await this.#read();
+    return usedNumbers(numbers, namesOf(workers));
   }
 
   /** The inventory first: a machine that is not expected yet would be refused, one that is never made does no harm. */
   async write(workers: readonly Worker[]): Promise<void> {
+    const before = await this.#read();
     const sorted = [...workers].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+    const numbers = usedNumbers(before.numbers, [...namesOf(before.workers), ...namesOf(sorted)]);
     const inventory = inventoryText(sorted);
     // What an approver could not read would stop every approval.
     readInventory([{ where: "the inventory", text: inventory }]);
     await replace(join(this.inventoryDirectory, "workers.yaml"), inventory);
-    await replace(join(this.#directory, "workers.json"), `${JSON.stringify({ workers: sorted }, undefined, 2)}\n`);
+    await replace(this.#record, `${JSON.stringify({ workers: sorted, numbers }, undefined, 2)}\n`);
+  }
+
+  /** Reads, changes and writes with nothing in between; resolves to what is there then. */
+  change(make: (workers: readonly Worker[]) => readonly Worker[]): Promise<Worker[]> {
+    const changed = this.#last.then(async () => {
+      const workers = [...make(await this.read())];
+      await this.write(workers);
+      return workers;
+    });
+    this.#last = changed.catch(() => undefined);
+    return changed;
   }
 
   async writeUserData(worker: string, text: string): Promise<string> {
@@ -60,6 +78,33 @@ export class WorkerStore {
   async removeUserData(worker: string): Promise<void> {
     await rm(this.userDataFile(worker), { force: true });
   }
+
+  get #record(): string {
+    return join(this.#directory, "workers.json");
+  }
+
+  async #read(): Promise<Stored> {
+    const path = this.#record;
+    let text: string;
+    try {
+      text = await readFile(path, "utf8");
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code === "ENOENT") return { workers: [], numbers: {} };
+      throw unusable(`${path} cannot be read: ${messageOf(reason)}`);
+    }
+    try {
+      const { numbers = {}, workers } = JSON.parse(text) as { workers: unknown; numbers?: Numbers };
+      if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
+      if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("its numbers are none");
+      return { workers, numbers };
+    } catch (reason) {
+      throw unusable(`${path} cannot be used: ${messageOf(reason)}`);
+    }
+  }
+}
+
+function namesOf(workers: readonly Worker[]): string[] {
+  return workers.map(({ name }) => name);
 }
 
 function isWorker(value: unknown): value is Worker {

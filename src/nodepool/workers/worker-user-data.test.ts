@@ -27,6 +27,26 @@ describe("a worker's user data", () => {
     expect(JSON.parse(text).ignition).toEqual(JSON.parse(pool()).ignition);
   });
 
+  it("keeps the files that the pool's user data has, but for another name", () => {
+    const file = (path: string, text: string) => ({ path, contents: { source: `data:,${text}` } });
+    const storage = { files: [file("/etc/hostname", "pool"), file("/etc/motd", "hello")] };
+    const text = workerUserData(JSON.stringify({ ...JSON.parse(pool()), storage }), { ...plain, setHostname: true });
+    const files = requireConfig(text, "it").storage?.files ?? [];
+    expect(files.map(({ contents, path }) => [path, contents?.source])).toEqual([
+      ["/etc/motd", "data:,hello"],
+      ["/etc/hostname", "data:,w-0%0A"],
+    ]);
+  });
+
+  it("never leaves the pool's token beside the worker's own, however the header is written", () => {
+    const token = "22222222-2222-4222-8222-222222222222";
+    const text = workerUserData(pool().replace('"Authorization"', '"authorization"'), { ...plain, token });
+    const headers = JSON.parse(text).ignition.config.merge[0].httpHeaders as { name: string; value: string }[];
+    expect(headers.filter(({ name }) => /^authorization$/i.test(name)).map(({ value }) => value)).toEqual([
+      `Bearer ${Buffer.from(token).toString("base64")}`,
+    ]);
+  });
+
   it.each([
     ["10.0.0.1", "https://10.0.0.1:22624/ignition"],
     ["10.0.0.1:443", "https://10.0.0.1/ignition"],

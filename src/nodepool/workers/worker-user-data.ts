@@ -22,7 +22,7 @@ interface Source {
 
 interface Pointer {
   readonly ignition: { readonly config: { readonly merge: readonly Source[] } };
-  readonly storage?: object;
+  readonly storage?: { readonly files?: readonly { readonly path: string }[] };
 }
 
 export function workerUserData(poolText: string, { ignitionAddress, name, setHostname, token }: Tailoring): string {
@@ -42,7 +42,7 @@ export function workerUserData(poolText: string, { ignitionAddress, name, setHos
         })),
       },
     },
-    ...(setHostname ? { storage: { ...config.storage, files: [hostname(name)] } } : {}),
+    ...(setHostname ? { storage: withHostname(config.storage, name) } : {}),
   });
   requireConfig(text, `the user data of ${name}`);
   return text;
@@ -50,11 +50,15 @@ export function workerUserData(poolText: string, { ignitionAddress, name, setHos
 
 function withToken({ httpHeaders = [] }: Source, token: string) {
   const value = `Bearer ${encoded(usableToken(token))}`;
-  return httpHeaders.map((header) => (header.name === "Authorization" ? { ...header, value } : header));
+  const isOther = (header: { readonly name: string }) => header.name.toLowerCase() !== "authorization";
+  return [{ name: "Authorization", value }, ...httpHeaders.filter(isOther)];
 }
 
-function hostname(name: string) {
-  return { path: "/etc/hostname", mode: 0o644, overwrite: true, contents: { source: `data:,${name}%0A` } };
+/** Whatever else the pool's user data brings stays. */
+function withHostname(storage: Pointer["storage"], name: string) {
+  const path = "/etc/hostname";
+  const file = { path, mode: 0o644, overwrite: true, contents: { source: `data:,${name}%0A` } };
+  return { ...storage, files: [...(storage?.files ?? []).filter((other) => other.path !== path), file] };
 }
 
 function reachedAt(source: string, address: string): string {

@@ -35,4 +35,12 @@ export interface Worker {
   /** Templates, for provider command; kept so that deleting needs no flags. */
   readonly createCommand: readonly string[];
   readonly deleteCommand: readonly string[];
+  /** How its user data was made, for the next time; absent: true. */
+  readonly setHostname?: boolean;
+  /** Absent: as published. */
+  readonly ignitionAddress?: string;
+  /** Set from the moment it was decided until it is gone, so that whoever was killed in between can go on. */
+  readonly leaving?: "removed" | "replaced";
+  /** The worker in whose place it is. */
+  readonly replaces?: string;
 }

@@ -34,6 +34,8 @@ export interface ServerReadings extends CommonReadings {
   fullReceiveChannels(): PerServiceMethod;
   /** One entry per agent stream; streams of the same agent are added up. */
   agents(): Iterable<AgentLoad>;
+  /** The state of every agent's path; absent without a watchdog. */
+  paths?(): Iterable<string>;
 }
 
 export interface AgentReadings extends CommonReadings {

@@ -12,6 +12,7 @@ import { agentLoads } from "./agent-loads.js";
 import { EventCounter, gaugeRead, gaugesRead } from "./families.js";
 import { DurationHistogram } from "./histogram.js";
 import { leaseCalls } from "./lease-calls.js";
+import { pathMetrics } from "./path-metrics.js";
 import { processMetrics } from "./process-metrics.js";
 import type { PerServiceMethod, ServerReadings } from "./readings.js";
 import { MetricsRegistry, type Sample } from "./registry.js";
@@ -42,6 +43,7 @@ export class ServerMetrics {
       ...this.#leases(source),
       ...this.#refusals(source),
       ...segmentMetrics(this.registry, "server", source, readings),
+      ...(readings.paths === undefined ? [] : pathMetrics(this.registry, source, readings.paths)),
     ];
     processMetrics(this.registry);
   }

@@ -1,14 +1,17 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
 import { PacketCarrier } from "../../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../../link/packet-stream.js";
+import type { AskedFacts } from "../../observe/admin/tunnel-row.js";
 import { type TableOptions, TunnelTable } from "../../tunnel/table.js";
 import type { Tunnel } from "../../tunnel/tunnel.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
+import { ProbeLane } from "../watchdog/probe-lane.js";
 import { RecentIds } from "./recent-ids.js";
 
 /** A dial that waits for this agent's answer. */
 export interface PendingDial {
+  readonly asked: AskedFacts;
   onAgentAnswer(link: AgentLink, connectId: ConnectId): void;
   onAgentError(link: AgentLink, error: string): void;
   /** The agent gave the dial up without a word (DIAL_CLS). */
@@ -26,6 +29,10 @@ export interface AgentIdentity {
   readonly principal: string;
   /** Both ends are drawbridge. */
   readonly extended: boolean;
+  /** The agent has an echo that the watchdog may dial. */
+  readonly echo: boolean;
+  /** What its program calls itself; empty when it does not say. */
+  readonly program: string;
 }
 
 export interface AgentLinkEvents {
@@ -44,6 +51,8 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   readonly identity: AgentIdentity;
   readonly tunnels: TunnelTable;
   readonly connectedAt: number;
+  /** The watchdog's; undefined when the agent has no echo. */
+  readonly lane: ProbeLane | undefined;
   draining = false;
   /** Not preferred before this time: recent dials failed for reasons of the agent's own. */
   demotedUntil = 0;
@@ -76,6 +85,7 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
       },
       onCut: (tunnel, queuedBytes) => events.onTunnelCut(this, tunnel, queuedBytes),
     });
+    this.lane = identity.echo ? new ProbeLane(this, shared, (connectId) => this.#closing.add(connectId)) : undefined;
   }
 
   /** Open and pending tunnels: what the choice among agents compares. */
@@ -87,6 +97,17 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
     return this.#pending.size;
   }
 
+  dials(): IterableIterator<PendingDial> {
+    return this.#pending.values();
+  }
+
+  /** New dials go elsewhere while there is an elsewhere. */
+  drain(): void {
+    if (this.draining) return;
+    this.draining = true;
+    this.#events.onDraining(this);
+  }
+
   get extended(): boolean {
     return this.identity.extended;
   }
@@ -94,6 +115,11 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   /** Ends the stream, and with it every tunnel; the agent reads why. */
   dismiss(status: number, reason: string): void {
     this.stream.fail(status, reason);
+  }
+
+  /** Ends the connection below it, for an agent that does not even read that it was dismissed. */
+  disconnect(): void {
+    this.stream.destroySession();
   }
 
   // ---- dials -------------------------------------------------------------------------------------------------------
@@ -114,9 +140,14 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   // ---- StreamOwner: what comes from the agent ----------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {
-    const tunnel = this.tunnels.get(connectId);
+    const tunnel = this.#tunnel(connectId);
     if (tunnel !== undefined) tunnel.onFarData(chunk);
     else if (connectId !== 0 && !this.#closing.has(connectId)) this.control({ type: "CLOSE_REQ", connectId });
+  }
+
+  /** A caller's, or else the watchdog's. */
+  #tunnel(connectId: ConnectId): Tunnel | undefined {
+    return this.tunnels.get(connectId) ?? this.lane?.tunnels.get(connectId);
   }
 
   onControl(packet: ControlPacket): void {
@@ -131,20 +162,17 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
         break;
       }
       case "CLOSE_RSP":
-        this.tunnels.get(packet.connectId)?.onFarClosed("the agent closed the connection");
+        this.#tunnel(packet.connectId)?.onFarClosed("the agent closed the connection");
         this.#closing.delete(packet.connectId);
         break;
       case "DRAIN":
-        if (!this.draining) {
-          this.draining = true;
-          this.#events.onDraining(this);
-        }
+        this.drain();
         break;
       case "CREDIT":
-        if (this.extended) this.tunnels.get(packet.connectId)?.onFarCredit(packet.bytes);
+        if (this.extended) this.#tunnel(packet.connectId)?.onFarCredit(packet.bytes);
         break;
       case "END_OF_STREAM":
-        if (this.extended) this.tunnels.get(packet.connectId)?.onFarEnd();
+        if (this.extended) this.#tunnel(packet.connectId)?.onFarEnd();
         break;
       default:
         // DIAL_REQ and CLOSE_REQ travel the other way only; upstream ignores them here, too.
@@ -155,13 +183,14 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   #onDialAnswer(dialId: DialId, connectId: ConnectId, error: string): void {
     const dial = this.#pending.get(dialId);
     if (dial === undefined) {
+      if (this.lane?.onDialAnswer(dialId, connectId, error)) return;
       this.#events.onUnrecognizedAnswer(this, dialId);
       if (connectId !== 0) this.control({ type: "CLOSE_REQ", connectId });
       return;
     }
     this.#pending.delete(dialId);
     if (error !== "") dial.onAgentError(this, error);
-    else if (connectId === 0 || this.tunnels.get(connectId) !== undefined) {
+    else if (connectId === 0 || this.#tunnel(connectId) !== undefined) {
       dial.onAgentError(this, `agent answered with connection number ${connectId}, which it may not use`);
     } else {
       this.#closing.delete(connectId);
@@ -172,10 +201,12 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   onSettle(): void {
     const before = performance.now();
     if (this.tunnels.settle()) this.#events.onFlushed(performance.now() - before);
+    this.lane?.tunnels.settle();
   }
 
   onDrain(): void {
     this.tunnels.drained();
+    this.lane?.tunnels.drained();
   }
 
   onEmpty(): void {}
@@ -186,6 +217,7 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
 
   onClosed(end: StreamEnd): void {
     this.#events.onClosed(this, end);
+    this.lane?.giveUp();
     const dials = [...this.#pending.values()];
     this.#pending.clear();
     for (const dial of dials) dial.onAgentLost(this);

@@ -2,7 +2,7 @@
 import type { PeerCertificate } from "node:tls";
 import { messageOf } from "../../errors/error.js";
 import type { SegmentCounters } from "../../link/counters.js";
-import { agreesOnFeatures, FEATURES_KEY, FEATURES_V1 } from "../../link/features.js";
+import { FEATURES_KEY, featureHeader, featuresIn } from "../../link/features.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
 import { PacketStream } from "../../link/packet-stream.js";
@@ -57,11 +57,11 @@ export class AgentDoor {
     if (refusal !== undefined) throw new Error(refusal);
     if (call.stream.closed) return;
 
-    const extended = agreesOnFeatures(call.metadata(FEATURES_KEY)[0]);
+    const features = featuresIn(call.metadata(FEATURES_KEY)[0]);
     acceptCall(call.stream, {
       serverid: serverId,
       servercount: String(serverCount),
-      ...(extended ? { [FEATURES_KEY]: FEATURES_V1 } : {}),
+      ...featureHeader(features),
     });
     const link = board.newAgentLink({
       agentId,
@@ -69,11 +69,14 @@ export class AgentDoor {
       identifierText,
       remote: call.remote,
       principal: principal.serviceAccount || principal.subject,
-      extended,
+      ...features,
+      program: call.metadata("user-agent")[0] ?? "",
     });
-    link.attach(new PacketStream(call.stream, link, received, sent));
+    link.attach(new PacketStream(call.stream, link, received, sent, board.flights?.open(link.number, agentId)));
     board.agentConnected(link);
-    if (extended) {
+    // The first of the pings that measure the round trip; gRPC clients answer any number of them.
+    call.stream.session.ping(() => {});
+    if (features.extended) {
       this.#polite.add(call);
       call.stream.once("close", () => this.#polite.delete(call));
     }

@@ -1,5 +1,6 @@
 /** All agent streams that are connected, and the choice among them. */
 
+import type { ChoiceExplanation } from "../../observe/admin/contract.js";
 import type { Clock } from "../../tunnel/clock.js";
 import { hostOfAddress } from "../../wire/address.js";
 import type { StrategyName } from "../config.js";
@@ -10,22 +11,6 @@ import { createStrategy, type Strategy } from "./strategies.js";
 /** The first own failure keeps an agent out of favour this long; each further one doubles it. */
 const DEMOTION_MS = 15_000;
 const MAX_DEMOTION_MS = 5 * 60_000;
-
-/** Why nobody took a dial: what the log and the admin API tell, never the caller. */
-export interface ChoiceExplanation {
-  readonly address: string;
-  readonly host: string;
-  readonly agentsConnected: number;
-  readonly strategies: readonly { readonly name: string; readonly keys: number; readonly matches: number }[];
-  readonly considered: readonly {
-    readonly agentId: string;
-    readonly stream: number;
-    readonly identifiers: string;
-    readonly standing: string;
-    readonly load: number;
-    readonly passedOver: string;
-  }[];
-}
 
 /** More would make a log line nobody reads. */
 const EXPLAINED_AGENTS = 20;
@@ -119,7 +104,18 @@ export class AgentRegistry {
     link.demotedUntil = 0;
   }
 
-  explain(address: string, tried: readonly AgentLink[]): ChoiceExplanation {
+  /** The strategy that would decide about a dial now, and whom it would choose among. */
+  deciding(address: string): { readonly strategy: string; readonly matches: readonly AgentLink[] } | undefined {
+    const host = hostOfAddress(address);
+    for (const strategy of this.#strategies) {
+      const matches = this.#matches(strategy, host);
+      if (matches.length > 0) return { strategy: strategy.name, matches };
+    }
+    return undefined;
+  }
+
+  /** Why nobody took a dial, or who would: what the log and the admin API tell, never the caller. */
+  explain(address: string, tried: readonly AgentLink[], isOver = true): ChoiceExplanation {
     const host = hostOfAddress(address);
     const now = this.#clock.now();
     const matchesOf = this.#strategies.map((strategy) => this.#matches(strategy, host));
@@ -137,7 +133,9 @@ export class AgentRegistry {
         passedOver: tried.includes(link)
           ? "its dial failed and was not tried there again"
           : matchesOf.some((matches) => matches.includes(link))
-            ? "it matches, but the dial was over before its turn"
+            ? isOver
+              ? "it matches, but the dial was over before its turn"
+              : "it matches"
             : this.#isReserved(host)
               ? "the host is reserved for agents that claim it, and it does not"
               : "no strategy matches its identifiers with this host",

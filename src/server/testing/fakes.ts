@@ -1,4 +1,7 @@
 /** A switchboard with agents and callers that a test plays itself. */
+import { SegmentCounters } from "../../link/counters.js";
+import type { Features } from "../../link/features.js";
+import { PacketMeter } from "../../link/packet-meter.js";
 import type { PacketStream } from "../../link/packet-stream.js";
 import { Budget } from "../../tunnel/budget.js";
 import { FakePort } from "../../tunnel/testing/fake-port.js";
@@ -22,6 +25,9 @@ export class FakeStream {
   ended = false;
   paused = false;
   cancelled = "";
+  disconnected = false;
+  readonly sent = new PacketMeter(new SegmentCounters(), "sent");
+  readonly received = new PacketMeter(new SegmentCounters(), "received");
 
   data(connectId: ConnectId, payload: Uint8Array): boolean {
     this.data_.push({ connectId, bytes: Buffer.from(payload) });
@@ -49,6 +55,18 @@ export class FakeStream {
     this.closed = true;
   }
 
+  fail(_status: number, reason: string): void {
+    this.cancel(reason);
+    this.onFailed();
+  }
+
+  /** What a real one tells its owner. */
+  onFailed: () => void = () => {};
+
+  destroySession(): void {
+    this.disconnected = true;
+  }
+
   /** Packets since the last call. */
   news(): ControlPacket[] {
     return this.packets.splice(0);
@@ -73,7 +91,7 @@ export interface FakeAgent {
 export interface FakeBoard {
   readonly board: Switchboard;
   readonly clock: ManualClock;
-  agent(agentId: string, identifiers?: string, extended?: boolean): FakeAgent;
+  agent(agentId: string, identifiers?: string, extended?: boolean, echo?: boolean): FakeAgent;
 }
 
 export interface BoardPlan {
@@ -91,15 +109,25 @@ export function makeBoard({ strategies = ["default"], dialTimeoutMs = 30_000, ..
   return {
     board,
     clock,
-    agent: (agentId, identifiers = "", extended = false) => join(board, agentId, identifiers, extended),
+    agent: (agentId, identifiers = "", extended = false, echo = false) =>
+      join(board, agentId, identifiers, { extended, echo }),
   };
 }
 
-function join(board: Switchboard, agentId: string, identifierText: string, extended: boolean): FakeAgent {
+function join(board: Switchboard, agentId: string, identifierText: string, features: Features): FakeAgent {
   const identifiers = parseIdentifiers(identifierText);
-  const link = board.newAgentLink({ agentId, identifiers, identifierText, remote: "test", principal: "", extended });
+  const link = board.newAgentLink({
+    agentId,
+    identifiers,
+    identifierText,
+    remote: "test",
+    principal: "",
+    ...features,
+    program: "",
+  });
   const stream = new FakeStream();
   link.attach(stream.asStream);
+  stream.onFailed = () => link.onClosed({ status: 14, reason: stream.cancelled });
   board.agentConnected(link);
   const answered = new Set<DialId>();
   const open = () => {

@@ -73,7 +73,7 @@ export class Forwarder {
       response.detachSocket(socket);
       if (early.length > 0) far.unshift(early);
       socket.write(answerHead(answer), "latin1");
-      this.#desk.join(socket, far, errand.target);
+      this.#desk.join(socket, far, "upgrade", errand.target, asked.dialMs);
     });
     asked.end();
   }

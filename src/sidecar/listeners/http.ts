@@ -83,7 +83,7 @@ async function connect(desk: Desk, request: IncomingMessage, socket: Socket, hea
     const { stream, dialMs } = await desk.dial(socket, (stop) => desk.way.open(target, stop));
     desk.established("connect", target, dialMs);
     socket.write(CONNECTION_ESTABLISHED, "latin1");
-    desk.join(socket, stream, target);
+    desk.join(socket, stream, "connect", target, dialMs);
   } catch (reason) {
     desk.failed("connect", target, reason);
     farewell(socket, refusalText(httpRefusalOf(reason)));

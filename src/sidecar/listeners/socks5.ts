@@ -86,7 +86,7 @@ class Socks5Client {
       const { localAddress: address, localPort: near } = stream instanceof Socket ? stream : {};
       const bound = address === undefined || near === undefined ? undefined : { address, port: near };
       this.#socket.write(socks5Reply(SOCKS5_REPLY.succeeded, bound));
-      this.#desk.join(this.#socket, stream, target);
+      this.#desk.join(this.#socket, stream, "socks5", target, dialMs);
     } catch (reason) {
       this.#desk.failed("socks5", target, reason);
       farewell(this.#socket, socks5Reply(socks5ReplyTo(reason)));

@@ -20,6 +20,11 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Time passes without anybody having been called: the process itself stood still. */
+  sleep(ms: number): void {
+    this.#now += ms;
+  }
+
   /** Fires what falls due, in order; what a timer starts counts from the moment it fired. */
   advance(ms: number): void {
     const end = this.#now + ms;

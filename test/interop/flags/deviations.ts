@@ -10,7 +10,17 @@ export interface Deviations {
   readonly defaults: Readonly<Record<string, string>>;
 }
 
-const common = ["admin-token-file", "credit-budget-bytes", "log-format", "process-queue-bytes", "tunnel-queue-bytes"];
+const common = [
+  "admin-cert-file",
+  "admin-key-file",
+  "admin-token-file",
+  "credit-budget-bytes",
+  "dump-dir",
+  "flight-recorder",
+  "log-format",
+  "process-queue-bytes",
+  "tunnel-queue-bytes",
+];
 
 export const deviations: Readonly<Record<Program, Deviations>> = {
   "proxy-server": {
@@ -19,9 +29,13 @@ export const deviations: Readonly<Record<Program, Deviations>> = {
       "agent-claims-file",
       "allow-unauthenticated-agents",
       "listen",
+      "readiness",
       "time-boxed",
       "uds-mode",
       "uds-owner",
+      "watchdog-failures",
+      "watchdog-interval",
+      "watchdog-timeout",
     ],
     hidden: [],
     defaults: { "backend-dial-timeout": "15s" },

@@ -2,40 +2,23 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
-import { merge } from "../../../src/ignition/merge.js";
-import { newest } from "../../../src/ignition/model/spec.js";
-import { readConfig } from "../../../src/ignition/parse.js";
-import { validate } from "../../../src/ignition/validate/validate.js";
 import { arbitraryConfig } from "./arbitrary.js";
 import { textOf } from "./corpus/rule.js";
 import { ask, meaningful } from "./judge.js";
+import { type Made, mergedByUs } from "./ours.js";
 import { pairs } from "./pairs.js";
 
 const judge = requirePeer("ignition-judge");
 const SEED = 20_26_11;
 const RUNS = 400;
 
-interface Merge {
-  readonly ok: boolean;
-  /** Absent where one of the two is not valid alone. */
-  readonly config?: unknown;
-}
-
-function ours({ parent, child }: { parent: string; child: string }): Merge {
-  const [above, below] = [readConfig(parent), readConfig(child)];
-  if (!above.ok || !below.ok) return { ok: false };
-  const config = merge(above.config, below.config);
-  const ok = !validate(config, newest).some(({ severity }) => severity === "error");
-  return { ok, config: meaningful(config) };
-}
-
 describe.skipIf(judge === undefined)("the real Ignition module merges as we do", () => {
   const compared = async (questions: readonly { parent: string; child: string }[]) => {
-    const theirs = (await ask(judge!, questions)).map(({ ok, config }): Merge => {
+    const theirs = (await ask(judge!, questions)).map(({ ok, config }): Made => {
       return { ok, ...(config !== undefined && { config: meaningful(config) }) };
     });
     for (const [index, question] of questions.entries())
-      expect(ours(question), `${question.parent} < ${question.child}`).toEqual(theirs[index]);
+      expect(mergedByUs(question), `${question.parent} < ${question.child}`).toEqual(theirs[index]);
     return theirs;
   };
 

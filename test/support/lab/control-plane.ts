@@ -1,8 +1,8 @@
+import { freePort } from "../processes/ports.js";
 import { Authority, type Pair, signingKey } from "./certificates.js";
 import { startEtcd } from "./etcd.js";
 import { KubeApiServer } from "./kube-apiserver.js";
 import { type ApiAccess, Kubectl, writeKubeconfig } from "./kubectl.js";
-import { freePort } from "./ports.js";
 import type { Scope } from "./scope.js";
 
 export interface ControlPlaneOptions {
@@ -11,6 +11,8 @@ export interface ControlPlaneOptions {
   readonly netns?: string;
   readonly host?: string;
   readonly admitServiceAccounts?: boolean;
+  /** Beyond those that are on by default. */
+  readonly admissionPlugins?: readonly string[];
   /** Lets kube-apiservers on other hosts use this etcd: see `anotherApiServer`. */
   readonly shareEtcd?: boolean;
 }
@@ -57,6 +59,7 @@ export async function makeControlPlane(scope: Scope, options: ControlPlaneOption
       pairs: { ...clientPairs, serving: issueServingPair(ca, name, place.host) },
       serviceAccounts,
       admitServiceAccounts: options.admitServiceAccounts ?? false,
+      admissionPlugins: options.admissionPlugins ?? [],
     });
     const api = { url: apiServer.url, caFile: ca.cert };
     const file = name === FIRST ? "admin.kubeconfig" : `admin-${name}.kubeconfig`;

@@ -16,15 +16,20 @@ export const WORKLOAD_CONTROLLERS: readonly string[] = [
   "deployment-controller",
   "replicaset-controller",
   "endpointslice-controller",
+  "endpointslice-mirroring-controller",
   "endpoints-controller",
   "garbage-collector-controller",
   "pod-garbage-collector-controller",
 ];
 
+const SIGNER = "certificatesigningrequest-signing-controller";
+
 export interface ManagerOptions {
   readonly executable: string;
   /** Beyond those that every pod needs. */
   readonly controllers?: readonly string[];
+  /** Signs certificates that were approved, and approves none itself. */
+  readonly signs?: boolean;
   /** The kube-apiserver it talks to and stands beside, if not the control plane's first. */
   readonly entrance?: Entrance;
 }
@@ -32,7 +37,7 @@ export interface ManagerOptions {
 export async function startControllerManager(
   scope: Scope,
   plane: ControlPlane,
-  { executable, controllers = [], entrance = plane }: ManagerOptions,
+  { executable, controllers = [], signs = false, entrance = plane }: ManagerOptions,
 ): Promise<void> {
   const manager = LabProcess.start(scope, {
     name: "kube-controller-manager",
@@ -40,7 +45,8 @@ export async function startControllerManager(
     command: [
       executable,
       `--kubeconfig=${plane.kubeconfig("system:kube-controller-manager", undefined, entrance.api)}`,
-      `--controllers=${[...CONTROLLERS, ...controllers].join(",")}`,
+      `--controllers=${[...CONTROLLERS, ...(signs ? [SIGNER] : []), ...controllers].join(",")}`,
+      ...(signs ? [`--cluster-signing-cert-file=${plane.ca.cert}`, `--cluster-signing-key-file=${plane.ca.key}`] : []),
       `--service-account-private-key-file=${plane.serviceAccounts.privateKey}`,
       `--root-ca-file=${plane.ca.cert}`,
       // Each controller under a service account of its own: that is what the built-in roles are bound to.

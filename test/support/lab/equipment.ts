@@ -17,14 +17,19 @@ const FOR_THE_IMAGE: readonly Tool[] = ["apt-get", "dpkg-deb"];
 
 const UPSTREAM = ["proxy-server", "proxy-agent"] as const;
 const CONTROL_PLANE = ["etcd", "kube-apiserver", "kubectl"] as const;
-const NODE = ["kubelet", "kube-controller-manager", "containerd", "ctr", "runc"] as const;
-const BRIDGE = ["kube-scheduler"] as const;
+const CONTROLLERS = ["kube-controller-manager"] as const;
+const SCHEDULER = ["kube-scheduler"] as const;
+const NODE = ["kubelet", "containerd", "ctr", "runc"] as const;
 
 export interface Needs {
   /** Upstream's programs beside those under test. */
   readonly upstream?: boolean;
   readonly controlPlane?: boolean;
+  /** The controller-manager, for its signer and whatever else it does, without a node. */
+  readonly controllers?: boolean;
+  readonly scheduler?: boolean;
   readonly namespaces?: boolean;
+  /** A kubelet with its runtime, and the controllers. */
   readonly node?: boolean;
   /** HAProxy in front of several servers. */
   readonly balancer?: boolean;
@@ -34,13 +39,16 @@ export interface Needs {
 
 /** Whether the lab can be built here. When not, one line says why, or it is a failure (DRAWBRIDGE_REQUIRE_PEERS=1). */
 export async function equipped(wanted: Needs): Promise<boolean> {
-  const needs = wanted.bridge ? { ...wanted, controlPlane: true, namespaces: true, node: true } : wanted;
+  const needs: Needs = wanted.bridge
+    ? { ...wanted, controlPlane: true, scheduler: true, namespaces: true, node: true }
+    : wanted;
   const missing = lacks({
     peers: [
       ...(needs.upstream || origin === "theirs" ? UPSTREAM : []),
       ...(needs.controlPlane ? CONTROL_PLANE : []),
+      ...(needs.controllers || needs.node ? CONTROLLERS : []),
+      ...(needs.scheduler ? SCHEDULER : []),
       ...(needs.node ? NODE : []),
-      ...(needs.bridge ? BRIDGE : []),
     ],
     tools: [
       ...ALWAYS,

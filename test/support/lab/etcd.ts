@@ -1,4 +1,4 @@
-import { freePort } from "./ports.js";
+import { freePort } from "../processes/ports.js";
 import { LabProcess } from "./process.js";
 import { run } from "./run.js";
 import type { Scope } from "./scope.js";

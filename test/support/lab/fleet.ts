@@ -1,9 +1,9 @@
 import { executable, type Origin } from "../processes/executables.js";
+import { freePort } from "../processes/ports.js";
 import { Balancer } from "./balancer.js";
 import type { ControlPlane } from "./control-plane.js";
 import { grpcOverUds } from "./frontends.js";
 import { writeKubeconfig } from "./kubectl.js";
-import { freePort } from "./ports.js";
 import { ProxyAgent } from "./proxy-agent.js";
 import { ProxyServer } from "./proxy-server.js";
 import type { Scope } from "./scope.js";
@@ -33,8 +33,14 @@ export interface FleetOptions {
   readonly agent: Origin;
   /** A number is told to servers by flag; "leases" makes everyone count leases. */
   readonly serverCount: number | "leases";
-  readonly tokenFile: string;
+  /** One for all agents, or one for each. */
+  readonly tokenFile: string | readonly string[];
+  /** Keeps the leases of fleets apart that run at the same time; without it they have the programs' own label. */
+  readonly leaseLabel?: string;
 }
+
+/** Found again soon: backing off for as long as they usually may is nothing that these fleets are about. */
+const QUICK = ["--sync-interval=300ms", "--sync-interval-cap=1s"];
 
 /** Servers behind one address and agents that authenticate with service-account tokens, all on loopback. */
 export class Fleet {
@@ -58,8 +64,13 @@ export class Fleet {
 
   /** Starts as many more as are missing. */
   async scale(servers: number, agents: number): Promise<void> {
-    while (this.servers.length < servers) await this.#addServer();
-    while (this.agents.length < agents) await this.#addAgent();
+    const missing = (have: number, wanted: number) => Array.from({ length: wanted - have }, (_, index) => have + index);
+    this.servers.push(
+      ...(await Promise.all(missing(this.servers.length, servers).map((index) => this.#startServer(index)))),
+    );
+    this.agents.push(
+      ...(await Promise.all(missing(this.agents.length, agents).map((index) => this.#startAgent(index)))),
+    );
   }
 
   async stop(): Promise<void> {
@@ -68,12 +79,17 @@ export class Fleet {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 
-  async #addServer(): Promise<void> {
+  get #leaseFlags(): string[] {
+    const { leaseLabel } = this.#options;
+    return leaseLabel === undefined ? [] : [`--lease-label=${leaseLabel}`];
+  }
+
+  async #startServer(index: number): Promise<ProxyServer> {
     const { name, server: origin, serverCount } = this.#options;
     const { certificates, serverKubeconfig } = this.#files;
     const ports = { agents: await freePort(), health: await freePort(), admin: await freePort(), frontend: 0 };
     const server = new ProxyServer(this.#scope, {
-      name: `${name}-server-${this.servers.length}`,
+      name: `${name}-server-${index}`,
       executable: executable(origin, "proxy-server"),
       host: HOST,
       ports,
@@ -85,27 +101,29 @@ export class Fleet {
         `--authentication-audience=${AUDIENCE}`,
         `--kubeconfig=${serverKubeconfig}`,
         serverCount === "leases" ? "--enable-lease-controller" : `--server-count=${serverCount}`,
+        ...this.#leaseFlags,
       ],
     });
     await server.start(grpcOverUds);
-    this.servers.push(server);
     this.#balancer.add(ports.agents);
+    return server;
   }
 
-  async #addAgent(): Promise<void> {
+  async #startAgent(index: number): Promise<ProxyAgent> {
     const { name, agent: origin, serverCount, tokenFile } = this.#options;
     const { certificates, agentKubeconfig } = this.#files;
-    const counting = ["--count-server-leases", `--kubeconfig=${agentKubeconfig}`];
+    const token = typeof tokenFile === "string" ? tokenFile : tokenFile[index];
+    const counting = ["--count-server-leases", `--kubeconfig=${agentKubeconfig}`, ...this.#leaseFlags];
     const agent = new ProxyAgent(this.#scope, {
-      name: `${name}-agent-${this.agents.length}`,
+      name: `${name}-agent-${index}`,
       executable: executable(origin, "proxy-agent"),
       caFile: certificates.ca.cert,
       serverHost: HOST,
       serverPort: this.#balancer.port,
       ports: { health: await freePort(), admin: await freePort() },
-      flags: [`--service-account-token-path=${tokenFile}`, ...(serverCount === "leases" ? counting : [])],
+      flags: [`--service-account-token-path=${token}`, ...QUICK, ...(serverCount === "leases" ? counting : [])],
     });
     await agent.start();
-    this.agents.push(agent);
+    return agent;
   }
 }

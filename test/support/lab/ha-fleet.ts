@@ -1,8 +1,9 @@
 import { executable, type Origin } from "../processes/executables.js";
+import { freePort } from "../processes/ports.js";
+import { drainByHand } from "./drain.js";
 import { connectOverTcp } from "./frontends.js";
 import { HaProxy } from "./haproxy.js";
 import { hasMetric, metric } from "./metrics.js";
-import { freePort } from "./ports.js";
 import { AGENT_METRIC, ProxyAgent } from "./proxy-agent.js";
 import { ProxyServer, SERVER_METRIC, type ServerPorts } from "./proxy-server.js";
 import type { Scope } from "./scope.js";
@@ -78,9 +79,10 @@ export class HaFleet {
     return new HaFleet(scope, options, await HaProxy.start(scope, `${name}-haproxy`, ports), slots);
   }
 
-  async startServer(slot: number): Promise<void> {
+  /** A flag of the fleet's that is said again has that value for this server. */
+  async startServer(slot: number, ...flags: readonly string[]): Promise<void> {
     const server = this.slots[slot]!;
-    await server.start(connectOverTcp);
+    await server.start(connectOverTcp, flags);
     this.running.add(server);
   }
 
@@ -117,26 +119,9 @@ export class HaFleet {
 
   /** Drains the agent, ends it, and starts another in its place. */
   async restartAgent({ origin, process }: FleetAgent): Promise<void> {
-    if (origin === "theirs") await this.#drainByHand(process);
-    await process.leave(GONE_MS);
+    if (origin === "theirs") await drainByHand(process, this.running, GONE_MS);
+    else await process.leave(GONE_MS);
     await process.start();
-  }
-
-  /** Upstream's agent does not know when it is done: whoever ends it has to. */
-  async #drainByHand(agent: ProxyAgent): Promise<void> {
-    const before = this.#drainsNoted(agent);
-    agent.signal();
-    await until("every server to know that the agent is leaving", GONE_MS, () => {
-      return this.#drainsNoted(agent).every((count, server) => count > before[server]!);
-    });
-    await until("the agent to be without tunnels", GONE_MS, async () => {
-      return metric(await agent.metrics(), `${AGENT_METRIC}_open_endpoint_connections`) === 0;
-    });
-  }
-
-  #drainsNoted({ name }: ProxyAgent): number[] {
-    const isNote = (line: string) => line.includes("agent is draining") && line.includes(name);
-    return [...this.running].map((server) => server.log().split("\n").filter(isNote).length);
   }
 
   /** Every agent holds as many connections as there are servers, and every server one of each agent: no id twice. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { freePort } from "./ports.js";
+import { freePort } from "../processes/ports.js";
 import { LabProcess } from "./process.js";
 import type { ServerPorts } from "./proxy-server.js";
 import type { Scope } from "./scope.js";

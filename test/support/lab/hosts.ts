@@ -2,7 +2,7 @@ import { addAddress, addBridge, addRoute, createNamespace, link, type Namespace 
 import type { Scope } from "./scope.js";
 
 export const POD_NETWORK = "10.128.0.0/14";
-const INFRA = "192.168.66.1";
+export const INFRA = "192.168.66.1";
 export const BOOTSTRAP = "192.168.66.10";
 
 /** A machine that can be a node: it routes one /24 of the pod network and hides pods behind its own address. */

@@ -16,6 +16,7 @@ export interface ApiServerOptions {
   readonly serviceAccounts: { readonly privateKey: string; readonly publicKey: string };
   /** Without a controller manager nobody makes the service accounts that this admission plugin asks for. */
   readonly admitServiceAccounts: boolean;
+  readonly admissionPlugins: readonly string[];
 }
 
 /** A real kube-apiserver that can be ended and started again with another egress configuration; etcd keeps the state. */
@@ -62,7 +63,8 @@ export class KubeApiServer {
 
   /** All but the egress configuration. */
   flags(): string[] {
-    const { etcdUrl, host, port, ca, frontProxyCa, pairs, serviceAccounts, admitServiceAccounts } = this.#options;
+    const { etcdUrl, host, port, ca, frontProxyCa, pairs, serviceAccounts, admitServiceAccounts, admissionPlugins } =
+      this.#options;
     return [
       `--etcd-servers=${etcdUrl}`,
       `--bind-address=${host}`,
@@ -79,6 +81,7 @@ export class KubeApiServer {
       `--service-account-key-file=${serviceAccounts.publicKey}`,
       `--service-account-signing-key-file=${serviceAccounts.privateKey}`,
       ...(admitServiceAccounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
+      ...(admissionPlugins.length === 0 ? [] : [`--enable-admission-plugins=${admissionPlugins.join(",")}`]),
       // Services of the lab have no kube-proxy: let the kube-apiserver dial endpoints instead of cluster addresses.
       "--enable-aggregator-routing=true",
       `--proxy-client-cert-file=${pairs.aggregator.cert}`,

@@ -1,4 +1,4 @@
-import { type ControlPlane, makeControlPlane } from "./control-plane.js";
+import { type ControlPlane, type ControlPlaneOptions, makeControlPlane } from "./control-plane.js";
 import { controlPlaneExecutables } from "./equipment.js";
 import type { Scope } from "./scope.js";
 
@@ -6,8 +6,12 @@ import type { Scope } from "./scope.js";
  * etcd and a real, running kube-apiserver on loopback: no root, no namespaces. With an egress configuration
  * (frontends.ts) its cluster traffic goes through a proxy-server. Call `equipped({ controlPlane: true })` before.
  */
-export async function startOnLoopback(scope: Scope, egressConfigFile?: string): Promise<ControlPlane> {
-  const plane = await makeControlPlane(scope, { executables: controlPlaneExecutables() });
+export async function startOnLoopback(
+  scope: Scope,
+  egressConfigFile?: string,
+  options: Pick<ControlPlaneOptions, "admissionPlugins"> = {},
+): Promise<ControlPlane> {
+  const plane = await makeControlPlane(scope, { executables: controlPlaneExecutables(), ...options });
   await plane.apiServer.start(egressConfigFile);
   return plane;
 }

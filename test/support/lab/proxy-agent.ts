@@ -73,6 +73,10 @@ export class ProxyAgent {
     return get(`http://127.0.0.1:${this.#options.ports.health}${path}`, this.#options.netns);
   }
 
+  log(): string {
+    return this.#process?.log() ?? "";
+  }
+
   async metrics(): Promise<string> {
     return (await this.health("/metrics")).body;
   }

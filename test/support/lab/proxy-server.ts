@@ -57,7 +57,8 @@ export class ProxyServer {
     return this.#options.ports;
   }
 
-  async start(frontend: Frontend): Promise<void> {
+  /** A flag that is said again in `more` has that value this time. */
+  async start(frontend: Frontend, more: readonly string[] = []): Promise<void> {
     await this.stop();
     const { name, executable, netns, ports, certificates, flags } = this.#options;
     const { cert, key } = certificates.cluster ?? certificates.server;
@@ -73,6 +74,7 @@ export class ProxyServer {
         `--cluster-cert=${cert}`,
         `--cluster-key=${key}`,
         ...flags,
+        ...more,
       ],
     });
     await this.#process.ready("healthy", 20_000, async () => (await this.health("/healthz")).status === 200);

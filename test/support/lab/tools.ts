@@ -11,6 +11,7 @@ const PACKAGES = {
   iptables: "iptables",
   nsenter: "util-linux",
   openssl: "openssl",
+  promtool: "prometheus",
   setpriv: "util-linux",
   ss: "iproute2",
   unshare: "util-linux",

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** PEM files of one identity and of the authority that its peer is checked against. */
 export interface CertFiles {
@@ -39,6 +39,17 @@ export function makePki(dir: string): TestPki {
   };
 }
 
+/** A caller's of the right authority, but good until yesterday only. */
+export function endedCaller({ caller }: TestPki): CertFiles {
+  const at = (name: string) => join(dirname(caller.cert), name);
+  const own = { cert: at("ended-own.pem"), key: at("ended.key") };
+  // Only what it signed itself lets openssl sign again, with a time that has passed.
+  request("ended", own, extensionsFor("clientAuth"));
+  const signer = ["-CA", caller.ca, "-CAkey", caller.ca.replace(/\.pem$/, ".key")];
+  openssl(["x509", "-in", own.cert, ...signer, "-days", "-1", "-out", at("ended.pem")]);
+  return { ca: caller.ca, cert: at("ended.pem"), key: own.key };
+}
+
 interface Authority {
   readonly cert: string;
   readonly key: string;
@@ -52,17 +63,23 @@ function authority(dir: string, name: string): Authority {
 
 function issue(dir: string, name: string, ca: Authority, usage: "serverAuth" | "clientAuth"): CertFiles {
   const files = { cert: join(dir, `${name}.pem`), key: join(dir, `${name}.key`) };
-  const extensions = ["basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature"];
-  extensions.push(`extendedKeyUsage=${usage}`);
-  if (usage === "serverAuth") extensions.push(LOOPBACK_NAMES);
-  request(name, files, extensions, ca);
+  request(name, files, extensionsFor(usage), ca);
   return { ...files, ca: ca.cert };
 }
+
+const extensionsFor = (usage: "serverAuth" | "clientAuth"): string[] => [
+  ...["basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature", `extendedKeyUsage=${usage}`],
+  ...(usage === "serverAuth" ? [LOOPBACK_NAMES] : []),
+];
 
 function request(name: string, files: Authority, extensions: readonly string[], signer?: Authority): void {
   const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
   args.push("-keyout", files.key, "-out", files.cert, "-subj", `/CN=drawbridge-test-${name}`);
   args.push(...extensions.flatMap((extension) => ["-addext", extension]));
   if (signer) args.push("-CA", signer.cert, "-CAkey", signer.key);
+  openssl(args);
+}
+
+function openssl(args: readonly string[]): void {
   execFileSync("openssl", args, { stdio: ["ignore", "ignore", "pipe"] });
 }

@@ -6,14 +6,22 @@ import { connect, createServer } from "node:net";
  */
 const LOWEST = 12_000;
 const HIGHEST = 32_000;
+
+/**
+ * Test files that run side by side have ports of their own: a server that is stopped for a while must find its port free
+ * when it comes back.
+ */
+const LANES = 4;
+const LANE = (HIGHEST - LOWEST) / LANES;
+const first = LOWEST + (Number(process.env.VITEST_POOL_ID ?? 1) % LANES) * LANE;
 const given = new Set<number>();
 
 /** Ports that nobody listens on, different from all given out before by this process. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   for (let tries = 0; ports.length < count; tries++) {
-    if (tries > 1000) throw new Error(`no ${count} free ports between ${LOWEST} and ${HIGHEST}`);
-    const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
+    if (tries > 1000) throw new Error(`no ${count} free ports between ${first} and ${first + LANE}`);
+    const port = first + Math.floor(Math.random() * LANE);
     if (given.has(port) || !(await canListen(port))) continue;
     given.add(port);
     ports.push(port);

@@ -7,7 +7,6 @@ import type { KubeApi, KubeList, KubeObject, ListOptions, WatchEvent, WatchOptio
 import type { Metadata } from "../../objects.js";
 import { secondTime } from "../../token/time.js";
 import { type Filed, keyOf, ObjectFiles } from "./files.js";
-import { locked } from "./lock.js";
 import { type Place, placeOf } from "./place.js";
 
 export interface DirectoryApiOptions {
@@ -23,8 +22,21 @@ const defaultPollMs = 500;
 /** Of lists that can still be watched from. */
 const mostSnapshots = 16;
 
+/** Where the objects are. */
+export interface ObjectStore {
+  /** By `kind/namespace/name`. */
+  all(): Promise<ReadonlyMap<string, Filed>>;
+  put(object: KubeObject, where: Filed | undefined): Promise<void>;
+  remove(filed: Filed): Promise<void>;
+  /** One writer at a time. */
+  alone<T>(run: () => Promise<T>): Promise<T>;
+}
+
 export function createDirectoryApi({ directory, pollMs = defaultPollMs }: DirectoryApiOptions): KubeApi {
-  const files = new ObjectFiles(directory);
+  return createObjectApi(new ObjectFiles(directory), pollMs);
+}
+
+export function createObjectApi(files: ObjectStore, pollMs = defaultPollMs): KubeApi {
   const snapshots = new Map<string, Snapshot>();
   let lists = 0;
 
@@ -66,7 +78,7 @@ export function createDirectoryApi({ directory, pollMs = defaultPollMs }: Direct
   /** Everything that changes a file goes through here: what is decided on is what is replaced. */
   async function change<T>(path: string, decide: (found: Filed | undefined, place: Place) => Promise<T>): Promise<T> {
     const place = placeOf(path);
-    return locked(directory, async () => decide((await files.all()).get(place.key), place));
+    return files.alone(async () => decide((await files.all()).get(place.key), place));
   }
 
   async function stored<T extends KubeObject>(place: Place): Promise<T> {
@@ -131,19 +143,21 @@ export function createDirectoryApi({ directory, pollMs = defaultPollMs }: Direct
 function made(object: KubeObject, { namespace, kind }: Place): Stored {
   const metadata = {
     ...object.metadata,
-    namespace,
+    ...(namespace === "" ? {} : { namespace }),
     uid: randomUUID(),
     creationTimestamp: secondTime(Date.now()),
   };
   return { ...object, kind, metadata };
 }
 
-/** A pool's status is written through its own path, and nothing else is written through that. */
+/** Their status is written through its own path, and nothing else is written through that. */
+const kindsWithStatus = ["NodePool", "Node", "CertificateSigningRequest"];
+
 function merged(before: Stored, object: KubeObject, { isStatus, kind }: Place): Stored {
   const { status } = object as Stored;
   if (isStatus) return { ...before, status };
   const { creationTimestamp, deletionTimestamp, uid } = before.metadata;
-  const kept = kind === "NodePool" ? before.status : status;
+  const kept = kindsWithStatus.includes(kind) ? before.status : status;
   return {
     ...object,
     metadata: {
@@ -168,7 +182,7 @@ function eventsBetween(before: Snapshot, now: Snapshot): WatchEvent<KubeObject>[
 }
 
 function isIn({ metadata }: KubeObject, { namespace }: Place): boolean {
-  return metadata?.namespace === namespace;
+  return (metadata?.namespace ?? "") === namespace;
 }
 
 /** Equality only, which is all that is asked for. */

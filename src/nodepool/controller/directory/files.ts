@@ -7,6 +7,9 @@ import { DrawbridgeError, messageOf } from "../../../errors/error.js";
 import type { KubeObject } from "../../../kube/port.js";
 import { replaceFile } from "../../../pki/durable-files.js";
 import { encoded, type Metadata, type Secret } from "../../objects.js";
+import { locked } from "./lock.js";
+import { isClusterKind } from "./place.js";
+import { shapeProblem } from "./shape.js";
 
 /** An object and where it stands. */
 export interface Filed {
@@ -49,11 +52,15 @@ export class ObjectFiles {
     return found;
   }
 
+  alone<T>(run: () => Promise<T>): Promise<T> {
+    return locked(this.#directory, run);
+  }
+
   /** Replaces it where it stands, or makes a file for it. */
   async put(object: KubeObject, where: Filed | undefined): Promise<void> {
     const { kind = "", metadata } = object;
-    const name = `${kind.toLowerCase()}_${metadata?.namespace}_${metadata?.name}.yaml`;
-    const file = where?.file ?? join(this.#directory, name);
+    const parts = [kind.toLowerCase(), metadata?.namespace, metadata?.name].filter(Boolean);
+    const file = where?.file ?? join(this.#directory, `${parts.join("_")}.yaml`);
     const { resourceVersion: _derived, ...kept } = metadata ?? {};
     const documents = where === undefined ? [] : parseAllDocuments(await readFile(file, "utf8"));
     const index = where?.index ?? 0;
@@ -107,7 +114,7 @@ export class ObjectFiles {
 }
 
 export function keyOf({ kind, metadata }: KubeObject): string {
-  return `${kind}/${metadata?.namespace}/${metadata?.name}`;
+  return `${kind}/${metadata?.namespace ?? ""}/${metadata?.name}`;
 }
 
 function readObjects(file: string, text: string): Filed[] {
@@ -127,13 +134,15 @@ function readObjects(file: string, text: string): Filed[] {
 }
 
 /** With what an API server would have added. */
-function completed(file: string, object: KubeObject): Filed["object"] {
+export function completed(file: string, object: KubeObject): Filed["object"] {
   const { apiVersion, kind, metadata } = object;
   if (typeof object !== "object" || !apiVersion || !kind || !metadata?.name) {
     throw unusable(file, "an object needs apiVersion, kind and metadata.name");
   }
-  const named = { ...metadata, namespace: metadata.namespace ?? defaultNamespace };
-  const uid = metadata.uid ?? digest(`${kind}/${named.namespace}/${named.name}`);
+  const problem = shapeProblem(object);
+  if (problem !== undefined) throw unusable(file, `${kind} ${metadata.name}: ${problem}`);
+  const named = isClusterKind(kind) ? metadata : { ...metadata, namespace: metadata.namespace ?? defaultNamespace };
+  const uid = metadata.uid ?? digest(keyOf({ kind, metadata: named }));
   const whole = { ...withoutTexts(object), metadata: { ...named, uid } };
   return { ...whole, metadata: { ...whole.metadata, resourceVersion: digest(JSON.stringify(whole)) } };
 }

@@ -1,5 +1,5 @@
 /** A namespace in a directory, with a healthy cluster and pool that controllers can be let loose on. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../../kube/clock.js";
@@ -53,9 +53,12 @@ export function makePool(name = "workers", change: Partial<NodePoolSpec> = {}): 
   };
 }
 
+/** In memory where that can be had: every write waits for its disk. */
+const scratch = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
 export class House {
-  readonly directory = mkdtempSync(join(tmpdir(), "drawbridge-house-"));
-  readonly api: KubeApi = createDirectoryApi({ directory: this.directory, pollMs: 5 });
+  readonly directory = mkdtempSync(join(scratch, "drawbridge-house-"));
+  readonly api: KubeApi;
   readonly errors: string[] = [];
   readonly passes: string[] = [];
   /** Added to the real time. */
@@ -67,6 +70,11 @@ export class House {
   /** Creations wait for it. */
   hold: Promise<void> = Promise.resolve();
   readonly #controllers: PoolController[] = [];
+
+  /** On its directory, unless it has objects elsewhere. */
+  constructor(api?: KubeApi) {
+    this.api = api ?? createDirectoryApi({ directory: this.directory, pollMs: 5 });
+  }
 
   readonly clock: Clock = {
     now: () => Date.now() + this.aheadMs,

@@ -45,3 +45,11 @@ export function configMapInventory(api: KubeApi, namespace: string): InventorySo
     );
   };
 }
+
+/** Workers of the first alone, claims of both: an Ignition server writes down in its cluster whom it has served. */
+export function withClaimsOf(own: InventorySource, server: InventorySource): InventorySource {
+  return async () => {
+    const [inventory, { claims }] = await Promise.all([own(), server()]);
+    return { ...inventory, claims: [...inventory.claims, ...claims] };
+  };
+}

@@ -2,14 +2,15 @@ import { buildImage } from "../../../../image/image.js";
 import { type ControlPlane, type Entrance, makeControlPlane } from "../control-plane.js";
 import { startControllerManager, WORKLOAD_CONTROLLERS } from "../controller-manager.js";
 import { component, controlPlaneExecutables, nodeExecutables } from "../equipment.js";
-import { BOOTSTRAP, Hosts } from "../hosts.js";
+import { BOOTSTRAP, Hosts, INFRA } from "../hosts.js";
 import { type LabNode, startNode } from "../node/node.js";
 import { type Outcome, type RunOptions, run } from "../run.js";
 import { startScheduler } from "../scheduler.js";
 import { Scope } from "../scope.js";
+import { startServices } from "../services/services.js";
 import { buildUpstreamImage } from "./images.js";
 import { becomeKubeadmHost, type KubeadmHost } from "./kubeadm-host.js";
-import { WebhookPod } from "./webhook-pod.js";
+import { type WebhookPlace, WebhookPod } from "./webhook-pod.js";
 
 export interface BridgeLabOptions {
   readonly nodes?: number;
@@ -17,6 +18,8 @@ export interface BridgeLabOptions {
   readonly cni?: boolean;
   /** A second kube-apiserver, on the last of the nodes, which never has an egress configuration. */
   readonly production?: boolean;
+  /** Pods find Services by name, and they and the nodes reach them by address, as with kube-proxy and a cluster DNS. */
+  readonly services?: boolean;
 }
 
 /** A host of the lab with a kube-apiserver on it. */
@@ -40,11 +43,13 @@ export class BridgeLab {
   readonly image: string;
   readonly #hosts: Hosts;
   readonly #archives: string[];
+  readonly #hasServices: boolean;
 
   private constructor(
     parts: Pick<BridgeLab, "scope" | "plane" | "bs" | "production" | "image">,
     hosts: Hosts,
     archive: string,
+    hasServices: boolean,
   ) {
     this.scope = parts.scope;
     this.plane = parts.plane;
@@ -53,9 +58,11 @@ export class BridgeLab {
     this.image = parts.image;
     this.#hosts = hosts;
     this.#archives = [archive];
+    this.#hasServices = hasServices;
   }
 
-  static async start({ nodes = 2, cni = true, production = false }: BridgeLabOptions = {}): Promise<BridgeLab> {
+  static async start(options: BridgeLabOptions = {}): Promise<BridgeLab> {
+    const { nodes = 2, cni = true, production = false, services = false } = options;
     const scope = new Scope("bridge");
     try {
       const hosts = await Hosts.make(scope);
@@ -69,8 +76,12 @@ export class BridgeLab {
       const archive = scope.file("drawbridge.tar");
       const { name: image } = await buildImage({ out: archive });
       const bs = asHost(plane, hosts.bs.name, BOOTSTRAP);
-      const lab = new BridgeLab({ scope, plane, bs, production: second, image }, hosts, archive);
-      await Promise.all([lab.#startControllers(), ...hosts.nodes.map((_, index) => lab.#startNode(index, cni))]);
+      const lab = new BridgeLab({ scope, plane, bs, production: second, image }, hosts, archive, services);
+      await Promise.all([
+        lab.#startControllers(),
+        ...(services ? [lab.#startServices()] : []),
+        ...hosts.nodes.map((_, index) => lab.#startNode(index, cni)),
+      ]);
       return lab;
     } catch (error) {
       await scope.close();
@@ -107,9 +118,9 @@ export class BridgeLab {
   }
 
   /** An HTTPS workload in the pod network: admission and conversion webhooks, aggregated API (objects.ts). */
-  startWebhook(node: LabNode | undefined = this.nodes[0]): Promise<WebhookPod> {
+  startWebhook(node: LabNode | undefined = this.nodes[0], place?: WebhookPlace): Promise<WebhookPod> {
     if (node === undefined) throw new Error("a webhook needs a node to run on");
-    return WebhookPod.start(this.bs.admin, this.plane.ca, this.image, node);
+    return WebhookPod.start(this.bs.admin, this.plane.ca, this.image, node, place);
   }
 
   /** Lets a real kubelet run the bootstrap kube-apiserver from a manifest, as on a host that kubeadm made. */
@@ -135,6 +146,15 @@ export class BridgeLab {
     ]);
   }
 
+  /** For the nodes there are at the start. */
+  #startServices(): Promise<void> {
+    const { infra, nodes } = this.#hosts;
+    return startServices(this.scope, {
+      ...{ kubeconfig: this.#home.adminConfig, netns: infra.name, address: INFRA },
+      nodes: nodes.map(({ namespace }) => namespace.name),
+    });
+  }
+
   async #startNode(index: number, cni: boolean): Promise<LabNode> {
     const host = this.#hosts.nodes[index];
     if (host === undefined) throw new Error(`there is no host for node ${index + 1}`);
@@ -142,6 +162,7 @@ export class BridgeLab {
     const node = await startNode(this.scope, this.plane, {
       ...{ name, address, podSubnet, podGateway, cni, netns: host.namespace.name },
       api: this.#home.api,
+      clusterDns: this.#hasServices ? INFRA : undefined,
       executables: nodeExecutables(),
     });
     for (const archive of this.#archives) await node.importImage(archive);

@@ -4,13 +4,21 @@ import { build } from "esbuild";
 import type { Authority } from "../certificates.js";
 import type { Kubectl } from "../kubectl.js";
 import type { LabNode } from "../node/node.js";
-import { NAMESPACE, namespace, SERVICE, service } from "../objects.js";
+import { NAMESPACE, SERVICE, service } from "../objects.js";
 import { must } from "../run.js";
 import { until } from "../wait.js";
 import { WEBHOOK_PORT, type WebhookRequest } from "../webhook-process.js";
 
-const FILES = "webhook-files";
-const LABELS = { app: SERVICE };
+/** What it is called, and what its certificate is for. */
+export interface WebhookPlace {
+  readonly namespace: string;
+  readonly name: string;
+  readonly dns: string;
+  /** Of its Service; the cluster chooses one where it is left open. */
+  readonly clusterIP?: string;
+}
+
+const USUAL: WebhookPlace = { namespace: NAMESPACE, name: SERVICE, dns: `${SERVICE}.${NAMESPACE}.svc` };
 
 /** The lab's workload as a real pod, run by Node from drawbridge's own image, behind a service with a selector. */
 export class WebhookPod {
@@ -24,22 +32,24 @@ export class WebhookPod {
   }
 
   /** Returns once the service has the pod as its endpoint. */
-  static async start(admin: Kubectl, ca: Authority, image: string, node: LabNode): Promise<WebhookPod> {
-    const dns = [`${SERVICE}.${NAMESPACE}.svc`];
-    const pair = ca.issue({ file: `${SERVICE}-pod`, name: SERVICE, use: "server", dns });
+  static async start(admin: Kubectl, ca: Authority, image: string, node: LabNode, place = USUAL): Promise<WebhookPod> {
+    const { name, namespace, dns, clusterIP } = place;
+    const metadata = { name, namespace };
+    const pair = ca.issue({ file: `${name}-pod`, name, use: "server", dns: [dns] });
     const [certificate, key] = [readFileSync(pair.cert, "utf8"), readFileSync(pair.key, "utf8")];
     const program = await bundle();
-    await admin.apply(namespace);
+    const own = clusterIP === undefined ? {} : { clusterIP };
+    await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
     await admin.apply(
-      { ...service, spec: { ...service.spec, selector: LABELS } },
-      { apiVersion: "v1", kind: "ConfigMap", metadata: metadata(FILES), data: { "main.mjs": program } },
+      { ...service, metadata, spec: { ...service.spec, ...own, selector: { app: name } } },
+      { apiVersion: "v1", kind: "ConfigMap", metadata: filesOf(place), data: { "main.mjs": program } },
       {
-        ...{ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/tls", metadata: metadata(SERVICE) },
+        ...{ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/tls", metadata },
         stringData: { "tls.crt": certificate, "tls.key": key },
       },
-      podOn(node.name, image),
+      podOn(node.name, image, place),
     );
-    return new WebhookPod(node, await until("the webhook's pod to be ready", 60_000, () => endpointOf(admin)));
+    return new WebhookPod(node, await until(`${name}'s pod to be ready`, 60_000, () => endpointOf(admin, place)));
   }
 
   /** What it was asked so far. Its node asks it: a pod's log comes late, and kubectl would need the tunnel. */
@@ -51,13 +61,14 @@ export class WebhookPod {
   }
 }
 
-const metadata = (name: string) => ({ name, namespace: NAMESPACE });
+const filesOf = ({ name, namespace }: WebhookPlace) => ({ name: `${name}-files`, namespace });
 
-function podOn(nodeName: string, image: string): object {
+function podOn(nodeName: string, image: string, place: WebhookPlace): object {
+  const { name, namespace } = place;
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { ...metadata(SERVICE), labels: LABELS },
+    metadata: { name, namespace, labels: { app: name } },
     spec: {
       // By selector, so that the scheduler places it; a bare nodeName would bypass it.
       nodeSelector: { "kubernetes.io/hostname": nodeName },
@@ -66,7 +77,7 @@ function podOn(nodeName: string, image: string): object {
       securityContext: { runAsNonRoot: true },
       containers: [
         {
-          name: SERVICE,
+          name,
           image,
           imagePullPolicy: "IfNotPresent",
           command: ["/usr/bin/node", "/files/main.mjs"],
@@ -79,18 +90,18 @@ function podOn(nodeName: string, image: string): object {
         },
       ],
       volumes: [
-        { name: "files", configMap: { name: FILES } },
-        { name: "tls", secret: { secretName: SERVICE } },
+        { name: "files", configMap: { name: filesOf(place).name } },
+        { name: "tls", secret: { secretName: name } },
       ],
     },
   };
 }
 
 /** What the endpoint-slice controller made of the service: kube-apiservers dial nothing else. */
-async function endpointOf(admin: Kubectl): Promise<string | undefined> {
+async function endpointOf(admin: Kubectl, { name, namespace }: WebhookPlace): Promise<string | undefined> {
   const { items } = await admin.json<{
     items: { endpoints: { addresses: string[]; conditions: { ready?: boolean } }[] | null }[];
-  }>(["get", "endpointslices", "-n", NAMESPACE, "-l", `kubernetes.io/service-name=${SERVICE}`]);
+  }>(["get", "endpointslices", "-n", namespace, "-l", `kubernetes.io/service-name=${name}`]);
   const ready = items.flatMap(({ endpoints }) => endpoints ?? []).find(({ conditions }) => conditions.ready);
   return ready?.addresses[0];
 }

@@ -9,7 +9,8 @@ export const CONTAINERD_SOCKET = "/run/containerd/containerd.sock";
 
 export type Snapshotter = "overlayfs" | "native";
 
-export function writeContainerdConfig(folder: string, snapshotter: Snapshotter): string {
+/** With the settings of the machine's own image or payload, of which the lab's tables must be no part. */
+export function writeContainerdConfig(folder: string, snapshotter: Snapshotter, own = "version = 2\n"): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
   const lines = [
     "version = 2",
@@ -17,6 +18,7 @@ export function writeContainerdConfig(folder: string, snapshotter: Snapshotter):
     'state = "/run/containerd"',
     "[grpc]",
     `address = "${CONTAINERD_SOCKET}"`,
+    own.replace(/^version = 2\n/, ""),
     `[${cri}]`,
     `sandbox_image = "${PAUSE_IMAGE}"`,
     // Without CAP_SYS_RESOURCE a score below the parent's own cannot be set.
@@ -57,6 +59,8 @@ export interface KubeletSettings {
   readonly address: string;
   readonly serving: Pair;
   readonly clientCaFile: string;
+  /** Where pods ask for names; without it they cannot. */
+  readonly clusterDns?: string | undefined;
 }
 
 export function writeKubeletConfig(folder: string, settings: KubeletSettings): string {
@@ -70,6 +74,7 @@ export function writeKubeletConfig(folder: string, settings: KubeletSettings): s
     authorization: { mode: "Webhook" },
     tlsCertFile: settings.serving.cert,
     tlsPrivateKeyFile: settings.serving.key,
+    ...(settings.clusterDns === undefined ? {} : { clusterDNS: [settings.clusterDns], clusterDomain: "cluster.local" }),
   });
 }
 
@@ -83,28 +88,41 @@ export function writeStandaloneKubeletConfig(folder: string, staticPodPath: stri
   });
 }
 
+/** A folder for --config-dir: what this machine forces on a kubelet whose configuration is its own. */
+export function writeKubeletDropIn(folder: string): string {
+  const dropIns = join(folder, "kubelet.d");
+  mkdirSync(dropIns);
+  write(join(dropIns, "10-lab.conf"), JSON.stringify({ ...KUBELET_CONFIGURATION, ...forcedOn(folder) }));
+  return dropIns;
+}
+
 function writeKubelet(folder: string, settings: object): string {
   const config = {
-    apiVersion: "kubelet.config.k8s.io/v1beta1",
-    kind: "KubeletConfiguration",
+    ...KUBELET_CONFIGURATION,
     ...settings,
     containerRuntimeEndpoint: `unix://${CONTAINERD_SOCKET}`,
-    podLogsDir: podLogsFolder(folder),
-    volumePluginDir: join(folder, "volume-plugins"),
     resolvConf: "",
-    healthzPort: 0,
-    // A machine shared with other work: no cgroup tree of its own, no eviction for the host's full disk.
-    failCgroupV1: false,
-    failSwapOn: false,
-    cgroupDriver: "cgroupfs",
-    cgroupsPerQOS: false,
-    enforceNodeAllocatable: [],
-    localStorageCapacityIsolation: false,
-    evictionHard: { "memory.available": "0%" },
-    imageGCHighThresholdPercent: 100,
+    ...forcedOn(folder),
   };
   return write(join(folder, "kubelet.json"), JSON.stringify(config));
 }
+
+const KUBELET_CONFIGURATION = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+
+/** A machine shared with other work: no cgroup tree of its own, no eviction for the host's full disk. */
+const forcedOn = (folder: string): object => ({
+  podLogsDir: podLogsFolder(folder),
+  volumePluginDir: join(folder, "volume-plugins"),
+  healthzPort: 0,
+  failCgroupV1: false,
+  failSwapOn: false,
+  cgroupDriver: "cgroupfs",
+  cgroupsPerQOS: false,
+  enforceNodeAllocatable: [],
+  localStorageCapacityIsolation: false,
+  evictionHard: { "memory.available": "0%" },
+  imageGCHighThresholdPercent: 100,
+});
 
 function write(path: string, text: string): string {
   writeFileSync(path, text);

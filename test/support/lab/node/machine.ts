@@ -7,7 +7,7 @@ import { sweepDeadLabs } from "../sweep.js";
 import { removeCgroups } from "./cgroups.js";
 import { CONTAINERD_SOCKET, podLogsFolder, type Snapshotter, writeContainerdConfig } from "./configuration.js";
 import { writeImages } from "./image.js";
-import { writeInit } from "./init.js";
+import { type Booted, writeInit } from "./init.js";
 import { readPodLog } from "./pod-logs.js";
 import { chooseSnapshotter } from "./snapshotter.js";
 
@@ -20,6 +20,8 @@ export interface MachineOptions {
   readonly kubelet: (folder: string) => readonly string[];
   /** A folder to be seen as /etc/kubernetes there. */
   readonly etcKubernetes?: string;
+  /** Runs with what a first boot gave it: its kubelet is told nothing beyond its command line, and is started again when it ends. */
+  readonly booted?: Booted & { readonly containerdConfig: string };
 }
 
 /** containerd, runc and a kubelet with files, processes and network of their own, as somebody with a shell there sees it. */
@@ -51,7 +53,19 @@ export class Machine {
   }
 
   ctr(args: readonly string[]): Promise<string> {
-    return must(this.command([this.#ctr, "-a", CONTAINERD_SOCKET, "-n", "k8s.io", ...args]));
+    return must(this.command(this.#ctrCommand(args)));
+  }
+
+  /** A container of an imported image, without a kubelet, as a command line that lasts as long as the container. */
+  container(flags: readonly string[], image: string, id: string, command: readonly string[]): [string, ...string[]] {
+    const args = ["run", "--rm", "--snapshotter", this.#snapshotter, ...flags, image, id, ...command];
+    // Whoever attaches to a container looks for itself in /proc, and the machine's does not know of processes from outside.
+    const ownProc = ["unshare", "--mount", "sh", "-c", 'mount -t proc proc /proc && exec "$@"', "sh"];
+    return this.command([...ownProc, ...this.#ctrCommand(args)]);
+  }
+
+  #ctrCommand(args: readonly string[]): string[] {
+    return [this.#ctr, "-a", CONTAINERD_SOCKET, "-n", "k8s.io", ...args];
   }
 
   /** To its end, with this machine's own files and network. */
@@ -81,7 +95,7 @@ export type Launched = [MachineOptions, string, LabProcess, Snapshotter];
 
 export async function launch(scope: Scope, options: MachineOptions): Promise<Launched> {
   await sweepDeadLabs();
-  const { name, netns, executables } = options;
+  const { name, netns, executables, booted } = options;
   const folder = scope.file(`node-${name}`);
   mkdirSync(folder);
   scope.defer(() => removeCgroups(folder));
@@ -89,18 +103,20 @@ export async function launch(scope: Scope, options: MachineOptions): Promise<Lau
   const init = writeInit(folder, {
     containerd: executables.containerd,
     ctr: executables.ctr,
-    containerdConfig: writeContainerdConfig(folder, snapshotter),
+    containerdConfig: writeContainerdConfig(folder, snapshotter, booted?.containerdConfig),
     snapshotter,
     images: writeImages(join(folder, "images.tar"), executables.busybox),
-    kubelet: [
-      ...options.kubelet(folder),
-      `--root-dir=${join(folder, "kubelet")}`,
-      `--cert-dir=${join(folder, "kubelet-certs")}`,
-      `--hostname-override=${name}`,
-    ],
+    kubelet: [...options.kubelet(folder), ...(booted === undefined ? placesIn(folder, name) : [])],
     etcKubernetes: options.etcKubernetes,
+    booted,
   });
-  const box = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
+  const box = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
   const running = LabProcess.start(scope, { name: `node-${name}`, netns, command: [...box, "bash", init] });
   return [options, folder, running, snapshotter];
 }
+
+const placesIn = (folder: string, name: string): string[] => [
+  `--root-dir=${join(folder, "kubelet")}`,
+  `--cert-dir=${join(folder, "kubelet-certs")}`,
+  `--hostname-override=${name}`,
+];

@@ -15,6 +15,8 @@ export interface NodeOptions {
   readonly podGateway: string;
   /** Without a CNI configuration a node stays NotReady and runs only pods in the host's network. */
   readonly cni?: boolean;
+  /** Where its pods ask for names; without it they cannot. */
+  readonly clusterDns?: string | undefined;
   /** The kube-apiserver its kubelet talks to, if not the control plane's first. */
   readonly api?: ApiAccess;
   readonly executables: MachineOptions["executables"] & { readonly kubelet: string };
@@ -56,14 +58,14 @@ export class LabNode extends Machine {
 
 /** A real node: containerd, runc and kubelet in the namespace of a host; returns once the kube-apiserver knows its state. */
 export async function startNode(scope: Scope, plane: ControlPlane, options: NodeOptions): Promise<LabNode> {
-  const { name, netns, address, executables, cni = true } = options;
+  const { name, netns, address, executables, clusterDns, cni = true } = options;
   const serving = plane.ca.issue({ file: `kubelet-${name}`, name: `kubelet-${name}`, use: "server", ips: [address] });
   const kubeconfig = plane.kubeconfig(`system:node:${name}`, "system:nodes", options.api);
   const launched = await launch(scope, {
     ...{ name, netns, executables },
     kubelet: (folder) => [
       executables.kubelet,
-      `--config=${writeKubeletConfig(folder, { address, serving, clientCaFile: plane.ca.cert })}`,
+      `--config=${writeKubeletConfig(folder, { address, serving, clusterDns, clientCaFile: plane.ca.cert })}`,
       `--kubeconfig=${kubeconfig}`,
       `--node-ip=${address}`,
     ],

@@ -2,12 +2,14 @@ import type { IncomingHttpHeaders } from "node:http";
 
 export const AGGREGATED_GROUP = "aggregated.lab.drawbridge.test";
 export const AGGREGATED_VERSION = "v1alpha1";
-const ROOT = `/apis/${AGGREGATED_GROUP}/${AGGREGATED_VERSION}`;
+/** Any group of the lab's is answered, so that two workloads can serve one each. */
+const PATH = /^\/apis\/([a-z]+\.lab\.drawbridge\.test\/v1alpha1)(\/gauges(?:\/(.+))?)?$/;
 
 /** An API with one read-only kind. Each object says who asked and where the connection came from. */
 export function answerAggregated(path: string, from: string, headers: IncomingHttpHeaders): object | undefined {
-  const apiVersion = `${AGGREGATED_GROUP}/${AGGREGATED_VERSION}`;
-  if (path === ROOT) {
+  const [found, apiVersion, isGauges, one] = PATH.exec(path) ?? [];
+  if (found === undefined) return undefined;
+  if (isGauges === undefined) {
     const resource = {
       name: "gauges",
       singularName: "gauge",
@@ -21,7 +23,5 @@ export function answerAggregated(path: string, from: string, headers: IncomingHt
     const seen = { from, user: String(headers["x-remote-user"] ?? "") };
     return { apiVersion, kind: "Gauge", metadata: { name }, seen };
   };
-  if (path === `${ROOT}/gauges`) return { apiVersion, kind: "GaugeList", metadata: {}, items: [gauge("first")] };
-  if (path.startsWith(`${ROOT}/gauges/`)) return gauge(path.slice(`${ROOT}/gauges/`.length));
-  return undefined;
+  return one === undefined ? { apiVersion, kind: "GaugeList", metadata: {}, items: [gauge("first")] } : gauge(one);
 }

@@ -1,0 +1,30 @@
+import "reflect-metadata";
+import * as x509 from "@peculiar/x509";
+import { requestPem, type SigningRequest, servingSigner } from "../../src/nodepool/csr/signing-request.js";
+import type { Authority } from "../../src/pki/issue.js";
+import { clientAuth, serverAuth } from "../../src/pki/request.js";
+
+const HOUR_MS = 60 * 60_000;
+
+/** The certificate that an approved request asks for, PEM. */
+export async function signed(authority: Authority, request: SigningRequest): Promise<string> {
+  const asked = new x509.Pkcs10CertificateRequest(requestPem(request));
+  const isServing = request.spec?.signerName === servingSigner;
+  const names = asked.getExtension("2.5.29.17");
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: asked.subjectName,
+    issuer: authority.certificate.subjectName,
+    notBefore: new Date(Date.now() - 60_000),
+    notAfter: new Date(Date.now() + HOUR_MS),
+    signingAlgorithm: { name: "ECDSA", hash: "SHA-256" },
+    publicKey: asked.publicKey,
+    signingKey: authority.signingKey,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([isServing ? serverAuth : clientAuth]),
+      ...(names === null ? [] : [names]),
+    ],
+  });
+  return `${certificate.toString("pem").trim()}\n`;
+}

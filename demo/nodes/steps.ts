@@ -1,0 +1,141 @@
+/** The steps of the nodes' story, each with its proof. */
+import { X509Certificate } from "node:crypto";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createKubeApi } from "../../src/kube/client.js";
+import type { PoolStanding } from "../../src/nodepool/controller/status.js";
+import type { DecisionEntry } from "../../src/nodepool/csr/decision-log.js";
+import { clientSigner, requestsPath, type SigningRequest } from "../../src/nodepool/csr/signing-request.js";
+import { makeSigningRequest } from "../../src/pki/make-request.js";
+import { waitUntil, within } from "../../test/support/processes/deadline.js";
+import type { Processes, Running } from "../processes/processes.js";
+import { ready } from "../processes/ready.js";
+import type { Show } from "../report/show.js";
+import type { Cast } from "./cast.js";
+import { POOL, poolObjects } from "./pool.js";
+
+const MACHINES = ["workers-0", "workers-1"] as const;
+
+export async function makePool(cast: Cast, show: Show): Promise<void> {
+  const { api, ignitionPort } = cast;
+  show.note(`API server for requests and Nodes: a stand-in of the demo on the pool's directory, ${api.url}`);
+  const text = poolObjects({
+    ...{ api: api.url, apiCa: api.ca, ignition: `127.0.0.1:${ignitionPort}`, kubeconfig: api.kubeconfig() },
+  });
+  writeFileSync(cast.file("pool.yaml"), text, { mode: 0o600 });
+  await cast.drawbridge("nodepool", "apply", ...cast.objects, "-f", cast.file("pool.yaml"));
+  cast.start("controller", "nodepool", "controller", "--issue-certificate", ...cast.objects);
+  const pool = await waitUntil("the pool has user data", async () => {
+    const all = JSON.parse(await cast.drawbridge("nodepool", "status", ...cast.objects, "--output=json"));
+    return (all as { pools: PoolStanding[] }).pools.find(({ ready }) => ready);
+  });
+  show.result(
+    `pool ${pool.name} is at version ${pool.version}, configuration ${pool.hash}, with a token for its machines`,
+  );
+}
+
+export async function makeWorkers(cast: Cast, show: Show): Promise<void> {
+  const state = `--state=${cast.file("state")}`;
+  await cast.drawbridge("workers", "create", `--pool=${POOL}`, "--count=2", "--own-token", state, ...cast.objects);
+  for (const machine of MACHINES)
+    if (!existsSync(cast.file(`state/${machine}.ign`))) throw new Error(`no ${machine}.ign`);
+  cast.approve();
+  show.result(`${MACHINES.join(" and ")} have user data with a token of their own; the approver expects them`);
+}
+
+/** Nobody serves yet: a machine must wait and not give up. */
+export async function bootTooEarly(cast: Cast, show: Show): Promise<Running> {
+  const machine = cast.bootInTheBackground(MACHINES[0], "early");
+  await ready(machine, "asks again", 10_000, () => attemptsOf(machine).length >= 2);
+  show.result("simulate-node gets no answer and goes on asking, longer and longer apart, as a machine does");
+  return machine;
+}
+
+export async function serve(cast: Cast, early: Running, show: Show): Promise<void> {
+  cast.serveIgnition();
+  const token = await waitUntil("the payload is made", async () => {
+    const text = await cast.drawbridge("nodepool", "status", POOL, ...cast.objects, "--output=json");
+    return (JSON.parse(text) as PoolStanding).tokens.find(({ payload }) => payload === "AsExpected");
+  });
+  show.note(`payload made for ${token.secret}`);
+  const code = await within(15_000, "the early machine to be served", early.exited);
+  const attempts = attemptsOf(early);
+  if (code !== 0 || !attempts.at(-1)?.includes(" 200, ")) throw new Error(`it ended with ${code}:\n${early.tail(4)}`);
+  show.result(
+    `the machine that was too early is served at attempt ${attempts.length}, over TLS with the pool's authority`,
+  );
+}
+
+function attemptsOf(machine: Running): string[] {
+  return machine
+    .tail(100)
+    .split("\n")
+    .filter((line) => line.startsWith("GET "));
+}
+
+export async function bootMachines(cast: Cast, show: Show): Promise<void> {
+  const booted = await Promise.all(
+    MACHINES.map((machine, index) => cast.boot(machine, machine, "--csr", `--address=10.0.0.${index + 10}`)),
+  );
+  for (const [index, machine] of MACHINES.entries()) {
+    const { code, lines, result } = booted[index]!;
+    if (code !== 0) throw new Error(`${machine}: ${lines.join("; ")}`);
+    const certificates = (result.joined?.certificates ?? []).map(
+      ({ file }) => new X509Certificate(readFileSync(`${cast.file(machine)}${file}`)),
+    );
+    const names = certificates.map(({ subject }) => subject.split("\n").at(-1));
+    if (names.length !== 2 || names.some((name) => name !== `CN=system:node:${machine}`)) {
+      throw new Error(`${machine} got certificates for ${names.join(", ") || "nobody"}`);
+    }
+    const { files, units } = result;
+    show.note(`${machine}: ${files.length} files and ${units} units below its root, client and serving certificate`);
+  }
+  const fetched = new Set(cast.fetches().map(({ worker }) => worker));
+  const approved = cast.decisions().filter(({ action }) => action === "approve");
+  if (!MACHINES.every((machine) => fetched.has(machine)) || approved.length !== 4) {
+    throw new Error(`${[...fetched].join(", ")} fetched, and ${approved.length} requests were approved`);
+  }
+  show.figures({ fetched: fetched.size, approved: approved.length });
+  show.result(`both fetched with their own token; 4 requests approved by rule, signed by the demo's signer`);
+}
+
+/** With the credential that every machine has: what it may file is not what it gets. */
+export async function forge(cast: Cast, show: Show): Promise<void> {
+  const { api } = cast;
+  const credentials = { headers: { authorization: `Bearer ${api.token}` }, tls: { ca: api.ca } };
+  const thief = createKubeApi({ server: api.url, credentials: async () => credentials }, { qps: 0, burst: 0 });
+  const masters = await file("forged-masters", "workers-0", ["system:nodes", "system:masters"]);
+  const stranger = await file("forged-stranger", "intruder", ["system:nodes"]);
+  thief.close();
+  for (const { action, explanation, rule } of [masters, stranger]) {
+    if (action === "approve") throw new Error("a forged request was approved");
+    show.note(`${action === "deny" ? "denied" : "left pending"}: ${explanation} (rule ${rule})`);
+  }
+  const issued = (await api.api.list<SigningRequest>(requestsPath)).items.filter(
+    ({ metadata, status }) => metadata?.name?.startsWith("forged-") && status?.certificate,
+  );
+  if (issued.length > 0 || masters.action !== "deny") throw new Error("a forged request got through");
+  show.result(
+    "an administrator's group is denied, a machine nobody expects is left pending; neither has a certificate",
+  );
+
+  async function file(name: string, node: string, organizations: string[]): Promise<DecisionEntry> {
+    const { requestPem } = await makeSigningRequest({ commonName: `system:node:${node}`, organizations });
+    const usages = ["digital signature", "client auth"];
+    const spec = { request: Buffer.from(requestPem).toString("base64"), signerName: clientSigner, usages };
+    const kind = { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name } };
+    await thief.create<SigningRequest>(requestsPath, { ...kind, spec });
+    return waitUntil(`a decision about ${name}`, () => cast.decisions().find(({ request }) => request === name));
+  }
+}
+
+export async function tidyUp(cast: Cast, processes: Processes, show: Show): Promise<void> {
+  const running = processes.all;
+  for (const each of running) each.kill("SIGTERM");
+  const codes = await within(8_000, "processes to end", Promise.all(running.map(({ exited }) => exited)));
+  if (codes.some((code) => code !== 0)) throw new Error(`asked to end, they ended with ${codes.join(", ")}`);
+  cast.api.close();
+  await processes.close();
+  rmSync(cast.folder, { recursive: true, force: true });
+  if (existsSync(cast.folder)) throw new Error("the folder is still there");
+  show.result(`${running.length} processes ended with exit code 0; the folder with tokens and keys is removed`);
+}

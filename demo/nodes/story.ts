@@ -1,0 +1,69 @@
+/** From a pool on paper to two nodes with certificates, with nothing but Node: no cluster, no etcd, no root. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { messageOf } from "../../src/errors/error.js";
+import { Interruption } from "../interruption.js";
+import type { Options } from "../options.js";
+import { Processes } from "../processes/processes.js";
+import { canTieToParent } from "../processes/tie.js";
+import { painter } from "../report/paint.js";
+import { Recorder } from "../report/recorder.js";
+import { hasPassed, summaryJson, summaryText, type Verdict } from "../report/summary.js";
+import { Cast } from "./cast.js";
+import { bootMachines, bootTooEarly, forge, makePool, makeWorkers, serve, tidyUp } from "./steps.js";
+import { NODES_TITLES } from "./titles.js";
+
+const MEANS = "a directory of YAML objects instead of a cluster; a stand-in signs requests";
+
+/** Ends the process: after an interruption a step may still be waiting. */
+export async function playNodes({ output }: Options): Promise<never> {
+  // With JSON on stdout the audience reads stderr.
+  const stage = output === "json" ? process.stderr : process.stdout;
+  const begin = performance.now();
+  const folder = mkdtempSync(join(tmpdir(), "drawbridge-demo-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const processes = new Processes(folder, canTieToParent());
+  const interruption = new Interruption();
+  /** An interrupted step fails because its props are taken away: that is not worth telling. Nor is the folder. */
+  const tell = (line: string) => {
+    if (!interruption.happened) stage.write(`${line.replaceAll(`${folder}/`, "")}\n`);
+  };
+  const recorder = new Recorder(NODES_TITLES, tell, painter(stage), processes.lost);
+  tell("drawbridge demo: machines become nodes of a pool, only the right ones");
+  tell(`isolation: simulated (${MEANS})`);
+  try {
+    await interruption.race(play(recorder, folder, processes));
+  } catch (reason) {
+    const failed = recorder.records.some(({ result }) => result === "failed");
+    if (!failed) tell(`the demo failed: ${messageOf(reason)}`);
+    for (const running of processes.all) tell(`\nlast lines of ${running.name}:\n${running.tail(6)}`);
+    await processes.close();
+    stage.write("\neverything the demo had started was ended and removed\n");
+  }
+  if (interruption.happened) {
+    stage.write("the demo was interrupted\n");
+    process.exit(interruption.exitCode);
+  }
+  const { records } = recorder;
+  const seconds = (performance.now() - begin) / 1000;
+  const verdict: Verdict = { isolation: "simulated", means: MEANS, caller: "two simulated nodes", seconds };
+  if (output === "json") process.stdout.write(summaryJson(records, verdict));
+  stage.write(summaryText(records, verdict, stage.columns ?? 120, painter(stage)));
+  process.exit(hasPassed(records) ? 0 : 1);
+}
+
+async function play(
+  recorder: Recorder<keyof typeof NODES_TITLES>,
+  folder: string,
+  processes: Processes,
+): Promise<void> {
+  const cast = await Cast.gather(folder, processes);
+  await recorder.step("pool", 20, (show) => makePool(cast, show));
+  await recorder.step("workers", 15, (show) => makeWorkers(cast, show));
+  const early = await recorder.step("early", 15, (show) => bootTooEarly(cast, show));
+  await recorder.step("serving", 40, (show) => serve(cast, early, show));
+  await recorder.step("joining", 30, (show) => bootMachines(cast, show));
+  await recorder.step("forged", 15, (show) => forge(cast, show));
+  await recorder.step("tidyUp", 15, (show) => tidyUp(cast, processes, show));
+}

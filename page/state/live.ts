@@ -1,0 +1,145 @@
+/** The page's one source: follows the stream, keeps the world, tells the views at most a few times a second. */
+import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../../src/observe/admin/contract.js";
+import { type FlowMap, FlowMeter } from "../../src/watch/view/flows.js";
+import { History } from "../../src/watch/view/history.js";
+import { isSilent, retryAfterMs } from "../../src/watch/view/patience.js";
+import { World } from "../../src/watch/view/world.js";
+import { EVENTS, hasSession, logIn, Refused } from "./api.js";
+
+/** `asking` whether there is a session · `locked` a token is wanted · `waiting` for the process to answer again. */
+export type Phase = "asking" | "locked" | "live" | "waiting";
+
+/** Scripts cannot see the cookie. This only spares the first visitor a request that must be refused. */
+const OPENED = "drawbridge-session-opened";
+const wasOpened = (): boolean => localStorage.getItem(OPENED) !== null;
+
+const SAMPLE_MS = 1000;
+
+export class Live {
+  phase: Phase = "asking";
+  world: World | undefined;
+  flows: FlowMap | undefined;
+  /** Grows with every change, so that views know what is new. */
+  version = 0;
+  history = new History();
+  #instance = "";
+  #meter = new FlowMeter();
+  #source: EventSource | undefined;
+  /** In memory only: a process that was started anew has forgotten its sessions, and the page should not ask again. */
+  #token: string | undefined;
+  #heardAt = 0;
+  #failures = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #listeners = new Set<() => void>();
+  #scheduled = false;
+
+  constructor() {
+    setInterval(() => this.#sample(), SAMPLE_MS);
+    void this.#begin();
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Rejects with one sentence when the token is not the right one. */
+  async open(token: string): Promise<void> {
+    await logIn(token);
+    localStorage.setItem(OPENED, "yes");
+    this.#token = token;
+    clearTimeout(this.#retry);
+    this.#follow();
+  }
+
+  /** The process' clock. */
+  now(): number {
+    return Date.now() - (this.world?.clockSkewMs ?? 0);
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      if (wasOpened() && (await hasSession())) this.#follow();
+      else if (this.#token !== undefined) await this.open(this.#token);
+      else this.#enter("locked");
+    } catch (error) {
+      if (error instanceof Refused && error.status === 401) {
+        // The token in the file is another one by now; only a person can know it.
+        this.#token = undefined;
+        this.#enter("locked");
+        return;
+      }
+      this.#enter(this.world === undefined && this.#token === undefined ? "locked" : "waiting");
+      this.#beginLater();
+    }
+  }
+
+  #beginLater(): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.#begin(), retryAfterMs(this.#failures++));
+  }
+
+  #follow(): void {
+    this.#source?.close();
+    const source = new EventSource(EVENTS);
+    this.#source = source;
+    this.#heardAt = Date.now();
+    const on = <Data>(name: string, take: (data: Data) => void) =>
+      source.addEventListener(name, (event) => {
+        this.#heardAt = Date.now();
+        take(JSON.parse((event as MessageEvent<string>).data) as Data);
+        this.#changed();
+      });
+    on<SnapshotEvent>("snapshot", (snapshot) => this.#restart(snapshot));
+    on<TunnelsEvent>("tunnels", (portion) => this.world?.add(portion));
+    on<ChangeEvent>("change", (change) => this.world?.apply(change));
+    source.addEventListener("alive", () => {
+      this.#heardAt = Date.now();
+    });
+    // The browser would try again by itself, but not after a 401, which is what a restarted process answers.
+    source.onerror = () => this.#lose();
+  }
+
+  #lose(): void {
+    this.#source?.close();
+    this.#source = undefined;
+    this.#enter("waiting");
+    this.#beginLater();
+  }
+
+  #restart(snapshot: SnapshotEvent): void {
+    this.world = new World(snapshot, Date.now());
+    this.phase = "live";
+    this.#failures = 0;
+    if (this.#instance === snapshot.process.instance) return;
+    this.#instance = snapshot.process.instance;
+    this.#meter = new FlowMeter();
+    this.history.begin(snapshot.totals, Date.now());
+  }
+
+  #sample(): void {
+    // Whatever forwards the port may stand while its far end is gone, and then nothing ever ends the stream.
+    if (this.#source !== undefined && isSilent(this.#heardAt, Date.now())) this.#lose();
+    if (this.world === undefined || this.phase !== "live" || document.hidden) return;
+    const now = Date.now();
+    this.history.sample(this.world.facts.totals, now);
+    this.flows = this.#meter.measure(this.world, now);
+    this.#changed();
+  }
+
+  #enter(phase: Phase): void {
+    this.phase = phase;
+    this.#changed();
+  }
+
+  /** Several events in one frame are one drawing. */
+  #changed(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    requestAnimationFrame(() => {
+      this.#scheduled = false;
+      this.version += 1;
+      for (const listener of this.#listeners) listener();
+    });
+  }
+}

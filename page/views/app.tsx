@@ -1,0 +1,60 @@
+import { useEffect, useReducer } from "preact/hooks";
+import type { Live } from "../state/live.js";
+import { Bridge } from "./bridge.js";
+import { Certificates } from "./certificates.js";
+import { Charts } from "./charts.js";
+import { FlowDrawing } from "./flow-drawing.js";
+import { Header } from "./header.js";
+import { Listeners } from "./listeners.js";
+import { LogIn } from "./log-in.js";
+import { Nodes } from "./nodes.js";
+import { Peers } from "./peers.js";
+import { Refusals } from "./refusals.js";
+import { Tiles } from "./tiles.js";
+import { Tunnels } from "./tunnels.js";
+
+/** Draws anew whenever something changed: at most once a frame, and in practice a few times a second. */
+export function App({ live }: { live: Live }) {
+  const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
+  useEffect(() => live.subscribe(() => redraw(undefined)), [live]);
+
+  if (live.phase === "locked") return <LogIn live={live} />;
+  const { world, flows } = live;
+  if (world === undefined) return <p class="lonely">Waiting for the process to answer…</p>;
+  const now = live.now();
+  const { facts } = world;
+  const { role } = facts.process;
+  const bridge = facts.sources?.find(({ what }) => what === "bridge");
+  const asksCluster = facts.sources?.some(({ what }) => what !== "bridge") === true;
+  return (
+    <>
+      <Header live={live} facts={facts} now={now} />
+      <main>
+        {bridge !== undefined && <Bridge bridge={facts.bridge} source={bridge} now={now} />}
+        {asksCluster && <Nodes facts={facts} now={now} />}
+        {role !== "overview" && <Tiles totals={facts.totals} rates={live.history.rates} />}
+        {role !== "overview" && role !== "ignition" && (
+          <>
+            <div class="wide-and-narrow">
+              <FlowDrawing map={flows} info={facts.process} />
+              <Charts columns={live.history.columns} />
+            </div>
+            <Tunnels world={world} now={now} version={live.version} />
+          </>
+        )}
+        {role !== "overview" && (
+          <>
+            <div class="halves">
+              {role !== "ignition" && <Peers world={world} now={now} />}
+              <Refusals refusals={world.refusals} ended={world.ended} role={role} />
+            </div>
+            <div class="halves">
+              <Certificates certificates={facts.certificates} now={now} />
+              <Listeners listeners={facts.listeners} />
+            </div>
+          </>
+        )}
+      </main>
+    </>
+  );
+}

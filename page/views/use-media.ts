@@ -1,0 +1,13 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** Whether a media query holds, also after the window was turned or resized. */
+export function useMedia(query: string): boolean {
+  const [holds, setHolds] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const look = () => setHolds(list.matches);
+    list.addEventListener("change", look);
+    return () => list.removeEventListener("change", look);
+  }, [query]);
+  return holds;
+}

@@ -1,0 +1,4 @@
+import type { BuildOptions } from "esbuild";
+
+export const executables: readonly string[];
+export const bundling: BuildOptions;

@@ -1,0 +1,39 @@
+// How our executables are bundled, whatever form they are shipped in.
+import { readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+
+/** `import text from "./file?raw"`, as Vite means it in the tests. */
+const rawText = {
+  name: "raw-text",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /\?raw$/ }, ({ path, resolveDir }) => ({
+      // The bundle names it in a comment, which must not say where this checkout is.
+      path: relative(root, join(resolveDir, path.slice(0, -"?raw".length))),
+      namespace: "raw-text",
+    }));
+    onLoad({ filter: /.*/, namespace: "raw-text" }, ({ path }) => ({
+      contents: readFileSync(join(root, path), "utf8"),
+      loader: "text",
+      watchFiles: [join(root, path)],
+    }));
+  },
+};
+
+export const executables = [
+  ...["drawbridge", "proxy-server", "proxy-agent"],
+  ...["konnectivity-socks5-proxy", "konnectivity-https-proxy"],
+];
+
+export const bundling = {
+  // The bundle names its sources relative to this.
+  absWorkingDir: root,
+  plugins: [rawText],
+  bundle: true,
+  platform: "node",
+  target: "node20.19",
+  minifySyntax: true,
+  logLevel: "warning",
+};

@@ -1,0 +1,160 @@
+/** What an agent tells the admin API about itself. */
+import { messageOf } from "../errors/error.js";
+import { CertificateBook, rereadNowAndThen } from "../observe/admin/certificate-book.js";
+import type { CertificateInfo, Forecast, ServerPeer, Totals } from "../observe/admin/contract.js";
+import { EndedTunnels } from "../observe/admin/ended.js";
+import { shown } from "../observe/admin/json.js";
+import type { LiveTunnel, Subject } from "../observe/admin/subject.js";
+import { DialTally } from "../observe/admin/tally.js";
+import { type Carrier, TunnelRows } from "../observe/admin/tunnel-row.js";
+import { agentDialEnded } from "../observe/channels.js";
+import type { FlightBook } from "../observe/recorder/flight-book.js";
+import { RefusalLog } from "../observe/refusals.js";
+import { readCertificateSet } from "../pki/certificate-set.js";
+import { certificatesIn } from "../pki/pem.js";
+import { splitHostPort } from "../wire/address.js";
+import type { ProxyAgent } from "./agent.js";
+import { resolveHost } from "./resolve.js";
+import type { ServerLink } from "./server-link.js";
+
+export class AgentSubject implements Subject {
+  readonly ended = new EndedTunnels();
+  /** What its policy forbade. */
+  readonly refusals = new RefusalLog();
+  readonly #agent: ProxyAgent;
+  readonly #rows: TunnelRows;
+  readonly #epoch: number;
+  readonly #tally = new DialTally();
+  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+
+  constructor(agent: ProxyAgent) {
+    this.#agent = agent;
+    this.#epoch = Date.now() - agent.clock.now();
+    this.#rows = new TunnelRows("agent", this.#epoch);
+  }
+
+  /** Keeps what is over from here on. */
+  remember(): void {
+    const agent = this.#agent;
+    agentDialEnded.subscribe(({ address, outcome, error, durationMs }) => {
+      this.#tally.count(outcome === "established", durationMs);
+      if (outcome === "policy") this.refusals.add({ target: address, why: error });
+    }, agent);
+    agent.onTunnelEnded = (link, tunnel, reason) => {
+      this.ended.add(this.#rows.closed(tunnel, carrierOf(link), { at: agent.clock.now(), reason }));
+    };
+    agent.onDialFailed = (link, asked, error) => {
+      this.ended.add(this.#rows.failed(asked, carrierOf(link), { at: agent.clock.now(), reason: error, error }));
+    };
+  }
+
+  process() {
+    const { config, ready, unreadyReason, draining } = this.#agent;
+    return {
+      role: "agent" as const,
+      id: config.agentId,
+      ready,
+      draining,
+      ...(ready ? {} : { unreadyReason: unreadyReason ?? "no server is connected" }),
+      identifiers: config.identifiers,
+    };
+  }
+
+  get flights(): FlightBook | undefined {
+    return this.#agent.flights;
+  }
+
+  totals(): Omit<Totals, "at"> {
+    const { traffic } = this.#agent;
+    const readings = this.#agent.readings();
+    let dialsPending = 0;
+    for (const link of this.#agent.links()) dialsPending += link.pendingDials;
+    return {
+      bytesToTarget: traffic.fromServers,
+      bytesFromTarget: traffic.toServers,
+      tunnelsOpen: readings.openEndpointConnections(),
+      dialsPending,
+      ...this.#tally.totals,
+      queuedBytes: readings.queuedBytes(),
+    };
+  }
+
+  readonly certificates = rereadNowAndThen((last: readonly CertificateInfo[] = []) => {
+    const { tls } = this.#agent.config;
+    try {
+      const { cert, ca } = readCertificateSet(tls);
+      return [
+        ...this.#book.describe({ file: tls.certFile, use: "servers", kind: "own" }, cert),
+        ...this.#book.describe({ file: tls.caFile, use: "servers", kind: "trusted" }, ca),
+      ];
+    } catch {
+      // The next connection will say so, in the log; what is shown here is what there was.
+      return last;
+    }
+  });
+
+  *servers(): Iterable<ServerPeer> {
+    for (const link of this.#agent.links()) {
+      const { toFar, toNear } = link.tunnels.traffic();
+      const { roundTripMs } = link;
+      yield {
+        key: link.number,
+        id: shown(link.serverId),
+        address: link.address,
+        drawbridge: link.extended,
+        connectedAt: Math.round(this.#epoch + link.connectedAt),
+        ...(roundTripMs === undefined ? {} : { roundTripMs: Math.round(roundTripMs * 100) / 100 }),
+        draining: link.leaving,
+        tunnels: link.tunnels.size,
+        bytesToTarget: toNear,
+        bytesFromTarget: toFar,
+        queuedBytes: link.queuedBytes,
+      };
+    }
+  }
+
+  *tunnels(): Iterable<LiveTunnel> {
+    for (const link of this.#agent.links()) {
+      const carrier = carrierOf(link);
+      for (const asked of link.dials()) yield this.#rows.dialing(asked, carrier);
+      for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel, carrier);
+    }
+  }
+
+  /** Looks the name up and asks the policy, as a dial would. */
+  async explain(target: string): Promise<Forecast> {
+    const split = splitHostPort(target);
+    const port = "error" in split ? Number.NaN : Number(split.port);
+    if ("error" in split || !/^\d{1,5}$/.test(split.port) || port > 65_535) {
+      return { target, possible: false, why: "It is not host:port." };
+    }
+    try {
+      const addresses = await resolveHost(split.host);
+      const refusals = addresses.map((address) => this.#agent.policy.refusal(split.host, address, port));
+      const allowed = addresses.filter((_, at) => refusals[at] === undefined);
+      if (allowed.length > 0) return { target, possible: true, why: `It would be dialled at ${allowed.join(", ")}.` };
+      return { target, possible: false, why: `The destination policy refuses it: ${refusals[0]}.` };
+    } catch (reason) {
+      return { target, possible: false, why: `${messageOf(reason)}.` };
+    }
+  }
+
+  closeTunnel(id: number): boolean {
+    for (const link of this.#agent.links()) {
+      const tunnel = link.tunnels.get(id);
+      if (tunnel === undefined) continue;
+      tunnel.close("closed by an operator");
+      return true;
+    }
+    return false;
+  }
+
+  drain(): boolean {
+    this.#agent.drain();
+    return true;
+  }
+}
+
+function carrierOf(link: ServerLink): Carrier {
+  return { server: { key: link.number, id: shown(link.serverId) } };
+}

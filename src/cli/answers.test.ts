@@ -1,0 +1,75 @@
+/** explain, trace, top and doctor print what strangers chose, and carry a token: neither may do harm. */
+import { expect, it, vi } from "vitest";
+import { safeJson } from "../observe/admin/json.js";
+import { addAdminPortFlags, checkAdminPortFlags, checkAdminUrl } from "./admin-port-flags.js";
+import { complain } from "./command.js";
+import { reportDiagnoses } from "./doctor-report.js";
+import { forecastText } from "./explain.js";
+import { FlagSet } from "./flags/flag-set.js";
+import { traceText } from "./trace.js";
+
+const EVIL = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eevil\u2066\r\n";
+const harmless = (text: string) => expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+
+const explanation = {
+  address: EVIL,
+  host: EVIL,
+  agentsConnected: 1,
+  strategies: [{ name: EVIL, keys: 1, matches: 0 }],
+  considered: [{ agentId: EVIL, stream: 1, identifiers: EVIL, standing: EVIL, load: 0, passedOver: EVIL }],
+};
+
+it("a forecast has no orders for a terminal in it", () => {
+  const candidates = [{ key: 1, id: EVIL, standing: EVIL as "ready", load: 0 }];
+  const text = forecastText({ target: EVIL, possible: true, why: EVIL, strategy: EVIL, candidates });
+  harmless(text);
+  expect(text).toContain("evil");
+  harmless(forecastText({ target: EVIL, possible: false, why: EVIL, explanation }));
+});
+
+it("neither has a trace", () => {
+  const steps = [{ name: "choose an agent", ms: 1, detail: EVIL }];
+  harmless(traceText({ target: EVIL, ok: false, totalMs: 1, steps, error: EVIL, explanation, blind: EVIL }));
+});
+
+it("nor a diagnosis", () => {
+  const found = { id: "admin", state: "wrong" as const, finding: EVIL, evidence: [EVIL], remedy: EVIL };
+  harmless(reportDiagnoses("server", [found]));
+});
+
+it("nor the JSON of any of them, which still means the same", () => {
+  const json = safeJson({ explanation }, 2);
+  harmless(json);
+  expect(json).toContain('{\n  "explanation": {');
+  expect(JSON.parse(json)).toEqual({ explanation });
+});
+
+it("nor a complaint, whose sentence may have a certificate's name in it", () => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  complain(new Error(`two lines\nof ${EVIL}`));
+  const said = String(write.mock.calls[0]?.[0]);
+  write.mockRestore();
+  harmless(said);
+  expect(said).toMatch(/^Error: two lines\nof /);
+});
+
+it.each(["http://10.0.0.5:8095", "http://admin.example:8095", "http://localhost.evil.example"])(
+  "%s would be sent the token in the clear",
+  (url) => {
+    expect(() => checkAdminUrl(url)).toThrow("https");
+  },
+);
+
+it.each(["http://127.0.0.1:8095", "http://localhost:1", "http://[::1]:8095", "https://10.0.0.5:8095"])(
+  "%s may be asked",
+  (url) => {
+    const set = new FlagSet();
+    const flags = addAdminPortFlags(set);
+    set.parse([`--admin=${url}`, "--token-file=token"]);
+    expect(() => checkAdminPortFlags(flags)).not.toThrow();
+  },
+);
+
+it.each(["ftp://127.0.0.1", "127.0.0.1:8095", "http://u:p@127.0.0.1"])("%s is no admin port", (url) => {
+  expect(() => checkAdminUrl(url)).toThrow("--admin must be a URL");
+});

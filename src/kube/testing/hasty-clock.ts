@@ -1,0 +1,20 @@
+import type { Clock } from "../clock.js";
+
+/** Nobody sleeps: waiting moves the clock. `waited` has every wait; `onWait` is what happens meanwhile. */
+export function hastyClock(onWait: () => void = () => {}): Clock & { readonly waited: readonly number[] } {
+  let now = Date.parse("2031-01-01T00:00:00Z");
+  const waited: number[] = [];
+  return {
+    waited,
+    now: () => now,
+    after(ms, run) {
+      const timer = setImmediate(() => {
+        waited.push(ms);
+        now += ms;
+        onWait();
+        run();
+      });
+      return () => clearImmediate(timer);
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { FEATURES_KEY, featureHeader, featuresIn, OUR_FEATURES } from "./features.js";
+
+const nothing = { extended: false, echo: false };
+
+test.each([
+  ["1;credit,end-of-stream,echo", { extended: true, echo: true }],
+  ["1;credit,end-of-stream", { extended: true, echo: false }],
+  ["1;credit,end-of-stream,something-new,echo", { extended: true, echo: true }],
+  ["1;credit,echo", nothing],
+  ["2;credit,end-of-stream,echo", nothing],
+  ["1", nothing],
+  ["", nothing],
+  [undefined, nothing],
+  [["1;credit,end-of-stream", "1;credit,end-of-stream"], nothing],
+])("a peer that says %j", (value, expected) => {
+  expect(featuresIn(value)).toEqual(expected);
+});
+
+test("an answer names what both can do, and nobody who said nothing gets one", () => {
+  expect(featureHeader(OUR_FEATURES)).toEqual({ [FEATURES_KEY]: "1;credit,end-of-stream,echo" });
+  expect(featureHeader(featuresIn("1;credit,end-of-stream,more"))).toEqual({
+    [FEATURES_KEY]: "1;credit,end-of-stream",
+  });
+  expect(featureHeader(nothing)).toEqual({});
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { PACKET_INDEX, PACKET_NAMES } from "../wire/packet.js";
+import { SegmentCounters } from "./counters.js";
+import { PacketMeter } from "./packet-meter.js";
+
+test("counts every packet but those of the one connection that is nobody's traffic; a witness sees all", () => {
+  const counters = new SegmentCounters();
+  const seen: unknown[] = [];
+  const meter = new PacketMeter(counters, "sent", {
+    turn: () => {},
+    see: (direction, index, connectId, detail) => seen.push([direction, PACKET_NAMES[index], connectId, detail]),
+  });
+  meter.uncounted = 7;
+  meter.data(7, 16);
+  meter.data(8, 100);
+  meter.control({ type: "CLOSE_REQ", connectId: 7 });
+  meter.control({ type: "CLOSE_REQ", connectId: 8 });
+  meter.control({ type: "DRAIN" });
+  const counted = Object.entries(PACKET_INDEX).filter(([, index]) => counters.packets[index]! > 0);
+  expect(counted.map(([name, index]) => [name, counters.packets[index]])).toEqual([
+    ["CLOSE_REQ", 1],
+    ["DATA", 1],
+    ["DRAIN", 1],
+  ]);
+  expect(counters.payloadBytes).toBe(100);
+  expect(seen).toEqual([
+    ["sent", "DATA", 7, 16],
+    ["sent", "DATA", 8, 100],
+    ["sent", "CLOSE_REQ", 7, 0],
+    ["sent", "CLOSE_REQ", 8, 0],
+    ["sent", "DRAIN", 0, 0],
+  ]);
+});

@@ -1,0 +1,150 @@
+/** An API that is away for one write, at each write of a pool's life: afterwards everything is as if it had not been. */
+import { expect, test } from "vitest";
+import type { KubeApi } from "../../kube/port.js";
+import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "../certificate/keep-certificate.js";
+import { annotation } from "../names.js";
+import { type ConfigMap, encoded, type Secret } from "../objects.js";
+import type { NodePool } from "../pool/node-pool.js";
+import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js";
+import { createMemoryApi } from "../testing/memory-api.js";
+import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
+import { readUserData } from "../token/user-data.js";
+import { pass } from "./pass.js";
+import { collectionPath, namedPath } from "./paths.js";
+import { clusterMap, House, makePool, namespace } from "./testing/house.js";
+import type { View } from "./view.js";
+import type { Outcome } from "./work-queue.js";
+import { Writer } from "./writer.js";
+
+const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfig
+metadata: {name: ${name}}
+spec: {config: {ignition: {version: 3.2.0}}}
+`;
+const config = (name: string): ConfigMap => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "extra", namespace },
+  data: { config: machineConfig(name) },
+});
+const configPath = namedPath("ConfigMap", { namespace, name: "extra" });
+
+async function viewOf(api: KubeApi): Promise<View> {
+  const map = async <T extends NodePool | ConfigMap | Secret>(kind: "NodePool" | "ConfigMap" | "Secret") => {
+    const { items } = await api.list<T>(collectionPath(kind, namespace));
+    return new Map(items.map((item) => [`${namespace}/${item.metadata?.name}`, item]));
+  };
+  return { pools: await map<NodePool>("NodePool"), configMaps: await map("ConfigMap"), secrets: await map("Secret") };
+}
+
+/** Looks when something that concerns it has changed or the last look came to nothing, as the controller's queue does. */
+class CertificateKeeper {
+  #seen = "";
+  #last: Outcome = { next: "retry" };
+
+  async look(options: KeepCertificateOptions): Promise<Outcome> {
+    const { configMaps, secrets } = options.view;
+    const concerned = [...configMaps.values(), ...secrets.values()].filter(concernsCertificate);
+    const seen = JSON.stringify(concerned.map(({ metadata }) => [metadata?.name, metadata?.resourceVersion]));
+    if (this.#last.next === "wait" && seen === this.#seen) return this.#last;
+    this.#seen = seen;
+    this.#last = await keepCertificate(options);
+    return this.#last;
+  }
+}
+
+/** Looks until nothing is left to do. What a machine could be given in between must always open something. */
+async function settle(interrupted: InterruptedApi, certificate: CertificateKeeper): Promise<void> {
+  const { api } = interrupted;
+  const writer = new Writer(api, () => true);
+  for (let round = 0; round < 20; round++) {
+    const before = interrupted.changes;
+    const onError = () => {};
+    const given = { writer, now: Date.now, onError };
+    const outcomes = [
+      await certificate.look({ ...given, namespace, view: await viewOf(api) }),
+      await pass(`${namespace}/workers`, { ...given, view: await viewOf(api) }),
+    ];
+    for (const { opened, userData } of await handedOut(api)) {
+      expect(opened.some((token) => userData.includes(`Bearer ${token}"`))).toBe(true);
+    }
+    // What a watch or the queue would not bring back is not looked at again.
+    if (interrupted.changes === before && outcomes.every(({ next }) => next === "wait")) return;
+  }
+  throw new Error("it did not come to rest");
+}
+
+/** User data, each with the tokens that are good for its hash. */
+async function handedOut(api: KubeApi) {
+  const { secrets } = await viewOf(api);
+  return [...secrets.values()].filter(isTokenSecret).flatMap(({ data, metadata }) => {
+    const userData = secrets.get(`${namespace}/${metadata?.name?.replace(/^token-/, "user-data-")}`);
+    if (userData === undefined) return [];
+    return [{ opened: [data?.token, data?.old_token], userData: readUserData(userData) }];
+  });
+}
+
+/** All that matters, without tokens, keys and times, which are new each time. */
+async function picture(api: KubeApi) {
+  const { pools, secrets } = await viewOf(api);
+  return {
+    secrets: [...secrets.values()]
+      .map((secret) => [
+        secret.metadata?.name,
+        isTokenSecret(secret) && readTokenSecret(secret).expiresAt !== undefined,
+      ])
+      .sort(),
+    pools: [...pools.values()].map(({ metadata, status }) => ({
+      finalizers: metadata?.finalizers,
+      hash: metadata?.annotations?.[annotation.currentConfigVersion],
+      version: status?.version,
+      conditions: status?.conditions?.map(({ type, status: value, reason }) => `${type} ${value} ${reason}`),
+    })),
+  };
+}
+
+/** A pool is made, changed, its token rotated by the server, and deleted. */
+async function story(at: number, how: Interruption) {
+  const house = new House(createMemoryApi());
+  const interrupted = new InterruptedApi(house.api, at, how);
+  const certificate = new CertificateKeeper();
+  const pictures: Awaited<ReturnType<typeof picture>>[] = [];
+  const chapter = async () => {
+    await settle(interrupted, certificate);
+    pictures.push(await picture(house.api));
+  };
+  try {
+    await house.api.create(collectionPath("ConfigMap", namespace), config("one"));
+    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    const { ignitionCA: _, ...data } = clusterMap.data ?? {};
+    await house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), { ...clusterMap, data });
+    await chapter();
+    await house.api.update(configPath, config("two"));
+    await chapter();
+    const [token] = (await house.secrets("token-")).filter((secret) => !readTokenSecret(secret).expiresAt);
+    const rotated = { ...token?.data, old_token: token?.data?.token ?? "", token: encoded("rotated") };
+    const path = namedPath("Secret", { namespace, name: token?.metadata?.name ?? "" });
+    await house.api.update(path, { ...token, data: rotated } as Secret);
+    await chapter();
+    expect((await handedOut(house.api)).map(({ userData }) => userData)).toEqual([
+      expect.stringContaining(`Bearer ${encoded("rotated")}"`),
+    ]);
+    await house.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
+    await chapter();
+    return { pictures, writes: interrupted.writes };
+  } finally {
+    await house.close();
+  }
+}
+
+test("interrupted at any write, a pool's life goes on as if nothing had been", async () => {
+  const undisturbed = await story(0, "refused");
+  const [made, changed, , gone] = undisturbed.pictures;
+  expect([made?.secrets.length, changed?.secrets.length, gone?.pools]).toEqual([5, 6, []]);
+  expect(undisturbed.writes).toBeGreaterThan(15);
+  for (let at = 1; at <= undisturbed.writes; at++) {
+    const [refused, lost] = await Promise.all([story(at, "refused"), story(at, "lost")]);
+    expect(refused.pictures, `write ${at} refused`).toEqual(undisturbed.pictures);
+    expect(lost.pictures, `the answer to write ${at} lost`).toEqual(undisturbed.pictures);
+  }
+}, 120_000);

@@ -1,0 +1,69 @@
+/** Nodes, as far as the machines behind them concern us. */
+import { isConflict, isNotFound } from "../../kube/errors.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import type { Metadata } from "../objects.js";
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+export interface Node extends KubeObject {
+  readonly metadata?: Metadata;
+  readonly spec?: {
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly Taint[];
+    readonly providerID?: string;
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+  };
+}
+
+export const nodesPath = "/api/v1/nodes";
+
+export function nodePath(name: string): string {
+  return `${nodesPath}/${encodeURIComponent(name)}`;
+}
+
+export function isReady(node: Node | undefined): boolean {
+  return readyCondition(node)?.status === "True";
+}
+
+/** In the kubelet's words, or the node controller's; empty when it is. */
+export function whyNotReady(node: Node): string {
+  const condition = readyCondition(node);
+  if (condition?.status === "True") return "";
+  if (condition === undefined) return "its kubelet has said nothing yet";
+  return [condition.reason, condition.message].filter(Boolean).join(": ") || `Ready is ${condition.status}`;
+}
+
+function readyCondition(node: Node | undefined) {
+  return node?.status?.conditions?.find(({ type }) => type === "Ready");
+}
+
+const attempts = 10;
+
+/** Writes what `make` gives, if anything; kubelets and controllers write all the time, so it is made anew when they did. */
+export async function changeNode(
+  api: KubeApi,
+  name: string,
+  make: (node: Node) => Node | undefined,
+): Promise<Node | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const node = await api.get<Node>(nodePath(name));
+      const changed = make(node);
+      return changed === undefined ? node : await api.update(nodePath(name), changed);
+    } catch (reason) {
+      if (isNotFound(reason)) return undefined;
+      if (!isConflict(reason) || attempt >= attempts) throw reason;
+    }
+  }
+}

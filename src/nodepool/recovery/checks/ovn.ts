@@ -1,0 +1,64 @@
+/**
+ * The certificate that ovnkube-control-plane waits for beside a hosted control plane. The hosted cluster's own service
+ * authority makes it in there; on user-managed machines nobody may have brought it out.
+ */
+import { isConflict, isNotFound } from "../../../kube/errors.js";
+import type { KubeApi } from "../../../kube/port.js";
+import { collectionPath, namedPath } from "../../controller/paths.js";
+import { type ObjectName, pathOf, type Secret } from "../../objects.js";
+import { type Ailment, type Fix, fine, trouble, unasked } from "../ailment.js";
+import type { Patient, Surgery } from "../patient.js";
+import { notReady } from "./nodes.js";
+
+const name = "ovn-control-plane-metrics-cert";
+const hostedNamespace = "openshift-ovn-kubernetes";
+
+export async function checkOvnCertificate({ clusters, isHosted }: Surgery, patient: Patient): Promise<Ailment[]> {
+  const about = { id: "ovn-certificate", subject: pathOf(patient.pool) };
+  if (!isHosted)
+    return [unasked(about, "nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.")];
+  const source = { namespace: hostedNamespace, name };
+  const target = { namespace: patient.controlPlane, name };
+  const [inside, outside] = await Promise.all([found(clusters.nodes, source), found(clusters.pools, target)]);
+  if (outside !== undefined) return [fine(about, `the Secret ${pathOf(target)} is there`)];
+  if (inside === undefined) return [unasked(about, `the hosted cluster has no Secret ${pathOf(source)} to be copied`)];
+  const waiting = notReady(patient);
+  return [
+    trouble(about, {
+      code: "DB_NODE_OVN_CERT",
+      finding: `the Secret ${pathOf(target)} is missing, so the cluster network of ${patient.object.spec?.clusterName} does not start`,
+      evidence: [
+        `hosted cluster: Secret ${pathOf(source)} is there`,
+        `management cluster: Secret ${pathOf(target)} is not`,
+        ...(waiting.length === 0 ? [] : [`not Ready: ${waiting.join(", ")}`]),
+      ],
+      fix: copying(clusters.pools, inside, target),
+    }),
+  ];
+}
+
+async function found(api: KubeApi, secret: ObjectName): Promise<Secret | undefined> {
+  try {
+    return await api.get<Secret>(namedPath("Secret", secret));
+  } catch (reason) {
+    if (isNotFound(reason)) return undefined;
+    throw reason;
+  }
+}
+
+/** Only what pods mount; annotations would make the other cluster's controllers think that it is theirs. */
+function copying(api: KubeApi, { data = {}, type = "kubernetes.io/tls" }: Secret, target: ObjectName): Fix {
+  return {
+    what: `copy the Secret ${name} from ${hostedNamespace} of the hosted cluster into ${target.namespace} of the management cluster`,
+    apply: async () => {
+      const secret: Secret = { apiVersion: "v1", kind: "Secret", metadata: { ...target }, type, data };
+      try {
+        await api.create(collectionPath("Secret", target.namespace), secret);
+        return `the Secret ${pathOf(target)} is there now; pods that wait for it start within two minutes`;
+      } catch (reason) {
+        if (isConflict(reason)) return `the Secret ${pathOf(target)} was there already`;
+        throw reason;
+      }
+    },
+  };
+}

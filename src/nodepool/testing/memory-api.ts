@@ -1,0 +1,35 @@
+/** A directory of objects without the directory: the same manners, and no disk to wait for. */
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { createObjectApi, type ObjectStore } from "../controller/directory/api.js";
+import { completed, type Filed, keyOf } from "../controller/directory/files.js";
+
+export function createMemoryApi(): KubeApi {
+  return createObjectApi(new ObjectsInMemory(), 5);
+}
+
+class ObjectsInMemory implements ObjectStore {
+  readonly #filed = new Map<string, Filed>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  async all(): Promise<ReadonlyMap<string, Filed>> {
+    return new Map(this.#filed);
+  }
+
+  async put(object: KubeObject): Promise<void> {
+    const { resourceVersion: _derived, ...metadata } = object.metadata ?? {};
+    const key = keyOf(object);
+    // As it would come back from a file.
+    const copy = JSON.parse(JSON.stringify({ ...object, metadata })) as KubeObject;
+    this.#filed.set(key, { object: completed(key, copy), file: key, index: 0 });
+  }
+
+  async remove({ object }: Filed): Promise<void> {
+    this.#filed.delete(keyOf(object));
+  }
+
+  alone<T>(run: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(run);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}

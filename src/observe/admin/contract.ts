@@ -1,0 +1,469 @@
+/**
+ * The admin API's JSON, version 1: what every role says about itself, in one shape. What does not apply to a role is
+ * absent. Types and constants only, nothing of Node's, so that the live page can import this file as it is.
+ *
+ * Conventions: a field that ends with `At` is milliseconds since 1970 by the process' own clock (`ProcessInfo.now` tells
+ * how far that is from the reader's), one that ends with `Ms` is a duration. Bytes always run "to the target" or "from
+ * the target", whichever role tells. Names, addresses and errors may come from strangers: show them as text, and take
+ * control characters out before a terminal sees them. There is never a payload byte and never a secret in any of it.
+ *
+ * Within version 1 fields may be added; none is removed and none changes its meaning. docs/admin-api.md has the routes.
+ */
+
+import type { Elsewhere } from "./elsewhere.js";
+
+export type {
+  BridgeInfo,
+  BridgeStep,
+  ClaimInfo,
+  DecisionInfo,
+  Elsewhere,
+  PoolInfo,
+  PoolTrouble,
+  SourceInfo,
+  SourceName,
+} from "./elsewhere.js";
+
+export const API_VERSION = 1;
+
+/** Before every route of the API. */
+export const API_PREFIX = "/drawbridge/v1/";
+
+export type Role = "server" | "agent" | "sidecar" | "ignition" | "overview";
+
+export interface ProcessInfo {
+  readonly apiVersion: typeof API_VERSION;
+  readonly role: Role;
+  /** Of drawbridge. */
+  readonly version: string;
+  /** The server's or agent's ID; for others the host's name. */
+  readonly id: string;
+  /** Another one after every start: what was remembered of a process before is then void. */
+  readonly instance: string;
+  readonly startedAt: number;
+  /** The process' clock at the moment of this answer. */
+  readonly now: number;
+  readonly ready: boolean;
+  /** Absent when ready. */
+  readonly unreadyReason?: string;
+  /** It is on its way out: a server that shuts down, an agent that asked to be spared. */
+  readonly draining: boolean;
+  /** Role `server`: how many servers agents should look for. */
+  readonly serverCount?: number;
+  /** Role `server`: the names of its strategies, in order. */
+  readonly strategies?: readonly string[];
+  /** Role `agent`: as it tells them to its servers. */
+  readonly identifiers?: string;
+}
+
+/** What a page adds up over time: differences between two of them are rates. */
+export interface Totals {
+  readonly at: number;
+  /** Since the process started, tunnels that are over included. */
+  readonly bytesToTarget: number;
+  readonly bytesFromTarget: number;
+  /** At present. */
+  readonly tunnelsOpen: number;
+  readonly dialsPending: number;
+  /** Since the process started. */
+  readonly dialsEstablished: number;
+  readonly dialsFailed: number;
+  /** Summed over the established ones, so that the difference of two totals gives an average. */
+  readonly dialMsSum: number;
+  /** Bytes that wait for slow readers. */
+  readonly queuedBytes: number;
+  /** Role `ignition`: since the process started. */
+  readonly payloadsServed?: number;
+  readonly fetchesRefused?: number;
+}
+
+/** Whether bytes really get through, as the watchdog last saw it. */
+export interface PathHealth {
+  readonly state: "ok" | "failing" | "unknown";
+  readonly checkedAt?: number;
+  readonly roundTripMs?: number;
+  /** Failures in a row. */
+  readonly failures?: number;
+  readonly error?: string;
+}
+
+/** A proxy-server as an agent or a sidecar sees it. */
+export interface ServerPeer {
+  /** Of the connection, not of the server; unique for the life of the process. */
+  readonly key: number;
+  /** The server's ID; absent where the role is not told it. */
+  readonly id?: string;
+  /** Where it was reached. */
+  readonly address: string;
+  readonly drawbridge?: boolean;
+  /** What its program calls itself. */
+  readonly version?: string;
+  readonly connectedAt?: number;
+  readonly roundTripMs?: number;
+  /** It said goodbye: no new tunnels come over it. */
+  readonly draining?: boolean;
+  readonly tunnels?: number;
+  readonly bytesToTarget?: number;
+  readonly bytesFromTarget?: number;
+  readonly queuedBytes?: number;
+  readonly path?: PathHealth;
+}
+
+/** An agent as a server sees it: one stream. Two may claim one ID. */
+export interface AgentPeer {
+  /** The server's own number for the stream. */
+  readonly key: number;
+  /** As the agent claims it. */
+  readonly id: string;
+  /** As the agent sent them, a URL query. */
+  readonly identifiers: string;
+  readonly remote: string;
+  /** Whom its certificate or token names. */
+  readonly principal?: string;
+  readonly drawbridge: boolean;
+  /** What its program calls itself: `drawbridge/0.1.0`, `grpc-go/1.73.0`. */
+  readonly version?: string;
+  readonly connectedAt: number;
+  /** Of the last ping. */
+  readonly roundTripMs?: number;
+  /** New dials go to others while there are others. */
+  readonly draining: boolean;
+  /** Recent dials failed for reasons of its own: others are preferred until then. */
+  readonly demotedUntil?: number;
+  readonly tunnels: number;
+  readonly pendingDials: number;
+  /** Since it connected, tunnels that are over included. */
+  readonly bytesToTarget: number;
+  readonly bytesFromTarget: number;
+  /** Bytes that wait for the link itself. */
+  readonly queuedBytes: number;
+  readonly path?: PathHealth;
+}
+
+/**
+ * `dialing` asked for, not answered · `open` both ways · `half-closed` one direction has ended (its mark says which) ·
+ * `closed` over, after it stood · `failed` over, and never stood.
+ */
+export type TunnelState = "dialing" | "open" | "half-closed" | "closed" | "failed";
+
+/** How the caller came in. */
+export type TunnelFrontend = "grpc" | "http-connect" | "socks5" | "connect" | "upgrade";
+
+/** One proxied connection. */
+export interface Tunnel {
+  /** Unique for the life of the process; the same from `dialing` to the end. */
+  readonly id: number;
+  /** The number both ends of the link call it by; only with `agent` or `server` it means something. */
+  readonly connectId?: string;
+  /** Absent at an agent, which is not told. */
+  readonly frontend?: TunnelFrontend;
+  /** Role `sidecar`: the listener's name. */
+  readonly listener?: string;
+  /** `host:port`, as the caller wrote it. */
+  readonly target: string;
+  /** Role `server`: key and claimed ID of the agent that carries it. */
+  readonly agent?: { readonly key: number; readonly id: string };
+  /** Role `agent`: key and ID of the server it came over. */
+  readonly server?: { readonly key: number; readonly id: string };
+  readonly state: TunnelState;
+  readonly askedAt: number;
+  readonly marks: TunnelMarks;
+  readonly bytesToTarget: number;
+  readonly bytesFromTarget: number;
+  /** What this end may still send before the far end grants more; absent where the far end knows no window. */
+  readonly sendWindowBytes?: number;
+  /** How much the far end may have under way to this end. */
+  readonly receiveWindowBytes?: number;
+  /** Bytes that this process holds for the tunnel's own reader. */
+  readonly queuedBytes: number;
+  /** Its source is held back at present: the link is full, the window is closed, or the reader is slow. */
+  readonly paused?: boolean;
+  /** Why the last attempt failed, or why it ended in disorder. */
+  readonly lastError?: string;
+  /** Once it is over. */
+  readonly endReason?: string;
+  /** Under which the refusal's explanation is found. */
+  readonly refusalId?: string;
+}
+
+/** A tunnel's life in milliseconds after `askedAt`; what has not happened is absent. The waterfall draws this. */
+export interface TunnelMarks {
+  /** The request to dial left this process, or the dial to the target began; the last time, if it was tried twice. */
+  readonly dialled?: number;
+  /** The far end said yes. */
+  readonly answered?: number;
+  readonly firstByteToTarget?: number;
+  readonly firstByteFromTarget?: number;
+  /** The caller has no more to send. */
+  readonly callerEnded?: number;
+  /** The target has no more to send. */
+  readonly targetEnded?: number;
+  readonly ended?: number;
+}
+
+/** Why somebody was turned away. */
+export interface Refusal {
+  /** What the caller's error ends with (`reference XXXXXXXX`), where there is one. */
+  readonly id: string;
+  readonly at: number;
+  /** `host:port`; for an Ignition server the pool that was claimed, if any. */
+  readonly target: string;
+  /** One sentence. */
+  readonly why: string;
+  /** Of the catalogue of errors, where there is one. */
+  readonly code?: string;
+  /** Who asked, where it is known. */
+  readonly remote?: string;
+}
+
+/** What `refusals/ID` adds. */
+export interface ExplainedRefusal extends Refusal {
+  readonly explanation?: ChoiceExplanation;
+}
+
+/** How the choice among agents went, and for each one considered why it was passed over. */
+export interface ChoiceExplanation {
+  readonly address: string;
+  readonly host: string;
+  readonly agentsConnected: number;
+  readonly strategies: readonly { readonly name: string; readonly keys: number; readonly matches: number }[];
+  readonly considered: readonly {
+    readonly agentId: string;
+    /** The agent's key. */
+    readonly stream: number;
+    readonly identifiers: string;
+    readonly standing: string;
+    readonly load: number;
+    readonly passedOver: string;
+  }[];
+}
+
+/** Answer of `GET explain?target=HOST:PORT`: what would become of a dial, without dialling. */
+export interface Forecast {
+  readonly target: string;
+  /** Whether somebody would be asked, or the target dialled. */
+  readonly possible: boolean;
+  /** One sentence. */
+  readonly why: string;
+  /** Role `server`: the strategy that decides, and whom it chooses among, the favourites first. */
+  readonly strategy?: string;
+  readonly candidates?: readonly Candidate[];
+  readonly candidatesLeftOut?: number;
+  readonly explanation?: ChoiceExplanation;
+}
+
+export interface Candidate {
+  readonly key: number;
+  readonly id: string;
+  /** `ready` ones are taken first, `demoted` ones next, `draining` ones last. */
+  readonly standing: "ready" | "demoted" | "draining";
+  /** Open tunnels and pending dials: of two picked at random the less loaded one is taken. */
+  readonly load: number;
+}
+
+/** A certificate this process uses, or trusts others by. */
+export interface CertificateInfo {
+  readonly file: string;
+  /** What for, e.g. `agents`, `http-connect frontend`, `servers`. */
+  readonly use: string;
+  /** Shown to others, or what others are checked against. */
+  readonly kind: "own" | "trusted";
+  readonly subject: string;
+  readonly issuer: string;
+  /** Names and addresses it is for. */
+  readonly names: readonly string[];
+  readonly serial: string;
+  /** SHA-256, hexadecimal. */
+  readonly fingerprint: string;
+  readonly notBeforeAt: number;
+  readonly notAfterAt: number;
+}
+
+export interface ListenerInfo {
+  /** Which door: `agents`, `health`, `admin`, `http-connect frontend`, `socks5 proxy`, ... */
+  readonly what: string;
+  /** `host:port` or the path of a socket. */
+  readonly address: string;
+}
+
+/** The answer of every route that lists. */
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** How many there are in all that fit the question. */
+  readonly total: number;
+  /** To be given as `after` for the next page; absent on the last. */
+  readonly next?: number;
+}
+
+/** Every answer with a status from 400 on. */
+export interface ApiError {
+  readonly error: {
+    /** Stable; `DB_...` where the catalogue of errors has it, otherwise one of `ApiFault`. */
+    readonly code: string;
+    /** One sentence. */
+    readonly message: string;
+    /** What to do, where there is something to do. */
+    readonly remedy?: string;
+  };
+}
+
+export type ApiFault =
+  | "unauthenticated"
+  | "cross-site"
+  | "wrong-host"
+  | "not-found"
+  | "method"
+  | "malformed"
+  | "too-many"
+  | "not-possible"
+  | "internal";
+
+/** Body of `POST login`. The answer is 204 with the cookie. */
+export interface Login {
+  readonly token: string;
+}
+
+/** Answer of `GET session`, by which a page finds out whether its cookie still works. */
+export interface SessionInfo {
+  readonly expiresAt: number;
+}
+
+/** Answer of `POST tunnels/ID/close`, `POST agents/KEY/drain` and, at an agent, `POST drain`. */
+export interface Done {
+  readonly done: true;
+}
+
+/** Everything but tunnels, of which there may be many. */
+export interface Overview extends Elsewhere {
+  readonly process: ProcessInfo;
+  readonly totals: Totals;
+  readonly path?: PathHealth;
+  readonly servers?: readonly ServerPeer[];
+  readonly agents?: readonly AgentPeer[];
+  readonly listeners: readonly ListenerInfo[];
+  readonly certificates: readonly CertificateInfo[];
+  /** Newest first. */
+  readonly refusals: readonly Refusal[];
+}
+
+/** Answer of `GET dump`, for support: all there is, refusals with their explanations. */
+export interface Dump extends Omit<Overview, "refusals"> {
+  readonly refusals: readonly ExplainedRefusal[];
+  readonly tunnels: readonly Tunnel[];
+  /** Newest first. */
+  readonly ended: readonly Tunnel[];
+}
+
+/** One of `GET flight`: a link whose last packets are remembered. */
+export interface FlightSummary {
+  /** The key of the agent or server at its other end. */
+  readonly key: number;
+  /** That one's ID, as it claims it. */
+  readonly peer: string;
+  readonly openedAt: number;
+  /** Absent while it stands. The last few that are gone are kept. */
+  readonly closedAt?: number;
+  /** Since it was opened, both ways. */
+  readonly packets: number;
+}
+
+/** Answer of `GET flight/KEY`; with `?format=text` the same for a person to read. */
+export interface FlightRecord extends FlightSummary {
+  /** When it was put together. */
+  readonly at: number;
+  readonly totals: readonly {
+    readonly direction: "sent" | "received";
+    readonly type: string;
+    readonly packets: number;
+    /** Payload of DATA. */
+    readonly bytes?: number;
+  }[];
+  /** Oldest first. */
+  readonly last: readonly FlightPacket[];
+}
+
+/** A packet's header. */
+export interface FlightPacket {
+  /** Before `at` of the record. */
+  readonly agoMs: number;
+  readonly direction: "sent" | "received";
+  readonly type: string;
+  readonly connectId?: number;
+  /** DATA: of payload. CREDIT: granted. */
+  readonly bytes?: number;
+  /** Of a dial: the end of its number, the same in its request and its answer. */
+  readonly dial?: string;
+}
+
+// ---- GET events: server-sent events -----------------------------------------------------------------------------------
+
+/** The name of each event and what its data is. */
+export interface StreamEvents {
+  snapshot: SnapshotEvent;
+  tunnels: TunnelsEvent;
+  change: ChangeEvent;
+  lost: LostEvent;
+  alive: AliveEvent;
+}
+
+/** Comes first, and again after `lost`: forget everything from before. Tunnels follow in events of their own. */
+export interface SnapshotEvent extends Overview {
+  readonly tunnelCount: number;
+  /** The last few that are over, newest first. */
+  readonly ended: readonly Tunnel[];
+}
+
+/** One portion of the snapshot's tunnels; `change` events may come in between. */
+export interface TunnelsEvent {
+  readonly tunnels: readonly Tunnel[];
+  /** False on the last portion. */
+  readonly more: boolean;
+}
+
+/** At most a few a second, and none while nothing changes. What is absent did not change. */
+export interface ChangeEvent extends Elsewhere {
+  readonly totals: Totals;
+  readonly process?: ProcessInfo;
+  readonly path?: PathHealth;
+  readonly agents?: Changes<AgentPeer>;
+  readonly servers?: Changes<ServerPeer>;
+  readonly tunnels?: TunnelChanges;
+  /** New ones, newest first. */
+  readonly refusals?: readonly Refusal[];
+  /** Tunnels that ended since the last change, newest first; only the latest of very many. */
+  readonly ended?: readonly Tunnel[];
+  /** The whole list anew. */
+  readonly listeners?: readonly ListenerInfo[];
+  readonly certificates?: readonly CertificateInfo[];
+}
+
+export interface Changes<Peer extends { readonly key: number }> {
+  /** Each one whole. */
+  readonly changed: readonly Peer[];
+  /** Their keys. */
+  readonly gone: readonly number[];
+}
+
+export interface TunnelChanges {
+  readonly opened: readonly Tunnel[];
+  /**
+   * Only the fields that changed, to be laid over what is known. One whose `id` is not known yet is to be passed over:
+   * it comes whole in a later portion of the snapshot.
+   */
+  readonly changed: readonly TunnelPatch[];
+  /** Their ids. */
+  readonly gone: readonly number[];
+}
+
+export type TunnelPatch = { readonly id: number } & Partial<Omit<Tunnel, "id">>;
+
+/** This reader was too slow and missed changes; a `snapshot` follows at once. */
+export interface LostEvent {
+  /** Change events that were left out. */
+  readonly skipped: number;
+}
+
+/** Nothing has changed for a while, and the stream still stands. */
+export interface AliveEvent {
+  readonly at: number;
+}

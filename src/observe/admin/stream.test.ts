@@ -1,0 +1,317 @@
+/** The event stream, over real HTTP, with a role that the test plays. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request, type Server } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ChangeEvent, LostEvent, SnapshotEvent, StreamEvents, Tunnel, TunnelsEvent } from "./contract.js";
+import { AdminModel } from "./model.js";
+import { MAX_READERS, Readers, type ReadersOptions } from "./readers.js";
+import { PlayedRole } from "./testing/role.js";
+
+let role: PlayedRole;
+let readers: Readers;
+let server: Server;
+const streams: { destroy(): void }[] = [];
+
+async function serve(options: ReadersOptions = {}): Promise<void> {
+  readers = new Readers(new AdminModel(role.parts), { lookMs: 20, ...options });
+  server = createServer((_request, response) => readers.add(response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+}
+
+/** The machine may be busy with other tests. */
+const poll = <T>(get: () => T) => expect.poll(get, { timeout: 15_000 });
+
+const port = () => (server.address() as AddressInfo).port;
+
+beforeEach(() => {
+  role = new PlayedRole();
+});
+afterEach(async () => {
+  for (const stream of streams.splice(0)) stream.destroy();
+  server.closeAllConnections();
+  server.close();
+  await once(server, "close");
+});
+
+type Told = { [Name in keyof StreamEvents]: { name: Name; data: StreamEvents[Name] } }[keyof StreamEvents];
+
+/** A reader as a page is one: it keeps what the events tell it. */
+class PageReader {
+  readonly told: Told[] = [];
+  readonly tunnels = new Map<number, Tunnel>();
+  complete = false;
+  #text = "";
+
+  constructor(answer: IncomingMessage) {
+    answer.setEncoding("utf8").on("data", (text: string) => this.#take(text));
+    answer.on("error", () => {});
+  }
+
+  get changes(): ChangeEvent[] {
+    return this.told.flatMap(({ name, data }) => (name === "change" ? [data as ChangeEvent] : []));
+  }
+
+  #take(text: string): void {
+    this.#text += text;
+    const frames = this.#text.split("\n\n");
+    this.#text = frames.pop()!;
+    for (const frame of frames) this.#hear(frame);
+  }
+
+  #hear(frame: string): void {
+    const [, name, json] = /^event: (\w+)\ndata: (.*)$/.exec(frame)!;
+    const data = JSON.parse(json!) as never;
+    this.told.push({ name, data } as unknown as Told);
+    if (name === "snapshot") {
+      this.tunnels.clear();
+      this.complete = false;
+    } else if (name === "tunnels") {
+      for (const tunnel of (data as TunnelsEvent).tunnels) this.tunnels.set(tunnel.id, tunnel);
+      this.complete = !(data as TunnelsEvent).more;
+    } else if (name === "change") this.#apply(data as ChangeEvent);
+  }
+
+  #apply({ tunnels }: ChangeEvent): void {
+    for (const tunnel of tunnels?.opened ?? []) this.tunnels.set(tunnel.id, tunnel);
+    for (const patch of tunnels?.changed ?? []) {
+      const known = this.tunnels.get(patch.id);
+      if (known !== undefined) this.tunnels.set(patch.id, { ...known, ...patch });
+    }
+    for (const id of tunnels?.gone ?? []) this.tunnels.delete(id);
+  }
+}
+
+async function read(): Promise<PageReader> {
+  const asked = request({ host: "127.0.0.1", port: port(), agent: false }).end();
+  asked.on("error", () => {});
+  streams.push(asked);
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  expect(answer.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+  return new PageReader(answer);
+}
+
+const sameAsRole = (reader: PageReader) => expect([...reader.tunnels.values()]).toEqual([...role.list.values()]);
+
+describe("a reader", () => {
+  it("gets everything first, tunnels in portions", async () => {
+    for (let id = 1; id <= 450; id++) role.open(id);
+    role.addAgent(1);
+    role.ended.add({ ...role.open(0), state: "closed" });
+    role.list.delete(0);
+    await serve();
+    const reader = await read();
+    await poll(() => reader.complete).toBe(true);
+    const [first, ...rest] = reader.told;
+    const portions = rest.filter(({ name }) => name === "tunnels");
+    const snapshot = first!.data as SnapshotEvent;
+    expect(first!.name).toBe("snapshot");
+    expect(snapshot).toMatchObject({ tunnelCount: 450, process: { role: "server" }, agents: [{ key: 1 }] });
+    expect(snapshot.ended.map(({ id }) => id)).toEqual([0]);
+    expect(portions.map(({ data }) => (data as TunnelsEvent).tunnels.length)).toEqual([200, 200, 50]);
+    sameAsRole(reader);
+  });
+
+  it("then gets only what changes", async () => {
+    for (let id = 1; id <= 3; id++) role.open(id);
+    role.addAgent(1);
+    role.addAgent(2);
+    await serve();
+    const reader = await read();
+    await poll(() => reader.complete).toBe(true);
+    role.list.get(2)!.bytesToTarget = 100;
+    role.list.get(2)!.marks = { dialled: 0.1, answered: 2.5 };
+    role.list.delete(3);
+    role.open(4);
+    role.peers.shift();
+    role.refusals.add({ id: "r", target: "a:1", why: "No agent is connected." });
+    role.ended.add({ ...role.open(9), state: "failed" });
+    role.list.delete(9);
+    await poll(() => reader.changes.length).toBe(1);
+    expect(reader.changes[0]).toMatchObject({
+      totals: { bytesToTarget: 100 },
+      tunnels: {
+        opened: [{ id: 4, target: "10.0.0.1:4" }],
+        changed: [{ id: 2, bytesToTarget: 100, marks: { dialled: 0.1, answered: 2.5 } }],
+        gone: [3],
+      },
+      agents: { changed: [], gone: [1] },
+      refusals: [{ id: "r" }],
+      ended: [{ id: 9, state: "failed" }],
+    });
+    expect(Object.keys(reader.changes[0]!.tunnels!.changed[0]!).sort()).toEqual(["bytesToTarget", "id", "marks"]);
+    sameAsRole(reader);
+  });
+
+  it("of 10,000 tunnels gets them a portion a turn", async () => {
+    for (let id = 1; id <= 10_000; id++) role.open(id);
+    await serve({ lookMs: 60_000 });
+    const most = await role.mostInOneTurn(async () => {
+      const reader = await read();
+      await poll(() => reader.complete).toBe(true);
+      sameAsRole(reader);
+    });
+    expect(most).toBeLessThanOrEqual(201);
+  });
+
+  it("hears nothing while nothing changes, but that the stream lives", async () => {
+    let now = 0;
+    await serve({ now: () => now });
+    const reader = await read();
+    await poll(() => reader.complete).toBe(true);
+    const looks = role.looks;
+    await poll(() => role.looks).toBeGreaterThan(looks + 5);
+    expect(reader.told.map(({ name }) => name)).toEqual(["snapshot", "tunnels"]);
+    now = 15_001;
+    await poll(() => reader.told.at(-1)?.name).toBe("alive");
+  });
+
+  it("that comes later goes on from the same place as the others", async () => {
+    for (let id = 1; id <= 300; id++) role.open(id);
+    await serve();
+    const first = await read();
+    await poll(() => first.complete).toBe(true);
+    for (let id = 301; id <= 900; id++) role.open(id);
+    const second = await read();
+    for (let id = 1; id <= 900; id += 7) role.list.delete(id);
+    for (const tunnel of role.list.values()) tunnel.bytesFromTarget += tunnel.id;
+    await poll(() => second.complete && second.tunnels.get(900)?.bytesFromTarget).toBe(900);
+    await poll(() => first.tunnels.get(900)?.bytesFromTarget).toBe(900);
+    for (const reader of [first, second]) {
+      expect(new Map([...reader.tunnels].sort(([one], [two]) => one - two))).toEqual(role.list);
+    }
+  });
+
+  it("of thousands of busy tunnels gets a thousand at a time, and none is forgotten", async () => {
+    for (let id = 1; id <= 3_500; id++) role.open(id);
+    await serve();
+    const reader = await read();
+    await poll(() => reader.complete).toBe(true);
+    for (const tunnel of role.list.values()) tunnel.bytesToTarget = 5;
+    await poll(() => [...reader.tunnels.values()].filter((row) => row.bytesToTarget === 5).length).toBe(3_500);
+    for (const { tunnels } of reader.changes) expect(tunnels!.changed.length).toBeLessThanOrEqual(1_000);
+  });
+});
+
+describe("a tunnel that moves nothing", () => {
+  it("is told of when it is held back, and when its dial goes elsewhere", async () => {
+    const stuck = role.open(1);
+    const dialled = role.open(2);
+    await serve();
+    const reader = await read();
+    await poll(() => reader.complete).toBe(true);
+    stuck.paused = true;
+    dialled.agent = { key: 8, id: "another" };
+    await poll(() => [reader.tunnels.get(1)?.paused, reader.tunnels.get(2)?.agent?.key]).toEqual([true, 8]);
+    stuck.paused = false;
+    await poll(() => reader.tunnels.get(1)?.paused).toBe(false);
+  });
+});
+
+describe("without readers", () => {
+  it("nobody looks at the tunnels", async () => {
+    role.open(1);
+    await serve();
+    const reader = await read();
+    await poll(() => reader.complete).toBe(true);
+    streams.pop()!.destroy();
+    await poll(() => readers.size).toBe(0);
+    const looks = role.looks;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(role.looks).toBe(looks);
+  });
+
+  it("the next one starts afresh", async () => {
+    role.open(1);
+    await serve();
+    await poll(async () => (await read()).told.length >= 0).toBe(true);
+    streams.pop()!.destroy();
+    await poll(() => readers.size).toBe(0);
+    role.list.clear();
+    role.open(2);
+    const reader = await read();
+    await poll(() => reader.complete).toBe(true);
+    sameAsRole(reader);
+  });
+});
+
+describe("a reader that does not read", () => {
+  /** Asks for the stream and takes nothing of it. */
+  async function stop(): Promise<Socket> {
+    const socket = connect({ host: "127.0.0.1", port: port() });
+    streams.push(socket);
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    socket.pause();
+    socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await poll(() => readers.size).toBe(1);
+    return socket;
+  }
+
+  /** Keeps every tunnel in motion until `done`; answers the most that was ever waiting for the reader. */
+  async function keepBusy(done: () => boolean): Promise<number> {
+    let most = 0;
+    const deadline = Date.now() + 15_000;
+    while (!done()) {
+      if (Date.now() > deadline) throw new Error("nothing came of it");
+      for (const tunnel of role.list.values()) tunnel.bytesToTarget += 1;
+      most = Math.max(most, unsent());
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return most;
+  }
+
+  const responses: { writableLength: number }[] = [];
+  const unsent = () => Math.max(0, ...responses.map(({ writableLength }) => writableLength));
+
+  beforeEach(() => {
+    responses.length = 0;
+    for (let id = 1; id <= 2_000; id++) role.open(id, `${"long-name.".repeat(20)}:${id}`);
+  });
+
+  it("costs bounded memory, and is cut off", async () => {
+    let now = 0;
+    await serve({ lookMs: 5, now: () => now, limits: { unsentBytes: 256 * 1024, patienceMs: 30_000 } });
+    server.prependListener("request", (_request, response) => responses.push(response));
+    const socket = await stop();
+    const looks = role.looks;
+    const most = await keepBusy(() => role.looks > looks + 80);
+    expect(readers.size).toBe(1);
+    // The bound, one portion of the snapshot, one frame.
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThan(640 * 1024);
+    now = 30_001;
+    await poll(() => readers.size).toBe(0);
+    socket.resume();
+    await once(socket, "close");
+  });
+
+  it("is told that it missed something once it reads on, and starts over", async () => {
+    await serve({ lookMs: 5, limits: { unsentBytes: 64 * 1024, patienceMs: 30_000 } });
+    const asked = request({ host: "127.0.0.1", port: port(), agent: false }).end();
+    streams.push(asked.on("error", () => {}));
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    const looks = role.looks;
+    await keepBusy(() => role.looks > looks + 80);
+    const reader = new PageReader(answer);
+    await poll(() => reader.told.some(({ name }) => name === "lost")).toBe(true);
+    const at = reader.told.findIndex(({ name }) => name === "lost");
+    expect((reader.told[at]!.data as LostEvent).skipped).toBeGreaterThan(0);
+    await poll(() => reader.told[at + 1]?.name).toBe("snapshot");
+    await poll(() => reader.complete).toBe(true);
+    await poll(() =>
+      [...reader.tunnels.values()].every((row) => row.bytesToTarget === role.list.get(row.id)!.bytesToTarget),
+    ).toBe(true);
+    sameAsRole(reader);
+  });
+
+  it("is one of a few at most", async () => {
+    await serve();
+    for (let count = 0; count < MAX_READERS; count++) {
+      expect(readers.full).toBe(false);
+      await read();
+    }
+    expect(readers.full).toBe(true);
+  });
+});

@@ -1,0 +1,50 @@
+/** What a role tells the admin API about itself. Everything here is asked only when somebody wants to know. */
+import type { FlightBook } from "../recorder/flight-book.js";
+import type {
+  AgentPeer,
+  CertificateInfo,
+  Elsewhere,
+  Forecast,
+  PathHealth,
+  ProcessInfo,
+  ServerPeer,
+  Totals,
+  Tunnel,
+  TunnelState,
+} from "./contract.js";
+
+type OfEveryRole = "apiVersion" | "version" | "instance" | "startedAt" | "now";
+
+export interface Subject {
+  process(): Omit<ProcessInfo, OfEveryRole>;
+  totals(): Omit<Totals, "at">;
+  certificates(): readonly CertificateInfo[];
+  path?(): PathHealth | undefined;
+  /** The last packets of its links. */
+  readonly flights?: FlightBook | undefined;
+  servers?(): Iterable<ServerPeer>;
+  agents?(): Iterable<AgentPeer>;
+  /** Role `overview`: what it knows of others; that somebody wants to know is its reason to ask again. */
+  elsewhere?(): Elsewhere;
+  /** Those being dialled included. */
+  tunnels?(): Iterable<LiveTunnel>;
+  /** What would become of a dial. */
+  explain?(target: string): Forecast | Promise<Forecast>;
+  /** The three answer false when there is no such thing (any more). */
+  closeTunnel?(id: number): boolean;
+  drainAgent?(key: number): boolean;
+  drain?(): boolean;
+}
+
+/** A tunnel at this moment: what shows whether it has changed costs nothing, the whole row is made on demand. */
+export interface LiveTunnel {
+  readonly id: number;
+  readonly target: string;
+  readonly agentKey?: number | undefined;
+  readonly state: TunnelState;
+  readonly bytesToTarget: number;
+  readonly bytesFromTarget: number;
+  readonly queuedBytes: number;
+  readonly paused?: boolean | undefined;
+  describe(): Tunnel;
+}

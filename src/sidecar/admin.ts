@@ -1,0 +1,122 @@
+/** What a sidecar tells the admin API about itself. */
+import { hostname } from "node:os";
+import { certificatesOf, describeFrontend, type Frontend } from "../client/frontend.js";
+import { CertificateBook, rereadNowAndThen } from "../observe/admin/certificate-book.js";
+import type { CertificateInfo, PathHealth, ServerPeer, Totals } from "../observe/admin/contract.js";
+import { EndedTunnels } from "../observe/admin/ended.js";
+import type { LiveTunnel, Subject } from "../observe/admin/subject.js";
+import { DialTally } from "../observe/admin/tally.js";
+import { type TunnelFacts, TunnelRows } from "../observe/admin/tunnel-row.js";
+import { RefusalLog } from "../observe/refusals.js";
+import { certificatesIn } from "../pki/pem.js";
+import { wishDecided } from "./channels.js";
+import type { JoinedPair } from "./desk.js";
+import type { Sidecar } from "./sidecar.js";
+
+export class SidecarSubject implements Subject {
+  readonly ended = new EndedTunnels();
+  readonly refusals = new RefusalLog();
+  readonly #sidecar: Sidecar;
+  readonly #frontends: readonly Frontend[];
+  readonly #rows = new TunnelRows("server", performance.timeOrigin);
+  readonly #tally = new DialTally();
+  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+
+  constructor(sidecar: Sidecar) {
+    this.#sidecar = sidecar;
+    const all = sidecar.config.listeners.flatMap(({ way }) => way.frontends);
+    this.#frontends = [...new Map(all.map((frontend) => [describeFrontend(frontend), frontend])).values()];
+  }
+
+  /** Keeps what is over from here on. */
+  remember(): void {
+    wishDecided.subscribe(({ outcome, target = "", error, code, dialMs = 0 }) => {
+      this.#tally.count(outcome === "established", dialMs);
+      if (outcome === "established" || outcome === "abandoned") return;
+      this.refusals.add({ target, why: error, ...(code === undefined ? {} : { code }) });
+    }, this.#sidecar);
+    for (const { desk } of this.#sidecar.listeners) {
+      desk.onEnded = (pair, error) => {
+        const end = { at: performance.now(), reason: error || "both ends closed", ...(error === "" ? {} : { error }) };
+        this.ended.add(this.#rows.closed(factsOf(pair), undefined, end));
+      };
+    }
+  }
+
+  process() {
+    const { readiness, draining } = this.#sidecar;
+    return {
+      role: "sidecar" as const,
+      id: hostname(),
+      ready: readiness.ready,
+      draining,
+      ...(readiness.ready ? {} : { unreadyReason: readiness.why }),
+    };
+  }
+
+  path(): PathHealth {
+    const { ready, why } = this.#sidecar.readiness;
+    return ready ? { state: "ok" } : { state: "failing", error: why };
+  }
+
+  totals(): Omit<Totals, "at"> {
+    const totals = {
+      ...{ bytesToTarget: 0, bytesFromTarget: 0, tunnelsOpen: 0, dialsPending: 0, queuedBytes: 0 },
+      ...this.#tally.totals,
+    };
+    for (const { desk } of this.#sidecar.listeners) {
+      totals.bytesToTarget += desk.traffic.toTarget;
+      totals.bytesFromTarget += desk.traffic.fromTarget;
+      totals.tunnelsOpen += desk.joined;
+      totals.dialsPending += desk.dialling;
+      for (const { relay } of desk.pairs()) totals.queuedBytes += relay.standing.queuedBytes;
+    }
+    return totals;
+  }
+
+  readonly certificates = rereadNowAndThen((last: readonly CertificateInfo[] = []) => {
+    try {
+      return this.#frontends.flatMap((frontend) => this.#certificatesOf(frontend));
+    } catch {
+      // The next dial will say so, in the log; what is shown here is what there was.
+      return last;
+    }
+  });
+
+  #certificatesOf(frontend: Frontend): readonly CertificateInfo[] {
+    if (!("tls" in frontend)) return [];
+    const { tls } = frontend;
+    const { cert, ca } = certificatesOf(tls);
+    const use = `frontend ${describeFrontend(frontend)}`;
+    return [
+      ...this.#book.describe({ file: tls.certFile ?? "", use, kind: "own" }, cert),
+      ...this.#book.describe({ file: tls.caFile ?? "", use, kind: "trusted" }, ca),
+    ];
+  }
+
+  servers(): readonly ServerPeer[] {
+    return this.#frontends.map((frontend, at) => ({ key: at + 1, address: describeFrontend(frontend) }));
+  }
+
+  *tunnels(): Iterable<LiveTunnel> {
+    for (const { desk } of this.#sidecar.listeners) {
+      for (const pair of desk.pairs()) yield this.#rows.live(factsOf(pair));
+    }
+  }
+
+  closeTunnel(id: number): boolean {
+    for (const { desk } of this.#sidecar.listeners) {
+      for (const pair of desk.pairs()) {
+        if (pair.id !== id) continue;
+        pair.relay.cut("closed by an operator");
+        return true;
+      }
+    }
+    return false;
+  }
+}
+
+function factsOf(pair: JoinedPair): TunnelFacts {
+  const { queuedBytes, ...standing } = pair.relay.standing;
+  return { ...standing, info: pair, port: { queuedBytes }, sendWindow: undefined, receiveWindow: undefined };
+}

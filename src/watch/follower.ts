@@ -1,0 +1,68 @@
+/** Keeps a world up to date from a process' stream, over its restarts. */
+import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../observe/admin/contract.js";
+import type { AdminPort } from "./admin-port.js";
+import type { ServerSentEvent } from "./event-stream.js";
+import { History } from "./view/history.js";
+import { World } from "./view/world.js";
+
+const RETRY_MS = 1000;
+
+export class Follower {
+  world: World | undefined;
+  readonly history = new History();
+  /** Why there is nothing new at present. */
+  problem = "";
+  readonly #port: AdminPort;
+  /** Whose totals the history was made of last. */
+  #instance = "";
+
+  constructor(port: AdminPort) {
+    this.#port = port;
+  }
+
+  /** Follows until `stop` is aborted; what goes wrong stands in `problem` and is tried again. */
+  async run(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      try {
+        await this.#port.follow((event) => this.take(event), stop);
+        if (!stop.aborted) this.problem = `${this.#port.address} hung up`;
+      } catch (error) {
+        this.problem = (error as Error).message;
+      }
+      await pause(RETRY_MS, stop);
+    }
+  }
+
+  take({ name, data }: ServerSentEvent): void {
+    if (name === "snapshot") this.world = new World(JSON.parse(data) as SnapshotEvent, Date.now());
+    else if (name === "tunnels") this.world?.add(JSON.parse(data) as TunnelsEvent);
+    else if (name === "change") this.world?.apply(JSON.parse(data) as ChangeEvent);
+    this.problem = "";
+  }
+
+  /**
+   * Once a second: rates are made of two looks. Not while nothing is heard: what moved meanwhile would be zero first, and
+   * all of it one second's work afterwards.
+   */
+  sample(now: number): void {
+    const { world, problem } = this;
+    if (world === undefined || problem !== "") return;
+    const { process, totals } = world.facts;
+    if (process.instance === this.#instance) this.history.sample(totals, now);
+    else this.history.begin(totals, now);
+    this.#instance = process.instance;
+  }
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (stop.aborted) return resolve();
+    const timer = setTimeout(done, ms);
+    stop.addEventListener("abort", done);
+    function done(): void {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", done);
+      resolve();
+    }
+  });
+}

@@ -1,0 +1,46 @@
+/** A process that has nothing of its own to show, and gathers what others know. */
+import { hostname } from "node:os";
+import type { Elsewhere, Totals } from "../../observe/admin/contract.js";
+import { EndedTunnels } from "../../observe/admin/ended.js";
+import type { Subject } from "../../observe/admin/subject.js";
+import { RefusalLog } from "../../observe/refusals.js";
+import { type Provider, Source } from "./source.js";
+
+/** Nobody follows more, and an API server should not notice. */
+const EVERY_MS = 3_000;
+
+export class OverviewSubject implements Subject {
+  /** It carries and refuses nothing. */
+  readonly ended = new EndedTunnels();
+  readonly refusals = new RefusalLog();
+  readonly #sources: readonly Source[];
+
+  constructor(providers: readonly Provider[], everyMs = EVERY_MS) {
+    this.#sources = providers.map((provider) => new Source(provider, everyMs));
+  }
+
+  /** Once, so that the first reader finds something. */
+  async askAll(): Promise<void> {
+    await Promise.all(this.#sources.map((source) => source.ask()));
+  }
+
+  process() {
+    return { role: "overview" as const, id: hostname(), ready: true, draining: false };
+  }
+
+  totals(): Omit<Totals, "at"> {
+    return {
+      ...{ bytesToTarget: 0, bytesFromTarget: 0, tunnelsOpen: 0, queuedBytes: 0 },
+      ...{ dialsPending: 0, dialsEstablished: 0, dialsFailed: 0, dialMsSum: 0 },
+    };
+  }
+
+  certificates() {
+    return [];
+  }
+
+  elsewhere(): Elsewhere {
+    const findings = this.#sources.map((source) => source.findings);
+    return Object.assign({}, ...findings, { sources: this.#sources.map(({ info }) => info) });
+  }
+}

@@ -1,0 +1,118 @@
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, test } from "vitest";
+import { agent, NOW, snapshot, totals, tunnel } from "../testing/samples.js";
+import { History } from "../view/history.js";
+import { World } from "../view/world.js";
+import { cell, sparkline } from "./cells.js";
+import { FIRST_CHOICES, pressed } from "./keys.js";
+import { screen } from "./screen.js";
+
+const draw = (world: World | undefined, choices = FIRST_CHOICES, size = { columns: 100, rows: 30 }, problem = "") =>
+  screen({ world, history: new History(), problem }, choices, size, NOW);
+
+function crowd(tunnels: number): World {
+  const world = new World(snapshot({ agents: Array.from({ length: 9 }, (_, key) => agent(key)) }), NOW);
+  world.add({ tunnels: Array.from({ length: tunnels }, (_, id) => tunnel(id)), more: false });
+  return world;
+}
+
+describe("the screen", () => {
+  test("fits every size, also one that is too small", () => {
+    for (const columns of [20, 80, 200])
+      for (const rows of [1, 10, 50]) {
+        const lines = draw(crowd(500), FIRST_CHOICES, { columns, rows });
+        expect(lines.length).toBeLessThanOrEqual(rows);
+      }
+    for (const columns of [60, 100]) {
+      const widths = draw(crowd(500), FIRST_CHOICES, { columns, rows: 30 }, "a long story ".repeat(9)).map(
+        (line) => stripVTControlCharacters(line).length,
+      );
+      expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
+    }
+  });
+
+  test("shows who it is, the busiest peers and as many tunnels as fit", () => {
+    const text = draw(crowd(500)).map(stripVTControlCharacters).join("\n");
+    expect(text).toMatch(/^drawbridge server {2}server-1/);
+    expect(text).toContain("AGENTS 9, the busiest 5");
+    expect(text).toContain("TUNNELS 500 of 500, sorted by age");
+    expect(text).toContain("10.0.0.7:443");
+  });
+
+  test("control sequences of strangers never reach the terminal", () => {
+    const evil = "\u001b]0;owned\u0007\u001b[2J\u202eevil\r\n";
+    const world = new World(
+      snapshot({
+        agents: [agent(1, { id: evil })],
+        refusals: [{ id: "R", at: NOW, target: evil, why: evil }],
+        process: { ...snapshot().process, role: evil as "server", id: evil, ready: false, unreadyReason: evil },
+      }),
+      NOW,
+    );
+    world.add({ tunnels: [tunnel(1, { target: evil, agent: { key: 1, id: evil } })], more: false });
+    const text = draw(world, FIRST_CHOICES, { columns: 100, rows: 30 }, evil).join("\n");
+    // Only our own colours and line ends are left.
+    expect(stripVTControlCharacters(text).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(text).not.toContain("\u001b]");
+    expect(text).not.toContain("\u001b[2J");
+    expect(text).toContain("evil");
+  });
+
+  test("says what is wrong while there is nothing to show", () => {
+    expect(draw(undefined, FIRST_CHOICES, { columns: 40, rows: 5 }, "it hung up")[0]?.trim()).toBe("it hung up");
+  });
+});
+
+describe("a role without tunnels", () => {
+  const ignition = () =>
+    new World(
+      snapshot({
+        process: { ...snapshot().process, role: "ignition", id: "ign-1" },
+        totals: totals({ payloadsServed: 12, fetchesRefused: 3 }),
+        refusals: [{ id: "R", at: NOW, target: "workers", why: "the token is not known", remote: "192.0.2.9" }],
+      }),
+      NOW,
+    );
+
+  test("shows what it does instead of tunnels", () => {
+    const text = draw(ignition()).map(stripVTControlCharacters).join("\n");
+    expect(text).toMatch(/payloads +12/);
+    expect(text).toMatch(/refused +3/);
+    expect(text).toContain("the token is not known");
+    for (const word of ["TUNNELS", "SERVERS", "AGENTS", "targets", "dial"]) expect(text).not.toContain(word);
+  });
+});
+
+describe("keys", () => {
+  const typing = (...keys: string[]) => keys.reduce((choices, key) => pressed(key, choices) ?? choices, FIRST_CHOICES);
+
+  test("search is typed, corrected, taken and left", () => {
+    expect(typing("/", "k", "u", "x", "\u007f", "b", "\r")).toMatchObject({ search: "kub", isTyping: false });
+    expect(typing("/", "q")).toMatchObject({ search: "q", isTyping: true });
+    expect(typing("/", "a", "\u001b")).toMatchObject({ search: "", isTyping: false });
+    expect(typing("/", "\u001b[A")).toMatchObject({ search: "" });
+  });
+
+  test("s goes through the columns and back, r turns round, arrows scroll no further than the top", () => {
+    expect(typing("s").order).toEqual({ column: "from", descending: true });
+    expect(typing(..."sssssss").order.column).toBe("age");
+    expect(typing("r").order.descending).toBe(true);
+    expect(typing("\u001b[B", "\u001b[B", "\u001b[A", "\u001b[A", "\u001b[A").skipped).toBe(0);
+  });
+
+  test("q and Ctrl-C leave; Ctrl-C also while typing", () => {
+    expect(pressed("q", FIRST_CHOICES)).toBeUndefined();
+    expect(pressed("\u0003", { ...FIRST_CHOICES, isTyping: true })).toBeUndefined();
+  });
+});
+
+test("a cell has exactly its width, and a long name keeps its end", () => {
+  expect(cell("abc", 5)).toBe("abc  ");
+  expect(cell("abc", 5, "right")).toBe("  abc");
+  expect(cell("kube-system/webhook:8443", 8)).toBe("…ok:8443");
+  expect(cell("x", 0)).toBe("");
+});
+
+test("a sparkline's highest value is the whole height", () => {
+  expect(sparkline([0, 4, 8], 5)).toBe("  ▁▅█");
+});

@@ -1,0 +1,67 @@
+import type { AgentPeer, SnapshotEvent, Totals, Tunnel } from "../../observe/admin/contract.js";
+
+export const NOW = 1_700_000_000_000;
+
+export const totals = (parts: Partial<Totals> = {}): Totals => ({
+  at: NOW,
+  bytesToTarget: 0,
+  bytesFromTarget: 0,
+  tunnelsOpen: 0,
+  dialsPending: 0,
+  dialsEstablished: 0,
+  dialsFailed: 0,
+  dialMsSum: 0,
+  queuedBytes: 0,
+  ...parts,
+});
+
+export const agent = (key: number, parts: Partial<AgentPeer> = {}): AgentPeer => ({
+  key,
+  id: `agent-${key}`,
+  identifiers: "",
+  remote: "192.0.2.1:1",
+  drawbridge: true,
+  connectedAt: NOW,
+  draining: false,
+  tunnels: 0,
+  pendingDials: 0,
+  bytesToTarget: 0,
+  bytesFromTarget: 0,
+  queuedBytes: 0,
+  ...parts,
+});
+
+export const tunnel = (id: number, parts: Partial<Tunnel> = {}): Tunnel => ({
+  id,
+  frontend: "grpc",
+  target: `10.0.0.${id}:443`,
+  agent: { key: 1, id: "agent-1" },
+  state: "open",
+  askedAt: NOW - id * 1000,
+  marks: {},
+  bytesToTarget: 0,
+  bytesFromTarget: 0,
+  queuedBytes: 0,
+  ...parts,
+});
+
+export const snapshot = (parts: Partial<SnapshotEvent> = {}): SnapshotEvent => ({
+  process: {
+    apiVersion: 1,
+    role: "server",
+    version: "0.0.0",
+    id: "server-1",
+    instance: "a",
+    startedAt: NOW,
+    now: NOW,
+    ready: true,
+    draining: false,
+  },
+  totals: totals(),
+  listeners: [],
+  certificates: [],
+  refusals: [],
+  tunnelCount: 0,
+  ended: [],
+  ...parts,
+});

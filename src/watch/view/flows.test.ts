@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { agent, NOW, snapshot, tunnel } from "../testing/samples.js";
+import { FlowMeter, SHOWN } from "./flows.js";
+import { World } from "./world.js";
+
+const to = (target: string, key: number, bytesToTarget = 0) => ({
+  target,
+  agent: { key, id: `agent-${key}` },
+  bytesToTarget,
+});
+
+test("tunnels of one agent to one target are one flow, whose rate is what moved since the last look", () => {
+  const world = new World(snapshot({ agents: [agent(1)] }), NOW);
+  world.add({ tunnels: [tunnel(1, to("a:1", 1)), tunnel(2, to("a:1", 1))], more: false });
+  const meter = new FlowMeter();
+  expect(meter.measure(world, 1000).flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 0 }]);
+  world.tunnels.set(1, tunnel(1, to("a:1", 1, 500)));
+  world.tunnels.set(2, tunnel(2, to("a:1", 1, 1500)));
+  const map = meter.measure(world, 3000);
+  expect(map.flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 1000 }]);
+  expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, state: "fine" }]);
+  expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000 }]);
+});
+
+test("agents without a tunnel are there, too, with what is wrong with them", () => {
+  const agents = [
+    agent(1, { draining: true }),
+    agent(2, { demotedUntil: NOW }),
+    agent(3, { path: { state: "failing" } }),
+  ];
+  const map = new FlowMeter().measure(new World(snapshot({ agents }), NOW), 0);
+  expect(map.peers.map(({ state }) => state)).toEqual(["draining", "demoted", "failing"]);
+});
+
+test("of a crowd the busiest are drawn and the rest is counted", () => {
+  const crowd = Array.from({ length: 500 }, (_, key) => agent(key));
+  const world = new World(snapshot({ agents: crowd }), NOW);
+  for (let id = 0; id < 1000; id++) world.tunnels.set(id, tunnel(id, to(`t${id}:1`, id % 500)));
+  const meter = new FlowMeter();
+  meter.measure(world, 0);
+  world.tunnels.set(777, tunnel(777, to("t777:1", 277, 9999)));
+  const map = meter.measure(world, 1000);
+  expect(map.peers).toHaveLength(SHOWN);
+  expect(map.peersLeftOut).toBe(500 - SHOWN);
+  expect(map.peers.map(({ name }) => name)).toContain("agent-277");
+  expect(map.targets.map(({ name }) => name)).toContain("t777:1");
+  expect(map.targetsLeftOut).toBe(1000 - SHOWN);
+});
+
+test("a sidecar's tunnels, which no peer is known to carry, come from its listeners", () => {
+  const servers = [{ key: 1, address: "/run/server.sock" }];
+  const world = new World(snapshot({ servers }), NOW);
+  const meter = new FlowMeter();
+  expect(meter.measure(world, 0).peers).toMatchObject([{ name: "/run/server.sock", tunnels: 0 }]);
+  const through = (id: number, listener: string, target: string, bytesToTarget: number) => {
+    const { agent: _agent, ...more } = tunnel(id, { listener, target, bytesToTarget });
+    return more;
+  };
+  world.add({ tunnels: [through(1, "socks", "a:1", 0), through(2, "socks", "b:1", 0)], more: false });
+  world.add({ tunnels: [through(3, "https", "a:1", 0)], more: false });
+  meter.measure(world, 1000);
+  world.add({ tunnels: [through(3, "https", "a:1", 500)], more: false });
+  const map = meter.measure(world, 2000);
+  expect(map.peers).toMatchObject([
+    { name: "https", tunnels: 1, rate: 500, state: "fine" },
+    { name: "socks", tunnels: 2, rate: 0, state: "fine" },
+  ]);
+  expect(map.targets).toEqual([
+    { name: "a:1", tunnels: 2, rate: 500 },
+    { name: "b:1", tunnels: 1, rate: 0 },
+  ]);
+  const https = map.peers[0]!.key;
+  expect(map.flows).toContainEqual({ peer: https, target: "a:1", tunnels: 1, rate: 500 });
+});

@@ -1,0 +1,152 @@
+/** Who talks to whom, and how much: the tunnels summed up for the map. */
+import type { Tunnel } from "../../observe/admin/contract.js";
+import type { World } from "./world.js";
+
+/** One line of the map: from the peer that carries the tunnels to a target. */
+export interface Flow {
+  /** Key of the agent (or, at an agent or sidecar, of the server). */
+  readonly peer: number;
+  readonly target: string;
+  readonly tunnels: number;
+  /** Bytes a second, both ways. */
+  readonly rate: number;
+}
+
+export interface PeerOnMap {
+  readonly key: number;
+  readonly name: string;
+  readonly tunnels: number;
+  readonly rate: number;
+  readonly state: "fine" | "draining" | "demoted" | "failing";
+}
+
+export interface FlowMap {
+  readonly peers: readonly PeerOnMap[];
+  readonly peersLeftOut: number;
+  readonly targets: readonly { readonly name: string; readonly tunnels: number; readonly rate: number }[];
+  readonly targetsLeftOut: number;
+  readonly flows: readonly Flow[];
+}
+
+/** More do not fit on a screen; the busiest are shown, the rest is counted. */
+export const SHOWN = 16;
+/** More lines would be a carpet, and each one that moves has to be painted. */
+const LINES = 48;
+
+/** Remembers how many bytes each tunnel had, so that the next look gives rates. */
+export class FlowMeter {
+  #bytes = new Map<number, number>();
+  #at: number | undefined;
+  /** A sidecar does not say which server carries a tunnel, but which of its listeners it came in by. */
+  readonly #listeners = new Map<string, number>();
+
+  measure(world: World, now: number): FlowMap {
+    const seconds = this.#at === undefined ? 0 : (now - this.#at) / 1000;
+    this.#at = now;
+    const bytes = new Map<number, number>();
+    const sums = new Map<number, Map<string, Sum>>();
+    for (const tunnel of world.tunnels.values()) {
+      const peer = carrier(tunnel) ?? this.#listenerOf(tunnel);
+      if (peer === undefined) continue;
+      const total = tunnel.bytesToTarget + tunnel.bytesFromTarget;
+      bytes.set(tunnel.id, total);
+      const before = this.#bytes.get(tunnel.id) ?? total;
+      const sum = sumOf(sums, peer, tunnel.target);
+      sum.tunnels += 1;
+      if (seconds > 0) sum.rate += (total - before) / seconds;
+    }
+    this.#bytes = bytes;
+    const flows = [...sums.values()].flatMap((ofPeer) => [...ofPeer.values()]);
+    return drawing([...peersOf(world, flows), ...this.#listenersIn(flows)].filter(isPartOf(flows)), flows);
+  }
+
+  /** Its number on the map; peers have numbers from zero on. */
+  #listenerOf({ listener }: Tunnel): number | undefined {
+    if (listener === undefined) return undefined;
+    const known = this.#listeners.get(listener) ?? -1 - this.#listeners.size;
+    this.#listeners.set(listener, known);
+    return known;
+  }
+
+  #listenersIn(flows: readonly Flow[]): PeerOnMap[] {
+    const sums = sumBy(flows, ({ peer }) => peer);
+    return [...this.#listeners].flatMap(([name, key]) => {
+      const sum = sums.get(key);
+      return sum === undefined ? [] : [{ key, name, ...sum, state: "fine" }];
+    });
+  }
+}
+
+interface Sum extends Flow {
+  tunnels: number;
+  rate: number;
+}
+
+function sumOf(sums: Map<number, Map<string, Sum>>, peer: number, target: string): Sum {
+  const ofPeer = sums.get(peer) ?? new Map<string, Sum>();
+  const sum = ofPeer.get(target) ?? { peer, target, tunnels: 0, rate: 0 };
+  sums.set(peer, ofPeer.set(target, sum));
+  return sum;
+}
+
+const carrier = (tunnel: Tunnel): number | undefined => (tunnel.agent ?? tunnel.server)?.key;
+
+/** Where flows begin at listeners, servers of which no load is known would only stand about. */
+function isPartOf(flows: readonly Flow[]): (peer: PeerOnMap) => boolean {
+  const atListeners = flows.some(({ peer }) => peer < 0);
+  return ({ key }) => key < 0 || !atListeners;
+}
+
+function drawing(peers: readonly PeerOnMap[], flows: readonly Flow[]): FlowMap {
+  const targets = sumBy(flows, ({ target }) => target);
+  const shownPeers = busiest(peers).slice(0, SHOWN);
+  const shownTargets = busiest([...targets].map(([name, sum]) => ({ name, ...sum }))).slice(0, SHOWN);
+  const keys = new Set(shownPeers.map(({ key }) => key));
+  const names = new Set(shownTargets.map(({ name }) => name));
+  return {
+    peers: shownPeers.sort((a, b) => a.name.localeCompare(b.name) || a.key - b.key),
+    peersLeftOut: peers.length - shownPeers.length,
+    targets: shownTargets.sort((a, b) => a.name.localeCompare(b.name)),
+    targetsLeftOut: targets.size - shownTargets.length,
+    flows: busiest(flows.filter(({ peer, target }) => keys.has(peer) && names.has(target))).slice(0, LINES),
+  };
+}
+
+function peersOf({ agents, servers }: World, flows: readonly Flow[]): PeerOnMap[] {
+  const sums = sumBy(flows, ({ peer }) => peer);
+  const load = (key: number) => sums.get(key) ?? { tunnels: 0, rate: 0 };
+  return [
+    ...[...agents.values()].map((agent) => ({
+      key: agent.key,
+      name: agent.id,
+      ...load(agent.key),
+      state: agent.path?.state === "failing" ? "failing" : standing(agent.draining, agent.demotedUntil),
+    })),
+    ...[...servers.values()].map((server) => ({
+      key: server.key,
+      name: server.id ?? server.address,
+      ...load(server.key),
+      state: server.path?.state === "failing" ? "failing" : standing(server.draining === true, undefined),
+    })),
+  ] as PeerOnMap[];
+}
+
+function standing(draining: boolean, demotedUntil: number | undefined): PeerOnMap["state"] {
+  if (draining) return "draining";
+  return demotedUntil === undefined ? "fine" : "demoted";
+}
+
+function sumBy<Key>(flows: readonly Flow[], keyOf: (flow: Flow) => Key): Map<Key, { tunnels: number; rate: number }> {
+  const sums = new Map<Key, { tunnels: number; rate: number }>();
+  for (const flow of flows) {
+    const sum = sums.get(keyOf(flow)) ?? { tunnels: 0, rate: 0 };
+    sum.tunnels += flow.tunnels;
+    sum.rate += flow.rate;
+    sums.set(keyOf(flow), sum);
+  }
+  return sums;
+}
+
+function busiest<Item extends { readonly rate: number; readonly tunnels: number }>(items: readonly Item[]): Item[] {
+  return [...items].sort((a, b) => b.rate - a.rate || b.tunnels - a.tunnels);
+}

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { totals } from "../testing/samples.js";
+import { History } from "./history.js";
+
+test("rates are differences over the reader's time", () => {
+  const history = new History();
+  history.sample(totals({ bytesToTarget: 1000, dialsEstablished: 10, dialMsSum: 100 }), 0);
+  history.sample(totals({ bytesToTarget: 5000, bytesFromTarget: 2000, dialsEstablished: 14, dialMsSum: 180 }), 2000);
+  expect(history.rates).toEqual({ toTarget: 2000, fromTarget: 1000, dials: 2, failures: 0, dialMs: 20 });
+  expect(history.columns.at).toEqual([2]);
+});
+
+test("without a dial there is nothing to average", () => {
+  const history = new History();
+  history.sample(totals(), 0);
+  history.sample(totals(), 1000);
+  expect(history.columns.dialMs).toEqual([null]);
+});
+
+test("a process that was started anew makes no negative rate", () => {
+  const history = new History();
+  history.sample(totals({ dialsEstablished: 5, bytesToTarget: 9000 }), 0);
+  history.sample(totals({ dialsEstablished: 1, bytesToTarget: 10 }), 1000);
+  history.sample(totals({ dialsEstablished: 1, bytesToTarget: 30 }), 2000);
+  expect(history.columns.toTarget).toEqual([20]);
+});
+
+test("ten minutes are kept", () => {
+  const history = new History();
+  for (let second = 0; second < 700; second++) history.sample(totals(), second * 1000);
+  expect(history.columns.at).toHaveLength(600);
+  expect(history.columns.at.at(-1)).toBe(699);
+});
+
+test("what is older than ten minutes goes, also after a pause", () => {
+  const history = new History();
+  for (let second = 0; second < 5; second++) history.sample(totals(), second * 1000);
+  history.sample(totals({ bytesToTarget: 7_000_000 }), 7_004_000);
+  history.sample(totals({ bytesToTarget: 7_000_000 }), 7_005_000);
+  expect(history.columns.at).toEqual([7004, 7005]);
+  // The mean of the pause, and no peak at its end.
+  expect(history.columns.toTarget).toEqual([1000, 0]);
+  expect(history.columns.tunnels).toHaveLength(2);
+});
+
+test("time never runs backwards on the chart, whatever the reader's clock does", () => {
+  const history = new History();
+  for (const second of [100, 101, 102, 50, 51, 52]) history.sample(totals(), second * 1000);
+  expect(history.columns.at).toEqual([51, 52]);
+});
+
+test("another process is another beginning", () => {
+  const history = new History();
+  history.sample(totals({ dialsEstablished: 1, dialMsSum: 500 }), 0);
+  history.sample(totals({ dialsEstablished: 2, dialMsSum: 900 }), 1000);
+  history.begin(totals({ dialsEstablished: 5, dialMsSum: 20, bytesToTarget: 9 }), 2000);
+  expect(history.rates).toEqual({ toTarget: 0, fromTarget: 0, dials: 0, failures: 0, dialMs: null });
+  history.sample(totals({ dialsEstablished: 6, dialMsSum: 24, bytesToTarget: 19 }), 3000);
+  expect(history.columns.dialMs).toEqual([400, 4]);
+  expect(history.columns.toTarget).toEqual([0, 10]);
+});

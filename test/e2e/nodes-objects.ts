@@ -1,0 +1,86 @@
+/** What somebody without HyperShift puts into a cluster so that machines can become its nodes, see docs/nodes.md. */
+import { stringify } from "yaml";
+import type { KubeObject } from "../../src/kube/port.js";
+import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
+import type { ConfigMap, Secret } from "../../src/nodepool/objects.js";
+import { encoded } from "../../src/nodepool/objects.js";
+import type { NodePool } from "../../src/nodepool/pool/node-pool.js";
+
+export const NAMESPACE = "drawbridge";
+const CLUSTER = "demo";
+export const POOL = "workers";
+const VERSION = "4.18.0";
+
+const [, , machines, account] = defaultPolicy.bootstrapUser.split(":") as [string, string, string, string];
+
+/** Every machine's first identity, which may ask for certificates and nothing else. */
+export const bootstrapper = { namespace: machines, name: account } as const;
+
+export const bootstrapAccess: readonly KubeObject[] = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: machines } },
+  { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: machines } },
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: "create-csrs-for-bootstrapping" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "system:node-bootstrapper" },
+    subjects: [{ kind: "ServiceAccount", name: account, namespace: machines }],
+  } as KubeObject,
+];
+
+export interface ClusterFacts {
+  readonly apiServer: string;
+  readonly apiServerCA: string;
+  /** `host:port`. */
+  readonly ignitionEndpoint: string;
+  /** Without it, the authority of the certificate that our controller issues. */
+  readonly ignitionCA?: string;
+  /** Of the bootstrapper. */
+  readonly token: string;
+}
+
+/** The cluster, its pool, and what payloads are made of. */
+export function poolObjects(facts: ClusterFacts): KubeObject[] {
+  const { token: _, ...published } = facts;
+  const cluster: ConfigMap = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: CLUSTER, namespace: NAMESPACE, labels: { "drawbridge/cluster": "true" } },
+    data: { ...published, version: VERSION, pullSecret: "pull-secret" },
+  };
+  return [cluster, pool, secret("pull-secret", ".dockerconfigjson", "{}"), bootstrapKubeconfig(facts)];
+}
+
+const pool: NodePool = {
+  apiVersion: "hypershift.openshift.io/v1beta1",
+  kind: "NodePool",
+  metadata: { name: POOL, namespace: NAMESPACE },
+  spec: {
+    clusterName: CLUSTER,
+    release: { image: `registry.example/release:${VERSION}` },
+    platform: { type: "None" },
+    management: { upgradeType: "InPlace" },
+    replicas: 2,
+  },
+};
+
+function bootstrapKubeconfig({ apiServer, apiServerCA, token }: ClusterFacts): Secret {
+  const cluster = { server: apiServer, "certificate-authority-data": encoded(apiServerCA) };
+  const kubeconfig = {
+    ...{ apiVersion: "v1", kind: "Config", "current-context": CLUSTER },
+    clusters: [{ name: CLUSTER, cluster }],
+    users: [{ name: account, user: { token } }],
+    contexts: [{ name: CLUSTER, context: { cluster: CLUSTER, user: account } }],
+  };
+  return secret("bootstrap-kubeconfig", "kubeconfig", stringify(kubeconfig));
+}
+
+function secret(name: string, key: string, text: string): Secret {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, namespace: NAMESPACE },
+    type: "Opaque",
+    data: { [key]: encoded(text) },
+  };
+}

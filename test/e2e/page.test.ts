@@ -1,0 +1,270 @@
+/** The live page in a real Chromium: against a real server with agents and traffic, and against a crowd. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasChromium, startBrowser, watchedPage } from "../support/page/browser.js";
+import { startCrowd } from "../support/page/crowd.js";
+import { startRole } from "../support/page/roles.js";
+import { barriers, logIn, overflow } from "../support/page/visit.js";
+import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
+import { startEcho } from "../support/targets/echo.js";
+
+const ready = hasChromium();
+const TOKEN = "only-for-this-test-0123456789";
+/** Where pictures are kept; without it they are only taken. */
+const PICTURES = process.env.DRAWBRIDGE_SCREENSHOTS;
+
+let folder: string;
+let tokenFile: string;
+let browser: Browser;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "db-page-"));
+  tokenFile = join(folder, "token");
+  writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+  if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
+  if (ready) browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Trace {
+  readonly traceEvents: readonly {
+    readonly ph: string;
+    readonly name: string;
+    readonly pid: number;
+    readonly tid: number;
+    readonly tdur?: number;
+    readonly args?: { readonly name?: string };
+  }[];
+}
+
+/** Milliseconds of processor time of each task: what other programs on the machine take is not the page's doing. */
+function mainThreadTasks({ traceEvents }: Trace): number[] {
+  const main = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain")
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  return traceEvents
+    .filter(({ ph, name, pid, tid }) => ph === "X" && name.endsWith("RunTask") && main.has(`${pid} ${tid}`))
+    .map(({ tdur = 0 }) => tdur / 1000);
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  await page.evaluate("scrollTo(0, 0)");
+  const image = await page.screenshot(PICTURES === undefined ? {} : { path: join(PICTURES, `${name}.png`) });
+  expect(image.length).toBeGreaterThan(10_000);
+}
+
+describe.skipIf(!ready)("a server with traffic", () => {
+  let tunnel: Tunnel;
+  let page: Page;
+  let complaints: string[];
+  const sockets: Socket[] = [];
+  const timers: NodeJS.Timeout[] = [];
+  let targets: string[];
+  const closers: (() => Promise<void>)[] = [];
+
+  beforeAll(async () => {
+    tunnel = await startTunnel({
+      server: "ours",
+      agent: "ours",
+      frontend: "connect-uds",
+      agents: 3,
+      serverFlags: [`--admin-token-file=${tokenFile}`],
+    });
+    const echoes = await Promise.all([startEcho(), startEcho()]);
+    for (const echo of echoes) closers.push(() => echo.close());
+    targets = echoes.map(({ address }) => address);
+    for (let each = 0; each < 8; each++) await open(targets[each % 2] as string, each);
+    ({ page, complaints } = await watchedPage(browser));
+  });
+  afterAll(async () => {
+    for (const timer of timers) clearInterval(timer);
+    for (const socket of sockets) socket.destroy();
+    await tunnel?.close();
+    await Promise.all(closers.map((close) => close()));
+  });
+
+  async function open(target: string, weight = 1): Promise<Socket> {
+    const socket = await tunnel.open(target);
+    socket.resume();
+    socket.on("error", () => undefined);
+    sockets.push(socket);
+    timers.push(setInterval(() => socket.writable && socket.write(Buffer.alloc(400 * (weight + 1))), 100));
+    return socket;
+  }
+
+  test("a wrong token is refused in words, the right one opens the page", async () => {
+    await page.goto(`http://127.0.0.1:${tunnel.place.adminPort}/`);
+    await page.fill("#token", "wrong");
+    await page.click("button[type=submit]");
+    await expect.poll(() => page.textContent("[role=alert]")).toMatch(/token/i);
+    complaints.length = 0;
+    await logIn(page, `http://127.0.0.1:${tunnel.place.adminPort}/`, TOKEN);
+    await expect.poll(() => page.textContent(".whoami")).toContain("server");
+    expect(page.url()).not.toContain(TOKEN);
+    expect(await page.evaluate("document.cookie + JSON.stringify(localStorage)")).not.toContain(TOKEN);
+  });
+
+  test("tunnels are listed, a new one appears, and one that ends goes", async () => {
+    await expect.poll(() => page.locator(".rows .row").count()).toBe(8);
+    const socket = await open(targets[0] as string);
+    await expect.poll(() => page.locator(".rows .row").count()).toBe(9);
+    socket.destroy();
+    await expect.poll(() => page.locator(".rows .row").count()).toBe(8);
+  });
+
+  test("the search filters, the headings sort", async () => {
+    await page.fill("input[type=search]", targets[1] as string);
+    await expect.poll(() => page.locator(".rows .row").count()).toBe(4);
+    await page.fill("input[type=search]", "nothing is called this");
+    await expect.poll(() => page.textContent(".rows")).toContain("Nothing fits the search");
+    await page.fill("input[type=search]", "");
+    await page.click("[role=columnheader].to button");
+    expect(await page.getAttribute("[role=columnheader].to", "aria-sort")).toBe("descending");
+  });
+
+  test("by keyboard: the arrow chooses a tunnel, its life is shown, Escape leaves it", async () => {
+    await page.focus("[role=grid]");
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(() => page.textContent(".waterfall")).toContain("open both ways");
+    await picture(page, "page-tunnel");
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.locator(".detail").count()).toBe(0);
+  });
+
+  test("a dial that fails is there with its why", async () => {
+    expect((await tunnel.dial("127.0.0.1:1")).ok).toBe(false);
+    await expect.poll(() => page.textContent(".refusals")).toMatch(/127\.0\.0\.1:1.*refused/);
+  });
+
+  test("a tunnel is closed from the page, after a second question", async () => {
+    const lonely = await startEcho();
+    closers.push(() => lonely.close());
+    const socket = await open(lonely.address);
+    const ended = new Promise((resolve) => socket.once("close", resolve));
+    await page.fill("input[type=search]", lonely.address);
+    await expect.poll(() => page.locator(".rows .row").count()).toBe(1);
+    await page.click(".rows .row");
+    await page.click("text=Close this tunnel");
+    await page.click("text=Really close both ends");
+    await ended;
+    await expect.poll(() => page.textContent(".detail")).toMatch(/ended/);
+    await page.fill("input[type=search]", "");
+  });
+
+  test("an agent is drained from the page", async () => {
+    await page.click("text=Drain >> nth=0");
+    await expect.poll(() => page.locator("th .pill.warn").count()).toBe(1);
+  });
+
+  test("light and dark, wide and narrow: nothing serious for axe, nothing beside the screen", async () => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        await expect.poll(() => overflow(page)).toBe(0);
+        await picture(page, `page-${colorScheme}-${width}`);
+        expect(await barriers(page)).toEqual([]);
+      }
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    expect(complaints).toEqual([]);
+  });
+
+  test("it survives a restart of the server without being asked for the token again", async () => {
+    const before = await page.textContent(".whoami .name");
+    await tunnel.restartServer();
+    await expect.poll(() => page.textContent(".whoami .name"), { timeout: 20_000 }).not.toBe(before);
+    await expect.poll(() => page.textContent(".states")).toContain("live");
+    await open(targets[0] as string);
+    await expect.poll(() => page.locator(".rows .row").count()).toBe(1);
+  });
+});
+
+describe.skipIf(!ready)("strangers", () => {
+  test("markup in names, targets and errors stays text", async () => {
+    const evil = `<img src=x onerror="document.title='owned'">`;
+    const http = await startCrowd(tokenFile, { agents: 2, tunnels: 3, agentName: evil, target: evil, lastError: evil });
+    const { page, complaints } = await watchedPage(browser);
+    await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
+    await expect.poll(() => page.locator(".rows .row").count()).toBe(3);
+    await page.click(".rows .row >> nth=0");
+    await expect.poll(() => page.textContent(".detail")).toContain(evil);
+    expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.title()).toBe("drawbridge");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+    await http.close();
+  });
+});
+
+describe.skipIf(!ready)("a crowd", () => {
+  test("500 agents and 10,000 tunnels: no task keeps the main thread for 100 ms in ten seconds of a trace", async () => {
+    const http = await startCrowd(tokenFile, { agents: 500, tunnels: 10_000 });
+    const { page, complaints } = await watchedPage(browser);
+    await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
+    await expect.poll(() => page.textContent(".tunnels [role=status]"), { timeout: 30_000 }).toBe("10,000 of 10,000");
+    expect(await page.locator(".rows .row").count()).toBeLessThan(40);
+    await browser.startTracing(page, { categories: ["toplevel", "__metadata"] });
+    await page.evaluate(`new Promise((resolve) => {
+      const rows = document.querySelector(".rows");
+      const scroll = setInterval(() => rows.scrollTop += 900, 100);
+      setTimeout(() => { clearInterval(scroll); resolve(); }, 10_000);
+    })`);
+    const tasks = mainThreadTasks(JSON.parse((await browser.stopTracing()).toString("utf8")) as Trace);
+    expect(tasks.length).toBeGreaterThan(100);
+    expect(Math.max(...tasks)).toBeLessThan(100);
+    await picture(page, "page-crowd");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+    await http.close();
+  });
+});
+
+describe.skipIf(!ready)("another role", () => {
+  test.each([
+    ["agent", ["Who reaches what", "Tunnels", "Servers 2"], ["Agents"]],
+    ["sidecar", ["Who reaches what", "Came in by", "socks5"], ["Agents", "Carried by"]],
+    ["ignition", ["payloads served", "Turned away, and why 2"], ["Tunnels", "Servers", "dial", "from targets"]],
+  ] as const)("%s: the page shows what it has, and not what it has not", async (role, there, notThere) => {
+    const http = await startRole(tokenFile, role, true);
+    const { page, complaints } = await watchedPage(browser);
+    await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
+    const text = () => page.textContent("main");
+    for (const words of there) await expect.poll(text).toContain(words);
+    for (const words of notThere) expect(await text()).not.toContain(words);
+    if (role === "sidecar") await expect.poll(() => page.locator(".node.target").count()).toBe(4);
+    expect(await barriers(page)).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 900 });
+    expect(await overflow(page)).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+    await http.close();
+  });
+
+  test("a process that comes back with another token asks for it", async () => {
+    const first = await startRole(tokenFile, "agent", true);
+    const { page } = await watchedPage(browser);
+    await logIn(page, `http://127.0.0.1:${first.port}/`, TOKEN);
+    await first.close();
+    const otherFile = join(folder, "other-token");
+    writeFileSync(otherFile, "another-token-0123456789", { mode: 0o600 });
+    const second = await startRole(otherFile, "agent", true, first.port);
+    await page.waitForSelector("#token", { timeout: 30_000 });
+    await page.fill("#token", "another-token-0123456789");
+    await page.click("button[type=submit]");
+    await page.waitForSelector(".tiles");
+    await page.context().close();
+    await second.close();
+  });
+});

@@ -1,0 +1,33 @@
+/** What we make of the questions that the real module is asked. */
+import { DrawbridgeError } from "../../../src/errors/error.js";
+import { inlineContent } from "../../../src/ignition/data/resource.js";
+import { merge } from "../../../src/ignition/merge.js";
+import { newest } from "../../../src/ignition/model/spec.js";
+import { readConfig, requireConfig } from "../../../src/ignition/parse.js";
+import { render } from "../../../src/ignition/render.js";
+import { validate } from "../../../src/ignition/validate/validate.js";
+import { meaningful } from "./judge.js";
+
+export interface Made {
+  readonly ok: boolean;
+  readonly config?: unknown;
+}
+
+/** No config where one of the two is not valid alone. */
+export function mergedByUs({ parent, child }: { readonly parent: string; readonly child: string }): Made {
+  const [above, below] = [readConfig(parent), readConfig(child)];
+  if (!above.ok || !below.ok) return { ok: false };
+  const config = merge(above.config, below.config);
+  const ok = !validate(config, newest).some(({ severity }) => severity === "error");
+  return { ok, config: meaningful(config) };
+}
+
+export async function renderedByUs(text: string): Promise<Made> {
+  try {
+    const rendered = await render(requireConfig(text, "it"), (resource, _, what) => inlineContent(resource, what));
+    return { ok: true, config: meaningful(rendered) };
+  } catch (error) {
+    if (error instanceof DrawbridgeError) return { ok: false };
+    throw error;
+  }
+}

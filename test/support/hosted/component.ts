@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import type { BridgeLab } from "../lab/bridge/lab.js";
+
+/** A part of the control plane that reaches the hosted cluster through sidecars: a stand-in with the rendered patch. */
+export class Component {
+  readonly #lab: BridgeLab;
+  readonly #namespace: string;
+  readonly #name: string;
+
+  private constructor(lab: BridgeLab, namespace: string, name: string) {
+    this.#lab = lab;
+    this.#namespace = namespace;
+    this.#name = name;
+  }
+
+  /** `rendered` is a folder that `hosted render --out` wrote. Its pod is started, not waited for. */
+  static async start(lab: BridgeLab, namespace: string, name: string, rendered: string): Promise<Component> {
+    await lab.apply(kubeconfigSecret(lab, namespace), standIn(lab.image, namespace, name));
+    const patch = ["--type=strategic", `--patch-file=${rendered}/patches/${name}.yaml`];
+    await lab.kubectl("patch", "deployment", name, "-n", namespace, ...patch);
+    await lab.kubectl("scale", "deployment", name, "-n", namespace, "--replicas=1");
+    return new Component(lab, namespace, name);
+  }
+
+  /** What comes back from an HTTPS GET that its own container makes by a proxy in its pod. */
+  async get(proxy: { readonly kind: "http" | "socks5"; readonly port: number }, host: string, path: string) {
+    const program = readFileSync(new URL("./get-by-proxy.mjs", import.meta.url), "utf8");
+    const node = ["/usr/bin/node", "--input-type=module", "-e", program];
+    const words = [proxy.kind, String(proxy.port), host, path];
+    const place = ["-n", this.#namespace, `deployment/${this.#name}`, "-c", this.#name];
+    return this.#lab.kubectl("exec", ...place, "--", ...node, ...words);
+  }
+
+  async rolledOut(): Promise<void> {
+    const place = ["-n", this.#namespace, "--timeout=59s"];
+    await this.#lab.kubectl("rollout", "status", `deployment/${this.#name}`, ...place);
+  }
+}
+
+const KUBECONFIG = "hosted-kubeconfig";
+
+/** With everything in it: a pod has none of the lab's files. */
+function kubeconfigSecret({ plane, bs }: BridgeLab, namespace: string): object {
+  const config = JSON.parse(readFileSync(bs.adminConfig, "utf8"));
+  const user = config.users[0].user as Record<string, string>;
+  const data = (file: string | undefined) => readFileSync(file ?? "").toString("base64");
+  config.clusters[0].cluster = { server: bs.api.url, "certificate-authority-data": data(plane.ca.cert) };
+  config.users[0].user = {
+    "client-certificate-data": data(user["client-certificate"]),
+    "client-key-data": data(user["client-key"]),
+  };
+  const metadata = { name: KUBECONFIG, namespace };
+  return { apiVersion: "v1", kind: "Secret", metadata, stringData: { kubeconfig: JSON.stringify(config) } };
+}
+
+function standIn(image: string, namespace: string, name: string): object {
+  const labels = { app: name };
+  const container = { name, image, command: ["/usr/bin/node", "-e", "setInterval(() => {}, 1e9)"] };
+  const volumes = [{ name: "kubeconfig", secret: { secretName: KUBECONFIG } }];
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace },
+    spec: {
+      // Until it is patched.
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { terminationGracePeriodSeconds: 1, containers: [container], volumes },
+      },
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { fileURLToPath } from "node:url";
+import { POD_NETWORK } from "../hosts.js";
+import { LabProcess } from "../process.js";
+import type { Scope } from "../scope.js";
+
+export interface ServiceOptions {
+  readonly kubeconfig: string;
+  /** Where it runs, and at which of its addresses pods find their DNS. */
+  readonly netns: string;
+  readonly address: string;
+  /** Nodes whose processes and pods are to reach Services. */
+  readonly nodes: readonly string[];
+}
+
+/** Lets pods and nodes of the lab use Services by name and by address; returns once the first ones work. */
+export async function startServices(
+  scope: Scope,
+  { kubeconfig, netns, address, nodes }: ServiceOptions,
+): Promise<void> {
+  const program = fileURLToPath(new URL("./main.ts", import.meta.url));
+  const running = LabProcess.start(scope, {
+    name: "services",
+    netns,
+    command: [
+      process.execPath,
+      "--import",
+      import.meta.resolve("tsx"),
+      program,
+      kubeconfig,
+      address,
+      POD_NETWORK,
+      ...nodes,
+    ],
+  });
+  await running.ready("rules are written", 20_000, () => running.log().includes("written"));
+}
