@@ -24,7 +24,7 @@ function exported(): Set<string> {
     throw new Error("nobody scrapes");
   };
   const source = {};
-  new ServerMetrics(source, {} as ServerReadings).close();
+  new ServerMetrics(source, { paths: never } as unknown as ServerReadings).close();
   new AgentMetrics(source, {} as AgentReadings).close();
   sidecarMetrics({} as Sidecar).close();
   approverMetrics(never, never);
