@@ -54,8 +54,9 @@ export class Reader {
 
   /** A frame that all readers get; one that has fallen behind does not get it. */
   send(frame: string): void {
-    const unsent = this.#response.writableLength;
-    const fits = unsent === 0 || unsent + frame.length <= this.#limits.unsentBytes;
+    // Whoever keeps up gets any frame; only after a write that was too much there will be a drain to go on from.
+    const keepsUp = this.#behindSince === undefined;
+    const fits = keepsUp || this.#response.writableLength + frame.length <= this.#limits.unsentBytes;
     if (fits && this.#skipped === 0) this.#write(frame);
     else this.#skipped++;
   }
