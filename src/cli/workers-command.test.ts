@@ -279,11 +279,12 @@ describe("workers that there are", () => {
     const put = async (name: string, status: string, hash: string) => {
       const annotations = { [annotation.currentConfigVersion]: hash };
       const node = { apiVersion: "v1", kind: "Node", metadata: { name, annotations } };
-      const made = await house.api.create("/api/v1/nodes", node);
+      await house.api.create("/api/v1/nodes", node);
+      // Whatever its version is: the controller labels it at the same time.
       await house.api.update(`/api/v1/nodes/${name}/status`, {
-        ...made,
+        ...node,
         status: { conditions: [{ type: "Ready", status }] },
-      } as typeof made);
+      } as typeof node);
     };
     const current = (await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
     await put("workers-0", "True", current);
