@@ -26,6 +26,10 @@ describe("CONNECT grammar", () => {
     "CONNECT a:1 HTTP/2.0\r\n\r\n",
     "CONNECT  a:1 HTTP/1.1\r\n\r\n",
     "CONNECT a:1 HTTP/1.1\r\nbad header\r\n\r\n",
+    "CONNECT a:1 HTTP/1.1\r\nGood: yes\r\nbad header: no\r\n\r\n",
+    "CONNECT a:1 HTTP/1.1\r\n: nameless\r\n\r\n",
+    "CONNECT a:1 HTTP/1.1\r\nFolded: one\r\n two\r\n\r\n",
+    "CON(NECT a:1 HTTP/1.1\r\n\r\n",
     "CONNECT /path HTTP/1.1\r\n\r\n",
     "\x16\x03\x01\r\n\r\n",
   ])("calls %j malformed", (text) => {

@@ -8,9 +8,14 @@ export type ConnectRequest =
 /** Far more than any caller of ours sends; Go would take a megabyte. */
 const MAX_HEAD_BYTES = 64 * 1024;
 
-const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const HEADER_NAME = METHOD;
-const REQUEST_LINE = /^(\S+) (\S+) HTTP\/(\d)\.(\d)$/;
+const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) (\S+) HTTP\/1\.(\d)$/;
+
+/** Which bytes a header's name may have. */
+const IN_NAME = Uint8Array.from({ length: 256 }, (_, byte) =>
+  /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(byte)) ? 1 : 0,
+);
+
+const [LINE_FEED, CARRIAGE_RETURN, COLON] = [0x0a, 0x0d, 0x3a];
 
 /**
  * Parses what has arrived so far. Undefined: the head is not complete yet.
@@ -19,18 +24,16 @@ const REQUEST_LINE = /^(\S+) (\S+) HTTP\/(\d)\.(\d)$/;
 export function parseConnectRequest(bytes: Buffer): ConnectRequest | undefined {
   const end = endOfHead(bytes);
   if (end === undefined) return bytes.length > MAX_HEAD_BYTES ? { kind: "malformed" } : undefined;
-  const lines = bytes.toString("latin1", 0, end).split("\n");
-  const [first = "", ...rest] = lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
-  const request = REQUEST_LINE.exec(first);
-  if (request === null) return { kind: "malformed" };
-  const [, method = "", target = "", major] = request;
-  if (!METHOD.test(method) || major !== "1") return { kind: "malformed" };
-  const headers = parseHeaders(rest);
-  if (headers === undefined) return { kind: "malformed" };
+  const lineEnd = bytes.indexOf(LINE_FEED);
+  const lineBytes = bytes[lineEnd - 1] === CARRIAGE_RETURN ? lineEnd - 1 : lineEnd;
+  const request = REQUEST_LINE.exec(bytes.toString("latin1", 0, lineBytes));
+  if (request === null || !hasOnlyHeaders(bytes, lineEnd + 1, end)) return { kind: "malformed" };
+  const [, method, target = "", minor] = request;
   if (method !== "CONNECT") {
+    const headers = readHeaders(bytes.toString("latin1", lineEnd + 1, end));
     // A body would have to be read and thrown away first; closing instead says the same.
     const hasBody = (headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding");
-    const keepAlive = !hasBody && request[4] === "1" && headers.get("connection")?.toLowerCase() !== "close";
+    const keepAlive = !hasBody && minor === "1" && headers.get("connection")?.toLowerCase() !== "close";
     return { kind: "other-method", keepAlive, headBytes: end };
   }
   if (target.startsWith("/") || /[^\x21-\x7e]/.test(target)) return { kind: "malformed" };
@@ -46,13 +49,22 @@ function endOfHead(bytes: Buffer): number | undefined {
   return undefined;
 }
 
-function parseHeaders(lines: string[]): Map<string, string> | undefined {
+/** Whether every line is a header or empty. Looked at as bytes: nobody asks a CONNECT what its headers say. */
+function hasOnlyHeaders(bytes: Buffer, from: number, end: number): boolean {
+  for (let at = from; at < end; at = bytes.indexOf(LINE_FEED, at) + 1) {
+    const start = at;
+    if (bytes[at] === LINE_FEED || (bytes[at] === CARRIAGE_RETURN && bytes[at + 1] === LINE_FEED)) continue;
+    while (IN_NAME[bytes[at]!] === 1) at++;
+    if (at === start || bytes[at] !== COLON) return false;
+  }
+  return true;
+}
+
+function readHeaders(text: string): Map<string, string> {
   const headers = new Map<string, string>();
-  for (const line of lines) {
-    if (line === "") continue;
+  for (const line of text.split("\n")) {
     const colon = line.indexOf(":");
-    if (colon <= 0 || !HEADER_NAME.test(line.slice(0, colon))) return undefined;
-    headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+    if (colon > 0) headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
   }
   return headers;
 }

@@ -22,21 +22,28 @@ export function writeVarint(into: Uint8Array, at: number, value: number): number
   return to;
 }
 
-/** 28 bits are four groups of seven: a bigint is taken apart and put together in three such pieces, not in ten. */
-const LOW_28 = 0xfff_ffffn;
+/** A bigint is taken apart and put together here, in one piece: arithmetic with bigints makes a new one at every step. */
+const whole = new BigInt64Array(1);
+const halves = new Uint32Array(whole.buffer);
+const [LOW, HIGH] = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? [0, 1] : [1, 0];
+
+const TWO_POW_28 = 2 ** 28;
+const LOW_28 = TWO_POW_28 - 1;
 
 /** Writes any int64, negative ones as their two's complement, as protobuf does. */
 export function writeInt64(into: Uint8Array, at: number, value: ConnectId): number {
   if (typeof value === "number" && value >= 0) return writeVarint(into, at, value);
-  const whole = BigInt.asUintN(64, BigInt(value));
-  const low = Number(whole & LOW_28);
-  const middle = Number((whole >> 28n) & LOW_28);
-  const high = Number(whole >> 56n);
-  if (middle === 0 && high === 0) return writeVarint(into, at, low);
-  let to = writeFour(into, at, low);
-  if (high === 0) return writeVarint(into, to, middle);
+  whole[0] = BigInt(value);
+  const high = halves[HIGH]!;
+  const low = halves[LOW]!;
+  // Four groups of seven bits, four more, and the last eight bits.
+  const middle = ((high << 4) | (low >>> 28)) & LOW_28;
+  const rest = high >>> 24;
+  if (middle === 0 && rest === 0) return writeVarint(into, at, low & LOW_28);
+  let to = writeFour(into, at, low & LOW_28);
+  if (rest === 0) return writeVarint(into, to, middle);
   to = writeFour(into, to, middle);
-  return writeVarint(into, to, high);
+  return writeVarint(into, to, rest);
 }
 
 /** Four groups that are followed by more. */
@@ -56,9 +63,9 @@ export function varintLength(value: number): number {
 
 export function int64Length(value: ConnectId): number {
   if (typeof value === "number" && value >= 0) return varintLength(value);
-  const whole = BigInt.asUintN(64, BigInt(value));
-  const high = Number(whole >> 28n);
-  return high === 0 ? varintLength(Number(whole)) : 4 + varintLength(high);
+  whole[0] = BigInt(value);
+  const beyond28 = halves[HIGH]! * 16 + (halves[LOW]! >>> 28);
+  return beyond28 === 0 ? varintLength(halves[LOW]!) : 4 + varintLength(beyond28);
 }
 
 /**
@@ -90,25 +97,37 @@ export class VarintReader {
   }
 }
 
-/** Reads a full int64 as a bigint; undefined when the bytes end first. Returns [value, offset behind it]. */
-export function readInt64(from: Uint8Array, at: number, end: number): [bigint, number] | undefined {
-  let low = 0;
-  let middle = 0;
-  let high = 0;
-  for (let index = at; index < end && index - at < MAX_VARINT_BYTES; index++) {
-    const byte = from[index]!;
-    const group = index - at;
-    const bits = byte & 0x7f;
-    if (group < 4) low |= bits << (7 * group);
-    else if (group < 8) middle |= bits << (7 * (group - 4));
-    else high |= bits << (7 * (group - 8));
-    if (byte < 0x80) {
-      if (group < 4) return [BigInt(low), index + 1];
-      const whole = (BigInt(high) << 56n) | (BigInt(middle) << 28n) | BigInt(low);
-      return [group < 8 ? whole : BigInt.asIntN(64, whole), index + 1];
+/** A full int64 in the same way: `value` is a number while that is exact and not negative, else a bigint. */
+export class Int64Reader {
+  at = 0;
+  value: ConnectId = 0;
+
+  /** False when the bytes end first or the varint is longer than it may be. */
+  read(from: Uint8Array, at: number, end: number): boolean {
+    let low = 0;
+    let middle = 0;
+    let high = 0;
+    for (let index = at; index < end && index - at < MAX_VARINT_BYTES; index++) {
+      const byte = from[index]!;
+      const group = index - at;
+      const bits = byte & 0x7f;
+      if (group < 4) low |= bits << (7 * group);
+      else if (group < 8) middle |= bits << (7 * (group - 4));
+      else high |= bits << (7 * (group - 8));
+      if (byte >= 0x80) continue;
+      this.at = index + 1;
+      // 25 bits more than the lowest 28 are exact in a number.
+      this.value = high === 0 && middle < 2 ** 25 ? middle * TWO_POW_28 + low : joined(low, middle, high);
+      return true;
     }
+    return false;
   }
-  return undefined;
+}
+
+function joined(low: number, middle: number, high: number): bigint {
+  halves[LOW] = low | (middle << 28);
+  halves[HIGH] = (middle >>> 4) | (high << 24);
+  return whole[0]!;
 }
 
 /** A connection number in its canonical form: a number while exact, else a bigint. */
