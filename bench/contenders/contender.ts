@@ -7,10 +7,14 @@ import type { Door } from "../load/drive.js";
  */
 export type ContenderName = "ours/ours" | "Go/Go" | "ours/Go" | "Go/ours" | "direct" | "relay" | Hop | Audience;
 
-/** Ours beside a thousand idle tunnels, its admin API open: somebody follows its events, or nobody does. */
-export type Audience = "watched" | "unwatched";
+/**
+ * Ours beside a thousand idle tunnels. Its admin API is open, and somebody follows its events (`watched`) or nobody does
+ * (`unwatched`); or there is nothing to look at: no admin API, no flight recorder (`dark`).
+ */
+export type Audience = "watched" | "unwatched" | "dark";
 
-export const isAudience = (name: ContenderName): name is Audience => name === "watched" || name === "unwatched";
+export const isAudience = (name: ContenderName): name is Audience =>
+  name === "watched" || name === "unwatched" || name === "dark";
 
 /** What stands between the caller and the server's door. */
 export type Hop = "sidecar" | "HAProxy";

@@ -32,6 +32,7 @@ export async function startPair(
   { name, frontend }: ContenderKind,
   ground: Ground,
   serverFlags: readonly string[] = [],
+  agentFlags: readonly string[] = [],
 ): Promise<Pair> {
   const scope = new Scope();
   try {
@@ -41,7 +42,7 @@ export async function startPair(
       origin: agentOrigin,
       serverPort: server.place.agentPort,
       pki: ground.pki,
-      flags: [...AGENT_DEFAULTS, ...roleFlags(agentOrigin)],
+      flags: [...AGENT_DEFAULTS, ...roleFlags(agentOrigin), ...agentFlags],
     });
     scope.use(agent.process);
     await agent.untilReady();

@@ -4,6 +4,7 @@ import { CertificateBook, rereadNowAndThen } from "../observe/admin/certificate-
 import type { CertificateInfo, Forecast, ServerPeer, Totals } from "../observe/admin/contract.js";
 import { EndedTunnels } from "../observe/admin/ended.js";
 import { shown } from "../observe/admin/json.js";
+import { onceEach } from "../observe/admin/once-each.js";
 import type { LiveTunnel, Subject } from "../observe/admin/subject.js";
 import { DialTally } from "../observe/admin/tally.js";
 import { type Carrier, TunnelRows } from "../observe/admin/tunnel-row.js";
@@ -25,6 +26,9 @@ export class AgentSubject implements Subject {
   readonly #rows: TunnelRows;
   readonly #epoch: number;
   readonly #tally = new DialTally();
+  readonly #carrierOf = onceEach(
+    (link: ServerLink): Carrier => ({ server: { key: link.number, id: shown(link.serverId) } }),
+  );
   readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
 
   constructor(agent: ProxyAgent) {
@@ -41,10 +45,10 @@ export class AgentSubject implements Subject {
       if (outcome === "policy") this.refusals.add({ target: address, why: error });
     }, agent);
     agent.onTunnelEnded = (link, tunnel, reason) => {
-      this.ended.add(this.#rows.closed(tunnel, carrierOf(link), { at: agent.clock.now(), reason }));
+      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: agent.clock.now(), reason });
     };
     agent.onDialFailed = (link, asked, error) => {
-      this.ended.add(this.#rows.failed(asked, carrierOf(link), { at: agent.clock.now(), reason: error, error }));
+      this.ended.add(this.#rows.failed(asked, this.#carrierOf(link), { at: agent.clock.now(), reason: error, error }));
     };
   }
 
@@ -115,7 +119,7 @@ export class AgentSubject implements Subject {
 
   *tunnels(): Iterable<LiveTunnel> {
     for (const link of this.#agent.links()) {
-      const carrier = carrierOf(link);
+      const carrier = this.#carrierOf(link);
       for (const asked of link.dials()) yield this.#rows.dialing(asked, carrier);
       for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel, carrier);
     }
@@ -153,8 +157,4 @@ export class AgentSubject implements Subject {
     this.#agent.drain();
     return true;
   }
-}
-
-function carrierOf(link: ServerLink): Carrier {
-  return { server: { key: link.number, id: shown(link.serverId) } };
 }

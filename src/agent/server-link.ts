@@ -143,7 +143,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
     const { clock, policy, nextConnectId, events } = this.#options;
     const connectId = nextConnectId();
     const startedAt = clock.now();
-    const asked: AskedFacts = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
+    const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
     let port: SocketPort | undefined;
     const ended = (outcome: DialOutcome, error: string): void => {
       this.#dials.delete(random);
@@ -153,7 +153,13 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
       onConnected: (socket: Socket) => {
         port = new SocketPort(socket, clock);
         ended("established", "");
-        const tunnel = this.tunnels.add(connectId, port, { ...asked, openedAt: clock.now() });
+        const tunnel = this.tunnels.add(connectId, port, {
+          id: connectId,
+          address,
+          askedAt: startedAt,
+          dialledAt: startedAt,
+          openedAt: clock.now(),
+        });
         this.control({ type: "DIAL_RSP", error: "", connectId, random });
         tunnel.start();
       },

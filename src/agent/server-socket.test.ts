@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { freePort } from "../../test/support/processes/ports.js";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
 import { writePem } from "../pki/write-pem.js";
 import { connectToServer } from "./server-socket.js";
@@ -12,6 +13,9 @@ let dir: string;
 let files: { caFile: string; certFile: string; keyFile: string; alpn: string[] };
 let server: TlsServer;
 let port: number;
+
+/** How long something may take on a busy machine. */
+const BUSY = { timeout: 10_000 };
 
 /** A name that is not loopback, so that a proxy is used for it; only the proxy of a test ever resolves it. */
 const NAME = "proxy-server.test";
@@ -119,9 +123,7 @@ describe("straight to the server", () => {
   });
 
   test("nobody there: one sentence that names the address", async () => {
-    const empty = createServer();
-    const closed = await listen(empty);
-    await new Promise((resolve) => empty.close(resolve));
+    const closed = await freePort();
     const attempt = connectToServer({ host: "127.0.0.1", port: closed }, files, {});
     await expect(attempt).rejects.toThrow(new RegExp(`cannot connect to 127\\.0\\.0\\.1:${closed}.*ECONNREFUSED`));
   });
@@ -174,7 +176,7 @@ describe("through the environment's proxy", () => {
     );
     expect(error).toContain("407 Proxy Authentication Required");
     expect(error).not.toContain("secret");
-    await expect.poll(() => proxy.open).toBe(0);
+    await expect.poll(() => proxy.open, BUSY).toBe(0);
   });
 
   test("a proxy that hangs up before it answers", async () => {
@@ -193,10 +195,10 @@ describe("through the environment's proxy", () => {
     try {
       const proxy = await startProxy(undefined);
       const attempt = connectToServer(server, files, { HTTPS_PROXY: proxy.url });
-      await expect.poll(() => proxy.requests.length).toBe(1);
+      await expect.poll(() => proxy.requests.length, BUSY).toBe(1);
       late.abort();
       await expect(attempt).rejects.toThrow(/did not answer in time/);
-      await expect.poll(() => proxy.open).toBe(0);
+      await expect.poll(() => proxy.open, BUSY).toBe(0);
     } finally {
       timeout.mockRestore();
     }

@@ -1,5 +1,5 @@
 /** What crosses a stream in one direction: counted for its segment, and shown to a witness that remembers the last of it. */
-import { type ConnectId, type ControlPacket, PACKET_INDEX, type PacketName } from "../wire/packet.js";
+import { type ConnectId, type ControlPacket, type DialId, PACKET_INDEX, type PacketName } from "../wire/packet.js";
 import type { PacketTally } from "../wire/packet-reader.js";
 import type { SegmentCounters } from "./counters.js";
 
@@ -9,8 +9,10 @@ export type Direction = "sent" | "received";
 export interface PacketWitness {
   /** Time has passed since the packets before: reading the clock for each of them would cost more than all the rest. */
   turn(): void;
-  /** `index` is the packet type's dense one; `detail` is what else is worth knowing, see `detailOf`. */
-  see(direction: Direction, index: number, connectId: ConnectId, detail: number): void;
+  /** `index` is the packet type's dense one; `bytes` are DATA's payload or CREDIT's grant. */
+  see(direction: Direction, index: number, connectId: ConnectId, bytes: number): void;
+  /** A packet about a dial. */
+  seeDial(direction: Direction, index: number, connectId: ConnectId, dialId: DialId): void;
 }
 
 export class PacketMeter implements PacketTally {
@@ -41,9 +43,25 @@ export class PacketMeter implements PacketTally {
 
   control(packet: ControlPacket): void {
     const index = PACKET_INDEX[packet.type];
-    const connectId = "connectId" in packet ? packet.connectId : 0;
+    const witness = this.#witness;
+    let connectId: ConnectId = 0;
+    switch (packet.type) {
+      case "DIAL_RSP":
+        connectId = packet.connectId;
+        witness?.seeDial(this.#direction, index, connectId, packet.random);
+        break;
+      case "DIAL_REQ":
+      case "DIAL_CLS":
+        witness?.seeDial(this.#direction, index, connectId, packet.random);
+        break;
+      case "DRAIN":
+        witness?.see(this.#direction, index, connectId, 0);
+        break;
+      default:
+        connectId = packet.connectId;
+        witness?.see(this.#direction, index, connectId, packet.type === "CREDIT" ? packet.bytes : 0);
+    }
     if (connectId !== this.uncounted) this.#counters.packets[index]!++;
-    this.#witness?.see(this.#direction, index, connectId, detailOf(packet));
   }
 
   /**
@@ -53,10 +71,4 @@ export class PacketMeter implements PacketTally {
   uncount(type: PacketName): void {
     this.#counters.packets[PACKET_INDEX[type]]!--;
   }
-}
-
-/** Credit: how much. Dials: enough of their random number to tell one from another. */
-function detailOf(packet: ControlPacket): number {
-  if (packet.type === "CREDIT") return packet.bytes;
-  return "random" in packet ? Number(BigInt.asUintN(32, packet.random)) : 0;
 }

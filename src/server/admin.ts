@@ -4,6 +4,7 @@ import { CertificateBook } from "../observe/admin/certificate-book.js";
 import type { AgentPeer, Candidate, CertificateInfo, Forecast, PathHealth, Totals } from "../observe/admin/contract.js";
 import { EndedTunnels } from "../observe/admin/ended.js";
 import { shown } from "../observe/admin/json.js";
+import { onceEach } from "../observe/admin/once-each.js";
 import type { LiveTunnel, Subject } from "../observe/admin/subject.js";
 import { DialTally } from "../observe/admin/tally.js";
 import { type Carrier, TunnelRows } from "../observe/admin/tunnel-row.js";
@@ -28,7 +29,10 @@ export class ServerSubject implements Subject {
   readonly #tally = new DialTally();
   readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
   /** Texts that strangers chose, looked through once. */
-  readonly #shown = new WeakMap<AgentLink, Pick<AgentPeer, "id" | "identifiers" | "principal" | "version">>();
+  readonly #textsOf = onceEach(textsOf);
+  readonly #carrierOf = onceEach(
+    (link: AgentLink): Carrier => ({ agent: { key: link.number, id: this.#textsOf(link).id } }),
+  );
 
   constructor(server: ProxyServer) {
     this.#server = server;
@@ -44,11 +48,11 @@ export class ServerSubject implements Subject {
       this.#tally.count(outcome === "established", durationMs);
     }, this.#server);
     board.onTunnelEnded = (link, tunnel, reason) => {
-      this.ended.add(this.#rows.closed(tunnel, this.#carrier(link), { at: board.clock.now(), reason }));
+      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: board.clock.now(), reason });
     };
     board.onDialFailed = ({ asked, link }, error, refusalId) => {
       const end = { at: board.clock.now(), reason: error, error, ...(refusalId === undefined ? {} : { refusalId }) };
-      this.ended.add(this.#rows.failed(asked, link && this.#carrier(link), end));
+      this.ended.add(this.#rows.failed(asked, link && this.#carrierOf(link), end));
     };
   }
 
@@ -120,7 +124,7 @@ export class ServerSubject implements Subject {
 
   *tunnels(): Iterable<LiveTunnel> {
     for (const link of this.#server.board.registry.links()) {
-      const carrier = this.#carrier(link);
+      const carrier = this.#carrierOf(link);
       for (const { asked } of link.dials()) yield this.#rows.dialing(asked, carrier);
       for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel, carrier);
     }
@@ -171,22 +175,14 @@ export class ServerSubject implements Subject {
     }
     return false;
   }
+}
 
-  #carrier(link: AgentLink): Carrier {
-    return { agent: { key: link.number, id: this.#textsOf(link).id } };
-  }
-
-  #textsOf(link: AgentLink): Pick<AgentPeer, "id" | "identifiers" | "principal" | "version"> {
-    const known = this.#shown.get(link);
-    if (known !== undefined) return known;
-    const { agentId, identifierText, principal, program } = link.identity;
-    const texts = {
-      id: shown(agentId),
-      identifiers: shown(identifierText),
-      ...(principal === "" ? {} : { principal: shown(principal) }),
-      ...(program === "" ? {} : { version: shown(program) }),
-    };
-    this.#shown.set(link, texts);
-    return texts;
-  }
+function textsOf({ identity }: AgentLink): Pick<AgentPeer, "id" | "identifiers" | "principal" | "version"> {
+  const { agentId, identifierText, principal, program } = identity;
+  return {
+    id: shown(agentId),
+    identifiers: shown(identifierText),
+    ...(principal === "" ? {} : { principal: shown(principal) }),
+    ...(program === "" ? {} : { version: shown(program) }),
+  };
 }

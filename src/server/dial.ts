@@ -125,7 +125,10 @@ export class Dial implements PendingDial {
       this.#finish("send_rsp", "the caller was gone when the dial succeeded", connectId);
       return;
     }
-    const tunnel = link.tunnels.add(connectId, port, { ...this.asked, openedAt: this.#board.clock.now() });
+    const { id, startedAt: askedAt, dialledAt } = this;
+    const { address, frontend } = this.caller;
+    const openedAt = this.#board.clock.now();
+    const tunnel = link.tunnels.add(connectId, port, { id, address, askedAt, dialledAt, openedAt, frontend });
     this.#finish("established", "", connectId);
     tunnel.start();
   }

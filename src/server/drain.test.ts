@@ -6,11 +6,12 @@ import { type House, type HousePlan, openHouse } from "../../test/situations/hou
 import { payload, readExactly, readToEnd, sha256 } from "../../test/support/callers/bytes.js";
 import { waitUntil } from "../../test/support/processes/deadline.js";
 import { startEcho } from "../../test/support/targets/echo.js";
-import { listen } from "../../test/support/targets/listener.js";
+import { startSteered } from "../../test/support/targets/half-open.js";
+import { ServerSubject } from "./admin.js";
 import { ProxyServer } from "./server.js";
 
-/** More than the kernel keeps for a Unix socket, less than that and a tunnel's first window. */
-const LAST_BYTES = payload("the last bytes", 320_000);
+/** Much less than a tunnel's first window. */
+const PIECE_BYTES = 16 * 1024;
 
 let house: House;
 const endings: (() => Promise<void> | void)[] = [];
@@ -23,10 +24,20 @@ async function open(plan: HousePlan = {}): Promise<void> {
   house = await openHouse(plan);
 }
 
-async function targetOf(serve: (socket: Socket) => void): Promise<string> {
-  const target = await listen(serve);
-  endings.push(() => target.close());
-  return target.address;
+/**
+ * Has the endpoint speak until its caller's socket is full and the server keeps the rest, and returns what it said. How
+ * much that takes is the kernel's business, and depends on the pieces in which the bytes come.
+ */
+async function fill(endpoint: Socket): Promise<Buffer> {
+  const theTunnel = () => [...new ServerSubject(house.server).tunnels()][0]!;
+  const said: Buffer[] = [];
+  while (theTunnel().queuedBytes === 0) {
+    if (said.length > 4_096) throw new Error("the caller's socket does not get full");
+    said.push(payload(`piece ${said.length}`, PIECE_BYTES));
+    endpoint.write(said.at(-1)!);
+    await waitUntil("it to arrive", () => theTunnel().bytesFromTarget === said.length * PIECE_BYTES);
+  }
+  return Buffer.concat(said);
 }
 
 async function echoes(socket: Socket, text: string): Promise<boolean> {
@@ -39,7 +50,7 @@ test("a server that drains is not ready, lets no agent in, and its tunnels go on
   const echo = await startEcho();
   endings.push(() => echo.close());
   const socket = await tunnelTo(house, echo.address);
-  const drained = house.server.drain(10_000);
+  const drained = house.server.drain(60_000);
   expect([house.server.ready, house.server.unreadyReason]).toEqual([false, "shutting down"]);
   const late = house.launchAgent({ agentId: "late" });
   expect(await echoes(socket, "still here")).toBe(true);
@@ -55,7 +66,7 @@ test("agents are with the successor while the tunnels of the server that drains 
   const echo = await startEcho();
   endings.push(() => echo.close());
   const socket = await tunnelTo(house, echo.address);
-  const drained = house.server.drain(10_000);
+  const drained = house.server.drain(60_000);
   const successor = new ProxyServer({ ...house.server.config, serverId: "successor", listeners: [] });
   await successor.start();
   endings.push(() => successor.destroy());
@@ -68,18 +79,22 @@ test("agents are with the successor while the tunnels of the server that drains 
 
 test("a server waits for the last bytes that a slow caller has not taken yet", async () => {
   await open();
-  const address = await targetOf((socket) => socket.end(LAST_BYTES));
-  const socket = await tunnelTo(house, address);
+  const target = await startSteered();
+  endings.push(() => target.close());
+  const socket = await tunnelTo(house, target.address);
   socket.pause();
+  const endpoint = (await target.next()).socket;
+  const said = await fill(endpoint);
+  endpoint.end();
   socket.end();
   await waitUntil("the tunnel to be over", () => house.server.board.establishedTunnels === 0);
-  const drained = house.server.drain(10_000).then((all) => {
+  const drained = house.server.drain(60_000).then((all) => {
     house.server.destroy();
     return all;
   });
   const meanwhile = new Promise((resolve) => setTimeout(resolve, 300, "waits"));
   expect(await Promise.race([drained, meanwhile])).toBe("waits");
   const { bytes } = await readToEnd(socket);
-  expect([bytes.length, sha256(bytes)]).toEqual([LAST_BYTES.length, sha256(LAST_BYTES)]);
+  expect([bytes.length, sha256(bytes)]).toEqual([said.length, sha256(said)]);
   expect(await drained).toBe(true);
 });

@@ -143,9 +143,10 @@ describe("as a server", () => {
     const goaway = once(client, "goaway");
     sessions[0]!.close();
     expect((await goaway)[0]).toBe(ErrorCode.NO_ERROR);
+    const closed = once(client, "close");
     stream.end("last words");
     expect(String(await collect(stream))).toBe("last words");
-    await once(client, "close");
+    await closed;
   });
 
   it("tells its owner about a reset", async () => {

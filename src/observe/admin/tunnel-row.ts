@@ -7,7 +7,7 @@ import type { LiveTunnel } from "./subject.js";
 
 /** What is needed of a tunnel; times are of the role's clock, 0 for what has not happened. */
 export interface TunnelFacts {
-  readonly connectId?: ConnectId;
+  readonly connectId?: ConnectId | undefined;
   readonly info: ShownFacts & { readonly openedAt: number };
   readonly bytesToFar: number;
   readonly bytesToNear: number;

@@ -1,4 +1,5 @@
 /** The flight recorders of a process' links, and of the last few that are gone: most questions come afterwards. */
+import type { DialId } from "../../wire/packet.js";
 import type { FlightPacket, FlightRecord, FlightSummary } from "../admin/contract.js";
 import { shown } from "../admin/json.js";
 import { FlightRecorder, type SeenPacket } from "./flight-recorder.js";
@@ -79,13 +80,18 @@ export class FlightBook {
   }
 }
 
-function describe({ at, direction, type, connectId, detail }: SeenPacket, now: number): FlightPacket {
+function describe({ at, direction, type, connectId, bytes, dialId }: SeenPacket, now: number): FlightPacket {
   return {
     agoMs: Math.round((now - at) * 1000) / 1000,
     direction,
     type,
     ...(connectId === 0 ? {} : { connectId }),
-    ...(type === "DATA" || type === "CREDIT" ? { bytes: detail } : {}),
-    ...(type.startsWith("DIAL_") ? { dial: detail.toString(16).padStart(8, "0") } : {}),
+    ...(type === "DATA" || type === "CREDIT" ? { bytes } : {}),
+    ...(type.startsWith("DIAL_") ? { dial: lastDigits(dialId) } : {}),
   };
+}
+
+/** Enough of a dial's random number to tell one from another. */
+function lastDigits(dialId: DialId): string {
+  return BigInt.asUintN(32, dialId).toString(16).padStart(8, "0");
 }

@@ -3,9 +3,16 @@
  * Headers only; there is no place here for a byte of payload. Writing allocates nothing.
  */
 import type { Direction, PacketWitness } from "../../link/packet-meter.js";
-import { type ConnectId, PACKET_INDEX, PACKET_NAMES, PACKET_TYPE_COUNT, type PacketName } from "../../wire/packet.js";
+import {
+  type ConnectId,
+  type DialId,
+  PACKET_INDEX,
+  PACKET_NAMES,
+  PACKET_TYPE_COUNT,
+  type PacketName,
+} from "../../wire/packet.js";
 
-/** A power of two, so that the place of the next one is a mask. With it a link takes 11 KiB more. */
+/** A power of two, so that the place of the next one is a mask. With it a link takes 15 KiB more. */
 const KEPT = 512;
 const SENT = 0x80;
 
@@ -16,8 +23,9 @@ export interface SeenPacket {
   readonly type: PacketName;
   /** 0 where the packet names none. */
   readonly connectId: number;
-  /** DATA: payload bytes. CREDIT: bytes granted. Dials: the last 32 bits of their number. */
-  readonly detail: number;
+  /** DATA: of its payload. CREDIT: granted. Meaningless for others, as is the next for what is not about a dial. */
+  readonly bytes: number;
+  readonly dialId: DialId;
 }
 
 export interface PacketTotal {
@@ -31,8 +39,10 @@ export interface PacketTotal {
 export class FlightRecorder implements PacketWitness {
   readonly #now: () => number;
   readonly #times = new Float64Array(KEPT);
-  readonly #ids = new Float64Array(KEPT);
-  readonly #details = new Uint32Array(KEPT);
+  readonly #connectIds = new Float64Array(KEPT);
+  readonly #bytes = new Uint32Array(KEPT);
+  /** Whole: cutting a bigint short would cost more than all the rest. */
+  readonly #dialIds = new BigInt64Array(KEPT);
   /** Packet type and direction. */
   readonly #kinds = new Uint8Array(KEPT);
   readonly #totals = new Float64Array(2 * PACKET_TYPE_COUNT);
@@ -56,17 +66,26 @@ export class FlightRecorder implements PacketWitness {
     this.#time = this.#now();
   }
 
-  see(direction: Direction, index: number, connectId: ConnectId, detail: number): void {
+  see(direction: Direction, index: number, connectId: ConnectId, bytes: number): void {
+    this.#bytes[this.#note(direction, index, connectId)] = bytes;
+    if (index !== PACKET_INDEX.DATA) return;
+    if (direction === "sent") this.#sentBytes += bytes;
+    else this.#receivedBytes += bytes;
+  }
+
+  seeDial(direction: Direction, index: number, connectId: ConnectId, dialId: DialId): void {
+    this.#dialIds[this.#note(direction, index, connectId)] = dialId;
+  }
+
+  /** Answers the place of what else is known about it. */
+  #note(direction: Direction, index: number, connectId: ConnectId): number {
     const at = this.#count++ & (KEPT - 1);
     const sent = direction === "sent";
     this.#times[at] = this.#time;
-    this.#ids[at] = typeof connectId === "number" ? connectId : Number(connectId);
-    this.#details[at] = detail;
+    this.#connectIds[at] = typeof connectId === "number" ? connectId : Number(connectId);
     this.#kinds[at] = sent ? index | SENT : index;
     this.#totals[sent ? index + PACKET_TYPE_COUNT : index]!++;
-    if (index !== PACKET_INDEX.DATA) return;
-    if (sent) this.#sentBytes += detail;
-    else this.#receivedBytes += detail;
+    return at;
   }
 
   /** The last ones, oldest first. */
@@ -79,8 +98,9 @@ export class FlightRecorder implements PacketWitness {
         at: this.#times[at]!,
         direction: kind & SENT ? "sent" : "received",
         type: PACKET_NAMES[kind & ~SENT]!,
-        connectId: this.#ids[at]!,
-        detail: this.#details[at]!,
+        connectId: this.#connectIds[at]!,
+        bytes: this.#bytes[at]!,
+        dialId: this.#dialIds[at]!,
       };
     }
   }

@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { EndedTunnels } from "./ended.js";
+import { type TunnelFacts, TunnelRows } from "./tunnel-row.js";
+
+const rows = new TunnelRows("server", 1_000_000);
+
+const tunnel = (id: number): TunnelFacts => ({
+  ...{ connectId: id, bytesToFar: id * 10, bytesToNear: id * 100, paused: false, port: { queuedBytes: 7 } },
+  info: { id, address: `10.0.0.1:${id}`, frontend: "grpc", askedAt: id, dialledAt: id + 1, openedAt: id + 2 },
+  ...{ firstToFarAt: id + 3, firstToNearAt: id + 4, nearEndedAt: id + 5, farEndedAt: 0 },
+  ...{ sendWindow: 65_536, receiveWindow: undefined },
+});
+
+it("tells the whole life of a tunnel although its row is made only when somebody asks", () => {
+  const ended = new EndedTunnels();
+  const agent = { agent: { key: 3, id: "a-3" } };
+  ended.keep(rows, tunnel(42), agent, { at: 50, reason: "both ends closed", error: "a hiccup" });
+  expect(ended.find(42)).toEqual({
+    ...{ id: 42, target: "10.0.0.1:42", frontend: "grpc", state: "closed", askedAt: 1_000_042, ...agent },
+    ...{ connectId: "42", bytesToTarget: 420, bytesFromTarget: 4200, queuedBytes: 0, paused: false },
+    marks: { dialled: 1, answered: 2, firstByteToTarget: 3, firstByteFromTarget: 4, callerEnded: 5, ended: 8 },
+    ...{ sendWindowBytes: 65_536, endReason: "both ends closed", lastError: "a hiccup" },
+  });
+});
+
+it("keeps the last five hundred, and what was handed out stays as it was", () => {
+  const ended = new EndedTunnels();
+  ended.keep(rows, tunnel(1), undefined, { at: 9, reason: "the first" });
+  const first = ended.find(1);
+  ended.add({ ...first!, id: 2, state: "failed" });
+  for (let id = 3; id <= 502; id++) ended.keep(rows, tunnel(id), undefined, { at: id + 9, reason: `of ${id}` });
+  expect(first).toMatchObject({ target: "10.0.0.1:1", endReason: "the first" });
+  expect([ended.find(1), ended.find(2), ended.count]).toEqual([undefined, undefined, 502]);
+  expect(ended.since(0).map(({ id }) => id)).toEqual(Array.from({ length: 500 }, (_, at) => 502 - at));
+  expect(ended.since(500)).toMatchObject([{ id: 502, endReason: "of 502" }, { id: 501 }]);
+});
