@@ -103,13 +103,13 @@ export interface CsrAccess {
   readonly store: MemoryStore;
 }
 
-export async function openAccess(flags: CsrFlags): Promise<CsrAccess> {
+/** `namespace`: the approver's. */
+export async function openAccess(flags: CsrFlags, namespace = flags.namespace.value): Promise<CsrAccess> {
   const [sources, { MemoryStore }] = await Promise.all([
     import("../nodepool/csr/approver/inventory-source.js"),
     import("../nodepool/csr/approver/memory-store.js"),
   ]);
   const api = await openObjects(flags);
-  const namespace = flags.namespace.value;
   const inventory =
     flags.inventory.value === ""
       ? sources.configMapInventory(api, namespace)

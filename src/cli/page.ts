@@ -2,12 +2,15 @@
 import { resolve } from "node:path";
 import { checkStateDirectory } from "../bootstrap/host/record.js";
 import type { Provider } from "../watch/overview/source.js";
-import { type CsrAccess, checkCsrFlags, declarePolicyFlags, openAccess } from "./csr-flags.js";
+import { checkCsrFlags, declarePolicyFlags } from "./csr-flags.js";
 import type { FlagSet } from "./flags/flag-set.js";
 import { integer, string } from "./flags/flag-value.js";
+import { clusterProviders, openClusters } from "./page-clusters.js";
 import { defaultTokenFile, keepToken } from "./page-token.js";
 import { type PlainCommand, refused, runPlainCommand } from "./plain-command.js";
 import { version } from "./version.js";
+import { declareHosted } from "./workers-flags.js";
+import { addApproverNamespace } from "./workers-publishing.js";
 
 type PageFlags = ReturnType<typeof declare>;
 
@@ -18,13 +21,16 @@ nothing, and asks only while somebody looks. Ends with Ctrl-C.
 
 The flags of csr approver say by which rules a request that is still pending would be judged.
 
-It needs: in --namespace nodepools, secrets, configmaps list, configmaps get; certificatesigningrequests and nodes list.`,
+It needs: in --namespace nodepools, secrets and configmaps list; where machines join, certificatesigningrequests and nodes
+list, in the approver's namespace configmaps list and get.`,
   declare,
   check(flags, [word]) {
     if (word !== undefined) throw refused(`${JSON.stringify(word)} belongs to no flag`);
-    const { stateDirectory, port } = flags;
+    const { stateDirectory, port, hostedKubeconfig } = flags;
     if (!hasCluster(flags) && stateDirectory.value === "")
       throw refused("there is nothing to show: give --state-dir, --kubeconfig or --directory");
+    if (hostedKubeconfig.value !== "" && flags.kubeconfig.value === "")
+      throw refused("--hosted-kubeconfig goes with --kubeconfig, the cluster of the pools");
     checkCsrFlags(flags);
     if (stateDirectory.value !== "") checkStateDirectory(stateDirectory.value);
     if (port.value < 0 || port.value > 65_535) throw refused(`--port must be 0 to 65535, got ${port.value}`);
@@ -36,8 +42,10 @@ function declare(set: FlagSet) {
   const text = (name: string, usage: string, otherwise = "") => set.add(name, string, otherwise, usage);
   return {
     kubeconfig: text("kubeconfig", "Access to the cluster with pools or nodes. If empty, none is asked."),
+    hostedKubeconfig: declareHosted(set),
     directory: text("directory", "Directory of YAML objects to use instead of a cluster."),
-    namespace: text("namespace", "Where pools, their Secrets and the inventory's ConfigMaps are.", "drawbridge"),
+    namespace: text("namespace", "Where pools and their Secrets are.", "drawbridge"),
+    approverNamespace: addApproverNamespace(set),
     inventory: text("inventory", "Directory with the inventory and its claims. If empty, ConfigMaps."),
     decisionLog: text("decision-log", "The approver's decision log, if it is a file of this host."),
     ...declarePolicyFlags(set),
@@ -59,9 +67,9 @@ async function run(flags: PageFlags): Promise<number> {
   ]);
   const tokenFile = resolve(flags.tokenFile.value || defaultTokenFile(process.env));
   const isNew = await keepToken(tokenFile);
-  const access = hasCluster(flags) ? await openAccess(flags) : undefined;
+  const clusters = hasCluster(flags) ? await openClusters(flags) : undefined;
   const bridge = flags.stateDirectory.value === "" ? [] : [await bridgeOf(flags)];
-  const providers = [...bridge, ...(access === undefined ? [] : await nodesOf(access, flags))];
+  const providers = [...bridge, ...(clusters === undefined ? [] : await clusterProviders(clusters, flags))];
   const page = await startOverview({ port: flags.port.value, tokenFile, version: version(), providers });
   process.stdout.write(`The page is at http://${page.address}/
 It asks for a token: the one line of ${tokenFile}${isNew ? ", made now" : ""}
@@ -69,26 +77,13 @@ From another machine: ssh -L ${page.port}:127.0.0.1:${page.port} THIS_HOST, then
 `);
   await nextSignal();
   await page.close();
-  access?.api.close();
+  clusters?.close();
   return 0;
 }
 
 async function bridgeOf({ stateDirectory }: PageFlags): Promise<Provider> {
   const { bridgeProvider } = await import("./page-bridge.js");
   return bridgeProvider(stateDirectory.value);
-}
-
-async function nodesOf(access: CsrAccess, flags: PageFlags): Promise<Provider[]> {
-  const [{ claimsProvider, poolsProvider }, { decisionsProvider }] = await Promise.all([
-    import("./page-pools.js"),
-    import("./page-decisions.js"),
-  ]);
-  const where = flags.directory.value || flags.kubeconfig.value;
-  return [
-    poolsProvider(access, flags.namespace.value, where),
-    claimsProvider(access, flags.inventory.value || where),
-    decisionsProvider(access, flags, flags.decisionLog.value, where),
-  ];
 }
 
 export const pageCommand = (program: string, argv: readonly string[]): Promise<number> =>

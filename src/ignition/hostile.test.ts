@@ -61,7 +61,7 @@ const hostile: readonly (readonly [about: string, text: () => string])[] = [
 ];
 
 test.each(hostile)("%s", (_, text) => {
-  const started = performance.now();
+  const started = process.cpuUsage();
   try {
     showPreview(preview(requireConfig(text(), "x.ign")), new Date());
   } catch (error) {
@@ -70,5 +70,7 @@ test.each(hostile)("%s", (_, text) => {
     expect(message).not.toContain("\n");
     expect(message.length).toBeLessThan(300);
   }
-  expect(performance.now() - started).toBeLessThan(10_000);
+  // Of our own time: what else the machine does is not the config's fault.
+  const { system, user } = process.cpuUsage(started);
+  expect((system + user) / 1000).toBeLessThan(10_000);
 });

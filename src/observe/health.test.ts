@@ -110,6 +110,7 @@ describe("a port of ours", () => {
     const before = performance.now();
     await http.close();
     await Promise.all(gone);
-    expect(performance.now() - before).toBeLessThan(2_000);
+    // Without being closed they would be kept for a minute and more.
+    expect(performance.now() - before).toBeLessThan(15_000);
   });
 });

@@ -28,7 +28,8 @@ export class RefusalLog {
     return this.#count;
   }
 
-  add(refusal: Omit<Refusal, "at" | "id"> & { readonly id?: string }, explanation?: object): void {
+  /** The answer is its id. */
+  add(refusal: Omit<Refusal, "at" | "id"> & { readonly id?: string }, explanation?: object): string {
     const { id = `n${this.#count + 1}`, target, why, ...more } = refusal;
     this.#count++;
     const json = explanation === undefined ? undefined : plainJson(explanation);
@@ -38,6 +39,7 @@ export class RefusalLog {
       explanation: json !== undefined && json.length > MAX_EXPLANATION_CHARS ? undefined : json,
     });
     if (this.#kept.size > MAX_REFUSALS) this.#kept.delete(this.#kept.keys().next().value!);
+    return id;
   }
 
   /** Newest first, without the explanations. */

@@ -10,7 +10,7 @@ import { type TunnelFacts, TunnelRows } from "../observe/admin/tunnel-row.js";
 import { RefusalLog } from "../observe/refusals.js";
 import { certificatesIn } from "../pki/pem.js";
 import { wishDecided } from "./channels.js";
-import type { JoinedPair } from "./desk.js";
+import type { JoinedPair, Unserved } from "./desk.js";
 import type { Sidecar } from "./sidecar.js";
 
 export class SidecarSubject implements Subject {
@@ -30,17 +30,25 @@ export class SidecarSubject implements Subject {
 
   /** Keeps what is over from here on. */
   remember(): void {
-    wishDecided.subscribe(({ outcome, target = "", error, code, dialMs = 0 }) => {
+    wishDecided.subscribe(({ outcome, dialMs = 0 }) => {
       this.#tally.count(outcome === "established", dialMs);
-      if (outcome === "established" || outcome === "abandoned") return;
-      this.refusals.add({ target, why: error, ...(code === undefined ? {} : { code }) });
     }, this.#sidecar);
     for (const { desk } of this.#sidecar.listeners) {
+      desk.onUnserved = (unserved) => this.#keep(unserved);
       desk.onEnded = (pair, error) => {
         const end = { at: performance.now(), reason: error || "both ends closed", ...(error === "" ? {} : { error }) };
-        this.ended.add(this.#rows.closed(factsOf(pair), undefined, end));
+        this.ended.keep(this.#rows, factsOf(pair), undefined, end);
       };
     }
+  }
+
+  /** Whoever left was not refused, but what was dialled for them came to nothing all the same. */
+  #keep({ asked, outcome, error, code }: Unserved): void {
+    const refused = { target: asked?.address ?? "", why: error, ...(code === undefined ? {} : { code }) };
+    const refusal = outcome === "abandoned" ? {} : { refusalId: this.refusals.add(refused) };
+    if (asked === undefined || asked.dialledAt === 0) return;
+    const end = { at: performance.now(), reason: error, error, ...refusal };
+    this.ended.add(this.#rows.failed(asked, undefined, end));
   }
 
   process() {
@@ -100,6 +108,7 @@ export class SidecarSubject implements Subject {
 
   *tunnels(): Iterable<LiveTunnel> {
     for (const { desk } of this.#sidecar.listeners) {
+      for (const asked of desk.dials()) yield this.#rows.dialing(asked, undefined);
       for (const pair of desk.pairs()) yield this.#rows.live(factsOf(pair));
     }
   }
@@ -107,7 +116,7 @@ export class SidecarSubject implements Subject {
   closeTunnel(id: number): boolean {
     for (const { desk } of this.#sidecar.listeners) {
       for (const pair of desk.pairs()) {
-        if (pair.id !== id) continue;
+        if (pair.info.id !== id) continue;
         pair.relay.cut("closed by an operator");
         return true;
       }
@@ -116,7 +125,7 @@ export class SidecarSubject implements Subject {
   }
 }
 
-function factsOf(pair: JoinedPair): TunnelFacts {
-  const { queuedBytes, ...standing } = pair.relay.standing;
-  return { ...standing, info: pair, port: { queuedBytes }, sendWindow: undefined, receiveWindow: undefined };
+function factsOf({ relay, info }: JoinedPair): TunnelFacts {
+  const { queuedBytes, ...standing } = relay.standing;
+  return { ...standing, info, port: { queuedBytes }, sendWindow: undefined, receiveWindow: undefined };
 }

@@ -1,7 +1,7 @@
 /** What every listener does for its clients, whatever they speak: dial for them, join the two ends, tell what happened. */
 import type { Duplex } from "node:stream";
 import { joinHostPort } from "../wire/address.js";
-import { connectionClosed, type Outcome, type Wish, wishDecided } from "./channels.js";
+import { connectionClosed, type Outcome, type Wish, type WishDecided, wishDecided } from "./channels.js";
 import type { Limits, ListenerConfig } from "./config.js";
 import type { Gate } from "./gate.js";
 import { failureOf } from "./refusals.js";
@@ -20,24 +20,34 @@ export interface DeskOptions {
   readonly way: Pick<OpenWay, "open" | "wayForHttp">;
 }
 
-/** A plain HTTP request is answered, not joined. */
-export type JoiningWish = Exclude<Wish, "forward">;
-
-/** A client and its target; times by performance.now(). */
-export interface JoinedPair {
-  readonly relay: Relay;
-  readonly id: number;
+/** What a client came for, once its target is known; times by performance.now(). */
+export interface Asked {
+  readonly target: Target;
   readonly address: string;
-  readonly frontend: JoiningWish;
+  readonly frontend: Wish;
   readonly listener: string;
   readonly askedAt: number;
-  readonly dialledAt: number;
-  readonly openedAt: number;
+  /** 0 until something is dialled: an answer over a connection that was kept needs no number. */
+  id: number;
+  dialledAt: number;
+  /** How long the target took; undefined while it has not been connected. */
+  dialMs: number | undefined;
 }
 
-export interface Dialled {
-  readonly stream: Duplex;
-  readonly dialMs: number;
+/** A client and its target. */
+export interface JoinedPair {
+  readonly relay: Relay;
+  /** Kept when the pair is long over, so without the relay. */
+  readonly info: Asked & { readonly openedAt: number };
+}
+
+/** A client that did not get what it came for. */
+export interface Unserved {
+  readonly outcome: Outcome;
+  readonly error: string;
+  readonly code?: string;
+  /** Undefined when nobody found out what it wanted. */
+  readonly asked?: Asked;
 }
 
 export class Desk {
@@ -48,9 +58,12 @@ export class Desk {
   readonly #source: object;
   readonly #listener: string;
   readonly #relays = new Map<Relay, JoinedPair>();
-  #dialling = 0;
+  /** Never more than there are clients. */
+  readonly #dials = new Set<Asked>();
   /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
   onEnded: ((pair: JoinedPair, error: string) => void) | undefined;
+  /** The same for what never came about. */
+  onUnserved: ((unserved: Unserved) => void) | undefined;
 
   constructor({ source, config, limits, gate, way }: DeskOptions) {
     this.#source = source;
@@ -60,13 +73,21 @@ export class Desk {
     this.way = way;
   }
 
+  asks(wish: Wish, target: Target): Asked {
+    return {
+      ...{ target, address: joinHostPort(target.host, target.port), frontend: wish, listener: this.#listener },
+      ...{ askedAt: performance.now(), id: 0, dialledAt: 0, dialMs: undefined },
+    };
+  }
+
   /** Rejects with whatever the way rejects with. The dial ends with the client, but not with the end of what it sends. */
-  async dial(client: Duplex, open: (stop: AbortSignal) => Promise<Duplex>): Promise<Dialled> {
+  async dial(asked: Asked, client: Duplex, open: (stop: AbortSignal) => Promise<Duplex>): Promise<Duplex> {
     const stop = new AbortController();
     const onClose = (): void => stop.abort(GONE);
     client.once("close", onClose);
-    const since = performance.now();
-    this.#dialling++;
+    asked.id ||= this.gate.nextNumber();
+    asked.dialledAt = performance.now();
+    this.#dials.add(asked);
     try {
       if (client.destroyed) throw GONE;
       const stream = await open(stop.signal);
@@ -74,17 +95,23 @@ export class Desk {
         stream.destroy();
         throw GONE;
       }
-      return { stream, dialMs: performance.now() - since };
+      asked.dialMs = performance.now() - asked.dialledAt;
+      return stream;
     } finally {
-      this.#dialling--;
       client.off("close", onClose);
+      if (asked.frontend === "upgrade" && asked.dialMs !== undefined) this.#waitForAnswer(asked, client);
+      else this.#dials.delete(asked);
     }
   }
 
-  /** `dialMs`: how long the target took; undefined when a connection was used again. */
-  join(client: Duplex, far: Duplex, wish: JoiningWish, target: Target, dialMs = 0): void {
+  /** Whether the protocol changes is for the target to say; until then the client has no connection. */
+  #waitForAnswer(asked: Asked, client: Duplex): void {
+    client.once("close", () => this.#dials.delete(asked));
+  }
+
+  /** A plain HTTP request is answered, not joined. */
+  join(asked: Asked, client: Duplex, far: Duplex): void {
     const since = performance.now();
-    const address = joinHostPort(target.host, target.port);
     const relay: Relay = new Relay(client, far, {
       traffic: this.traffic,
       idleTimeoutMs: this.limits.idleTimeoutMs,
@@ -94,7 +121,7 @@ export class Desk {
         connectionClosed.publish({
           source: this.#source,
           listener: this.#listener,
-          target: address,
+          target: asked.address,
           durationMs: performance.now() - since,
           bytesToTarget: toTarget,
           bytesFromTarget: fromTarget,
@@ -102,21 +129,20 @@ export class Desk {
         });
       },
     });
-    const asked = since - dialMs;
-    this.#relays.set(relay, {
-      relay,
-      ...{ id: this.gate.nextNumber(), address, frontend: wish, listener: this.#listener },
-      ...{ askedAt: asked, dialledAt: asked, openedAt: since },
-    });
+    this.#relays.set(relay, { relay, info: { ...asked, openedAt: since } });
   }
 
   pairs(): IterableIterator<JoinedPair> {
     return this.#relays.values();
   }
 
-  /** Targets that are being dialled. */
+  /** Those whose targets are being dialled. */
+  dials(): IterableIterator<Asked> {
+    return this.#dials.values();
+  }
+
   get dialling(): number {
-    return this.#dialling;
+    return this.#dials.size;
   }
 
   /** Joined pairs whose ends are not both closed. */
@@ -124,21 +150,23 @@ export class Desk {
     return this.#relays.size;
   }
 
-  established(wish: Wish, target: Target, dialMs?: number): void {
-    this.#decided(wish, "established", { target, ...(dialMs === undefined ? {} : { dialMs }) });
+  established(asked: Asked): void {
+    this.#dials.delete(asked);
+    const { address: target, dialMs } = asked;
+    const took = dialMs === undefined ? {} : { dialMs };
+    this.#decided({ wish: asked.frontend, outcome: "established", error: "", target, ...took });
   }
 
   /** The dial failed, or the client left before it was done. */
-  failed(wish: Wish, target: Target, reason: unknown): void {
-    if (reason === GONE) this.#decided(wish, "abandoned", { target, error: GONE.message });
-    else {
-      const { outcome, text, code } = failureOf(reason);
-      this.#decided(wish, outcome, { target, error: text, ...(code === undefined ? {} : { code }) });
-    }
+  failed(asked: Asked, reason: unknown): void {
+    this.#dials.delete(asked);
+    const { outcome, text, code } =
+      reason === GONE ? { outcome: "abandoned" as const, text: GONE.message } : failureOf(reason);
+    this.#refused(asked.frontend, { asked, outcome, error: text, ...(code === undefined ? {} : { code }) });
   }
 
   turnedAway(wish: Wish, outcome: Outcome, error: string): void {
-    this.#decided(wish, outcome, { error });
+    this.#refused(wish, { outcome, error });
   }
 
   /** Cuts every joined pair, so that both peers notice. */
@@ -146,19 +174,13 @@ export class Desk {
     for (const relay of this.#relays.keys()) relay.cut("the sidecar ended");
   }
 
-  #decided(
-    wish: Wish,
-    outcome: Outcome,
-    { target, ...more }: { target?: Target; error?: string; code?: string; dialMs?: number },
-  ): void {
-    wishDecided.publish({
-      source: this.#source,
-      listener: this.#listener,
-      wish,
-      outcome,
-      error: "",
-      ...(target === undefined ? {} : { target: joinHostPort(target.host, target.port) }),
-      ...more,
-    });
+  #refused(wish: Wish, unserved: Unserved): void {
+    const { asked, ...decision } = unserved;
+    this.#decided({ wish, ...decision, ...(asked === undefined ? {} : { target: asked.address }) });
+    this.onUnserved?.(unserved);
+  }
+
+  #decided(decision: Omit<WishDecided, "source" | "listener">): void {
+    wishDecided.publish({ source: this.#source, listener: this.#listener, ...decision });
   }
 }

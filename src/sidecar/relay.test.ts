@@ -2,7 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { eventually } from "../kube/testing/eventually.js";
 import { Relay, type RelayEnd, type Traffic } from "./relay.js";
 import { connectTo, openTarget, readAll, readExactly } from "./testing/stage.js";
 
@@ -47,7 +48,7 @@ describe("a relay", () => {
     const [atTarget, atClient] = await Promise.all([readAll(target), readAll(client)]);
     const sum = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
     expect([sum(atTarget), sum(atClient)]).toEqual([sum(up), sum(down)]);
-    await vi.waitFor(() => expect(ends).toEqual([{ toTarget: up.length, fromTarget: down.length, error: "" }]));
+    await eventually(() => expect(ends).toEqual([{ toTarget: up.length, fromTarget: down.length, error: "" }]));
     expect(traffic).toEqual({ toTarget: up.length, fromTarget: down.length });
   });
 
@@ -66,7 +67,7 @@ describe("a relay", () => {
     target.write("also ");
     for (const socket of [near, far]) await once(socket, "readable");
     near.unshift("very ");
-    await vi.waitFor(() => expect(near.read(0) === null && near.readableLength).toBe(11));
+    await eventually(() => expect(near.read(0) === null && near.readableLength).toBe(11));
     new Relay(near, far, { traffic: { toTarget: 0, fromTarget: 0 }, idleTimeoutMs: 0, onEnd: () => {} });
     expect((await readAll(target)).toString()).toBe("very early ");
     target.end("late");
@@ -76,12 +77,12 @@ describe("a relay", () => {
   it("ends with the streams it was given, and they with it", async () => {
     const one = await relayed();
     one.near.destroy();
-    await vi.waitFor(() => expect(one.ends).toMatchObject([{ error: "the connection was lost" }]));
+    await eventually(() => expect(one.ends).toMatchObject([{ error: "the connection was lost" }]));
     expect([one.near.closed, one.far.closed]).toEqual([true, true]);
     const other = await relayed();
     other.client.end();
     other.target.end();
-    await vi.waitFor(() => expect([other.near.closed, other.far.closed]).toEqual([true, true]));
+    await eventually(() => expect([other.near.closed, other.far.closed]).toEqual([true, true]));
     expect(other.ends).toMatchObject([{ error: "" }]);
   });
 
@@ -100,25 +101,30 @@ describe("a relay", () => {
     const reset = once(client, "error");
     target.resetAndDestroy();
     expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
-    await vi.waitFor(() => expect(ends).toMatchObject([{ error: "read ECONNRESET" }]));
+    await eventually(() => expect(ends).toMatchObject([{ error: "read ECONNRESET" }]));
   });
 
   it("is cut when nothing moves, but not while something does", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { client, target, ends } = await relayed(150);
     for (let i = 0; i < 6; i++) {
       client.write("x");
+      // Nothing could be read of a relay that was cut.
       await readExactly(target, 1);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      expect(ends).toHaveLength(0);
+      vi.advanceTimersByTime(149);
     }
-    await vi.waitFor(() => expect(ends).toEqual([{ toTarget: 6, fromTarget: 0, error: "nothing moved for 150 ms" }]));
+    expect(ends).toHaveLength(0);
+    vi.advanceTimersByTime(1);
+    vi.useRealTimers();
+    await eventually(() => expect(ends).toEqual([{ toTarget: 6, fromTarget: 0, error: "nothing moved for 150 ms" }]));
   });
 
   it("bounds a connection that stays half open", async () => {
     const { client, target, ends } = await relayed(150);
     client.end("only this");
     await readAll(target);
-    await vi.waitFor(() => expect(ends).toMatchObject([{ error: "nothing moved for 150 ms" }]));
+    await eventually(() => expect(ends).toMatchObject([{ error: "nothing moved for 150 ms" }]));
   });
 
   it("does not wait for drains that a stream with a high mark of its own never announces", async () => {
@@ -153,6 +159,6 @@ describe("a relay", () => {
     await once(far, "close");
     client.end(Buffer.alloc(1 << 20));
     expect((await readAll(client)).toString()).toBe("last words");
-    await vi.waitFor(() => expect(ends).toMatchObject([{ error: "" }]));
+    await eventually(() => expect(ends).toMatchObject([{ error: "" }]));
   });
 });

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { eventually } from "../kube/testing/eventually.js";
 import { sidecarMetrics } from "./metrics.js";
 import { Sidecar } from "./sidecar.js";
 import { plainWay } from "./testing/plain-way.js";
@@ -29,7 +30,7 @@ describe("a sidecar", () => {
     const refused = await stage.client();
     refused.write("GET http://nowhere/ HTTP/1.1\r\nHost: nowhere\r\n\r\n");
     await readAll(refused);
-    await vi.waitFor(() => expect(stage.sidecar.listeners[0]?.desk.joined).toBe(0));
+    await eventually(() => expect(stage.sidecar.listeners[0]?.desk.joined).toBe(0));
     const text = registry.text();
     for (const line of [
       'connections_total{listener="http",outcome="established"} 1',

@@ -15,6 +15,8 @@ import { AdminPort } from "./admin-port.js";
 import type { ServerSentEvent } from "./event-stream.js";
 
 const TOKEN = "a-token-of-this-test";
+/** The machine may be busy with other tests. */
+const wait = { timeout: 10_000 };
 const portAt = (port: number, token = TOKEN) => new AdminPort({ url: new URL(`http://127.0.0.1:${port}`), token });
 
 describe("a process' admin port", () => {
@@ -68,9 +70,9 @@ describe("a process' admin port", () => {
   it("tells what changes, until it is not wanted any more", async () => {
     const events: ServerSentEvent[] = [];
     const following = portAt(http.port).follow((event) => events.push(event), stop.signal);
-    await expect.poll(() => events.map(({ name }) => name)).toEqual(["snapshot", "tunnels"]);
+    await expect.poll(() => events.map(({ name }) => name), wait).toEqual(["snapshot", "tunnels"]);
     role.open(8);
-    await expect.poll(() => events.at(-1)?.name, { timeout: 5_000 }).toBe("change");
+    await expect.poll(() => events.at(-1)?.name, wait).toBe("change");
     expect(JSON.parse(events.at(-1)!.data)).toMatchObject({ tunnels: { opened: [{ id: 8 }] } });
     stop.abort();
     await following;
@@ -79,7 +81,7 @@ describe("a process' admin port", () => {
   it("hangs up when its process ends, and is not to be reached then", async () => {
     const names: string[] = [];
     const following = portAt(http.port).follow(({ name }) => names.push(name), stop.signal);
-    await expect.poll(() => names).toContain("tunnels");
+    await expect.poll(() => names, wait).toContain("tunnels");
     const ending = expect(following).rejects.toMatchObject({ code: "DB_ADMIN_UNREACHABLE" });
     await http.close();
     await ending;

@@ -119,6 +119,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
   const health = await startHttp("metrics", config.metrics, {
     exact: new Map([["/metrics", metricsRoute(metrics.registry)]]),
   });
+  listening.publish({ source: subject, what: "metrics", address: health.address });
   secrets.start();
   await workers.readFile();
   const tending = setInterval(() => {

@@ -5,7 +5,7 @@ import type { LiveTunnel } from "./subject.js";
 
 /** Rows made in one look; with more than that in motion, each look takes others. */
 const MAX_ROWS = 1_000;
-/** Tunnels that are looked at in one turn: about a millisecond. */
+/** Tunnels that are looked at in one turn: a millisecond or two (bench/admin-look.ts). */
 const STEP = 1_000;
 const MAX_ENDED = 100;
 const MAX_REFUSALS = 50;

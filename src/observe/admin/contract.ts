@@ -146,8 +146,8 @@ export interface AgentPeer {
  */
 export type TunnelState = "dialing" | "open" | "half-closed" | "closed" | "failed";
 
-/** How the caller came in. */
-export type TunnelFrontend = "grpc" | "http-connect" | "socks5" | "connect" | "upgrade";
+/** How the caller came in. `forward`, a plain HTTP request, is told only while its target is dialled and when that fails. */
+export type TunnelFrontend = "grpc" | "http-connect" | "socks5" | "connect" | "upgrade" | "forward";
 
 /** One proxied connection. */
 export interface Tunnel {

@@ -196,9 +196,10 @@ describe("a page's session", () => {
     const name = (await cookie()).split("=")[0];
     expect((await get("process", { cookie: `${name}=${"A".repeat(43)}` })).status).toBe(401);
     const answers: number[] = [];
-    for (let count = 0; count < 12; count++) answers.push((await logIn("wrong")).status);
+    // One a second may be tried after that, so how many it takes depends on how long they take.
+    while (!answers.includes(429) && answers.length < 1_000) answers.push((await logIn("wrong")).status);
     expect(answers.slice(0, 10)).toEqual(Array(10).fill(401));
-    expect(answers).toContain(429);
+    expect(answers.at(-1)).toBe(429);
     // Who knows the token is not kept out by those who do not.
     expect((await logIn()).status).toBe(204);
   });
@@ -211,7 +212,7 @@ describe("a page's session", () => {
     ["no token", "application/json", "{}"],
     ["no object", "application/json", "null"],
     ["a number", "application/json", '{"token":5}'],
-    ["far too much", "application/json", JSON.stringify({ token: "x".repeat(5_000_000) })],
+    ["far too much", "application/json", JSON.stringify({ token: "x".repeat(100_000) })],
   ])("is not opened with %s", async (_what, type, body) => {
     const headers: Record<string, string> = type === "" ? {} : { "content-type": type };
     const answer = await ask("login", { method: "POST", body, headers });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import type { Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
+import { eventually } from "../../kube/testing/eventually.js";
 import { openStage, openTarget, readAll, readExactly, type Stage } from "../testing/stage.js";
 import { openWebServer } from "../testing/web-server.js";
 
@@ -195,10 +196,10 @@ describe("a plain HTTP request", () => {
     });
     const client = await stage.client();
     client.write(`GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await vi.waitFor(() => expect(seen.asked).toBe(true));
+    await eventually(() => expect(seen.asked).toBe(true));
     if (begun) await once(client, "readable");
     client.destroy();
-    await vi.waitFor(() => expect(seen.left).toBe(true));
+    await eventually(() => expect(seen.left).toBe(true));
   });
 
   it("that is given up takes its dial with it", async () => {
@@ -206,9 +207,9 @@ describe("a plain HTTP request", () => {
     stage.way.hanging = true;
     const client = await stage.client();
     client.write("GET http://10.0.0.1/ HTTP/1.1\r\nHost: x\r\n\r\n");
-    await vi.waitFor(() => expect(stage.way.dials).toBe(1));
+    await eventually(() => expect(stage.way.dials).toBe(1));
     client.destroy();
-    await vi.waitFor(() => expect(stage.way.stopped).toBe(1));
+    await eventually(() => expect(stage.way.stopped).toBe(1));
     expect(stage.wishes).toMatchObject([{ wish: "forward", outcome: "abandoned" }]);
   });
 

@@ -12,7 +12,7 @@ import { messageOf } from "../../errors/error.js";
 import { joinHostPort } from "../../wire/address.js";
 import type { ProxyRefusal } from "../../wire/http-proxy.js";
 import type { Wish } from "../channels.js";
-import type { Desk } from "../desk.js";
+import type { Asked, Desk } from "../desk.js";
 import { httpRefusalOf } from "../refusals.js";
 import { WayError } from "../way.js";
 import { answerHead, passOn, passTrailers } from "./answer.js";
@@ -32,8 +32,6 @@ const BODY_WITH_UPGRADE: ProxyRefusal = {
   text: "A request with a body cannot change the protocol; use CONNECT.",
 };
 
-type Asked = ClientRequest & { dialMs?: number };
-
 export class Forwarder {
   readonly #desk: Desk;
   readonly #kept = new HopPool(true);
@@ -51,7 +49,8 @@ export class Forwarder {
       return;
     }
     const repeatable = SAFE_METHODS.has(errand.method) && !errand.hasBody;
-    this.#send(errand, request, response, repeatable ? this.#kept : this.#fresh);
+    const asked = this.#desk.asks("forward", errand.target);
+    this.#send(asked, errand, request, response, repeatable ? this.#kept : this.#fresh);
   }
 
   /** WebSocket and its like: bytes from the moment the target agrees, an ordinary answer when it does not. */
@@ -66,16 +65,17 @@ export class Forwarder {
     // Before anything else can be read: a stream that has ended takes nothing back.
     if (head.length > 0) socket.unshift(head);
     const headers = [...errand.headers, "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? ""];
-    const asked = this.#ask({ ...errand, headers }, request, this.#fresh);
-    this.#handle("upgrade", errand, asked, response);
-    asked.once("upgrade", (answer, far, early) => {
-      this.#desk.established("upgrade", errand.target, asked.dialMs);
+    const asked = this.#desk.asks("upgrade", errand.target);
+    const sent = this.#ask(asked, { ...errand, headers }, request, this.#fresh);
+    this.#handle(asked, sent, response);
+    sent.once("upgrade", (answer, far, early) => {
+      this.#desk.established(asked);
       response.detachSocket(socket);
       if (early.length > 0) far.unshift(early);
       socket.write(answerHead(answer), "latin1");
-      this.#desk.join(socket, far, "upgrade", errand.target, asked.dialMs);
+      this.#desk.join(asked, socket, far);
     });
-    asked.end();
+    sent.end();
   }
 
   /** Lets kept connections go. */
@@ -83,66 +83,63 @@ export class Forwarder {
     this.#kept.destroy();
   }
 
-  #send(errand: Errand, request: IncomingMessage, response: ServerResponse, pool: HopPool): void {
-    const asked = this.#ask(errand, request, pool);
-    const again = pool === this.#kept ? () => this.#send(errand, request, response, this.#fresh) : undefined;
-    this.#handle("forward", errand, asked, response, again);
-    asked.once("continue", () => response.writeContinue());
+  #send(asked: Asked, errand: Errand, request: IncomingMessage, response: ServerResponse, pool: HopPool): void {
+    const sent = this.#ask(asked, errand, request, pool);
+    const again = pool === this.#kept ? () => this.#send(asked, errand, request, response, this.#fresh) : undefined;
+    this.#handle(asked, sent, response, again);
+    sent.once("continue", () => response.writeContinue());
     if (!errand.hasBody) {
-      asked.end();
+      sent.end();
       return;
     }
     // The target may have something to say before the body comes.
-    asked.flushHeaders();
+    sent.flushHeaders();
     const { traffic } = this.#desk;
     request.on("data", (chunk: Buffer) => {
       traffic.toTarget += chunk.length;
     });
-    request.once("end", () => passTrailers(request, asked));
-    request.once("error", () => asked.destroy());
-    request.pipe(asked);
+    request.once("end", () => passTrailers(request, sent));
+    request.once("error", () => sent.destroy());
+    request.pipe(sent);
   }
 
-  #ask({ hop, target, method, path, headers }: Errand, request: IncomingMessage, pool: HopPool): Asked {
+  #ask(asked: Asked, errand: Errand, request: IncomingMessage, pool: HopPool): ClientRequest {
     const desk = this.#desk;
+    const { hop, target, method, path, headers } = errand;
     const options: RequestOptions & HopOptions = {
       ...{ host: target.host, port: target.port, method, path, headers: headers as string[], setHost: false },
       maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
       agent: pool,
       hop,
-      dial: async () => {
-        const { stream, dialMs } = await desk.dial(request.socket, (stop) => hop.open(stop));
-        asked.dialMs = dialMs;
-        return stream;
-      },
+      dial: () => desk.dial(asked, request.socket, (stop) => hop.open(stop)),
     };
-    const asked: Asked = httpRequest(options);
+    const sent = httpRequest(options);
     const { idleTimeoutMs } = desk.limits;
-    if (idleTimeoutMs > 0)
-      asked.setTimeout(idleTimeoutMs, () => asked.destroy(new Error("nothing moved for too long")));
-    return asked;
+    if (idleTimeoutMs > 0) sent.setTimeout(idleTimeoutMs, () => sent.destroy(new Error("nothing moved for too long")));
+    return sent;
   }
 
-  #handle(wish: Wish, { target }: Errand, asked: Asked, response: ServerResponse, again?: () => void): void {
+  #handle(asked: Asked, sent: ClientRequest, response: ServerResponse, again?: () => void): void {
+    const { target } = asked;
     const fail = (reason: unknown): void => {
-      this.#desk.failed(wish, target, reason);
+      this.#desk.failed(asked, reason);
       refuse(response, httpRefusalOf(reason));
     };
-    asked.once("response", (answer) => {
+    sent.once("response", (answer) => {
       try {
         passOn(answer, response, this.#self, this.#desk.traffic);
-        this.#desk.established(wish, target, asked.dialMs);
+        this.#desk.established(asked);
       } catch (reason) {
         answer.destroy();
         fail(brokenAnswer(target, reason));
       }
     });
-    asked.on("error", (reason) => {
+    sent.on("error", (reason) => {
       if (response.headersSent) response.destroy();
-      else if (again !== undefined && asked.reusedSocket) again();
-      else fail(asked.dialMs === undefined && !asked.reusedSocket ? reason : brokenAnswer(target, reason));
+      else if (again !== undefined && sent.reusedSocket) again();
+      else fail(asked.dialMs === undefined && !sent.reusedSocket ? reason : brokenAnswer(target, reason));
     });
-    response.once("close", () => asked.destroy());
+    response.once("close", () => sent.destroy());
   }
 
   #turnAway(wish: Wish, { outcome, refusal }: Refused, response: ServerResponse): void {

@@ -79,13 +79,14 @@ async function connect(desk: Desk, request: IncomingMessage, socket: Socket, hea
   }
   // Clients may send on without waiting for the answer.
   if (head.length > 0) socket.unshift(head);
+  const asked = desk.asks("connect", target);
   try {
-    const { stream, dialMs } = await desk.dial(socket, (stop) => desk.way.open(target, stop));
-    desk.established("connect", target, dialMs);
+    const stream = await desk.dial(asked, socket, (stop) => desk.way.open(target, stop));
+    desk.established(asked);
     socket.write(CONNECTION_ESTABLISHED, "latin1");
-    desk.join(socket, stream, "connect", target, dialMs);
+    desk.join(asked, socket, stream);
   } catch (reason) {
-    desk.failed("connect", target, reason);
+    desk.failed(asked, reason);
     farewell(socket, refusalText(httpRefusalOf(reason)));
   }
 }

@@ -80,15 +80,16 @@ class Socks5Client {
 
   async #connect({ host, port }: Target): Promise<void> {
     const target = { host, port };
+    const asked = this.#desk.asks("socks5", target);
     try {
-      const { stream, dialMs } = await this.#desk.dial(this.#socket, (stop) => this.#desk.way.open(target, stop));
-      this.#desk.established("socks5", target, dialMs);
+      const stream = await this.#desk.dial(asked, this.#socket, (stop) => this.#desk.way.open(target, stop));
+      this.#desk.established(asked);
       const { localAddress: address, localPort: near } = stream instanceof Socket ? stream : {};
       const bound = address === undefined || near === undefined ? undefined : { address, port: near };
       this.#socket.write(socks5Reply(SOCKS5_REPLY.succeeded, bound));
-      this.#desk.join(this.#socket, stream, "socks5", target, dialMs);
+      this.#desk.join(asked, this.#socket, stream);
     } catch (reason) {
-      this.#desk.failed("socks5", target, reason);
+      this.#desk.failed(asked, reason);
       farewell(this.#socket, socks5Reply(socks5ReplyTo(reason)));
     }
   }

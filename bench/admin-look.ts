@@ -1,0 +1,102 @@
+/**
+ * What a reader of the admin API's events costs a server: one look at all its tunnels, as it is taken twice a second. A
+ * real server with an agent, whose tunnels have sockets that lead nowhere: that bytes move is for other rows to measure.
+ * By hand: `npx tsx bench/admin-look.ts [tunnels...]`; 1000 and 10000 unless told.
+ */
+import { Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { Differ } from "../src/observe/admin/changes.js";
+import type { ChangeEvent } from "../src/observe/admin/contract.js";
+import { AdminModel } from "../src/observe/admin/model.js";
+import { eventFrame } from "../src/observe/admin/reader.js";
+import { ServerSubject } from "../src/server/admin.js";
+import { SocketPort } from "../src/tunnel/socket-port.js";
+import { openHouse } from "../test/situations/house/house.js";
+import { type Spread, spread } from "./results/statistics.js";
+
+/** Before what is counted, so that the compiler has seen it all. */
+const WARM_UP = 200;
+
+export interface LookCosts {
+  /** Milliseconds of a whole look when no tunnel has moved. */
+  readonly still: Spread;
+  /** The same when all of them have; what is sent to readers is part of it. */
+  readonly busy: Spread;
+  /** Of a busy look, the longest time that nothing else had its turn. */
+  readonly longestTurn: Spread;
+  /** Rows in one change, of so many that moved. */
+  readonly rows: number;
+}
+
+export async function measureLooks(tunnels: number, looks: number, warmUp = WARM_UP): Promise<LookCosts> {
+  const house = await openHouse();
+  try {
+    const { board } = house.server;
+    const [link] = board.registry.links();
+    if (link === undefined) throw new Error("the house has no agent");
+    const now = board.clock.now();
+    const times = { askedAt: now, dialledAt: now, openedAt: now };
+    const held = Array.from({ length: tunnels }, (_, index) => {
+      const info = { id: index + 1, address: `10.0.${index >> 8}.${index & 255}:443`, frontend: "grpc" as const };
+      return link.tunnels.add(index + 1, new SocketPort(new Socket(), board.clock), { ...info, ...times });
+    });
+    const subject = new ServerSubject(house.server);
+    const { refusals, ended } = subject;
+    const model = new AdminModel({ source: house.server, version: "0.0.0", subject, refusals, ended });
+    const differ = new Differ(model);
+    // As a reader's snapshot would: from here on all of them are known.
+    for (const live of subject.tunnels()) differ.rowOf(live, false);
+    const costs = { still: [] as number[], busy: [] as number[], longestTurn: [] as number[] };
+    let rows = 0;
+    for (let round = -warmUp; round < looks; round++) {
+      const still = look(differ);
+      for (const tunnel of held) tunnel.bytesToFar += 100;
+      const busy = look(differ);
+      rows = Math.max(rows, busy.change?.tunnels?.changed.length ?? 0);
+      if (round < 0) continue;
+      costs.still.push(still.ms);
+      costs.busy.push(busy.ms);
+      costs.longestTurn.push(busy.longestTurnMs);
+    }
+    model.close();
+    return {
+      ...{ still: spread(costs.still)!, busy: spread(costs.busy)!, longestTurn: spread(costs.longestTurn)! },
+      rows,
+    };
+  } finally {
+    await house.close();
+  }
+}
+
+interface Look {
+  readonly ms: number;
+  readonly longestTurnMs: number;
+  readonly change: ChangeEvent | undefined;
+}
+
+/** Step by step, as the readers' timer takes it. */
+function look(differ: Differ): Look {
+  const looking = differ.look();
+  let [ms, longestTurnMs] = [0, 0];
+  for (;;) {
+    const began = performance.now();
+    const step = looking.next();
+    if (step.done === true && step.value !== undefined) eventFrame("change", step.value);
+    const took = performance.now() - began;
+    ms += took;
+    longestTurnMs = Math.max(longestTurnMs, took);
+    if (step.done === true) return { ms, longestTurnMs, change: step.value };
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const asked = process.argv.slice(2).map(Number);
+  for (const tunnels of asked.length === 0 ? [1_000, 10_000] : asked) {
+    const { still, busy, longestTurn, rows } = await measureLooks(tunnels, 500);
+    const told = ({ median, most }: Spread) => `${median.toFixed(2)} ms (at most ${most.toFixed(2)})`;
+    process.stdout.write(
+      `${tunnels} tunnels, median of 500 looks: ${told(still)} while nothing moves; ${told(busy)} when all have moved,` +
+        ` with ${rows} rows made and sent, ${told(longestTurn)} of it in one turn\n`,
+    );
+  }
+}
