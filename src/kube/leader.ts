@@ -2,6 +2,7 @@
 import { messageOf } from "../errors/error.js";
 import { type Clock, pause, systemClock } from "./clock.js";
 import { isConflict, isNotFound } from "./errors.js";
+import { find } from "./find.js";
 import { type Lease, leasePath, leasesPath, microTime } from "./lease.js";
 import type { KubeApi } from "./port.js";
 
@@ -127,14 +128,9 @@ export class LeaderElection {
     };
   }
 
-  async #get(): Promise<Lease | undefined> {
+  #get(): Promise<Lease | undefined> {
     const { api, name, namespace } = this.#options;
-    try {
-      return await api.get<Lease>(leasePath(namespace, name), { timeoutMs: requestTimeoutMs });
-    } catch (reason) {
-      if (isNotFound(reason)) return undefined;
-      throw reason;
-    }
+    return find(api, leasePath(namespace, name), { timeoutMs: requestTimeoutMs });
   }
 
   #put(lease: Lease): Promise<Lease> {

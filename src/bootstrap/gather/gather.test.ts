@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { certificatesFor } from "../../pki/certificates-for.js";
 import { writePki } from "../../pki/write-pki.js";
 import { tarEntries } from "../analyze/bundle/tar-entries.js";
@@ -20,7 +20,10 @@ let scratch: string;
 beforeEach(() => {
   scratch = mkdtempSync(join(tmpdir(), "drawbridge-gather-test-"));
 });
-afterEach(() => rmSync(scratch, { recursive: true, force: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(scratch, { recursive: true, force: true });
+});
 
 function put(path: string, text = `contents of ${path}\n`): void {
   const file = join(scratch, "root", path);
@@ -111,11 +114,13 @@ describe("on a bootstrap host", () => {
 
   it("keeps the end of a long log, and leaves nothing in the temporary directory", async () => {
     put("/big.log", `${"x".repeat(9 * 1024 * 1024)}the end\n`);
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith("tmp.")).length;
+    const temporary = join(scratch, "tmp");
+    mkdirSync(temporary);
+    vi.stubEnv("TMPDIR", temporary);
     const found = await collected([["file", "/big.log", "bootstrap/big.log"]]);
     expect(found["bootstrap/big.log"]?.length).toBe(8 * 1024 * 1024);
     expect(found["bootstrap/big.log"]).toMatch(/the end\n$/);
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith("tmp.")).length).toBe(before);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 
   it("asks the container runtime and the journal where they are", async () => {

@@ -15,9 +15,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { inspectPath } from "../../pki/inspect/inspect.js";
 import { opensslAvailable } from "../../pki/testing/openssl.js";
+
+/** How long an RSA key takes is a matter of luck. */
+vi.setConfig({ testTimeout: 60_000 });
 
 const script = fileURLToPath(new URL("certs.sh", import.meta.url));
 const text = readFileSync(script, "utf8");

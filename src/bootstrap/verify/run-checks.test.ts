@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { type Check, CheckFailure, fail, pass, skip } from "../../errors/check.js";
 import { DrawbridgeError } from "../../errors/error.js";
-import { type Check, CheckFailure, fail, pass, runChecks, skip } from "./check.js";
+import { runChecks } from "./run-checks.js";
 
 const never = new AbortController().signal;
 const check = (id: string, run: Check["run"]): Check => ({ id, title: `the ${id}`, run });

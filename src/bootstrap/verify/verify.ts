@@ -1,7 +1,7 @@
 /** `drawbridge bootstrap verify`: every check, in an order in which the first failure is the likeliest cause. */
+import { type Check, skip } from "../../errors/check.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Bridge, type BridgeDescription, describeBridge } from "./bridge.js";
-import { type Check, type Result, runChecks, skip } from "./check.js";
 import { agentPortCheck } from "./checks/agent-port.js";
 import { agentPodsCheck, agentsCheck } from "./checks/agents.js";
 import { certificateCheck } from "./checks/certificates.js";
@@ -12,6 +12,7 @@ import { frontDoorChecks } from "./checks/front-door.js";
 import { serverChecks } from "./checks/server.js";
 import { hostProcesses, type Processes } from "./host/processes.js";
 import { type Only, rehearsalChecks } from "./rehearsal/rehearsal.js";
+import { runChecks, type TimedResult } from "./run-checks.js";
 import { testWebhookCheck } from "./test-webhook/check.js";
 
 export interface VerifyOptions {
@@ -27,7 +28,7 @@ export interface VerifyOptions {
 /** Webhooks are independent of each other, and each may take up to 30 s to say nothing. */
 const rehearsalsAtOnce = 4;
 
-export async function verify(options: VerifyOptions, signal: AbortSignal): Promise<Result[]> {
+export async function verify(options: VerifyOptions, signal: AbortSignal): Promise<TimedResult[]> {
   const { access, elsewhere, testWebhook, processes = hostProcesses } = options;
   const here = elsewhere === undefined ? processes : async () => [];
   const bridge = await describeBridge(options.bridge, here, access.api, signal);

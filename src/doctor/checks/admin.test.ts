@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { expect, it } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { context, told } from "../testing/context.js";
 import { admin, agent, certificate, now, processInfo } from "../testing/overview.js";
 import { adminApi, agentsConnected, path, refusals, serversConnected } from "./admin.js";
@@ -104,12 +107,14 @@ it("refusals of the last minutes, as text that no terminal obeys", async () => {
 });
 
 it("a socket that answers is a door", async () => {
-  const socket = `/tmp/db-doctor-${process.pid}.sock`;
+  const folder = mkdtempSync(join(tmpdir(), "db-doctor-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const socket = join(folder, "door.sock");
   const server = createServer().listen(socket);
+  onTestFinished(() => void server.close());
   await new Promise((resolve) => server.once("listening", resolve));
   const given = context(admin({ listeners: [{ what: "grpc frontend", address: socket }] }), {
     server: ["proxy-server"],
   });
   expect(await told(listeners, given)).toEqual(["ok: its 1 doors are open"]);
-  server.close();
 });

@@ -1,5 +1,5 @@
 /** The processes that look after pools and requests: does one of them hold the Lease, and is anything left undone? */
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import { isLeaseValid, type Lease, leasePath } from "../../kube/lease.js";
 import { controllerName } from "../../nodepool/controller/name.js";
 import { collectionPath } from "../../nodepool/controller/paths.js";
@@ -29,12 +29,7 @@ export const lease: Check<DoctorContext> = {
     const name = program === "nodepool" ? controllerName : approverName;
     const path = `Lease ${objects.namespace}/${name}`;
     const title = titles[program];
-    const found = await objects.api
-      .get<Lease>(leasePath(objects.namespace, name), { timeoutMs: 10_000 })
-      .catch((reason: unknown) => {
-        if (isNotFound(reason)) return undefined;
-        throw reason;
-      });
+    const found = await find<Lease>(objects.api, leasePath(objects.namespace, name), { timeoutMs: 10_000 });
     if (found === undefined) {
       const remedy = `Give the ${title}'s user create, get and update of leases in ${objects.namespace}, and read its log.`;
       return [wrong(`no ${title} has ever held its Lease, so nothing is decided`, remedy, `${path} does not exist`)];

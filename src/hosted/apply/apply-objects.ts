@@ -1,6 +1,7 @@
 /** Sends objects to their clusters by server-side apply, or asks what that would do. */
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 import { isConflict, isNotFound, KubeApiError } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { fieldManager } from "../model/names.js";
 import type { Manifest, RenderedObject } from "../render/manifest.js";
@@ -37,7 +38,7 @@ async function applyOne(
   { dryRun, force }: ApplyWishes,
 ): Promise<Omit<Outcome, "side">> {
   const [path, object] = [objectPath(manifest), titleOf(manifest)];
-  const before = await existing(api, path);
+  const before = await find(api, path);
   let after: KubeObject;
   try {
     after = await api.apply<KubeObject>(path, manifest, { fieldManager, force, dryRun });
@@ -47,15 +48,6 @@ async function applyOne(
   if (before === undefined) return { object, action: "created" };
   const changes = differences(before, after, { isSecret: manifest.kind === "Secret" });
   return changes.length === 0 ? { object, action: "unchanged" } : { object, action: "changed", changes };
-}
-
-export async function existing(api: KubeApi, path: string): Promise<KubeObject | undefined> {
-  try {
-    return await api.get(path);
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
 }
 
 export function refusal(object: string, { metadata }: Manifest, reason: unknown): DrawbridgeError {

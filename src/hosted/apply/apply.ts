@@ -1,6 +1,7 @@
 /** `hosted apply`, `diff` and `delete`: a model's objects and two clusters brought into agreement. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { DrawbridgeError } from "../../errors/error.js";
+import { find } from "../../kube/find.js";
 import type { KubeObject, ObjectMeta } from "../../kube/port.js";
 import type { RotationStep } from "../../pki/keep.js";
 import type { HostedConfig } from "../config/config.js";
@@ -10,7 +11,7 @@ import type { Certificates } from "../render/certificates.js";
 import type { Manifest, RenderedObject } from "../render/manifest.js";
 import { publishedObjects, render } from "../render/render.js";
 import { apiServerPatch } from "../render/server-container.js";
-import { applyObjects, existing } from "./apply-objects.js";
+import { applyObjects } from "./apply-objects.js";
 import type { Clusters } from "./clusters.js";
 import { currentCertificates } from "./kept-certificates.js";
 import type { Report } from "./outcome.js";
@@ -84,7 +85,7 @@ async function patchOf(
   model: HostedModel,
   certificates: Certificates | undefined,
 ): Promise<RenderedObject> {
-  if ((await existing(management, deploymentPath(model))) === undefined) {
+  if ((await find(management, deploymentPath(model))) === undefined) {
     throw new DrawbridgeError(
       "DB_HOSTED_APPLY",
       `There is no Deployment ${model.namespace}/${names.apiServer} that the server could be brought into; leave --patch-kube-apiserver out and put it beside your kube-apiservers yourself.`,
@@ -100,7 +101,7 @@ async function patchesOf(
   model: HostedModel,
   certificates: Certificates | undefined,
 ): Promise<RenderedObject[]> {
-  const deployment = (await existing(clusters.management, deploymentPath(model))) as Deployment | undefined;
+  const deployment = await find<Deployment>(clusters.management, deploymentPath(model));
   const isOurs = deployment?.metadata?.managedFields?.some(({ manager }) => manager === fieldManager);
   return isOurs ? [await patchOf(clusters, model, certificates)] : [];
 }
@@ -113,7 +114,7 @@ interface Deployment extends KubeObject {
 }
 
 async function refuseWhileInUse({ management }: Clusters, model: HostedModel): Promise<void> {
-  const deployment = (await existing(management, deploymentPath(model))) as Deployment | undefined;
+  const deployment = await find<Deployment>(management, deploymentPath(model));
   if (!deployment?.spec?.template?.spec?.containers?.some(({ name }) => name === names.server)) return;
   throw new DrawbridgeError(
     "DB_HOSTED_IN_USE",

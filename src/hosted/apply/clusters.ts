@@ -1,5 +1,5 @@
 /** The two clusters a hosted control plane consists of. */
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { RenderedObject, Side } from "../render/manifest.js";
 
@@ -14,14 +14,7 @@ export const apiOf = (clusters: Clusters, side: Side): KubeApi | undefined =>
 
 /** Whether the cluster has such an API at all: Routes exist on OpenShift only. */
 export async function hasApi(api: KubeApi, apiVersion: string): Promise<boolean> {
-  if (!apiVersion.includes("/")) return true;
-  try {
-    await api.get(`/apis/${apiVersion}`);
-    return true;
-  } catch (reason) {
-    if (isNotFound(reason)) return false;
-    throw reason;
-  }
+  return !apiVersion.includes("/") || (await find(api, `/apis/${apiVersion}`)) !== undefined;
 }
 
 export interface Sorted {

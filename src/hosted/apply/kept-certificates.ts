@@ -1,5 +1,5 @@
 /** Certificates live in the control plane's Secrets: read back from there, made or renewed where they must be. */
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { PemPair } from "../../pki/issue.js";
 import type { KeptSigner, RotationStep, UpToDatePki } from "../../pki/keep.js";
@@ -40,12 +40,7 @@ export async function currentCertificates(
 }
 
 async function secretData(api: KubeApi, namespace: string, name: string): Promise<Secret["data"]> {
-  try {
-    return (await api.get<Secret>(`/api/v1/namespaces/${namespace}/secrets/${name}`)).data;
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
+  return (await find<Secret>(api, `/api/v1/namespaces/${namespace}/secrets/${name}`))?.data;
 }
 
 function pairIn(data: Secret["data"], cert: string, key: string): PemPair | undefined {

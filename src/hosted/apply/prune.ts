@@ -1,9 +1,10 @@
 /** Removes what carries our label and is no longer wanted. */
 import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { fieldManager, ownerSelector } from "../model/names.js";
 import type { Manifest, RenderedObject, Side } from "../render/manifest.js";
-import { existing, refusal } from "./apply-objects.js";
+import { refusal } from "./apply-objects.js";
 import { apiOf, type Clusters } from "./clusters.js";
 import type { Outcome } from "./outcome.js";
 import { collectionsOf, objectPath, titleOf } from "./resources.js";
@@ -63,7 +64,7 @@ export async function release(clusters: Clusters, borrowed: readonly RenderedObj
   for (const { side, manifest } of borrowed) {
     const api = apiOf(clusters, side);
     const [path, object] = [objectPath(manifest), titleOf(manifest)];
-    if (api === undefined || (await existing(api, path)) === undefined) continue;
+    if (api === undefined || (await find(api, path)) === undefined) continue;
     const { apiVersion, kind } = manifest;
     const { name, namespace } = manifest.metadata;
     const bare: Manifest = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };

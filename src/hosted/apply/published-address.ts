@@ -1,5 +1,5 @@
 /** Where agents reach the servers, as the management cluster has it. */
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Publishing } from "../config/config.js";
 import type { Endpoint } from "../model/model.js";
@@ -24,10 +24,10 @@ export async function publishedAddress(
 ): Promise<Partial<Endpoint>> {
   if (type === "Route") {
     const path = `/apis/route.openshift.io/v1/namespaces/${namespace}/routes/${names.server}`;
-    const route = await found<Route>(api, path);
+    const route = await find<Route>(api, path);
     return endpoint(host ?? route?.spec?.host, route === undefined ? undefined : port);
   }
-  const service = await found<Service>(api, `/api/v1/namespaces/${namespace}/services/${names.server}`);
+  const service = await find<Service>(api, `/api/v1/namespaces/${namespace}/services/${names.server}`);
   if (service === undefined) return {};
   if (type === "NodePort") return endpoint(host, service.spec?.ports?.[0]?.nodePort);
   const [first] = service.status?.loadBalancer?.ingress ?? [];
@@ -39,13 +39,4 @@ function endpoint(host: string | undefined, port: number | undefined): Partial<E
     ...(host === undefined || host === "" ? {} : { host }),
     ...(port === undefined || port === 0 ? {} : { port }),
   };
-}
-
-async function found<T extends KubeObject>(api: KubeApi, path: string): Promise<T | undefined> {
-  try {
-    return await api.get<T>(path);
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
 }

@@ -222,6 +222,7 @@ describe("publishing", () => {
 describe("one signer for all, in place of a HyperShift's own", () => {
   const model = modelOf({ signers: "shared", aggregatedApis: ["172.30.10.11"] });
 
+  // Five RSA keys, which take as long as luck and the machine will have it.
   test("has HyperShift's Secrets and its one bundle", async () => {
     const rendering = render(model, await certificatesOf(model));
     const found = listOf(rendering, "control-plane").filter((name) => /^Secret|bundle$/.test(name));
@@ -231,7 +232,7 @@ describe("one signer for all, in place of a HyperShift's own", () => {
     ]);
     const { data } = find(rendering, "Secret", "konnectivity-signer");
     expect(Object.keys(data as object)).toEqual(["ca.crt", "ca.key", "tls.crt", "tls.key"]);
-  });
+  }, 60_000);
 
   test("still keeps callers of the tunnel from becoming agents", () => {
     const { data } = find(render(model), "ConfigMap", "konnectivity-agent-claims") as unknown as {

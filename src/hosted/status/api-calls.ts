@@ -1,7 +1,7 @@
 /** Questions that only a call through the tunnel answers: webhooks and aggregated APIs. */
+import { type Check, fail, type Outcome, pass, skip } from "../../errors/check.js";
 import { messageOf } from "../../errors/error.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { type Check, fail, type Outcome, pass, skip } from "./check.js";
 import { probeLabel, probeWebhook, removeForgotten, type WebhookTarget } from "./webhook-probe.js";
 
 interface WebhookConfiguration extends KubeObject {
@@ -24,14 +24,14 @@ interface ApiService extends KubeObject {
 
 const registration = "/apis/admissionregistration.k8s.io/v1";
 
-export async function callingChecks(hosted: KubeApi | undefined): Promise<Check[]> {
+export async function callingChecks(hosted: KubeApi | undefined): Promise<Check<void>[]> {
   if (hosted === undefined) return [];
   await removeForgotten(hosted);
   return [...(await webhookChecks(hosted)), ...(await apiServiceChecks(hosted))];
 }
 
-async function webhookChecks(hosted: KubeApi): Promise<Check[]> {
-  const checks: Check[] = [];
+async function webhookChecks(hosted: KubeApi): Promise<Check<void>[]> {
+  const checks: Check<void>[] = [];
   for (const plural of ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]) {
     const { items } = await hosted.list<WebhookConfiguration>(`${registration}/${plural}`);
     for (const { metadata, webhooks = [] } of items) {
@@ -56,7 +56,7 @@ async function webhookChecks(hosted: KubeApi): Promise<Check[]> {
   return checks.length > 0 ? checks : [none("webhooks", "Webhooks in the hosted cluster")];
 }
 
-async function apiServiceChecks(hosted: KubeApi): Promise<Check[]> {
+async function apiServiceChecks(hosted: KubeApi): Promise<Check<void>[]> {
   const { items } = await hosted.list<ApiService>("/apis/apiregistration.k8s.io/v1/apiservices");
   const served = items.filter(({ spec }) => spec?.service != null);
   const checks = served.map(({ metadata, spec }) => ({
@@ -79,7 +79,7 @@ async function apiServiceChecks(hosted: KubeApi): Promise<Check[]> {
   return checks.length > 0 ? checks : [none("apiservices", "Aggregated APIs")];
 }
 
-const none = (id: string, title: string): Check => ({
+const none = (id: string, title: string): Check<void> => ({
   id,
   title,
   run: async () => skip("there is none to be asked"),

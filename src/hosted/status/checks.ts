@@ -1,13 +1,13 @@
 /** Questions that reading alone answers. */
+import { type Check, fail, type Outcome, pass, skip } from "../../errors/check.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { existing } from "../apply/apply-objects.js";
 import type { Clusters } from "../apply/clusters.js";
 import { currentCertificates } from "../apply/kept-certificates.js";
 import { publishedAddress } from "../apply/published-address.js";
 import type { HostedConfig } from "../config/config.js";
 import { hostedModel } from "../model/model.js";
 import { agentNamespace, names } from "../model/names.js";
-import { type Check, fail, type Outcome, pass, skip } from "./check.js";
 import { type Condition, controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "./conditions.js";
 
 interface Workload extends KubeObject {
@@ -29,7 +29,7 @@ export interface Subject {
   readonly version: string;
 }
 
-export function readingChecks(subject: Subject): Check[] {
+export function readingChecks(subject: Subject): Check<void>[] {
   const { clusters, config } = subject;
   const inHosted = (ask: (api: KubeApi) => Promise<Outcome>) => async (): Promise<Outcome> =>
     clusters.hosted === undefined
@@ -89,7 +89,7 @@ async function certificates({ clusters, config, version }: Subject): Promise<Out
 async function servers({ clusters, config }: Subject): Promise<Outcome> {
   const title = `${config.controlPlaneNamespace}/${names.apiServer}`;
   const path = `/apis/apps/v1/namespaces/${config.controlPlaneNamespace}/deployments/${names.apiServer}`;
-  const found = (await existing(clusters.management, path)) as Workload | undefined;
+  const found = await find<Workload>(clusters.management, path);
   if (found === undefined) return skip(`there is no Deployment ${title}`);
   const remedy = `Patch it: drawbridge hosted render --out DIR writes DIR/patches/${names.apiServer}.yaml.`;
   if (!found.spec?.template?.spec?.containers?.some(({ name }) => name === names.server))
@@ -107,7 +107,7 @@ async function servers({ clusters, config }: Subject): Promise<Outcome> {
 async function controlPlaneAgents({ clusters, config }: Subject): Promise<Outcome> {
   if (config.aggregatedApis.length === 0) return skip("the control plane serves no aggregated API");
   const path = `/apis/apps/v1/namespaces/${config.controlPlaneNamespace}/deployments/${names.agent}`;
-  const found = (await existing(clusters.management, path)) as Workload | undefined;
+  const found = await find<Workload>(clusters.management, path);
   if (found === undefined) return fail("their Deployment does not exist", "Run drawbridge hosted apply.");
   const [ready = 0, wanted = 1] = [found.status?.readyReplicas, found.spec?.replicas];
   const evidence = `${ready} of ${wanted} are ready`;
@@ -116,7 +116,7 @@ async function controlPlaneAgents({ clusters, config }: Subject): Promise<Outcom
 
 async function agents(hosted: KubeApi): Promise<Outcome> {
   const path = `/apis/apps/v1/namespaces/${agentNamespace}/daemonsets/${names.agent}`;
-  const found = (await existing(hosted, path)) as Workload | undefined;
+  const found = await find<Workload>(hosted, path);
   if (found === undefined) return fail("their DaemonSet does not exist", "Run drawbridge hosted apply.");
   const [ready = 0, wanted = 0] = [found.status?.numberReady, found.status?.desiredNumberScheduled];
   const evidence = `${ready} of ${wanted} nodes have one that is connected`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fail, pass, type Result } from "./check.js";
+import { fail, pass, type Result } from "../../errors/check.js";
 import { consequences } from "./consequences.js";
 
 const result = (id: string, outcome: object): Result => ({ id, title: id, ...outcome }) as Result;

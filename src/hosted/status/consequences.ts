@@ -1,5 +1,5 @@
 /** What stops working, in the words of those who will notice. */
-import type { Result } from "./check.js";
+import type { Result } from "../../errors/check.js";
 
 const throughTheTunnel: readonly string[] = [
   "kubectl logs, exec, attach, port-forward and cp",

@@ -1,9 +1,10 @@
 /** Everything there is to ask, in order. */
+import type { Result } from "../../errors/check.js";
 import { callingChecks } from "./api-calls.js";
-import { type Result, runCheck } from "./check.js";
 import { readingChecks, type Subject } from "./checks.js";
 import type { Condition } from "./conditions.js";
 import { consequences } from "./consequences.js";
+import { runCheck } from "./run-check.js";
 
 export interface Verdict {
   readonly ok: boolean;

@@ -5,9 +5,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fail, type Outcome, pass, skip } from "../../errors/check.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { fail, type Outcome, pass, skip } from "./check.js";
 
 export interface WebhookTarget {
   readonly service: {

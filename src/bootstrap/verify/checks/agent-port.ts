@@ -2,11 +2,11 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
+import { type Check, fail, type Outcome, pass } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import { joinHostPort } from "../../../wire/address.js";
 import { pkiFile } from "../../model/paths.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, fail, type Outcome, pass } from "../check.js";
 import { textAt } from "../host/manifest.js";
 import { seconds } from "../plain-text.js";
 

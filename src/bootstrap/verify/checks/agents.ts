@@ -1,8 +1,8 @@
 /** Is one agent connected from every node? */
+import { type Check, CheckFailure, fail, type Outcome, pass } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { agentDoor, type Bridge, lookAtAgents } from "../bridge.js";
-import { type Check, CheckFailure, fail, type Outcome, pass } from "../check.js";
 import { getText } from "../http-get.js";
 import { type ConnectedAgents, connectedAgents } from "../metrics-page.js";
 import { some } from "../plain-text.js";

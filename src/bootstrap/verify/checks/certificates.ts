@@ -1,7 +1,7 @@
 /** Are the certificates in the bridge's directory of one issue, alive and for the right address? */
 import { existsSync } from "node:fs";
+import { type Check, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, fail, type Outcome, pass, skip } from "../check.js";
 
 export function certificateCheck(bridge: Bridge): Check {
   return { id: "certificates", title: "The bridge's certificates fit and last", run: () => certificates(bridge) };

@@ -1,8 +1,7 @@
 /** Does the kubeconfig lead to a kube-apiserver that answers? */
-
+import { type Check, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { type Check, fail, type Outcome, pass, skip } from "../check.js";
 
 /** An API to ask, or why there is none. */
 export type ApiAccess =

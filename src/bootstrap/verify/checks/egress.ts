@@ -1,6 +1,6 @@
 /** Do the kube-apiserver and the server mean the same door, and was the kube-apiserver told about it? */
+import { type Check, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, fail, type Outcome, pass, skip } from "../check.js";
 
 const flag = "egress-selector-config-file";
 

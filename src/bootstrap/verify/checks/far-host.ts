@@ -1,9 +1,9 @@
 /** The bootstrap host, seen from a workstation: what it can be asked for over SSH, read as a bundle of it would be. */
+import { type Check, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import { analyzeHost } from "../../analyze/analyze.js";
 import type { BundleEntry } from "../../analyze/bundle/entry.js";
 import { SshFailure } from "../../ssh/ssh.js";
-import { type Check, fail, type Outcome, pass, skip } from "../check.js";
 
 export interface FarHost {
   /** Where it answers. */

@@ -3,10 +3,10 @@ import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { DialRefusedError, dialThrough, type Frontend } from "../../../client/index.js";
+import { type Check, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import { DrawbridgeError, messageOf } from "../../../errors/error.js";
 import { joinHostPort } from "../../../wire/address.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, fail, type Outcome, pass, skip } from "../check.js";
 
 export function frontDoorChecks(bridge: Bridge): Check[] {
   return [

@@ -1,7 +1,7 @@
 /** Is the proxy-server up, and has it agents? */
+import { type Check, fail, pass } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import { agentDoor, type Bridge, lookAtAgents } from "../bridge.js";
-import { type Check, fail, pass } from "../check.js";
 import { getText } from "../http-get.js";
 
 export function serverChecks(bridge: Bridge): Check[] {

@@ -1,8 +1,8 @@
 /** Can the APIs that others serve for the kube-apiserver be reached through the tunnel? */
+import { type Check, CheckFailure, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, CheckFailure, fail, type Outcome, pass, skip } from "../check.js";
 import type { Condition } from "../checks/conditions.js";
 import { seconds } from "../plain-text.js";
 import { exchange } from "./exchange.js";

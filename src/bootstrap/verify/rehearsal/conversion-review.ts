@@ -1,6 +1,6 @@
 /** The ConversionReview of a rehearsal, and what its answer is worth. */
 import { randomUUID } from "node:crypto";
-import { CheckFailure } from "../check.js";
+import { CheckFailure } from "../../../errors/check.js";
 import type { Conversion } from "./conversion-list.js";
 import type { Reply } from "./exchange.js";
 

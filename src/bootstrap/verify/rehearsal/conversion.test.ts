@@ -1,7 +1,7 @@
 /** Conversion webhooks, called through a real server and a real agent. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Result } from "../../../errors/check.js";
 import { createAuthority } from "../../../pki/issue.js";
-import type { Result } from "../check.js";
 import { base64, DEFINITIONS, type Respond, WebhookStage } from "../testing/webhook-stage.js";
 
 let stage: WebhookStage;

@@ -1,8 +1,8 @@
 /** The rehearsal of one conversion webhook: what would happen if an object were asked for in another version now. */
+import { type Check, CheckFailure, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, CheckFailure, fail, type Outcome, pass, skip } from "../check.js";
 import { plainUrl, seconds } from "../plain-text.js";
 import type { Conversion } from "./conversion-list.js";
 import { conversionVersion, makeConversion, readConversion } from "./conversion-review.js";

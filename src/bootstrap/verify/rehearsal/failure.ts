@@ -1,7 +1,7 @@
 /** Why a call through the tunnel failed, in words that lead somewhere. */
+import { CheckFailure } from "../../../errors/check.js";
 import { DrawbridgeError, messageOf } from "../../../errors/error.js";
 import { type Bridge, lookAtAgents } from "../bridge.js";
-import { CheckFailure } from "../check.js";
 
 /** Somebody who is called through the tunnel. */
 export interface Callee {

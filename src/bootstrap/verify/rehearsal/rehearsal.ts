@@ -1,8 +1,8 @@
 /** Which calls are rehearsed. */
+import { type Check, fail, skip } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, fail, skip } from "../check.js";
 import { apiServiceCheck, listApiServices } from "./api-service.js";
 import { conversionCheck } from "./conversion.js";
 import { listConversions } from "./conversion-list.js";

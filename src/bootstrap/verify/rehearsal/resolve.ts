@@ -1,8 +1,9 @@
 /** Where a kube-apiserver would dial for a service. */
+import { CheckFailure } from "../../../errors/check.js";
 import { isNotFound } from "../../../kube/errors.js";
+import { find } from "../../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { joinHostPort } from "../../../wire/address.js";
-import { CheckFailure } from "../check.js";
 
 export interface ServiceReference {
   readonly namespace: string;
@@ -63,10 +64,9 @@ export async function resolveService(
 ): Promise<Target> {
   const { namespace, name, port: wanted = 443 } = reference;
   const which = `service ${namespace}/${name}`;
-  const service = await api.get<Service>(path("", namespace, "services", name), { signal }).catch((reason) => {
-    if (!isNotFound(reason)) throw reason;
+  const service = await find<Service>(api, path("", namespace, "services", name), { signal });
+  if (service === undefined)
     throw new CheckFailure(`${which} does not exist`, `Create it, or remove the configuration that names it.`);
-  });
   const { type = "ClusterIP", clusterIP = "", externalName = "", ports = [] } = service.spec ?? {};
   if (type === "ExternalName") {
     if (way === "cluster-ip") return { address: joinHostPort(externalName, wanted) };

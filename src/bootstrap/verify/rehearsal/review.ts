@@ -1,6 +1,6 @@
 /** The AdmissionReview of a rehearsal, and what its answer is worth. */
 import { randomUUID } from "node:crypto";
-import { CheckFailure } from "../check.js";
+import { CheckFailure } from "../../../errors/check.js";
 import type { Reply } from "./exchange.js";
 import type { Subject } from "./subject.js";
 

@@ -2,8 +2,8 @@
 import type { PeerCertificate } from "node:tls";
 import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
 import { dialThrough } from "../../../client/index.js";
+import { CheckFailure } from "../../../errors/check.js";
 import type { Bridge } from "../bridge.js";
-import { CheckFailure } from "../check.js";
 import { type Callee, dialFailure, tlsFailure } from "./failure.js";
 
 export interface SecureTarget extends Callee {

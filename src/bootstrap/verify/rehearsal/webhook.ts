@@ -1,8 +1,8 @@
 /** The rehearsal of one admission webhook: what would happen if the kube-apiserver called it now. */
+import { type Check, CheckFailure, fail, type Outcome, pass, skip } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, CheckFailure, fail, type Outcome, pass, skip } from "../check.js";
 import { plainUrl, seconds } from "../plain-text.js";
 import { exchange } from "./exchange.js";
 import type { Callee } from "./failure.js";

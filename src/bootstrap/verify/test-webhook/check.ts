@@ -1,11 +1,11 @@
 /** The proof: a webhook of our own, called by the kube-apiserver, and counted by the proxy-server. */
 import { randomBytes } from "node:crypto";
+import { type Check, CheckFailure, fail, type Outcome, pass } from "../../../errors/check.js";
 import { messageOf } from "../../../errors/error.js";
-import { isNotFound } from "../../../kube/errors.js";
-import type { KubeApi, KubeObject } from "../../../kube/port.js";
+import { find } from "../../../kube/find.js";
+import type { KubeApi } from "../../../kube/port.js";
 import { agentName } from "../../model/names.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, CheckFailure, fail, type Outcome, pass } from "../check.js";
 import { at } from "../host/manifest.js";
 import { getText } from "../http-get.js";
 import { dialsEstablished } from "../metrics-page.js";
@@ -64,13 +64,12 @@ async function deployAndCall(bridge: Bridge, api: KubeApi, image: string, signal
 
 async function plan(bridge: Bridge, api: KubeApi, given: string, signal: AbortSignal): Promise<TestWebhook> {
   const { namespace: name } = bridge;
-  const namespace = await api.get(`/api/v1/namespaces/${name}`, { signal }).catch((reason) => {
-    if (!isNotFound(reason)) throw reason;
+  const namespace = await find(api, `/api/v1/namespaces/${name}`, { signal });
+  if (namespace === undefined)
     throw new CheckFailure(
       `the agents' namespace ${name} does not exist`,
       "Give the agents' namespace with --namespace.",
     );
-  });
   const image = given || (await agentImage(api, name, signal));
   const token = randomBytes(5).toString("hex");
   const { createAuthority, issueCertificate } = await import("../../../pki/issue.js");
@@ -94,11 +93,11 @@ async function plan(bridge: Bridge, api: KubeApi, given: string, signal: AbortSi
 
 async function agentImage(api: KubeApi, namespace: string, signal: AbortSignal): Promise<string> {
   const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${agentName}`;
-  const daemonSet = await api.get<KubeObject>(path, { signal }).catch((reason) => {
-    if (!isNotFound(reason)) throw reason;
+  const daemonSet = await find(api, path, { signal });
+  if (daemonSet === undefined) {
     const remedy = "Name an image of drawbridge with --test-image.";
     throw new CheckFailure(`there is no DaemonSet ${namespace}/${agentName} to take the image from`, remedy);
-  });
+  }
   return String(at(daemonSet, "spec", "template", "spec", "containers", 0, "image") ?? "");
 }
 

@@ -1,7 +1,7 @@
 /** The test webhook's objects in the cluster: made, waited for, removed. */
+import { CheckFailure } from "../../../errors/check.js";
 import { isNotFound, KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { CheckFailure } from "../check.js";
 import { type Condition, isTrue } from "../checks/conditions.js";
 import { type TestObject, testCollections, testSelector } from "./objects.js";
 

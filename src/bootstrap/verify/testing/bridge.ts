@@ -1,8 +1,9 @@
 /** A bridge to ask questions about, with whatever a test wants to be different. */
+import type { Check, Result } from "../../../errors/check.js";
 import { bridgeModel } from "../../model/model.js";
 import type { Bridge } from "../bridge.js";
-import { type Check, type Result, runChecks } from "../check.js";
 import type { ClusterEgress } from "../host/egress-config.js";
+import { runChecks } from "../run-checks.js";
 
 export function bridgeOf(differences: Partial<Bridge> = {}): Bridge {
   const model = bridgeModel({ for: "bare" });

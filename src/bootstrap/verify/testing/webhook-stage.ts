@@ -3,10 +3,11 @@ import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Rig, startRig } from "../../../client/testing/rig.js";
+import type { Result } from "../../../errors/check.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../pki/issue.js";
-import { type Result, runChecks } from "../check.js";
 import { rehearsalChecks } from "../rehearsal/rehearsal.js";
 import type { AdmissionWebhook } from "../rehearsal/webhook-list.js";
+import { runChecks } from "../run-checks.js";
 import { bridgeOf } from "./bridge.js";
 import { ClusterStub } from "./cluster-stub.js";
 

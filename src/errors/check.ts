@@ -1,6 +1,5 @@
-/** A question about a hosted control plane, and what came of asking it. */
-import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { plainText } from "../../wire/plain-text.js";
+/** A question about a bridge or a hosted control plane, and what came of asking it. */
+import { DrawbridgeError, messageOf } from "./error.js";
 
 export type Status = "pass" | "fail" | "skip";
 
@@ -10,14 +9,17 @@ export interface Outcome {
   readonly evidence: string;
   /** What to do; empty when there is nothing. */
   readonly remedy: string;
+  /** The same for scripts. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-export interface Check {
+/** `Given` is what it is asked with: the signal that calls it off, unless nobody does. */
+export interface Check<Given = AbortSignal> {
   /** Stable, for scripts. */
   readonly id: string;
   readonly title: string;
-  run(): Promise<Outcome>;
+  /** Ends soon after the signal fires. */
+  run(given: Given): Promise<Outcome>;
 }
 
 export interface Result extends Outcome {
@@ -37,12 +39,18 @@ function outcome(status: Status, evidence: string, remedy: string, details?: Det
   return { status, evidence, remedy, ...(details === undefined ? {} : { details }) };
 }
 
-/** Never throws: whatever happens is a result. */
-export async function runCheck({ id, title, run }: Check): Promise<Result> {
-  const found = await run().catch((reason: unknown) => {
-    const remedy = reason instanceof DrawbridgeError ? reason.remedy : "Run it again with --output json and report it.";
-    return fail(messageOf(reason), remedy);
-  });
-  // Part of it was written by nodes, webhooks and servers, and is shown in terminals.
-  return { id, title, ...found, evidence: plainText(found.evidence) };
+/** Thrown where a check cannot go on: the evidence, with what to do about it. */
+export class CheckFailure extends Error {
+  readonly remedy: string;
+
+  constructor(evidence: string, remedy: string) {
+    super(evidence);
+    this.remedy = remedy;
+  }
+}
+
+/** A check that throws has failed, and whatever it threw is the evidence. */
+export function failureOf(reason: unknown): Outcome {
+  const knowsRemedy = reason instanceof CheckFailure || reason instanceof DrawbridgeError;
+  return fail(messageOf(reason), knowsRemedy ? reason.remedy : "Run it again with --output json and report it.");
 }
