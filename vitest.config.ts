@@ -21,7 +21,10 @@ export default defineConfig({
             "test/situations/**/*.test.ts",
           ],
           exclude: [BENCH_SMOKE],
-          testTimeout: 20_000,
+          // Far more than any needs by itself: a machine may be busy with other things.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          expect: { poll: { timeout: 10_000 } },
           // Vitest would leave one core to others, which on two is half of them.
           maxWorkers: "100%",
         },
@@ -32,6 +35,7 @@ export default defineConfig({
           include: ["test/interop/**/*.test.ts", "test/support/netns/**/*.test.ts", BENCH_SMOKE],
           testTimeout: 180_000,
           hookTimeout: 120_000,
+          expect: { poll: { timeout: 30_000 } },
           fileParallelism: false,
         },
       },
@@ -41,6 +45,7 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 180_000,
           hookTimeout: 300_000,
+          expect: { poll: { timeout: 30_000 } },
           // A lab mostly waits for its kubelets; everything it makes carries the id of its process.
           maxWorkers: 2,
         },

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { cacheFolder } from "./cache.js";
+import { cacheFolder, shelve } from "./cache.js";
 import { command } from "./command.js";
 import { DEBIAN_PINS } from "./pins.js";
 
@@ -50,8 +50,7 @@ async function fetchInto(desk: string, name: string, say: (line: string) => void
   else say(`${name} is ${version}, not the pinned ${pin?.version ?? "one"}: this system does not offer that`);
   const folder = unpackedAt(name, version);
   await must("dpkg-deb", ["--extract", file, join(desk, "files")]);
-  // Another build may have been faster; its files are the same.
-  if (!existsSync(folder)) renameSync(join(desk, "files"), folder);
+  shelve(join(desk, "files"), folder);
   return { name, version, folder };
 }
 

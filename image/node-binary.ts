@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { cacheFolder } from "./cache.js";
+import { cacheFolder, shelve } from "./cache.js";
 import { command } from "./command.js";
 import { NODE } from "./pins.js";
 
@@ -15,25 +15,36 @@ export async function fetchNode(say: (line: string) => void): Promise<NodeBinary
   const prefix = join(cacheFolder(), `node-${NODE.version}`);
   const folder = join(prefix, "node_modules", NODE.package);
   const path = join(folder, "bin", "node");
-  if (!existsSync(path)) {
-    say(`installing ${NODE.package} ${NODE.version} into the cache`);
-    mkdirSync(prefix, { recursive: true });
-    const quiet = ["--silent", "--no-audit", "--no-fund"];
-    const { code, stderr } = await command("npm", [
-      ...["install", ...quiet, "--prefix", prefix, `${NODE.package}@${NODE.version}`],
-    ]);
-    if (code !== 0) {
-      throw new Error(
-        `npm could not install ${NODE.package} ${NODE.version}; check npm's registry: ${lastLine(stderr)}`,
-      );
-    }
-  }
+  if (!existsSync(path)) await install(prefix, path, say);
   checkIntegrity(prefix);
   return {
     path,
     executable: readFileSync(path),
     licenceText: readFileSync(join(folder, "LICENSE")),
   };
+}
+
+/** Beside its place first: whoever looks there sees all of it or nothing. */
+async function install(prefix: string, path: string, say: (line: string) => void): Promise<void> {
+  say(`installing ${NODE.package} ${NODE.version} into the cache`);
+  mkdirSync(cacheFolder(), { recursive: true });
+  const desk = mkdtempSync(join(cacheFolder(), "new-node-"));
+  try {
+    const quiet = ["--silent", "--no-audit", "--no-fund"];
+    const { code, stderr } = await command("npm", [
+      ...["install", ...quiet, "--prefix", desk, `${NODE.package}@${NODE.version}`],
+    ]);
+    if (code !== 0) {
+      throw new Error(
+        `npm could not install ${NODE.package} ${NODE.version}; check npm's registry: ${lastLine(stderr)}`,
+      );
+    }
+    // What an installation left that was cut short.
+    if (!existsSync(path)) rmSync(prefix, { recursive: true, force: true });
+    shelve(desk, prefix);
+  } finally {
+    rmSync(desk, { recursive: true, force: true });
+  }
 }
 
 function checkIntegrity(prefix: string): void {
