@@ -11,7 +11,7 @@ import { startMangler } from "./testing/mangler.js";
 const main = fileURLToPath(new URL("./main.ts", import.meta.url));
 const missing = loadgenPath() === undefined;
 
-test.skipIf(missing)("bytes are intact, stalls stay isolated, and it serves again", { timeout: 120_000 }, async () => {
+test.skipIf(missing)("bytes are intact, stalls stay isolated, and it serves again", { timeout: 300_000 }, async () => {
   const child = spawn(process.execPath, ["--import", "tsx", main, "--smoke"], { stdio: ["ignore", "ignore", "pipe"] });
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
   expect(said).toMatch(/smoke: all intact\n$/);
@@ -20,7 +20,7 @@ test.skipIf(missing)("bytes are intact, stalls stay isolated, and it serves agai
   expect(code).toBe(0);
 });
 
-test.skipIf(missing)("a tunnel that changes one bit is noticed", { timeout: 60_000 }, async () => {
+test.skipIf(missing)("a tunnel that changes one bit is noticed", { timeout: 120_000 }, async () => {
   const ground = await layGround();
   const mangler = await startMangler(ground.target.address, "down", { kind: "flip", at: 2 ** 20 });
   try {

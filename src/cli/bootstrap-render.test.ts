@@ -4,9 +4,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
+
+/** A process takes its time to start where others work, too. */
+vi.setConfig({ testTimeout: 90_000 });
 
 const executable = fileURLToPath(new URL("drawbridge.ts", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "drawbridge-render-"));
@@ -14,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 function render(...argv: string[]) {
   const command = ["--import", "tsx", executable, "bootstrap", "render", ...argv];
-  const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 15_000 });
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 60_000 });
   return { status, stdout, stderr };
 }
 

@@ -1,14 +1,15 @@
 /** What `drawbridge bootstrap verify` found, for people, scripts and CI. */
-import type { Result, Status } from "../bootstrap/verify/check.js";
+import type { TimedResult } from "../bootstrap/verify/run-checks.js";
+import type { Status } from "../errors/check.js";
 
 export type Output = "text" | "json" | "junit";
 
-export function report(output: Output, results: readonly Result[]): string {
+export function report(output: Output, results: readonly TimedResult[]): string {
   if (output === "json") return asJson(results);
   return output === "junit" ? asJunit(results) : asTable(results);
 }
 
-function counts(results: readonly Result[]): Readonly<Record<Status, number>> {
+function counts(results: readonly TimedResult[]): Readonly<Record<Status, number>> {
   const count = (status: Status): number => results.filter((result) => result.status === status).length;
   return { pass: count("pass"), fail: count("fail"), skip: count("skip") };
 }
@@ -16,7 +17,7 @@ function counts(results: readonly Result[]): Readonly<Record<Status, number>> {
 const words = { pass: "pass", fail: "FAIL", skip: "skip" } as const satisfies Record<Status, string>;
 
 /** Status, what, evidence; what to do stands below, where it is long enough to be read and copied. */
-function asTable(results: readonly Result[]): string {
+function asTable(results: readonly TimedResult[]): string {
   const width = Math.max(0, ...results.map(({ title }) => title.length).filter((length) => length <= 64));
   const lines = results.flatMap(({ status, title, evidence, remedy }) => [
     `${words[status]}  ${title.padEnd(width)}  ${evidence}`,
@@ -32,14 +33,14 @@ function asTable(results: readonly Result[]): string {
   return `${[...lines, "", `${pass} passed, ${fail} failed, ${skip} skipped. ${verdict}`].join("\n")}\n`;
 }
 
-function asJson(results: readonly Result[]): string {
+function asJson(results: readonly TimedResult[]): string {
   const count = counts(results);
   return `${JSON.stringify({ ok: count.fail === 0, counts: count, results }, null, 2)}\n`;
 }
 
 const suite = "drawbridge bootstrap verify";
 
-function asJunit(results: readonly Result[]): string {
+function asJunit(results: readonly TimedResult[]): string {
   const { fail, skip } = counts(results);
   const total = inSeconds(results.reduce((sum, { durationMs }) => sum + durationMs, 0));
   const numbers = `tests="${results.length}" failures="${fail}" errors="0" skipped="${skip}" time="${total}"`;
@@ -54,7 +55,7 @@ function asJunit(results: readonly Result[]): string {
   ].join("\n");
 }
 
-function testCase({ id, title, status, evidence, remedy, durationMs }: Result): string {
+function testCase({ id, title, status, evidence, remedy, durationMs }: TimedResult): string {
   const head = `    <testcase classname="${escaped(id)}" name="${escaped(title)}" time="${inSeconds(durationMs)}">`;
   const body = {
     pass: `      <system-out>${escaped(evidence)}</system-out>`,

@@ -6,9 +6,9 @@ import { bridgeModel } from "../bootstrap/model/model.js";
 import type { Topology } from "../bootstrap/model/names.js";
 import type { SshTarget } from "../bootstrap/ssh/ssh.js";
 import type { BridgeDescription } from "../bootstrap/verify/bridge.js";
-import type { Result } from "../bootstrap/verify/check.js";
 import type { ApiAccess } from "../bootstrap/verify/checks/cluster-api.js";
 import type { FarHost } from "../bootstrap/verify/checks/far-host.js";
+import type { TimedResult } from "../bootstrap/verify/run-checks.js";
 import type { VerifyOptions } from "../bootstrap/verify/verify.js";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
 import { splitHostPort } from "../wire/address.js";
@@ -137,7 +137,7 @@ async function run(config: VerifyConfig): Promise<number> {
   return results.some(({ status }) => status === "fail") ? 1 : 0;
 }
 
-async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Result[]> {
+async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<TimedResult[]> {
   const record = await recordOf(config);
   const recorded = record && bridgeModel(record.options);
   const kubeconfig = config.kubeconfig || (record?.kubeconfig ?? "");
@@ -145,7 +145,7 @@ async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Resu
 }
 
 /** What can be seen from a workstation that has the install directory. */
-async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Result[]> {
+async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<TimedResult[]> {
   const [{ openInstallDirectory }, { withPrivateFolder }] = await Promise.all([
     import("../bootstrap/install-dir/index.js"),
     import("../bootstrap/ssh/ssh.js"),
@@ -171,7 +171,7 @@ async function verified(
   config: VerifyConfig,
   stop: AbortSignal,
   elsewhere?: VerifyOptions["elsewhere"],
-): Promise<Result[]> {
+): Promise<TimedResult[]> {
   const { verify } = await import("../bootstrap/verify/verify.js");
   const access = await openApi(config.kubeconfig);
   try {

@@ -1,13 +1,16 @@
 /** The three executables as processes: what they print, where, and the code they end with. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+
+/** A process takes its time to start where others work, too. */
+vi.setConfig({ testTimeout: 90_000 });
 
 function run(name: string, ...argv: string[]) {
   const module = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", module, ...argv], {
     encoding: "utf8",
-    timeout: 15_000,
+    timeout: 60_000,
   });
   return { status, stdout, stderr };
 }

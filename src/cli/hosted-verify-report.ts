@@ -1,4 +1,4 @@
-import type { Status } from "../hosted/status/check.js";
+import type { Status } from "../errors/check.js";
 import type { Verdict } from "../hosted/status/verify.js";
 
 const words = { pass: "pass", fail: "FAIL", skip: "skip" } as const satisfies Record<Status, string>;

@@ -47,7 +47,8 @@ describe("drawbridge simulate-node", () => {
 
   it("shows each attempt, and ends with 1 when it came to nothing", async () => {
     const merge = [{ source: "http://127.0.0.1:1/ignition" }];
-    expect(await simulate({ ignition: { version: "3.2.0", config: { merge } } }, "--timeout=300ms")).toBe(1);
+    // Long enough for a second attempt, also where the first takes its time.
+    expect(await simulate({ ignition: { version: "3.2.0", config: { merge } } }, "--timeout=3s")).toBe(1);
     expect(said.stderr).toMatch(
       /^GET http:\/\/127\.0\.0\.1:1\/ignition \(1\): connect ECONNREFUSED.*; asking again in 0\.2 s\n/,
     );

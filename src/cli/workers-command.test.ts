@@ -32,8 +32,9 @@ async function withPool(): Promise<Secret> {
   house.start();
   return vi.waitFor(
     async () => {
-      const [secret] = await house.secrets("user-data-");
+      // Looked at first: it is written last.
       expect((await house.pool()).status?.version).toBe("4.18.0");
+      const [secret] = await house.secrets("user-data-");
       return secret!;
     },
     { timeout: 10_000, interval: 20 },

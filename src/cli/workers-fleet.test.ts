@@ -95,8 +95,8 @@ it("verifies, and ends with 1 while something is missing", async () => {
   await putNode("workers-0");
   await putNode("workers-1", "False");
   said.stdout = "";
-  const verify = ["verify", "--pool=workers", "--pods=none", ...access, "--timeout=1s"];
-  expect(await workersCommand(verify)).toBe(1);
+  const verify = ["verify", "--pool=workers", "--pods=none", ...access];
+  expect(await workersCommand([...verify, "--timeout=1s"])).toBe(1);
   expect(said.stdout).toContain("workers-1: its node is not Ready: KubeletReady\n  -> drawbridge workers doctor");
   expect(said.stdout).toMatch(/1 thing is missing\.\n$/);
   expect(await workersCommand([...verify, "workers-0"])).toBe(0);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readToEnd } from "../../test/support/callers/bytes.js";
 import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels } from "../wire/connect.js";
 import { dialThrough } from "./dial.js";
@@ -130,9 +130,13 @@ describe("a CONNECT dial", () => {
 
   it("does not wait for the end of a connection that is kept after a refusal", async () => {
     const frontend = await door((socket) => socket.write(methodNotAllowed(new Date(0), true)));
-    const started = performance.now();
-    await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ status: 405 });
-    expect(performance.now() - started).toBeLessThan(1_500);
+    // The time for the rest of a text never passes here: whoever waits for it waits for ever.
+    const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
+    try {
+      await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ status: 405 });
+    } finally {
+      timeout.mockRestore();
+    }
   });
 
   it("gives a refusal's text a bound in bytes and in time", async () => {

@@ -43,8 +43,9 @@ const dial = async (...how: Parameters<typeof dialThrough>): Promise<TunnelSocke
   return socket;
 };
 
-afterEach(() => {
+afterEach(async () => {
   for (const socket of opened.splice(0)) socket.destroy();
+  await waitUntil("the tunnels to be gone", () => rig.server.board.establishedTunnels === 0);
 });
 
 const refusal = async (dial: Promise<unknown>): Promise<DialRefusedError> => {

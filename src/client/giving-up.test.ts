@@ -44,11 +44,10 @@ describe.each(DOORS)("through %s", (name) => {
   });
 
   it("a dial ends at its deadline, and the server forgets it", async () => {
-    const started = performance.now();
     const reason = await reasonOf(dialThrough(rig.doors[name], nowhere.address, { timeoutMs: 300 }));
     expect(codeOf(reason)).toBe("DB_DIAL_TIMEOUT");
+    // A refusal would be the agent's, which gives an endpoint five seconds.
     expect(reason).not.toBeInstanceOf(DialRefusedError);
-    expect(performance.now() - started).toBeLessThan(2_500);
     await waitUntil("the dial to be forgotten", () => rig.server.board.pendingDials === 0);
   });
 

@@ -91,7 +91,7 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
     await passing.startAgent();
     const pool = poolAt(name, passing);
     const socket = await pool.dial(echo.address);
-    const drained = passing.server.drain(10_000);
+    const drained = passing.server.drain(60_000);
     socket.write("going on");
     expect((await readExactly(socket, 8)).toString()).toBe("going on");
     await waitUntil("the pool to see that the server leaves", async () => {

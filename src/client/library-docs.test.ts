@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { freePort } from "../../test/support/processes/ports.js";
 import { startEcho } from "../../test/support/targets/echo.js";
 import type { Target } from "../../test/support/targets/listener.js";
@@ -19,6 +19,9 @@ const page = readFileSync(new URL("../../docs/library.md", import.meta.url), "ut
 const examples = [...page.matchAll(/```js\n(.*?)```/gs)].map((match) => match[1]!);
 const library = new URL("index.ts", import.meta.url).href;
 const root = fileURLToPath(new URL("../..", import.meta.url));
+
+// Each example is compiled and run in a process of its own.
+vi.setConfig({ testTimeout: 60_000 });
 
 let rig: Rig;
 let echo: Target;
@@ -38,7 +41,7 @@ const socketOf = (frontend: Frontend): string => ("uds" in frontend ? frontend.u
 async function run(example: string, env: Record<string, string>): Promise<string> {
   const file = join(dir, `example-${examples.indexOf(example)}.mts`);
   await writeFile(file, example.replace('from "drawbridge"', `from ${JSON.stringify(library)}`));
-  const options = { cwd: root, env: { ...process.env, ...env }, timeout: 15_000 };
+  const options = { cwd: root, env: { ...process.env, ...env }, timeout: 50_000 };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--import", "tsx", file], options);
   expect(stderr).toBe("");
   return stdout;

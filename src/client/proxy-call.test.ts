@@ -178,8 +178,18 @@ describe("a gRPC dial", () => {
   });
 
   it("says DIAL_CLS when it is given up", async () => {
-    const frontend = await door(() => {});
-    await expect(dialThrough(frontend, "a:1", { timeoutMs: 100 })).rejects.toMatchObject({ code: "DB_DIAL_TIMEOUT" });
+    let onAsked = (): void => {};
+    const asked = new Promise<void>((resolve) => {
+      onAsked = resolve;
+    });
+    const frontend = await door(() => onAsked());
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const dialled = dialThrough(frontend, "a:1", { timeoutMs: 100 });
+    const refused = expect(dialled).rejects.toMatchObject({ code: "DB_DIAL_TIMEOUT" });
+    await asked;
+    vi.advanceTimersByTime(100);
+    await refused;
+    vi.useRealTimers();
     await streamEnded();
     const [dial, close] = said as [{ random: bigint }, ControlPacket];
     expect(close).toEqual({ type: "DIAL_CLS", random: dial.random });

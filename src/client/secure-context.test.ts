@@ -1,4 +1,4 @@
-import { copyFileSync, rmSync } from "node:fs";
+import { copyFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { makePki } from "../../test/support/processes/certs.js";
@@ -8,6 +8,8 @@ import { secureContextOf } from "./secure-context.js";
 const scope = new Scope();
 afterEach(() => scope.close());
 
+let seconds = 0;
+
 function files() {
   const dir = scope.tempDir();
   const pki = makePki(dir);
@@ -16,6 +18,8 @@ function files() {
     const to = what === "cert" ? tls.certFile : tls.keyFile;
     rmSync(to, { force: true });
     copyFileSync(pki[from][what], to);
+    // Two files of one moment may have the same time, and a file the inode of the one that was removed before it.
+    utimesSync(to, ++seconds, seconds);
   };
   copyFileSync(pki.caller.ca, tls.caFile);
   put("caller", "cert");

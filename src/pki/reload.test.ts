@@ -21,7 +21,7 @@ beforeAll(async () => {
   otherCa = other.certificatePem;
   first = await issueCertificate(authority, { profile: "client", commonName: "first" });
   second = await issueCertificate(other, { profile: "client", commonName: "second" });
-});
+}, 60_000);
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "drawbridge-reload-"));

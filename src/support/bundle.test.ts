@@ -160,9 +160,11 @@ describe("secrets", () => {
     "a long line of %j is searched in no time worth mentioning",
     (piece) => {
       const line = piece.repeat(Math.floor(512_000 / piece.length));
-      const began = performance.now();
+      // The processor's time: what others do on the machine must not decide.
+      const began = process.cpuUsage();
       new Scrubber(["known-secret"]).scrub("a.log", Buffer.from(`${line}\n`));
-      expect(performance.now() - began).toBeLessThan(5_000);
+      const { user, system } = process.cpuUsage(began);
+      expect((user + system) / 1000).toBeLessThan(5_000);
     },
     30_000,
   );

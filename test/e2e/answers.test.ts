@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitUntil } from "../support/processes/deadline.js";
+import { START_WITHIN_MS, waitUntil } from "../support/processes/deadline.js";
 import { ours } from "../support/processes/executables.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
 import { startEcho } from "../support/targets/echo.js";
@@ -42,7 +42,7 @@ describe("a server with two agents", () => {
 
   const drawbridge = (...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
     new Promise((resolve) => {
-      execFile(ours("drawbridge"), words, { timeout: 30_000 }, (error, stdout, stderr) => {
+      execFile(ours("drawbridge"), words, { timeout: 120_000 }, (error, stdout, stderr) => {
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
       });
     });
@@ -63,13 +63,15 @@ describe("a server with two agents", () => {
     const command = [ours("drawbridge"), "top", "--interval=200ms", ...admin].join(" ");
     const terminal = spawn("script", ["-qec", `stty rows 30 cols 100; ${command}`, "/dev/null"]);
     let drawn = "";
+    const soon = { withinMs: START_WITHIN_MS };
     terminal.stdout.on("data", (chunk: Buffer) => {
       drawn += chunk.toString("utf8");
     });
-    const ended = once(terminal, "exit");
-    await waitUntil("the agents to be drawn", () => drawn.includes("AGENTS 2"));
+    // Not its exit: what it wrote last may still be on its way then.
+    const ended = once(terminal, "close");
+    await waitUntil("the agents to be drawn", () => drawn.includes("AGENTS 2"), soon);
     terminal.stdin.write("s");
-    await waitUntil("another order", () => drawn.includes("sorted by from, greatest first"));
+    await waitUntil("another order", () => drawn.includes("sorted by from, greatest first"), soon);
     terminal.stdin.write("q");
     expect(await ended).toEqual([0, null]);
     expect(drawn.startsWith("\u001b[?1049h\u001b[?25l")).toBe(true);

@@ -21,7 +21,7 @@ import { CLIENT, SERVING, subjectOf } from "./csr-rows.js";
 import { hyperShiftObjects, hyperShiftResources, IGNITION_CA, IGNITION_ENDPOINT, TOKEN } from "./hypershift-objects.js";
 import { bootstrapAccess } from "./nodes-objects.js";
 
-const SOON = 15_000;
+const SOON = 60_000;
 const DRAWBRIDGE = ours("drawbridge");
 
 const validator = requirePeer("ignition-validate");

@@ -87,7 +87,7 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     });
     await server.ready(
       "healthy",
-      20_000,
+      60_000,
       async () => (await get("http://127.0.0.1:2041/healthz", topology.bs)).status === 200,
     );
     return server;
@@ -106,7 +106,7 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     });
     await agent.ready(
       "healthy",
-      20_000,
+      60_000,
       async () => (await get("http://127.0.0.1:2042/healthz", topology[place])).status === 200,
     );
     return agent;
@@ -133,7 +133,7 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     await startServer();
     await startAgent("n1");
     const connected = async () => (await get("http://127.0.0.1:2041/readyz", topology.bs)).status === 200;
-    await until("the agent to be connected", 20_000, connected);
+    await until("the agent to be connected", 60_000, connected);
     const frontDoor = { socket: socket(), host: "", port: 0, caFile: "", client: { cert: "", key: "" } };
     const egress = writeEgressConfig(scope.file("egress.json"), grpcOverUds, frontDoor);
     const server = await onServer("--egress-config", egress);

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Analysis } from "../../src/bootstrap/analyze/finding.js";
 import { inject } from "../../src/bootstrap/inject/inject.js";
-import type { Result } from "../../src/bootstrap/verify/check.js";
+import type { Result } from "../../src/errors/check.js";
 import { certificatesFor } from "../../src/pki/certificates-for.js";
 import { writePki } from "../../src/pki/write-pki.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
@@ -114,7 +114,7 @@ describe.skipIf(!inNamespaces).each<Origin>(["ours", "theirs"])("faults of %s pr
       command: [executable(origin, "proxy-server"), ...serverArguments(certificates, strategies)],
     });
     const healthy = async () => (await get("http://127.0.0.1:2041/healthz", topology.bs)).status === 200;
-    await server.ready("healthy", 20_000, healthy);
+    await server.ready("healthy", 60_000, healthy);
   }
 
   function startAgents(certificates: string): void {
@@ -317,7 +317,10 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     host.toggle("no-image", false);
     host.toggle("control-plane-ready");
     const running = host.startBootkube({});
-    await until("manifests to be there", 60_000, () => host.exists("opt/openshift/konnectivity-agent-manifest.done"));
+    // By then the stage that follows the manifests is on the record.
+    await until("cluster-bootstrap to be started", 60_000, () => {
+      return host.exists("opt/openshift/test/cluster-bootstrap-started");
+    });
     const out = scope.file("good-stage.tar.gz");
     expect((await gather("--dir", directory, "--out", out)).code).toBe(0);
     expect(host.recorded()).toEqual(
@@ -379,9 +382,9 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
       env: workstation.env,
       command,
     });
-    await until("the key to be written", 20_000, () => workstation.leftovers().length > 0 && half().length > 0);
+    await until("the key to be written", 60_000, () => workstation.leftovers().length > 0 && half().length > 0);
     process.kill(running.pid, "SIGINT");
-    await until("it to end", 10_000, () => !running.alive);
+    await until("it to end", 30_000, () => !running.alive);
     expect({ keys: workstation.leftovers(), half: half() }).toEqual({ keys: [], half: [] });
     await mute.kill();
   });

@@ -41,7 +41,8 @@ const STAGES = [
   "konnectivity-cleanup",
 ];
 
-describe.skipIf(!ready)("an injected bootstrap host", () => {
+// Killed before each command means some dozens of runs, each as long as a busy machine makes it.
+describe.skipIf(!ready)("an injected bootstrap host", { timeout: 600_000 }, () => {
   const scope = new Scope("inject");
   let topology: Topology;
   let host: BootstrapHost;
@@ -117,7 +118,7 @@ describe.skipIf(!ready)("an injected bootstrap host", () => {
     server = new StaticPod(scope, host, POD);
     expect(server.image).toMatch(/^quay.io\/lab\/apiserver-network-proxy@sha256:/);
     const healthy = async () => (await get("http://127.0.0.1:2041/healthz", topology.bs)).status === 200;
-    await server.process.ready("healthy", 20_000, healthy);
+    await server.process.ready("healthy", 60_000, healthy);
     const socket = host.at("etc/kubernetes/bootstrap-configs/konnectivity-server.socket");
     expect(statSync(socket).isSocket()).toBe(true);
     expect((statSync(socket).mode & 0o777).toString(8)).toBe("770");
@@ -138,9 +139,12 @@ describe.skipIf(!ready)("an injected bootstrap host", () => {
       pods.map((netns) => AgentPod.start(scope, plane.admin, NAMESPACE, "konnectivity-agent", netns)),
     );
     for (const agent of agents)
-      await agent.process.ready("connected", 30_000, async () => (await agent.health("/readyz")).status === 200);
-    const metrics = await get("http://127.0.0.1:8095/metrics", topology.bs);
-    expect(metric(metrics.body, `${SERVER_METRIC}_ready_backend_connections`)).toBe(2);
+      await agent.process.ready("connected", 60_000, async () => (await agent.health("/readyz")).status === 200);
+    // The server greets an agent before it counts it.
+    await until("the server to have both", 30_000, async () => {
+      const { body } = await get("http://127.0.0.1:8095/metrics", topology.bs);
+      return metric(body, `${SERVER_METRIC}_ready_backend_connections`) === 2;
+    });
   });
 
   test("K1: a webhook in the pod network is asked, through the tunnel", async () => {
@@ -149,7 +153,7 @@ describe.skipIf(!ready)("an injected bootstrap host", () => {
     const hook = objects.validatingWebhook("validate-in-pod", "pod", objects.byService("/validate"), plane.ca.cert);
     await plane.admin.apply(objects.service, objects.endpoints, hook);
     let made = 0;
-    await until("the webhook to be asked", 30_000, async () => {
+    await until("the webhook to be asked", 60_000, async () => {
       made += 1;
       const object = objects.configMap(`made-${made}`, "pod");
       const { code, stderr } = await plane.admin.try(["create", "-f", "-"], JSON.stringify(object));

@@ -41,9 +41,9 @@ describe.skipIf(!ready)("two nodes and a production API server", () => {
     const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
     await lab.apply(onceAs("root", lab.image), onceAs("nobody", lab.image));
     for (const name of ["root", "nobody"]) {
-      await lab.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", `pod/${name}`);
+      await lab.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=110s", `pod/${name}`);
       const log = () => lab.nodes.map((node) => node.podLog("default", name, "once")).join("");
-      await expect.poll(log).toBe(`drawbridge ${version}\n`);
+      await expect.poll(log, { timeout: 30_000 }).toBe(`drawbridge ${version}\n`);
     }
   });
 
@@ -56,8 +56,8 @@ describe.skipIf(!ready)("two nodes and a production API server", () => {
 
   test("A1: the DaemonSet controller and the scheduler start one agent pod per node, and each connects", async () => {
     bridge = await BridgeByHand.raise(lab);
-    await until("two backends", 60_000, async () => (await bridge.readyBackends()) === 2);
-    await lab.kubectl("rollout", "status", `daemonset/${AGENTS}`, "-n", AGENTS, "--timeout=30s");
+    await until("two backends", 120_000, async () => (await bridge.readyBackends()) === 2);
+    await lab.kubectl("rollout", "status", `daemonset/${AGENTS}`, "-n", AGENTS, "--timeout=110s");
     const pods = await agentPods(lab);
     expect(pods.map(({ spec }) => spec.nodeName).sort()).toEqual(["n1", "n2"]);
     // In the pod network, each behind its own node.
@@ -97,7 +97,7 @@ describe.skipIf(!ready)("two nodes and a production API server", () => {
     expect(commandLine).not.toContain("egress");
     const before = (await webhook.requests("/validate")).length;
     const dials = await bridge.dialsDone();
-    await until("the webhook to be in force", 20_000, () => isRefused(production.admin));
+    await until("the webhook to be in force", 60_000, () => isRefused(production.admin));
     expect(await create(production.admin, "direct")).toMatchObject(ADMITTED);
     const seen = (await webhook.requests("/validate")).slice(before);
     expect(seen.length).toBeGreaterThanOrEqual(2);
@@ -108,8 +108,8 @@ describe.skipIf(!ready)("two nodes and a production API server", () => {
   });
 
   test("with the agents' namespace the controllers take down the agents, and only the bootstrap side notices", async () => {
-    await lab.kubectl("delete", "namespace", AGENTS, "--wait=true", "--timeout=60s");
-    await until("no backends", 30_000, async () => (await bridge.readyBackends()) === 0);
+    await lab.kubectl("delete", "namespace", AGENTS, "--wait=true", "--timeout=110s");
+    await until("no backends", 60_000, async () => (await bridge.readyBackends()) === 0);
     const { code, stderr } = await create(lab.bs.admin, "unheard");
     expect(stderr).toContain("failed calling webhook");
     expect(code).not.toBe(0);
@@ -145,7 +145,7 @@ const onceAs = (name: "root" | "nobody", image: string): object => ({
 async function applyHook(lab: BridgeLab): Promise<void> {
   const client = objects.byService("/validate");
   await lab.apply(objects.validatingWebhook("validate-in-pod", "pod", client, lab.plane.ca.cert));
-  await until("the webhook to be in force", 20_000, () => isRefused(lab.bs.admin));
+  await until("the webhook to be in force", 60_000, () => isRefused(lab.bs.admin));
 }
 
 async function isRefused(admin: Kubectl): Promise<boolean> {

@@ -35,8 +35,14 @@ describe.skipIf(!ready)("a bridge to a single node", () => {
     await bridge.agentsConnected(1, 60_000);
     expect(await lab.nodes[0]!.isReady()).toBe(false);
     const why = '-ojsonpath={.status.conditions[?(@.type=="Ready")].message}';
-    expect(await lab.kubectl("get", "node", "n1", why)).toMatch(/cni plugin not initialized/i);
-    const [pod] = await bridge.agentPods();
+    // Kubelets tell what they know every few seconds.
+    await until("the node to say why", 60_000, async () => {
+      return /cni plugin not initialized/i.test(await lab.kubectl("get", "node", "n1", why));
+    });
+    const [pod] = await until("the agent's address", 60_000, async () => {
+      const pods = await bridge.agentPods();
+      return pods[0]?.status.podIP !== undefined && pods;
+    });
     expect(pod).toMatchObject({
       spec: { nodeName: "n1", hostNetwork: true },
       status: { podIP: lab.nodes[0]!.address },
@@ -47,6 +53,9 @@ describe.skipIf(!ready)("a bridge to a single node", () => {
     const [before] = await bridge.agentPods();
     await lab.nodes[0]!.installCni();
     await scene.startWebhook();
+    await until("the bootstrap kube-apiserver to ask it", 60_000, async () => {
+      return (await scene.askedFrom(() => scene.write())).length > 0;
+    });
     const dials = await bridge.dialsDone();
     const asked = await scene.askedFrom(async () => expect(await scene.write()).toMatchObject(ADMITTED));
     expect(asked).toEqual([FROM_THE_NODE]);
@@ -61,7 +70,7 @@ describe.skipIf(!ready)("a bridge to a single node", () => {
   test("K3, A2: a killed server is a failure to connect; `up` starts it again, and the agent comes back by itself", async () => {
     const before = await scene.dialFailures("connect");
     bridge.endServer("SIGKILL");
-    await until("the server to be gone", 5_000, () => !bridge.serverRuns);
+    await until("the server to be gone", 30_000, () => !bridge.serverRuns);
     expect((await scene.write()).stderr).toContain(FAILED);
     expect(await scene.dialFailures("connect")).toBeGreaterThan(before);
     const again = await bridge.up();

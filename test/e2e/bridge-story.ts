@@ -7,7 +7,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Receipt } from "../../src/bootstrap/teardown/receipt.js";
-import type { Result } from "../../src/bootstrap/verify/check.js";
+import type { Result } from "../../src/errors/check.js";
 import {
   AGENT_PORT,
   BridgeByCommand,
@@ -72,7 +72,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
       const direct = await lab.bs.run(["curl", "-skS", "--max-time", "5", url]);
       expect(direct.stderr).toMatch(/No route to host|Network is unreachable|Failed to connect/);
       expect(direct.code).toBe(7);
-      await until("the webhook to be in force", 20_000, async () => (await scene.write()).stderr.includes(FAILED));
+      await until("the webhook to be in force", 60_000, async () => (await scene.write()).stderr.includes(FAILED));
       expect(await scene.askedFrom(failsToAsk)).toEqual([]);
     });
 
@@ -175,7 +175,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
       const neighbour = await Webhook.start(lab.scope, "neighbour", lab.plane.ca, address, netns);
       const url = `https://${address}:${WEBHOOK_PORT}/validate`;
       await lab.apply(objects.validatingWebhook("validate-by-url", "url", { url }, lab.plane.ca.cert));
-      await until("the webhook to be in force", 20_000, async () => {
+      await until("the webhook to be in force", 60_000, async () => {
         await scene.write(lab.bs.admin, "url");
         return neighbour.requests("/validate").length > 0;
       });
@@ -189,7 +189,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
     test("K3, A2: with the server killed calls fail; `up` starts it again, agents and kube-apiserver come back by themselves", async () => {
       const { pid } = lab.bs.apiServer.process;
       bridge.endServer("SIGKILL");
-      await until("the server to be gone", 5_000, () => !bridge.serverRuns);
+      await until("the server to be gone", 30_000, () => !bridge.serverRuns);
       await failsToAsk();
       expect(await bridge.status()).toMatchObject({ code: 1, stdout: expect.stringMatching(/server +WRONG/) });
       const again = await bridge.up("--output=json");
@@ -216,11 +216,11 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
       await must(["iptables", "-I", ...rule], { netns: lab.bs.netns });
       try {
         await bridge.letAgentsBack();
-        const [pod] = await until("new agents", 30_000, async () => {
+        const [pod] = await until("new agents", 60_000, async () => {
           const found = (await bridge.agentPods()).filter(({ status }) => status.podIP !== undefined);
           return found.length === lab.nodes.length && found;
         });
-        const readiness = await until("the agent's answer", 15_000, () => bridge.agentReadiness(pod!));
+        const readiness = await until("the agent's answer", 30_000, () => bridge.agentReadiness(pod!));
         expect(readiness.status).toBe(503);
         expect((await bridge.agentPods()).filter(isReady)).toEqual([]);
         const { code, results } = await verified(`--webhook=${WEBHOOK}`);
@@ -233,7 +233,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
         await must(["iptables", "-D", ...rule], { netns: lab.bs.netns });
       }
       await bridge.agentsConnected(lab.nodes.length, 60_000);
-      await until("the agents to be ready", 15_000, async () => (await bridge.agentPods()).every(isReady));
+      await until("the agents to be ready", 60_000, async () => (await bridge.agentPods()).every(isReady));
       expect(await scene.write()).toMatchObject(ADMITTED);
     });
 
@@ -308,7 +308,7 @@ async function statusesUntil(end: Promise<unknown>, ask: () => Promise<{ status:
 
 async function mutatingWebhookWorks({ bs, plane }: BridgeLab): Promise<void> {
   await bs.admin.apply(objects.mutatingWebhook("mutate", "mutate", objects.byService("/mutate"), plane.ca.cert));
-  await until("the object to be mutated", 20_000, async () => {
+  await until("the object to be mutated", 60_000, async () => {
     const object = JSON.stringify(objects.configMap("mutated", "mutate"));
     const made = await bs.admin.run(["create", "--dry-run=server", "-ojson", "-f", "-"], object);
     const { metadata } = JSON.parse(made) as { metadata: { annotations?: Record<string, string> } };
@@ -333,7 +333,7 @@ async function aggregatedApiSource({ bs, plane }: BridgeLab): Promise<string> {
   const name = `${AGGREGATED_VERSION}.${AGGREGATED_GROUP}`;
   await bs.admin.apply(objects.aggregatedApi(plane.ca.cert));
   const path = `/apis/${AGGREGATED_GROUP}/${AGGREGATED_VERSION}/gauges/first`;
-  const gauge = await until("the aggregated API", 30_000, async () => JSON.parse(await bs.admin.raw(path)));
+  const gauge = await until("the aggregated API", 60_000, async () => JSON.parse(await bs.admin.raw(path)));
   expect(gauge).toMatchObject({ kind: "Gauge", metadata: { name: "first" }, seen: { user: "admin" } });
   // The kube-apiservers ask for it again and again: gone, so that later counts are of the test's own calls.
   await bs.admin.run(["delete", "apiservice", name]);
@@ -349,7 +349,7 @@ async function throughForwardedPort(lab: BridgeLab, pod: readonly string[], path
     command: bs.admin.command(["port-forward", ...pod, `${LOCAL_PORT}:${WEBHOOK_PORT}`]),
   });
   try {
-    await forward.ready("forwarding", 15_000, () => forward.log().includes("Forwarding from"));
+    await forward.ready("forwarding", 30_000, () => forward.log().includes("Forwarding from"));
     return await must(["curl", "-skS", "--max-time", "10", `https://127.0.0.1:${LOCAL_PORT}${path}`], {
       netns: bs.netns,
     });

@@ -10,7 +10,7 @@ import { serverArguments } from "../../src/bootstrap/model/arguments.js";
 import { type BridgeModel, type BridgeOptions, bridgeModel } from "../../src/bootstrap/model/model.js";
 import { pkiFile } from "../../src/bootstrap/model/paths.js";
 import { renderedFiles } from "../../src/bootstrap/render/render.js";
-import type { Result } from "../../src/bootstrap/verify/check.js";
+import type { Result } from "../../src/errors/check.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import type { WebhookPod } from "../support/lab/bridge/webhook-pod.js";
 import { Authority } from "../support/lab/certificates.js";
@@ -71,7 +71,16 @@ describe.skipIf(!ready)("verify", () => {
       objects.aggregatedApi(lab.plane.ca.cert),
       objects.drawings(lab.plane.ca.cert),
     );
-    await until("two agents", 90_000, async () => (await backends()) === 2);
+    await until("two agents", 120_000, async () => (await backends()) === 2);
+    // What was asked for before there was a way is asked again by and by.
+    await lab.kubectl("rollout", "status", ...AGENTS, "--timeout=110s");
+    const api = `apiservice/${AGGREGATED_VERSION}.${AGGREGATED_GROUP}`;
+    for (const [condition, object] of [
+      ["Available", api],
+      ["Established", `crd/${CONVERTED}`],
+    ] as const) {
+      await lab.kubectl("wait", `--for=condition=${condition}`, "--timeout=110s", object);
+    }
   });
   afterAll(() => lab?.stop());
 
@@ -144,7 +153,7 @@ describe.skipIf(!ready)("verify", () => {
     expect(byId[id]?.evidence).toContain("its caBundle vouches for");
     expect(byId[id]?.remedy).toContain("ValidatingWebhookConfiguration wrong-ca webhooks[0].clientConfig.caBundle");
     const config = JSON.stringify(objects.configMap("blocked", "wrong"));
-    await until("the webhook to be in force", 20_000, async () => {
+    await until("the webhook to be in force", 60_000, async () => {
       const { stderr } = await lab.bs.admin.try(["create", "--dry-run=server", "-f", "-"], config);
       return /failed calling webhook.*certificate/.test(stderr);
     });
@@ -167,7 +176,7 @@ describe.skipIf(!ready)("verify", () => {
     expect(byId[id]?.evidence).toMatch(/its caBundle vouches for.*in v2 would be refused/);
     expect(byId[id]?.remedy).toContain(`CustomResourceDefinition ${CONVERTED} spec.conversion.webhook.clientConfig`);
     const path = `/apis/${objects.CRD_GROUP}/v2/namespaces/${objects.NAMESPACE}/drawings/plan`;
-    await until("the kube-apiserver to have read it", 20_000, async () => {
+    await until("the kube-apiserver to have read it", 60_000, async () => {
       const { stderr } = await lab.bs.admin.try(["get", "--raw", path]);
       return /conversion webhook.*failed.*certificate/.test(stderr);
     });
@@ -225,7 +234,7 @@ async function raise(lab: BridgeLab): Promise<BridgeModel> {
     command: [underTest("proxy-server"), ...serverArguments(model)],
   });
   const health = `http://127.0.0.1:${model.ports.serverHealth}/healthz`;
-  await server.ready("healthy", 20_000, async () => (await get(health, bs.netns)).status === 200);
+  await server.ready("healthy", 60_000, async () => (await get(health, bs.netns)).status === 200);
   await bs.apiServer.start(paths.egressConfig.host);
   const documents = files.filter(({ part }) => part === "cluster").flatMap((file) => file.documents);
   const [namespace, ...rest] = documents;

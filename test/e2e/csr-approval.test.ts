@@ -30,7 +30,7 @@ import {
 } from "./csr-permissions.js";
 import { CLIENT, clientRows, inventoryDocuments, type Row, SERVING, servingRows, subjectOf } from "./csr-rows.js";
 
-const SOON = 10_000;
+const SOON = 60_000;
 
 const ready = await equipped({ controlPlane: true, controllers: true });
 
@@ -64,7 +64,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     const port = await freePort();
     health = `http://127.0.0.1:${port}`;
     approver = startApprover("approver", `--health-port=${port}`, "--health-bind-address=127.0.0.1");
-    await approver.ready("it decides", 20_000, () => approver.log().includes("this replica decides"));
+    await approver.ready("it decides", SOON, () => approver.log().includes("this replica decides"));
   });
   afterAll(() => scope?.close());
 
@@ -275,10 +275,12 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     await fileClient("csr-after", "after");
     await lab.issued("csr-after");
     expect(second.log()).toContain("this replica decides");
-    const lines = decisionsIn(logFile).filter(
-      ({ request, action }) => action === "approve" && /^csr-(dry|after)$/.test(request),
-    );
-    expect(lines.map(({ request }) => request)).toEqual(["csr-dry", "csr-after"]);
+    const approved = () =>
+      decisionsIn(logFile)
+        .filter(({ request, action }) => action === "approve" && /^csr-(dry|after)$/.test(request))
+        .map(({ request }) => request);
+    await until("both decisions to be on record", SOON, () => approved().length >= 2);
+    expect(approved()).toEqual(["csr-dry", "csr-after"]);
     await second.stop();
   });
 

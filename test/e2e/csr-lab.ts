@@ -19,7 +19,7 @@ import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, role } f
 export const FILERS = "lab:filers";
 
 const rbac = "rbac.authorization.k8s.io";
-const SOON = 10_000;
+const SOON = 60_000;
 
 function binding(kind: "ClusterRoleBinding" | "RoleBinding", name: string, to: string, subject: object): KubeObject {
   return {

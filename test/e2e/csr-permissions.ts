@@ -16,7 +16,7 @@ import { isAllowed, isAbout as isForbidden, type Right } from "./rights.js";
 
 export { APPROVER, clusterPermissions, namespacePermissions } from "./csr-roles.js";
 
-const SOON = 10_000;
+const SOON = 60_000;
 const MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${approverName}`;
 

@@ -31,7 +31,7 @@ describe.skipIf(!ready)("curl through HTTPConnect over TCP with mTLS", () => {
     webhook = await Webhook.start(scope, "webhook", podCa, address.wh, crossing.topology.wh);
     await crossing.server.start(connectOverTcp);
     await Promise.all(crossing.agents.map((agent) => agent.start()));
-    await until("both agents to be connected", 20_000, () => allReady(crossing.agents));
+    await until("both agents to be connected", 60_000, () => allReady(crossing.agents));
   });
   afterAll(() => scope?.close());
 
@@ -70,7 +70,7 @@ describe.skipIf(!ready)("curl through HTTPConnect over TCP with mTLS", () => {
     const answer = await curl(closedPort, "-w", "%{http_connect}", ...through(crossing.server.door.client));
     expect(answer).toMatchObject({ code: CURL.receiving, stdout: "502" });
     for (const agent of crossing.agents) await agent.stop();
-    await until("the server to be without agents", 10_000, async () => {
+    await until("the server to be without agents", 30_000, async () => {
       return (await crossing.server.health("/readyz")).status === 500;
     });
     const lonely = await curl(PAGE, "-w", "%{http_connect}", ...through(crossing.server.door.client));

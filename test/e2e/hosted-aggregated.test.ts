@@ -147,7 +147,7 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
       ...Object.values(agents).map((agent) => agent.start()),
     ] as const);
     targets = { a, b, webhook, onN2: pod, kubelet };
-    await until("all agents to be connected", 20_000, async () => {
+    await until("all agents to be connected", 60_000, async () => {
       return (await Promise.all(Object.values(agents).map((agent) => agent.isReady()))).every(Boolean);
     });
     await plane.admin.apply(objects.namespace);
@@ -191,7 +191,7 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
     const create = (name: string, labels = {}) =>
       plane.admin.try(["create", "-f", "-"], JSON.stringify(objects.configMap(name, "pod", labels)));
     let tries = 0;
-    await until("the webhook to be in force", 20_000, async () => {
+    await until("the webhook to be in force", 60_000, async () => {
       return (await create(`tried-${tries++}`, { [REFUSE_LABEL]: "yes" })).stderr.includes("refused by the lab");
     });
     for (let ask = 0; ask < 8; ask++) expect((await create(`made-${ask}`)).code).toBe(0);
@@ -212,14 +212,15 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
   test("the operator's curl recipe shows each way: by host, by prefix, by default", async () => {
     expect([await callerSeenBy(A), await callerSeenBy(B)]).toEqual([PLANE_AGENT, PLANE_AGENT]);
     for (let ask = 0; ask < 6; ask++) expect(await callerSeenBy(DATA_PLANE.onN2)).toBe("10.128.2.1");
-    const byDefault = await Promise.all(Array.from({ length: 12 }, () => callerSeenBy(DATA_PLANE.webhook)));
+    // Chosen by lot: so often that one of the two is missed once in a million runs.
+    const byDefault = await Promise.all(Array.from({ length: 21 }, () => callerSeenBy(DATA_PLANE.webhook)));
     expect(new Set(byDefault)).toEqual(new Set(["10.128.1.1", DATA_PLANE.n2]));
   });
 
   test("a worker that claims the control plane's address is refused, and gets none of its traffic", async () => {
     const rogue = agentOn(1, "agent-rogue", pki, "konnectivity-agent", `default-route=true&ipv4=${A}`);
     await rogue.start();
-    await until("the server to have refused it", 15_000, () => {
+    await until("the server to have refused it", 60_000, () => {
       return server.log().includes(`this agent may not claim ipv4=${A}`);
     });
     expect(await rogue.isReady()).toBe(false);
@@ -233,13 +234,13 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
     await agents.plane.stop();
     await until(
       "the server to notice",
-      10_000,
+      30_000,
       async () => (await curl(`https://${A}:${WEBHOOK_PORT}/`)).connect === "500",
     );
     expect([await dialsOf(agents.n1), await dialsOf(agents.n2)]).toEqual(before);
     expect(await callerSeenBy(DATA_PLANE.onN2)).toBe("10.128.2.1");
     await agents.plane.start();
-    await until("the control-plane agent to be back", 10_000, async () => {
+    await until("the control-plane agent to be back", 60_000, async () => {
       return (await curl(`https://${A}:${WEBHOOK_PORT}/`)).connect === "200";
     });
   });
@@ -261,7 +262,7 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
       agentOn(1, "open-rogue", shared, "konnectivity-agent", `default-route=true&ipv4=${A}`, OTHER_PORTS.agents),
     ];
     await Promise.all(both.map((agent) => agent.start()));
-    await until("both to be connected", 15_000, async () => {
+    await until("both to be connected", 60_000, async () => {
       return (await Promise.all(both.map((agent) => agent.isReady()))).every(Boolean);
     });
     const callers = await Promise.all(Array.from({ length: 24 }, () => callerSeenBy(A, shared, open.door)));

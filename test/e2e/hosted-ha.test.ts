@@ -12,7 +12,7 @@ import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";
 import { makeFleetFiles } from "../support/lab/fleet.js";
 import { DRAIN_MS, HaFleet } from "../support/lab/ha-fleet.js";
-import { Load, type LoadReport, SERVED_WITHIN_MS } from "../support/lab/load.js";
+import { HANGS_AFTER_MS, Load, type LoadReport, SERVED_WITHIN_MS } from "../support/lab/load.js";
 import { LongTunnel } from "../support/lab/long-tunnel.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { Scope } from "../support/lab/scope.js";
@@ -36,10 +36,10 @@ async function underLoad(fleet: HaFleet, door: ConnectDoor, target: string, chan
   const load = Load.start(() => door, target);
   let ended: LoadReport | undefined;
   onTestFinished(async () => void (ended ?? (await load.stop())));
-  await until("the clients to be at it", 10_000, () => load.answered > 50);
+  await until("the clients to be at it", 30_000, () => load.answered > 50);
   await change();
   const before = load.answered;
-  await until("the clients to be served afterwards", 10_000, () => load.answered > before + 50);
+  await until("the clients to be served afterwards", 30_000, () => load.answered > before + 50);
   ended = await load.stop();
   expect(fleet.running.size).toBeGreaterThan(0);
   return ended;
@@ -125,7 +125,8 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
     const cut = await staying.over;
     expect(cut.end).toMatch(/^the stream (ended|failed)/);
     expect(cut.endedAt - asked).toBeGreaterThan(DRAIN_MS - 500);
-    expect(cut.endedAt - asked).toBeLessThan(DRAIN_MS + 2_000);
+    // By its own deadline, not by the end of its grace.
+    expect(cut.endedAt - asked).toBeLessThan(DRAIN_MS + 6_000);
     await gone;
     expect(await elsewhere.close()).toMatchObject({ end: "" });
     await fleet.startServer(1);
@@ -146,7 +147,7 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
     });
     const life = await carried.over;
     expect(life.end).not.toBe("");
-    expect(life.endedAt - killedAt).toBeLessThan(2_000);
+    expect(life.endedAt - killedAt).toBeLessThan(HANGS_AFTER_MS / 2);
     // Requests in the killed processes are lost, which their clients hear at once; nobody waits in vain.
     expect({ unserved: report.unserved, hung: report.hung }).toEqual({ unserved: [], hung: [] });
     expect(report.lost.length).toBeLessThanOrEqual(12);
@@ -222,7 +223,7 @@ describe.skipIf(!ready)("servers behind HAProxy, counted by their leases", () =>
   test("a server that drains is no longer counted, although its tunnels go on", async () => {
     const tunnel = await LongTunnel.open("last", doorAt(fleet.slots[3]!.ports.frontend, certificates), echo.address);
     const gone = fleet.stopServer(3);
-    await until("its lease to be gone", DRAIN_MS - 2_000, async () => (await leases()) === 1);
+    await until("its lease to be gone", DRAIN_MS - 3_000, async () => (await leases()) === 1);
     const before = tunnel.answered;
     await until("the tunnel to go on", 2_000, () => tunnel.answered > before + 5);
     expect(await tunnel.close()).toMatchObject({ end: "" });

@@ -39,8 +39,9 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
     return `${found?.status}/${found?.reason}`;
   };
   const otherDirection = async () => reasonOf(await hosted.verdict("status"), "ControlPlaneConnectionAvailable");
+  const stamped = () => until("a checker's stamp", 90_000, async () => (await otherDirection()) === "True/AsExpected");
   const rolledOut = (namespace: string, workload: string) =>
-    lab.kubectl("rollout", "status", workload, "-n", namespace, "--timeout=59s");
+    lab.kubectl("rollout", "status", workload, "-n", namespace, "--timeout=110s");
   const sumOf = async (agents: readonly AgentPod[], name: string) => {
     const texts = await Promise.all(agents.map((agent) => agent.metrics()));
     return texts.reduce((sum, text) => sum + metric(text, `${AGENT_METRIC}_${name}`), 0);
@@ -92,7 +93,7 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
   });
 
   test("17: the checkers' pods stamp that they reach the kube-apiserver; their stamp and the nodes decide about the other direction", async () => {
-    await until("a checker's stamp", 40_000, async () => (await otherDirection()) === "True/AsExpected");
+    await stamped();
     const stamp = async (lastSucceeded: string) => {
       const metadata = { name: "control-plane-connectivity-check", namespace: "kube-system" };
       await lab.apply({ apiVersion: "v1", kind: "ConfigMap", metadata, data: { lastSucceeded } });
@@ -100,7 +101,13 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
     };
     // From here on the test writes the stamps.
     await lab.kubectl("scale", "deployment/kas-connection-checker", "-n", "kube-system", "--replicas=0");
-    await lab.kubectl("delete", "pods", "-n", "kube-system", "-l", "app=kas-connection-checker", "--grace-period=1");
+    // A pod that is deleted before its controller has heard of the scaling would get a successor.
+    await rolledOut("kube-system", "deployment/kas-connection-checker");
+    const checkers = ["pods", "-n", "kube-system", "-l", "app=kas-connection-checker"];
+    await lab.kubectl("delete", ...checkers, "--grace-period=1");
+    await until("the checkers to be gone", 60_000, async () => {
+      return (await lab.kubectl("get", ...checkers, "-oname")).trim() === "";
+    });
     expect(await stamp("never")).toBe("False/KASAccessFailed");
     expect(await stamp(new Date(Date.now() - 6 * 60_000).toISOString())).toBe("False/ConnectionCheckStale");
     await lab.kubectl("delete", "configmap", "control-plane-connectivity-check", "-n", "kube-system");
@@ -148,6 +155,10 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
       );
       // Their readiness is looked at every half minute.
       await rolledOut(NAMESPACE, "deployment/konnectivity-agent");
+      // What was brought back before begins its work by itself, and the kube-apiserver asks new APIs when it comes to it.
+      await stamped();
+      const api = `apiservice/${AGGREGATED_VERSION}.${AGGREGATED_GROUP}`;
+      await lab.kubectl("wait", "--for=condition=Available", "--timeout=110s", api);
     });
 
     test("verify passes everything, and the kube-apiserver really asked them", async () => {

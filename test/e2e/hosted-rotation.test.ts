@@ -28,8 +28,8 @@ import type { Target } from "../support/targets/listener.js";
 
 const HOST = "127.0.0.1";
 const MINUTE = 60_000;
-/** Servers look at their files every five seconds. */
-const TAKEN_UP_WITHIN_MS = 12_000;
+/** Servers look at their files every five seconds, and have other things to do. */
+const TAKEN_UP_WITHIN_MS = 30_000;
 const RELOADED = "certificates were replaced on disk and are in use";
 const LEAVES = ["server", "cluster", "client", "agent", "control-plane-agent"].map((role) => `konnectivity-${role}`);
 
@@ -80,7 +80,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     });
   const moreIsAnswered = async () => {
     const before = [load.answered, ...tunnels.map(({ answered }) => answered)];
-    await until("the load and every tunnel to go on", 10_000, () => {
+    await until("the load and every tunnel to go on", 30_000, () => {
       return [load.answered, ...tunnels.map(({ answered }) => answered)].every(
         (now, index) => now > before[index]! + 10,
       );
@@ -121,7 +121,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
         `--health-port=${health}`,
       ],
     });
-    await sidecar.ready("healthy", 10_000, async () => (await get(`http://${HOST}:${health}/healthz`)).status === 200);
+    await sidecar.ready("healthy", 60_000, async () => (await get(`http://${HOST}:${health}/healthz`)).status === 200);
     return { transport: "plain", port };
   }
 
@@ -157,7 +157,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     }
     await Promise.all(servers.map((server) => server.start(connectOverTcp)));
     await Promise.all(agents.map((agent) => agent.start()));
-    await until("both agents to be with both servers", 15_000, async () => {
+    await until("both agents to be with both servers", 60_000, async () => {
       const texts = await Promise.all(agents.map((agent) => agent.metrics()));
       return texts.every((text) => text.includes("open_server_connections 2"));
     });
@@ -171,7 +171,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     const theirs = (name: string) => agentOf("theirs", name, "konnectivity-agent", HOST);
     upstream = { restarted: await theirs("upstream-restarted"), forgotten: await theirs("upstream-forgotten") };
     await Promise.all(Object.values(upstream).map((agent) => agent.start()));
-    await until("upstream's agents to be there", 15_000, async () => (await agentsOf(servers[1]!)) === 4);
+    await until("upstream's agents to be there", 60_000, async () => (await agentsOf(servers[1]!)) === 4);
     load = Load.start(anyDoor, echo.address, 4);
     await moreIsAnswered();
   });
@@ -209,9 +209,9 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
 
   test("an agent of upstream's is restarted under load while both kinds of signers are trusted", async () => {
     const { restarted } = upstream;
-    await drainByHand(restarted, [servers[1]!], 10_000);
+    await drainByHand(restarted, [servers[1]!], 30_000);
     await restarted.start();
-    await until("it to be back", 15_000, async () => (await agentsOf(servers[1]!)) === 4);
+    await until("it to be back", 60_000, async () => (await agentsOf(servers[1]!)) === 4);
     await moreIsAnswered();
   });
 
@@ -235,11 +235,12 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     await servers[1]!.stop(10_000);
     await servers[1]!.start(connectOverTcp);
     const { restarted, forgotten } = upstream;
-    await until("those to be back that can", 15_000, async () => (await agentsOf(servers[1]!)) === 3);
-    await until("the forgotten one to have tried", 15_000, () => /x509/.test(forgotten.log()));
-    expect([await restarted.isReady(), await forgotten.isReady()]).toEqual([true, false]);
+    await until("those to be back that can", 60_000, async () => (await agentsOf(servers[1]!)) === 3);
+    await until("the forgotten one to have tried", 60_000, () => /x509/.test(forgotten.log()));
+    await until("the restarted one to know that it is", 30_000, () => restarted.isReady());
+    expect(await forgotten.isReady()).toBe(false);
     await forgotten.start();
-    await until("the forgotten one to be let in after its restart", 15_000, async () => {
+    await until("the forgotten one to be let in after its restart", 60_000, async () => {
       return (await agentsOf(servers[1]!)) === 4;
     });
     tunnels.push(await LongTunnel.open("after", doorOf(servers[1]!), echo.address));

@@ -107,7 +107,7 @@ export class IgnitionLab {
   async serve(name: string, recipe: string, flags: readonly string[]): Promise<Replica> {
     const files = [`--cert-file=${this.#pair.cert}`, `--key-file=${this.#pair.key}`];
     const replica = await this.start(name, recipe, [`--namespace=${NAMESPACE}`, ...files, ...flags]);
-    await replica.process.ready("it is healthy", 15_000, async () => (await replica.ask("/healthz")).status === 200);
+    await replica.process.ready("it is healthy", 60_000, async () => (await replica.ask("/healthz")).status === 200);
     return replica;
   }
 

@@ -17,7 +17,7 @@ import { until } from "../support/lab/wait.js";
 import { ingredientObjects, tokenSecret } from "./ignition-lab.js";
 import { isAbout, isAllowed, oneByOne, type Right, ruleOf, titleOf } from "./rights.js";
 
-const SOON = 30_000;
+const SOON = 60_000;
 const HASH = "11111111";
 const POOL = "clusters/workers";
 const rbac = "rbac.authorization.k8s.io";

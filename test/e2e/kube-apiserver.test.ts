@@ -18,8 +18,8 @@ import { AGGREGATED_GROUP, AGGREGATED_VERSION } from "../support/lab/webhook/agg
 import { WEBHOOK_PORT, Webhook } from "../support/lab/webhook-process.js";
 
 const READY_BACKENDS = `${SERVER_METRIC}_ready_backend_connections`;
-/** Upstream's default --sync-interval-cap with its jitter, and a second for the machine. */
-const RECONNECT_WITHIN_MS = 10_000 * 1.1 + 1_000;
+/** Upstream's default --sync-interval-cap with its jitter, and some time for a machine that has other things to do. */
+const RECONNECT_WITHIN_MS = 10_000 * 1.1 + 15_000;
 
 const ready = await equipped({ controlPlane: true, namespaces: true });
 
@@ -40,6 +40,9 @@ describe.skipIf(!ready)("a real kube-apiserver", () => {
     const { code, stderr } = await create(hook);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   };
+  /** By the webhook's own words: a call that fails is no answer of its. */
+  const isRefused = async (hook: string) =>
+    (await create(hook, refuse)).stderr.includes("refused by the lab's webhook");
   const failsToAsk = async (hook: string) => {
     const { code, stderr } = await create(hook);
     expect(stderr).toContain("failed calling webhook");
@@ -75,12 +78,12 @@ describe.skipIf(!ready)("a real kube-apiserver", () => {
       expect(await server.health("/healthz")).toEqual({ status: 200, body: "ok" });
       expect((await server.health("/readyz")).status).toBe(500);
       await agents[0].start();
-      await until("the server to be ready", 10_000, async () => (await server.health("/readyz")).status === 200);
+      await until("the server to be ready", 30_000, async () => (await server.health("/readyz")).status === 200);
     });
 
     test("A1: one agent per node is connected", async () => {
       await cluster.connect(frontend);
-      await until("two backends", 10_000, async () => (await readyBackends()) === 2);
+      await until("two backends", 30_000, async () => (await readyBackends()) === 2);
       expect(await allReady(cluster.agents)).toBe(true);
     });
 
@@ -94,7 +97,7 @@ describe.skipIf(!ready)("a real kube-apiserver", () => {
 
     test("K1: a validating webhook in the pod network is asked, from an agent's address", async () => {
       await applyWebhooks(cluster);
-      await until("the webhook to be in force", 20_000, async () => (await create("pod", refuse)).code !== 0);
+      await until("the webhook to be in force", 60_000, () => isRefused("pod"));
       const before = webhook.requests("/validate").length;
       for (let i = 0; i < 5; i++) await isAdmitted("pod");
       const refused = await create("pod", refuse);
@@ -106,7 +109,7 @@ describe.skipIf(!ready)("a real kube-apiserver", () => {
     });
 
     test("K6: a webhook by URL is called directly, past the tunnel", async () => {
-      await until("the URL webhook to be in force", 20_000, async () => (await create("url", refuse)).code !== 0);
+      await until("the URL webhook to be in force", 60_000, () => isRefused("url"));
       const [dials, asked] = [await dialsDone(), neighbour.requests("/validate").length];
       expect(hasMetric(await cluster.server.metrics(), `${SERVER_METRIC}_dial_duration_seconds_count`)).toBe(true);
       await isAdmitted("url");
@@ -124,11 +127,11 @@ describe.skipIf(!ready)("a real kube-apiserver", () => {
     test("K2: without agents the call fails, and kube-apiserver counts it as the proxy's refusal", async () => {
       const before = await dialFailures(frontend, "proxy");
       for (const agent of cluster.agents) await agent.stop();
-      await until("the server to notice", 10_000, async () => (await readyBackends()) === 0);
+      await until("the server to notice", 30_000, async () => (await readyBackends()) === 0);
       await failsToAsk("pod");
       expect(await dialFailures(frontend, "proxy")).toBeGreaterThan(before);
       await Promise.all(cluster.agents.map((agent) => agent.start()));
-      await until("both agents to be back", 10_000, async () => (await readyBackends()) === 2);
+      await until("both agents to be back", 30_000, async () => (await readyBackends()) === 2);
       await isAdmitted("pod");
     });
 
@@ -141,7 +144,7 @@ describe.skipIf(!ready)("a real kube-apiserver", () => {
       const { pid } = cluster.apiServer.process;
       await cluster.server.start(frontend);
       await until("both agents to be back", RECONNECT_WITHIN_MS, async () => (await readyBackends()) === 2);
-      expect(await allReady(cluster.agents)).toBe(true);
+      await until("both to know that they are", 30_000, () => allReady(cluster.agents));
       await isAdmitted("pod");
       expect(cluster.apiServer.process.alive).toBe(true);
       expect(cluster.apiServer.process.pid).toBe(pid);

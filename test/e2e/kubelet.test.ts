@@ -41,7 +41,7 @@ describe.skipIf(!ready)("a real kubelet behind the tunnel", () => {
     });
     await rejectTcp(topology.bs, address.n1, KUBELET_PORT);
     await admin.apply(pod);
-    await admin.run(["wait", "--for=condition=Ready", "--timeout=90s", `pod/${POD}`]);
+    await admin.run(["wait", "--for=condition=Ready", "--timeout=110s", `pod/${POD}`]);
   });
   afterAll(() => cluster?.scope.close());
 
@@ -86,7 +86,7 @@ describe.skipIf(!ready)("a real kubelet behind the tunnel", () => {
       try {
         const page = () => must(["curl", "-sS", "--max-time", "10", `http://127.0.0.1:${LOCAL_PORT}/`], where);
         const where = { netns: topology.bs };
-        await until("the forwarded port", 15_000, async () => (await page()) !== "");
+        await until("the forwarded port", 60_000, async () => (await page()) !== "");
         for (let i = 0; i < 5; i++) expect(await page()).toBe(`${GREETING}\n`);
       } finally {
         await forward.kill();

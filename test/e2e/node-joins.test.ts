@@ -21,7 +21,7 @@ import { decisionsIn } from "./csr-lab.js";
 import { NodesLab } from "./nodes-lab.js";
 import { POOL } from "./nodes-objects.js";
 
-const SOON = 20_000;
+const SOON = 60_000;
 const CLIENT_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 
 const ignition = requirePeer("ignition");
@@ -76,7 +76,7 @@ describe.skipIf(!ready)("a machine joins", () => {
     const executables = nodeExecutables();
     machine = await switchOn(lab.scope, boot, { netns: namespace.name, podGateway, podSubnet, executables });
     const readiness = ["get", "node", "workers-0", '-ojsonpath={.status.conditions[?(@.type=="Ready")].status}'];
-    await machine.process.ready("Ready", 60_000, async () => {
+    await machine.process.ready("Ready", 120_000, async () => {
       return (await lab.plane.admin.try(readiness)).stdout === "True";
     });
     expect((await certificate()).subject).toBe("O=system:nodes\nCN=system:node:workers-0");
@@ -86,7 +86,7 @@ describe.skipIf(!ready)("a machine joins", () => {
   test("kubectl logs works, and the kubelet's certificate is one that clients can verify", async () => {
     const { admin, ca } = lab.plane;
     await admin.apply(talker);
-    const log = await until("the pod's words", 30_000, async () => (await admin.run(["logs", "talker"])) || undefined);
+    const log = await until("the pod's words", 60_000, async () => (await admin.run(["logs", "talker"])) || undefined);
     expect(log).toBe("a pod on a machine that joined\n");
     const { address } = lab.hosts.nodes[0]!;
     const healthz = ["curl", "-sS", "--max-time", "5", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", ca.cert];

@@ -25,7 +25,7 @@ import { accessObjects, startSigner } from "./csr-lab.js";
 export const NAMESPACE = "drawbridge";
 /** Where HyperShift has the control plane of a pool's cluster. */
 export const CONTROL_PLANE = "drawbridge-demo";
-export const SOON = 20_000;
+export const SOON = 60_000;
 const DRAWBRIDGE = ours("drawbridge");
 
 export interface Finding {

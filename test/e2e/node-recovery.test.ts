@@ -120,7 +120,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     await rotate();
     const twice = await lab.doctor("w-0");
     expect([twice.code, found(twice.checks, "DB_NODE_TOKEN_UNKNOWN").subject]).toEqual([1, "w-0"]);
-    const boot = await lab.boot("w-0", "unknown", "--timeout=500ms");
+    const boot = await lab.boot("w-0", "unknown", "--timeout=4s");
     expect([boot.code, boot.stderr]).toEqual([1, expect.stringContaining("511")]);
     expect(codes((await lab.doctor("--fix", "w-0", "w-1")).checks)).toEqual([]);
 
@@ -158,7 +158,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
   });
 
   test("requests that wait: explained, approved where every rule is kept, left where one is not; then NotReady", async () => {
-    const boot = lab.boot("far-0", "node", "--csr", "--address=10.0.0.9", "--timeout=40s");
+    const boot = lab.boot("far-0", "node", "--csr", "--address=10.0.0.9", "--timeout=100s");
     const stranger = lab.boot("w-1", "stranger", "--csr", "--name=intruder", "--timeout=3s");
     const waiting = async (kind: string) =>
       until(`a ${kind} request`, SOON, async () => {

@@ -25,7 +25,7 @@ import { ours } from "../support/processes/executables.js";
 import { complaintWithout, isMissed, rights } from "./nodepool-permissions.js";
 import { titleOf } from "./rights.js";
 
-const SOON = 20_000;
+const SOON = 60_000;
 const NAMESPACE = "drawbridge";
 const DRAWBRIDGE = ours("drawbridge");
 

@@ -15,7 +15,7 @@ import type { NodePool } from "../../src/nodepool/pool/node-pool.js";
 import { until } from "../support/lab/wait.js";
 import { isAbout, isAllowed, oneByOne, type Right, ruleOf, titleOf } from "./rights.js";
 
-const SOON = 15_000;
+const SOON = 60_000;
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const leases = "/apis/coordination.k8s.io/v1/namespaces";
 

@@ -20,7 +20,7 @@ import { ours } from "../support/processes/executables.js";
 import { subjectOf } from "./csr-rows.js";
 import { bootstrapAccess, bootstrapper, NAMESPACE, POOL, poolObjects } from "./nodes-objects.js";
 
-const SOON = 30_000;
+const SOON = 60_000;
 const ENDPOINT = "ignition.lab.test";
 const DOOR = 9090;
 const PARTS = [controllerName, approverName, ignitionServerName];
@@ -55,7 +55,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
 
   /** Both replicas, and no others. */
   const running = (part: string, but: readonly string[] = []): Promise<Pod[]> =>
-    until(`two pods of ${part}`, 60_000, async () => {
+    until(`two pods of ${part}`, 120_000, async () => {
       const found = (await pods(part)).filter(isReady).filter(({ metadata }) => !but.includes(metadata.name));
       return found.length === 2 && found;
     });
@@ -127,6 +127,8 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
     });
     expect(found).toHaveLength(1);
     const leader = await leaderOf(controllerName);
+    // What a pod says is on the node's disk a moment later.
+    await until("the leader's word", SOON, () => podLog(controllerName, leader).includes("this replica looks after"));
     const logs = (await pods(controllerName)).map(({ metadata }) => ({
       leads: metadata.name === leader,
       saysSo: podLog(controllerName, metadata.name).includes("this replica looks after"),

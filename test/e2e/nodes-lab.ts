@@ -18,7 +18,7 @@ import { ours } from "../support/processes/executables.js";
 import { decisionsIn } from "./csr-lab.js";
 import { bootstrapAccess, bootstrapper, NAMESPACE, poolObjects } from "./nodes-objects.js";
 
-const SOON = 20_000;
+const SOON = 60_000;
 const IGNITION_PORT = 22_624;
 
 /** The policy by which machines are let in, for the approver and for whoever asks what it thinks. */

@@ -52,7 +52,7 @@ export async function importImage(scope: Scope, packed: string, image: string): 
     executables: nodeExecutables(),
     kubelet: () => ["sh", "-c", "'exec sleep infinity'"],
   });
-  await machine.process.ready("containerd", 30_000, () => machine.ctr(["images", "ls"]).then(() => true));
+  await machine.process.ready("containerd", 60_000, () => machine.ctr(["images", "ls"]).then(() => true));
   await machine.importImage(join(packed, NAMES.image));
   const mount = `type=bind,src=${folder},dst=${folder},options=rbind:rw`;
   let containers = 0;

@@ -44,13 +44,13 @@ export async function smoke(scope: Scope, form: Form): Promise<Story> {
       `--admin-token-file=${token}`,
     ],
   ]);
-  await server.ready("its socket", 30_000, () => existsSync(socket));
+  await server.ready("its socket", 60_000, () => existsSync(socket));
   const agent = start(scope, form, "proxy-agent", [
     ...["--proxy-server-host=127.0.0.1", `--proxy-server-port=${agentPort}`],
     ...[`--agent-cert=${pair("agent").cert}`, `--agent-key=${pair("agent").key}`, `--ca-cert=${ca}`],
     ...[`--health-server-port=${agentHealth}`, `--admin-server-port=${agentAdmin}`, "--drain-timeout=1s"],
   ]);
-  const health = await until(`an answer through the tunnel of the ${form.name}`, 30_000, () =>
+  const health = await until(`an answer through the tunnel of the ${form.name}`, 60_000, () =>
     agent.alive ? ask(socket, `127.0.0.1:${agentHealth}`, "/healthz") : Promise.reject(new Error(agent.log())),
   );
   const page = (await ask(socket, `127.0.0.1:${adminPort}`, "/")) ?? "";

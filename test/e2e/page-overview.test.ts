@@ -24,7 +24,7 @@ import { ours } from "../support/processes/executables.js";
 
 const DRAWBRIDGE = ours("drawbridge");
 const NAMESPACE = "drawbridge";
-const SOON = { timeout: 15_000 };
+const SOON = { timeout: 60_000 };
 /** Where pictures are kept; without it they are only taken. */
 const PICTURES = process.env.DRAWBRIDGE_SCREENSHOTS;
 
@@ -161,7 +161,7 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
       "page",
       ...["page", `--state-dir=${place("state")}`, `--kubeconfig=${plane.adminConfig}`, `--token-file=${tokenFile}`],
     );
-    await shown.ready("its address", 20_000, () => shown.log().includes("http://127.0.0.1:"));
+    await shown.ready("its address", 60_000, () => shown.log().includes("http://127.0.0.1:"));
     if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
     browser = await startBrowser(browserInside);
     ({ page, complaints } = await watchedPage(browser));
@@ -180,7 +180,7 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
     expect(shown.log()).toContain(tokenFile);
     expect(shown.log()).not.toContain(token);
     await logIn(page, /http:\/\/127\.0\.0\.1:\d+\//.exec(shown.log())?.[0] as string, token);
-    await expect.poll(() => text(".whoami")).toContain("overview");
+    await expect.poll(() => text(".whoami"), SOON).toContain("overview");
   });
 
   test("the bridge's steps are a list in order, with what is left to a person", async () => {
@@ -199,7 +199,8 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
       .poll(() => text(".pools"), SOON)
       .toMatch(/drawbridge\/workers.*gives user data.*0 of 2 joined, 1 fetched.*5 h 2\d min/);
     await expect.poll(() => text(".pools"), SOON).toMatch(/drawbridge\/broken.*no user data.*ValidMachineConfig/);
-    expect(await text("[aria-label='List of claims']")).toMatch(/w-0.*drawbridge\/workers.*1 min/);
+    // A minute old when it was made; how long ago that was is this machine's business.
+    expect(await text("[aria-label='List of claims']")).toMatch(/w-0.*drawbridge\/workers.*(?<!\d)[1-9] min/);
     await expect
       .poll(() => text("[aria-label='List of certificate requests']"), SOON)
       .toMatch(/denied.*intruder.*membership in system:masters.*rule subject-group.*csr-intruder/);
@@ -230,7 +231,7 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
       await page.emulateMedia({ colorScheme });
       for (const width of [1280, 390]) {
         await page.setViewportSize({ width, height: 900 });
-        await expect.poll(() => overflow(page)).toBe(0);
+        await expect.poll(() => overflow(page), SOON).toBe(0);
         const path = PICTURES === undefined ? {} : { path: join(PICTURES, `overview-${colorScheme}-${width}.png`) };
         expect((await page.screenshot({ fullPage: true, ...path })).length).toBeGreaterThan(10_000);
         expect(await barriers(page)).toEqual([]);
@@ -284,7 +285,7 @@ describe.skipIf(!hasBrowser)("strangers", () => {
       const { page, complaints } = await watchedPage(browser);
       await logIn(page, `http://${http.address}/`, "only-for-this-test-0123456789");
       for (const selector of [".steps", ".pools", "[aria-label='List of claims']", ".problem", ".refusals"])
-        await expect.poll(() => page.textContent(selector)).toContain(evil);
+        await expect.poll(() => page.textContent(selector), SOON).toContain(evil);
       expect(await page.locator("main img").count()).toBe(0);
       expect(await page.title()).toBe("drawbridge");
       expect(complaints).toEqual([]);

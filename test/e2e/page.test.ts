@@ -15,6 +15,8 @@ import { startEcho } from "../support/targets/echo.js";
 
 const ready = hasChromium();
 const TOKEN = "only-for-this-test-0123456789";
+/** For a browser on a machine that has other things to do. */
+const SOON = { timeout: 30_000 };
 /** Where pictures are kept; without it they are only taken. */
 const PICTURES = process.env.DRAWBRIDGE_SCREENSHOTS;
 
@@ -106,44 +108,44 @@ describe.skipIf(!ready)("a server with traffic", () => {
     await page.goto(`http://127.0.0.1:${tunnel.place.adminPort}/`);
     await page.fill("#token", "wrong");
     await page.click("button[type=submit]");
-    await expect.poll(() => page.textContent("[role=alert]")).toMatch(/token/i);
+    await expect.poll(() => page.textContent("[role=alert]"), SOON).toMatch(/token/i);
     complaints.length = 0;
     await logIn(page, `http://127.0.0.1:${tunnel.place.adminPort}/`, TOKEN);
-    await expect.poll(() => page.textContent(".whoami")).toContain("server");
+    await expect.poll(() => page.textContent(".whoami"), SOON).toContain("server");
     expect(page.url()).not.toContain(TOKEN);
     expect(await page.evaluate("document.cookie + JSON.stringify(localStorage)")).not.toContain(TOKEN);
   });
 
   test("tunnels are listed, a new one appears, and one that ends goes", async () => {
-    await expect.poll(() => page.locator(".rows .row").count()).toBe(8);
+    await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(8);
     const socket = await open(targets[0] as string);
-    await expect.poll(() => page.locator(".rows .row").count()).toBe(9);
+    await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(9);
     socket.destroy();
-    await expect.poll(() => page.locator(".rows .row").count()).toBe(8);
+    await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(8);
   });
 
   test("the search filters, the headings sort", async () => {
     await page.fill("input[type=search]", targets[1] as string);
-    await expect.poll(() => page.locator(".rows .row").count()).toBe(4);
+    await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(4);
     await page.fill("input[type=search]", "nothing is called this");
-    await expect.poll(() => page.textContent(".rows")).toContain("Nothing fits the search");
+    await expect.poll(() => page.textContent(".rows"), SOON).toContain("Nothing fits the search");
     await page.fill("input[type=search]", "");
     await page.click("[role=columnheader].to button");
-    expect(await page.getAttribute("[role=columnheader].to", "aria-sort")).toBe("descending");
+    await expect.poll(() => page.getAttribute("[role=columnheader].to", "aria-sort"), SOON).toBe("descending");
   });
 
   test("by keyboard: the arrow chooses a tunnel, its life is shown, Escape leaves it", async () => {
     await page.focus("[role=grid]");
     await page.keyboard.press("ArrowDown");
-    await expect.poll(() => page.textContent(".waterfall")).toContain("open both ways");
+    await expect.poll(() => page.textContent(".waterfall"), SOON).toContain("open both ways");
     await picture(page, "page-tunnel");
     await page.keyboard.press("Escape");
-    await expect.poll(() => page.locator(".detail").count()).toBe(0);
+    await expect.poll(() => page.locator(".detail").count(), SOON).toBe(0);
   });
 
   test("a dial that fails is there with its why", async () => {
     expect((await tunnel.dial("127.0.0.1:1")).ok).toBe(false);
-    await expect.poll(() => page.textContent(".refusals")).toMatch(/127\.0\.0\.1:1.*refused/);
+    await expect.poll(() => page.textContent(".refusals"), SOON).toMatch(/127\.0\.0\.1:1.*refused/);
   });
 
   test("a tunnel is closed from the page, after a second question", async () => {
@@ -152,18 +154,18 @@ describe.skipIf(!ready)("a server with traffic", () => {
     const socket = await open(lonely.address);
     const ended = new Promise((resolve) => socket.once("close", resolve));
     await page.fill("input[type=search]", lonely.address);
-    await expect.poll(() => page.locator(".rows .row").count()).toBe(1);
+    await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(1);
     await page.click(".rows .row");
     await page.click("text=Close this tunnel");
     await page.click("text=Really close both ends");
     await ended;
-    await expect.poll(() => page.textContent(".detail")).toMatch(/ended/);
+    await expect.poll(() => page.textContent(".detail"), SOON).toMatch(/ended/);
     await page.fill("input[type=search]", "");
   });
 
   test("an agent is drained from the page", async () => {
     await page.click("text=Drain >> nth=0");
-    await expect.poll(() => page.locator("th .pill.warn").count()).toBe(1);
+    await expect.poll(() => page.locator("th .pill.warn").count(), SOON).toBe(1);
   });
 
   test("light and dark, wide and narrow: nothing serious for axe, nothing beside the screen", async () => {
@@ -171,7 +173,7 @@ describe.skipIf(!ready)("a server with traffic", () => {
       await page.emulateMedia({ colorScheme });
       for (const width of [1280, 390]) {
         await page.setViewportSize({ width, height: 900 });
-        await expect.poll(() => overflow(page)).toBe(0);
+        await expect.poll(() => overflow(page), SOON).toBe(0);
         await picture(page, `page-${colorScheme}-${width}`);
         expect(await barriers(page)).toEqual([]);
       }
@@ -185,9 +187,9 @@ describe.skipIf(!ready)("a server with traffic", () => {
     const before = await page.textContent(".whoami .name");
     await tunnel.restartServer();
     await expect.poll(() => page.textContent(".whoami .name"), { timeout: 20_000 }).not.toBe(before);
-    await expect.poll(() => page.textContent(".states")).toContain("live");
+    await expect.poll(() => page.textContent(".states"), SOON).toContain("live");
     await open(targets[0] as string);
-    await expect.poll(() => page.locator(".rows .row").count()).toBe(1);
+    await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(1);
   });
 });
 
@@ -197,9 +199,9 @@ describe.skipIf(!ready)("strangers", () => {
     const http = await startCrowd(tokenFile, { agents: 2, tunnels: 3, agentName: evil, target: evil, lastError: evil });
     const { page, complaints } = await watchedPage(browser);
     await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
-    await expect.poll(() => page.locator(".rows .row").count()).toBe(3);
+    await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(3);
     await page.click(".rows .row >> nth=0");
-    await expect.poll(() => page.textContent(".detail")).toContain(evil);
+    await expect.poll(() => page.textContent(".detail"), SOON).toContain(evil);
     expect(await page.locator("main img").count()).toBe(0);
     expect(await page.title()).toBe("drawbridge");
     expect(complaints).toEqual([]);
@@ -241,12 +243,12 @@ describe.skipIf(!ready)("another role", () => {
     const { page, complaints } = await watchedPage(browser);
     await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
     const text = () => page.textContent("main");
-    for (const words of there) await expect.poll(text).toContain(words);
+    for (const words of there) await expect.poll(text, SOON).toContain(words);
     for (const words of notThere) expect(await text()).not.toContain(words);
-    if (role === "sidecar") await expect.poll(() => page.locator(".node.target").count()).toBe(4);
+    if (role === "sidecar") await expect.poll(() => page.locator(".node.target").count(), SOON).toBe(4);
     expect(await barriers(page)).toEqual([]);
     await page.setViewportSize({ width: 390, height: 900 });
-    expect(await overflow(page)).toBe(0);
+    await expect.poll(() => overflow(page), SOON).toBe(0);
     expect(complaints).toEqual([]);
     await page.context().close();
     await http.close();

@@ -10,7 +10,7 @@ import { certificatesFor } from "../../src/pki/certificates-for.js";
 import { writePki } from "../../src/pki/write-pki.js";
 import { type AgentProcess, startAgent } from "../support/processes/agent.js";
 import type { CertFiles, TestPki } from "../support/processes/certs.js";
-import { waitUntil } from "../support/processes/deadline.js";
+import { START_WITHIN_MS, waitUntil } from "../support/processes/deadline.js";
 import { type Origin, peersAvailable } from "../support/processes/executables.js";
 import { Scope } from "../support/processes/scope.js";
 import { choosePlace, type ServerProcess, startServer } from "../support/processes/server.js";
@@ -77,6 +77,7 @@ describe.each(cases)("P2 programs: $origin, certificates: $issuer", ({ origin, i
   async function refused({ server, agent }: Awaited<ReturnType<typeof meet>>, why: RegExp): Promise<void> {
     const log = () => agent.process.log.text;
     await waitUntil("the agent to be refused", () => why.test(log()), {
+      withinMs: START_WITHIN_MS,
       context: () => `\n${agent.process.log.tail()}`,
     });
     expect((await agent.readyz()).status).toBe(503);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Client, credentials, Server as GrpcServer, type handleUnaryCall, ServerCredentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { must, type Outcome, run } from "../support/lab/run.js";
-import { waitUntil } from "../support/processes/deadline.js";
+import { NOTICE_WITHIN_MS, START_WITHIN_MS, waitUntil } from "../support/processes/deadline.js";
 import { ours } from "../support/processes/executables.js";
 import { get, metric } from "../support/processes/http.js";
 import { freePorts } from "../support/processes/ports.js";
@@ -33,8 +33,8 @@ const NO_PROXIES = Object.fromEntries(
     [name.toUpperCase(), ""],
   ]),
 );
-const client = (...command: string[]): Promise<Outcome> => run(command, { env: NO_PROXIES, timeoutMs: 30_000 });
-const curl = (...options: string[]): Promise<Outcome> => client("curl", "-sS", "--max-time", "20", ...options);
+const client = (...command: string[]): Promise<Outcome> => run(command, { env: NO_PROXIES, timeoutMs: 90_000 });
+const curl = (...options: string[]): Promise<Outcome> => client("curl", "-sS", "--max-time", "60", ...options);
 
 describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
   const scope = new Scope();
@@ -51,7 +51,9 @@ describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
     const process = scope.use(startProcess({ name: "sidecar", command: ours("drawbridge"), args, env: NO_PROXIES }));
     const ready = async () => (await get(health, "/readyz")).status === 200;
     const context = () => `\n${process.log.tail()}`;
-    await process.untilReady("it was ready", () => waitUntil("the sidecar to be ready", ready, { context }));
+    await process.untilReady("it was ready", () =>
+      waitUntil("the sidecar to be ready", ready, { withinMs: START_WITHIN_MS, context }),
+    );
     return process;
   }
 
@@ -165,7 +167,7 @@ describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
         ...["openssl", "s_client", "-proxy", `127.0.0.1:${ports.http}`, "-connect", `localhost:${port}`, "-ign_eof"],
         ...["-CAfile", tunnel.pki.webhook.ca, "-verify_return_error", "-verify_hostname", "localhost", "-quiet"],
       ],
-      { input: "GET /s HTTP/1.0\r\nHost: me\r\n\r\n", timeoutMs: 20_000 },
+      { input: "GET /s HTTP/1.0\r\nHost: me\r\n\r\n", timeoutMs: 60_000 },
     );
     expect(answer.stdout).toContain("GET /s for me");
   });
@@ -311,7 +313,8 @@ describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
   test("readiness follows the tunnel, and the end is orderly", async () => {
     await tunnel.killAgents();
     const readyz = () => get(ports.health, "/readyz");
-    await waitUntil("the sidecar to notice", async () => (await readyz()).status === 503);
+    const soon = { withinMs: NOTICE_WITHIN_MS };
+    await waitUntil("the sidecar to notice", async () => (await readyz()).status === 503, soon);
     expect((await readyz()).body).toContain("DB_NO_AGENT");
     expect((await get(ports.health, "/healthz")).status).toBe(200);
     const { stdout } = await curl(
@@ -324,7 +327,7 @@ describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
     );
     expect(stdout).toBe("503");
     await tunnel.addAgent();
-    await waitUntil("the sidecar to be ready again", async () => (await readyz()).status === 200);
+    await waitUntil("the sidecar to be ready again", async () => (await readyz()).status === 200, soon);
     expect(await metric(ports.health, "drawbridge_sidecar_ready")).toBe(1);
     expect(await sidecar.stop()).toEqual({ code: 0, signal: null });
   });

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { must } from "../support/lab/run.js";
-import { waitUntil } from "../support/processes/deadline.js";
+import { START_WITHIN_MS, waitUntil } from "../support/processes/deadline.js";
 import { freePort, portOpen } from "../support/processes/ports.js";
 import { type RunningProcess, startProcess } from "../support/processes/process.js";
 
@@ -34,6 +34,8 @@ export async function startSlapd(dir: string): Promise<{ readonly port: number; 
     command: "/usr/sbin/slapd",
     args: ["-f", config, "-h", `ldap://127.0.0.1:${port}`, "-d", "0"],
   });
-  await process.untilReady("it listened", () => waitUntil("slapd to listen", () => portOpen(port)));
+  await process.untilReady("it listened", () =>
+    waitUntil("slapd to listen", () => portOpen(port), { withinMs: START_WITHIN_MS }),
+  );
   return { port, process };
 }

@@ -51,7 +51,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
       ...["--health-server-port=2042", "--sync-interval=500ms", "--sync-interval-cap=1s"],
     ]);
     // A probe that came before the agent would stand among the refusals.
-    await until("the agent to be connected", 30_000, () => isReady("bs", 2041));
+    await until("the agent to be connected", 60_000, () => isReady("bs", 2041));
     start("sidecar", "n2", [
       drawbridge,
       ...["sidecar", `--frontend=http-connect+tcp:${address.bs}:8090`, `--ca-cert-path=${pki}/ca.crt`],
@@ -59,7 +59,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
       ...["--health-port=2043", "--admin-port=8096", `--admin-token-file=${tokenFile}`],
       `--https-proxy=http://jane:${PASSWORD}@proxy.example:3128`,
     ]);
-    await until("the sidecar's probe to get through", 30_000, () => isReady("n2", 2043));
+    await until("the sidecar's probe to get through", 60_000, () => isReady("n2", 2043));
   });
   afterAll(() => scope?.close());
 
@@ -78,7 +78,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
       `--admin-token-file=${tokenFile}`,
     ]);
     const isUp = async () => (await get("http://127.0.0.1:2041/healthz", topology.bs)).status === 200;
-    await started.ready("healthy", 20_000, isUp);
+    await started.ready("healthy", 60_000, isUp);
     return started;
   }
 
@@ -214,7 +214,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
       ...[`--cert-file=${pki}/server.crt`, `--key-file=${pki}/server.key`],
       ...["--admin-addr=127.0.0.1:8095", `--admin-token-file=${tokenFile}`],
     ]);
-    await ignition.ready("up", 20_000, () => ignition.log().includes("ignition server is up"));
+    await ignition.ready("up", 60_000, () => ignition.log().includes("ignition server is up"));
     const report = await doctor("wh");
     expect(report.role).toBe("ignition");
     expect(complaints(report)).toEqual([
@@ -231,7 +231,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
       drawbridge,
       ...["nodepool", "controller", `--directory=${directory}`, "--namespace=pools", "--health-port=2044"],
     ]);
-    await until("the controller to lead", 20_000, () => controller.log().includes("this replica looks after"));
+    await until("the controller to lead", 60_000, () => controller.log().includes("this replica looks after"));
     const idle = await doctor("ag");
     expect({ role: idle.role, complaints: complaints(idle) }).toEqual({ role: "nodepool", complaints: [] });
     expect(fine(idle)).toEqual(expect.arrayContaining(["health", "lease", "pools"]));
@@ -254,8 +254,8 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
 
   test("the agent killed: the server's side and the sidecar's side name it", async () => {
     await agent.kill();
-    await until("the server to notice", 20_000, async () => !(await isReady("bs", 2041)));
-    await until("the sidecar to notice", 20_000, async () => !(await isReady("n2", 2043)));
+    await until("the server to notice", 60_000, async () => !(await isReady("bs", 2041)));
+    await until("the sidecar to notice", 60_000, async () => !(await isReady("n2", 2043)));
     const told = complaints(await onServer());
     expect(told).toContain("health: the proxy-server is not ready");
     expect(told).toContain("agents-connected: no agent is connected, so every dial is refused");

@@ -69,7 +69,7 @@ describe.skipIf(!ready)("tokens and leases", () => {
       const first = await onlyLease(plane, leaseLabel);
       expect(first.metadata.name).toBe(`konnectivity-proxy-server-${first.spec.holderIdentity}`);
       expect(first.spec.leaseDurationSeconds).toBe(30);
-      await until("the lease to be renewed", 20_000, async () => {
+      await until("the lease to be renewed", 60_000, async () => {
         return (await onlyLease(plane, leaseLabel)).spec.renewTime > first.spec.renewTime;
       });
       await leasesAreGoneAfterStop(plane, fleet, leaseLabel);
@@ -128,14 +128,14 @@ describe.skipIf(!ready)("tokens and leases", () => {
       const before = await reviews(plane);
       await fleet.scale(1, bad.length);
       const twiceEach = before + 2 * bad.length;
-      await until("two attempts of each to be reviewed", 20_000, async () => (await reviews(plane)) >= twiceEach);
+      await until("two attempts of each to be reviewed", 60_000, async () => (await reviews(plane)) >= twiceEach);
       expect(await gauge(fleet.servers, READY)).toEqual([0]);
       expect((await fleet.servers[0]?.health("/readyz"))?.status).toBe(500);
       const good = await requestToken(plane.admin, { audience: AUDIENCE });
       for (const [index, file] of tokenFiles.entries()) {
         expect(await readiness(fleet)).toEqual(bad.map((_, agent) => agent < index));
         writeToken(file, good);
-        await until("the next agent to be let in", 20_000, () => fleet.agents[index]!.isReady());
+        await until("the next agent to be let in", 60_000, () => fleet.agents[index]!.isReady());
       }
       await everyoneSees(fleet, 1, bad.length);
     });
@@ -200,7 +200,7 @@ async function leasesOf({ admin }: ControlPlane, label: string): Promise<Lease[]
 
 /** Waits for longer than the servers' collector of expired leases needs. */
 async function onlyLease(plane: ControlPlane, label: string): Promise<Lease> {
-  return until("one lease", 20_000, async () => {
+  return until("one lease", 60_000, async () => {
     const leases = await leasesOf(plane, label);
     return leases.length === 1 && leases[0];
   });
@@ -209,7 +209,7 @@ async function onlyLease(plane: ControlPlane, label: string): Promise<Lease> {
 async function leasesAreGoneAfterStop(plane: ControlPlane, fleet: Fleet, label = USUAL_LABEL): Promise<void> {
   expect(await leasesOf(plane, label)).toHaveLength(fleet.servers.length);
   await fleet.stop();
-  await until("the servers' leases to be gone", 10_000, async () => (await leasesOf(plane, label)).length === 0);
+  await until("the servers' leases to be gone", 30_000, async () => (await leasesOf(plane, label)).length === 0);
 }
 
 async function ofAnotherAccount({ admin }: ControlPlane): Promise<string> {

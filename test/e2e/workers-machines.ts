@@ -136,7 +136,7 @@ function fetchConfig({ ignition }: Pointer): Promise<{ status: number; body: str
   const [authority] = ignition.security.tls.certificateAuthorities;
   const ca = Buffer.from(authority.source.split(",")[1] ?? "", "base64").toString();
   const headers = Object.fromEntries(httpHeaders.map(({ name, value }) => [name, value]));
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const call = request(source, { ca, headers, agent: false }, (response) => {
       let body = "";
       response.setEncoding("utf8").on("data", (part: string) => {
@@ -144,6 +144,7 @@ function fetchConfig({ ignition }: Pointer): Promise<{ status: number; body: str
       });
       response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
     });
-    call.on("error", reject).end();
+    // Machines ask again when nobody is there yet.
+    call.on("error", () => resolve({ status: 0, body: "" })).end();
   });
 }

@@ -21,7 +21,7 @@ test.skipIf(!peersAvailable("proxy-agent"))("no packet of the watchdog ever goes
   writeFileSync(tokenFile, "t0ken", { mode: 0o600 });
   const tunnel = await startTunnel({
     ...{ server: "ours", agent: "theirs", frontend: "connect-uds" },
-    serverFlags: ["--watchdog-interval=100ms", "--watchdog-timeout=500ms", `--admin-token-file=${tokenFile}`],
+    serverFlags: ["--watchdog-interval=100ms", "--watchdog-timeout=5s", `--admin-token-file=${tokenFile}`],
   });
   scope.use(tunnel);
   const { place, pki } = tunnel;

@@ -151,7 +151,7 @@ describe("ends in the middle of a dial", () => {
     socket.write(`CONNECT ${hole.address} HTTP/1.1\r\n\r\n`);
     await waitUntil("the dial to reach the agent", () => !house.agent.idle);
     socket.destroy();
-    await waitUntil("the agent to be idle", () => house.agent.idle, { withinMs: 3_000 });
+    await waitUntil("the agent to be idle", () => house.agent.idle);
     unsubscribe();
     expect(house.server.board.pendingDials).toBe(0);
     expect(ended).toEqual(["cancelled"]);
@@ -165,7 +165,7 @@ describe("ends in the middle of a dial", () => {
     socket.write("CONNECT a:1 HTTP/1.1\r\n\r\n");
     await waitUntil("the dial", () => agent.packets.some(({ type }) => type === "DIAL_REQ"));
     agent.close();
-    const { bytes } = await readToEnd(socket, 3_000);
+    const { bytes } = await readToEnd(socket);
     expect(bytes.toString()).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n.*Backend context error: context canceled\r\n$/s);
   });
 

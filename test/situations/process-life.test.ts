@@ -1,12 +1,15 @@
 /** Real processes: how they end, what their socket file looks like, and what they weigh when nobody reads. */
 import { readFileSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { payload, readExactly } from "../support/callers/bytes.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
 import { GO, startSource } from "../support/targets/bulk.js";
 import { startEcho } from "../support/targets/echo.js";
+
+// Each test starts processes of its own, and waits for some to end.
+vi.setConfig({ testTimeout: 60_000 });
 
 let tunnel: Tunnel | undefined;
 const endings: (() => Promise<void> | void)[] = [];
@@ -71,7 +74,7 @@ const READERS = 2_000;
 const STATED_MIB = 450;
 
 test("2,000 readers that have stopped weigh what the documentation says, and hurt nobody", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const { open, server, agents } = await start();
   const source = await startSource(payload("more than it takes", 1024 * 1024));

@@ -28,7 +28,7 @@ afterEach(async () => {
   // What the server says of them must not be taken for the next test's doing.
   await waitUntil("the strangers to be gone", () => {
     const { Proxy: callers, Connect: agents } = house.server.readings().grpcConnections();
-    return callers === 0 && agents === 1;
+    return callers === 0 && agents === 1 && house.server.board.establishedTunnels === 1;
   });
 });
 

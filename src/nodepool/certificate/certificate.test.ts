@@ -8,7 +8,9 @@ import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startIgnitionServer } from "../../ignition/server/serve.js";
 import { TokenBook } from "../../ignition/server/token-book.js";
-import { namedPath } from "../controller/paths.js";
+// The controller loads it when it first issues, which takes seconds on a busy machine: here before anybody waits.
+import "../../pki/keep.js";
+import { collectionPath, namedPath } from "../controller/paths.js";
 import { clusterMap, House, makePool, namespace } from "../controller/testing/house.js";
 import { ignitionCaSecret, servingCertificateSecret } from "../names.js";
 import { type ConfigMap, encoded, type Secret, secretText } from "../objects.js";
@@ -76,11 +78,17 @@ describe("the published addresses", () => {
 
 describe("an issued certificate", () => {
   it("is for the published address, by an authority that user data names; keys are their owner's only", async () => {
-    const certificate = await issuing("ignition.example:22624");
+    await house.furnish();
+    await publish(clusterAt("ignition.example:22624"));
+    const controller = house.start({ issuesCertificate: true });
+    const certificate = await soon(serving);
     expect(namesOf(certificate)).toEqual(["DNS:ignition.example"]);
     const authority = await stored(ignitionCaSecret);
     expect(certificate.verify(certificateIn(authority).publicKey)).toBe(true);
     expect(Date.parse(certificate.validTo) - Date.now()).toBeGreaterThan(364 * dayMs);
+    // A pool that is looked at before the controller has seen its own authority complains of it.
+    await soon(async () => expect(controller.view.secrets.has(`${namespace}/${ignitionCaSecret}`)).toBe(true));
+    await house.api.create(collectionPath("NodePool", namespace), makePool());
     await soon(async () => {
       const [userData] = await house.secrets("user-data-");
       expect(readUserData(userData!)).toContain(encoded(secretText(authority, "tls.crt") ?? ""));
@@ -117,7 +125,10 @@ describe("an issued certificate", () => {
     const first = await soon(serving);
     house.aheadMs = 334 * dayMs;
     const passes = house.passes.length;
-    await soon(async () => expect(house.passes.slice(passes).filter((key) => key === "certificate").length).toBe(2));
+    // Of two that end from now on the second has begun from now on.
+    await soon(async () =>
+      expect(house.passes.slice(passes).filter((key) => key === "certificate").length).toBeGreaterThan(1),
+    );
     expect((await serving()).fingerprint256).toBe(first.fingerprint256);
     house.aheadMs = 336 * dayMs;
     await soon(async () => expect((await serving()).fingerprint256).not.toBe(first.fingerprint256));
@@ -207,11 +218,15 @@ describe("a server with its certificate in a Secret", () => {
       expect(await ask()).toEqual([200, false]);
       expect(await shown()).toBe("IP Address:127.0.0.1");
       await publish(clusterAt("127.0.0.1", { ignitionAddresses: "ignition.example" }));
+      const answers: unknown[] = [];
       await soon(async () => {
         await see();
+        // Asked all the while: a connection that rests for some seconds is closed.
+        answers.push(await ask());
         expect(await shown()).toBe("DNS:ignition.example, IP Address:127.0.0.1");
       });
-      expect(await ask()).toEqual([200, true]);
+      answers.push(await ask());
+      expect(answers).toEqual(answers.map(() => [200, true]));
       const secret = await stored(servingCertificateSecret);
       const other = secretText(await stored(ignitionCaSecret), "tls.key") ?? "";
       held.changed(

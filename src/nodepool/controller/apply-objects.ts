@@ -1,7 +1,7 @@
 /** Brings pools, and what they stand on, from a file into a cluster or a directory: all of it is checked before any is written. */
 import { parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { nameOf, pathOf } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
@@ -43,7 +43,7 @@ export async function applyObjects(
 ): Promise<AppliedObject[]> {
   const before = new Map<KubeObject, KubeObject | undefined>();
   for (const object of objects) {
-    const found = await existing(api, objectPath(object));
+    const found = await find(api, objectPath(object));
     before.set(object, found);
     if (object.kind === "NodePool") requireValid(object, found);
   }
@@ -75,15 +75,6 @@ function checked(where: string, object: KubeObject, namespace: string): KubeObje
   const problem = shapeProblem(object);
   if (problem !== undefined) throw unusable(where, `${kind} ${metadata.name}: ${problem}`);
   return { ...object, metadata: { ...metadata, namespace: metadata.namespace ?? namespace } };
-}
-
-async function existing(api: KubeApi, path: string): Promise<KubeObject | undefined> {
-  try {
-    return await api.get(path);
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
 }
 
 function parsed<T>(where: string, read: () => T): T {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Clock } from "../../kube/clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { annotation, finalizer } from "../names.js";
 import { type ConfigMap, secretText } from "../objects.js";
@@ -30,6 +31,8 @@ function settled(name = "workers"): Promise<NodePool> {
     const pool = await house.pool(name);
     expect(condition(pool, "UpdatingConfig")).toBe("False AsExpected");
     expect(condition(pool, "UpdatingVersion")).toBe("False AsExpected");
+    // A pass whose copy of the Secrets is behind says NotFound, and another one comes.
+    expect(condition(pool, "ValidGeneratedPayload")).toMatch(/^Unknown/);
     expect((await house.secrets("user-data-")).length).toBeGreaterThan(0);
     return pool;
   });
@@ -119,12 +122,22 @@ describe("a pool's controller", () => {
   });
 
   it("writes nothing while paused, and goes on when the pause ends", async () => {
-    await house.furnish(makePool("workers", { pausedUntil: new Date(Date.now() + 1500).toISOString() }));
-    house.start();
+    const hour = 3_600_000;
+    await house.furnish(makePool("workers", { pausedUntil: new Date(Date.now() + hour).toISOString() }));
+    let endPause: (() => void) | undefined;
+    const after: Clock["after"] = (ms, run) => {
+      if (ms < hour / 2) return house.clock.after(ms, run);
+      endPause = run;
+      return () => {};
+    };
+    house.start({ clock: { ...house.clock, after } });
     await soon(async () =>
       expect(condition(await house.pool(), "ReconciliationActive")).toBe("False ReconciliationPaused"),
     );
     expect(await house.secrets("token-")).toEqual([]);
+    await soon(async () => expect(endPause).toBeDefined());
+    house.aheadMs = hour;
+    endPause?.();
     expect(condition(await settled(), "ReconciliationActive")).toBe("True ReconciliationActive");
   });
 
@@ -164,7 +177,8 @@ describe("a pool's controller", () => {
       expect(readTokenSecret(token!).expiresAt).toBeGreaterThan(Date.now());
       expect(await house.secrets("user-data-")).toEqual([]);
     });
-    expect(house.errors.join()).toContain("the cluster demo does not exist");
+    // Said at the end of the pass.
+    await soon(async () => expect(house.errors.join()).toContain("the cluster demo does not exist"));
     await house.api.create(collectionPath("ConfigMap", namespace), clusterMap);
     await soon(async () => {
       const [token] = await house.secrets("token-");
@@ -256,9 +270,11 @@ describe("a pool's controller", () => {
     await settled("others");
     expect((await house.secrets("token-")).length).toBe(2);
     for (const name of ["workers", "others"]) {
-      const [token] = await house.secrets(`token-${name}`);
-      const [userData] = await house.secrets(`user-data-${name}`);
-      await soon(async () => expect(secretText(userData!, "value")).toContain(token?.data?.token));
+      await soon(async () => {
+        const [token] = await house.secrets(`token-${name}`);
+        const [userData] = await house.secrets(`user-data-${name}`);
+        expect(secretText(userData!, "value")).toContain(token?.data?.token);
+      });
     }
     expect(house.errors).toEqual([]);
   });
@@ -266,9 +282,13 @@ describe("a pool's controller", () => {
   it("does nothing unless it leads, and everything once it does", async () => {
     await house.furnish(makePool());
     let leads = false;
-    const controller = house.start({ leading: () => leads });
-    await soon(async () => expect(controller.synced).toBe(true));
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    let asked = 0;
+    const leading = () => {
+      asked++;
+      return leads;
+    };
+    const controller = house.start({ leading });
+    await soon(async () => expect(asked).toBeGreaterThan(0));
     expect((await house.pool()).metadata).not.toHaveProperty("finalizers");
     leads = true;
     controller.lookAtAll();
@@ -316,23 +336,33 @@ describe("a pool's controller", () => {
   it("takes a storm of changes for one when it is busy", async () => {
     await configMap("extra", machineConfig("one"));
     await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
-    house.start();
+    const controller = house.start();
     await settled();
     const first = hashOf(await house.pool());
     let release = () => {};
     house.hold = new Promise((resolve) => {
       release = resolve;
     });
+    let isHeld = false;
+    house.isAway = (verb) => {
+      isHeld ||= verb === "create";
+      return false;
+    };
     await configMap("extra", machineConfig("two"));
-    const before = house.passes.length;
+    await soon(async () => expect(isHeld).toBe(true));
     for (let i = 0; i < 50; i++) {
       await house.change("workers", (pool) => ({ ...pool, spec: { ...pool.spec, replicas: i } }));
     }
+    await soon(async () => {
+      expect(controller.view.pools.get(`${namespace}/workers`)?.spec?.replicas).toBe(49);
+      expect(controller.queued).toBe(1);
+    });
+    const before = house.passes.length;
     release();
     await soon(async () => expect(hashOf(await house.pool())).not.toBe(first));
     await settled();
-    // One that was held, one or two whose copy was behind, one for the change, one for each write of ours.
-    expect(house.passes.length - before).toBeLessThan(12);
+    // One that was held, some whose copy was behind, one for the change, one for each write of ours.
+    expect(house.passes.length - before).toBeLessThan(25);
     expect((await house.pool()).spec?.replicas).toBe(49);
   });
 });

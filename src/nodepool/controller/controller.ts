@@ -121,7 +121,9 @@ export class PoolController {
     const complaints: string[] = [];
     const onError = (sentence: string) => complaints.push(sentence);
     const outcome = await this.#workOn(key, onError);
-    this.#complain(key, complaints.join("; "), outcome.next === "retry");
+    // One that only came too late, and is repeated, says nothing about what was complained of before.
+    const isRepeat = outcome.next === "retry";
+    if (!isRepeat || complaints.length > 0) this.#complain(key, complaints.join("; "), isRepeat);
     this.#options.onPass?.(key, outcome.next);
     return outcome;
   }

@@ -69,6 +69,43 @@ it("waits for nobody, and says when an event cannot be written", async () => {
   await soon(() => expect(house.errors.join()).toContain("an event was not written: no right to create events"));
 });
 
+it("does not tell of a failure again because a pass in between had an old copy", async () => {
+  await house.furnish(makePool("workers", { config: [{ name: "gone" }] }));
+  const events: KubeObject[] = [];
+  const create = async (_path: string, event: KubeObject) => events.push(event);
+  const own = { api: { ...house.api, create } as unknown as KubeApi, namespace, onError: () => {} };
+  let catchUp = () => {};
+  const behind = new Promise<void>((resolve) => {
+    catchUp = resolve;
+  });
+  let hasReported = false;
+  const controller = house.start({
+    onFailure: failureEvents(own),
+    api: {
+      ...house.api,
+      update: (path, object, options) => {
+        hasReported ||= path.endsWith("/status");
+        return house.api.update(path, object, options);
+      },
+      watch: async function* (path, options) {
+        const over = new Promise((done) => options.signal.addEventListener("abort", done));
+        for await (const event of house.api.watch<never>(path, options)) {
+          if (hasReported && path.endsWith("nodepools")) await Promise.race([behind, over]);
+          yield event;
+        }
+      },
+    },
+  });
+  const passesFrom = async (before: number) => soon(() => expect(house.passes.length).toBeGreaterThan(before + 2));
+  await soon(() => expect(events.length).toBe(1));
+  await passesFrom(house.passes.length);
+  catchUp();
+  const seen = () => controller.view.pools.get(`${namespace}/workers`)?.status?.conditions?.length;
+  await soon(() => expect(seen()).toBeGreaterThan(0));
+  await passesFrom(house.passes.length);
+  expect(events.length).toBe(1);
+});
+
 it("what only waits for a change is no failure", async () => {
   const create = vi.fn();
   await startWith(create);

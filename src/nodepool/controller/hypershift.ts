@@ -1,6 +1,7 @@
 /** Whether a cluster's pools are ours to look after. */
 import { DrawbridgeError } from "../../errors/error.js";
-import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import { KubeApiError } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 
 export const crdName = "nodepools.hypershift.openshift.io";
@@ -46,9 +47,8 @@ function isOurs({ metadata }: KubeObject): boolean {
 
 async function found(api: KubeApi, path: string): Promise<KubeObject | undefined> {
   try {
-    return await api.get(path);
+    return await find(api, path);
   } catch (reason) {
-    if (isNotFound(reason)) return undefined;
     if (reason instanceof KubeApiError && reason.status === 403) {
       throw new DrawbridgeError(
         "DB_NODEPOOL_INSTALL",

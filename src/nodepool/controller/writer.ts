@@ -1,5 +1,6 @@
 /** Performs what a pass decided, on the condition that nothing changed since, and only while this replica leads. */
 import { isConflict, isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Write } from "../pool/secrets.js";
 import { collectionPath, type Kind, objectPath } from "./paths.js";
@@ -53,13 +54,7 @@ export class Writer {
 
   /** Asks the API itself: a copy that lags behind must not make us delete what is needed. */
   async isGone(path: string): Promise<boolean> {
-    try {
-      await this.#api.get(path);
-      return false;
-    } catch (reason) {
-      if (isNotFound(reason)) return true;
-      throw reason;
-    }
+    return (await find(this.#api, path)) === undefined;
   }
 
   #mustLead(): void {

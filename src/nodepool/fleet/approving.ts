@@ -3,7 +3,8 @@ import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../errors/error.js";
-import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import { KubeApiError } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import { LeaderElection } from "../../kube/leader.js";
 import { isLeaseValid, type Lease, leasePath } from "../../kube/lease.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -79,12 +80,7 @@ export async function whileApproving<T>(
 
 /** Before machines are made that nobody would let in. */
 export async function requireApprover(api: KubeApi, namespace: string, now: number): Promise<void> {
-  let lease: Lease | undefined;
-  try {
-    lease = await api.get<Lease>(leasePath(namespace, approverName));
-  } catch (reason) {
-    if (!isNotFound(reason)) throw reason;
-  }
+  const lease = await find<Lease>(api, leasePath(namespace, approverName));
   if (lease?.spec?.holderIdentity && isLeaseValid(lease, now)) return;
   const how = "give --approve, start drawbridge csr approver, or say --approved-elsewhere";
   const sentence = `nobody approves certificate requests: no approver holds the lease ${approverName} in ${namespace}; ${how}`;

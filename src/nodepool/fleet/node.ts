@@ -1,5 +1,5 @@
 /** Nodes, as far as the machines behind them concern us. */
-import { isConflict, isNotFound } from "../../kube/errors.js";
+import { change } from "../../kube/change.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
 
@@ -56,14 +56,5 @@ export async function changeNode(
   name: string,
   make: (node: Node) => Node | undefined,
 ): Promise<Node | undefined> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const node = await api.get<Node>(nodePath(name));
-      const changed = make(node);
-      return changed === undefined ? node : await api.update(nodePath(name), changed);
-    } catch (reason) {
-      if (isNotFound(reason)) return undefined;
-      if (!isConflict(reason) || attempt >= attempts) throw reason;
-    }
-  }
+  return (await change(api, nodePath(name), attempts, make))?.object;
 }

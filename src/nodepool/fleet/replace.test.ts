@@ -30,16 +30,19 @@ beforeEach(async () => {
   dead = new Set();
   await house.furnish(makePool());
   house.start();
-  await vi.waitFor(async () => expect((await house.secrets("user-data-")).length).toBe(1), { timeout: 10_000 });
-  await vi.waitFor(async () =>
-    expect((await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion]).toBeDefined(),
+  await vi.waitFor(
+    async () => {
+      expect((await house.secrets("user-data-")).length).toBe(1);
+      expect((await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion]).toBeDefined();
+    },
+    { timeout: 10_000 },
   );
   // It has done its part, and would only look at the directory all the time.
   await house.close(false);
   store = new WorkerStore(join(house.directory, ".state"));
   machines = join(house.directory, ".machines.txt");
   writeFileSync(machines, "");
-});
+}, 20_000);
 afterEach(() => house.close());
 
 const log = () => readFileSync(machines, "utf8").trim().split("\n");

@@ -1,6 +1,6 @@
 /** Waits until a pool's workers are nodes that run pods, and says what is missing where. */
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import type { Worker } from "../workers/worker.js";
 import { furnish, furnishingOf } from "./furnish.js";
@@ -129,16 +129,16 @@ async function tryOut(
 }
 
 async function watchPod(api: Clusters["nodes"], tried: TriedPod): Promise<void> {
-  try {
-    const standing = podStanding(await api.get<Pod>(podPath(tried.pod)));
-    tried.started = standing === "started";
-    tried.because = standing === "started" ? "" : standing.because;
-  } catch (reason) {
-    if (!isNotFound(reason)) throw reason;
+  const pod = await find<Pod>(api, podPath(tried.pod));
+  if (pod === undefined) {
     // Somebody deleted it: once more.
     tried.isMade = false;
     tried.because = "its pod was deleted before it started";
+    return;
   }
+  const standing = podStanding(pod);
+  tried.started = standing === "started";
+  tried.because = standing === "started" ? "" : standing.because;
 }
 
 async function removeAll({ clusters, patience }: VerifyOptions, pods: ReadonlyMap<string, TriedPod>): Promise<void> {

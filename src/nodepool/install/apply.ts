@@ -1,6 +1,7 @@
 /** Brings a cluster in line with what pools need, unless they are HyperShift's. */
 import { DrawbridgeError } from "../../errors/error.js";
-import { isConflict, isNotFound, KubeApiError } from "../../kube/errors.js";
+import { isConflict, KubeApiError } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { refuseBesideHyperShift } from "../controller/hypershift.js";
 import { type Manifest, manifestPath, titleOf } from "./manifest.js";
@@ -26,7 +27,7 @@ export async function applyInstall(
 async function applyOne(api: KubeApi, manifest: Manifest, force: boolean): Promise<Applied> {
   const [path, object] = [manifestPath(manifest), titleOf(manifest)];
   try {
-    const before = await existing(api, path);
+    const before = await find(api, path);
     // Its labels are its owner's business.
     if (before !== undefined && manifest.kind === "Namespace") return { object, action: "kept" };
     const after = await api.apply<KubeObject>(path, manifest, { fieldManager, force });
@@ -39,14 +40,5 @@ async function applyOne(api: KubeApi, manifest: Manifest, force: boolean): Promi
     throw new DrawbridgeError("DB_NODEPOOL_INSTALL", `${object} was refused: ${reason.detail}${advice}`, {
       cause: reason,
     });
-  }
-}
-
-async function existing(api: KubeApi, path: string): Promise<KubeObject | undefined> {
-  try {
-    return await api.get(path);
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
   }
 }

@@ -1,7 +1,7 @@
 /** Where claims are kept: a file of an inventory directory, or a ConfigMap with the inventory's label. */
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi } from "../../kube/port.js";
 import { replaceFile } from "../../pki/durable-files.js";
 import { inventoryLabel } from "../csr/approver/inventory-source.js";
@@ -31,10 +31,7 @@ export function claimsInConfigMap(api: KubeApi, { namespace, name }: ObjectName)
   const path = `${collection}/${encodeURIComponent(name)}`;
   const labels = { [inventoryLabel]: "true" };
   return async (claims, now) => {
-    const found = await api.get<ConfigMap>(path).catch((reason: unknown) => {
-      if (isNotFound(reason)) return undefined;
-      throw reason;
-    });
+    const found = await find<ConfigMap>(api, path);
     const text = writeClaims(withClaims(readClaims(found?.data?.claims ?? ""), claims, now));
     const map: ConfigMap = {
       ...(found ?? { apiVersion: "v1", kind: "ConfigMap" }),

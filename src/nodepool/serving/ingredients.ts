@@ -1,6 +1,6 @@
 /** Fetches what a payload is made of, and sees that it is what the pool's token Secret was made for. */
 import { DrawbridgeError } from "../../errors/error.js";
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import type { ConfigMap, Secret } from "../objects.js";
@@ -29,9 +29,8 @@ async function gather(
   const read = async <T extends KubeObject>(plural: string, name: string, key: string) => {
     const kind = plural === "secrets" ? "Secret" : "ConfigMap";
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}/${name}`;
-    const object = await api.get<T & { data?: Readonly<Record<string, string>> }>(path).catch((reason: unknown) => {
-      throw isNotFound(reason) ? unusable(`the ${kind} ${namespace}/${name} does not exist yet`) : reason;
-    });
+    const object = await find<T & { data?: Readonly<Record<string, string>> }>(api, path);
+    if (object === undefined) throw unusable(`the ${kind} ${namespace}/${name} does not exist yet`);
     const value = object.data?.[key];
     if (!value) throw unusable(`the ${kind} ${namespace}/${name} has no key ${key}`);
     return value;

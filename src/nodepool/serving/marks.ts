@@ -1,6 +1,6 @@
 /** Notes on token Secrets what machines did: that one came, and, as events, how it fared. */
 import type { Served, Turned } from "../../ignition/server/fetches.js";
-import { isConflict, isNotFound } from "../../kube/errors.js";
+import { change } from "../../kube/change.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { eventAbout, type Happening } from "../event.js";
 import { annotation, tokenSecretName } from "../names.js";
@@ -23,18 +23,12 @@ const attempts = 5;
 
 /** Once is enough; resolves to whether it wrote. */
 export async function markReached(api: KubeApi, path: string): Promise<boolean> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const secret = await api.get<Secret>(path);
-      if (readTokenSecret(secret).reached) return false;
-      const annotations = { ...secret.metadata?.annotations, [annotation.ignitionReached]: "True" };
-      await api.update(path, { ...secret, metadata: { ...secret.metadata, annotations } });
-      return true;
-    } catch (reason) {
-      if (isNotFound(reason)) return false;
-      if (!isConflict(reason) || attempt === attempts) throw reason;
-    }
-  }
+  const changed = await change<Secret>(api, path, attempts, (secret) => {
+    if (readTokenSecret(secret).reached) return undefined;
+    const annotations = { ...secret.metadata?.annotations, [annotation.ignitionReached]: "True" };
+    return { ...secret, metadata: { ...secret.metadata, annotations } };
+  });
+  return changed?.isWritten ?? false;
 }
 
 const eventEveryMs = 60_000;

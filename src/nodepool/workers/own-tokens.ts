@@ -1,6 +1,7 @@
 /** Tokens that stand for one worker each, in the Secret from which our Ignition server reads them. */
 import { randomUUID } from "node:crypto";
-import { isConflict, isNotFound } from "../../kube/errors.js";
+import { againOnConflict } from "../../kube/change.js";
+import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { collectionPath, namedPath, typed } from "../controller/paths.js";
 import { annotation } from "../names.js";
@@ -30,14 +31,8 @@ export async function revokeTokens(api: KubeApi, pool: ObjectName, names: readon
 type Data = Readonly<Record<string, string>>;
 
 /** Somebody else may be making workers of the same pool. */
-async function change(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await changeOnce(api, pool, make);
-    } catch (reason) {
-      if (!isConflict(reason) || attempt >= attempts) throw reason;
-    }
-  }
+function change(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
+  return againOnConflict(attempts, () => changeOnce(api, pool, make));
 }
 
 async function changeOnce(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {

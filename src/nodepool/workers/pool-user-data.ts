@@ -1,6 +1,6 @@
 /** The user data of a pool as it is now, whoever looks after the pool: our controller or HyperShift. */
 import { DrawbridgeError } from "../../errors/error.js";
-import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import type { KubeApi } from "../../kube/port.js";
 import { namedPath } from "../controller/paths.js";
 import { annotation, controlPlaneNamespace, userDataSecretName } from "../names.js";
@@ -28,7 +28,7 @@ export async function poolUserData(api: KubeApi, pool: ObjectName): Promise<Pool
   // HyperShift keeps it beside the control plane, our controller beside the pool.
   const cluster = { namespace: pool.namespace, name: object.spec?.clusterName ?? "" };
   for (const namespace of [pool.namespace, controlPlaneNamespace(cluster)]) {
-    const secret = await found<Secret>(api, namedPath("Secret", { namespace, name }));
+    const secret = await find<Secret>(api, namedPath("Secret", { namespace, name }));
     if (secret !== undefined) return { hash, text: readUserData(secret), isOurs: namespace === pool.namespace };
   }
   throw new UserDataMissing("DB_WORKERS", `pool ${pathOf(pool)} has no user data yet: the Secret ${name} is missing`);
@@ -36,7 +36,7 @@ export async function poolUserData(api: KubeApi, pool: ObjectName): Promise<Pool
 
 /** Empty while the pool has none. */
 export async function poolHash(api: KubeApi, pool: ObjectName): Promise<{ hash: string; object: NodePool }> {
-  const object = await found<NodePool>(api, namedPath("NodePool", pool));
+  const object = await find<NodePool>(api, namedPath("NodePool", pool));
   if (object === undefined) throw new PoolMissing("DB_WORKERS", `there is no pool ${pathOf(pool)}`);
   return { hash: object.metadata?.annotations?.[annotation.currentConfigVersion] ?? "", object };
 }
@@ -52,13 +52,4 @@ export function isUserDataMissing(reason: unknown): boolean {
 
 export function isPoolMissing(reason: unknown): boolean {
   return reason instanceof PoolMissing;
-}
-
-async function found<T extends Secret | NodePool>(api: KubeApi, path: string): Promise<T | undefined> {
-  try {
-    return await api.get<T>(path);
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
 }

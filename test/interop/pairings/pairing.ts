@@ -24,5 +24,5 @@ export function carriesHalfClose({ server, agent, frontend }: Pairing): boolean 
   return server === "ours" && agent === "ours" && frontend !== "grpc-uds";
 }
 
-/** How long a caller may be left in the dark about an end that already happened. */
-export const PROMPTLY_MS = 5_000;
+/** How long a caller may be left in the dark about an end that already happened; far below any timeout, even when busy. */
+export const PROMPTLY_MS = 12_000;

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { within } from "../processes/deadline.js";
+import { START_WITHIN_MS, within } from "../processes/deadline.js";
 import { type RunningProcess, startProcess } from "../processes/process.js";
 import type { Scope } from "../processes/scope.js";
 import { readLine } from "./bytes.js";
@@ -14,13 +14,13 @@ export interface GrpcDialer {
 export async function startGrpcDialer(scope: Scope, executable: string, udsPath: string): Promise<GrpcDialer> {
   const args = ["--uds", udsPath, "--listen", "127.0.0.1:0"];
   const process = scope.use(startProcess({ name: "grpc-dialer", command: executable, args }));
-  const [, port] = await process.log.waitFor(/listening 127\.0\.0\.1:(\d+)/, 10_000);
+  const [, port] = await process.log.waitFor(/listening 127\.0\.0\.1:(\d+)/, START_WITHIN_MS);
   return {
     process,
     async dial(target, withinMs = 20_000) {
       const socket = connect({ host: "127.0.0.1", port: Number(port), allowHalfOpen: true });
       const connected = new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
-      await within(5_000, "a connection to grpc-dialer", connected);
+      await within(20_000, "a connection to grpc-dialer", connected);
       socket.on("error", () => {});
       socket.write(`${target}\n`);
       const answer = await readLine(socket, withinMs);

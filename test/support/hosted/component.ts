@@ -32,7 +32,7 @@ export class Component {
   }
 
   async rolledOut(): Promise<void> {
-    const place = ["-n", this.#namespace, "--timeout=59s"];
+    const place = ["-n", this.#namespace, "--timeout=110s"];
     await this.#lab.kubectl("rollout", "status", `deployment/${this.#name}`, ...place);
   }
 }

@@ -98,7 +98,7 @@ export class HostedLab {
 
   /** Puts balancers in front of so many servers' pods, as soon as these have addresses. */
   async openTunnel(servers: number): Promise<void> {
-    const pods = await until(`${servers} servers to have addresses`, 40_000, async () => {
+    const pods = await until(`${servers} servers to have addresses`, 90_000, async () => {
       const found = await this.#pods(NAMESPACE, "app=kube-apiserver");
       return found.length === servers && found.every(({ ip }) => ip !== "") && found;
     });

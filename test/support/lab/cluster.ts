@@ -70,7 +70,7 @@ export async function makeCluster(options: { readonly admitServiceAccounts?: boo
       const egress = writeEgressConfig(scope.file("egress.json"), frontend, server.door);
       await Promise.all([server.start(frontend), controlPlane.apiServer.start(egress)]);
       await Promise.all(agents.map((agent) => agent.start()));
-      await until("both agents to be connected", 20_000, () => allReady(agents));
+      await until("both agents to be connected", 60_000, () => allReady(agents));
     };
     return { ...crossing, ...controlPlane, scope, connect };
   } catch (error) {

@@ -55,7 +55,7 @@ export async function startControllerManager(
       "--bind-address=127.0.0.1",
     ],
   });
-  await manager.ready("service accounts are made", 60_000, async () => {
+  await manager.ready("service accounts are made", 120_000, async () => {
     const answer = await entrance.admin.try(["get", "serviceaccount/default", "configmap/kube-root-ca.crt"]);
     return answer.code === 0;
   });

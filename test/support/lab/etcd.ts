@@ -29,7 +29,7 @@ export async function startEtcd(scope: Scope, executable: string, netns?: string
       `--initial-cluster=lab=${peerUrl}`,
     ],
   });
-  await etcd.ready("healthy", 30_000, async () => {
+  await etcd.ready("healthy", 60_000, async () => {
     const answer = await run(["curl", "-s", "--max-time", "2", `${url}/health`], { netns });
     return answer.stdout.includes('"health":"true"');
   });

@@ -13,9 +13,9 @@ import { until } from "./wait.js";
 const HOST = "127.0.0.1";
 
 /** How long a process that was asked to end lets its tunnels finish. */
-export const DRAIN_MS = 6_000;
+export const DRAIN_MS = 10_000;
 /** By then it has ended. */
-export const GONE_MS = DRAIN_MS + 3_000;
+export const GONE_MS = DRAIN_MS + 10_000;
 
 export interface HaFleetOptions {
   readonly name: string;

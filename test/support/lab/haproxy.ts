@@ -27,7 +27,7 @@ export class HaProxy {
     writeFileSync(file, balancer.#configuration(servers));
     const running = LabProcess.start(scope, { name, command: [toolPath("haproxy") ?? "haproxy", "-db", "-f", file] });
     const ports = [balancer.callersPort, balancer.agentsPort];
-    await running.ready("listening", 10_000, async () => (await Promise.all(ports.map(accepts))).every(Boolean));
+    await running.ready("listening", 30_000, async () => (await Promise.all(ports.map(accepts))).every(Boolean));
     return balancer;
   }
 

@@ -47,7 +47,7 @@ export class ProxyAgent {
         ...flags,
       ],
     });
-    await this.#process.ready("healthy", 20_000, async () => (await this.health("/healthz")).status === 200);
+    await this.#process.ready("healthy", 60_000, async () => (await this.health("/healthz")).status === 200);
   }
 
   /** Killed: agents answer the first SIGTERM by draining and stay. */

@@ -77,7 +77,7 @@ export class ProxyServer {
         ...more,
       ],
     });
-    await this.#process.ready("healthy", 20_000, async () => (await this.health("/healthz")).status === 200);
+    await this.#process.ready("healthy", 60_000, async () => (await this.health("/healthz")).status === 200);
   }
 
   /** Asked to end; one that drains may need longer than the usual grace. */

@@ -24,7 +24,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
       program as string,
       args,
       {
-        timeout: options.timeoutMs ?? 60_000,
+        timeout: options.timeoutMs ?? 120_000,
         killSignal: "SIGKILL",
         maxBuffer: LARGE_ENOUGH,
         env: { ...process.env, ...options.env },

@@ -17,7 +17,7 @@ export async function startScheduler(
     netns,
     command: [executable, `--kubeconfig=${kubeconfig}`, "--leader-elect=false", "--bind-address=127.0.0.1"],
   });
-  await scheduler.ready("healthy", 60_000, async () => {
+  await scheduler.ready("healthy", 120_000, async () => {
     const answer = await run(["curl", "-sk", "--max-time", "2", `https://127.0.0.1:${PORT}/healthz`], { netns });
     return answer.stdout === "ok";
   });

@@ -10,6 +10,11 @@ export const markForRemoval = (folder: string): void => writeFileSync(join(folde
 
 let isSwept = false;
 
+/** None where another lab, which begins at the same moment, has swept already. */
+function nodesIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).filter((entry) => entry.startsWith("node-")) : [];
+}
+
 /** Removes the folders, and the control groups of the nodes in them, of labs whose process was killed. Once per process. */
 export async function sweepDeadLabs(): Promise<void> {
   if (isSwept) return;
@@ -18,9 +23,7 @@ export async function sweepDeadLabs(): Promise<void> {
     const owner = /^db-(\d+)-/.exec(name)?.[1];
     const folder = join(tmpdir(), name);
     if (owner === undefined || existsSync(`/proc/${owner}`) || !existsSync(join(folder, MARK))) continue;
-    for (const part of readdirSync(folder).filter((entry) => entry.startsWith("node-"))) {
-      await removeCgroups(join(folder, part));
-    }
-    rmSync(folder, { recursive: true, force: true });
+    for (const part of nodesIn(folder)) await removeCgroups(join(folder, part));
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

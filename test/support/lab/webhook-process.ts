@@ -31,7 +31,7 @@ export class Webhook {
         ...[program, host, String(WEBHOOK_PORT), pair.cert, pair.key],
       ],
     });
-    await running.ready("listening", 20_000, () => running.log().includes("listening"));
+    await running.ready("listening", 60_000, () => running.log().includes("listening"));
     return new Webhook(running);
   }
 

@@ -47,7 +47,7 @@ describe.skipIf(!hasNamespaces)("network namespaces", () => {
     await addNeighbour(near, "out", "192.0.2.2", "02:00:00:00:00:02");
     await addRoute(near, "default", { via: "192.0.2.2", device: "out" });
     // Killed by the time limit and silent: neither refused nor unreachable.
-    await expect(near.run("timeout", "1", process.execPath, "-e", dialling("198.51.100.7"))).rejects.toThrow(
+    await expect(near.run("timeout", "3", process.execPath, "-e", dialling("198.51.100.7"))).rejects.toThrow(
       /Command failed: .*\n?$/,
     );
     expect(await received(far, "in")).toBeGreaterThan(0);
@@ -59,7 +59,7 @@ describe.skipIf(!hasNamespaces)("network namespaces", () => {
     const child = ns.exec(["sleep", "600"], { stdio: "ignore" });
     const exited = once(child, "exit");
     await once(child, "spawn");
-    await expect.poll(() => ns.run("ip", "netns", "pids", ns.name)).toContain(String(child.pid));
+    await expect.poll(() => ns.run("ip", "netns", "pids", ns.name), { timeout: 15_000 }).toContain(String(child.pid));
     await ns.destroy();
     expect(await exited).toEqual([null, "SIGKILL"]);
     expect(existsSync(ns.path)).toBe(false);

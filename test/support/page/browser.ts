@@ -16,6 +16,8 @@ export const hasChromium = (): boolean => {
 export const startBrowser = (wrapped = (executable: string): string => executable): Promise<Browser> =>
   chromium.launch({
     executablePath: wrapped(found() as string),
+    // The first start reads all of it from the disk.
+    timeout: 120_000,
     // Root has no other way, and the machine no graphics card.
     args: ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"],
   });

@@ -1,5 +1,5 @@
 import type { TestPki } from "./certs.js";
-import { waitUntil } from "./deadline.js";
+import { NOTICE_WITHIN_MS, START_WITHIN_MS, waitUntil } from "./deadline.js";
 import { executable, type Origin } from "./executables.js";
 import { type Answer, get } from "./http.js";
 import { freePorts } from "./ports.js";
@@ -55,7 +55,9 @@ export async function startAgent({ origin, serverPort, pki, id, flags = [] }: Ag
   const readyz = () => get(healthPort, "/readyz");
   try {
     const healthy = async () => (await get(healthPort, "/healthz")).status === 200;
-    await process.untilReady("it was healthy", () => waitUntil(`${process.name} to be healthy`, healthy, { context }));
+    await process.untilReady("it was healthy", () =>
+      waitUntil(`${process.name} to be healthy`, healthy, { withinMs: START_WITHIN_MS, context }),
+    );
   } catch (reason) {
     await process.close();
     throw reason;
@@ -68,7 +70,7 @@ export async function startAgent({ origin, serverPort, pki, id, flags = [] }: Ag
     id: agentId,
     healthPort,
     readyz,
-    untilReady: (withinMs = 15_000) => until("to be connected", 200, withinMs),
-    untilAlone: (withinMs = 15_000) => until("to notice that its server is gone", 503, withinMs),
+    untilReady: (withinMs = NOTICE_WITHIN_MS) => until("to be connected", 200, withinMs),
+    untilAlone: (withinMs = NOTICE_WITHIN_MS) => until("to notice that its server is gone", 503, withinMs),
   };
 }

@@ -1,6 +1,10 @@
 /** Waiting in tests: always on a condition, always with a deadline, and with a sentence when it passes. */
 
 const POLL_MS = 20;
+/** A process that starts beside a lab or two shares two cores with them. */
+export const START_WITHIN_MS = 60_000;
+/** What processes find out by themselves. */
+export const NOTICE_WITHIN_MS = 30_000;
 
 /** Resolves when `check` gives a truthy value; a check that throws counts as "not yet" and its reason is shown at the end. */
 export async function waitUntil<T>(

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectDoor } from "../callers/connect.js";
 import type { TestPki } from "./certs.js";
-import { waitUntil } from "./deadline.js";
+import { NOTICE_WITHIN_MS, START_WITHIN_MS, waitUntil } from "./deadline.js";
 import { executable, type Origin } from "./executables.js";
 import { type Answer, get } from "./http.js";
 import { freePorts, portOpen } from "./ports.js";
@@ -85,7 +85,9 @@ export async function startServer({ origin, place, pki, flags = [], name }: Serv
     (await portOpen(place.agentPort)) &&
     (place.frontend === "connect-tcp" ? await portOpen(place.frontendPort) : existsSync(place.udsPath));
   try {
-    await process.untilReady("it listened", () => waitUntil(`${process.name} to listen`, listening, { context }));
+    await process.untilReady("it listened", () =>
+      waitUntil(`${process.name} to listen`, listening, { withinMs: START_WITHIN_MS, context }),
+    );
   } catch (reason) {
     await process.close();
     throw reason;
@@ -98,8 +100,8 @@ export async function startServer({ origin, place, pki, flags = [], name }: Serv
     process,
     place,
     readyz,
-    untilReady: (withinMs = 15_000) => until("to have an agent", 200, withinMs),
-    untilAlone: (withinMs = 15_000) => until("to notice that its agents are gone", 500, withinMs),
+    untilReady: (withinMs = NOTICE_WITHIN_MS) => until("to have an agent", 200, withinMs),
+    untilAlone: (withinMs = NOTICE_WITHIN_MS) => until("to notice that its agents are gone", 500, withinMs),
   };
 }
 

@@ -98,9 +98,7 @@ export class Approver {
   wake(): void {
     if (this.#stopped) return;
     this.#again = true;
-    this.#passing ??= this.#passes().finally(() => {
-      this.#passing = undefined;
-    });
+    this.#passing ??= this.#passes();
   }
 
   async #passes(): Promise<void> {
@@ -114,6 +112,8 @@ export class Approver {
         this.#led = false;
       }
     }
+    // In the same breath as the last look at `#again`: whoever wakes us from now on begins anew.
+    this.#passing = undefined;
     this.#cancelTimer?.();
     if (!this.#stopped) this.#cancelTimer = this.#clock.after(this.#options.intervalMs, () => this.wake());
   }

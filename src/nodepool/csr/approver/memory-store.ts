@@ -1,6 +1,6 @@
 /** Keeps the approver's memory in a ConfigMap, so that the next leader knows what the last one did. */
 import { DrawbridgeError, messageOf } from "../../../errors/error.js";
-import { isNotFound } from "../../../kube/errors.js";
+import { find } from "../../../kube/find.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { ConfigMap, ObjectName } from "../../objects.js";
 import { type Memory, type Remembered, readMemory, writeMemory } from "../memory.js";
@@ -22,12 +22,7 @@ export class MemoryStore {
 
   async load(): Promise<Memory> {
     const { namespace, name } = this.#name;
-    try {
-      this.#stored = await this.#api.get<ConfigMap>(`${this.#collection}/${encodeURIComponent(name)}`);
-    } catch (reason) {
-      if (!isNotFound(reason)) throw reason;
-      this.#stored = undefined;
-    }
+    this.#stored = await find<ConfigMap>(this.#api, `${this.#collection}/${encodeURIComponent(name)}`);
     try {
       this.#memory = readMemory(this.#stored?.data);
     } catch (reason) {

@@ -2,7 +2,8 @@
  * The certificate that ovnkube-control-plane waits for beside a hosted control plane. The hosted cluster's own service
  * authority makes it in there; on user-managed machines nobody may have brought it out.
  */
-import { isConflict, isNotFound } from "../../../kube/errors.js";
+import { isConflict } from "../../../kube/errors.js";
+import { find } from "../../../kube/find.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { collectionPath, namedPath } from "../../controller/paths.js";
 import { type ObjectName, pathOf, type Secret } from "../../objects.js";
@@ -19,7 +20,10 @@ export async function checkOvnCertificate({ clusters, isHosted }: Surgery, patie
     return [unasked(about, "nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.")];
   const source = { namespace: hostedNamespace, name };
   const target = { namespace: patient.controlPlane, name };
-  const [inside, outside] = await Promise.all([found(clusters.nodes, source), found(clusters.pools, target)]);
+  const [inside, outside] = await Promise.all([
+    find<Secret>(clusters.nodes, namedPath("Secret", source)),
+    find<Secret>(clusters.pools, namedPath("Secret", target)),
+  ]);
   if (outside !== undefined) return [fine(about, `the Secret ${pathOf(target)} is there`)];
   if (inside === undefined) return [unasked(about, `the hosted cluster has no Secret ${pathOf(source)} to be copied`)];
   const waiting = notReady(patient);
@@ -35,15 +39,6 @@ export async function checkOvnCertificate({ clusters, isHosted }: Surgery, patie
       fix: copying(clusters.pools, inside, target),
     }),
   ];
-}
-
-async function found(api: KubeApi, secret: ObjectName): Promise<Secret | undefined> {
-  try {
-    return await api.get<Secret>(namedPath("Secret", secret));
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
 }
 
 /** Only what pods mount; annotations would make the other cluster's controllers think that it is theirs. */

@@ -29,7 +29,7 @@ async function speak({ place }: Tunnel, certs: Partial<CertFiles>, target: strin
   try {
     const socket = await openDoor({ transport: "tcp", host: "127.0.0.1", port: place.frontendPort, certs });
     socket.write(connectRequest(target));
-    const { bytes } = await readToEnd(socket, 5_000);
+    const { bytes } = await readToEnd(socket, 12_000);
     socket.destroy();
     return bytes.toString("latin1");
   } catch (reason) {

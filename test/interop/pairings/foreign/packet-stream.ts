@@ -5,7 +5,7 @@ import { decode, encode, type Packet, type PacketName } from "./packets.js";
 /** Passed to grpc-js as serializer and deserializer, so that a test decides about every byte of a message. */
 export const asIs = (bytes: Buffer): Buffer => bytes;
 
-const WITHIN_MS = 5_000;
+const WITHIN_MS = 12_000;
 
 type Of<Name extends PacketName> = Extract<Packet, { type: Name }>;
 

@@ -37,7 +37,7 @@ export function bareServer(origin: Origin, frontend: FrontendKind, flags: readon
     for (const agent of agents) agent.leave();
     [callers, agents] = [[], []];
     if (bare?.server.process.running) await bare.server.untilAlone();
-  });
+  }, 60_000);
 
   afterAll(() => scope.close(), 60_000);
 

@@ -17,8 +17,8 @@ export const NAMESPACE = "drawbridge-bootstrap";
 export const AGENT_PORT = 8091;
 const HEALTH = "http://127.0.0.1:2041";
 const DRAWBRIDGE = fileURLToPath(new URL("../../../../dist/bin/drawbridge", import.meta.url));
-/** --sync-interval-cap of the manifests with its jitter, and a second for the machine. */
-const RECONNECT_WITHIN_MS = 30_000 * 1.1 + 1_000;
+/** --sync-interval-cap of the manifests with its jitter, and some time for a machine that has other things to do. */
+const RECONNECT_WITHIN_MS = 30_000 * 1.1 + 15_000;
 /** Longer than any of the commands waits by itself. */
 const LIMIT_MS = 170_000;
 
@@ -137,10 +137,16 @@ export class BridgeByCommand {
 
   /** Stops all agents: no node is one on which they may run. They are not given the time to drain. */
   async sendAgentsAway(): Promise<void> {
+    const pods = ["pods", "-n", NAMESPACE, "-l", `app=${AGENTS}`];
+    const endSoon = () => this.#lab.kubectl("delete", ...pods, "--grace-period=1", "--wait=false");
     // Whoever deletes a pod first decides how long it may take.
-    const soon = ["--grace-period=1", "--wait=false"];
-    await this.#lab.kubectl("delete", "pods", "-n", NAMESPACE, "-l", `app=${AGENTS}`, ...soon);
+    await endSoon();
     await this.#selectNodes({ nowhere: "yes" });
+    // Others may have been started in their place in between.
+    await endSoon();
+    await until("every agent's pod to be gone", 60_000, async () => {
+      return (await this.#lab.kubectl("get", ...pods, "-oname")).trim() === "";
+    });
   }
 
   letAgentsBack(): Promise<void> {

@@ -33,7 +33,7 @@ export async function becomeKubeadmHost(lab: BridgeLab, archives: readonly strin
     ...{ name: "bs", netns: bs.netns, executables, etcKubernetes: etc },
     kubelet: (folder) => [executables.kubelet, `--config=${writeStandaloneKubeletConfig(folder, `${ETC}/manifests`)}`],
   });
-  await machine.process.ready("containerd", 30_000, async () => {
+  await machine.process.ready("containerd", 60_000, async () => {
     return (await machine.run(["test", "-S", "/run/containerd/containerd.sock"])).code === 0;
   });
   for (const archive of [buildApiImage(scope.file("kube-apiserver.tar")), ...archives])
@@ -44,7 +44,7 @@ export async function becomeKubeadmHost(lab: BridgeLab, archives: readonly strin
   // Written beside, then renamed: the kubelet reads whatever it finds, also halves.
   writeFileSync(join(etc, "kube-apiserver.yaml"), JSON.stringify(staticPod(flags, bs.address), null, 2));
   renameSync(join(etc, "kube-apiserver.yaml"), manifest);
-  await until("the static pod's kube-apiserver to be ready", 90_000, () => bs.apiServer.isReady());
+  await until("the static pod's kube-apiserver to be ready", 150_000, () => bs.apiServer.isReady());
   return { machine, etc, manifest };
 }
 

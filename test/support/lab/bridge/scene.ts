@@ -50,7 +50,7 @@ export class Scene {
     this.#webhook = await lab.startWebhook();
     const { cert } = lab.plane.ca;
     await lab.apply(objects.validatingWebhook(WEBHOOK, "pod", objects.byService("/validate"), cert));
-    await until("the webhook to be in force", 20_000, async () => {
+    await until("the webhook to be in force", 60_000, async () => {
       return (await this.askedFrom(() => this.write(production.admin))).length > 0;
     });
   }

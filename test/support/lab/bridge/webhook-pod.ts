@@ -49,7 +49,7 @@ export class WebhookPod {
       },
       podOn(node.name, image, place),
     );
-    return new WebhookPod(node, await until(`${name}'s pod to be ready`, 60_000, () => endpointOf(admin, place)));
+    return new WebhookPod(node, await until(`${name}'s pod to be ready`, 120_000, () => endpointOf(admin, place)));
   }
 
   /** What it was asked so far. Its node asks it: a pod's log comes late, and kubectl would need the tunnel. */

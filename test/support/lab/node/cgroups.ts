@@ -14,7 +14,7 @@ export async function removeCgroups(nodeFolder: string): Promise<void> {
     for (const id of ids) {
       const path = join(CGROUPS, hierarchy, "k8s.io", id);
       // The processes are dead, but the kernel may still be counting them out.
-      if (existsSync(path)) await until(`${path} to be empty`, 5_000, () => removeTree(path));
+      if (existsSync(path)) await until(`${path} to be empty`, 30_000, () => !existsSync(path) || removeTree(path));
     }
     removeUnlessUsed(join(CGROUPS, hierarchy, "k8s.io"));
   }

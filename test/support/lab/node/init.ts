@@ -46,7 +46,7 @@ mount --bind ${settings.etcKubernetes} /run/etc/kubernetes`)
 }
 ${settings.booted === undefined ? "" : afterBoot(settings.booted)}
 ${settings.containerd} --config ${settings.containerdConfig} >${join(folder, "containerd.log")} 2>&1 &
-for _ in $(seq 300); do [ -S ${CONTAINERD_SOCKET} ] && break; sleep 0.1; done
+for _ in $(seq 600); do [ -S ${CONTAINERD_SOCKET} ] && break; sleep 0.1; done
 ${settings.ctr} -a ${CONTAINERD_SOCKET} -n k8s.io images import --snapshotter ${settings.snapshotter} ${settings.images}
 ${settings.booted === undefined ? `${settings.kubelet.join(" ")} &` : supervised(settings.kubelet)}
 wait -n

@@ -49,7 +49,9 @@ export class Machine {
 
   /** Puts the images of an archive where the kubelet finds them; pods then need no registry. */
   async importImage(archive: string): Promise<void> {
-    await this.ctr(["images", "import", "--snapshotter", this.#snapshotter, archive]);
+    const words = this.#ctrCommand(["images", "import", "--snapshotter", this.#snapshotter, archive]);
+    // The slowest thing a disk is asked for here, and every node of every lab asks for it at about the same time.
+    await must(this.command(words), { timeoutMs: 240_000 });
   }
 
   ctr(args: readonly string[]): Promise<string> {

@@ -47,7 +47,7 @@ export class LabNode extends Machine {
   /** Gives a node that was started without one its pod network, as a cluster's network operator does in the end. */
   async installCni(): Promise<void> {
     writeCniConfig(this.folder, this.#options.podSubnet, this.#options.podGateway);
-    await until(`${this.name} to be Ready`, 60_000, () => this.isReady());
+    await until(`${this.name} to be Ready`, 120_000, () => this.isReady());
   }
 
   async #readiness(): Promise<string> {
@@ -72,6 +72,6 @@ export async function startNode(scope: Scope, plane: ControlPlane, options: Node
   });
   const node = new LabNode(launched, options, plane.admin);
   if (cni) writeCniConfig(node.folder, options.podSubnet, options.podGateway);
-  await node.process.ready(cni ? "Ready" : "registered", 90_000, () => (cni ? node.isReady() : node.isRegistered()));
+  await node.process.ready(cni ? "Ready" : "registered", 150_000, () => (cni ? node.isReady() : node.isRegistered()));
   return node;
 }

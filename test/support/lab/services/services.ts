@@ -32,5 +32,5 @@ export async function startServices(
       ...nodes,
     ],
   });
-  await running.ready("rules are written", 20_000, () => running.log().includes("written"));
+  await running.ready("rules are written", 60_000, () => running.log().includes("written"));
 }
