@@ -73,8 +73,8 @@ async function run({ model, pki, part, out, output }: RenderConfig): Promise<num
   const certificates = pki === "" ? undefined : await readCertificates(pki);
   const files = renderedFiles(model, certificates).filter((file) => part === "all" || file.part === part);
   if (out !== "") {
-    const { writeFiles } = await import("../bootstrap/render/write-files.js");
-    await writeFiles(out, files);
+    const { writeRendering } = await import("./write-rendering.js");
+    await writeRendering(out, files);
   }
   process.stdout.write(output === "json" ? asJson(model, files, out) : out === "" ? asYaml(files) : asList(files, out));
   const open = openPlaceholders(files);

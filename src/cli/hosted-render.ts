@@ -77,8 +77,8 @@ async function run({ flags, side, output, out, showSecrets, ...source }: RenderC
     patches: isWanted("control-plane") ? all.patches : [],
   };
   if (out !== "") {
-    const { writeFiles } = await import("../hosted/render/write-files.js");
-    const written = await writeFiles(out, text.filesOf(chosen));
+    const { writeRendering } = await import("./write-rendering.js");
+    const written = await writeRendering(out, text.filesOf(chosen));
     process.stdout.write(output === "json" ? `${JSON.stringify({ files: written }, null, 2)}\n` : lines(written));
   } else {
     const manifestOf = showSecrets

@@ -1,12 +1,17 @@
 /** Puts a rendering into a directory, each file whole or not at all. */
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { replaceFile } from "../../pki/durable-files.js";
-import type { RenderedFile } from "./rendered-file.js";
+import { DrawbridgeError, messageOf } from "../errors/error.js";
+import { replaceFile } from "../pki/durable-files.js";
+
+interface RenderedFile {
+  readonly name: string;
+  readonly text: string;
+  readonly mode: number;
+}
 
 /** The paths that were written, in the order of `files`. */
-export async function writeFiles(directory: string, files: readonly RenderedFile[]): Promise<string[]> {
+export async function writeRendering(directory: string, files: readonly RenderedFile[]): Promise<string[]> {
   const written: string[] = [];
   for (const { name, text, mode } of files) {
     const target = join(directory, name);
