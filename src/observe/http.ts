@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions } from "node:tls";
-import { listenError } from "../errors/listen-error.js";
+import { listenOn } from "../errors/listen.js";
 import { joinHostPort } from "../wire/address.js";
 
 export interface Endpoint {
@@ -63,7 +63,7 @@ export async function startHttp(what: string, endpoint: Endpoint, routes: Routes
   };
   const server = tls === undefined ? createServer(limits, onRequest) : await secure(tls, limits, onRequest);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  await listen(server, what, endpoint);
+  await listenOn(server, what, endpoint);
   const { address, port } = server.address() as AddressInfo;
   return {
     port,
@@ -85,17 +85,6 @@ async function secure(tls: HttpTls, limits: object, onRequest: RequestListener):
   server.on("tlsClientError", () => {});
   server.once("close", () => followed.close());
   return server as unknown as Server;
-}
-
-function listen(server: Server, what: string, { host, port }: Endpoint): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (reason: Error) => reject(listenError(what, joinHostPort(host || "*", port), reason));
-    server.once("error", onError);
-    server.listen({ port, ...(host === "" ? {} : { host }) }, () => {
-      server.off("error", onError);
-      resolve();
-    });
-  });
 }
 
 function close(server: Server): Promise<void> {

@@ -1,5 +1,6 @@
 /** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
 import { DrawbridgeError } from "../errors/error.js";
+import { listenOn } from "../errors/listen.js";
 import { SegmentCounters } from "../link/counters.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { LINK_WINDOW_BYTES } from "../link/tuning.js";
@@ -16,7 +17,6 @@ import type { TokenAuthenticator } from "./agents/token-auth.js";
 import { type WatchedCertificates, watchCertificates } from "./certificates.js";
 import type { FrontendMode, ServerConfig, TlsFiles, WatchdogConfig } from "./config.js";
 import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/door.js";
-import { listenOn } from "./listen.js";
 import { Switchboard } from "./switchboard.js";
 import { Watchdog } from "./watchdog/watchdog.js";
 
@@ -126,8 +126,7 @@ export class ProxyServer {
     });
     this.#agentListener = listener;
     certificates.onChange((context) => listener.server.setSecureContext?.(context));
-    const where = { port: agents.port, ...(agents.host === "" ? {} : { host: agents.host }) };
-    await listenOn(listener.server, "agent", where);
+    await listenOn(listener.server, "agent", { host: agents.host, port: agents.port });
     listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
   }
 

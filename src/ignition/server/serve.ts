@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { listenError } from "../../errors/listen-error.js";
+import { listenOn } from "../../errors/listen.js";
 import type { CertificateSet } from "../../pki/reload.js";
 import { joinHostPort } from "../../wire/address.js";
 import { sendVerdict } from "./answer.js";
@@ -50,8 +50,6 @@ const KEEP_ALIVE_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** A whole machine hall at once, and an end to it. */
 const MAX_CONNECTIONS = 10_000;
-/** Machines come back by themselves, so a full queue only costs time; but the system's default of 511 is soon full. */
-const BACKLOG = 4_096;
 const CLOSE_GRACE_MS = 10_000;
 
 export async function startIgnitionServer(
@@ -99,7 +97,7 @@ export async function startIgnitionServer(
     }
   }
 
-  await listen(server, config);
+  await listenOn(server, "ignition", { host: config.host, port: config.port });
   const { address, port } = server.address() as AddressInfo;
   return {
     port,
@@ -119,17 +117,6 @@ function claimedBy({ headers }: IncomingMessage): Claimed {
     ...(typeof pool === "string" ? { pool } : {}),
     ...(typeof version === "string" ? { targetConfigVersion: version } : {}),
   };
-}
-
-function listen(server: Server, { host, port }: IgnitionServerConfig): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (reason: Error) => reject(listenError("ignition", joinHostPort(host || "*", port), reason));
-    server.once("error", onError);
-    server.listen({ port, backlog: BACKLOG, ...(host === "" ? {} : { host }) }, () => {
-      server.off("error", onError);
-      resolve();
-    });
-  });
 }
 
 /** Answers under way are finished; machines that linger are sent away. */

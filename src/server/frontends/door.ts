@@ -3,6 +3,7 @@ import { chmodSync, chownSync, lstatSync, unlinkSync } from "node:fs";
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions } from "node:tls";
 import { DrawbridgeError } from "../../errors/error.js";
+import { listenOn } from "../../errors/listen.js";
 import type { SegmentCounters } from "../../link/counters.js";
 import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
@@ -10,7 +11,6 @@ import { PacketStream } from "../../link/packet-stream.js";
 import { CALLER_WINDOW_BYTES } from "../../link/tuning.js";
 import { streamError } from "../../observe/channels.js";
 import type { ListenerConfig } from "../config.js";
-import { listenOn } from "../listen.js";
 import type { Switchboard } from "../switchboard.js";
 import { ConnectCaller } from "./connect-caller.js";
 import { GrpcCaller } from "./grpc-caller.js";
@@ -129,10 +129,7 @@ function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoo
 export async function openDoor(door: FrontDoor): Promise<string> {
   const { config, server } = door;
   if (config.transport === "tcp") {
-    await listenOn(server, `${config.mode} frontend`, {
-      port: config.port,
-      ...(config.host === "" ? {} : { host: config.host }),
-    });
+    await listenOn(server, `${config.mode} frontend`, { host: config.host, port: config.port });
     return `${config.host}:${config.port}`;
   }
   prepareSocketFile(config.path, config.deleteExisting);

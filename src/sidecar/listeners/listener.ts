@@ -3,15 +3,12 @@ import { lstatSync, unlinkSync } from "node:fs";
 import { Server as HttpServer } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 import { DrawbridgeError } from "../../errors/error.js";
-import { listenError } from "../../errors/listen-error.js";
+import { listenOn } from "../../errors/listen.js";
 import { joinHostPort } from "../../wire/address.js";
 import type { ListenerConfig, Place } from "../config.js";
 import { Desk, type DeskOptions } from "../desk.js";
 import { createHttpProxyServer } from "./http.js";
 import { createSocks5Server } from "./socks5.js";
-
-/** Clients come in bursts; the kernel's default queue would turn some away. */
-const BACKLOG = 4096;
 
 export class Listener {
   readonly config: ListenerConfig;
@@ -28,10 +25,7 @@ export class Listener {
   async open(): Promise<string> {
     const { where, protocol } = this.config;
     if ("path" in where) return await this.#openSocketFile(where);
-    await this.#listen(`${protocol} proxy`, joinHostPort(where.host || "*", where.port), {
-      port: where.port,
-      ...(where.host === "" ? {} : { host: where.host }),
-    });
+    await listenOn(this.#server, `${protocol} proxy`, where);
     const { address, port } = this.#server.address() as AddressInfo;
     return joinHostPort(address, port);
   }
@@ -52,25 +46,11 @@ export class Listener {
     // Through the umask the file has its mode from birth: no moment in which others could connect.
     const umask = process.umask(0o777 & ~fileMode);
     try {
-      await this.#listen(`${this.config.protocol} proxy`, path, { path });
+      await listenOn(this.#server, `${this.config.protocol} proxy`, { path });
     } finally {
       process.umask(umask);
     }
     return path;
-  }
-
-  #listen(what: string, address: string, where: { host?: string; port?: number; path?: string }): Promise<void> {
-    const server = this.#server;
-    return new Promise((resolve, reject) => {
-      const onError = (reason: Error): void => reject(listenError(what, address, reason));
-      server.once("error", onError);
-      server.listen({ ...where, backlog: BACKLOG }, () => {
-        server.off("error", onError);
-        // Accept errors (no descriptors left, say) are that client's loss, not the process's.
-        server.on("error", () => {});
-        resolve();
-      });
-    });
   }
 }
 
