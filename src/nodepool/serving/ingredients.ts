@@ -39,11 +39,10 @@ async function gather(
 
   const hasPullSecret = token.pullSecretHash !== "" && token.pullSecretHash !== noPullSecret;
   const hasBundle = token.trustBundleHash !== "" && token.trustBundleHash !== noBundle;
-  const [kubeconfig, pullSecret, trustBundle] = await Promise.all([
-    secret(names.bootstrapKubeconfig, "kubeconfig"),
-    hasPullSecret ? secret(names.pullSecret, ".dockerconfigjson") : Buffer.alloc(0),
-    hasBundle ? read<ConfigMap>("configmaps", names.trustBundle, "ca-bundle.crt") : "",
-  ]);
+  // One after the other: where several are missing, the same one is complained of every time.
+  const kubeconfig = await secret(names.bootstrapKubeconfig, "kubeconfig");
+  const pullSecret = hasPullSecret ? await secret(names.pullSecret, ".dockerconfigjson") : Buffer.alloc(0);
+  const trustBundle = hasBundle ? await read<ConfigMap>("configmaps", names.trustBundle, "ca-bundle.crt") : "";
   if (hasPullSecret && pullSecretHash(pullSecret) !== token.pullSecretHash) {
     throw unusable(
       `the pull secret ${namespace}/${names.pullSecret} is not the one the token was made for; waiting for an update of either`,
