@@ -137,13 +137,15 @@ describe("drawbridge workers create", () => {
     expect((await tokens()).get("workers-0")).toBe(first.get("workers-0"));
   });
 
-  it("only shows gcloud's arguments in a dry run", async () => {
+  it("only shows gcloud's arguments in a dry run, and leaves nothing behind", async () => {
     await withPool();
     const flags = ["--provider=gcloud", "--zones=a", "--machine-type=n2", "--image=rhcos", "--disk=100", "--dry-run"];
     expect(await create(...flags)).toBe(0);
-    expect(said.stdout).toContain(
-      `workers-0 in a would be made: gcloud compute instances create workers-0 --zone=a --machine-type=n2 --image=rhcos --boot-disk-size=100GB --metadata-from-file=user-data=${join(state, "workers-0.ign")} --quiet`,
+    expect(said.stdout).toBe(
+      `workers-0 in a would be made: gcloud compute instances create workers-0 --zone=a --machine-type=n2 --image=rhcos --boot-disk-size=100GB --metadata-from-file=user-data=${join(state, "workers-0.ign")} --quiet\n`,
     );
+    expect(await create("--dry-run", "--output=json")).toBe(0);
+    expect([existsSync(join(state, "workers.json")), await house.secrets("worker-tokens-")]).toEqual([false, []]);
   });
 
   it("takes the user data of a HyperShift cluster from its control plane's namespace", async () => {

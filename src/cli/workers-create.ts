@@ -30,7 +30,12 @@ function declare(set: FlagSet) {
     ...declareMaking(set),
     ...declarePublishing(set),
     hostedKubeconfig: declareHosted(set),
-    dryRun: set.add("dry-run", boolean, false, "Write user data and records, print commands, run none."),
+    dryRun: set.add(
+      "dry-run",
+      boolean,
+      false,
+      "Say which workers would be made, by which commands, and change nothing.",
+    ),
     output: addOutput(set),
   };
 }
@@ -77,6 +82,7 @@ function report(made: readonly Made[], inventory: string, isPublished: boolean):
     const how = command.length > 0 ? `: ${shellText(command)}` : action === "kept" ? "" : `: ${userData}`;
     return `${name}${where} ${action}${how}\n`;
   });
+  if (made.some(({ action }) => action === "would be made")) return lines.join("");
   const hasFiles = made.some(({ action }) => action === "user data written");
   return [
     ...lines,

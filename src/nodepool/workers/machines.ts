@@ -12,7 +12,7 @@ export interface Making {
   readonly userData: PoolUserData;
   readonly windowMs: number;
   readonly now: number;
-  /** Records and writes user data, and leaves the machines to somebody else. */
+  /** Changes nothing, and tells what would be done. */
   readonly dryRun: boolean;
   /** Of workers that should have one of their own. */
   readonly ownTokens: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
@@ -67,6 +67,7 @@ export async function createWorkers(creation: Creation): Promise<Made[]> {
 export async function makeWorkers(making: Making, drafts: readonly Draft[]): Promise<Made[]> {
   const { store } = making;
   const fresh = drafts.map((draft) => expected(draft, making));
+  if (making.dryRun) return fresh.map((worker) => rehearsed(worker, store));
   const names = new Set(fresh.map(({ name }) => name));
   const tokens = await making.ownTokens(fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name));
   const tailored = fresh.map((worker) => ({ worker, text: tailor(worker, tokens, making) }));
@@ -79,18 +80,24 @@ export async function makeWorkers(making: Making, drafts: readonly Draft[]): Pro
   for (const { text, worker } of tailored) {
     const userData = await store.writeUserData(worker.name, text);
     const command = machineCommand("create", worker, userData);
-    const isRun = command.length > 0 && !making.dryRun;
+    const isRun = command.length > 0;
     if (isRun) await runMachineCommand("create", worker, command);
     // Nobody tells us about machines that people make; giving the same user data again does no harm.
-    if (isRun || (worker.provider === "files" && !making.dryRun)) {
+    if (isRun || worker.provider === "files") {
       await store.change((workers) => workers.map((one) => (one.name === worker.name ? { ...one, made: true } : one)));
     }
-    const action = command.length === 0 ? "user data written" : isRun ? "made" : "would be made";
+    const action = isRun ? "made" : "user data written";
     const made: Made = { name: worker.name, zone: worker.zone, userData, command, action };
     making.onMade?.(made);
     done.push(made);
   }
   return done;
+}
+
+function rehearsed(worker: Worker, store: WorkerStore): Made {
+  const { name, zone } = worker;
+  const userData = store.userDataFile(name);
+  return { name, zone, userData, command: machineCommand("create", worker, userData), action: "would be made" };
 }
 
 export interface Removed {
