@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { PacketCarrier } from "../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../link/packet-stream.js";
+import { PassingMap } from "../memory/passing.js";
 import type { AskedFacts } from "../observe/admin/tunnel-row.js";
 import type { Budget } from "../tunnel/budget.js";
 import type { Clock } from "../tunnel/clock.js";
@@ -51,7 +52,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   leaving = false;
   readonly #echo: EchoTunnels | undefined;
   readonly #options: ServerLinkOptions;
-  readonly #dials = new Map<DialId, { readonly dial: EndpointDial; readonly asked: AskedFacts }>();
+  readonly #dials = new PassingMap<DialId, { readonly dial: EndpointDial; readonly asked: AskedFacts }>();
 
   constructor(options: ServerLinkOptions) {
     super();

@@ -1,6 +1,7 @@
 /** Accepts gRPC streams: the agents' door, and the gRPC kind of frontend. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
+import { PassingSet } from "../memory/passing.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
@@ -44,7 +45,7 @@ export interface GrpcListener {
 const LONGEST_PING_INTERVAL_MS = 30_000;
 
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
-  const sessions = new Set<Session>();
+  const sessions = new PassingSet<Session>();
   const onSocket = (socket: Socket): void => {
     const tlsSocket = options.tls === undefined ? undefined : (socket as TLSSocket);
     if (tlsSocket !== undefined && tlsSocket.alpnProtocol !== "h2") {
@@ -58,8 +59,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
       sessionWindowBytes: SESSION_WINDOW_BYTES,
       onStream: (stream, fields) => answer(options, stream, fields, tlsSocket, socket),
     });
-    sessions.add(session);
-    session.once("close", () => sessions.delete(session));
+    session.once("close", sessions.add(session));
     keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {});
   };
   const server =

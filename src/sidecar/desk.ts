@@ -1,5 +1,6 @@
 /** What every listener does for its clients, whatever they speak: dial for them, join the two ends, tell what happened. */
 import type { Duplex } from "node:stream";
+import { PassingMap, PassingSet } from "../memory/passing.js";
 import { joinHostPort } from "../wire/address.js";
 import { connectionClosed, type Outcome, type Wish, type WishDecided, wishDecided } from "./channels.js";
 import type { Limits, ListenerConfig } from "./config.js";
@@ -57,9 +58,9 @@ export class Desk {
   readonly way: Pick<OpenWay, "open" | "wayForHttp">;
   readonly #source: object;
   readonly #listener: string;
-  readonly #relays = new Map<Relay, JoinedPair>();
+  readonly #pairs = new PassingSet<JoinedPair>();
   /** Never more than there are clients. */
-  readonly #dials = new Set<Asked>();
+  readonly #dials = new PassingMap<number, Asked>();
   /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
   onEnded: ((pair: JoinedPair, error: string) => void) | undefined;
   /** The same for what never came about. */
@@ -87,7 +88,7 @@ export class Desk {
     client.once("close", onClose);
     asked.id ||= this.gate.nextNumber();
     asked.dialledAt = performance.now();
-    this.#dials.add(asked);
+    this.#dials.set(asked.id, asked);
     try {
       if (client.destroyed) throw GONE;
       const stream = await open(stop.signal);
@@ -100,13 +101,13 @@ export class Desk {
     } finally {
       client.off("close", onClose);
       if (asked.frontend === "upgrade" && asked.dialMs !== undefined) this.#waitForAnswer(asked, client);
-      else this.#dials.delete(asked);
+      else this.#dials.delete(asked.id);
     }
   }
 
   /** Whether the protocol changes is for the target to say; until then the client has no connection. */
   #waitForAnswer(asked: Asked, client: Duplex): void {
-    client.once("close", () => this.#dials.delete(asked));
+    client.once("close", () => this.#dials.delete(asked.id));
   }
 
   /** A plain HTTP request is answered, not joined. */
@@ -116,8 +117,8 @@ export class Desk {
       traffic: this.traffic,
       idleTimeoutMs: this.limits.idleTimeoutMs,
       onEnd: ({ toTarget, fromTarget, error }) => {
-        if (this.onEnded !== undefined) this.onEnded(this.#relays.get(relay)!, error);
-        this.#relays.delete(relay);
+        leave();
+        this.onEnded?.(pair, error);
         connectionClosed.publish({
           source: this.#source,
           listener: this.#listener,
@@ -129,11 +130,12 @@ export class Desk {
         });
       },
     });
-    this.#relays.set(relay, { relay, info: { ...asked, openedAt: since } });
+    const pair: JoinedPair = { relay, info: { ...asked, openedAt: since } };
+    const leave = this.#pairs.add(pair);
   }
 
   pairs(): IterableIterator<JoinedPair> {
-    return this.#relays.values();
+    return this.#pairs[Symbol.iterator]();
   }
 
   /** Those whose targets are being dialled. */
@@ -147,11 +149,11 @@ export class Desk {
 
   /** Joined pairs whose ends are not both closed. */
   get joined(): number {
-    return this.#relays.size;
+    return this.#pairs.size;
   }
 
   established(asked: Asked): void {
-    this.#dials.delete(asked);
+    this.#dials.delete(asked.id);
     const { address: target, dialMs } = asked;
     const took = dialMs === undefined ? {} : { dialMs };
     this.#decided({ wish: asked.frontend, outcome: "established", error: "", target, ...took });
@@ -159,7 +161,7 @@ export class Desk {
 
   /** The dial failed, or the client left before it was done. */
   failed(asked: Asked, reason: unknown): void {
-    this.#dials.delete(asked);
+    this.#dials.delete(asked.id);
     const { outcome, text, code } =
       reason === GONE ? { outcome: "abandoned" as const, text: GONE.message } : failureOf(reason);
     this.#refused(asked.frontend, { asked, outcome, error: text, ...(code === undefined ? {} : { code }) });
@@ -171,7 +173,7 @@ export class Desk {
 
   /** Cuts every joined pair, so that both peers notice. */
   destroy(): void {
-    for (const relay of this.#relays.keys()) relay.cut("the sidecar ended");
+    for (const { relay } of this.#pairs) relay.cut("the sidecar ended");
   }
 
   #refused(wish: Wish, unserved: Unserved): void {

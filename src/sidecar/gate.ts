@@ -1,12 +1,13 @@
 /** Who is inside: every client connection of the process, up to a limit, over all listeners. */
 import type { Socket } from "node:net";
+import { PassingSet } from "../memory/passing.js";
 
 /** How many more may come in to be told, in their protocol, that there is no room; the rest is closed unheard. */
 const TO_BE_REFUSED = 128;
 
 export class Gate {
   readonly #max: number;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new PassingSet<Socket>();
   readonly #full = new WeakSet<Socket>();
   #onEmpty: (() => void)[] = [];
   #joined = 0;
@@ -33,8 +34,11 @@ export class Gate {
       return false;
     }
     if (this.#sockets.size >= this.#max) this.#full.add(socket);
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#left(socket));
+    const leave = this.#sockets.add(socket);
+    socket.once("close", () => {
+      leave();
+      this.#tellIfEmpty();
+    });
     return true;
   }
 
@@ -59,8 +63,7 @@ export class Gate {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #left(socket: Socket): void {
-    this.#sockets.delete(socket);
+  #tellIfEmpty(): void {
     if (this.#sockets.size > 0) return;
     for (const tell of this.#onEmpty.splice(0)) tell();
   }

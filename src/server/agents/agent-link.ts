@@ -1,6 +1,7 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
 import { PacketCarrier } from "../../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../../link/packet-stream.js";
+import { PassingMap } from "../../memory/passing.js";
 import type { AskedFacts } from "../../observe/admin/tunnel-row.js";
 import { type TableOptions, TunnelTable } from "../../tunnel/table.js";
 import type { Tunnel } from "../../tunnel/tunnel.js";
@@ -60,7 +61,7 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   ownFailures = 0;
 
   readonly #events: AgentLinkEvents;
-  readonly #pending = new Map<DialId, PendingDial>();
+  readonly #pending = new PassingMap<DialId, PendingDial>();
   readonly #closing = new RecentIds();
 
   constructor(

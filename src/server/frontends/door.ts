@@ -9,6 +9,7 @@ import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import { PacketStream } from "../../link/packet-stream.js";
 import { CALLER_WINDOW_BYTES } from "../../link/tuning.js";
+import { PassingSet } from "../../memory/passing.js";
 import { streamError } from "../../observe/channels.js";
 import type { ListenerConfig } from "../config.js";
 import type { Switchboard } from "../switchboard.js";
@@ -43,22 +44,19 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
 }
 
 function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
-  let open = 0;
-  const callers = new Set<PacketStream>();
+  const callers = new PassingSet<PacketStream>();
   const onCall = (call: IncomingCall): void => {
-    open++;
     acceptCall(call.stream);
     const caller = new GrpcCaller(board, {
       onStreamClosed(end) {
-        open--;
-        callers.delete(packets);
+        leave();
         if (end.status === 0) return;
         const code = goCodeName(end.status);
         streamError.publish({ source: board.source, segment: "from_client", code, packetType: "Unknown" });
       },
     });
     const packets = new PacketStream(call.stream, caller, received, sent);
-    callers.add(packets);
+    const leave = callers.add(packets);
     caller.attach(packets);
   };
   const listener: GrpcListener = createGrpcListener({
@@ -72,7 +70,7 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
     config,
     server: listener.server,
     get open() {
-      return open;
+      return callers.size;
     },
     get flushing() {
       for (const caller of callers) if (caller.queuedBytes > 0) return true;
@@ -85,10 +83,9 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
 }
 
 function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoor {
-  const sockets = new Set<Socket>();
+  const sockets = new PassingSet<Socket>();
   const onSocket = (socket: Socket): void => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    socket.once("close", sockets.add(socket));
     socket.setNoDelay(true);
     new ConnectCaller(socket, board);
   };
