@@ -89,7 +89,8 @@ export async function bootMachines(cast: Cast, show: Show): Promise<void> {
     const { files, units } = result;
     show.note(`${machine}: ${files.length} files and ${units} units below its root, client and serving certificate`);
   }
-  const fetched = new Set(cast.fetches().map(({ worker }) => worker));
+  // Who was turned away, as a machine that came too early may be, is on record without a worker.
+  const fetched = new Set(cast.fetches().flatMap(({ worker }) => worker ?? []));
   const approved = cast.decisions().filter(({ action }) => action === "approve");
   if (!MACHINES.every((machine) => fetched.has(machine)) || approved.length !== 4) {
     throw new Error(`${[...fetched].join(", ")} fetched, and ${approved.length} requests were approved`);
