@@ -129,8 +129,3 @@ function joined(low: number, middle: number, high: number): bigint {
   halves[HIGH] = (middle >>> 4) | (high << 24);
   return whole[0]!;
 }
-
-/** A connection number in its canonical form: a number while exact, else a bigint. */
-export function toConnectId(value: bigint): ConnectId {
-  return value >= 0n && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
-}

@@ -1,7 +1,6 @@
 /** Generators of packets for property tests. */
 import fc from "fast-check";
-import type { Packet } from "../packet.js";
-import { toConnectId } from "../varint.js";
+import type { ConnectId, Packet } from "../packet.js";
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 export const connectIds = fc.oneof(fc.nat(), fc.maxSafeNat(), int64.map(toConnectId));
@@ -29,3 +28,8 @@ export const dataPackets: fc.Arbitrary<Packet> = fc.record({
 });
 
 export const packets = fc.oneof(controlPackets, dataPackets);
+
+/** A connection number in its canonical form: a number while exact, else a bigint. */
+function toConnectId(value: bigint): ConnectId {
+  return value >= 0n && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}
