@@ -2,9 +2,9 @@
 const only = (from, ...to) => ({
   name: `${from}-imports`,
   severity: "error",
-  comment: `${from}/ may import only ${to.join(", ") || "itself"} of this project`,
+  comment: `${from}/ may import only ${["base", ...to].join(", ")} and itself of this project`,
   from: { path: `^src/${from}/`, pathNot: "\\.(test|fuzz)\\.ts$|/testing/" },
-  to: { path: "^src/", pathNot: [from, ...to].map((room) => `^src/${room}(/|\\.ts$)`) },
+  to: { path: "^src/", pathNot: [from, "base", ...to].map((room) => `^src/${room}(/|\\.ts$)`) },
 });
 
 const noNode = (room) => ({
@@ -23,6 +23,7 @@ module.exports = {
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
     },
+    only("base", "errors"),
     only("errors"),
     only("memory"),
     only("wire", "errors"),
