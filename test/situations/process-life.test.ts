@@ -63,6 +63,16 @@ test("an agent that is told to stop serves on until it is idle", async () => {
   expect(await agents[0]!.process.exited).toMatchObject({ code: 0 });
 });
 
+test("SIGUSR1 opens no debugger in a server or an agent, and they go on serving", async () => {
+  const { open, server, agents } = await start();
+  const socket = await open(await echoTarget());
+  const processes = [server.process, agents[0]!.process];
+  for (const process of processes) process.signal("SIGUSR1");
+  for (let ping = 0; ping < 50; ping++) expect(await says(socket, `ping ${ping}`)).toBe(`ping ${ping}`);
+  for (const { log } of processes) expect(log.text).not.toContain("Debugger");
+  socket.destroy();
+});
+
 test.skipIf(process.getuid?.() !== 0)("the socket file gets the mode and the owner it was promised", async () => {
   const { place } = await start(["--uds-mode=0660", "--uds-owner=65534:65533"]);
   const { mode, uid, gid } = statSync(place.udsPath);
