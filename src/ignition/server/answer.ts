@@ -3,7 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Payload } from "./payload.js";
 import type { Verdict } from "./verdict.js";
 
-export function sendVerdict(verdict: Verdict, request: IncomingMessage, response: ServerResponse): void {
+/** Calls `onPayloadSent` once a whole payload has left: not for HEAD and 304, and not when the machine hangs up midway. */
+export function sendVerdict(
+  verdict: Verdict,
+  request: IncomingMessage,
+  response: ServerResponse,
+  onPayloadSent: () => void,
+): void {
   switch (verdict.kind) {
     case "healthy":
       response.writeHead(200, { "Content-Length": 0 }).end();
@@ -25,7 +31,7 @@ export function sendVerdict(verdict: Verdict, request: IncomingMessage, response
       sendError(response, 500, "Invalid ignition payload");
       return;
     case "payload":
-      sendPayload(verdict.payload, request, response);
+      sendPayload(verdict.payload, request, response, onPayloadSent);
   }
 }
 
@@ -39,7 +45,7 @@ function sendError(response: ServerResponse, status: number, text: string): void
   response.end(body);
 }
 
-function sendPayload(payload: Payload, request: IncomingMessage, response: ServerResponse): void {
+function sendPayload(payload: Payload, request: IncomingMessage, response: ServerResponse, onSent: () => void): void {
   const { etag } = payload;
   const common = { ETag: etag, "Cache-Control": "no-store", Vary: "Accept-Encoding" };
   if (request.headers["if-none-match"] === etag) {
@@ -54,7 +60,14 @@ function sendPayload(payload: Payload, request: IncomingMessage, response: Serve
     "Content-Length": gzip ? payload.compressed.length : payload.length,
     ...(gzip ? { "Content-Encoding": "gzip" } : {}),
   });
-  for (const piece of pieces) response.write(piece);
+  if (request.method !== "HEAD") {
+    let left = pieces.length;
+    // Node also calls back, and emits "finish", when the connection is closed before everything was sent.
+    const onWritten = (error?: Error | null): void => {
+      if (!error && !request.socket.destroyed && --left === 0) onSent();
+    };
+    for (const piece of pieces) response.write(piece, onWritten);
+  }
   response.end();
 }
 

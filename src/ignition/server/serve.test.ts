@@ -1,5 +1,5 @@
 /** The status and body table, asked over real TLS. The same table is asked with curl in test/e2e. */
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
@@ -29,6 +29,7 @@ describe("the Ignition server", () => {
   /** Every test has a minute of its own, as refusals are counted by the minute. */
   let at = 0;
   const book = new TokenBook();
+  const fetches = new EventEmitter();
 
   const certify = async (commonName: string) => {
     const pair = await issueCertificate(authority, { profile: "server", commonName, ipAddresses: ["127.0.0.1"] });
@@ -46,6 +47,12 @@ describe("the Ignition server", () => {
     const payload = () => made;
     book.admit(TOKEN, { payload, secret: "token-workers-83935368", pool: "clusters/workers" });
     book.admit("of-one", { payload, secret: "token-workers-83935368", pool: "clusters/workers", worker: "worker-3" });
+    const long = makePayload(JSON.stringify({ ignition: { version: "3.2.0" }, more: "x".repeat(32 * 1024 * 1024) }));
+    const announced = () => {
+      fetches.emit("long");
+      return long;
+    };
+    book.admit("of-many-bytes", { payload: announced, secret: "token-long", pool: "clusters/long" });
     book.admit("broken", { payload: () => makePayload("{}"), secret: "token-broken", pool: "clusters/broken" });
     server = await startIgnitionServer(
       {
@@ -153,6 +160,34 @@ describe("the Ignition server", () => {
         { ...common, worker: "worker-3", claimed: {} },
       ]),
     );
+  });
+
+  test("records nothing for HEAD and 304, which hand out no payload", async () => {
+    const { headers } = await ask("/ignition", bearer(TOKEN), "HEAD");
+    expect((await ask("/ignition", { ...bearer(TOKEN), "if-none-match": headers.etag as string })).status).toBe(304);
+    // The one fetch behind them is the only one on record, and whatever they left would be there before it.
+    await ask("/ignition", bearer("of-one"));
+    await eventually(() => expect(served.map(({ worker }) => worker)).toEqual(["worker-3"]));
+  });
+
+  test("sends the whole payload to whoever asks for a range, and records that", async () => {
+    expect(await asked("/ignition", { ...bearer(TOKEN), range: "bytes=0-0" })).toEqual([200, CONFIG]);
+    await eventually(() => expect(served).toHaveLength(1));
+  });
+
+  test("records nothing for a machine that hangs up midway", async () => {
+    const client = (await secured({})) as TLSSocket;
+    client.on("error", () => {});
+    client.pause();
+    const { authorization } = bearer("of-many-bytes");
+    const asksForLong = once(fetches, "long");
+    client.write(`GET /ignition HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`);
+    await asksForLong;
+    client.destroy();
+    // By the time that another machine has connected, asked and is on record, the server has seen the first one's end.
+    await ask("/ignition", bearer("of-one"));
+    await eventually(() => expect(served).not.toEqual([]));
+    expect(served.map(({ worker }) => worker)).toEqual(["worker-3"]);
   });
 
   test("records why it turned machines away, never what they sent as a token", async () => {

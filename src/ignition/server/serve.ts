@@ -1,5 +1,5 @@
 /** The Ignition server: HTTPS, one page, a token for every payload. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { listenOn } from "../../errors/listen.js";
@@ -7,7 +7,7 @@ import type { CertificateSet } from "../../pki/reload.js";
 import { joinHostPort } from "../../wire/address.js";
 import { sendVerdict } from "./answer.js";
 import type { CertificateSource } from "./certificates.js";
-import { type Claimed, type FetchRecorder, RefusalLimit } from "./fetches.js";
+import { type Claimed, type FetchRecorder, RefusalLimit, type Served } from "./fetches.js";
 import type { TokenBook } from "./token-book.js";
 import { judge, type Verdict } from "./verdict.js";
 
@@ -31,6 +31,9 @@ export interface RunningIgnitionServer {
   certificate(): CertificateSet;
   close(): Promise<void>;
 }
+
+/** What is known of a request whatever becomes of it. */
+type About = Pick<Served, "at" | "remote" | "claimed">;
 
 /** With TLS 1.2 only these; what TLS 1.3 has is of the same kind. */
 const AEAD_SUITES = [
@@ -74,8 +77,9 @@ export async function startIgnitionServer(
     (request, response) => {
       request.resume();
       const verdict = judge({ target: request.url ?? "/", authorization: request.headers.authorization }, book);
-      record(verdict, request, response);
-      sendVerdict(verdict, request, response);
+      const about = { at: now(), remote: request.socket.remoteAddress ?? "", claimed: claimedBy(request) };
+      recordRefusal(verdict, about);
+      sendVerdict(verdict, request, response, () => recordPayload(verdict, about));
     },
   );
   server.maxConnections = MAX_CONNECTIONS;
@@ -83,18 +87,16 @@ export async function startIgnitionServer(
   // A handshake that fails is the machine's business; unheard it would end the process.
   server.on("tlsClientError", () => {});
 
-  function record(verdict: Verdict, request: IncomingMessage, response: ServerResponse): void {
-    const about = { at: now(), remote: request.socket.remoteAddress ?? "", claimed: claimedBy(request) };
-    if (verdict.kind === "payload") {
-      const { pool, secret, worker } = verdict.grant;
-      // Only a machine that got all of it has it.
-      response.once("finish", () => {
-        recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) });
-      });
-    } else if (verdict.kind === "unauthorized" || verdict.kind === "unknown-token") {
-      const why = verdict.kind === "unauthorized" ? verdict.why : "Token not found in cache";
-      if (limit.allows(about.remote, about.at)) recorder.turnedAway({ ...about, why });
-    }
+  function recordRefusal(verdict: Verdict, about: About): void {
+    if (verdict.kind !== "unauthorized" && verdict.kind !== "unknown-token") return;
+    const why = verdict.kind === "unauthorized" ? verdict.why : "Token not found in cache";
+    if (limit.allows(about.remote, about.at)) recorder.turnedAway({ ...about, why });
+  }
+
+  function recordPayload(verdict: Verdict, about: About): void {
+    if (verdict.kind !== "payload") return;
+    const { pool, secret, worker } = verdict.grant;
+    recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) });
   }
 
   await listenOn(server, "ignition", { host: config.host, port: config.port });
