@@ -59,15 +59,29 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
+/** Say where a message ends and for whom it is: `Connection` cannot take them away, and a trailer cannot bring them. */
+const FRAMING_AND_ROUTING = new Set(["content-length", "host"]);
+
 /** Everything that is meant for the far end, in its order. */
 export function endToEndHeaders(headers: RawHeaders): string[] {
   const listed = listedIn(headers, "connection");
+  for (const name of FRAMING_AND_ROUTING) listed.delete(name);
   const kept: string[] = [];
   for (const [name, value] of pairs(headers)) {
     const key = name.toLowerCase();
     if (!HOP_BY_HOP.has(key) && !listed.has(key)) kept.push(name, value);
   }
   return kept;
+}
+
+/** The same for what follows a body in chunks. */
+export function endToEndTrailers(trailers: RawHeaders): [name: string, value: string][] {
+  return [...pairs(endToEndHeaders(trailers))].filter(([name]) => !FRAMING_AND_ROUTING.has(name.toLowerCase()));
+}
+
+/** Whether the body comes in a coding that is not simply chunks, which nobody could pass on as it is. */
+export function hasUnknownCoding(transferEncoding: string | undefined): boolean {
+  return transferEncoding !== undefined && transferEncoding.toLowerCase() !== "chunked";
 }
 
 /** The words of a comma-separated header, over all its lines, in lower case. */

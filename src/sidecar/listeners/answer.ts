@@ -1,11 +1,13 @@
 /** A target's answer on its way back to the client. */
 import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream";
-import { endToEndHeaders, pairs } from "../../wire/http-proxy.js";
+import { endToEndHeaders, endToEndTrailers, hasUnknownCoding, pairs } from "../../wire/http-proxy.js";
 import type { Traffic } from "../relay.js";
 
-/** Streams it, every piece as it comes. `self` is our name in Via. Throws what node:http throws at bytes it would not send. */
+/** Streams it, every piece as it comes. `self` is our name in Via. Throws when it cannot be passed on. */
 export function passOn(answer: IncomingMessage, response: ServerResponse, self: string, traffic: Traffic): void {
+  const coding = answer.headers["transfer-encoding"];
+  if (hasUnknownCoding(coding)) throw new Error(`its body has the transfer coding ${JSON.stringify(coding)}`);
   const headers = [...endToEndHeaders(answer.rawHeaders), "Via", `1.1 ${self}`];
   // The target's own date, or none.
   response.sendDate = false;
@@ -21,7 +23,7 @@ export function passOn(answer: IncomingMessage, response: ServerResponse, self: 
 
 /** Must be called when the whole message was read and before the other one ends. */
 export function passTrailers(from: IncomingMessage, to: ClientRequest | ServerResponse): void {
-  if (from.rawTrailers.length > 0) to.addTrailers([...pairs(endToEndHeaders(from.rawTrailers))]);
+  if (from.rawTrailers.length > 0) to.addTrailers(endToEndTrailers(from.rawTrailers));
 }
 
 /** The head as it came, for a connection that changes its protocol: here `Connection` and `Upgrade` are the message. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import {
   endToEndHeaders,
+  hasUnknownCoding,
   listedIn,
   type ProxyRefusal,
   parseRequestTarget,
@@ -45,7 +46,12 @@ export function errandOf(request: IncomingMessage, way: HttpWay, self: string): 
   if ([...listedIn(rawHeaders, "via")].some((hop) => hop.split(/\s+/)[1] === self)) {
     return refused("forbidden", 508, "proxy_loop_detected", "The request came back to the proxy that sent it.");
   }
-  const chunked = request.headers["transfer-encoding"] !== undefined;
+  const coding = request.headers["transfer-encoding"];
+  if (hasUnknownCoding(coding)) {
+    const text = `A body with the transfer coding ${JSON.stringify(coding)} cannot be forwarded; send it in chunks.`;
+    return refused("unsupported", 501, "http_request_error", text);
+  }
+  const chunked = coding !== undefined;
   const length = request.headers["content-length"];
   const hop = way.wayForHttp(asked.authority);
   const headers = [
