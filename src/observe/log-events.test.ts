@@ -7,6 +7,24 @@ const source = { name: "observed" };
 let end = () => {};
 let lines: Record<string, unknown>[] = [];
 let nowMs = 0;
+let timers: { at: number; action: () => void }[] = [];
+const timing = {
+  now: () => nowMs,
+  after(ms: number, action: () => void) {
+    const timer = { at: nowMs + ms, action };
+    timers.push(timer);
+    return () => {
+      timers = timers.filter((each) => each !== timer);
+    };
+  },
+};
+
+function pass(ms: number): void {
+  nowMs += ms;
+  const due = timers.filter(({ at }) => at <= nowMs);
+  timers = timers.filter(({ at }) => at > nowMs);
+  for (const { action } of due) action();
+}
 
 function listen(verbosity: number): void {
   lines = [];
@@ -19,7 +37,7 @@ function listen(verbosity: number): void {
       done(null);
     },
   });
-  end = logEvents(logger, source, () => nowMs);
+  end = logEvents(logger, source, timing);
 }
 
 const dial = { source, frontend: "grpc", address: "10.0.0.1:443", dialId: 5n, durationMs: 2, error: "" } as const;
@@ -116,10 +134,38 @@ describe("logEvents", () => {
     listen(4);
     for (let count = 0; count < 1000; count++) channels.serverRefused.publish(refusal);
     expect(lines).toHaveLength(100);
-    nowMs += 50;
+    pass(50);
     channels.serverRefused.publish(refusal);
     expect(lines).toHaveLength(101);
     expect(lines.at(-1)).toMatchObject({ similarLinesLeftOut: 900 });
+  });
+
+  it.each([
+    ["agent connected", channels.serverAgentConnected],
+    ["agent disconnected", channels.serverAgentDisconnected],
+    ["agent is draining", channels.serverAgentDraining],
+    ["agent was not let in", channels.serverAgentRejected],
+    ["connected to server", channels.agentServerConnected],
+    ["lost server", channels.agentServerDisconnected],
+    ["something", channels.note],
+  ] as const)("writes 100 of 1,000 lines that come at once, and the number of the others: %s", (message, channel) => {
+    listen(4);
+    const event = { source, agentId: "a-1", stream: 1, remote: "", error: "", level: "warn", message, reason: "" };
+    for (let count = 0; count < 1000; count++) channel.publish(event as never);
+    expect(lines).toHaveLength(100);
+    pass(10_000);
+    expect(lines).toHaveLength(101);
+    expect(lines.at(-1)).toMatchObject({ message: expect.stringContaining("left out"), count: 900 });
+    pass(10_000);
+    expect(lines).toHaveLength(101);
+  });
+
+  it("writes what happens once beside a flood of something else", () => {
+    listen(4);
+    const agent = { source, agentId: "a-1", stream: 3 };
+    for (let count = 0; count < 1000; count++) channels.serverAgentDisconnected.publish({ ...agent, reason: "EOF" });
+    channels.serverRefused.publish(refusal);
+    expect(lines.at(-1)).toMatchObject({ message: "dial was refused" });
   });
 
   it("covers the agent's side", () => {

@@ -2,36 +2,31 @@
 import type { Sourced } from "./channel.js";
 import * as channels from "./channels.js";
 import type { Fields, Logger } from "./log.js";
-import { Pace } from "./pace.js";
+import { type LogTiming, PacedLog } from "./paced-log.js";
 
 /** klog levels. Up to 4 is what everybody sees by default, so nothing that happens for every tunnel may be below 5. */
 const RARE = 1;
 const DETAIL = 4;
 const EVERY_TUNNEL = 5;
 
-/** Troubles can come by the thousand; after the first hundred, twenty lines a second say as much. */
-const TROUBLE_BURST = 100;
-const TROUBLES_PER_SECOND = 20;
-
-/** Writes lines for the events of `source` until the answer is called. */
-export function logEvents(logger: Logger, source: object, nowMs: () => number = () => performance.now()): () => void {
-  const pace = new Pace(TROUBLE_BURST, TROUBLES_PER_SECOND, nowMs);
-  /** For what a caller, a peer or a broken network can make happen at any rate. */
-  const trouble: Trouble = (message, fields) =>
-    pace.try((heldBack) => logger.warn(message, heldBack > 0 ? { ...fields, similarLinesLeftOut: heldBack } : fields));
+/**
+ * Writes lines for the events of `source` until the answer is called. Whatever a caller, a peer or a broken network can
+ * make happen at any rate goes through `paced`.
+ */
+export function logEvents(logger: Logger, source: object, timing?: LogTiming): () => void {
+  const paced = new PacedLog(logger, timing);
   const endings = [
-    ...processLines(logger, source, trouble),
-    ...serverLines(logger, source, trouble),
-    ...agentLines(logger, source, trouble),
+    ...processLines(logger, source, paced),
+    ...serverLines(logger, source, paced),
+    ...agentLines(logger, source, paced),
+    () => paced.close(),
   ];
   return () => {
     for (const end of endings.splice(0)) end();
   };
 }
 
-type Trouble = (message: string, fields: Fields) => void;
-
-function processLines(logger: Logger, source: object, trouble: Trouble): (() => void)[] {
+function processLines(logger: Logger, source: object, paced: PacedLog): (() => void)[] {
   return [
     channels.listening.subscribe(({ what, address }) => logger.info(RARE, "listening", { what, address }), source),
     channels.certificatesReloaded.subscribe(
@@ -45,7 +40,7 @@ function processLines(logger: Logger, source: object, trouble: Trouble): (() => 
     ),
     channels.tunnelCut.subscribe(
       ({ address, connectId, queuedBytes, reason }) =>
-        trouble("a tunnel was cut because its reader is too slow", { address, connectId, queuedBytes, reason }),
+        paced.warn("a tunnel was cut because its reader is too slow", { address, connectId, queuedBytes, reason }),
       source,
     ),
     channels.streamError.subscribe(
@@ -62,72 +57,72 @@ function processLines(logger: Logger, source: object, trouble: Trouble): (() => 
       channel.subscribe(({ status, reason, durationMs }) => {
         const fields = { call, status, reason, durationMs };
         if (status >= 200 && status < 300) logger.info(EVERY_TUNNEL, "lease request", fields);
-        else trouble("a lease request failed", fields);
+        else paced.warn("a lease request failed", fields);
       }, source),
     ),
     channels.leasesCulled.subscribe(({ count }) => logger.info(2, "expired leases were deleted", { count }), source),
     channels.note.subscribe(({ level, message, fields }) => {
-      if (level === "info") logger.info(2, message, fields);
-      else logger[level](message, fields);
+      if (level === "info") paced.info(2, message, fields ?? {}, "note");
+      else paced[level](message, fields ?? {}, "note");
     }, source),
   ];
 }
 
-function serverLines(logger: Logger, source: object, trouble: Trouble): (() => void)[] {
+function serverLines(logger: Logger, source: object, paced: PacedLog): (() => void)[] {
   return [
     channels.serverAgentConnected.subscribe((agent) => {
-      logger.info(RARE, "agent connected", fieldsOf(agent));
+      paced.info(RARE, "agent connected", fieldsOf(agent));
     }, source),
     channels.serverAgentDisconnected.subscribe((agent) => {
-      logger.info(RARE, "agent disconnected", fieldsOf(agent));
+      paced.info(RARE, "agent disconnected", fieldsOf(agent));
     }, source),
     channels.serverAgentDraining.subscribe((agent) => {
-      logger.info(RARE, "agent is draining and gets new dials only if no other can serve them", fieldsOf(agent));
+      paced.info(RARE, "agent is draining and gets new dials only if no other can serve them", fieldsOf(agent));
     }, source),
     channels.serverPathChecked.subscribe(({ agentId, stream, failures, failuresBefore, error, roundTripMs }) => {
       // The first failure and the first success after it; what is between them shows in metrics.
-      if (failures === 1) trouble("an agent is connected, but nothing comes through it", { agentId, stream, error });
+      if (failures === 1) paced.warn("an agent is connected, but nothing comes through it", { agentId, stream, error });
       else if (failures === 0 && failuresBefore > 0) {
-        logger.info(RARE, "bytes come through the agent again", { agentId, stream, failuresBefore, roundTripMs });
+        paced.info(RARE, "bytes come through the agent again", { agentId, stream, failuresBefore, roundTripMs });
       }
     }, source),
     channels.serverLinkRecycled.subscribe(({ agentId, stream, failures, error }) => {
-      trouble("a link on which nothing moves was ended; its agent has to connect anew", {
+      paced.warn("a link on which nothing moves was ended; its agent has to connect anew", {
         ...{ agentId, stream, failures, error },
       });
     }, source),
-    channels.serverAgentRejected.subscribe((agent) => trouble("agent was not let in", fieldsOf(agent)), source),
+    channels.serverAgentRejected.subscribe((agent) => paced.warn("agent was not let in", fieldsOf(agent)), source),
     channels.serverRefused.subscribe(({ referenceId, address, explanation }) => {
-      trouble("dial was refused", { referenceId, address, explanation });
+      paced.warn("dial was refused", { referenceId, address, explanation });
     }, source),
     channels.serverDialEnded.subscribe((dial) => {
       if (dial.outcome === "established") everyTunnel(logger, "tunnel established", dial);
       // With a reference id the refusal has a line of its own.
-      else if (dial.referenceId === undefined && logger.verbosity >= DETAIL) trouble("dial failed", fieldsOf(dial));
+      else if (dial.referenceId === undefined && logger.verbosity >= DETAIL) paced.warn("dial failed", fieldsOf(dial));
     }, source),
     channels.serverTunnelClosed.subscribe((tunnel) => everyTunnel(logger, "tunnel closed", tunnel), source),
   ];
 }
 
-function agentLines(logger: Logger, source: object, trouble: Trouble): (() => void)[] {
+function agentLines(logger: Logger, source: object, paced: PacedLog): (() => void)[] {
   return [
     channels.agentServerConnected.subscribe((server) => {
-      logger.info(RARE, "connected to server", fieldsOf(server));
+      paced.info(RARE, "connected to server", fieldsOf(server));
     }, source),
     channels.agentServerDisconnected.subscribe((server) => {
-      logger.warn("lost server", fieldsOf(server));
+      paced.warn("lost server", fieldsOf(server));
     }, source),
     channels.agentServerConnectFailed.subscribe(({ address, error }) => {
-      trouble("cannot connect to server; trying again", { address, error });
+      paced.warn("cannot connect to server; trying again", { address, error });
     }, source),
     channels.agentDuplicateServer.subscribe((server) => {
-      logger.info(DETAIL, "reached a server that is already connected", fieldsOf(server));
+      paced.info(DETAIL, "reached a server that is already connected", fieldsOf(server));
     }, source),
     channels.agentDraining.subscribe(() => logger.info(RARE, "draining: servers were asked to prefer others"), source),
     channels.agentDialEnded.subscribe((dial) => {
-      if (dial.outcome === "policy") trouble("dial was denied by the destination policy", fieldsOf(dial));
+      if (dial.outcome === "policy") paced.warn("dial was denied by the destination policy", fieldsOf(dial));
       else if (dial.outcome === "established" || dial.outcome === "cancelled") everyTunnel(logger, "dial ended", dial);
-      else if (logger.verbosity >= DETAIL) trouble("dial failed", fieldsOf(dial));
+      else if (logger.verbosity >= DETAIL) paced.warn("dial failed", fieldsOf(dial));
     }, source),
     channels.agentTunnelClosed.subscribe((tunnel) => everyTunnel(logger, "tunnel closed", tunnel), source),
   ];

@@ -1,4 +1,4 @@
-/** Lets so many through at once and so many a second after that; tells how many it held back. */
+/** Lets so many through at once and so many a second after that; counts those it held back. */
 export class Pace {
   readonly #burst: number;
   readonly #perSecond: number;
@@ -15,18 +15,23 @@ export class Pace {
     this.#filledMs = nowMs();
   }
 
-  /** Calls `act` with the number held back since the last call, or holds this one back too. */
-  try(act: (heldBack: number) => void): void {
+  /** Whether this one may go; if not, it is held back. */
+  take(): boolean {
     const now = this.#nowMs();
     this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#filledMs) / 1000) * this.#perSecond);
     this.#filledMs = now;
     if (this.#tokens < 1) {
       this.#heldBack++;
-      return;
+      return false;
     }
     this.#tokens--;
+    return true;
+  }
+
+  /** How many were held back since this was asked last. */
+  takeHeldBack(): number {
     const heldBack = this.#heldBack;
     this.#heldBack = 0;
-    act(heldBack);
+    return heldBack;
   }
 }

@@ -11,9 +11,19 @@ test("an address fills no log: twenty refusals a minute are recorded, and then a
 
 test("a crowd of addresses costs bounded memory: the oldest is forgotten, not the newest", () => {
   const limit = new RefusalLimit();
-  for (let i = 0; i < 20; i++) limit.allows("newest", 0);
-  for (let i = 0; i < 9_999; i++) limit.allows(`crowd-${i}`, 0);
-  expect(limit.allows("newest", 1)).toBe(false);
-  limit.allows("one more", 1);
-  expect(limit.allows("newest", 1)).toBe(true);
+  limit.allows("first of the minute", 0);
+  for (let i = 0; i < 20; i++) limit.allows("watched", 30_000);
+  for (let i = 0; i < 9_998; i++) limit.allows(`crowd-${i}`, 30_000);
+  expect(limit.allows("watched", 60_000)).toBe(false);
+  limit.allows("one more", 60_000);
+  expect(limit.allows("watched", 60_000)).toBe(false);
+  limit.allows("and another", 60_000);
+  expect(limit.allows("watched", 60_000)).toBe(true);
+});
+
+test("many addresses together fill no log either: a thousand refusals a minute are recorded", () => {
+  const limit = new RefusalLimit();
+  const crowd = (at: number) => Array.from({ length: 5_000 }, (_, i) => limit.allows(`2001:db8::${i}`, at));
+  expect(crowd(0).filter(Boolean)).toHaveLength(1_000);
+  expect(crowd(60_000).filter(Boolean)).toHaveLength(1_000);
 });

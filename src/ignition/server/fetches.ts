@@ -24,11 +24,13 @@ export interface Turned {
 
 export interface FetchRecorder {
   served(fetch: Served): void;
-  /** At most `REFUSALS_A_MINUTE` for an address: strangers must not fill logs or make events in our name. */
+  /** At most `REFUSALS_A_MINUTE` for an address and `ALL_REFUSALS_A_MINUTE` for all of them: strangers must not fill logs or make events in our name. */
   turnedAway(fetch: Turned): void;
 }
 
 const REFUSALS_A_MINUTE = 20;
+/** Whatever the number of addresses that strangers have. */
+const ALL_REFUSALS_A_MINUTE = 1_000;
 const MINUTE_MS = 60_000;
 /** Addresses remembered at once; beyond that the oldest is forgotten. */
 const MAX_ADDRESSES = 10_000;
@@ -36,8 +38,16 @@ const MAX_ADDRESSES = 10_000;
 /** Decides which refusals are worth a record. The answer to the machine is the same either way. */
 export class RefusalLimit {
   readonly #seen = new Map<string, { count: number; since: number }>();
+  #all = { count: 0, since: 0 };
 
   allows(remote: string, now: number): boolean {
+    if (!this.#allowsAddress(remote, now)) return false;
+    if (now - this.#all.since >= MINUTE_MS) this.#all = { count: 0, since: now };
+    this.#all.count += 1;
+    return this.#all.count <= ALL_REFUSALS_A_MINUTE;
+  }
+
+  #allowsAddress(remote: string, now: number): boolean {
     const seen = this.#seen.get(remote);
     if (seen === undefined || now - seen.since >= MINUTE_MS) {
       this.#seen.delete(remote);

@@ -83,11 +83,8 @@ export class Guard {
     this.admitLogin(message);
     const tokens = this.#openTokens();
     if (!(await this.#reading(tokens.accepts(`Bearer ${token}`)))) {
-      let slowDown = true;
-      this.#guesses.try(() => {
-        slowDown = false;
-      });
-      throw slowDown ? new ApiFailure(429, "too-many", "too many wrong tokens; wait a second") : unauthenticated();
+      if (this.#guesses.take()) throw unauthenticated();
+      throw new ApiFailure(429, "too-many", "too many wrong tokens; wait a second");
     }
     return this.#sessions.open(await this.#reading(tokens.digest()), isEncrypted(message));
   }

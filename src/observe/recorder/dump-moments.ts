@@ -27,14 +27,12 @@ export interface DumpParts {
 export function tellOfStalls({ source, flights, files }: DumpParts, now = () => performance.now()): () => void {
   const pace = new Pace(STALLS_AT_ONCE, STALLS_PER_SECOND, now);
   return serverPathChecked.subscribe(({ agentId, stream, failures, error }) => {
-    if (failures !== 1) return;
-    pace.try(() => {
-      const flight = flights.find(stream);
-      if (flight === undefined) return;
-      const written = files?.write(`nothing comes through the link any more: ${error}`, [flight]);
-      const fields = { agentId, stream, lastPackets: lastPackets(flight), ...written };
-      note.publish({ source, level: "warn", message: "the last packets of the link that fails", fields });
-    });
+    if (failures !== 1 || !pace.take()) return;
+    const flight = flights.find(stream);
+    if (flight === undefined) return;
+    const written = files?.write(`nothing comes through the link any more: ${error}`, [flight]);
+    const fields = { agentId, stream, lastPackets: lastPackets(flight), ...written };
+    note.publish({ source, level: "warn", message: "the last packets of the link that fails", fields });
   }, source);
 }
 
