@@ -68,7 +68,7 @@ module.exports = {
         pathNot: "\\.(test|fuzz)\\.ts$|/testing/",
       },
       to: {
-        path: "^src/kube/(client|open|kubeconfig|connection)|^src/pki/(issue|certificates-for|renew|add-certificate|make-request)",
+        path: "^src/kube/(client|open|kubeconfig/|connection|proxy)|^src/pki/(issue|certificates-for|renew|add-certificate|make-request)",
         dependencyTypesNot: ["type-only", "dynamic-import"],
         dynamic: false,
       },

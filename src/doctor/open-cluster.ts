@@ -6,7 +6,7 @@ import type { Cluster } from "./context.js";
 export async function openCluster(kubeconfig: string): Promise<Cluster | string> {
   const [{ createKubeApi }, { kubeconfigEndpoint }, { KubeConnection }, { systemClock }] = await Promise.all([
     import("../kube/client.js"),
-    import("../kube/kubeconfig.js"),
+    import("../kube/kubeconfig/endpoint.js"),
     import("../kube/connection.js"),
     import("../kube/clock.js"),
   ]);

@@ -23,20 +23,24 @@ const idleMs = 30_000;
 
 /** Kept-alive connections to one API server, with whatever credentials are current. */
 export class KubeConnection {
-  readonly server: string;
   readonly #endpoint: KubeEndpoint;
   readonly #clock: Clock;
-  readonly #secure: boolean;
   #agent: HttpAgent | undefined;
-  #agentTls = "";
+  #agentFits = "";
   #credentials: KubeCredentials | undefined;
   #readAt = 0;
 
   constructor(endpoint: KubeEndpoint, clock: Clock) {
-    this.server = endpoint.server;
     this.#endpoint = endpoint;
     this.#clock = clock;
-    this.#secure = endpoint.server.startsWith("https:");
+  }
+
+  get server(): string {
+    return this.#endpoint.server;
+  }
+
+  get #secure(): boolean {
+    return this.server.startsWith("https:");
   }
 
   /** Sends the call and returns as soon as the answer's head is there. The signal ends the answer's body, too. */
@@ -45,6 +49,7 @@ export class KubeConnection {
     const response = await this.#send(call, credentials, signal);
     if (response.statusCode !== 401) return response;
     // The token may have been replaced a moment ago; ask once more only if there is something new to show.
+    this.#endpoint.refused?.();
     const fresh = await this.#refresh();
     if (JSON.stringify(fresh) === JSON.stringify(credentials)) return response;
     response.resume();
@@ -54,7 +59,7 @@ export class KubeConnection {
   close(): void {
     this.#agent?.destroy();
     this.#agent = undefined;
-    this.#agentTls = "";
+    this.#agentFits = "";
   }
 
   async #current(): Promise<KubeCredentials> {
@@ -69,7 +74,7 @@ export class KubeConnection {
   }
 
   async #send(call: Call, credentials: KubeCredentials, signal: AbortSignal): Promise<IncomingMessage> {
-    const agent = this.#agentFor(credentials);
+    const agent = await this.#agentFor(credentials);
     try {
       return await this.#attempt(call, credentials, agent, signal);
     } catch (reason) {
@@ -117,12 +122,17 @@ export class KubeConnection {
   }
 
   /** Connections made with replaced certificates are not used for new calls; calls under way on them finish. */
-  #agentFor({ tls }: KubeCredentials): HttpAgent {
-    const wanted = JSON.stringify(tls);
-    if (this.#agent !== undefined && wanted === this.#agentTls) return this.#agent;
+  async #agentFor({ proxy, tls }: KubeCredentials): Promise<HttpAgent> {
+    const wanted = JSON.stringify([this.server, proxy, tls]);
+    if (this.#agent !== undefined && wanted === this.#agentFits) return this.#agent;
     const options = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: idleMs };
-    this.#agent = this.#secure ? new HttpsAgent({ ...options, ...tls }) : new HttpAgent(options);
-    this.#agentTls = wanted;
+    this.#agent =
+      proxy !== undefined
+        ? (await import("./proxy.js")).proxiedAgent(proxy, this.#secure, { ...options, ...tls })
+        : this.#secure
+          ? new HttpsAgent({ ...options, ...tls })
+          : new HttpAgent(options);
+    this.#agentFits = wanted;
     return this.#agent;
   }
 }

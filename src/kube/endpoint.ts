@@ -2,12 +2,16 @@
 export interface KubeEndpoint {
   /** E.g. `https://10.0.0.1:6443`, perhaps with a path, never with a slash at its end. */
   readonly server: string;
-  /** Read anew each time: tokens and certificates are replaced on disk while we run. */
+  /** Read again each time: tokens and certificates are replaced on disk while we run. */
   credentials(): Promise<KubeCredentials>;
+  /** The API server did not accept the last ones. */
+  refused?(): void;
 }
 
 export interface KubeCredentials {
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  /** The URL of the proxy in between. */
+  readonly proxy?: string;
   readonly tls: KubeTls;
 }
 

@@ -11,6 +11,6 @@ export async function openKubeApi(
   const endpoint =
     access.kubeconfig === ""
       ? inClusterEndpoint()
-      : await (await import("./kubeconfig.js")).kubeconfigEndpoint(access.kubeconfig);
+      : await (await import("./kubeconfig/endpoint.js")).kubeconfigEndpoint(access.kubeconfig);
   return createKubeApi(endpoint, { qps: access.qps, burst: access.burst, ...(clock === undefined ? {} : { clock }) });
 }

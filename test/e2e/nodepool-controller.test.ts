@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { createKubeApi } from "../../src/kube/client.js";
 import { isNotFound } from "../../src/kube/errors.js";
-import { kubeconfigEndpoint } from "../../src/kube/kubeconfig.js";
+import { kubeconfigEndpoint } from "../../src/kube/kubeconfig/endpoint.js";
 import type { KubeApi, KubeObject } from "../../src/kube/port.js";
 import { crdPath, ownerLabel } from "../../src/nodepool/controller/hypershift.js";
 import { controllerName } from "../../src/nodepool/controller/name.js";

@@ -16,7 +16,7 @@ export async function openCluster(kubeconfig: string): Promise<Cluster> {
   const [{ createKubeApi }, { kubeconfigEndpoint }, { KubeConnection }, { systemClock }, { refused }] =
     await Promise.all([
       import("../../kube/client.js"),
-      import("../../kube/kubeconfig.js"),
+      import("../../kube/kubeconfig/endpoint.js"),
       import("../../kube/connection.js"),
       import("../../kube/clock.js"),
       import("../../kube/errors.js"),

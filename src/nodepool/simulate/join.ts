@@ -43,7 +43,7 @@ export async function joinCluster(joining: Joining): Promise<Joined> {
   const { addresses, name, onStep, tree } = joining;
   const [{ createKubeApi }, { kubeconfigEndpoint }] = await Promise.all([
     import("../../kube/client.js"),
-    import("../../kube/kubeconfig.js"),
+    import("../../kube/kubeconfig/endpoint.js"),
   ]);
   const endpoint = await kubeconfigEndpoint(await bootstrapCredential(tree));
   const subject = { commonName: `${nodeUserPrefix}${name}`, organizations: ["system:nodes"] };

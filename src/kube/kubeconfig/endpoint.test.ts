@@ -4,11 +4,11 @@ import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { createAuthority, issueCertificate } from "../pki/issue.js";
-import { inClusterEndpoint } from "./in-cluster.js";
-import { kubeconfigEndpoint } from "./kubeconfig.js";
-import { openKubeApi } from "./open.js";
-import { ApiStub, reply } from "./testing/api-stub.js";
+import { createAuthority, issueCertificate } from "../../pki/issue.js";
+import { inClusterEndpoint } from "../in-cluster.js";
+import { openKubeApi } from "../open.js";
+import { ApiStub, reply } from "../testing/api-stub.js";
+import { kubeconfigEndpoint } from "./endpoint.js";
 
 let dir: string;
 beforeEach(() => {
@@ -52,14 +52,13 @@ describe("kubeconfig", () => {
         {
           "certificate-authority-data": base64("CA"),
           "tls-server-name": "name.test",
-          "insecure-skip-tls-verify": true,
         },
       ),
     );
     expect(endpoint.server).toBe("https://api.test:6443");
     expect(await endpoint.credentials()).toEqual({
       headers: { authorization: "Bearer secret", "impersonate-user": "root" },
-      tls: { ca: "CA", cert: "CERT", key: "KEY", servername: "name.test", rejectUnauthorized: false },
+      tls: { ca: "CA", cert: "CERT", key: "KEY", servername: "name.test" },
     });
   });
 
@@ -76,13 +75,15 @@ describe("kubeconfig", () => {
   });
 
   it("asks the credential plugin it names", async () => {
-    const answer = JSON.stringify({ status: { token: "from-plugin", clientCertificateData: "C", clientKeyData: "K" } });
+    const apiVersion = "client.authentication.k8s.io/v1";
+    const status = { token: "from-plugin", clientCertificateData: "C", clientKeyData: "K" };
+    const answer = JSON.stringify({ apiVersion, kind: "ExecCredential", status });
     const plugin = put(
       "plugin.sh",
       `#!/bin/sh\n[ "$1" = login ] && [ "$WHO" = me ] && [ -n "$KUBERNETES_EXEC_INFO" ] && echo '${answer}'\n`,
     );
     chmodSync(plugin, 0o700);
-    const exec = { command: plugin, args: ["login"], env: [{ name: "WHO", value: "me" }] };
+    const exec = { apiVersion, command: plugin, args: ["login"], env: [{ name: "WHO", value: "me" }] };
     const endpoint = await kubeconfigEndpoint(kubeconfig({ exec }));
     expect(await endpoint.credentials()).toEqual({
       headers: { authorization: "Bearer from-plugin" },
@@ -103,12 +104,86 @@ describe("kubeconfig", () => {
     ["no current context", () => kubeconfig({}, {}, { "current-context": null }), /current-context "" is not among/],
     ["an unknown cluster", () => kubeconfig({}, {}, { clusters: [] }), /cluster "c1" is not among/],
     ["an unknown user", () => kubeconfig({}, {}, { users: [] }), /user "u" is not among/],
-    ["a proxy", () => kubeconfig({}, { "proxy-url": "http://p" }), /proxy-url of cluster "c1" is not supported/],
+    ["a number where a string belongs", () => kubeconfig({ token: 123456 }), /token of user "u" is not a string/],
+    [
+      "two entries with one name",
+      () => kubeconfig({}, {}, { users: [{ name: "u" }, { name: "u" }] }),
+      /users has "u" twice/,
+    ],
+    [
+      "a CA that verification would skip",
+      () => kubeconfig({}, { "certificate-authority": "ca", "insecure-skip-tls-verify": true }),
+      /names a certificate authority and skips verification/,
+    ],
+    [
+      "a token and a username",
+      () => kubeconfig({ token: "t", username: "n" }),
+      /its user has token and username; remove one/,
+    ],
+    [
+      "a certificate without a key",
+      () => kubeconfig({ "client-certificate": "c" }),
+      /certificate without a client key/,
+    ],
     ["an old auth-provider", () => kubeconfig({ "auth-provider": { name: "oidc" } }), /auth-provider "oidc"/],
   ])("says what is wrong with %s", async (_, make, sentence) => {
     await expect(kubeconfigEndpoint(make())).rejects.toMatchObject({
       code: "DB_KUBECONFIG",
       message: expect.stringMatching(sentence),
+    });
+  });
+
+  it("merges the files of KUBECONFIG: of what has one name, the first file's counts; missing files are skipped", async () => {
+    const first = put("first", stringify({ users: [{ name: "u", user: { token: "first" } }] }));
+    const all = kubeconfig({ token: "second" });
+    const endpoint = await kubeconfigEndpoint(`${first}:${join(dir, "none")}:${all}`);
+    expect(endpoint.server).toBe("https://api.test:6443");
+    expect((await endpoint.credentials()).headers).toEqual({ authorization: "Bearer first" });
+    await expect(kubeconfigEndpoint(`${dir}/none:${dir}/nor-this`)).rejects.toThrow(
+      /None of the kubeconfig files .* exists/,
+    );
+  });
+
+  it("uses the context that is asked for, and names those there are when it is not among them", async () => {
+    const file = kubeconfig({});
+    expect((await kubeconfigEndpoint(file, "elsewhere")).server).toBe("https://other.test");
+    await expect(kubeconfigEndpoint(file, "gone")).rejects.toThrow(
+      /context "gone" is not among its contexts \(elsewhere, here\)/,
+    );
+  });
+
+  it("reads embedded credentials again when the file changes, and keeps the last good ones while it is broken", async () => {
+    const file = kubeconfig({ token: "one" });
+    const endpoint = await kubeconfigEndpoint(file);
+    const token = async () => (await endpoint.credentials()).headers.authorization;
+    kubeconfig({ token: "second" });
+    expect(await token()).toBe("Bearer second");
+    put("kubeconfig", "half: [");
+    expect(await token()).toBe("Bearer second");
+    kubeconfig({ token: "three" }, { server: "https://moved.test" });
+    expect(await token()).toBe("Bearer three");
+    expect(endpoint.server).toBe("https://moved.test");
+  });
+
+  it("verifies no certificate when the kubeconfig says so, and goes through the proxy it names", async () => {
+    const cluster = { "insecure-skip-tls-verify": true, "proxy-url": "socks5://p.test:1080" };
+    const endpoint = await kubeconfigEndpoint(kubeconfig({}, cluster));
+    expect(await endpoint.credentials()).toEqual({
+      headers: {},
+      proxy: "socks5://p.test:1080",
+      tls: { rejectUnauthorized: false },
+    });
+  });
+
+  it("sends groups, uid and extra of the user to impersonate", async () => {
+    const endpoint = await kubeconfigEndpoint(
+      kubeconfig({ as: "me", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": { "ex.org/x": ["1"] } }),
+    );
+    expect((await endpoint.credentials()).headers).toEqual({
+      "impersonate-user": "me",
+      "impersonate-uid": "7",
+      "impersonate-group": ["a", "b"],
+      "impersonate-extra-ex.org%2fx": ["1"],
     });
   });
 
@@ -160,7 +235,7 @@ describe("kubeconfig", () => {
 });
 
 describe("in-cluster access", () => {
-  it("takes the address from the environment and reads the token anew each time", async () => {
+  it("takes the address from the environment and reads the token again each time", async () => {
     put("ca.crt", "CA");
     put("token", "one\n");
     const endpoint = inClusterEndpoint({ KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" }, dir);

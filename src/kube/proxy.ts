@@ -1,0 +1,160 @@
+/** Connections to an API server through the proxy that a kubeconfig names (proxy-url): HTTP CONNECT or SOCKS5. */
+import { Agent as HttpAgent, request as httpRequest } from "node:http";
+import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import net, { isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import tls from "node:tls";
+import { configError } from "./config-file.js";
+
+const connectMs = 30_000;
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+type Dial = (proxy: URL, target: Target) => Promise<Socket>;
+
+/** Throws DB_KUBECONFIG when the text is not the address of a proxy that can be used. */
+export function proxiedAgent(text: string, secure: boolean, options: AgentOptions): HttpAgent {
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  const dial = proxy && dials[proxy.protocol];
+  if (proxy === undefined || dial === undefined) {
+    throw configError("The proxy-url of the kubeconfig is not the address of an http, https or socks5 proxy.");
+  }
+  const connect = (wanted: tls.ConnectionOptions, done: (reason: Error | null, socket?: Duplex) => void): undefined => {
+    const target = { host: String(wanted.host), port: Number(wanted.port) };
+    dial(proxy, target).then(
+      (socket) =>
+        done(null, secure ? tls.connect({ ...wanted, socket, servername: nameFor(wanted, target.host) }) : socket),
+      (reason: Error) => done(new Error(`through the proxy ${proxy.host}: ${reason.message}`, { cause: reason })),
+    );
+  };
+  const agent = secure ? new HttpsAgent(options) : new HttpAgent(options);
+  return Object.assign(agent, { createConnection: connect });
+}
+
+function nameFor({ servername }: tls.ConnectionOptions, host: string): string {
+  return servername || (isIP(host) === 0 ? host : "");
+}
+
+const dials: Readonly<Record<string, Dial>> = {
+  "http:": throughConnect,
+  "https:": throughConnect,
+  "socks5:": throughSocks5,
+  // Go takes the two for the same: the proxy resolves the name.
+  "socks5h:": throughSocks5,
+};
+
+function throughConnect(proxy: URL, { host, port }: Target): Promise<Socket> {
+  const path = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const credentials = decodeURIComponent(`${proxy.username}:${proxy.password}`);
+  const authorization =
+    proxy.username === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(credentials).toString("base64")}` };
+  return new Promise((resolve, reject) => {
+    const request = (proxy.protocol === "https:" ? httpsRequest : httpRequest)({
+      agent: false,
+      host: bare(proxy.hostname),
+      port: portOf(proxy),
+      method: "CONNECT",
+      path,
+      headers: { host: path, ...authorization },
+      timeout: connectMs,
+    });
+    request.once("connect", (response, socket: Socket) => {
+      socket.setTimeout(0);
+      if (response.statusCode === 200) resolve(socket);
+      else {
+        socket.destroy();
+        reject(new Error(`it answered CONNECT with ${response.statusCode} ${response.statusMessage}`));
+      }
+    });
+    request.once("response", (response) => {
+      response.destroy();
+      reject(new Error(`it answered CONNECT with ${response.statusCode} ${response.statusMessage}`));
+    });
+    request.once("timeout", () => request.destroy(new Error("it did not answer in time")));
+    request.once("error", reject);
+    request.end();
+  });
+}
+
+const NO_AUTHENTICATION = 0;
+const PASSWORD = 2;
+
+async function throughSocks5(proxy: URL, { host, port }: Target): Promise<Socket> {
+  const socket = net.connect({ host: bare(proxy.hostname), port: portOf(proxy) });
+  const bytes = new ByteReader(socket);
+  try {
+    const method = proxy.username === "" ? NO_AUTHENTICATION : PASSWORD;
+    socket.write(Buffer.of(5, 1, method));
+    const [version, chosen] = await bytes.next(2);
+    if (version !== 5) throw new Error("it does not speak SOCKS5");
+    if (chosen !== method) throw new Error("it wants another kind of authentication");
+    if (method === PASSWORD) {
+      socket.write(Buffer.concat([Buffer.of(1), counted(proxy.username), counted(proxy.password)]));
+      if ((await bytes.next(2))[1] !== 0) throw new Error("it refused the user name and password of proxy-url");
+    }
+    const name = Buffer.from(host);
+    socket.write(Buffer.concat([Buffer.of(5, 1, 0, 3, name.length), name, Buffer.of(port >> 8, port & 255)]));
+    const [, reply, , type] = await bytes.next(4);
+    if (reply !== 0) throw new Error(`it refused the connection with SOCKS5 code ${reply}`);
+    const addressBytes = type === 1 ? 4 : type === 4 ? 16 : (await bytes.next(1))[0]!;
+    await bytes.next(addressBytes + 2);
+    bytes.release();
+    return socket;
+  } catch (reason) {
+    socket.destroy();
+    throw reason;
+  }
+}
+
+function counted(text: string): Buffer {
+  const bytes = Buffer.from(decodeURIComponent(text));
+  return Buffer.concat([Buffer.of(bytes.length), bytes]);
+}
+
+/** Takes exactly so many bytes at a time from a socket, and leaves the rest to its next owner. */
+class ByteReader {
+  readonly #socket: Socket;
+  #failure: Error | undefined;
+  #wake = (): void => {};
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setTimeout(connectMs, this.#onTimeout);
+    socket.on("readable", this.#onEvent).on("end", this.#onEnd).on("error", this.#onError);
+  }
+
+  async next(count: number): Promise<Buffer> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      const bytes = count === 0 ? Buffer.alloc(0) : (this.#socket.read(count) as Buffer | null);
+      if (bytes?.length === count) return bytes;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  release(): void {
+    this.#socket.setTimeout(0, this.#onTimeout);
+    this.#socket.off("readable", this.#onEvent).off("end", this.#onEnd).off("error", this.#onError);
+  }
+
+  readonly #onEvent = (): void => this.#wake();
+  readonly #onEnd = (): void => this.#onError(new Error("it hung up"));
+  readonly #onTimeout = (): void => this.#onError(new Error("it did not answer in time"));
+  readonly #onError = (reason: Error): void => {
+    this.#failure ??= reason;
+    this.#wake();
+  };
+}
+
+function bare(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
+function portOf({ port, protocol }: URL): number {
+  return port === "" ? ({ "http:": 80, "https:": 443 }[protocol] ?? 1080) : Number(port);
+}
