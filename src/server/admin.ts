@@ -13,7 +13,7 @@ import type { FlightBook } from "../observe/recorder/flight-book.js";
 import { keepServerRefusals, RefusalLog } from "../observe/refusals.js";
 import { certificatesIn } from "../pki/pem.js";
 import type { AgentLink } from "./agents/agent-link.js";
-import { standingOf } from "./agents/choice.js";
+import { preferredOf, STANDINGS, standingOf } from "./agents/choice.js";
 import type { ProxyServer } from "./server.js";
 
 /** Whom the most crowded of servers would choose among; nobody reads them all. */
@@ -138,17 +138,17 @@ export class ServerSubject implements Subject {
       return { target, possible: false, why: "No agent takes this destination.", explanation };
     }
     const { strategy, matches } = decision;
-    const order = ["ready", "demoted", "draining"];
     const candidates: Candidate[] = matches
-      .map((link) => {
+      .map(({ links }) => {
+        const link = preferredOf(links, clock.now())!;
         const { id } = this.#textsOf(link);
         return { key: link.number, id, standing: standingOf(link, clock.now()), load: link.load };
       })
-      .sort((one, two) => order.indexOf(one.standing) - order.indexOf(two.standing) || one.load - two.load);
+      .sort((one, two) => STANDINGS.indexOf(one.standing) - STANDINGS.indexOf(two.standing) || one.load - two.load);
     return {
       target,
       possible: true,
-      why: `Strategy ${strategy} decides, with ${matches.length} of ${registry.size} agents to choose among.`,
+      why: `Strategy ${strategy} decides, with ${matches.length} of ${registry.agents} agents to choose among.`,
       strategy,
       candidates: candidates.slice(0, MAX_CANDIDATES),
       ...(candidates.length > MAX_CANDIDATES ? { candidatesLeftOut: candidates.length - MAX_CANDIDATES } : {}),

@@ -18,7 +18,7 @@ import type { Budget } from "../tunnel/budget.js";
 import type { Clock } from "../tunnel/clock.js";
 import type { Tunnel } from "../tunnel/tunnel.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
-import { type AgentIdentity, AgentLink, type AgentLinkEvents } from "./agents/agent-link.js";
+import { type AgentConnection, type AgentIdentity, AgentLink, type AgentLinkEvents } from "./agents/agent-link.js";
 import type { AgentRegistry } from "./agents/registry.js";
 import type { Caller } from "./caller.js";
 import { Dial } from "./dial.js";
@@ -108,8 +108,8 @@ export class Switchboard implements AgentLinkEvents {
 
   // ---- agents ------------------------------------------------------------------------------------------------------
 
-  newAgentLink(identity: AgentIdentity): AgentLink {
-    return new AgentLink(++this.#streams, identity, this, { budget: this.budget, clock: this.clock });
+  newAgentLink(identity: AgentIdentity, connection: AgentConnection): AgentLink {
+    return new AgentLink(++this.#streams, identity, connection, this, { budget: this.budget, clock: this.clock });
   }
 
   agentConnected(link: AgentLink): void {

@@ -3,12 +3,17 @@ import { PacketCarrier } from "../../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import { PassingMap } from "../../memory/passing.js";
 import type { AskedFacts } from "../../observe/admin/tunnel-row.js";
+import type { Clock } from "../../tunnel/clock.js";
 import { type TableOptions, TunnelTable } from "../../tunnel/table.js";
 import type { Tunnel } from "../../tunnel/tunnel.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import { ProbeLane } from "../watchdog/probe-lane.js";
+import type { AgentGroup } from "./groups.js";
 import { RecentIds } from "./recent-ids.js";
+
+/** Whoever has just answered is not asked again, or others could keep it in question all the time. */
+const SIGN_OF_LIFE_MS = 10_000;
 
 /** A dial that waits for this agent's answer. */
 export interface PendingDial {
@@ -34,6 +39,14 @@ export interface AgentIdentity {
   readonly echo: boolean;
   /** What its program calls itself; empty when it does not say. */
   readonly program: string;
+  /** Streams with the same key are one agent in the choice. */
+  readonly groupKey: string;
+}
+
+/** The connection below a stream; others may share it. */
+export interface AgentConnection {
+  /** Calls back when the peer has answered. */
+  ping(onAnswer: () => void): void;
 }
 
 export interface AgentLinkEvents {
@@ -50,6 +63,9 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   /** The server's own number for this stream: an agentID is only what a peer claims. */
   readonly number: number;
   readonly identity: AgentIdentity;
+  readonly connection: AgentConnection;
+  /** Whose stream it is in the choice among agents; the registry decides. */
+  group!: AgentGroup;
   readonly tunnels: TunnelTable;
   readonly connectedAt: number;
   /** The watchdog's; undefined when the agent has no echo. */
@@ -59,21 +75,28 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   demotedUntil = 0;
   /** Failures of its own in a row. */
   ownFailures = 0;
+  /** A newer stream of the same agent came, and this one's peer has not answered since. */
+  inQuestion = false;
 
   readonly #events: AgentLinkEvents;
+  readonly #clock: Clock;
+  #askedAt = Number.NEGATIVE_INFINITY;
   readonly #pending = new PassingMap<DialId, PendingDial>();
   readonly #closing = new RecentIds();
 
   constructor(
     number: number,
     identity: AgentIdentity,
+    connection: AgentConnection,
     events: AgentLinkEvents,
     shared: Pick<TableOptions, "budget" | "clock">,
   ) {
     super();
     this.number = number;
     this.identity = identity;
+    this.connection = connection;
     this.#events = events;
+    this.#clock = shared.clock;
     this.connectedAt = shared.clock.now();
     this.tunnels = new TunnelTable({
       ...shared,
@@ -100,6 +123,17 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
 
   dials(): IterableIterator<PendingDial> {
     return this.#pending.values();
+  }
+
+  /** Is anybody still there? Until the answer comes, newer streams of the same agent are preferred. */
+  askForSign(): void {
+    const now = this.#clock.now();
+    if (this.inQuestion || now - this.#askedAt < SIGN_OF_LIFE_MS) return;
+    this.inQuestion = true;
+    this.#askedAt = now;
+    this.connection.ping(() => {
+      this.inQuestion = false;
+    });
   }
 
   /** New dials go elsewhere while there is an elsewhere. */

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { AgentLink } from "./agent-link.js";
 import { chooseAmong } from "./choice.js";
+import { AgentGroup } from "./groups.js";
 
 const NOW = 1000;
 
-function link(name: string, { load = 0, draining = false, demotedUntil = 0 } = {}): AgentLink {
-  return { name, load, draining, demotedUntil } as unknown as AgentLink;
+function link(name: string, { load = 0, draining = false, demotedUntil = 0, group = new AgentGroup(name) } = {}) {
+  const made = { name, load, draining, demotedUntil, inQuestion: false, group } as unknown as AgentLink;
+  group.links.push(made);
+  return made;
 }
 
 /** Who is chosen over many draws, with a generator that visits every pair. */
@@ -16,7 +19,11 @@ function chosen(matches: AgentLink[], tried: AgentLink[] = []): Set<AgentLink | 
     for (const second of steps) {
       const draws = [first, second, first, second];
       let at = 0;
-      found.add(chooseAmong(matches, tried, NOW, () => draws[at++ % draws.length]!));
+      const candidates = [...new Set(matches.map(({ group }) => group))].map((group) => ({
+        group,
+        links: matches.filter((each) => each.group === group),
+      }));
+      found.add(chooseAmong(candidates, tried, NOW, () => draws[at++ % draws.length]!));
     }
   }
   return found;
@@ -55,5 +62,32 @@ describe("who takes the dial", () => {
     const draining = link("draining", { draining: true });
     expect(chosen([tried, draining], [tried])).toEqual(new Set([draining]));
     expect(chosen([tried], [tried])).toEqual(new Set([undefined]));
+  });
+
+  test("of one agent's streams the oldest, then the oldest that is not demoted or draining", () => {
+    const group = new AgentGroup("one");
+    const draining = link("draining", { draining: true, group });
+    const demoted = link("demoted", { demotedUntil: NOW + 1, group });
+    const [older, newer] = [link("older", { load: 9, group }), link("newer", { group })];
+    expect(chosen([older, newer])).toEqual(new Set([older]));
+    expect(chosen([draining, demoted, older, newer])).toEqual(new Set([older]));
+    expect(chosen([draining, demoted])).toEqual(new Set([demoted]));
+  });
+
+  test("an agent that was tried is tried on another of its streams only when there is no other agent", () => {
+    const group = new AgentGroup("one");
+    const [tried, second] = [link("tried", { group }), link("second", { group })];
+    const other = link("other", { draining: true });
+    expect(chosen([tried, second, other], [tried])).toEqual(new Set([other]));
+    expect(chosen([tried, second], [tried])).toEqual(new Set([second]));
+  });
+
+  test("a demoted agent comes behind others with all its streams", () => {
+    const group = new AgentGroup("one");
+    group.demotedUntil = NOW + 1;
+    const streams = [link("first", { group }), link("second", { group })];
+    const other = link("other", { load: 100 });
+    expect(chosen([...streams, other])).toEqual(new Set([other]));
+    expect(chosen(streams)).toEqual(new Set([streams[0]]));
   });
 });

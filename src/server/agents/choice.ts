@@ -1,40 +1,90 @@
-/** Which of the agents that match takes the dial. */
+/** Which of the agents that match takes the dial, and on which of its streams. */
 import type { AgentLink } from "./agent-link.js";
+import type { AgentGroup } from "./groups.js";
 
-/** Why an agent would rather not be used; the lower the better. */
+/** Why an agent would rather not be used; the earlier in the list the better. */
 export type Standing = "ready" | "demoted" | "draining";
-const ORDER: readonly Standing[] = ["ready", "demoted", "draining"];
+export const STANDINGS: readonly Standing[] = ["ready", "demoted", "draining"];
 
+/** One agent that matches, with those of its streams that do, the oldest first; never none. */
+export interface Candidate {
+  readonly group: AgentGroup;
+  readonly links: readonly AgentLink[];
+}
+
+/** Draws before all candidates are looked at: enough unless most of them are demoted or draining. */
+const MAX_DRAWS = 4;
+
+/** As the choice among agents sees it. */
 export function standingOf(link: AgentLink, now: number): Standing {
-  if (link.draining) return "draining";
-  return link.demotedUntil > now ? "demoted" : "ready";
+  return STANDINGS[Math.max(rankOf(link, now), link.group.demotedUntil > now ? 1 : 0)]!;
+}
+
+/** Its own place in STANDINGS, whatever the agent's other streams did. */
+function rankOf(link: AgentLink, now: number): number {
+  if (link.draining) return 2;
+  return link.demotedUntil > now || link.inQuestion ? 1 : 0;
+}
+
+/** Of one agent's streams the oldest in the best standing, as upstream has it: a newcomer does not displace it. */
+export function preferredOf(links: readonly AgentLink[], now: number): AgentLink | undefined {
+  let preferred: AgentLink | undefined;
+  let best = STANDINGS.length;
+  for (const link of links) {
+    const rank = rankOf(link, now);
+    if (rank >= best) continue;
+    preferred = link;
+    best = rank;
+    if (rank === 0) break;
+  }
+  return preferred;
 }
 
 /**
- * Two at random, the less loaded of them; only among those of the best standing there is, and never one that was tried.
- * Two looks are enough to avoid the herd that always picks the emptiest.
+ * Two agents at random, the less loaded of them; only among those of the best standing there is, and not one that was
+ * tried while there is another. Two looks are enough to avoid the herd that always picks the emptiest.
  */
 export function chooseAmong(
-  matches: readonly AgentLink[],
+  candidates: readonly Candidate[],
   tried: readonly AgentLink[],
   now: number,
   random: () => number,
 ): AgentLink | undefined {
-  // The common case without a scan: both candidates are in good standing.
-  if (matches.length > 0 && tried.length === 0) {
-    const one = matches[Math.floor(random() * matches.length)]!;
-    const two = matches[Math.floor(random() * matches.length)]!;
-    if (standingOf(one, now) === "ready" && standingOf(two, now) === "ready") return lessLoaded(one, two);
+  if (tried.length === 0) {
+    const one = drawReady(candidates, now, random);
+    const two = one && drawReady(candidates, now, random);
+    if (one !== undefined && two !== undefined) return lessLoaded(one, two);
   }
-  const eligible = matches.filter((link) => !tried.includes(link));
-  for (const standing of ORDER) {
-    const peers = eligible.filter((link) => standingOf(link, now) === standing);
-    if (peers.length === 0) continue;
-    const one = peers[Math.floor(random() * peers.length)]!;
-    const two = peers[Math.floor(random() * peers.length)]!;
-    return lessLoaded(one, two);
+  const links: AgentLink[] = [];
+  const otherStreams: AgentLink[] = [];
+  for (const candidate of candidates) {
+    const wasTried = tried.some(({ group }) => group === candidate.group);
+    const untried = wasTried ? candidate.links.filter((link) => !tried.includes(link)) : candidate.links;
+    const link = preferredOf(untried, now);
+    if (link !== undefined) (wasTried ? otherStreams : links).push(link);
+  }
+  return drawBest(links, now, random) ?? drawBest(otherStreams, now, random);
+}
+
+/** Undefined when the draws fell on none that is ready. */
+function drawReady(candidates: readonly Candidate[], now: number, random: () => number): AgentLink | undefined {
+  for (let draw = 0; draw < MAX_DRAWS && candidates.length > 0; draw++) {
+    const link = preferredOf(at(candidates, random).links, now);
+    if (link !== undefined && standingOf(link, now) === "ready") return link;
   }
   return undefined;
+}
+
+function drawBest(links: readonly AgentLink[], now: number, random: () => number): AgentLink | undefined {
+  for (const standing of STANDINGS) {
+    const peers = links.filter((link) => standingOf(link, now) === standing);
+    if (peers.length > 0) return lessLoaded(at(peers, random), at(peers, random));
+  }
+  return undefined;
+}
+
+function at<Item>(items: readonly Item[], random: () => number): Item {
+  return items[Math.floor(random() * items.length)]!;
 }
 
 function lessLoaded(one: AgentLink, two: AgentLink): AgentLink {

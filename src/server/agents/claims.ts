@@ -11,6 +11,8 @@
  *
  * The first rule that matches decides; nobody's rule means no claims at all, not even the empty one. What a rule may
  * claim exclusively goes to agents that claim it or to nobody: not to a default route while those agents are away.
+ * With `countAsOne: true` all agents of one certificate subject or service account get one agent's share of the dials;
+ * without it a certificate may be shared, as by the pods of a DaemonSet, and each of them has its own share.
  */
 import type ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../errors/error.js";
@@ -30,6 +32,7 @@ interface Rule {
   readonly match: Partial<Record<keyof Principal, string>>;
   readonly mayClaim: readonly string[];
   readonly exclusive: boolean;
+  readonly countAsOne: boolean;
 }
 
 const MATCH_KEYS: readonly string[] = ["subject", "issuer", "serviceAccount"] satisfies (keyof Principal)[];
@@ -44,12 +47,21 @@ export class ClaimRules {
 
   /** Undefined when everything is allowed, else the sentence that says what is not. */
   refusal(principal: Principal, identifiers: Identifiers): string | undefined {
-    const rule = this.#rules.find(({ match }) =>
-      Object.entries(match).every(([key, pattern]) => globMatches(pattern, principal[key as keyof Principal])),
-    );
+    const rule = this.#ruleOf(principal);
     if (rule === undefined) return "no claim rule matches this agent's certificate or service account";
     const refused = claimsOf(identifiers).find((claim) => !rule.mayClaim.some((allowed) => covers(allowed, claim)));
     return refused === undefined ? undefined : `this agent may not claim ${refused}`;
+  }
+
+  /** Whether all agents with this certificate subject or service account count as one when one is chosen for a dial. */
+  countsAsOne(principal: Principal): boolean {
+    return this.#ruleOf(principal)?.countAsOne ?? false;
+  }
+
+  #ruleOf(principal: Principal): Rule | undefined {
+    return this.#rules.find(({ match }) =>
+      Object.entries(match).every(([key, pattern]) => globMatches(pattern, principal[key as keyof Principal])),
+    );
   }
 
   /** Whether only agents that claim this host may serve it. */
@@ -124,7 +136,7 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
   const rules = (document as { rules?: unknown } | null)?.rules;
   if (!Array.isArray(rules)) return bad("it needs a list named `rules`");
   return new ClaimRules(
-    rules.map((rule: { match?: unknown; mayClaim?: unknown; exclusive?: unknown } | null, index): Rule => {
+    rules.map((rule: Partial<Record<keyof Rule, unknown>> | null, index): Rule => {
       const match = rule?.match;
       const mayClaim = rule?.mayClaim;
       if (typeof match !== "object" || match === null || Object.keys(match).length === 0) {
@@ -137,9 +149,10 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
       if (!Array.isArray(mayClaim)) return bad(`rule ${index + 1} needs a list named \`mayClaim\``);
       const wrong = mayClaim.find((claim) => typeof claim !== "string" || !isClaim(claim));
       if (wrong !== undefined) return bad(`rule ${index + 1} allows ${JSON.stringify(wrong)}, which is no identifier`);
-      const { exclusive = false } = rule!;
+      const { exclusive = false, countAsOne = false } = rule!;
       if (typeof exclusive !== "boolean") return bad(`rule ${index + 1}: \`exclusive\` must be true or false`);
-      return { match, mayClaim, exclusive };
+      if (typeof countAsOne !== "boolean") return bad(`rule ${index + 1}: \`countAsOne\` must be true or false`);
+      return { match, mayClaim, exclusive, countAsOne };
     }),
   );
 }

@@ -63,15 +63,19 @@ export class AgentDoor {
       servercount: String(serverCount),
       ...featureHeader(features),
     });
-    const link = board.newAgentLink({
-      agentId,
-      identifiers,
-      identifierText,
-      remote: call.remote,
-      principal: principal.serviceAccount || principal.subject,
-      ...features,
-      program: call.metadata("user-agent")[0] ?? "",
-    });
+    const link = board.newAgentLink(
+      {
+        agentId,
+        identifiers,
+        identifierText,
+        remote: call.remote,
+        principal: principal.serviceAccount || principal.subject,
+        ...features,
+        program: call.metadata("user-agent")[0] ?? "",
+        groupKey: claims?.countsAsOne(principal) ? groupKey(principal) : groupKey(principal, agentId),
+      },
+      call.stream.session,
+    );
     link.attach(new PacketStream(call.stream, link, received, sent, board.flights?.open(link.number, agentId)));
     board.agentConnected(link);
     // The first of the pings that measure the round trip; gRPC clients answer any number of them.
@@ -116,6 +120,11 @@ export class AgentDoor {
     // Upstream's handlers return plain errors, which gRPC turns into UNKNOWN.
     endWithStatus(call.stream, GrpcStatus.UNKNOWN, error);
   }
+}
+
+/** Without an agentID, all streams of a certificate's subject or a service account are one agent in the choice. */
+function groupKey({ issuer, subject, serviceAccount }: Principal, agentId?: string): string {
+  return JSON.stringify([issuer, subject, serviceAccount, agentId ?? null]);
 }
 
 function readAgentId(call: IncomingCall): string {

@@ -5,7 +5,8 @@ import type { Clock } from "../../tunnel/clock.js";
 import { hostOfAddress } from "../../wire/address.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
-import { chooseAmong, standingOf } from "./choice.js";
+import { type Candidate, chooseAmong, preferredOf, standingOf } from "./choice.js";
+import { AgentGroups } from "./groups.js";
 import { createStrategy, type Strategy } from "./strategies.js";
 
 /** The first own failure keeps an agent out of favour this long; each further one doubles it. */
@@ -17,6 +18,7 @@ const EXPLAINED_AGENTS = 20;
 
 export class AgentRegistry {
   readonly #links = new Set<AgentLink>();
+  readonly #groups = new AgentGroups();
   readonly #strategies: readonly Strategy[];
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -40,6 +42,11 @@ export class AgentRegistry {
     return this.#links.size;
   }
 
+  /** Agents as the choice counts them: several streams may be one. */
+  get agents(): number {
+    return this.#groups.size;
+  }
+
   links(): IterableIterator<AgentLink> {
     return this.#links.values();
   }
@@ -60,6 +67,11 @@ export class AgentRegistry {
 
   add(link: AgentLink): void {
     this.#links.add(link);
+    const group = this.#groups.add(link);
+    // An agent that lost its connection comes back before the server has noticed: whoever is alive says so.
+    const before = preferredOf(group.links, this.#clock.now());
+    if (before !== undefined && before.connection !== link.connection) before.askForSign();
+    link.group = group;
     for (const strategy of this.#strategies) strategy.add(link);
     this.#noteChange();
   }
@@ -67,6 +79,7 @@ export class AgentRegistry {
   remove(link: AgentLink): void {
     if (!this.#links.delete(link)) return;
     for (const strategy of this.#strategies) strategy.remove(link);
+    this.#groups.remove(link);
     this.#noteChange();
   }
 
@@ -88,24 +101,27 @@ export class AgentRegistry {
     return undefined;
   }
 
-  #matches(strategy: Strategy, host: string): readonly AgentLink[] {
+  #matches(strategy: Strategy, host: string): readonly Candidate[] {
     return strategy.takesAnything && this.#isReserved(host) ? [] : strategy.matches(host);
   }
 
-  /** The agent failed for a reason of its own: others first, for a while. */
+  /** The agent failed for a reason of its own: others first, for a while. Another of its streams does not help it. */
   demote(link: AgentLink): void {
-    const forMs = Math.min(MAX_DEMOTION_MS, DEMOTION_MS * 2 ** link.ownFailures);
-    link.ownFailures++;
-    link.demotedUntil = this.#clock.now() + forMs;
+    const now = this.#clock.now();
+    const isPreferred = preferredOf(link.group.links, now) === link;
+    demoteFrom(now, link);
+    if (isPreferred) demoteFrom(now, link.group);
   }
 
   rehabilitate(link: AgentLink): void {
-    link.ownFailures = 0;
-    link.demotedUntil = 0;
+    for (const each of [link, link.group]) {
+      each.ownFailures = 0;
+      each.demotedUntil = 0;
+    }
   }
 
   /** The strategy that would decide about a dial now, and whom it would choose among. */
-  deciding(address: string): { readonly strategy: string; readonly matches: readonly AgentLink[] } | undefined {
+  deciding(address: string): { readonly strategy: string; readonly matches: readonly Candidate[] } | undefined {
     const host = hostOfAddress(address);
     for (const strategy of this.#strategies) {
       const matches = this.#matches(strategy, host);
@@ -132,7 +148,7 @@ export class AgentRegistry {
         load: link.load,
         passedOver: tried.includes(link)
           ? "its dial failed and was not tried there again"
-          : matchesOf.some((matches) => matches.includes(link))
+          : matchesOf.some((matches) => matches.some(({ links }) => links.includes(link)))
             ? isOver
               ? "it matches, but the dial was over before its turn"
               : "it matches"
@@ -142,4 +158,9 @@ export class AgentRegistry {
       })),
     };
   }
+}
+
+function demoteFrom(now: number, whom: Pick<AgentLink, "demotedUntil" | "ownFailures">): void {
+  whom.demotedUntil = now + Math.min(MAX_DEMOTION_MS, DEMOTION_MS * 2 ** whom.ownFailures);
+  whom.ownFailures++;
 }

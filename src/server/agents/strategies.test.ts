@@ -1,17 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import type { AgentLink } from "./agent-link.js";
+import { AgentGroup } from "./groups.js";
 import { createStrategy, type Strategy } from "./strategies.js";
 
 /** As much of a link as an index looks at. */
-function link(agentId: string, identifiers = ""): AgentLink {
-  return { identity: { agentId, identifiers: parseIdentifiers(identifiers) } } as unknown as AgentLink;
+function link(agentId: string, identifiers = "", group = new AgentGroup(agentId)): AgentLink {
+  return { identity: { agentId, identifiers: parseIdentifiers(identifiers) }, group } as unknown as AgentLink;
 }
 
 const idsOf = (strategy: Strategy, host: string) =>
   strategy
     .matches(host)
-    .map(({ identity }) => identity.agentId)
+    .flatMap(({ links }) => links.map(({ identity }) => identity.agentId))
     .sort();
 
 describe("default and defaultRoute", () => {
@@ -26,17 +27,17 @@ describe("default and defaultRoute", () => {
     expect(idsOf(routed, "anything")).toEqual(["router"]);
   });
 
-  test("several streams of one agent are one key and several candidates", () => {
+  test("several streams of one agent are one key and one candidate, the oldest first", () => {
     const strategy = createStrategy("default");
-    const [first, second] = [link("same"), link("same")];
+    const group = new AgentGroup("same");
+    const [first, second] = [link("same", "", group), link("same", "", group)];
     strategy.add(first);
     strategy.add(second);
     expect(strategy.keys).toBe(1);
-    expect(strategy.matches("x")).toHaveLength(2);
+    expect(strategy.matches("x").map(({ links }) => links)).toEqual([[first, second]]);
     strategy.remove(first);
-    expect(strategy.matches("x")).toEqual([second]);
+    expect(strategy.matches("x").map(({ links }) => links)).toEqual([[second]]);
     expect(strategy.keys).toBe(1);
-    strategy.remove(second);
     strategy.remove(second);
     expect([strategy.keys, strategy.matches("x").length]).toEqual([0, 0]);
   });

@@ -2,6 +2,8 @@
 import ipaddr from "ipaddr.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
+import type { Candidate } from "./choice.js";
+import type { AgentGroup } from "./groups.js";
 
 export interface Strategy {
   readonly name: StrategyName;
@@ -12,7 +14,7 @@ export interface Strategy {
   add(link: AgentLink): void;
   remove(link: AgentLink): void;
   /** Everyone who can reach `host`, best kind of match only. */
-  matches(host: string): readonly AgentLink[];
+  matches(host: string): readonly Candidate[];
 }
 
 export function createStrategy(name: StrategyName): Strategy {
@@ -28,32 +30,68 @@ export function createStrategy(name: StrategyName): Strategy {
   }
 }
 
-const NOBODY: readonly AgentLink[] = [];
+const NOBODY: readonly Candidate[] = [];
 
-/** A bag of links per key. */
+interface Entry extends Candidate {
+  readonly links: AgentLink[];
+  /** Its place among its list's candidates. */
+  at: number;
+}
+
+/** The agents of one key; which streams are one agent's is decided before. */
+class CandidateList {
+  readonly candidates: Entry[] = [];
+  readonly #byGroup = new Map<AgentGroup, Entry>();
+
+  add(link: AgentLink): void {
+    const entry = this.#byGroup.get(link.group);
+    if (entry === undefined) {
+      const made: Entry = { group: link.group, links: [link], at: this.candidates.length };
+      this.#byGroup.set(link.group, made);
+      this.candidates.push(made);
+      // An agent that names one destination twice does so in one go.
+    } else if (entry.links.at(-1) !== link) entry.links.push(link);
+  }
+
+  remove(link: AgentLink): void {
+    const entry = this.#byGroup.get(link.group);
+    const at = entry?.links.indexOf(link) ?? -1;
+    if (entry === undefined || at < 0) return;
+    entry.links.splice(at, 1);
+    if (entry.links.length > 0) return;
+    this.#byGroup.delete(link.group);
+    const last = this.candidates.pop()!;
+    if (last === entry) return;
+    this.candidates[entry.at] = last;
+    last.at = entry.at;
+  }
+}
+
+/** Candidates by key. */
 class Index {
-  readonly #lists = new Map<string, AgentLink[]>();
+  readonly #lists = new Map<string, CandidateList>();
 
   get size(): number {
     return this.#lists.size;
   }
 
-  get(key: string): readonly AgentLink[] {
-    return this.#lists.get(key) ?? NOBODY;
+  get(key: string): readonly Candidate[] {
+    return this.#lists.get(key)?.candidates ?? NOBODY;
   }
 
   add(key: string, link: AgentLink): void {
-    const list = this.#lists.get(key);
-    if (list === undefined) this.#lists.set(key, [link]);
-    else if (!list.includes(link)) list.push(link);
+    let list = this.#lists.get(key);
+    if (list === undefined) {
+      list = new CandidateList();
+      this.#lists.set(key, list);
+    }
+    list.add(link);
   }
 
   remove(key: string, link: AgentLink): void {
     const list = this.#lists.get(key);
-    const at = list?.indexOf(link) ?? -1;
-    if (list === undefined || at < 0) return;
-    list.splice(at, 1);
-    if (list.length === 0) this.#lists.delete(key);
+    list?.remove(link);
+    if (list?.candidates.length === 0) this.#lists.delete(key);
   }
 }
 
@@ -62,8 +100,9 @@ class ByAgent implements Strategy {
   readonly name: StrategyName;
   readonly takesAnything = true;
   readonly #qualifies: (link: AgentLink) => boolean;
-  readonly #byId = new Index();
-  readonly #all: AgentLink[] = [];
+  readonly #all = new CandidateList();
+  /** Streams by agentID. */
+  readonly #ids = new Map<string, number>();
 
   constructor(name: StrategyName, qualifies: (link: AgentLink) => boolean) {
     this.name = name;
@@ -71,25 +110,29 @@ class ByAgent implements Strategy {
   }
 
   get keys(): number {
-    return this.#byId.size;
+    return this.#ids.size;
   }
 
   add(link: AgentLink): void {
     if (!this.#qualifies(link)) return;
-    this.#byId.add(link.identity.agentId, link);
-    this.#all.push(link);
+    this.#all.add(link);
+    this.#count(link.identity.agentId, 1);
   }
 
   remove(link: AgentLink): void {
-    this.#byId.remove(link.identity.agentId, link);
-    const at = this.#all.indexOf(link);
-    if (at < 0) return;
-    const last = this.#all.pop()!;
-    if (last !== link) this.#all[at] = last;
+    if (!this.#qualifies(link)) return;
+    this.#all.remove(link);
+    this.#count(link.identity.agentId, -1);
   }
 
-  matches(): readonly AgentLink[] {
-    return this.#all;
+  #count(agentId: string, change: number): void {
+    const streams = (this.#ids.get(agentId) ?? 0) + change;
+    if (streams > 0) this.#ids.set(agentId, streams);
+    else this.#ids.delete(agentId);
+  }
+
+  matches(): readonly Candidate[] {
+    return this.#all.candidates;
   }
 }
 
@@ -111,7 +154,7 @@ class ByHost implements Strategy {
     for (const key of hostKeys(link)) this.#index.remove(key, link);
   }
 
-  matches(host: string): readonly AgentLink[] {
+  matches(host: string): readonly Candidate[] {
     return this.#index.get(canonicalHost(host));
   }
 }
@@ -152,7 +195,7 @@ class ByPrefix implements Strategy {
     }
   }
 
-  matches(host: string): readonly AgentLink[] {
+  matches(host: string): readonly Candidate[] {
     const address = parseAddress(host);
     if (address === undefined) return NOBODY;
     const family = address.kind();

@@ -8,7 +8,7 @@ import { FakePort } from "../../tunnel/testing/fake-port.js";
 import { ManualClock } from "../../tunnel/testing/manual-clock.js";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
-import type { AgentLink } from "../agents/agent-link.js";
+import type { AgentConnection, AgentLink } from "../agents/agent-link.js";
 import { AgentRegistry } from "../agents/registry.js";
 import type { Caller, Refusal } from "../caller.js";
 import type { StrategyName } from "../config.js";
@@ -88,10 +88,16 @@ export interface FakeAgent {
   lose(): void;
 }
 
+/** Where an agent's stream comes from; alone on a connection that answers pings at once unless told otherwise. */
+export interface FakePlace {
+  readonly connection?: AgentConnection;
+  readonly principal?: string;
+}
+
 export interface FakeBoard {
   readonly board: Switchboard;
   readonly clock: ManualClock;
-  agent(agentId: string, identifiers?: string, extended?: boolean, echo?: boolean): FakeAgent;
+  agent(agentId: string, identifiers?: string, extended?: boolean, echo?: boolean, place?: FakePlace): FakeAgent;
 }
 
 export interface BoardPlan {
@@ -109,22 +115,24 @@ export function makeBoard({ strategies = ["default"], dialTimeoutMs = 30_000, ..
   return {
     board,
     clock,
-    agent: (agentId, identifiers = "", extended = false, echo = false) =>
-      join(board, agentId, identifiers, { extended, echo }),
+    agent: (agentId, identifiers = "", extended = false, echo = false, place = {}) =>
+      join(board, agentId, identifiers, { extended, echo }, place),
   };
 }
 
-function join(board: Switchboard, agentId: string, identifierText: string, features: Features): FakeAgent {
+function join(
+  board: Switchboard,
+  agentId: string,
+  identifierText: string,
+  features: Features,
+  { connection = { ping: (onAnswer) => onAnswer() }, principal = "" }: FakePlace,
+): FakeAgent {
   const identifiers = parseIdentifiers(identifierText);
-  const link = board.newAgentLink({
-    agentId,
-    identifiers,
-    identifierText,
-    remote: "test",
-    principal: "",
-    ...features,
-    program: "",
-  });
+  const groupKey = `${principal} ${agentId}`;
+  const link = board.newAgentLink(
+    { agentId, identifiers, identifierText, remote: "test", principal, ...features, program: "", groupKey },
+    connection,
+  );
   const stream = new FakeStream();
   link.attach(stream.asStream);
   stream.onFailed = () => link.onClosed({ status: 14, reason: stream.cancelled });
