@@ -171,6 +171,25 @@ describe("metadata", () => {
   });
 });
 
+describe("one agent with many streams", () => {
+  test("counts once in the choice, whatever its streams call themselves", async () => {
+    const peer = await framePeer(house, "agent");
+    peers.push({ close: () => peer.socket.destroy() });
+    const { registry } = house.server.board;
+    const calls = Array.from({ length: 50 }, (_, index) =>
+      frame(
+        FrameType.HEADERS,
+        END_HEADERS,
+        2 * index + 1,
+        request("/AgentService/Connect", { agentid: `many-${index}` }),
+      ),
+    );
+    peer.write(...calls);
+    await waitUntil("all of them to be in", () => registry.size === 51);
+    expect(registry.agents).toBe(2);
+  });
+});
+
 describe("a caller that ends its stream in good order", () => {
   test("gets the last word it was owed, status 0, and no error is counted", async () => {
     const errors: string[] = [];

@@ -54,6 +54,19 @@ describe("who may claim what", () => {
     expect(allowed(principal, identifiers)).toBe(expected);
   });
 
+  test("agents with one certificate count as one in the choice only where their rule says so", () => {
+    const rules = parseClaimRules(
+      {
+        rules: [
+          { match: { subject: "CN=worker-*" }, mayClaim: [], countAsOne: true },
+          { match: { serviceAccount: "kube-system/*" }, mayClaim: [] },
+        ],
+      },
+      "claims.yaml",
+    );
+    expect([WORKER, PLANE, ACCOUNT].map((each) => rules.countsAsOne(each))).toEqual([true, false, false]);
+  });
+
   test("the first rule that matches decides", () => {
     const rules = parseClaimRules(
       {
