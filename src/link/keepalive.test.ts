@@ -30,30 +30,30 @@ function watched() {
 }
 
 describe("a session that is kept alive", () => {
-  it("is pinged again and again while the peer answers", () => {
+  it("is pinged again and again while the peer answers", async () => {
     const { session, pings, answer, late } = watched();
     for (let round = 1; round <= 50; round++) {
-      vi.advanceTimersByTime(EVERY_MS);
+      await vi.advanceTimersByTimeAsync(EVERY_MS);
       expect(pings).toHaveLength(round);
       answer();
     }
     expect([session.destroyed, late()]).toEqual([false, 0]);
   });
 
-  it("is destroyed when an answer does not come in time, and not pinged meanwhile", () => {
+  it("is destroyed when an answer does not come in time, and not pinged meanwhile", async () => {
     const { session, pings, late } = watched();
-    vi.advanceTimersByTime(EVERY_MS + PING_TIMEOUT_MS - 1);
+    await vi.advanceTimersByTimeAsync(EVERY_MS + PING_TIMEOUT_MS - 1);
     expect([session.destroyed, pings.length]).toEqual([false, 1]);
-    vi.advanceTimersByTime(1);
+    await vi.advanceTimersByTimeAsync(1);
     expect([session.destroyed, late()]).toEqual([true, 1]);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is watched on after it was asked to go away", () => {
+  it("is watched on after it was asked to go away", async () => {
     const { session, pings } = watched();
     session.request([]);
     session.close();
-    vi.advanceTimersByTime(EVERY_MS);
+    await vi.advanceTimersByTimeAsync(EVERY_MS);
     expect([session.closed, session.destroyed, pings.length]).toEqual([true, false, 1]);
   });
 });

@@ -18,6 +18,8 @@ export interface FrameHandler {
   beginData(streamId: number, length: number): void;
   /** A part of its bytes, in order: a view that stays valid, never empty. */
   passData(chunk: Buffer): void;
+  /** So many bytes of it were padding. */
+  passPadding(bytes: number): void;
   endData(endStream: boolean): void;
   /** Any other frame. */
   onFrame(type: number, flags: number, streamId: number, payload: Buffer): void;
@@ -132,6 +134,7 @@ export class FrameReader {
     if (this.#type === FrameType.DATA) {
       const bytes = bare(payload, this.#flags & Flag.PADDED);
       if (bytes.length > 0) this.#handler.passData(bytes);
+      this.#handler.passPadding(payload.length - bytes.length);
       this.#endData();
     } else this.#handler.onFrame(this.#type, this.#flags, this.#streamId, payload);
     return at + taken;

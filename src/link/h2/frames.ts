@@ -27,6 +27,7 @@ export const Setting = {
   MAX_CONCURRENT_STREAMS: 3,
   INITIAL_WINDOW_SIZE: 4,
   MAX_FRAME_SIZE: 5,
+  MAX_HEADER_LIST_SIZE: 6,
 } as const;
 
 export const ErrorCode = {

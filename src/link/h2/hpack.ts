@@ -73,8 +73,8 @@ const STATIC: readonly Header[] = [
 const TABLE_BYTES = 4096;
 const ENTRY_OVERHEAD = 32;
 
-/** More than any peer of ours sends. */
-const MAX_LIST_BYTES = 64 * 1024;
+/** More than any peer of ours sends; peers are told. */
+export const MAX_LIST_BYTES = 64 * 1024;
 
 function bad(what: string): never {
   throw new SessionError(ErrorCode.COMPRESSION_ERROR, what);

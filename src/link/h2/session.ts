@@ -6,6 +6,8 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { transportFailure } from "../transport-failure.js";
+import { ControlQueue } from "./control-queue.js";
+import { FloodGuard } from "./flood-guard.js";
 import { type FrameHandler, FrameReader } from "./frame-reader.js";
 import {
   bare,
@@ -22,7 +24,7 @@ import {
   settings,
   uint32s,
 } from "./frames.js";
-import { encodeHeaders, type Header, HeaderDecoder } from "./hpack.js";
+import { encodeHeaders, type Header, HeaderDecoder, MAX_LIST_BYTES } from "./hpack.js";
 import { Stream } from "./stream.js";
 
 export interface SessionOptions {
@@ -31,6 +33,8 @@ export interface SessionOptions {
   readonly streamWindowBytes: number;
   /** The same for all streams together; only bounds what is under way, since it is given back on arrival. */
   readonly sessionWindowBytes: number;
+  /** Streams the peer may have open at once (servers only; unlimited when absent). */
+  readonly maxStreams?: number;
   /** A call has come in (servers only). */
   readonly onStream?: (stream: Stream, fields: readonly Header[]) => void;
 }
@@ -41,15 +45,21 @@ interface SessionEvents {
   close: [];
 }
 
-/** Answers to pings and settings may not pile up behind a peer that does not read; DATA has the peer's own window. */
-const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 const MAX_HEADER_BLOCK_BYTES = 64 * 1024;
+/** No gRPC message begins or goes on in less, except at the end of a frame that was full. */
+const LEAST_DATA_BYTES = 5;
+/** A peer may not have read our settings yet; one that goes on for so many times the bound does not mean to. */
+const MAX_REFUSALS = 10;
+/** How long the last words may take to leave. */
+const LINGER_MS = 1000;
 
 export class Session extends EventEmitter<SessionEvents> implements FrameHandler {
   readonly isServer: boolean;
   readonly socket: Duplex;
   /** What may still be sent on all streams together. */
   sendWindow = DEFAULT_WINDOW_BYTES;
+  /** What the peer grants every stream from its start; a stream adds what it was granted beyond that. */
+  peerStreamWindow = DEFAULT_WINDOW_BYTES;
   destroyed = false;
   /** How the peer broke the protocol, if it did. */
   failure: string | undefined;
@@ -61,10 +71,19 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   readonly #options: SessionOptions;
   readonly #streams = new Map<number, Stream>();
   readonly #decoder = new HeaderDecoder();
-  #peerStreamWindow = DEFAULT_WINDOW_BYTES;
+  readonly #control: ControlQueue;
+  readonly #guard = new FloodGuard();
+  readonly #maxStreams: number;
+  /** Streams refused since one was last taken. */
+  #refused = 0;
+  /** Streams whose next frame has no room in the session's window, the one that waits longest first. */
+  readonly #waiting = new Set<Stream>();
+  /** Every stream's window has grown with the read that is being taken in. */
+  #windowsGrew = false;
   #nextStreamId = 1;
   #lastPeerStream = 0;
   #received = 0;
+  #toldToGo = false;
   #pings = new Map<bigint, () => void>();
   #pingCount = 0n;
 
@@ -79,27 +98,23 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.socket = socket;
     this.isServer = options.isServer;
     this.#options = options;
+    this.#maxStreams = options.maxStreams ?? Number.POSITIVE_INFINITY;
     this.#reader = new FrameReader(this, options.isServer);
+    this.#control = new ControlQueue(socket, () =>
+      this.#fail(new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the peer does not read the answers to its frames")),
+    );
     socket.on("data", this.#onBytes);
     socket.on("error", (error) => {
       this.failure ??= transportFailure(error);
     });
     socket.once("end", () => this.destroy());
     socket.once("close", () => this.destroy());
-    if (!options.isServer) socket.write(PREFACE);
-    socket.write(
-      settings([
-        ...(options.isServer ? [] : [[Setting.ENABLE_PUSH, 0] as const]),
-        [Setting.INITIAL_WINDOW_SIZE, options.streamWindowBytes],
-      ]),
-    );
-    const more = options.sessionWindowBytes - DEFAULT_WINDOW_BYTES;
-    if (more > 0) this.send(frame(FrameType.WINDOW_UPDATE, 0, 0, uint32s(more)));
+    socket.write(greeting(options));
   }
 
   /** How long a DATA frame may be so that the peer's window always has room for some. */
   get frameBytes(): number {
-    return Math.min(MAX_FRAME_BYTES, Math.max(1024, this.#peerStreamWindow >> 2));
+    return Math.min(MAX_FRAME_BYTES, Math.max(1024, this.peerStreamWindow >> 2));
   }
 
   /** Neither new calls nor, soon, old ones. */
@@ -111,7 +126,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   request(fields: Iterable<Header>): Stream {
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;
-    const stream = new Stream(this, id, this.#options.streamWindowBytes, this.#peerStreamWindow);
+    const stream = new Stream(this, id, this.#options.streamWindowBytes);
     if (this.closed) {
       queueMicrotask(() => stream.lose());
       return stream;
@@ -121,10 +136,22 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     return stream;
   }
 
-  send(bytes: Buffer, done?: (error?: Error | null) => void): void {
+  /** Any frame but DATA with bytes. */
+  send(frame: Buffer): void {
+    if (!this.destroyed) this.#control.send(frame);
+  }
+
+  /** So many DATA frames, for which the windows have room; `done` once the transport has taken them. */
+  sendData(frames: Buffer, count: number, done?: (error?: Error | null) => void): void {
     if (this.destroyed) return;
-    this.socket.write(bytes, done);
-    if (this.socket.writableLength > MAX_UNREAD_BYTES) this.destroy();
+    this.#guard.carriers += count;
+    this.#control.flush();
+    this.socket.write(frames, done);
+  }
+
+  /** The stream's next frame has no room in the session's window. */
+  awaitWindow(stream: Stream): void {
+    this.#waiting.add(stream);
   }
 
   ping(onAnswer: () => void): void {
@@ -144,7 +171,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (this.closed) return;
     this.closing = true;
     this.#sayGoodbye(ErrorCode.NO_ERROR);
-    if (this.#streams.size === 0) this.destroy();
+    if (this.#streams.size === 0) this.#leave();
   }
 
   ref(): void {
@@ -157,9 +184,25 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   }
 
   destroy(): void {
+    this.socket.destroy();
+    this.#end();
+  }
+
+  /** Ends once the transport has taken what was said, or after a moment when it does not. */
+  #leave(): void {
+    if (this.destroyed) return;
+    const { socket } = this;
+    this.#control.flush();
+    socket.pause();
+    const late = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once("close", () => clearTimeout(late));
+    socket.end(() => socket.destroy());
+    this.#end();
+  }
+
+  #end(): void {
     if (this.destroyed) return;
     this.destroyed = true;
-    this.socket.destroy();
     for (const stream of [...this.#streams.values()]) stream.lose();
     this.#pings.clear();
     this.emit("close");
@@ -167,25 +210,40 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
   forget(stream: Stream): void {
     this.#streams.delete(stream.id);
-    if (this.closing && this.#streams.size === 0) this.destroy();
+    this.#waiting.delete(stream);
+    if (this.closing && this.#streams.size === 0) this.#leave();
   }
 
   #sayGoodbye(code: number, why = ""): void {
     const payload = Buffer.concat([uint32s(this.#lastPeerStream, code), Buffer.from(why, "latin1")]);
-    this.send(frame(FrameType.GOAWAY, 0, 0, payload));
+    this.#control.flush();
+    this.socket.write(frame(FrameType.GOAWAY, 0, 0, payload));
   }
 
   readonly #onBytes = (chunk: Buffer): void => {
+    // Bytes that were read before the session ended.
+    if (this.destroyed) return;
     try {
       this.#reader.push(chunk);
     } catch (error) {
       if (!(error instanceof SessionError)) throw error;
-      this.failure = error.message;
-      this.#sayGoodbye(error.code, error.message);
-      this.socket.end();
-      this.destroy();
+      this.#fail(error);
     }
+    if (this.#windowsGrew) this.#pumpAll();
   };
+
+  #fail(error: SessionError): void {
+    if (this.destroyed) return;
+    this.failure = error.message;
+    this.#sayGoodbye(error.code, error.message);
+    this.#leave();
+  }
+
+  /** A frame came that carries nothing. */
+  #countIdle(): void {
+    if (this.#guard.allows()) return;
+    throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the peer sends too many frames that carry nothing");
+  }
 
   // ---- DATA, while it arrives --------------------------------------------------------------------------------------
 
@@ -193,13 +251,20 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (this.#block !== undefined) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
     this.#countReceived(length);
     // Bytes for a stream that is over here were under way; they only count for the session's window.
-    this.#dataStream = this.#streams.get(streamId);
-    this.#dataStream?.expect(length);
+    const stream = this.#streams.get(streamId);
+    this.#dataStream = stream;
+    if (stream === undefined || length < LEAST_DATA_BYTES) this.#countIdle();
+    else this.#guard.carriers++;
+    stream?.expect(length);
   }
 
   passData(chunk: Buffer): void {
     const stream = this.#dataStream;
     if (stream !== undefined && !stream.closed) stream.receive(chunk);
+  }
+
+  passPadding(bytes: number): void {
+    this.#dataStream?.took(bytes);
   }
 
   endData(endStream: boolean): void {
@@ -223,6 +288,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (this.#block !== undefined && type !== FrameType.CONTINUATION) {
       throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
     }
+    this.#countIdle();
     switch (type) {
       case FrameType.HEADERS:
         this.#onHeaderBlock(streamId, bare(payload, flags), flags);
@@ -243,9 +309,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
         break;
       case FrameType.GOAWAY:
         if (payload.length < 8) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY is too short");
-        this.closing = true;
-        this.emit("goaway", payload.readUInt32BE(4));
-        if (this.#streams.size === 0) this.destroy();
+        this.#onGoaway(payload.readUInt32BE(4));
         break;
       case FrameType.WINDOW_UPDATE:
         exactly(payload, 4);
@@ -257,6 +321,13 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
         // PRIORITY, and whatever extensions there are.
         break;
     }
+  }
+
+  #onGoaway(code: number): void {
+    this.closing = true;
+    if (!this.#toldToGo) this.emit("goaway", code);
+    this.#toldToGo = true;
+    if (this.#streams.size === 0) this.#leave();
   }
 
   #onHeaderBlock(streamId: number, part: Buffer, flags: number): void {
@@ -289,27 +360,42 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     else if (this.isServer && streamId > this.#lastPeerStream) {
       if (streamId % 2 === 0) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a client's streams have odd numbers");
       this.#lastPeerStream = streamId;
-      const stream = new Stream(this, streamId, this.#options.streamWindowBytes, this.#peerStreamWindow);
-      this.#streams.set(streamId, stream);
-      if (this.closing) stream.close(ErrorCode.REFUSED_STREAM);
+      if (this.closing || this.#streams.size >= this.#maxStreams) this.#refuse(streamId);
       else {
+        const stream = new Stream(this, streamId, this.#options.streamWindowBytes);
+        this.#streams.set(streamId, stream);
+        this.#refused = 0;
         this.#options.onStream?.(stream, fields);
         if (endStream) stream.receiveEnd();
       }
     }
   }
 
+  #refuse(streamId: number): void {
+    if (++this.#refused > MAX_REFUSALS * this.#maxStreams) {
+      throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the peer opens more streams than were announced");
+    }
+    this.send(frame(FrameType.RST_STREAM, 0, streamId, uint32s(ErrorCode.REFUSED_STREAM)));
+  }
+
   #onSettings(payload: Buffer): void {
     if (payload.length % 6 !== 0) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS has a broken length");
     for (let at = 0; at < payload.length; at += 6) {
-      if (payload.readUInt16BE(at) !== Setting.INITIAL_WINDOW_SIZE) continue;
-      const window = payload.readUInt32BE(at + 2);
-      if (window > MAX_WINDOW_BYTES) throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large");
-      const change = window - this.#peerStreamWindow;
-      this.#peerStreamWindow = window;
-      for (const stream of [...this.#streams.values()]) stream.growSendWindow(change);
+      if (payload.readUInt16BE(at) === Setting.INITIAL_WINDOW_SIZE) this.#setStreamWindow(payload.readUInt32BE(at + 2));
     }
     this.send(frame(FrameType.SETTINGS, Flag.ACK, 0, EMPTY));
+  }
+
+  #setStreamWindow(bytes: number): void {
+    if (bytes > MAX_WINDOW_BYTES) throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large");
+    if (bytes > this.peerStreamWindow) this.#windowsGrew = true;
+    this.peerStreamWindow = bytes;
+  }
+
+  /** Once for a read, however often it changed the windows. */
+  #pumpAll(): void {
+    this.#windowsGrew = false;
+    for (const stream of [...this.#streams.values()]) stream.pump();
   }
 
   #onPing(payload: Buffer, flags: number): void {
@@ -331,11 +417,31 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.sendWindow += bytes;
     if (this.sendWindow > MAX_WINDOW_BYTES)
       throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "the window is too large");
-    for (const stream of [...this.#streams.values()]) stream.pump();
+    // Whoever finds no room waits again, behind the others: an update is never worth more than the streams it serves.
+    for (const stream of this.#waiting) {
+      this.#waiting.delete(stream);
+      stream.pump();
+      if (this.#waiting.has(stream)) break;
+    }
   }
 }
 
 const EMPTY = Buffer.alloc(0);
+
+/** What is said before anything was heard. */
+function greeting({ isServer, maxStreams, streamWindowBytes, sessionWindowBytes }: SessionOptions): Buffer {
+  const more = sessionWindowBytes - DEFAULT_WINDOW_BYTES;
+  return Buffer.concat([
+    isServer ? EMPTY : PREFACE,
+    settings([
+      ...(isServer ? [] : [[Setting.ENABLE_PUSH, 0] as const]),
+      ...(maxStreams === undefined ? [] : [[Setting.MAX_CONCURRENT_STREAMS, maxStreams] as const]),
+      [Setting.INITIAL_WINDOW_SIZE, streamWindowBytes],
+      [Setting.MAX_HEADER_LIST_SIZE, MAX_LIST_BYTES],
+    ]),
+    more > 0 ? frame(FrameType.WINDOW_UPDATE, 0, 0, uint32s(more)) : EMPTY,
+  ]);
+}
 
 function exactly(payload: Buffer, length: number): void {
   if (payload.length !== length) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "a frame has the wrong length");

@@ -1,5 +1,6 @@
 /** One HTTP/2 stream as gRPC uses it: headers, bytes both ways under flow control, an end. */
 import { EventEmitter } from "node:events";
+import { ByteQueue } from "../../memory/byte-queue.js";
 import {
   ErrorCode,
   Flag,
@@ -38,13 +39,14 @@ export class Stream extends EventEmitter<StreamEvents> {
   headersSent = false;
 
   readonly #window: number;
-  #sendWindow: number;
+  /** What the peer granted beyond its first window, less what was sent. */
+  #sendCredit = 0;
   /** What the peer may still send, and what was taken since it was last told. */
   #receiveWindow: number;
   #taken = 0;
   #paused = false;
   /** Bytes that came while paused; the window bounds them. */
-  #held: Buffer[] = [];
+  readonly #held = new ByteQueue();
   #remoteEnded = false;
   #endReported = false;
   #localEnded = false;
@@ -53,13 +55,12 @@ export class Stream extends EventEmitter<StreamEvents> {
   #pendingAt = 0;
   #pendingDone: ((error?: Error | null) => void) | undefined;
 
-  constructor(session: Session, id: number, windowBytes: number, sendWindow: number) {
+  constructor(session: Session, id: number, windowBytes: number) {
     super();
     this.session = session;
     this.id = id;
     this.#window = windowBytes;
     this.#receiveWindow = windowBytes;
-    this.#sendWindow = sendWindow;
     this.#headersReceived = session.isServer;
   }
 
@@ -81,7 +82,7 @@ export class Stream extends EventEmitter<StreamEvents> {
     if (this.#paused) this.#held.push(chunk);
     else {
       this.onData(chunk);
-      this.#took(chunk.length);
+      this.took(chunk.length);
     }
   }
 
@@ -106,7 +107,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   }
 
   /** Credit for the peer's bytes goes back by quarters of the window. */
-  #took(bytes: number): void {
+  took(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken < this.#window / 4 || this.closed || this.#remoteEnded) return;
     this.#receiveWindow += this.#taken;
@@ -127,10 +128,11 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   resume(): void {
     this.#paused = false;
-    while (this.#held.length > 0 && !this.#paused && !this.closed) {
-      const chunk = this.#held.shift()!;
+    while (!this.#paused && !this.closed) {
+      const chunk = this.#held.shift();
+      if (chunk === undefined) break;
       this.onData(chunk);
-      this.#took(chunk.length);
+      this.took(chunk.length);
     }
     this.#reportEnd();
   }
@@ -178,25 +180,31 @@ export class Stream extends EventEmitter<StreamEvents> {
     const from = this.#pendingAt;
     const { session } = this;
     let to = from;
+    let frames = 0;
     while (to < bytes.length) {
       const length = (bytes[to]! << 16) | (bytes[to + 1]! << 8) | bytes[to + 2]!;
-      if (length > this.#sendWindow || length > session.sendWindow) break;
-      this.#sendWindow -= length;
+      if (length > session.peerStreamWindow + this.#sendCredit) break;
+      if (length > session.sendWindow) {
+        session.awaitWindow(this);
+        break;
+      }
+      this.#sendCredit -= length;
       session.sendWindow -= length;
       to += FRAME_HEADER_BYTES + length;
+      frames++;
     }
     if (to === from) return;
     this.#pendingAt = to;
-    if (to < bytes.length) session.send(bytes.subarray(from, to));
+    if (to < bytes.length) session.sendData(bytes.subarray(from, to), frames);
     else {
       this.#pending = undefined;
-      session.send(from === 0 ? bytes : bytes.subarray(from), this.#pendingDone);
+      session.sendData(from === 0 ? bytes : bytes.subarray(from), frames, this.#pendingDone);
     }
   }
 
   growSendWindow(bytes: number): void {
-    this.#sendWindow += bytes;
-    if (this.#sendWindow > MAX_WINDOW_BYTES) this.close(ErrorCode.FLOW_CONTROL_ERROR);
+    this.#sendCredit += bytes;
+    if (this.session.peerStreamWindow + this.#sendCredit > MAX_WINDOW_BYTES) this.close(ErrorCode.FLOW_CONTROL_ERROR);
     else this.pump();
   }
 
@@ -223,7 +231,7 @@ export class Stream extends EventEmitter<StreamEvents> {
     this.closed = true;
     this.resetCode = code;
     this.#pending = undefined;
-    this.#held = [];
+    this.#held.clear();
     this.session.forget(this);
     this.emit("close");
   }
@@ -233,7 +241,9 @@ export function toHeaders(fields: readonly Header[]): Headers {
   const headers: Record<string, string | string[]> = {};
   for (const [name, value] of fields) {
     const before = headers[name];
-    headers[name] = before === undefined ? value : [before, value].flat();
+    if (before === undefined) headers[name] = value;
+    else if (typeof before === "string") headers[name] = [before, value];
+    else before.push(value);
   }
   return headers;
 }
