@@ -23,6 +23,7 @@ export function pinnedVersion(peer: BuiltPeer): string {
     const [first, second, third] = line.trim().split(/\s+/);
     const [path, version] = first === "require" ? [second, third] : [first, second];
     if (path === peer.module && version?.startsWith("v")) return version;
+    if (path === peer.module && path === "go") return `v${version}`;
   }
   throw new Error(`peers/${peer.folder}/go.mod pins no version of ${peer.module}; add it with go get`);
 }

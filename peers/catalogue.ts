@@ -2,8 +2,8 @@
 export interface BuiltPeer {
   readonly name: string;
   /** Folder beside this file whose go.mod pins the version. */
-  readonly folder: "konnectivity" | "kubernetes" | "loadgen" | "no-proxy" | "ignition";
-  /** Go module whose version names the peer. */
+  readonly folder: "konnectivity" | "kubernetes" | "loadgen" | "no-proxy" | "ignition" | "pem-judge";
+  /** Go module whose version names the peer; `go` for what needs the standard library alone. */
   readonly module: string;
   /** Package to build; one that begins with "./" is our own source. */
   readonly package: string;
@@ -41,6 +41,7 @@ export const builtPeers: readonly BuiltPeer[] = [
   },
   { name: "loadgen", folder: "loadgen", module: `${KONNECTIVITY}/konnectivity-client`, package: "./" },
   { name: "no-proxy", folder: "no-proxy", module: "golang.org/x/net", package: "./" },
+  { name: "pem-judge", folder: "pem-judge", module: "go", package: "./" },
   { name: "ignition-validate", folder: "ignition", module: IGNITION, package: `${IGNITION}/validate` },
   {
     name: "ignition",

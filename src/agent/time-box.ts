@@ -2,13 +2,13 @@
  * For a bridge with an end: an agent whose own certificate has ended cannot be let in any more, so it neither keeps its
  * streams nor asks its servers until it gets a new one. It does not exit, since whatever runs it would start it again.
  */
-import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { leafIn } from "../pki/pem.js";
 
 /** When the certificate in the file ends; undefined while the file cannot be read, which the next attempt will tell. */
 export function certificateEnd(certFile: string): Date | undefined {
   try {
-    return new Date(new X509Certificate(readFileSync(certFile)).validTo);
+    return new Date(leafIn(readFileSync(certFile, "utf8")).validTo);
   } catch {
     return undefined;
   }

@@ -35,7 +35,7 @@ export function csrApprove(program: string, argv: readonly string[]): Promise<nu
         const look = await lookOnce(flags, access);
         const request = findRequest(look, oneName(words));
         const despite = new Set(flags.despite.value);
-        const decision = await decide(request, look.around, despite);
+        const decision = decide(request, look.around, despite);
         if (decision === undefined) throw await notOurs(request);
         if (decision.action !== "approve") throw refusal(decision.request, decision.rule, decision.explanation);
         await access.store.remember(new Map([[decision.node, decision.remember]]));

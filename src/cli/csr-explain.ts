@@ -26,7 +26,7 @@ export function csrExplain(program: string, argv: readonly string[]): Promise<nu
         const { decide } = await import("../nodepool/csr/decide.js");
         const look = await lookOnce(flags, access);
         const request = findRequest(look, oneName(words));
-        const decision = await decide(request, look.around);
+        const decision = decide(request, look.around);
         if (decision === undefined) throw await notOurs(request);
         const { remember: _remember, ...shown } = decision;
         const text = flags.output.value === "json" ? json(shown) : explainText(decision);

@@ -24,7 +24,7 @@ export function csrList(program: string, argv: readonly string[]): Promise<numbe
         const { around, requests } = await lookOnce(flags, access);
         const decisions: Decision[] = [];
         for (const request of requests) {
-          const decision = await decide(request, around);
+          const decision = decide(request, around);
           if (decision !== undefined) decisions.push(decision);
         }
         const shown = decisions.map(({ findings: _findings, remember: _remember, ...rest }) => rest);

@@ -104,20 +104,16 @@ async function decisionsAbout(
 ): Promise<DecisionInfo[]> {
   const isPending = requests.some((request) => outcomeOf(request) === "pending");
   const look = isPending ? await lookOnce(flags, access) : undefined;
-  return Promise.all(
-    requests.map(async (request) => {
-      const decision = look && (await decide(request, look.around));
-      return decision === undefined
-        ? settledDecision(request, await nodeOf(request))
-        : pendingDecision(request, decision);
-    }),
-  );
+  return requests.map((request) => {
+    const decision = look && decide(request, look.around);
+    return decision === undefined ? settledDecision(request, nodeOf(request)) : pendingDecision(request, decision);
+  });
 }
 
 /** Empty when it cannot be read. */
-async function nodeOf(request: SigningRequest): Promise<string> {
+function nodeOf(request: SigningRequest): string {
   try {
-    const [name = ""] = (await inspectRequest(requestPem(request))).commonNames;
+    const [name = ""] = inspectRequest(requestPem(request)).commonNames;
     return name.startsWith(nodeUserPrefix) ? name.slice(nodeUserPrefix.length) : name;
   } catch {
     return "";

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import * as x509 from "@peculiar/x509";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspectRequest } from "./inspect-request.js";
+import { pemText } from "./pem.js";
 import { openssl, opensslAvailable } from "./testing/openssl.js";
 
 describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
@@ -26,7 +27,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
   }
 
   it("as a kubelet makes it has a name, a group and nothing else", async () => {
-    expect(await inspectRequest(request("/O=system:nodes/CN=system:node:w0"))).toEqual({
+    expect(inspectRequest(request("/O=system:nodes/CN=system:node:w0"))).toEqual({
       commonNames: ["system:node:w0"],
       organizations: ["system:nodes"],
       otherSubjectParts: [],
@@ -42,7 +43,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
   it("is read completely", async () => {
     const names = "subjectAltName=DNS:w0,DNS:*.x,IP:10.0.0.1,IP:fd00::1,email:a@b,URI:spiffe://x";
     const pem = request("/O=one+O=two/OU=three/CN=a/CN=b", [names, "basicConstraints=critical,CA:TRUE"]);
-    expect(await inspectRequest(pem)).toMatchObject({
+    expect(inspectRequest(pem)).toMatchObject({
       commonNames: ["a", "b"],
       organizations: ["one", "two"],
       otherSubjectParts: ["OU=three"],
@@ -64,17 +65,17 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
       ).toString("pem");
     };
     const password = await make([new x509.ChallengePasswordAttribute("x")]);
-    expect(await inspectRequest(password)).toMatchObject({
+    expect(inspectRequest(password)).toMatchObject({
       dnsNames: ["a"],
       otherExtensions: ["1.2.840.113549.1.9.7"],
     });
     const twice = await make([new x509.ExtensionsAttribute([san("b")])]);
-    await expect(inspectRequest(twice)).rejects.toThrow("two lists of extensions");
+    expect(() => inspectRequest(twice)).toThrow("two lists of extensions");
   });
 
   it("has a key of some kind", async () => {
-    expect(await inspectRequest(request("/CN=x", [], ["-newkey", "rsa:2048"]))).toMatchObject({ key: "RSA-2048" });
-    const weak = await inspectRequest(request("/CN=x", [], ["-newkey", "rsa:1024"]));
+    expect(inspectRequest(request("/CN=x", [], ["-newkey", "rsa:2048"]))).toMatchObject({ key: "RSA-2048" });
+    const weak = inspectRequest(request("/CN=x", [], ["-newkey", "rsa:1024"]));
     expect(weak).toMatchObject({ key: "RSA-1024", signatureFits: true });
   });
 
@@ -83,8 +84,10 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     const der = Buffer.from(pem.replace(/-----.*-----/g, ""), "base64");
     const at = der.indexOf("system:node:w0");
     der[at + 13] = "1".charCodeAt(0);
-    const altered = `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString("base64")}\n-----END CERTIFICATE REQUEST-----\n`;
-    expect(await inspectRequest(altered)).toMatchObject({ commonNames: ["system:node:w1"], signatureFits: false });
+    expect(inspectRequest(pemText("CERTIFICATE REQUEST", der))).toMatchObject({
+      commonNames: ["system:node:w1"],
+      signatureFits: false,
+    });
   });
 
   it("is refused when it is anything else", async () => {
@@ -100,7 +103,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
       wrapped("CERTIFICATE REQUEST", `${der.slice(0, 40)}\n`),
       wrapped("CERTIFICATE REQUEST", "A".repeat(70_000)),
     ]) {
-      await expect(inspectRequest(text)).rejects.toMatchObject({ code: "DB_CSR_REQUEST" });
+      expect(() => inspectRequest(text)).toThrow(expect.objectContaining({ code: "DB_CSR_REQUEST" }));
     }
   });
 });

@@ -1,8 +1,9 @@
 // @peculiar/x509 throws at import unless reflect-metadata came first.
 import "reflect-metadata";
-import { createPrivateKey, createPublicKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
+import { createPublicKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
 import * as x509 from "@peculiar/x509";
 import { messageOf } from "../errors/error.js";
+import { leafIn, pemText, privateKeyIn } from "./pem.js";
 import {
   type CertificateRequest,
   dayMs,
@@ -91,7 +92,7 @@ async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair
   return {
     certificate,
     signingKey: keys.privateKey,
-    certificatePem: pemText(certificate),
+    certificatePem: certificateText(certificate),
     privateKeyPem: privatePem(keys.privateKey),
   };
 }
@@ -99,11 +100,12 @@ async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair
 /** Takes up an authority that was made before, e.g. read from a Secret. */
 export async function loadAuthority(pem: PemPair): Promise<Authority> {
   try {
-    const certificate = new x509.X509Certificate(pem.certificatePem);
+    const certificate = new x509.X509Certificate(leafIn(pem.certificatePem).raw);
     if (certificate.getExtension(x509.BasicConstraintsExtension)?.ca !== true) {
       throw issueError(`the certificate "${certificate.subject}" is not an authority's and must not sign others`);
     }
-    const key = createPrivateKey(pem.privateKeyPem);
+    const key = privateKeyIn(pem.privateKeyPem)?.key;
+    if (key === undefined) throw issueError("it has no key");
     const algorithm = key.asymmetricKeyType === "rsa" ? keyAlgorithms.rsa2048 : ecAlgorithm(key);
     const der = key.export({ type: "pkcs8", format: "der" });
     const signingKey = await webcrypto.subtle.importKey("pkcs8", der, algorithm, true, ["sign"]);
@@ -136,7 +138,7 @@ export async function issueCertificate(authority: Authority, request: Certificat
       ...subjectAlternativeNames(request),
     ],
   });
-  return { certificatePem: pemText(certificate), privateKeyPem: privatePem(keys.privateKey) };
+  return { certificatePem: certificateText(certificate), privateKeyPem: privatePem(keys.privateKey) };
 }
 
 /** The library reads quotes, backslashes and a leading # in plain strings as syntax; typed values stay what they are. */
@@ -212,8 +214,8 @@ function ecAlgorithm(key: KeyObject): { name: string; namedCurve: string } {
   throw issueError(`its key is ${curve ?? key.asymmetricKeyType}; use RSA, P-256 or P-384`);
 }
 
-function pemText(certificate: x509.X509Certificate): string {
-  return `${certificate.toString("pem").trim()}\n`;
+function certificateText(certificate: x509.X509Certificate): string {
+  return pemText("CERTIFICATE", Buffer.from(certificate.rawData));
 }
 
 export function privatePem(key: webcrypto.CryptoKey): string {

@@ -2,10 +2,9 @@
  * Brings a set that somebody keeps (in Secrets, say) up to date in memory: what is good stays as it is, the rest is
  * issued again, and whoever keeps it learns what and why.
  */
-import { X509Certificate } from "node:crypto";
 import { inFormat, issueLeaf } from "./certificates-for.js";
 import { type Authority, createAuthority, extendAuthority, loadAuthority, type PemPair } from "./issue.js";
-import { certificatesIn } from "./pem.js";
+import { certificatesIn, leafIn } from "./pem.js";
 import type { ProfileSet, SignerPlan } from "./profiles/profile-set.js";
 import { issueError } from "./request.js";
 import { objectionToLeaf, objectionToSigner } from "./still-good.js";
@@ -54,7 +53,7 @@ export async function keepOrIssue(set: ProfileSet, kept: KeptPki, options: KeepO
   const leaves = new Map<string, PemPair>();
   for (const plan of set.leaves) {
     const authority = authorities.get(plan.signer)!;
-    const signer = new X509Certificate(authority.certificatePem);
+    const signer = leafIn(authority.certificatePem);
     const found = kept.leaves.get(plan.name);
     const why =
       found === undefined
@@ -111,7 +110,7 @@ class SignerState {
   /** The same key with a new life, when its own end would cut leaves short. */
   async #longEnough(signer: KeptSigner): Promise<KeptSigner> {
     const current = first(signer);
-    const end = Date.parse(new X509Certificate(current.certificatePem).validTo);
+    const end = Date.parse(leafIn(current.certificatePem).validTo);
     const longest = Math.max(0, ...this.#leaves().map(({ validForMs }) => validForMs));
     if (end - this.#now.getTime() >= longest) return signer;
     this.#tell(`it ends ${new Date(end).toISOString()}; its key stays`);

@@ -1,11 +1,11 @@
 /** A set on disk whose signers' keys were kept: what `issue` and `renew` work on. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError } from "../errors/error.js";
 import { StagedFiles, syncDirectory } from "./durable-files.js";
 import { type Authority, loadAuthority, type PemPair } from "./issue.js";
 import { manifestFile, manifestText, type PkiManifest, readManifest } from "./manifest.js";
+import { leafIn, privateKeyIn } from "./pem.js";
 import { writeError } from "./write-pem.js";
 
 /** Throws when the directory holds no set of ours. */
@@ -39,7 +39,8 @@ export const signerKeyError = (dir: string, name: string): DrawbridgeError =>
 
 function keyBelongs(certificatePem: string, privateKeyPem: string): boolean {
   try {
-    return new X509Certificate(certificatePem).checkPrivateKey(createPrivateKey(privateKeyPem));
+    const found = privateKeyIn(privateKeyPem);
+    return found !== undefined && leafIn(certificatePem).checkPrivateKey(found.key);
   } catch {
     return false;
   }

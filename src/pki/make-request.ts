@@ -3,6 +3,7 @@
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
 import { distinguishedName, generateKeys, privatePem, signingAlgorithm, subjectAlternativeNames } from "./issue.js";
+import { pemText } from "./pem.js";
 import type { CertificateRequest } from "./request.js";
 
 export interface MadeRequest {
@@ -22,5 +23,8 @@ export async function makeSigningRequest(
     signingAlgorithm: signingAlgorithm(keys.privateKey),
     extensions: subjectAlternativeNames({ ...wanted, profile: "both" }),
   });
-  return { requestPem: `${request.toString("pem").trim()}\n`, privateKeyPem: privatePem(keys.privateKey) };
+  return {
+    requestPem: pemText("CERTIFICATE REQUEST", Buffer.from(request.rawData)),
+    privateKeyPem: privatePem(keys.privateKey),
+  };
 }

@@ -2,11 +2,11 @@
  * `pki.json` beside the certificates: what was made, for which addresses, until when. No secrets. Later commands read it
  * to make the same again, to renew, and to notice that something else is wanted now. certs.sh writes the same file.
  */
-import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../errors/error.js";
 import type { IssuedPki } from "./certificates-for.js";
+import { leafIn } from "./pem.js";
 import { type ProfileName, type ProfileOptions, profileNames } from "./profiles/by-name.js";
 import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles/profile-set.js";
 
@@ -48,7 +48,7 @@ export function manifestOf(issued: IssuedPki, signerKeysKept: boolean): PkiManif
 }
 
 export function validityOf(certificatePem: string): Validity {
-  const { validFrom, validTo } = new X509Certificate(certificatePem);
+  const { validFrom, validTo } = leafIn(certificatePem);
   return { notBefore: new Date(validFrom).toISOString(), notAfter: new Date(validTo).toISOString() };
 }
 

@@ -2,11 +2,11 @@
  * What the bundles of a set shall hold: its present signers, and those of former times until somebody says that they may
  * go. Former signers are written down nowhere else: the bundle on disk is the record of what is trusted.
  */
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PkiManifest } from "./manifest.js";
-import { certificatesIn } from "./pem.js";
+import { certificatesIn, leafIn } from "./pem.js";
 
 /** Certificates of signers, by name. */
 export type Signers = ReadonlyMap<string, { readonly certificatePem: string }>;
@@ -69,7 +69,7 @@ export async function formerlySigned(dir: string, { leaves }: PkiManifest, signe
     const authority = signers.get(signer);
     // What is missing or damaged is somebody else's finding.
     if (leaf === undefined || authority === undefined) continue;
-    if (!isSignedBy(leaf.certificate, new X509Certificate(authority.certificatePem))) stray.push(name);
+    if (!isSignedBy(leaf.certificate, leafIn(authority.certificatePem))) stray.push(name);
   }
   return stray;
 }

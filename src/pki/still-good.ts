@@ -1,8 +1,9 @@
 /** Whether a certificate that exists is the one that would be issued now. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import type { CertificateForm } from "./certificates-for.js";
 import { factsOf } from "./inspect/facts.js";
 import type { PemPair } from "./issue.js";
+import { leafIn, privateKeyIn } from "./pem.js";
 import type { LeafPlan, SignerPlan } from "./profiles/profile-set.js";
 import { clientAuth, extendedKeyUsages, serverAuth } from "./request.js";
 
@@ -43,8 +44,10 @@ export function objectionToSigner(pair: PemPair, plan: SignerPlan): string | und
 
 function parsed({ certificatePem, privateKeyPem }: PemPair): X509Certificate | string {
   try {
-    const certificate = new X509Certificate(certificatePem);
-    return certificate.checkPrivateKey(createPrivateKey(privateKeyPem)) ? certificate : "its key is another's";
+    const certificate = leafIn(certificatePem);
+    const key = privateKeyIn(privateKeyPem)?.key;
+    if (key === undefined) return "it has no key";
+    return certificate.checkPrivateKey(key) ? certificate : "its key is another's";
   } catch {
     return "it cannot be read";
   }

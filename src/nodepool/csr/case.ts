@@ -40,11 +40,11 @@ export interface Case extends Surroundings {
   readonly claims: readonly Claim[];
 }
 
-export async function openCase(request: SigningRequest, kind: RequestKind, around: Surroundings): Promise<Case> {
+export function openCase(request: SigningRequest, kind: RequestKind, around: Surroundings): Case {
   let facts: RequestFacts | undefined;
   let unreadable = "";
   try {
-    facts = await inspectRequest(requestPem(request));
+    facts = inspectRequest(requestPem(request));
   } catch (reason) {
     unreadable = messageOf(reason);
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { pemText } from "../../pki/pem.js";
 import {
   inventoryOf,
   letIn,
@@ -127,8 +128,7 @@ describe.each(["client", "renewal", "serving"] as const)("the shape of a %s requ
     const der = Buffer.from(pem.replace(/-----.*-----/g, ""), "base64");
     // The last byte belongs to the signature.
     der[der.length - 1]! ^= 1;
-    const altered = `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString("base64")}\n-----END CERTIFICATE REQUEST-----\n`;
-    expect(await verdict(kind, { pem: altered })).toBe("deny request-signature");
+    expect(await verdict(kind, { pem: pemText("CERTIFICATE REQUEST", der) })).toBe("deny request-signature");
   });
 
   it("leave brake, in a flood", async () => {

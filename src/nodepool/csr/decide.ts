@@ -38,14 +38,14 @@ const rulesFor: Readonly<Record<RequestKind, readonly Rule[]>> = {
 };
 
 /** Undefined for requests that are not ours to decide: another signer's, and those that somebody decided. */
-export async function decide(
+export function decide(
   request: SigningRequest,
   around: Surroundings,
   despite: ReadonlySet<string> = new Set(),
-): Promise<Decision | undefined> {
+): Decision | undefined {
   const kind = kindOf(request);
   if (kind === undefined || outcomeOf(request) !== "pending") return undefined;
-  const of = await openCase(request, kind, around);
+  const of = openCase(request, kind, around);
   const results = rulesFor[kind].map((rule) => ({ rule, objection: objectionOf(rule, of) }));
   const broken = results.filter(
     ({ objection, rule }) => objection !== undefined && !(rule.yields && despite.has(rule.id)),

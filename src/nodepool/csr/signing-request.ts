@@ -55,8 +55,12 @@ export function createdAt({ metadata }: SigningRequest): number {
   return Date.parse(metadata?.creationTimestamp ?? "");
 }
 
+/** Throws DB_CSR_REQUEST unless it is base64 as the API server writes it. */
 export function requestPem({ spec }: SigningRequest): string {
-  return Buffer.from(spec?.request ?? "", "base64").toString("latin1");
+  const { request = "" } = spec ?? {};
+  const bytes = Buffer.from(request, "base64");
+  if (bytes.toString("base64") === request) return bytes.toString("latin1");
+  throw new DrawbridgeError("DB_CSR_REQUEST", "the certificate signing request cannot be read: it is not base64");
 }
 
 export const requestsPath = "/apis/certificates.k8s.io/v1/certificatesigningrequests";

@@ -106,7 +106,7 @@ async function firstRequests(
     .filter((request) => kindOf(request) === "client")
     .sort((a, b) => createdAt(a) - createdAt(b));
   for (const request of oldestFirst) {
-    const name = await nodeNameOf(request);
+    const name = nodeNameOf(request);
     const worker = workers.find((one) => one.name === name);
     // What was asked before this worker was recorded was asked by another machine of its name.
     if (worker === undefined || createdAt(request) < Date.parse(worker.notBefore) - skewMs) continue;
@@ -118,9 +118,9 @@ async function firstRequests(
 const skewMs = 10_000;
 
 /** Empty when it cannot be read. */
-async function nodeNameOf(request: SigningRequest): Promise<string> {
+function nodeNameOf(request: SigningRequest): string {
   try {
-    const [commonName = ""] = (await inspectRequest(requestPem(request))).commonNames;
+    const [commonName = ""] = inspectRequest(requestPem(request)).commonNames;
     return commonName.startsWith(nodeUserPrefix) ? commonName.slice(nodeUserPrefix.length) : "";
   } catch {
     return "";

@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject, type X509Certificate } from "node:cryp
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { certificatesIn, holdsEncryptedKey, privateKeyIn } from "../pem.js";
+import { certificatesIn, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
 
 export interface InspectedFile {
   readonly path: string;
@@ -68,6 +68,7 @@ function readIfPem(path: string): InspectedFile[] {
   if (holdsEncryptedKey(text)) return [unread(path, mode, "its key is encrypted; store it without a passphrase")];
   try {
     const certificates = certificatesIn(text).map(({ certificate }) => certificate);
+    if (pemBlocks(text).length < text.split(/^-----BEGIN /m).length - 1) throw new Error("a block is torn");
     return [{ path, stem: stemOf(path), mode, certificates, key: privateKeyIn(text)?.key, trouble: undefined }];
   } catch {
     return [unread(path, mode, "a block in it cannot be parsed")];

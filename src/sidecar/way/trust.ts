@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import { readCertificateSet } from "../../pki/certificate-set.js";
+import { pemBlocks } from "../../pki/pem.js";
 
 /** Where systems keep their bundle, as Go looks for it; the first that is there counts. */
 const FILES = [
@@ -15,8 +16,6 @@ const FILES = [
 
 /** HyperShift mounts a cluster's additional authorities into the second. */
 const FOLDERS = ["/etc/ssl/certs", "/etc/pki/tls/certs"];
-
-const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 export class ProxyTrust {
   readonly #bundleFile: string;
@@ -32,7 +31,7 @@ export class ProxyTrust {
     if (this.#context?.stamp !== stamp) {
       const { ca } = this.#bundleFile === "" ? {} : readCertificateSet({ caFile: this.#bundleFile });
       // OpenSSL passes over what it cannot read, so one broken file takes no trust away from the others.
-      const all = new Set([...rootCertificates, ...systemCertificates(), ...(ca?.match(PEM) ?? [])]);
+      const all = new Set([...rootCertificates, ...systemCertificates(), ...certificateTexts(ca ?? "")]);
       this.#context = { stamp, value: createSecureContext({ ca: [...all], minVersion: "TLSv1.2" }) };
     }
     return this.#context.value;
@@ -64,8 +63,14 @@ function namesIn(folder: string): string[] {
 
 function certificatesOf(file: string): string[] {
   try {
-    return readFileSync(file, "utf8").match(PEM) ?? [];
+    return certificateTexts(readFileSync(file, "utf8"));
   } catch {
     return [];
   }
+}
+
+/** Each in the spelling of Node's own, so that what two lists hold counts once. */
+function certificateTexts(pem: string): string[] {
+  const blocks = pemBlocks(pem).filter(({ label, headers }) => label === "CERTIFICATE" && headers.length === 0);
+  return blocks.map(({ text }) => text.trimEnd());
 }

@@ -29,7 +29,7 @@ export async function act(actor: Actor, listed: SigningRequest, around: Surround
   const path = requestPath(listed.metadata?.name ?? "");
   try {
     const fresh = await api.get<SigningRequest>(path);
-    const decision = await decide(fresh, around, despite);
+    const decision = decide(fresh, around, despite);
     if (decision === undefined) return { done: false, because: "somebody decided it meanwhile" };
     if (decision.action === "leave") return { done: false, because: decision.explanation };
     if (!mayWrite()) return { done: false, because: "another replica leads now" };

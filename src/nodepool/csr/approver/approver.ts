@@ -157,7 +157,7 @@ export class Approver {
     const { dryRun, log } = this.#options;
     // Our own answer may not have come back through the watch yet.
     if (!dryRun && /^(approve|deny) /.test(this.#told.get(request.metadata?.uid ?? "") ?? "")) return undefined;
-    const decision = await decide(request, around);
+    const decision = decide(request, around);
     if (decision === undefined) return undefined;
     if (decision.action === "leave" || dryRun) {
       if (!this.#isNews(request, decision)) return decision;

@@ -18,7 +18,7 @@ export async function checkRequests(surgery: Surgery, patient: Patient): Promise
   const look = await lookAround({ api: clusters.nodes, inventory, memory, policy, now: patient.now });
   const found: Ailment[] = [];
   for (const request of look.requests) {
-    const decision = await decide(request, look.around);
+    const decision = decide(request, look.around);
     if (decision !== undefined && concerns(decision, patient)) found.push(waiting(surgery, look, request, decision));
   }
   if (found.length > 0) return found;
@@ -79,7 +79,7 @@ function approval({ clusters, inventory, memory, now, policy }: Surgery, name: s
       const store = memory();
       const look = await lookAround({ api, inventory, memory: await store.load(), policy, now: now() });
       const request = look.requests.find((one) => requestName(one) === name);
-      const decision = request && (await decide(request, look.around));
+      const decision = request && decide(request, look.around);
       if (request === undefined || decision === undefined) return `${name} was left alone: ${decidedMeanwhile}`;
       if (decision.action !== "approve") return `${name} was left alone: ${decision.explanation}`;
       await store.remember(new Map([[decision.node, decision.remember]]));

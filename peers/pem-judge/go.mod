@@ -1,0 +1,3 @@
+module drawbridge.invalid/peers/pem-judge
+
+go 1.26.2
