@@ -13,10 +13,12 @@ import type { FlightBook } from "../observe/recorder/flight-book.js";
 import { RefusalLog } from "../observe/refusals.js";
 import { readCertificateSet } from "../pki/certificate-set.js";
 import { certificatesIn } from "../pki/pem.js";
-import { splitHostPort } from "../wire/address.js";
+import { parseDestination } from "../wire/destination.js";
 import type { ProxyAgent } from "./agent.js";
-import { resolveHost } from "./resolve.js";
 import type { ServerLink } from "./server-link.js";
+
+/** As long as a dial would look. */
+const EXPLAIN_LOOKUP_MS = 5_000;
 
 export class AgentSubject implements Subject {
   readonly ended = new EndedTunnels();
@@ -127,14 +129,15 @@ export class AgentSubject implements Subject {
 
   /** Looks the name up and asks the policy, as a dial would. */
   async explain(target: string): Promise<Forecast> {
-    const split = splitHostPort(target);
-    const port = "error" in split ? Number.NaN : Number(split.port);
-    if ("error" in split || !/^\d{1,5}$/.test(split.port) || port > 65_535) {
-      return { target, possible: false, why: "It is not host:port." };
-    }
+    const to = parseDestination(target);
+    if ("error" in to) return { target, possible: false, why: `It cannot be dialled: ${to.error}.` };
+    const { host, port } = to;
     try {
-      const addresses = await resolveHost(split.host);
-      const refusals = addresses.map((address) => this.#agent.policy.refusal(split.host, address, port));
+      const addresses =
+        host.kind === "address"
+          ? [host.text]
+          : await this.#agent.resolver.find(host.text, AbortSignal.timeout(EXPLAIN_LOOKUP_MS));
+      const refusals = addresses.map((address) => this.#agent.policy.refusal(host, address, port));
       const allowed = addresses.filter((_, at) => refusals[at] === undefined);
       if (allowed.length > 0) return { target, possible: true, why: `It would be dialled at ${allowed.join(", ")}.` };
       return { target, possible: false, why: `The destination policy refuses it: ${refusals[0]}.` };

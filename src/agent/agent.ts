@@ -19,6 +19,7 @@ import {
 } from "../observe/channels.js";
 import type { AgentReadings } from "../observe/metrics/readings.js";
 import { FlightBook } from "../observe/recorder/flight-book.js";
+import { Resolver } from "../resolver/resolver.js";
 import { Budget } from "../tunnel/budget.js";
 import { type Clock, systemClock } from "../tunnel/clock.js";
 import type { Tunnel } from "../tunnel/tunnel.js";
@@ -37,6 +38,7 @@ export class ProxyAgent {
   readonly #clock: Clock;
   readonly #budget: Budget;
   readonly #policy: DestinationPolicy;
+  readonly resolver: Resolver;
   readonly #received = new SegmentCounters();
   readonly #sent = new SegmentCounters();
   readonly #count: ServerCount;
@@ -54,8 +56,10 @@ export class ProxyAgent {
   readonly flights: FlightBook | undefined;
 
   /** `program`: what servers are told that it is. */
-  constructor(config: AgentConfig, clock: Clock = systemClock, program = "drawbridge") {
+  constructor(config: AgentConfig, clock: Clock = systemClock, program = "drawbridge", resolver = new Resolver()) {
     this.config = config;
+    // The system's files are read at once: later there may be no descriptor left to read them with.
+    this.resolver = resolver.prepare();
     this.#clock = clock;
     this.flights = config.flightRecorder === false ? undefined : new FlightBook();
     this.#budget = new Budget(config.limits);
@@ -73,7 +77,7 @@ export class ProxyAgent {
       config,
       clock,
       count: this.#count,
-      connect: (server) => connectOnce(config, server, program),
+      connect: (server) => connectOnce(config, server, program, this.resolver),
       adopt: (connection, address) => this.#adopt(connection, address),
       ...(config.timeBoxed ? { restReason: () => restReason(config.tls.certFile) } : {}),
     });
@@ -146,6 +150,7 @@ export class ProxyAgent {
       budget: this.#budget,
       clock: this.#clock,
       policy: this.#policy,
+      resolver: this.resolver,
       nextConnectId: () => ++this.#connectIds,
       events: {
         onDialEnded: (dialled, asked, outcome, error) => {

@@ -11,6 +11,7 @@ import {
   type Session,
   type Stream,
 } from "../link/open.js";
+import type { Resolver } from "../resolver/resolver.js";
 import { joinHostPort } from "../wire/address.js";
 import type { AgentConfig } from "./config.js";
 import { connectToServer, type Environment } from "./server-socket.js";
@@ -27,10 +28,11 @@ export async function connectOnce(
   config: AgentConfig,
   server: { readonly host: string; readonly port: number },
   program: string,
+  resolver: Resolver,
   env: Environment = process.env,
 ): Promise<ServerConnection> {
   const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
-  const socket = await connectToServer(server, config.tls, env);
+  const socket = await connectToServer(server, config.tls, env, resolver);
   const authority = config.tls.certFile === "" ? joinHostPort(server.host, server.port) : server.host;
   const { session, call } = openSession(socket, bracketed(authority), "https", program);
   try {

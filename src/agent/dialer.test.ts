@@ -1,12 +1,14 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { freePort } from "../../test/support/processes/ports.js";
+import { Resolver } from "../resolver/resolver.js";
 import { ManualClock } from "../tunnel/testing/manual-clock.js";
 import { type DialFailure, EndpointDial } from "./dialer.js";
 import { DestinationPolicy } from "./policy.js";
 
 /** How long something may take on a busy machine. */
 const BUSY = { timeout: 10_000 };
+const resolver = new Resolver();
 const EVERYWHERE = new DestinationPolicy([], []);
 let clock: ManualClock;
 let server: Server;
@@ -41,15 +43,20 @@ function dial(address: string, { protocol = "tcp", policy = EVERYWHERE } = {}) {
     outcomes.push(each);
     tell(each);
   };
-  const attempt = new EndpointDial(protocol, address, policy, clock, {
-    onConnected(socket) {
-      socket.on("error", () => {});
-      report({ socket });
+  const attempt = new EndpointDial(
+    protocol,
+    address,
+    { policy, resolver, clock },
+    {
+      onConnected(socket) {
+        socket.on("error", () => {});
+        report({ socket });
+      },
+      onFailed: (failure) => report({ failure }),
+      onCancelled() {},
+      onBytes: (chunk) => bytes.push(Buffer.from(chunk)),
     },
-    onFailed: (failure) => report({ failure }),
-    onCancelled() {},
-    onBytes: (chunk) => bytes.push(Buffer.from(chunk)),
-  });
+  );
   return { attempt, outcome, outcomes, bytes };
 }
 
@@ -171,4 +178,40 @@ describe("policy", () => {
       expect(failure).toMatchObject({ outcome: "policy", error: expect.stringContaining("metadata") });
     },
   );
+});
+
+describe("a policy cannot be walked around by another spelling of loopback", () => {
+  const noLoopback = new DestinationPolicy([], ["127.0.0.0/8", "::1"]);
+  const onlyServices = new DestinationPolicy(["*.svc.cluster.local"], []);
+
+  test.each<[host: string, policy: DestinationPolicy]>([
+    ["127.0.0.1\0.svc.cluster.local", onlyServices],
+    ["localhost\0.svc.cluster.local", onlyServices],
+    ["ⓛocalhost", noLoopback],
+    ["ⓛocalhost\0.svc.cluster.local", onlyServices],
+    ["", noLoopback],
+    ["0", noLoopback],
+    ["0.0.0.0", noLoopback],
+    ["127.1", noLoopback],
+    ["0x7f.1", noLoopback],
+    ["2130706433", noLoopback],
+    ["017700000001", noLoopback],
+    ["[::]", noLoopback],
+    ["[::ffff:0.0.0.0]", noLoopback],
+    ["[::0.0.0.0]", noLoopback],
+    ["[::0.0.0.1]", noLoopback],
+    ["[::1%lo]", noLoopback],
+    ["[::ffff:127.0.0.1%lo]", noLoopback],
+    ["LOCALHOST.", noLoopback],
+  ])("%j", async (host, policy) => {
+    const six = createServer((socket) => accepted.push(socket));
+    await new Promise<void>((resolve) => six.listen(port, "::1", resolve));
+    try {
+      const { failure } = await dial(`${host}:${port}`, { policy }).outcome;
+      expect(failure?.error).toMatch(/destination policy|no such host/);
+      expect(accepted).toEqual([]);
+    } finally {
+      six.close();
+    }
+  });
 });

@@ -1,11 +1,12 @@
 /** Opens the connection to an endpoint: resolve, ask the policy, connect; errors in Go's words, since peers match on them. */
-import net, { isIP, type Socket } from "node:net";
+import net, { type Socket } from "node:net";
+import { LookupError, type Resolver } from "../resolver/resolver.js";
 import type { Clock } from "../tunnel/clock.js";
-import { joinHostPort, splitHostPort } from "../wire/address.js";
+import { joinHostPort } from "../wire/address.js";
+import { type Destination, parseDestination } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";
 import type { DestinationPolicy } from "./policy.js";
 import { readInto } from "./read-buffer.js";
-import { resolveHost } from "./resolve.js";
 
 /** Upstream's fixed limit for an endpoint to answer. */
 const DIAL_TIMEOUT_MS = 5_000;
@@ -21,6 +22,13 @@ export interface DialResult {
   readonly onBytes: (chunk: Uint8Array) => void;
 }
 
+/** What every dial of an agent goes by. */
+export interface DialRules {
+  readonly policy: DestinationPolicy;
+  readonly resolver: Resolver;
+  readonly clock: Clock;
+}
+
 export interface DialFailure {
   readonly outcome: "timeout" | "unknown" | "policy";
   readonly error: string;
@@ -29,21 +37,23 @@ export interface DialFailure {
 export class EndpointDial {
   readonly #clock: Clock;
   readonly #policy: DestinationPolicy;
+  readonly #resolver: Resolver;
   readonly #result: DialResult;
   readonly #address: string;
   readonly #deadline: number;
-  #host = "";
-  #port = 0;
+  #to: Destination | undefined;
   /** Addresses that were not tried yet. */
   #candidates: string[] = [];
   #lastFailure: DialFailure | undefined;
   #socket: Socket | undefined;
   #cancelTimer: () => void = () => {};
+  #cancelLookup: () => void = () => {};
   #over = false;
 
-  constructor(protocol: string, address: string, policy: DestinationPolicy, clock: Clock, result: DialResult) {
+  constructor(protocol: string, address: string, { policy, resolver, clock }: DialRules, result: DialResult) {
     this.#address = address;
     this.#policy = policy;
+    this.#resolver = resolver;
     this.#clock = clock;
     this.#result = result;
     this.#deadline = clock.now() + DIAL_TIMEOUT_MS;
@@ -69,45 +79,39 @@ export class EndpointDial {
   }
 
   #start(): void {
-    const split = splitHostPort(this.#address);
-    if ("error" in split) {
-      this.#fail({ outcome: "unknown", error: `dial tcp: ${split.error}` });
+    const to = parseDestination(this.#address);
+    if ("error" in to) {
+      this.#fail({ outcome: "unknown", error: `dial tcp: ${to.error}` });
       return;
     }
-    this.#host = split.host;
-    this.#port = Number(split.port);
-    if (!/^\d+$/.test(split.port) || this.#port > 65_535) {
-      this.#fail({ outcome: "unknown", error: `dial tcp: lookup tcp/${split.port}: unknown port` });
-      return;
-    }
+    this.#to = to;
     this.#cancelTimer = this.#clock.after(DIAL_TIMEOUT_MS, () => this.#timeOut());
-    if (isIP(this.#host) !== 0) {
-      this.#candidates = [this.#host];
+    if (to.host.kind === "address") {
+      this.#candidates = [to.host.text];
       this.#tryNext();
-    } else resolveHost(this.#host).then(this.#onResolved, this.#onUnresolved);
+    } else this.#cancelLookup = this.#resolver.lookup(to.host.text, this.#onLookedUp);
   }
 
-  readonly #onResolved = (addresses: string[]): void => {
-    if (this.#over) return;
-    this.#candidates = addresses;
-    this.#lastFailure = { outcome: "unknown", error: `dial tcp: lookup ${this.#host}: no such host` };
-    this.#tryNext();
-  };
-
-  readonly #onUnresolved = (reason: Error): void => {
-    const outcome = reason.message.endsWith("i/o timeout") ? "timeout" : "unknown";
-    this.#fail({ outcome, error: `dial tcp: ${reason.message}` });
+  readonly #onLookedUp = (found: readonly string[] | LookupError): void => {
+    if (found instanceof LookupError) {
+      const outcome = found.code === "ETIMEOUT" ? "timeout" : "unknown";
+      this.#fail({ outcome, error: `dial tcp: ${found.message}` });
+    } else {
+      this.#candidates = [...found];
+      this.#tryNext();
+    }
   };
 
   /** The next address the policy lets through; when none is left, the last one's failure is the answer. */
   #tryNext(): void {
+    const { host, port } = this.#to!;
     for (let address = this.#candidates.shift(); address !== undefined; address = this.#candidates.shift()) {
-      const refusal = this.#policy.refusal(this.#host, address, this.#port);
+      const refusal = this.#policy.refusal(host, address, port);
       if (refusal === undefined) {
         this.#connect(address);
         return;
       }
-      const where = joinHostPort(address, this.#port);
+      const where = joinHostPort(address, port);
       const error = `dial tcp ${where}: refused by this agent's destination policy: ${refusal}`;
       this.#lastFailure = { outcome: "policy", error };
     }
@@ -115,7 +119,7 @@ export class EndpointDial {
   }
 
   #connect(address: string): void {
-    const port = this.#port;
+    const { port } = this.#to!;
     const socket = net.connect({
       host: address,
       port,
@@ -161,7 +165,7 @@ export class EndpointDial {
     const looking = this.#socket === undefined;
     this.#fail(
       looking
-        ? { outcome: "timeout", error: `dial tcp: lookup ${this.#host}: i/o timeout` }
+        ? { outcome: "timeout", error: `dial tcp: lookup ${this.#to!.host.text}: i/o timeout` }
         : timeoutFor(this.#address),
     );
     this.#socket?.destroy();
@@ -176,6 +180,7 @@ export class EndpointDial {
   #end(): void {
     this.#over = true;
     this.#cancelTimer();
+    this.#cancelLookup();
   }
 }
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { canonicalAddress, parseHost } from "../wire/destination.js";
 import { DestinationPolicy } from "./policy.js";
 
 /** Dialled by address: the host is the address. */
 const permits = (policy: DestinationPolicy, address: string, port = 443, host = address) =>
-  policy.refusal(host, address, port) === undefined;
+  policy.refusal(parseHost(host)!, canonicalAddress(address)!, port) === undefined;
 
 describe("without rules", () => {
   const policy = new DestinationPolicy([], []);
@@ -22,6 +23,16 @@ describe("without rules", () => {
     "::ffff:a9fe:a9fe",
     "fd00:ec2::254%eth0",
     "fd00:ec2::254%1",
+    "fd00:ec2::23",
+    "fd20:ce::254",
+    "fe80::a9fe:a9fe%eth0",
+    "169.254.170.2",
+    "169.254.170.23",
+    "64:ff9b::169.254.169.254",
+    "64:ff9b:1::a9fe:a9fe",
+    "::ffff:0:169.254.169.254",
+    "::169.254.169.254",
+    "2002:a9fe:a9fe::1",
   ])("the metadata address %s is not", (address) => {
     expect(permits(policy, address)).toBe(false);
     expect(permits(policy, address, 80, "innocent.example")).toBe(false);
@@ -66,6 +77,22 @@ describe("rules", () => {
     [["169.254.169.254:80"], [], "169.254.169.254", 81, "x", false],
     [["fd00:ec2::254"], [], "fd00:ec2::254", 80, "x", true],
     [["169.254.169.254"], ["169.254.0.0/16"], "169.254.169.254", 80, "x", false],
+    [[], ["0.0.0.0"], "127.0.0.1", 22, "x", false],
+    [[], ["0.0.0.0/8"], "0.0.0.0", 22, "x", false],
+    [[], ["127.0.0.0/8"], "0.0.0.0", 22, "x", false],
+    [["127.0.0.1"], [], "0.0.0.0", 22, "x", true],
+    [[], ["::"], "::1", 22, "x", false],
+    [[], ["::1"], "::", 22, "x", false],
+    [[], ["::ffff:10.0.0.0/104"], "10.1.2.3", 22, "x", false],
+    [[], ["::ffff:10.0.0.1"], "10.0.0.1", 22, "x", false],
+    [[], ["10.0.0.0/8"], "64:ff9b::10.1.2.3", 22, "x", false],
+    [[], ["10.0.0.0/8"], "2002:a01:203::1", 22, "x", false],
+    [["10.0.0.0/8"], [], "64:ff9b::10.1.2.3", 22, "x", false],
+    [["64:ff9b::/96"], [], "64:ff9b::10.1.2.3", 22, "x", true],
+    [["64:ff9b::/96"], [], "64:ff9b::169.254.169.254", 80, "x", false],
+    [["64:ff9b::/96", "169.254.169.254"], [], "64:ff9b::169.254.169.254", 80, "x", true],
+    [[], ["fe80::/10"], "fe80::1%eth0", 22, "x", false],
+    [[], ["evil.example."], "10.1.2.3", 22, "EVIL.example", false],
     [["metadata.google.internal"], [], "169.254.169.254", 80, "metadata.google.internal", false],
   ];
 
@@ -75,7 +102,7 @@ describe("rules", () => {
 
   test("the refusal names the rule", () => {
     const policy = new DestinationPolicy([], ["10.0.0.0/8:443"]);
-    expect(policy.refusal("x", "10.0.0.1", 443)).toContain("--deny 10.0.0.0/8:443");
+    expect(policy.refusal(parseHost("x")!, "10.0.0.1", 443)).toContain("--deny 10.0.0.0/8:443");
   });
 });
 
@@ -98,6 +125,13 @@ describe("a rule that cannot be meant", () => {
     "a b",
     "a,b",
     "10.0.0.1/8:443:444",
+    "0",
+    "127.1",
+    "0x7f.1",
+    "127.0.0.01",
+    "10.0.*",
+    "::ffff:10.0.0.0/90",
+    "ⓛocalhost",
   ])("%j is refused with a sentence that quotes it", (text) => {
     for (const make of [() => new DestinationPolicy([text], []), () => new DestinationPolicy([], [text])]) {
       expect(make).toThrow(expect.objectContaining({ code: "DB_FLAG_VALUE", message: expect.stringContaining(text) }));

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { PacketStream } from "../link/packet-stream.js";
+import { Resolver } from "../resolver/resolver.js";
 import { Budget, DEFAULT_LIMITS } from "../tunnel/budget.js";
 import { ManualClock } from "../tunnel/testing/manual-clock.js";
 import { DestinationPolicy } from "./policy.js";
@@ -14,6 +15,7 @@ test("a link without tunnels is idle, but not done while its last bytes wait for
     budget: new Budget(DEFAULT_LIMITS),
     clock: new ManualClock(),
     policy: new DestinationPolicy([], []),
+    resolver: new Resolver(),
     nextConnectId: () => 1,
     events: { onDialEnded() {}, onTunnelFinished() {}, onTunnelCut() {}, onClosed() {} },
   });

@@ -4,6 +4,7 @@ import { PacketCarrier } from "../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../link/packet-stream.js";
 import { PassingMap } from "../memory/passing.js";
 import type { AskedFacts } from "../observe/admin/tunnel-row.js";
+import type { Resolver } from "../resolver/resolver.js";
 import type { Budget } from "../tunnel/budget.js";
 import type { Clock } from "../tunnel/clock.js";
 import { SocketPort } from "../tunnel/socket-port.js";
@@ -27,6 +28,7 @@ export interface ServerLinkOptions {
   readonly budget: Budget;
   readonly clock: Clock;
   readonly policy: DestinationPolicy;
+  readonly resolver: Resolver;
   /** Connection numbers are unique in the whole agent, not only on one stream. */
   readonly nextConnectId: () => number;
   readonly events: ServerLinkEvents;
@@ -141,7 +143,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   }
 
   #dial(protocol: string, address: string, random: DialId): void {
-    const { clock, policy, nextConnectId, events } = this.#options;
+    const { clock, policy, resolver, nextConnectId, events } = this.#options;
     const connectId = nextConnectId();
     const startedAt = clock.now();
     const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
@@ -150,27 +152,32 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
       this.#dials.delete(random);
       events.onDialEnded(this, asked, outcome, error);
     };
-    const dial = new EndpointDial(protocol, address, policy, clock, {
-      onConnected: (socket: Socket) => {
-        port = new SocketPort(socket, clock);
-        ended("established", "");
-        const tunnel = this.tunnels.add(connectId, port, {
-          id: connectId,
-          address,
-          askedAt: startedAt,
-          dialledAt: startedAt,
-          openedAt: clock.now(),
-        });
-        this.control({ type: "DIAL_RSP", error: "", connectId, random });
-        tunnel.start();
+    const dial = new EndpointDial(
+      protocol,
+      address,
+      { policy, resolver, clock },
+      {
+        onConnected: (socket: Socket) => {
+          port = new SocketPort(socket, clock);
+          ended("established", "");
+          const tunnel = this.tunnels.add(connectId, port, {
+            id: connectId,
+            address,
+            askedAt: startedAt,
+            dialledAt: startedAt,
+            openedAt: clock.now(),
+          });
+          this.control({ type: "DIAL_RSP", error: "", connectId, random });
+          tunnel.start();
+        },
+        onFailed: ({ outcome, error }) => {
+          ended(outcome, error);
+          this.control({ type: "DIAL_RSP", error, connectId: 0, random });
+        },
+        onCancelled: () => ended("cancelled", "nobody waits for it any more"),
+        onBytes: (chunk) => port!.received(chunk),
       },
-      onFailed: ({ outcome, error }) => {
-        ended(outcome, error);
-        this.control({ type: "DIAL_RSP", error, connectId: 0, random });
-      },
-      onCancelled: () => ended("cancelled", "nobody waits for it any more"),
-      onBytes: (chunk) => port!.received(chunk),
-    });
+    );
     if (!dial.over) this.#dials.set(random, { dial, asked });
   }
 

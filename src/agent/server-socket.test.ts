@@ -7,7 +7,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { freePort } from "../../test/support/processes/ports.js";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
 import { writePem } from "../pki/write-pem.js";
+import { Resolver } from "../resolver/resolver.js";
 import { connectToServer } from "./server-socket.js";
+
+const resolver = new Resolver();
+type Arguments = Parameters<typeof connectToServer>;
+const connect = (to: Arguments[0], tls: Arguments[1], env: Arguments[2]) => connectToServer(to, tls, env, resolver);
 
 let dir: string;
 let files: { caFile: string; certFile: string; keyFile: string; alpn: string[] };
@@ -109,22 +114,22 @@ async function said(socket: Socket): Promise<string> {
 
 describe("straight to the server", () => {
   test("mTLS with h2", async () => {
-    expect(await said(await connectToServer({ host: "127.0.0.1", port }, files, {}))).toBe("h2 true");
+    expect(await said(await connect({ host: "127.0.0.1", port }, files, {}))).toBe("h2 true");
   });
 
   test("--alpn-proto is offered first", async () => {
-    const socket = await connectToServer({ host: "localhost", port }, { ...files, alpn: ["unknown"] }, {});
+    const socket = await connect({ host: "localhost", port }, { ...files, alpn: ["unknown"] }, {});
     expect(await said(socket)).toBe("h2 true");
   });
 
   test("loopback is never proxied", async () => {
-    const socket = await connectToServer({ host: "127.0.0.1", port }, files, { HTTPS_PROXY: "127.0.0.1:1" });
+    const socket = await connect({ host: "127.0.0.1", port }, files, { HTTPS_PROXY: "127.0.0.1:1" });
     expect(await said(socket)).toBe("h2 true");
   });
 
   test("nobody there: one sentence that names the address", async () => {
     const closed = await freePort();
-    const attempt = connectToServer({ host: "127.0.0.1", port: closed }, files, {});
+    const attempt = connect({ host: "127.0.0.1", port: closed }, files, {});
     await expect(attempt).rejects.toThrow(new RegExp(`cannot connect to 127\\.0\\.0\\.1:${closed}.*ECONNREFUSED`));
   });
 
@@ -132,7 +137,7 @@ describe("straight to the server", () => {
     const plain = createTlsServer({ cert: (await pem()).cert, key: (await pem()).key });
     const at = await listen(plain);
     proxies.push({ close: () => plain.close() });
-    await expect(connectToServer({ host: "127.0.0.1", port: at }, files, {})).rejects.toThrow(/no HTTP\/2/);
+    await expect(connect({ host: "127.0.0.1", port: at }, files, {})).rejects.toThrow(/no HTTP\/2/);
   });
 });
 
@@ -146,7 +151,7 @@ describe("through the environment's proxy", () => {
 
   test.each(["HTTPS_PROXY", "https_proxy"])("%s", async (variable) => {
     const proxy = await startProxy("HTTP/1.1 200 OK\r\nVia: test\r\n\r\n");
-    const socket = await connectToServer(server, files, { [variable]: `http://${proxy.url}` });
+    const socket = await connect(server, files, { [variable]: `http://${proxy.url}` });
     expect(await said(socket)).toBe("h2 true");
     expect(proxy.requests[0]).toMatch(
       /^CONNECT proxy-server\.test:8091 HTTP\/1\.1\r\nHost: proxy-server\.test:8091\r\n/,
@@ -156,20 +161,20 @@ describe("through the environment's proxy", () => {
 
   test("an empty upper-case variable does not hide the lower-case one, as in Go", async () => {
     const proxy = await startProxy("HTTP/1.1 200 OK\r\n\r\n");
-    const socket = await connectToServer(server, files, { HTTPS_PROXY: "", https_proxy: proxy.url });
+    const socket = await connect(server, files, { HTTPS_PROXY: "", https_proxy: proxy.url });
     expect(await said(socket)).toBe("h2 true");
   });
 
   test("a login in the address is sent as Basic, decoded", async () => {
     const proxy = await startProxy("HTTP/1.1 200 OK\r\n\r\n");
-    await said(await connectToServer(server, files, { HTTPS_PROXY: `http://me:p%40ss@${proxy.url}` }));
+    await said(await connect(server, files, { HTTPS_PROXY: `http://me:p%40ss@${proxy.url}` }));
     const basic = Buffer.from("me:p@ss").toString("base64");
     expect(proxy.requests[0]).toContain(`\r\nProxy-Authorization: Basic ${basic}\r\n`);
   });
 
   test("a proxy that refuses: its status line, never the login", async () => {
     const proxy = await startProxy("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
-    const attempt = connectToServer(server, files, { HTTPS_PROXY: `http://me:secret@${proxy.url}` });
+    const attempt = connect(server, files, { HTTPS_PROXY: `http://me:secret@${proxy.url}` });
     const error = await attempt.then(
       () => "connected",
       (reason: Error) => reason.message,
@@ -183,9 +188,7 @@ describe("through the environment's proxy", () => {
     const rude = createServer((socket) => socket.destroy());
     const at = await listen(rude);
     proxies.push({ close: () => rude.close() });
-    await expect(connectToServer(server, files, { HTTPS_PROXY: `127.0.0.1:${at}` })).rejects.toThrow(
-      /proxy|ECONNRESET/,
-    );
+    await expect(connect(server, files, { HTTPS_PROXY: `127.0.0.1:${at}` })).rejects.toThrow(/proxy|ECONNRESET/);
   });
 
   test("a proxy that never answers is given up, and its connection closed", async () => {
@@ -194,7 +197,7 @@ describe("through the environment's proxy", () => {
     timeout.mockReturnValue(late.signal);
     try {
       const proxy = await startProxy(undefined);
-      const attempt = connectToServer(server, files, { HTTPS_PROXY: proxy.url });
+      const attempt = connect(server, files, { HTTPS_PROXY: proxy.url });
       await expect.poll(() => proxy.requests.length, BUSY).toBe(1);
       late.abort();
       await expect(attempt).rejects.toThrow(/did not answer in time/);
@@ -206,7 +209,7 @@ describe("through the environment's proxy", () => {
 
   test("NO_PROXY is honoured", async () => {
     const proxy = await startProxy("HTTP/1.1 200 OK\r\n\r\n");
-    const attempt = connectToServer({ host: "localhost", port }, files, { HTTPS_PROXY: proxy.url, NO_PROXY: "*" });
+    const attempt = connect({ host: "localhost", port }, files, { HTTPS_PROXY: proxy.url, NO_PROXY: "*" });
     expect(await said(await attempt)).toBe("h2 true");
     expect(proxy.requests).toEqual([]);
   });

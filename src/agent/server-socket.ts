@@ -3,7 +3,9 @@ import net, { isIP, type Socket } from "node:net";
 import tls, { type TLSSocket } from "node:tls";
 import { messageOf } from "../errors/error.js";
 import { readCertificateSet } from "../pki/certificate-set.js";
+import type { Resolver } from "../resolver/resolver.js";
 import { joinHostPort } from "../wire/address.js";
+import { NOT_A_HOST, parseHost } from "../wire/destination.js";
 import { bypassesProxy } from "../wire/no-proxy.js";
 import type { AgentConfig } from "./config.js";
 
@@ -17,11 +19,12 @@ export async function connectToServer(
   server: { readonly host: string; readonly port: number },
   files: AgentConfig["tls"],
   env: Environment,
+  resolver: Resolver,
 ): Promise<TLSSocket> {
   const certificates = readCertificateSet(files);
-  const deadline = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  const reach: Reach = { resolver, deadline: AbortSignal.timeout(CONNECT_TIMEOUT_MS) };
   const proxy = proxyFor(server, env);
-  const socket = proxy === undefined ? await dial(server, deadline) : await dialThrough(proxy, server, deadline);
+  const socket = proxy === undefined ? await dial(server, reach) : await dialThrough(proxy, server, reach);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, 15_000);
   return await secure(
@@ -35,7 +38,7 @@ export async function connectToServer(
       ALPNProtocols: [...files.alpn, "h2"],
     }),
     `${joinHostPort(server.host, server.port)}`,
-    deadline,
+    reach.deadline,
   );
 }
 
@@ -46,8 +49,29 @@ function proxyFor(server: { host: string; port: number }, env: Environment): URL
   return new URL(text.includes("://") ? text : `http://${text}`);
 }
 
-function dial(where: { host: string; port: number }, deadline: AbortSignal): Promise<Socket> {
-  return settle(net.connect({ host: where.host, port: where.port }), "connect", describe(where), deadline);
+interface Reach {
+  readonly resolver: Resolver;
+  readonly deadline: AbortSignal;
+}
+
+async function dial(where: { host: string; port: number }, { resolver, deadline }: Reach): Promise<Socket> {
+  const host = parseHost(where.host);
+  if (host === undefined) throw new Error(`cannot connect to ${describe(where)}: ${NOT_A_HOST}`);
+  let addresses: readonly string[];
+  try {
+    addresses = host.kind === "address" ? [host.text] : await resolver.find(host.text, deadline);
+  } catch (cause) {
+    throw new Error(`cannot connect to ${describe(where)}: ${messageOf(cause)}`, { cause });
+  }
+  // Node tries them one after the other.
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  const socket = net.connect({
+    host: where.host,
+    port: where.port,
+    autoSelectFamily: true,
+    lookup: (_host, _options, done) => done(null, found),
+  });
+  return await settle(socket, "connect", describe(where), deadline);
 }
 
 function secure(socket: TLSSocket, where: string, deadline: AbortSignal): Promise<TLSSocket> {
@@ -59,12 +83,13 @@ function secure(socket: TLSSocket, where: string, deadline: AbortSignal): Promis
 }
 
 /** Asks an HTTP proxy for a way to the server. */
-async function dialThrough(proxy: URL, server: { host: string; port: number }, deadline: AbortSignal): Promise<Socket> {
+async function dialThrough(proxy: URL, server: { host: string; port: number }, reach: Reach): Promise<Socket> {
+  const { deadline } = reach;
   const at = {
     host: proxy.hostname.replace(/^\[|\]$/g, ""),
     port: Number(proxy.port || (proxy.protocol === "https:" ? 443 : 80)),
   };
-  const plain = await dial(at, deadline);
+  const plain = await dial(at, reach);
   const socket =
     proxy.protocol === "https:"
       ? await settle(tls.connect({ socket: plain, servername: at.host }), "secureConnect", describe(at), deadline)

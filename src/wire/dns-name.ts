@@ -53,3 +53,10 @@ export function decodeName(message: Buffer, at: number): { readonly name: string
 function escapeDots(label: string): string {
   return label.replaceAll("\\", "\\\\").replaceAll(".", "\\.");
 }
+
+/** In resolv.conf's order: a name with enough dots first as it is, one with fewer last. */
+export function searchNames(name: string, searchDomains: readonly string[], ndots: number): string[] {
+  if (name.endsWith(".")) return [name.slice(0, -1)];
+  const extended = searchDomains.map((domain) => `${name}.${domain}`);
+  return name.split(".").length - 1 >= ndots ? [name, ...extended] : [...extended, name];
+}

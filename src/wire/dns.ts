@@ -128,6 +128,12 @@ function negativeSeconds(message: Buffer, start: number): number | undefined {
   return undefined;
 }
 
+/** Whether it is about that question. Servers may leave the question out of a refusal, but never out of an answer. */
+export function answersTo({ question, rcode }: DnsAnswer, name: string, type: AddressType): boolean {
+  if (question === undefined) return rcode !== 0;
+  return question.type === TYPE[type] && question.name === name.toLowerCase().replace(/\.$/, "");
+}
+
 export type AddressesInAnswer = {
   readonly addresses: readonly string[];
   /** For how long all of it, the aliases on the way included, may be believed. */

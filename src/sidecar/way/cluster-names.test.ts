@@ -2,8 +2,9 @@ import { Duplex } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { DnsRecord } from "../../wire/dns.js";
+import { searchNames } from "../../wire/dns-name.js";
 import { type AnswerParts, type DnsQuery, decodeQuery, encodeAnswer, framed } from "../../wire/testing/dns-server.js";
-import { askClusterDns, candidates } from "./cluster-names.js";
+import { askClusterDns } from "./cluster-names.js";
 
 const NEVER = new AbortController().signal;
 
@@ -90,7 +91,7 @@ describe("the cluster's DNS as a resolver", () => {
     ["a", 1, ["a.x", "a.y", "a"]],
     ["a.b.", 5, ["a.b"]],
   ])("tries %s with ndots %i in the right order", (name, ndots, expected) => {
-    expect(candidates(name, ["x", "y"], ndots)).toEqual(expected);
+    expect(searchNames(name, ["x", "y"], ndots)).toEqual(expected);
   });
 
   it("follows an alias into another answer, but not for ever", async () => {

@@ -1,9 +1,9 @@
 /** Names by the cluster's own DNS, asked over TCP through the tunnel. */
 import type { Duplex } from "node:stream";
+import { exchangeDns } from "../../resolver/tcp-exchange.js";
 import { type AddressType, addressesFor, type DnsAnswer } from "../../wire/dns.js";
-import { encodeName } from "../../wire/dns-name.js";
+import { encodeName, searchNames } from "../../wire/dns-name.js";
 import type { Answer, Ask } from "./answer-cache.js";
-import { exchangeDns } from "./dns-exchange.js";
 
 export interface ClusterNamesOptions {
   /** A connection to the DNS server, through the tunnel. */
@@ -22,7 +22,7 @@ export function askClusterDns(options: ClusterNamesOptions): Ask {
   return async (name, stop) => {
     let failure: unknown;
     let lifeMs: number | undefined;
-    for (const candidate of candidates(name, options.searchDomains, options.ndots)) {
+    for (const candidate of searchNames(name, options.searchDomains, options.ndots)) {
       if (encodeName(candidate) === undefined) continue;
       try {
         const answer = await addressesOf(candidate, options, stop);
@@ -37,13 +37,6 @@ export function askClusterDns(options: ClusterNamesOptions): Ask {
     if (failure !== undefined) throw failure;
     return { addresses: [], ttlMs: Number.isFinite(lifeMs) ? lifeMs : undefined };
   };
-}
-
-/** In resolv.conf's order: a name with enough dots first as it is, one with fewer last. */
-export function candidates(name: string, searchDomains: readonly string[], ndots: number): string[] {
-  if (name.endsWith(".")) return [name.slice(0, -1)];
-  const extended = searchDomains.map((domain) => `${name}.${domain}`);
-  return name.split(".").length - 1 >= ndots ? [name, ...extended] : [...extended, name];
 }
 
 async function addressesOf(name: string, options: ClusterNamesOptions, stop: AbortSignal): Promise<Answer> {

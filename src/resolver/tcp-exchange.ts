@@ -1,9 +1,7 @@
 /** Asks a DNS server on one TCP connection for both families at once (RFC 7766). */
 import { randomInt } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { type AddressType, type DnsAnswer, decodeAnswer, encodeQuery } from "../../wire/dns.js";
-
-const NUMBER = { A: 1, AAAA: 28 } as const;
+import { type AddressType, answersTo, type DnsAnswer, decodeAnswer, encodeQuery } from "../wire/dns.js";
 
 /** Answers to questions that nobody asked; a server that sends more of them is not listened to. */
 const MAX_STRAYS = 4;
@@ -32,7 +30,7 @@ export async function exchangeDns(
       const answer = decodeAnswer(message);
       if (answer === undefined) throw new Error("the answer is not a DNS message");
       const type = waiting.get(answer.id);
-      if (type === undefined || !isFor(answer, name, type)) {
+      if (type === undefined || !answersTo(answer, name, type)) {
         strays += 1;
         if (strays > MAX_STRAYS) throw new Error("the answers belong to other questions");
         continue;
@@ -58,12 +56,6 @@ function framedQuery(id: number, name: string, type: AddressType): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(query.length);
   return Buffer.concat([length, query]);
-}
-
-/** Servers may leave the question out of a refusal, but never out of an answer with addresses. */
-function isFor({ question, rcode }: DnsAnswer, name: string, type: AddressType): boolean {
-  if (question === undefined) return rcode !== 0;
-  return question.type === NUMBER[type] && question.name === name.toLowerCase().replace(/\.$/, "");
 }
 
 async function* framesOf(stream: Duplex): AsyncGenerator<Buffer, void, void> {
