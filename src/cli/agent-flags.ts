@@ -87,9 +87,9 @@ export function declareAgentFlags(env: Environment, program: string) {
       "allow",
       stringSlice,
       [],
-      `${ours}Destinations this agent may dial; repeatable. If empty, all but the denied.`,
+      `${ours}Destinations this agent may dial, as NAME, ADDRESS or PREFIX with an optional :PORT; repeatable. If empty, all but the denied.`,
     ),
-    deny: set.add("deny", stringSlice, [], `${ours}Destinations this agent must not dial; repeatable.`),
+    deny: set.add("deny", stringSlice, [], `${ours}Destinations this agent must not dial, as for --allow; repeatable.`),
     serverHeaderTimeout: time("server-header-timeout", "15s", `${ours}How long a proxy-server may take to greet.`),
     drainTimeout: time(
       "drain-timeout",

@@ -1,5 +1,6 @@
-/** What may be dialled: checked here, because a CONNECT request is a line of text that an address could break out of. */
-import { splitHostPort } from "../wire/address.js";
+/** What may be dialled, in the one form that servers and agents judge and dial. */
+import { joinHostPort, splitHostPort } from "../wire/address.js";
+import { NOT_A_HOST, parseHost } from "../wire/destination.js";
 import { badAddress } from "./errors.js";
 
 export interface DialTarget {
@@ -7,14 +8,21 @@ export interface DialTarget {
   readonly port: number;
 }
 
+/** Also kept from a CONNECT request: a line of text that an address could break out of. */
 export function parseTarget(address: string): DialTarget {
   const split = splitHostPort(address);
   if ("error" in split) throw badAddress(address, split.error);
-  const { host, port } = split;
-  if (host === "" || /[^\x21-\x7e]|[/?#@]/.test(host))
-    throw badAddress(address, "its host is not a name or an address");
-  if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) {
+  const host = parseHost(split.host);
+  if (host === undefined) throw badAddress(address, NOT_A_HOST);
+  const port = Number(split.port);
+  if (!/^\d{1,5}$/.test(split.port) || port < 1 || port > 65_535) {
     throw badAddress(address, "its port is not a number from 1 to 65535");
   }
-  return { host, port: Number(port) };
+  return { host: host.text, port };
+}
+
+/** The same as text. */
+export function canonicalTarget(address: string): string {
+  const { host, port } = parseTarget(address);
+  return joinHostPort(host, port);
 }

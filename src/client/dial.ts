@@ -1,6 +1,6 @@
 /** Opens a connection to an address that only the agents of a proxy-server can reach. */
 import { joinHostPort } from "../wire/address.js";
-import { parseTarget } from "./address.js";
+import { canonicalTarget, parseTarget } from "./address.js";
 import { type DialOptions, withinBounds } from "./bounds.js";
 import { dialConnect } from "./connect-dial.js";
 import type { Frontend } from "./frontend.js";
@@ -18,15 +18,15 @@ export interface Dialer {
  */
 export async function dialThrough(
   frontend: Frontend,
-  address: string,
+  target: string,
   options: DialOptions = {},
 ): Promise<TunnelSocket> {
-  parseTarget(address);
-  if (options.name !== undefined) parseTarget(joinHostPort(options.name, 1));
+  const address = canonicalTarget(target);
+  const name = options.name === undefined ? undefined : parseTarget(joinHostPort(options.name, 1)).host;
   return await withinBounds(address, options, (stop): Promise<TunnelSocket> => {
     return frontend.mode === "grpc"
       ? dialGrpc(frontend, address, options, stop)
-      : dialConnect(frontend, { ...options, address }, stop);
+      : dialConnect(frontend, { ...options, name, address }, stop);
   });
 }
 

@@ -1,6 +1,6 @@
 /** Many tunnels on one connection to a gRPC frontend: no new socket and, over TCP, no new TLS handshake per dial. */
 import type { OpenSession } from "../link/open.js";
-import { parseTarget } from "./address.js";
+import { canonicalTarget } from "./address.js";
 import { type DialOptions, step, withinBounds } from "./bounds.js";
 import type { Dialer } from "./dial.js";
 import { frontendLost } from "./errors.js";
@@ -22,8 +22,8 @@ export class GrpcTunnelPool implements Dialer {
     this.#frontend = frontend;
   }
 
-  async dial(address: string, options: DialOptions = {}): Promise<TunnelSocket> {
-    parseTarget(address);
+  async dial(target: string, options: DialOptions = {}): Promise<TunnelSocket> {
+    const address = canonicalTarget(target);
     return await withinBounds(address, options, async (stop) => {
       const open = await this.#open(stop);
       this.#use(open, +1);

@@ -12,6 +12,7 @@ import { serverDialEnded } from "../observe/channels.js";
 import type { FlightBook } from "../observe/recorder/flight-book.js";
 import { keepServerRefusals, RefusalLog } from "../observe/refusals.js";
 import { certificatesIn } from "../pki/pem.js";
+import { parseDestination } from "../wire/destination.js";
 import type { AgentLink } from "./agents/agent-link.js";
 import { preferredOf, STANDINGS, standingOf } from "./agents/choice.js";
 import type { ProxyServer } from "./server.js";
@@ -131,9 +132,11 @@ export class ServerSubject implements Subject {
   }
 
   explain(target: string): Forecast {
+    const to = parseDestination(target);
+    if ("error" in to) return { target, possible: false, why: `It cannot be dialled: ${to.error}.` };
     const { registry, clock } = this.#server.board;
-    const explanation = registry.explain(target, [], false);
-    const decision = registry.deciding(target);
+    const explanation = registry.explain(to.address, [], false);
+    const decision = registry.deciding(to.address);
     if (decision === undefined) {
       return { target, possible: false, why: "No agent takes this destination.", explanation };
     }

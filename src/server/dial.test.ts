@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { ECHO_REFUSAL } from "../wire/echo.js";
 import { FakeCaller, makeBoard } from "./testing/fakes.js";
 
 const TIMEOUT = "dial tcp 10.0.0.1:443: i/o timeout";
@@ -47,6 +48,66 @@ describe("a dial that goes well", () => {
     one.answer(1);
     expect(clock.waiting).toBe(0);
   });
+});
+
+describe("where a dial goes", () => {
+  test.each([
+    ["[::FFFF:10.0.0.1]:0443", "10.0.0.1:443"],
+    ["[FD00:0::1]:443", "[fd00::1]:443"],
+    ["0.0.0.0:80", "127.0.0.1:80"],
+    [":80", "127.0.0.1:80"],
+    ["Web.Shop.SVC.:80", "web.shop.svc.:80"],
+    ["127.1:80", "127.1:80"],
+  ])("%s is sent to the agent in its one form, %s", (asked, address) => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const dial = board.dial(new FakeCaller(asked));
+    expect(one.stream.packets).toMatchObject([{ type: "DIAL_REQ", address }]);
+    expect([dial.address, dial.asked.address]).toEqual([address, address]);
+  });
+
+  test.each(["127.0.0.1\0.svc.cluster.local:80", "ⓛocalhost:80", "a b:80", "a%41:80", "a..b:80", "a\u001bc:80"])(
+    "%j reaches no agent, and the refusal says what a host is",
+    (address) => {
+      const { board, agent } = makeBoard();
+      const one = agent("one");
+      const caller = new FakeCaller(address);
+      board.dial(caller);
+      expect(one.stream.packets).toEqual([]);
+      expect(caller.refusals).toEqual([
+        {
+          kind: "dial-error",
+          text: expect.stringMatching(/^dial tcp: lookup .*: no such host \(a host is an IP address/),
+        },
+      ]);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the point
+      expect(JSON.stringify(caller.refusals)).not.toMatch(/[\x00-\x1f]|\\u00/);
+      expect(board.pendingDials).toBe(0);
+    },
+  );
+
+  test("no spelling of a host gets past the agents that have it, or past a reservation of it", () => {
+    const isReserved = (host: string): boolean => host === "db.acme.example";
+    const { board, agent } = makeBoard({ strategies: ["destHost", "default"], isReserved });
+    agent("anybody");
+    const own = agent("own", "ipv4=10.0.0.1");
+    board.dial(new FakeCaller("[::ffff:10.0.0.1]:443"));
+    expect(own.stream.packets).toMatchObject([{ type: "DIAL_REQ", address: "10.0.0.1:443" }]);
+    const caller = new FakeCaller("DB.acme.Example.:443");
+    board.dial(caller);
+    expect(caller.refusals).toMatchObject([{ kind: "no-agent" }]);
+  });
+
+  test.each(["ECHO.drawbridge.invalid:7", "echo.drawbridge.invalid.:7", "echo.drawbridge.invalid:07"])(
+    "%s is nobody's destination, like the agent's echo in its own spelling",
+    (address) => {
+      const { board, agent } = makeBoard();
+      const one = agent("one");
+      const caller = new FakeCaller(address);
+      board.dial(caller);
+      expect([one.stream.packets, caller.refusals]).toEqual([[], [{ kind: "dial-error", text: ECHO_REFUSAL }]]);
+    },
+  );
 });
 
 describe("a dial that cannot be made", () => {

@@ -4,9 +4,11 @@
  */
 import type { AskedFacts } from "../observe/admin/tunnel-row.js";
 import type { ServerDialOutcome } from "../observe/events.js";
+import { judgedHost, parseDestination } from "../wire/destination.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
-import { ECHO_ADDRESS, ECHO_REFUSAL } from "../wire/echo.js";
+import { ECHO_HOST, ECHO_REFUSAL } from "../wire/echo.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
+import { plainText } from "../wire/plain-text.js";
 import type { AgentLink, PendingDial } from "./agents/agent-link.js";
 import type { Caller, Refusal } from "./caller.js";
 import { newDialId } from "./dial-id.js";
@@ -28,6 +30,8 @@ export class Dial implements PendingDial {
   /** The server's own number for it, and for the tunnel that comes of it. */
   readonly id: number;
   readonly caller: Caller;
+  /** Where to, in the one form that agents are chosen by and dial; as it was asked for when that cannot be dialled. */
+  address: string;
   readonly startedAt: number;
   /** When the agent that has it now was asked; 0 before. */
   dialledAt = 0;
@@ -43,18 +47,29 @@ export class Dial implements PendingDial {
     this.id = id;
     this.#board = board;
     this.caller = caller;
+    this.address = caller.address;
     this.#dialId = caller.dialId;
     this.startedAt = board.clock.now();
   }
 
   start(): void {
-    if (this.caller.address.length > MAX_ADDRESS_CHARS) {
-      const text = `dial ${this.caller.protocol}: the address is longer than ${MAX_ADDRESS_CHARS} characters`;
-      this.#refuse({ kind: "dial-error", text }, "error_response", text);
-    } else if (this.caller.address === ECHO_ADDRESS) {
-      // Agents' own echoes are the watchdog's, and no destination.
-      this.#refuse({ kind: "dial-error", text: ECHO_REFUSAL }, "error_response", ECHO_REFUSAL);
-    } else if (!this.#tryNext()) this.#refuseForWantOfAgents();
+    const refusal = this.#takeAddress();
+    if (refusal !== undefined) this.#refuse({ kind: "dial-error", text: refusal }, "error_response", refusal);
+    else if (!this.#tryNext()) this.#refuseForWantOfAgents();
+  }
+
+  /** Why the address cannot be dialled by anybody. */
+  #takeAddress(): string | undefined {
+    const { protocol, address } = this.caller;
+    if (address.length > MAX_ADDRESS_CHARS) {
+      return `dial ${protocol}: the address is longer than ${MAX_ADDRESS_CHARS} characters`;
+    }
+    const to = parseDestination(address);
+    if ("error" in to) return `dial ${plainText(protocol)}: ${to.error}`;
+    // Agents' own echoes are the watchdog's, and no destination.
+    if (judgedHost(to.host.text) === ECHO_HOST) return ECHO_REFUSAL;
+    this.address = to.address;
+    return undefined;
   }
 
   /** The agent that was asked last. */
@@ -63,8 +78,13 @@ export class Dial implements PendingDial {
   }
 
   get asked(): AskedFacts {
-    const { address, frontend } = this.caller;
-    return { id: this.id, address, frontend, askedAt: this.startedAt, dialledAt: this.dialledAt };
+    return {
+      id: this.id,
+      address: this.address,
+      frontend: this.caller.frontend,
+      askedAt: this.startedAt,
+      dialledAt: this.dialledAt,
+    };
   }
 
   /** The caller hung up, or said it no longer wants it. */
@@ -78,13 +98,13 @@ export class Dial implements PendingDial {
 
   #tryNext(): boolean {
     if (this.#tried.length >= MAX_ATTEMPTS) return false;
-    const link = this.#board.registry.choose(this.caller.address, this.#tried);
+    const link = this.#board.registry.choose(this.address, this.#tried);
     if (link === undefined) return false;
     this.#tried.push(link);
     this.#link = link;
-    const { protocol, address } = this.caller;
+    const { protocol } = this.caller;
     this.dialledAt = this.#board.clock.now();
-    while (!link.dial(this.#dialId, protocol, address, this)) this.#dialId = newDialId();
+    while (!link.dial(this.#dialId, protocol, this.address, this)) this.#dialId = newDialId();
     this.#armTimer();
     return true;
   }
@@ -125,8 +145,8 @@ export class Dial implements PendingDial {
       this.#finish("send_rsp", "the caller was gone when the dial succeeded", connectId);
       return;
     }
-    const { id, startedAt: askedAt, dialledAt } = this;
-    const { address, frontend } = this.caller;
+    const { id, address, startedAt: askedAt, dialledAt } = this;
+    const { frontend } = this.caller;
     const openedAt = this.#board.clock.now();
     const tunnel = link.tunnels.add(connectId, port, { id, address, askedAt, dialledAt, openedAt, frontend });
     this.#finish("established", "", connectId);
@@ -153,7 +173,7 @@ export class Dial implements PendingDial {
   // ---- the end -----------------------------------------------------------------------------------------------------
 
   #refuseForWantOfAgents(): void {
-    const { referenceId, text } = this.#board.explainNoAgent(this.caller.address, this.#tried);
+    const { referenceId, text } = this.#board.explainNoAgent(this.address, this.#tried);
     this.#refuse({ kind: "no-agent", text }, "no_agent", text, referenceId);
   }
 

@@ -81,7 +81,8 @@ export class Switchboard implements AgentLinkEvents {
     this.pendingDials--;
     if (outcome === "established") this.establishedTunnels++;
     else this.onDialFailed?.(dial, error, referenceId);
-    const { frontend, address, dialId } = dial.caller;
+    const { address } = dial;
+    const { frontend, dialId } = dial.caller;
     serverDialEnded.publish({
       source: this.source,
       frontend,

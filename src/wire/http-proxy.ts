@@ -1,16 +1,18 @@
 /** What a forward proxy reads and writes of HTTP/1.1 (RFC 9110, 9112), as pure text. */
 
+import { parseHost } from "./destination.js";
+
 export interface Authority {
-  /** A name, or an address without brackets. */
+  /** In its one form (destination.ts): a name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
 }
 
 /** `host`, `host:port` or `[v6]:port`; undefined when it is not one. */
 export function parseAuthority(text: string, defaultPort: number): Authority | undefined {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:@/?#[\]\\]+))(?::(\d{0,5}))?$/.exec(text);
-  const host = match?.[1] ?? match?.[2];
-  if (match === null || host === undefined || /[^\x21-\x7e]/.test(host)) return undefined;
+  const match = /^(?:\[([^[\]]+)\]|([^:[\]]+))(?::(\d{0,5}))?$/.exec(text);
+  const host = parseHost(match?.[1] ?? match?.[2] ?? "")?.text;
+  if (match === null || host === undefined) return undefined;
   // The colon may stand without a number (RFC 3986).
   const port = match[3] === undefined || match[3] === "" ? defaultPort : Number(match[3]);
   return port >= 1 && port <= 65_535 ? { host, port } : undefined;

@@ -1,5 +1,6 @@
 /** SOCKS5 (RFC 1928) as a server meets it: what clients say and what they are answered, as pure bytes. */
 import ipaddr from "ipaddr.js";
+import { NOT_A_HOST, parseHost } from "./destination.js";
 
 const VERSION = 5;
 const CONNECT = 1;
@@ -57,7 +58,7 @@ export function parseSocks5Request(bytes: Uint8Array): Socks5Request | undefined
   if (span === undefined || bytes.length < span.end + 2) return undefined;
   const host = hostOf(type, bytes.subarray(span.start, span.end));
   const port = bytes[span.end]! * 256 + bytes[span.end + 1]!;
-  if (host === undefined) return unusable("generalFailure", "the name is not one that could be looked up");
+  if (host === undefined) return unusable("generalFailure", NOT_A_HOST);
   if (port === 0) return unusable("generalFailure", "port 0 cannot be dialled");
   return { kind: "connect", host, port, bytes: span.end + 2 };
 }
@@ -71,11 +72,11 @@ function addressSpan(type: number, nameBytes: number | undefined) {
 }
 
 function hostOf(type: number, address: Uint8Array): string | undefined {
-  // An IPv4 address in IPv6 clothes is written as IPv4, as Go does: agents are chosen by the text.
-  if (type !== ADDRESS_TYPE.name) return ipaddr.process(ipaddr.fromByteArray([...address]).toString()).toString();
-  const name = String.fromCharCode(...address).replace(/^\[(.*)\]$/, "$1");
-  // The name becomes part of request lines further on; nothing may break out of one.
-  return /^[\x21-\x7e]+$/.test(name) && !/[/?#@\\[\]]/.test(name) ? name : undefined;
+  const text =
+    type === ADDRESS_TYPE.name
+      ? String.fromCharCode(...address).replace(/^\[(.*)\]$/, "$1")
+      : ipaddr.fromByteArray([...address]).toString();
+  return parseHost(text)?.text;
 }
 
 function unusable(reply: keyof typeof SOCKS5_REPLY, why: string): Socks5Request {

@@ -16,6 +16,7 @@
  */
 import type ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../errors/error.js";
+import { judgedHost } from "../../wire/destination.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import { parseAddress } from "./strategies.js";
 
@@ -74,7 +75,7 @@ export class ClaimRules {
 function reaches(allowed: string, host: string): boolean {
   const [key, value = ""] = split(allowed);
   if (key === "default-route") return false;
-  return key === "host" ? globMatches(value, host) : prefixCovers(value, host);
+  return key === "host" ? hostMatches(value, host) : prefixCovers(value, host);
 }
 
 /** A prefix that does not parse would silently allow nothing; better told when the file is read. */
@@ -97,7 +98,7 @@ function covers(allowed: string, claim: string): boolean {
   const [allowedKey, allowedValue = ""] = split(allowed);
   const [key, value = ""] = split(claim);
   if (allowedKey !== key) return false;
-  return key === "host" ? globMatches(allowedValue, value) : prefixCovers(allowedValue, value);
+  return key === "host" ? hostMatches(allowedValue, value) : prefixCovers(allowedValue, value);
 }
 
 function split(claim: string): [string, string?] {
@@ -121,6 +122,11 @@ function parsePrefix(text: string): { address: ipaddr.IPv4 & ipaddr.IPv6; length
   const length = bits === undefined ? most : Number(bits);
   if (length > most) return undefined;
   return { address: address as ipaddr.IPv4 & ipaddr.IPv6, length };
+}
+
+/** As names are: in any case, with or without a last dot. */
+function hostMatches(pattern: string, host: string): boolean {
+  return globMatches(judgedHost(pattern.toLowerCase()), judgedHost(host.toLowerCase()));
 }
 
 function globMatches(pattern: string, text: string): boolean {

@@ -13,10 +13,12 @@ describe("strategies in order", () => {
     expect(seen).toEqual(new Set([host.link, other.link]));
   });
 
-  test("ports and brackets do not matter, spelling of IPv6 neither", () => {
+  test("ports and brackets do not matter, a zone and a last dot neither", () => {
     const { board, agent } = makeBoard({ strategies: ["destHost"] });
-    const six = agent("six", "ipv6=fd00::1").link;
-    expect(board.registry.choose("[fd00:0::1]:443", [])).toBe(six);
+    const six = agent("six", "ipv6=fd00::1&ipv6=fe80::1&host=db").link;
+    expect(board.registry.choose("[fd00::1]:443", [])).toBe(six);
+    expect(board.registry.choose("[fe80::1%eth0]:443", [])).toBe(six);
+    expect(board.registry.choose("db.:443", [])).toBe(six);
     expect(board.registry.choose("fd00::1", [])).toBe(six);
     expect(board.registry.choose("[fd00::2]:443", [])).toBeUndefined();
   });

@@ -3,6 +3,7 @@
 import type { ChoiceExplanation } from "../../observe/admin/contract.js";
 import type { Clock } from "../../tunnel/clock.js";
 import { hostOfAddress } from "../../wire/address.js";
+import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
 import { type Candidate, chooseAmong, preferredOf, standingOf } from "./choice.js";
@@ -92,7 +93,7 @@ export class AgentRegistry {
    * agents may stand in another network, where the same address is somebody else.
    */
   choose(address: string, tried: readonly AgentLink[]): AgentLink | undefined {
-    const host = hostOfAddress(address);
+    const host = judgedHost(hostOfAddress(address));
     const now = this.#clock.now();
     for (const strategy of this.#strategies) {
       const matches = this.#matches(strategy, host);
@@ -122,7 +123,7 @@ export class AgentRegistry {
 
   /** The strategy that would decide about a dial now, and whom it would choose among. */
   deciding(address: string): { readonly strategy: string; readonly matches: readonly Candidate[] } | undefined {
-    const host = hostOfAddress(address);
+    const host = judgedHost(hostOfAddress(address));
     for (const strategy of this.#strategies) {
       const matches = this.#matches(strategy, host);
       if (matches.length > 0) return { strategy: strategy.name, matches };
@@ -132,7 +133,7 @@ export class AgentRegistry {
 
   /** Why nobody took a dial, or who would: what the log and the admin API tell, never the caller. */
   explain(address: string, tried: readonly AgentLink[], isOver = true): ChoiceExplanation {
-    const host = hostOfAddress(address);
+    const host = judgedHost(hostOfAddress(address));
     const now = this.#clock.now();
     const matchesOf = this.#strategies.map((strategy) => this.#matches(strategy, host));
     return {

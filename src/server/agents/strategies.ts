@@ -1,5 +1,6 @@
 /** The indexes of agents that strategies look destinations up in. Each keeps its own; an agent may be in several. */
 import ipaddr from "ipaddr.js";
+import { judgedHost, parseHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
 import type { Candidate } from "./choice.js";
@@ -155,7 +156,7 @@ class ByHost implements Strategy {
   }
 
   matches(host: string): readonly Candidate[] {
-    return this.#index.get(canonicalHost(host));
+    return this.#index.get(host);
   }
 }
 
@@ -163,9 +164,9 @@ function hostKeys({ identity: { identifiers } }: AgentLink): string[] {
   return [...identifiers.ipv4, ...identifiers.ipv6, ...identifiers.host].map(canonicalHost);
 }
 
-/** One spelling per address, so that `fd00:0::1` finds `fd00::1`; names stay as they are, as upstream compares them. */
-export function canonicalHost(host: string): string {
-  return host.includes(":") && ipaddr.IPv6.isValid(host) ? ipaddr.IPv6.parse(host).toString() : host;
+/** Destinations come in their one form, so an agent's identifiers are brought into it, too; what is no host stays. */
+function canonicalHost(identifier: string): string {
+  return judgedHost(parseHost(identifier)?.text ?? identifier);
 }
 
 /** `destCIDR`: the destination's address lies in one of the agent's `cidr` identifiers; the longest prefix wins. */

@@ -1,16 +1,18 @@
 /** Names by the resolver of the host that we run on. */
-import { lookup as systemLookup } from "node:dns/promises";
+import { Resolver } from "../../resolver/resolver.js";
 import type { Ask } from "./answer-cache.js";
 
-export async function lookupHere(name: string): Promise<readonly string[]> {
-  const found = await systemLookup(name, { all: true, verbatim: true });
-  return found.map(({ address }) => address);
+export type LookUpHere = (name: string, stop: AbortSignal) => Promise<readonly string[]>;
+
+export function lookupHere(): LookUpHere {
+  const resolver = new Resolver();
+  return (name, stop) => resolver.find(name, stop);
 }
 
-export function askHere(lookup: (name: string) => Promise<readonly string[]>): Ask {
-  return async (name) => {
+export function askHere(lookup: LookUpHere): Ask {
+  return async (name, stop) => {
     try {
-      return { addresses: await lookup(name), ttlMs: undefined };
+      return { addresses: await lookup(name, stop), ttlMs: undefined };
     } catch (reason) {
       const { code } = reason as NodeJS.ErrnoException;
       if (code === "ENOTFOUND" || code === "ENODATA") return { addresses: [], ttlMs: undefined };

@@ -2,6 +2,7 @@
 import { networkInterfaces } from "node:os";
 import ipaddr from "ipaddr.js";
 import type { Frontend } from "../../client/frontend.js";
+import { canonicalAddress, judgedHost, parseHost } from "../../wire/destination.js";
 import type { Target } from "../way.js";
 import { loopError } from "./errors.js";
 
@@ -36,11 +37,8 @@ export class LoopGuard {
 
   #isAt(listener: string, host: string): boolean {
     const asked = canonical(host);
-    const own = canonical(listener);
-    if (asked === own) return true;
-    if (isUnspecified(own)) return isLoopback(asked) || isUnspecified(asked) || this.#isLocal(asked);
-    // Connecting to "any address" means the loopback one.
-    return isLoopback(own) && isUnspecified(asked);
+    if (isEverywhere(listener)) return isLoopback(asked) || this.#isLocal(asked);
+    return asked === canonical(listener);
   }
 
   #isLocal(address: string): boolean {
@@ -50,7 +48,7 @@ export class LoopGuard {
   async #leadsTo(door: string, host: string, stop: AbortSignal): Promise<boolean> {
     const asked = canonical(host);
     if (asked === canonical(door)) return true;
-    if (ipaddr.isValid(canonical(door)) || !ipaddr.isValid(asked)) return false;
+    if (isAddress(canonical(door)) || !isAddress(asked)) return false;
     try {
       return (await this.#options.lookup(door, stop)).some((address) => canonical(address) === asked);
     } catch {
@@ -61,20 +59,23 @@ export class LoopGuard {
   }
 }
 
-/** One spelling for each address and name; `localhost` as the address that it always has, none as any. */
+/** One spelling for each address and name; `localhost` as the address that it always has. */
 function canonical(host: string): string {
-  const name = host.toLowerCase().replace(/\.$/, "");
-  if (name === "") return "::";
-  if (name === "localhost" || name.endsWith(".localhost")) return "127.0.0.1";
-  return ipaddr.isValid(name) ? ipaddr.process(name).toString() : name;
+  const name = judgedHost(parseHost(host)?.text ?? host);
+  return name === "localhost" || name.endsWith(".localhost") ? "127.0.0.1" : name;
+}
+
+function isAddress(host: string): boolean {
+  return canonicalAddress(host) !== undefined;
 }
 
 function isLoopback(host: string): boolean {
-  return ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback";
+  return isAddress(host) && ipaddr.parse(host).range() === "loopback";
 }
 
-function isUnspecified(host: string): boolean {
-  return ipaddr.isValid(host) && ipaddr.process(host).range() === "unspecified";
+/** A listener at every address of this host. */
+function isEverywhere(host: string): boolean {
+  return host === "" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "unspecified");
 }
 
 function localAddresses(): readonly string[] {

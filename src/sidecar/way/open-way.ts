@@ -52,7 +52,7 @@ export function openWay(config: WayConfig, parts: WayParts = {}): OpenWay {
   const remember = (ask: Ask): AnswerCache =>
     new AnswerCache(ask, { cache: resolution.cache, now, timeoutMs: timeouts.resolveMs });
   const kube = sharedKube(parts.kube ?? (() => openKube(resolution.kube)));
-  const here = remember(askHere(parts.lookup ?? lookupHere));
+  const here = remember(askHere(parts.lookup ?? lookupHere()));
   const { localAddresses } = parts;
   const guard = new LoopGuard({
     own: config.own,

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Dialer } from "../../client/dial.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { Target } from "../way.js";
+import type { LookUpHere } from "./here-names.js";
 
 /** Which way a connection took. */
 export type Route = "tunnel" | "customer-proxy" | "direct" | "fallback";
@@ -13,7 +14,7 @@ export interface WayParts {
   /** Dials through the tunnel, instead of the configuration's frontends; not closed with the way. */
   readonly dialer?: Dialer;
   /** Every address of a name by the system's resolver; rejects with ENOTFOUND or ENODATA when there is none. */
-  readonly lookup?: (name: string) => Promise<readonly string[]>;
+  readonly lookup?: LookUpHere;
   /** A TCP connection from here, half-open allowed, with a listener for its errors. */
   readonly connect?: (target: Target, stop: AbortSignal) => Promise<Duplex>;
   /** The cluster's API, opened when it is first needed; not closed with the way. */

@@ -1,7 +1,6 @@
 /** Chooses, for each target, between the tunnel, the customer's proxy behind it and a connection straight from here. */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { domainToASCII } from "node:url";
 import { parseTarget } from "../../client/address.js";
 import { withinBounds } from "../../client/bounds.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
@@ -224,8 +223,7 @@ class HereOnly extends WayError {
   }
 }
 
-/** In the form that every step takes; what could break out of a request line is refused here. */
-function checked({ host, port }: Target): Target {
-  const ascii = /[^\0-\x7f]/.test(host) ? domainToASCII(host) : host;
-  return parseTarget(describeTarget({ host: ascii, port }));
+/** In the one form that every step takes, whoever asks. */
+function checked(target: Target): Target {
+  return parseTarget(describeTarget(target));
 }
