@@ -103,6 +103,7 @@ test("holds back what the link does not take, and passes an end on behind it", (
     onNearDrained: () => told.push("drained"),
   });
   port.write(Buffer.from("one"));
+  port.flush();
   port.write(Buffer.from("two"));
   port.flush();
   port.end();

@@ -3,6 +3,7 @@
  * all others, with windows and on the same link, except that they end in this process and are nobody's traffic: they
  * are not counted, not shown, and do not keep the agent from being idle.
  */
+import { ByteQueue } from "../memory/byte-queue.js";
 import type { NearEvents, Port } from "../tunnel/port.js";
 import { type TableOptions, TunnelTable } from "../tunnel/table.js";
 import { ECHO_ADDRESS } from "../wire/echo.js";
@@ -37,11 +38,14 @@ export class EchoTunnels {
 
 export class EchoPort implements Port {
   readonly canHalfClose = true;
-  queuedBytes = 0;
+  readonly #queue = new ByteQueue();
   #near: NearEvents | undefined;
-  #queue: Buffer[] = [];
   #paused = false;
   #ending = false;
+
+  get queuedBytes(): number {
+    return this.#queue.length;
+  }
 
   attach(near: NearEvents): void {
     this.#near = near;
@@ -49,16 +53,15 @@ export class EchoPort implements Port {
 
   write(chunk: Buffer): void {
     this.#queue.push(chunk);
-    this.queuedBytes += chunk.length;
   }
 
   flush(): void {
     while (!this.#paused) {
       const chunk = this.#queue.shift();
       if (chunk === undefined) break;
-      this.queuedBytes -= chunk.length;
       this.#near?.onNearData(chunk);
     }
+    this.#queue.settle();
     if (this.#ending && this.queuedBytes === 0) {
       this.#ending = false;
       this.#near?.onNearEnd();
@@ -86,7 +89,6 @@ export class EchoPort implements Port {
 
   destroy(): void {
     this.#near = undefined;
-    this.#queue = [];
-    this.queuedBytes = 0;
+    this.#queue.clear();
   }
 }

@@ -1,4 +1,5 @@
 /** A stream socket (TCP, TLS or Unix) as a port. */
+import { ByteQueue } from "../memory/byte-queue.js";
 import type { Clock } from "./clock.js";
 import type { NearEvents, Port } from "./port.js";
 
@@ -26,6 +27,9 @@ export interface SocketLike {
 
 const NOTHING = new Uint8Array(0);
 
+/** What the socket is handed at once when it lags: TLS holds its bytes twice, and each write costs as much as a page. */
+const PORTION_BYTES = 64 * 1024;
+
 /** How long a closed tunnel's last bytes may take to reach a slow reader. */
 const LINGER_MS = 10_000;
 
@@ -39,9 +43,8 @@ export class SocketPort implements Port {
   readonly #clock: Clock;
   #near: NearEvents | undefined;
   #held: Uint8Array | undefined;
-  /** The only bytes of this turn so far: one piece is written as it is, only several are worth gathering. */
-  #first: Buffer | undefined;
-  #corked = false;
+  /** Bytes of this turn, and bytes that wait until the socket has taken those before. */
+  readonly #queue = new ByteQueue();
   #watching = false;
   #lost = "the connection was closed";
   #cancelLinger: (() => void) | undefined;
@@ -52,7 +55,7 @@ export class SocketPort implements Port {
   }
 
   get queuedBytes(): number {
-    return this.#socket.writableLength + (this.#first?.length ?? 0);
+    return this.#socket.writableLength + this.#queue.length;
   }
 
   /** May be called again to hand the socket on: whoever came last is told. */
@@ -87,6 +90,7 @@ export class SocketPort implements Port {
   }
 
   drained(): void {
+    this.flush();
     this.#near!.onNearDrained();
   }
 
@@ -105,26 +109,38 @@ export class SocketPort implements Port {
   }
 
   write(chunk: Buffer): void {
-    if (this.#corked) this.#socket.write(chunk);
-    else if (this.#first === undefined) this.#first = chunk;
-    else {
-      this.#corked = true;
-      this.#socket.cork();
-      this.#socket.write(this.#first);
-      this.#first = undefined;
-      this.#socket.write(chunk);
-    }
+    this.#queue.push(chunk);
   }
 
   flush(): void {
-    if (this.#first !== undefined) {
-      this.#socket.write(this.#first);
-      this.#first = undefined;
-    } else if (this.#corked) {
-      this.#corked = false;
-      this.#socket.uncork();
-    } else return;
+    if (this.#queue.length === 0) return;
+    const socket = this.#socket;
+    while (socket.writableLength === 0 && this.#queue.length > 0) this.#hand(PORTION_BYTES);
+    this.#queue.settle();
     this.#watchQueue();
+  }
+
+  /** Gives the socket at least so many of the bytes that wait, in one piece, or all of them. */
+  #hand(bytes: number): void {
+    const socket = this.#socket;
+    const first = this.#queue.shift()!;
+    if (this.#queue.length === 0) {
+      socket.write(first);
+      return;
+    }
+    socket.cork();
+    socket.write(first);
+    for (let handed = first.length; handed < bytes && this.#queue.length > 0; ) {
+      const chunk = this.#queue.shift()!;
+      handed += chunk.length;
+      socket.write(chunk);
+    }
+    socket.uncork();
+  }
+
+  /** No further bytes will come: the socket holds what is left. */
+  #handAll(): void {
+    if (this.#queue.length > 0) this.#hand(this.#queue.length);
   }
 
   /**
@@ -137,7 +153,7 @@ export class SocketPort implements Port {
     this.#watching = true;
     socket.write(NOTHING, (error) => {
       this.#watching = false;
-      if (!error) this.#near!.onNearDrained();
+      if (!error) this.drained();
     });
   }
 
@@ -150,12 +166,12 @@ export class SocketPort implements Port {
   }
 
   end(): void {
-    this.flush();
+    this.#handAll();
     this.#socket.end();
   }
 
   close(): void {
-    this.flush();
+    this.#handAll();
     const socket = this.#socket;
     if (socket.destroyed) return;
     // All was read and all was written: closing says the same as ending first, for half the system calls.
@@ -165,7 +181,7 @@ export class SocketPort implements Port {
   }
 
   destroy(): void {
-    this.#first = undefined;
+    this.#queue.clear();
     this.#socket.destroy();
   }
 }

@@ -131,11 +131,11 @@ export class GrpcCaller implements Caller, StreamOwner {
   onSettle(): void {}
 
   onDrain(): void {
-    this.#port?.near?.onNearDrained();
+    this.#port?.drained();
   }
 
   onEmpty(): void {
-    this.#port?.near?.onNearDrained();
+    this.#port?.drained();
   }
 
   onRemoteEnd(): void {
