@@ -1,4 +1,5 @@
 /** A proxy-server as a process: everything around it that a person or a cluster sees, and its end. */
+import { systemClock } from "../kube/clock.js";
 import { startAdmin } from "../observe/admin.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../observe/channels.js";
 import { startServerHealth } from "../observe/health.js";
@@ -19,8 +20,8 @@ export async function runServer(
   logging: { readonly verbosity: number; readonly format: "text" | "json" },
   version: string,
 ): Promise<number> {
-  const api = config.agents.tokenAuth === undefined && config.leases === undefined ? undefined : await openApi(config);
-  const server = new ProxyServer(config, await loadParts(config, api));
+  const api = config.leases === undefined ? undefined : await openApi(config);
+  const server = new ProxyServer(config, await loadParts(config));
   const logger = new Logger(logging);
   logEvents(logger, server);
   const metrics = new ServerMetrics(server, server.readings());
@@ -72,19 +73,22 @@ export async function runServer(
 }
 
 /** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */
-async function openApi(config: ServerConfig) {
+async function openApi(config: Pick<ServerConfig, "kube">) {
   const { openKubeApi } = await import("../kube/open.js");
   return openKubeApi(config.kube);
 }
 
 type Api = Awaited<ReturnType<typeof openApi>>;
 
-async function loadParts(config: ServerConfig, api: Api | undefined): Promise<ServerParts> {
+async function loadParts(config: ServerConfig): Promise<ServerParts> {
   const { tokenAuth, claimsFile } = config.agents;
   const parts: { -readonly [Key in keyof ServerParts]: ServerParts[Key] } = {};
   if (tokenAuth !== undefined) {
     const { createTokenAuthenticator, kubeTokenReviewer } = await import("./agents/token-auth.js");
-    parts.tokens = createTokenAuthenticator(tokenAuth, kubeTokenReviewer(api!), { now: () => Date.now() });
+    const { qps, burst } = config.kube;
+    // Reviews have a queue and a rate of their own: strangers must not hold up the server's own requests.
+    const reviewer = kubeTokenReviewer(await openApi({ ...config, kube: { ...config.kube, qps: -1 } }));
+    parts.tokens = createTokenAuthenticator(tokenAuth, reviewer, { clock: systemClock, qps, burst });
   }
   if (claimsFile !== "") {
     const { readClaimRules } = await import("./agents/claims-file.js");

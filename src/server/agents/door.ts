@@ -12,6 +12,7 @@ import { type Identifiers, NO_IDENTIFIERS, parseIdentifiers } from "../../wire/i
 import type { Switchboard } from "../switchboard.js";
 import type { AgentLink } from "./agent-link.js";
 import type { ClaimRules, Principal } from "./claims.js";
+import type { Asker } from "./review-queue.js";
 import type { TokenAuthenticator } from "./token-auth.js";
 
 export interface AgentDoorOptions {
@@ -40,7 +41,7 @@ export class AgentDoor {
   onCall(call: IncomingCall): void {
     this.openCalls++;
     call.stream.once("close", () => this.openCalls--);
-    this.#admit(call).catch((reason: unknown) => this.#reject(call, messageOf(reason)));
+    this.#admit(call).catch((reason: unknown) => this.#reject(call, reason));
   }
 
   async #admit(call: IncomingCall): Promise<void> {
@@ -48,7 +49,7 @@ export class AgentDoor {
     const agentId = readAgentId(call);
     const identifierText = readIdentifierText(call);
     const identifiers = identifierText === "" ? NO_IDENTIFIERS : readIdentifiers(identifierText);
-    const account = await tokens?.authenticate(call.metadata("authorization"));
+    const account = await tokens?.authenticate(call.metadata("authorization"), askerOf(call));
     const principal: Principal = {
       ...certificateNames(call),
       serviceAccount: account === undefined ? "" : `${account.namespace}/${account.serviceAccount}`,
@@ -109,17 +110,27 @@ export class AgentDoor {
     serverAgentRejected.publish({ source: this.#options.board.source, remote, error });
   }
 
-  #reject(call: IncomingCall, error: string): void {
+  /** The peer is told the message alone: a cause may name what is no stranger's business. */
+  #reject(call: IncomingCall, reason: unknown): void {
     const agentId = call.metadata("agentid")[0];
+    const message = messageOf(reason);
+    const cause = reason instanceof Error ? reason.cause : undefined;
     serverAgentRejected.publish({
       source: this.#options.board.source,
       remote: call.remote,
-      error,
+      error: cause === undefined ? message : `${message}: ${messageOf(cause)}`,
       ...(agentId === undefined ? {} : { agentId }),
     });
     // Upstream's handlers return plain errors, which gRPC turns into UNKNOWN.
-    endWithStatus(call.stream, GrpcStatus.UNKNOWN, error);
+    endWithStatus(call.stream, GrpcStatus.UNKNOWN, message);
   }
+}
+
+function askerOf({ stream, remote }: IncomingCall): Asker {
+  const gone = new AbortController();
+  if (stream.closed) gone.abort();
+  else stream.once("close", () => gone.abort());
+  return { connection: stream.session, remote, signal: gone.signal };
 }
 
 /** Without an agentID, all streams of a certificate's subject or a service account are one agent in the choice. */

@@ -3,7 +3,7 @@ import { createKubeApi } from "../../kube/client.js";
 import type { KubeApi } from "../../kube/port.js";
 import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
 import { ManualClock } from "../../kube/testing/manual-clock.js";
-import { createTokenAuthenticator, kubeTokenReviewer, type TokenAuthenticator } from "./token-auth.js";
+import { createTokenAuthenticator, kubeTokenReviewer, type TokenReviewer } from "./token-auth.js";
 
 const config = {
   namespace: "kube-system",
@@ -17,7 +17,7 @@ const prefix = "Failed to validate authentication token, err:";
 let stub: ApiStub;
 let api: KubeApi;
 let clock: ManualClock;
-let tokens: TokenAuthenticator;
+let tokens: ReturnType<typeof authenticator>;
 /** What the API server answers to a review. */
 let status: object;
 let failure: { code: number; reason: string; message: string } | undefined;
@@ -31,8 +31,15 @@ beforeEach(async () => {
   });
   clock = new ManualClock();
   api = createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) }, { clock, qps: -1 });
-  tokens = createTokenAuthenticator(config, kubeTokenReviewer(api), clock);
+  tokens = authenticator(kubeTokenReviewer(api));
 });
+
+/** Every caller has a connection of its own. */
+function authenticator(reviewer: TokenReviewer) {
+  const made = createTokenAuthenticator(config, reviewer, { clock, qps: -1, burst: 0 });
+  const asker = () => ({ connection: {}, remote: "10.0.0.1:1", signal: new AbortController().signal });
+  return { authenticate: (values: readonly string[]) => made.authenticate(values, asker()) };
+}
 
 afterEach(async () => {
   api.close();
@@ -75,7 +82,7 @@ describe("token authentication", () => {
   });
 
   it.each([
-    [{ error: "token expired", authenticated: true }, "lookup failed: token expired"],
+    [{ error: "token expired", authenticated: true }, "lookup failed: service account jwt not valid"],
     [{ authenticated: false }, "lookup failed: service account jwt not valid"],
     [{}, "lookup failed: service account jwt not valid"],
     [{ ...accepted, user: { username: "system:node:n" } }, "lookup failed: unexpected username format"],
@@ -94,24 +101,53 @@ describe("token authentication", () => {
       { ...accepted, audiences: ["https://kubernetes.default.svc"] },
       'lookup failed: token is not meant for audience "system:konnectivity-server"',
     ],
+    [{ ...accepted, audiences: [] }, 'lookup failed: token is not meant for audience "system:konnectivity-server"'],
+    [
+      { authenticated: true, user: { username } },
+      'lookup failed: token is not meant for audience "system:konnectivity-server"',
+    ],
   ])("passes a refusal on in upstream's words: %j", async (answer, why) => {
     status = answer;
     await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({ message: prefix + why });
   });
 
-  it("accepts the answer of an API server that knows nothing of audiences", async () => {
-    status = { authenticated: true, user: { username } };
+  it("accepts one of several audiences", async () => {
+    status = { ...accepted, audiences: ["other", config.audience] };
     await expect(tokens.authenticate(["Bearer abc"])).resolves.toMatchObject({ username });
   });
 
-  it("passes on why the review itself failed, and tries again next time", async () => {
+  it("refuses a token that is longer than any, without asking anybody", async () => {
+    await expect(tokens.authenticate([`Bearer ${"x".repeat(16 * 1024 + 1)}`])).rejects.toThrow(/longer than 16384/);
+    expect(stub.requests).toEqual([]);
+  });
+
+  it("tells a stranger nothing of the API server when the review fails, and tries again next time", async () => {
     failure = { code: 403, reason: "Forbidden", message: "tokenreviews is forbidden" };
-    await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({
+    const refused = await tokens.authenticate(["Bearer abc"]).catch((reason: unknown) => reason);
+    expect(refused).toMatchObject({
       code: "DB_AGENT_TOKEN",
-      message: `${prefix}Failed to authenticate request. err:tokenreviews is forbidden`,
+      message: `${prefix}Failed to authenticate request`,
+      cause: expect.objectContaining({ message: expect.stringContaining("tokenreviews is forbidden") }),
     });
     failure = undefined;
     await expect(tokens.authenticate(["Bearer abc"])).resolves.toMatchObject({ username });
+  });
+
+  it("tells a stranger nothing of an API server that is not there", async () => {
+    await stub.close();
+    const refused = await tokens.authenticate(["Bearer abc"]).catch((reason: unknown) => reason as Error);
+    expect(refused).toMatchObject({
+      message: `${prefix}Failed to authenticate request`,
+      cause: expect.objectContaining({ message: expect.stringContaining(stub.url) }),
+    });
+  });
+
+  it("keeps what the API server says of a bad token for the log", async () => {
+    status = { error: "[invalid bearer token, no kind]", authenticated: false };
+    await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({
+      message: `${prefix}lookup failed: service account jwt not valid`,
+      cause: expect.objectContaining({ message: "[invalid bearer token, no kind]" }),
+    });
   });
 });
 
@@ -171,7 +207,7 @@ describe("remembering", () => {
       asked++;
       return accepted;
     };
-    const small = createTokenAuthenticator(config, reviewer, clock);
+    const small = authenticator(reviewer);
     for (let n = 0; n < 4096; n++) await small.authenticate([`Bearer ${n}`]);
     await small.authenticate(["Bearer 0"]);
     await small.authenticate(["Bearer one too many"]);
@@ -180,5 +216,18 @@ describe("remembering", () => {
     expect(asked).toBe(4097);
     await small.authenticate(["Bearer 1"]);
     expect(asked).toBe(4098);
+  });
+
+  it("does not forget good tokens for bad ones", async () => {
+    let asked = 0;
+    const reviewer = async (token: string) => {
+      asked++;
+      return token === "good" ? accepted : { authenticated: false };
+    };
+    const crowded = authenticator(reviewer);
+    await crowded.authenticate(["Bearer good"]);
+    for (let n = 0; n < 5000; n++) await crowded.authenticate([`Bearer ${n}`]).catch(() => {});
+    await crowded.authenticate(["Bearer good"]);
+    expect(asked).toBe(5001);
   });
 });

@@ -1,9 +1,10 @@
 /** Agents that prove who they are with a service account token, which the Kubernetes API reviews for us. */
 import { createHash } from "node:crypto";
-import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import type { KubeApiError } from "../../kube/errors.js";
+import type { Clock } from "../../kube/clock.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { TokenAuthConfig } from "../config.js";
+import { type Asker, ReviewQueue } from "./review-queue.js";
+import { malformedToken, tokenRefused } from "./token-refusal.js";
 
 export interface AgentAccount {
   readonly namespace: string;
@@ -14,10 +15,10 @@ export interface AgentAccount {
 
 export interface TokenAuthenticator {
   /**
-   * Takes every value of the `authorization` metadata key. Rejects with a DrawbridgeError whose message is, word for
-   * word, what upstream sends to the agent.
+   * Takes every value of the `authorization` metadata key. Rejects with a DrawbridgeError whose message may be sent to a
+   * stranger, in upstream's words as far as they say nothing of the API server; what the API server said is its cause.
    */
-  authenticate(authorizationHeaderValues: readonly string[]): Promise<AgentAccount>;
+  authenticate(authorizationHeaderValues: readonly string[], asker: Asker): Promise<AgentAccount>;
 }
 
 /** The answer to a TokenReview. */
@@ -28,101 +29,130 @@ export interface TokenReviewStatus {
   readonly user?: { readonly username?: string };
 }
 
-export type TokenReviewer = (token: string, audiences: readonly string[]) => Promise<TokenReviewStatus>;
+export type TokenReviewer = (
+  token: string,
+  audiences: readonly string[],
+  signal: AbortSignal,
+) => Promise<TokenReviewStatus>;
 
 const scheme = "Bearer ";
 /** How long an account may stay accepted after its token was revoked. */
 const acceptedMs = 60_000;
 /** Long enough to spare the API an agent that retries with a bad token, short enough for a mistake put right. */
 const rejectedMs = 3000;
-const mostRemembered = 4096;
+const mostAccepted = 4096;
+const mostRejected = 1024;
 const reviewTimeoutMs = 10_000;
+/** Those of service accounts have one or two thousand characters. */
+const longestToken = 16 * 1024;
 
 export function kubeTokenReviewer(api: KubeApi): TokenReviewer {
-  return async (token, audiences) => {
+  return async (token, audiences, signal) => {
     const review: KubeObject & { spec: object; status?: TokenReviewStatus } = {
       apiVersion: "authentication.k8s.io/v1",
       kind: "TokenReview",
       spec: { token, audiences },
     };
     const path = "/apis/authentication.k8s.io/v1/tokenreviews";
-    return (await api.create(path, review, { timeoutMs: reviewTimeoutMs })).status ?? {};
+    return (await api.create(path, review, { timeoutMs: reviewTimeoutMs, signal })).status ?? {};
   };
 }
 
 export function createTokenAuthenticator(
   config: TokenAuthConfig,
   reviewer: TokenReviewer,
-  clock: { now(): number },
+  { clock, qps, burst }: { readonly clock: Clock; readonly qps: number; readonly burst: number },
 ): TokenAuthenticator {
-  /** In order of last use, by the token's hash: the tokens themselves are not kept. */
-  const verdicts = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
-  const underWay = new Map<string, Promise<Verdict>>();
+  /** Both in order of last use, by the token's hash: the tokens themselves are not kept. */
+  const accepted = new Map<string, Remembered>();
+  const rejected = new Map<string, Remembered>();
+  const queue = new ReviewQueue<Verdict>({
+    review: (token, signal) => judge(config, reviewer, token, signal),
+    ...{ clock, qps, burst },
+  });
 
-  async function verdictOn(token: string): Promise<Verdict> {
+  async function verdictOn(token: string, asker: Asker): Promise<Verdict> {
     const key = createHash("sha256").update(token).digest("base64");
-    const known = verdicts.get(key);
-    verdicts.delete(key);
-    if (known !== undefined && clock.now() < known.until) {
-      verdicts.set(key, known);
-      return known.verdict;
+    const known = take(accepted, key) ?? take(rejected, key);
+    if (known !== undefined) {
+      remember(key, known);
+      if (clock.now() < known.until) return known.verdict;
     }
-    // Agents come back all at once after an outage, each with several connections: one review a token is enough.
-    let review = underWay.get(key);
-    if (review === undefined) {
-      review = judge(config, reviewer, token)
-        .then((verdict) => {
-          remember(key, verdict, token);
-          return verdict;
-        })
-        .finally(() => underWay.delete(key));
-      underWay.set(key, review);
-    }
-    return review;
+    const verdict = await queue.ask(key, token, accepted.has(key), asker);
+    const until = clock.now() + (verdict.account === undefined ? rejectedMs : acceptedMs);
+    remember(key, { verdict, until: Math.min(until, expiryOf(token)) });
+    return verdict;
   }
 
-  function remember(key: string, verdict: Verdict, token: string): void {
-    const now = clock.now();
-    const until = verdict.account === undefined ? now + rejectedMs : Math.min(now + acceptedMs, expiryOf(token));
-    if (until <= now) return;
-    verdicts.set(key, { verdict, until });
-    if (verdicts.size > mostRemembered) verdicts.delete(verdicts.keys().next().value!);
+  /** One that is no longer good without a review still says that the token was good before. */
+  function remember(key: string, what: Remembered): void {
+    const isGood = what.verdict.account !== undefined;
+    const [where, most, other] = isGood ? [accepted, mostAccepted, rejected] : [rejected, mostRejected, accepted];
+    other.delete(key);
+    where.delete(key);
+    where.set(key, what);
+    if (where.size > most) where.delete(where.keys().next().value!);
   }
 
   return {
-    async authenticate(values) {
-      const verdict = await verdictOn(bearerToken(values));
-      if (verdict.account === undefined) throw notValidated(verdict.refusal);
+    async authenticate(values, asker) {
+      const verdict = await verdictOn(bearerToken(values), asker);
+      if (verdict.account === undefined) throw tokenRefused(verdict.refusal, verdict.said);
       return verdict.account;
     },
   };
 }
 
-type Verdict = { readonly account: AgentAccount } | { readonly account?: undefined; readonly refusal: string };
+interface Remembered {
+  readonly verdict: Verdict;
+  /** In force without a review before this time. */
+  readonly until: number;
+}
+
+function take<Value>(from: Map<string, Value>, key: string): Value | undefined {
+  const value = from.get(key);
+  from.delete(key);
+  return value;
+}
+
+type Verdict =
+  | { readonly account: AgentAccount }
+  /** `said`: what the API server said, for the log. */
+  | { readonly account?: undefined; readonly refusal: string; readonly said?: Error };
 
 function bearerToken(values: readonly string[]): string {
   const [value, ...more] = values;
-  if (value === undefined) throw rejection("Authentication context was not found in metadata");
-  if (more.length > 0) throw rejection(`too many (${values.length}) tokens are received`);
-  if (!value.startsWith(scheme)) throw rejection(`received token does not have "${scheme}" prefix`);
+  if (value === undefined) throw malformedToken("Authentication context was not found in metadata");
+  if (more.length > 0) throw malformedToken(`too many (${values.length}) tokens are received`);
+  if (!value.startsWith(scheme)) throw malformedToken(`received token does not have "${scheme}" prefix`);
+  if (value.length > scheme.length + longestToken) {
+    throw malformedToken(`received token is longer than ${longestToken} characters`);
+  }
   // Agents that send their token file as it is leave its newline behind.
   return value.slice(scheme.length).trimEnd();
 }
 
-async function judge(config: TokenAuthConfig, reviewer: TokenReviewer, token: string): Promise<Verdict> {
+async function judge(
+  config: TokenAuthConfig,
+  reviewer: TokenReviewer,
+  token: string,
+  signal: AbortSignal,
+): Promise<Verdict> {
   let status: TokenReviewStatus;
   try {
-    status = await reviewer(token, [config.audience]);
+    status = await reviewer(token, [config.audience], signal);
   } catch (reason) {
-    // The API's own words where there are any: that is what upstream passes on.
-    const said = (reason as Partial<KubeApiError>).detail ?? messageOf(reason);
-    throw notValidated(`Failed to authenticate request. err:${said}`, reason);
+    throw tokenRefused("Failed to authenticate request", reason);
   }
-  const refuse = (why: string): Verdict => ({ refusal: `lookup failed: ${why}` });
-  if (status.error) return refuse(status.error);
+  const refuse = (why: string, said?: Error): Verdict => ({
+    refusal: `lookup failed: ${why}`,
+    ...(said === undefined ? {} : { said }),
+  });
+  if (status.error) return refuse("service account jwt not valid", new Error(status.error));
   if (status.authenticated !== true) return refuse("service account jwt not valid");
-  // Upstream takes the API's word for it; an API server that knows nothing of audiences leaves them out.
-  if (status.audiences !== undefined && !status.audiences.includes(config.audience)) {
+  // Without a word about audiences the token is good for the API server itself, says the API's reference, and for us
+  // only by accident. Kubernetes' own webhook authenticator decides the same. Upstream does not look.
+  if (!status.audiences?.includes(config.audience)) {
     return refuse(`token is not meant for audience ${JSON.stringify(config.audience)}`);
   }
   const username = status.user?.username ?? "";
@@ -148,12 +178,4 @@ function expiryOf(token: string): number {
   } catch {
     return Number.POSITIVE_INFINITY;
   }
-}
-
-function notValidated(why: string, cause?: unknown): DrawbridgeError {
-  return rejection(`Failed to validate authentication token, err:${why}`, cause);
-}
-
-function rejection(message: string, cause?: unknown): DrawbridgeError {
-  return new DrawbridgeError("DB_AGENT_TOKEN", message, { cause });
 }
