@@ -196,6 +196,7 @@ export class ProxyAgent {
     const endTimeBox = this.#timeBox(link);
     this.#links.add(link);
     link.attach(new PacketStream(stream, link, this.#received, this.#sent, this.flights?.open(link.number, serverId)));
+    stream.resume();
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
       note.publish({
         source: this,

@@ -60,7 +60,10 @@ export class CallError extends Error {
   }
 }
 
-/** Waits for the response headers, at most `deadlineMs`. A refusal by the server becomes a CallError with its text. */
+/**
+ * Waits for the response headers, at most `deadlineMs`. A refusal by the server becomes a CallError with its text. The
+ * stream is paused then: bytes may follow the headers at once, and are kept until the caller reads them.
+ */
 export function responseHeaders(stream: Stream, deadlineMs: number): Promise<Headers> {
   return new Promise((resolve, reject) => {
     const fail = (status: number, message: string): void => {
@@ -81,6 +84,7 @@ export function responseHeaders(stream: Stream, deadlineMs: number): Promise<Hea
         fail(code, `rpc error: code = ${goCodeName(code)} desc = ${text}`);
       } else {
         clearTimeout(timer);
+        stream.pause();
         resolve(headers);
       }
     });

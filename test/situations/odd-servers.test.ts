@@ -1,5 +1,6 @@
 /** Servers that leave, and servers that never answer, as an agent meets them. */
 import type { AddressInfo } from "node:net";
+import { createServer } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { ProxyAgent } from "../../src/agent/agent.js";
 import { SegmentCounters } from "../../src/link/counters.js";
@@ -7,9 +8,11 @@ import { acceptCall, createGrpcListener, type IncomingCall } from "../../src/lin
 import { PacketStream } from "../../src/link/packet-stream.js";
 import { agentServerConnectFailed } from "../../src/observe/channels.js";
 import { readCertificateSet } from "../../src/pki/certificate-set.js";
+import { encodePacket } from "../../src/wire/encode.js";
 import type { ConnectId, ControlPacket } from "../../src/wire/packet.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startEcho } from "../support/targets/echo.js";
+import { END_HEADERS, FrameType, fields, frame } from "./house/frames.js";
 import { type House, openHouse } from "./house/house.js";
 
 const endings: (() => void | Promise<void>)[] = [];
@@ -69,6 +72,32 @@ test("an agent lets the tunnels of a server that says goodbye finish, and no lon
   stream!.data(connectId, Buffer.from("still here"));
   await waitUntil("the echo", () => heard === "still here");
   expect(agent.readings().openEndpointConnections()).toBe(1);
+});
+
+test("an agent answers a dial that arrives in one piece with the server's headers", async () => {
+  const house: House = await openHouse();
+  endings.push(() => house.close());
+  const { certFile, keyFile } = house.pki.server;
+  const answers: Buffer[] = [];
+  const tls = { ...readCertificateSet({ certFile, keyFile, caFile: house.pki.caFile }), ALPNProtocols: ["h2"] };
+  const server = createServer(tls, (socket) => {
+    socket.on("error", () => {});
+    const headers = fields({ ":status": "200", "content-type": "application/grpc", serverid: "s", servercount: "1" });
+    const dial = encodePacket({ type: "DIAL_REQ", protocol: "tcp", address: "127.0.0.1:1", random: 9n });
+    socket.once("data", () => {
+      const accepted = [frame(FrameType.HEADERS, END_HEADERS, 1, headers), frame(FrameType.DATA, 0, 1, dial)];
+      socket.write(Buffer.concat([frame(FrameType.SETTINGS, 0, 0), ...accepted]));
+      socket.on("data", (chunk: Buffer) => answers.push(chunk));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  endings.push(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const agent = new ProxyAgent({ ...house.agent.config, servers: [{ host: "127.0.0.1", port }] });
+  endings.push(() => agent.stop());
+  agent.start();
+  await waitUntil("the answer", () => Buffer.concat(answers).includes("connection refused"));
+  expect(agent.readings().openServerConnections()).toBe(1);
 });
 
 test("an agent does not wait for a server's headers for ever", async () => {
