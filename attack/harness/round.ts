@@ -1,0 +1,54 @@
+import type { Attack, Target } from "../attack.js";
+import { type Fixture, type Ground, NEWCOMER_WITHIN_MS } from "../fixtures/fixture.js";
+import type { AttackOrder } from "./attacker.js";
+import type { Child } from "./child.js";
+import { MemoryMeter } from "./memory.js";
+import type { Measured } from "./victim.js";
+import type { AttackReport } from "./work.js";
+
+/** What was seen while the attacker was at work, on its target or on the sink. */
+export interface Round {
+  readonly measured: Measured;
+  readonly report: AttackReport;
+  /** Why the newcomer did not get in. */
+  readonly newcomer: string | undefined;
+  readonly newcomerMs: number;
+  /** Highest resident memory of the attacked process; undefined when it has ended. */
+  readonly peakMiB: number | undefined;
+}
+
+/** An attack ends by itself; beyond this it is the attacker that hangs. */
+const GRACE_MS = 20_000;
+const BEGIN_WITHIN_MS = 30_000;
+
+export async function playRound(
+  { ground, fixture, attacker }: { ground: Ground; fixture: Fixture; attacker: Child },
+  { attack, target, ms, seed }: { attack: Attack; target: Target; ms: number; seed: string },
+): Promise<Round> {
+  const { victim } = ground;
+  const memory = new MemoryMeter(fixture.attacked.pid);
+  memory.reset();
+  await victim.ask("begin", fixture.victims, BEGIN_WITHIN_MS);
+  const order: AttackOrder = { attack: attack.name, target, ms, seed };
+  const attacking = attacker.ask<AttackReport>("attack", order, ms + GRACE_MS);
+  const [report, newcomer] = await Promise.allSettled([attacking, newcomerGetsIn(ground, fixture, ms)]);
+  const measured = await victim.ask<Measured>("end", undefined, BEGIN_WITHIN_MS);
+  fixture.dismiss();
+  if (report.status === "rejected") throw report.reason;
+  return {
+    measured,
+    report: report.value,
+    newcomer: newcomer.status === "rejected" ? (newcomer.reason as Error).message.split("\n")[0] : undefined,
+    newcomerMs: newcomer.status === "fulfilled" ? newcomer.value : Number.NaN,
+    peakMiB: fixture.attacked.running ? memory.peakMiB() : undefined,
+  };
+}
+
+/** A third into the attack: a new agent, then a new caller at each frontend. Resolves with how long it took. */
+async function newcomerGetsIn({ victim }: Ground, fixture: Fixture, ms: number): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, ms / 3));
+  const began = performance.now();
+  await fixture.admit();
+  for (const plan of fixture.newcomers) await victim.ask("call", plan, NEWCOMER_WITHIN_MS);
+  return performance.now() - began;
+}

@@ -1,0 +1,138 @@
+import type { Origin } from "../../test/support/processes/executables.js";
+import { Scope } from "../../test/support/processes/scope.js";
+import type { Attack, Target } from "../attack.js";
+import type { Fixture, Ground } from "../fixtures/fixture.js";
+import { layGround, makeFixture } from "../fixtures/index.js";
+import { Child } from "./child.js";
+import { playRound, type Round } from "./round.js";
+import { judge, type Pair, tooSlow, type Verdict } from "./verdict.js";
+
+export interface SuiteOptions {
+  readonly attacks: readonly Attack[];
+  readonly short: boolean;
+  readonly seed: string;
+  readonly origin: Origin;
+  readonly onVerdict: (verdict: Verdict) => void;
+}
+
+const LONG_ROUNDS = 2;
+/** How often more a pair of rounds is played when only its latency was too high: a busy machine can do that, too. */
+const SECOND_LOOKS = 2;
+const LONG_SECONDS = 3;
+const SHORT_SECONDS = 1;
+
+/** Makes the attacks one after the other; those on the same kind of fixture follow each other in a short run and share it. */
+export async function playSuite({ attacks, short, seed, origin, onVerdict }: SuiteOptions): Promise<Verdict[]> {
+  const scope = new Scope();
+  const verdicts: Verdict[] = [];
+  try {
+    const ground = await layGround(scope, origin);
+    let standing: Stand | undefined;
+    scope.defer(() => standing?.close());
+    for (const attack of attacks) {
+      const key = `${attack.fixture} ${frontendOf(attack)}`;
+      let verdict: Verdict;
+      const skipped = attack.unavailable?.();
+      if (skipped !== undefined) verdict = { ...judge(attack, [], undefined), skipped, failures: [] };
+      else {
+        if (standing && (!short || standing.key !== key || !standing.usable)) {
+          await standing.close();
+          standing = undefined;
+        }
+        standing ??= await Stand.up(key, attack, ground);
+        verdict = await standing.withstand(attack, { short, seed });
+      }
+      verdicts.push(verdict);
+      onVerdict(verdict);
+    }
+    return verdicts;
+  } finally {
+    await scope.close();
+  }
+}
+
+/** Upstream's server has one frontend: the one that is attacked. */
+const frontendOf = ({ against }: Attack): "connect" | "grpc" =>
+  against.includes("gRPC frontend") ? "grpc" : "connect";
+
+/** A fixture with its sink and its attacker. */
+class Stand {
+  readonly key: string;
+  readonly #ground: Ground;
+  readonly #fixture: Fixture;
+  readonly #sinkTarget: Target;
+  #attacker: Child | undefined;
+  #usable = true;
+
+  private constructor(key: string, ground: Ground, fixture: Fixture, sinkTarget: Target) {
+    [this.key, this.#ground, this.#fixture, this.#sinkTarget] = [key, ground, fixture, sinkTarget];
+  }
+
+  static async up(key: string, attack: Attack, ground: Ground): Promise<Stand> {
+    const fixture = await makeFixture(attack.fixture, ground, frontendOf(attack));
+    const { target, identities } = fixture;
+    return new Stand(
+      key,
+      ground,
+      fixture,
+      await ground.sink.ask<Target>("open", { dir: ground.dir, target, identities }, 10_000),
+    );
+  }
+
+  get usable(): boolean {
+    return this.#usable;
+  }
+
+  async withstand(attack: Attack, { short, seed }: { short: boolean; seed: string }): Promise<Verdict> {
+    const seconds = short ? (attack.shortSeconds ?? SHORT_SECONDS) : (attack.seconds ?? LONG_SECONDS);
+    const pairs: Pair[] = [];
+    let broken: string | undefined;
+    const rounds = short ? 1 : LONG_ROUNDS;
+    try {
+      for (let turn = 0; turn < rounds || (turn < rounds + SECOND_LOOKS && tooSlow(pairs)); turn++) {
+        const order = { attack, ms: seconds * 1000, seed: `${seed} ${attack.name} ${turn}` };
+        const sunk = attack.noSink ? undefined : await this.#sinkRound(order);
+        pairs.push({ sunk, attacked: await this.#play({ ...order, target: this.#fixture.target }) });
+        if (!this.#fixture.processes.every(({ running }) => running)) break;
+      }
+    } catch (reason) {
+      broken = (reason as Error).message;
+    }
+    for (const { running, name, log } of this.#fixture.processes) {
+      if (!running) broken = `${name} ended: ${log.tail(3).trim()}`;
+    }
+    const verdict = judge(attack, pairs, broken);
+    this.#usable = verdict.failures.length === 0;
+    return verdict;
+  }
+
+  async #sinkRound(order: { attack: Attack; ms: number; seed: string }): Promise<Round> {
+    const { hostile } = this.#fixture.target;
+    if (!hostile) return await this.#play({ ...order, target: this.#sinkTarget });
+    const { cert: agentCert, key: agentKey } = this.#ground.pki.agent;
+    // A port that the agent does not know: only the sink's agent comes.
+    const elsewhere = { ...hostile, port: hostile.port + 1 };
+    await this.#ground.sink.ask("agent", { ...elsewhere, agentCert, agentKey }, 10_000);
+    try {
+      return await this.#play({ ...order, target: { ...this.#sinkTarget, hostile: elsewhere } });
+    } finally {
+      await this.#ground.sink.ask("noAgent", undefined, 10_000);
+    }
+  }
+
+  async #play(order: { attack: Attack; ms: number; seed: string; target: Target }): Promise<Round> {
+    this.#attacker ??= new Child("the attacker", "attacker.ts");
+    try {
+      return await playRound({ ground: this.#ground, fixture: this.#fixture, attacker: this.#attacker }, order);
+    } catch (reason) {
+      await this.#attacker.close();
+      this.#attacker = undefined;
+      throw reason;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#attacker?.close();
+    await this.#fixture.close();
+  }
+}
