@@ -12,6 +12,8 @@ export const serverAgentDraining = new Channel<events.ServerAgentDraining>("serv
 export const serverAgentRejected = new Channel<events.ServerAgentRejected>("server", "agent-rejected");
 export const serverPathChecked = new Channel<events.ServerPathChecked>("server", "path-checked");
 export const serverLinkRecycled = new Channel<events.ServerLinkRecycled>("server", "link-recycled");
+export const claimRulesReloaded = new Channel<events.ClaimRulesReloaded>("server", "claim-rules-reloaded");
+export const claimRulesRefused = new Channel<events.ClaimRulesRefused>("server", "claim-rules-refused");
 export const serverRefused = new Channel<events.ServerRefused>("server", "refused");
 
 export const agentServerConnected = new Channel<events.AgentServerConnected>("agent", "server-connected");

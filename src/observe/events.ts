@@ -170,6 +170,18 @@ export interface CertificatesRefused extends Sourced {
   readonly error: string;
 }
 
+export interface ClaimRulesReloaded extends Sourced {
+  readonly file: string;
+  /** Agents whose streams were ended because the new rules do not allow what they claim. */
+  readonly dismissed: number;
+}
+
+/** The changed file cannot be used; the rules before it stay in force. */
+export interface ClaimRulesRefused extends Sourced {
+  readonly file: string;
+  readonly error: string;
+}
+
 export interface Listening extends Sourced {
   /** Which door, e.g. `agents`, `health`, `http-connect frontend`. */
   readonly what: string;

@@ -79,6 +79,12 @@ function serverLines(logger: Logger, source: object, paced: PacedLog): (() => vo
     channels.serverAgentDraining.subscribe((agent) => {
       paced.info(RARE, "agent is draining and gets new dials only if no other can serve them", fieldsOf(agent));
     }, source),
+    channels.claimRulesReloaded.subscribe(({ file, dismissed }) => {
+      logger.info(RARE, "claim rules were replaced on disk and are in use", { file, dismissed });
+    }, source),
+    channels.claimRulesRefused.subscribe(({ file, error }) => {
+      logger.error("the changed claim rules cannot be used; the old ones stay in use", { file, error });
+    }, source),
     channels.serverPathChecked.subscribe(({ agentId, stream, failures, failuresBefore, error, roundTripMs }) => {
       // The first failure and the first success after it; what is between them shows in metrics.
       if (failures === 1) paced.warn("an agent is connected, but nothing comes through it", { agentId, stream, error });

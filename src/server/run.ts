@@ -91,8 +91,8 @@ async function loadParts(config: ServerConfig): Promise<ServerParts> {
     parts.tokens = createTokenAuthenticator(tokenAuth, reviewer, { clock: systemClock, qps, burst });
   }
   if (claimsFile !== "") {
-    const { readClaimRules } = await import("./agents/claims-file.js");
-    parts.claims = await readClaimRules(claimsFile);
+    const { ClaimRulesFile } = await import("./agents/claims-file.js");
+    parts.claims = (events) => new ClaimRulesFile(claimsFile, events);
   }
   return parts;
 }

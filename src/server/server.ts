@@ -2,15 +2,18 @@
 import { DrawbridgeError } from "../errors/error.js";
 import { listenOn } from "../errors/listen.js";
 import { SegmentCounters } from "../link/counters.js";
+import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { LINK_WINDOW_BYTES } from "../link/tuning.js";
-import { listening } from "../observe/channels.js";
+import { claimRulesRefused, claimRulesReloaded, listening } from "../observe/channels.js";
 import type { AgentLoad, ServerReadings } from "../observe/metrics/readings.js";
 import { FlightBook } from "../observe/recorder/flight-book.js";
+import type { FollowOptions } from "../pki/followed-files.js";
 import { Budget } from "../tunnel/budget.js";
 import { type Clock, systemClock } from "../tunnel/clock.js";
 import { joinHostPort } from "../wire/address.js";
 import type { ClaimRules } from "./agents/claims.js";
+import type { ClaimRulesFile } from "./agents/claims-file.js";
 import { AgentDoor } from "./agents/door.js";
 import { AgentRegistry } from "./agents/registry.js";
 import type { TokenAuthenticator } from "./agents/token-auth.js";
@@ -23,7 +26,10 @@ import { Watchdog } from "./watchdog/watchdog.js";
 /** What the command line decided and what has to be loaded only then. */
 export interface ServerParts {
   readonly tokens?: TokenAuthenticator | undefined;
-  readonly claims?: ClaimRules | undefined;
+  /** Rules that are read again when their file changes. */
+  readonly claims?:
+    | ((events: FollowOptions<ClaimRules>) => Pick<ClaimRulesFile, "current" | "check" | "close">)
+    | undefined;
   readonly clock?: Clock;
 }
 
@@ -42,6 +48,7 @@ export class ProxyServer {
   readonly #frontDoors: FrontDoor[] = [];
   readonly #certificates: { readonly use: string; readonly watched: WatchedCertificates }[] = [];
   readonly #agentDoor: AgentDoor;
+  readonly #claims: ReturnType<NonNullable<ServerParts["claims"]>> | undefined;
   #agentListener: GrpcListener | undefined;
   #draining = false;
 
@@ -52,7 +59,12 @@ export class ProxyServer {
       const message = "agents would be let in without a certificate or a token, and nobody asked for that.";
       throw new DrawbridgeError("DB_AGENT_AUTH_MISSING", message);
     }
-    const { claims } = parts;
+    const claims = parts.claims?.({
+      onChange: (rules) => this.#applyClaims(rules),
+      onProblem: ({ message: error }) =>
+        claimRulesRefused.publish({ source: this, file: config.agents.claimsFile, error }),
+    });
+    this.#claims = claims;
     this.#clock = parts.clock ?? systemClock;
     this.board = new Switchboard({
       source: this,
@@ -60,7 +72,7 @@ export class ProxyServer {
         config.strategies,
         this.#clock,
         Math.random,
-        (host) => claims?.reserves(host) ?? false,
+        (host) => claims?.current.reserves(host) ?? false,
       ),
       clock: this.#clock,
       budget: new Budget(config.limits),
@@ -152,9 +164,22 @@ export class ProxyServer {
     return watched;
   }
 
-  /** Looks at all certificate files now. */
-  checkCertificates(): void {
+  /** Looks at all certificate files and claim rules now. */
+  checkFiles(): void {
     for (const { watched } of this.#certificates) watched.check();
+    this.#claims?.check();
+  }
+
+  /** Agents that the new rules would not let in have to go: what they claimed is somebody else's now. */
+  #applyClaims(rules: ClaimRules): void {
+    let dismissed = 0;
+    for (const link of [...this.board.registry.links()]) {
+      const refusal = rules.refusal(link.identity.claimant, link.identity.identifiers);
+      if (refusal === undefined) continue;
+      link.dismiss(GrpcStatus.PERMISSION_DENIED, `the claim rules have changed: ${refusal}`);
+      dismissed++;
+    }
+    claimRulesReloaded.publish({ source: this, file: this.config.agents.claimsFile, dismissed });
   }
 
   /**
@@ -187,6 +212,7 @@ export class ProxyServer {
     this.#agentListener?.destroy();
     for (const door of this.#frontDoors) door.destroy();
     for (const { watched } of this.#certificates) watched.close();
+    this.#claims?.close();
   }
 
   /** What metrics read when they are scraped. */

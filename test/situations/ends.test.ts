@@ -190,7 +190,7 @@ describe("certificates", () => {
     const echo = keep(await startEcho());
     const before = await tunnelTo(house, echo.address, knockTls);
     await house.pki.rotateServer("house-server-two");
-    house.server.checkCertificates();
+    house.server.checkFiles();
     const after = (await tunnelTo(house, echo.address, knockTls)) as TLSSocket;
     expect(after.getPeerCertificate().subject.CN).toBe("house-server-two");
     const agentSide = connectTls({

@@ -131,13 +131,15 @@ describe("ServerMetrics", () => {
     ]);
   });
 
-  it("counts stream errors, cuts, refusals, rejected agents and certificate reloads", async () => {
+  it("counts stream errors, cuts, refusals, rejected agents and reloads of certificates and claim rules", async () => {
     channels.streamError.publish({ source, segment: "from_agent", code: "Unavailable", packetType: "Unknown" });
     channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 1, queuedBytes: 1, reason: "slow" });
     channels.serverRefused.publish({ source, referenceId: "r1", address: "10.0.0.1:443", explanation: {} });
     channels.serverAgentRejected.publish({ source, remote: "127.0.0.1:5", error: "no certificate" });
     channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
     channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "not PEM" });
+    channels.claimRulesReloaded.publish({ source, file: "rules.yaml", dismissed: 0 });
+    channels.claimRulesRefused.publish({ source, file: "rules.yaml", error: "not YAML" });
     expect(await samples(`${K}stream_errors_total`)).toEqual([
       `${K}stream_errors_total{segment="from_agent",code="Unavailable",packet_type="Unknown"} 1`,
     ]);
@@ -145,6 +147,8 @@ describe("ServerMetrics", () => {
       "drawbridge_server_agents_rejected_total 1",
       'drawbridge_server_certificate_reloads_total{result="loaded"} 1',
       'drawbridge_server_certificate_reloads_total{result="refused"} 1',
+      'drawbridge_server_claim_rules_reloads_total{result="loaded"} 1',
+      'drawbridge_server_claim_rules_reloads_total{result="refused"} 1',
       "drawbridge_server_queued_bytes 4096",
       "drawbridge_server_refusals_total 1",
       'drawbridge_server_segment_bytes_total{segment="to_agent"} 0',

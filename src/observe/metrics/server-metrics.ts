@@ -1,5 +1,7 @@
 /** The proxy-server's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
 import {
+  claimRulesRefused,
+  claimRulesReloaded,
   leaseDeleted,
   leaseListed,
   leasesCulled,
@@ -169,7 +171,15 @@ export class ServerMetrics {
       "drawbridge_server_agents_rejected_total",
       "Agents that were not let in.",
     );
+    const reloads = new EventCounter(
+      this.registry,
+      "drawbridge_server_claim_rules_reloads_total",
+      "Claim rules found changed on disk, by result (loaded, or refused and the old ones kept).",
+      ["result"],
+    );
     return [
+      claimRulesReloaded.subscribe(() => reloads.inc({ result: "loaded" }), source),
+      claimRulesRefused.subscribe(() => reloads.inc({ result: "refused" }), source),
       serverRefused.subscribe(() => refusals.inc(), source),
       serverAgentRejected.subscribe(() => rejected.inc(), source),
     ];

@@ -9,6 +9,7 @@ import type { Tunnel } from "../../tunnel/tunnel.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import { ProbeLane } from "../watchdog/probe-lane.js";
+import type { Principal } from "./claims.js";
 import type { AgentGroup } from "./groups.js";
 import { RecentIds } from "./recent-ids.js";
 
@@ -39,6 +40,8 @@ export interface AgentIdentity {
   readonly echo: boolean;
   /** What its program calls itself; empty when it does not say. */
   readonly program: string;
+  /** The same with all its parts, for the claim rules. */
+  readonly claimant: Principal;
   /** Streams with the same key are one agent in the choice. */
   readonly groupKey: string;
 }

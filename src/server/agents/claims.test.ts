@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import { type Principal, parseClaimRules } from "./claims.js";
-import { readClaimRules } from "./claims-file.js";
 
 const WORKER: Principal = { subject: "CN=worker-1,O=workers", issuer: "CN=node-signer", serviceAccount: "" };
 const PLANE: Principal = { subject: "CN=plane", issuer: "CN=control-plane-signer", serviceAccount: "" };
@@ -109,23 +105,6 @@ describe("the file", () => {
     expect(() => parseClaimRules(document, "claims.yaml")).toThrow(
       expect.objectContaining({ code: "DB_CLAIMS_FILE", message: expect.stringContaining(words) }),
     );
-  });
-
-  test("YAML and JSON are both read; a missing or broken file is one sentence", async () => {
-    const dir = mkdtempSync(join(tmpdir(), "drawbridge-claims-"));
-    try {
-      const yaml = join(dir, "a.yaml");
-      writeFileSync(yaml, 'rules:\n  - match: { issuer: "*" }\n    mayClaim: [default-route]\n');
-      expect(allowed(PLANE, "default-route=true", await readClaimRules(yaml))).toBe(true);
-      const json = join(dir, "a.json");
-      writeFileSync(json, JSON.stringify({ rules: [{ match: { issuer: "nobody" }, mayClaim: [] }] }));
-      expect(allowed(PLANE, "", await readClaimRules(json))).toBe(false);
-      writeFileSync(yaml, "rules: [");
-      await expect(readClaimRules(yaml)).rejects.toMatchObject({ code: "DB_CLAIMS_FILE" });
-      await expect(readClaimRules(join(dir, "none"))).rejects.toMatchObject({ code: "DB_CLAIMS_FILE" });
-    } finally {
-      rmSync(dir, { recursive: true });
-    }
   });
 });
 

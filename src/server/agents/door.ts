@@ -22,7 +22,8 @@ export interface AgentDoorOptions {
   readonly received: SegmentCounters;
   readonly sent: SegmentCounters;
   readonly tokens?: TokenAuthenticator | undefined;
-  readonly claims?: ClaimRules | undefined;
+  /** Those in force now. */
+  readonly claims?: { readonly current: ClaimRules } | undefined;
   /** Streams end with the certificates of their agents. */
   readonly timeBoxed?: boolean;
 }
@@ -54,7 +55,7 @@ export class AgentDoor {
       ...certificateNames(call),
       serviceAccount: account === undefined ? "" : `${account.namespace}/${account.serviceAccount}`,
     };
-    const refusal = claims?.refusal(principal, identifiers);
+    const refusal = claims?.current.refusal(principal, identifiers);
     if (refusal !== undefined) throw new Error(refusal);
     if (call.stream.closed) return;
 
@@ -73,7 +74,8 @@ export class AgentDoor {
         principal: principal.serviceAccount || principal.subject,
         ...features,
         program: call.metadata("user-agent")[0] ?? "",
-        groupKey: claims?.countsAsOne(principal) ? groupKey(principal) : groupKey(principal, agentId),
+        claimant: principal,
+        groupKey: claims?.current.countsAsOne(principal) ? groupKey(principal) : groupKey(principal, agentId),
       },
       call.stream.session,
     );

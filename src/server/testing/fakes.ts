@@ -129,8 +129,9 @@ function join(
 ): FakeAgent {
   const identifiers = parseIdentifiers(identifierText);
   const groupKey = `${principal} ${agentId}`;
+  const claimant = { subject: principal, issuer: "", serviceAccount: "" };
   const link = board.newAgentLink(
-    { agentId, identifiers, identifierText, remote: "test", principal, ...features, program: "", groupKey },
+    { agentId, identifiers, identifierText, remote: "test", principal, ...features, program: "", claimant, groupKey },
     connection,
   );
   const stream = new FakeStream();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ProxyAgent } from "../../../src/agent/agent.js";
 import type { AgentConfig } from "../../../src/agent/config.js";
 import type { ListenerConfig, ServerConfig } from "../../../src/server/config.js";
-import { ProxyServer } from "../../../src/server/server.js";
+import { ProxyServer, type ServerParts } from "../../../src/server/server.js";
 import { DEFAULT_LIMITS } from "../../../src/tunnel/budget.js";
 import { waitUntil } from "../../support/processes/deadline.js";
 import { freePorts } from "../../support/processes/ports.js";
@@ -32,6 +32,7 @@ export interface HousePlan {
   readonly agents?: number;
   readonly timeBoxed?: boolean;
   readonly server?: Partial<ServerConfig>;
+  readonly parts?: ServerParts;
   readonly agent?: Partial<AgentConfig>;
 }
 
@@ -42,6 +43,7 @@ export async function openHouse({
   agents = 1,
   timeBoxed = false,
   server: serverPlan = {},
+  parts = {},
   agent: agentPlan = {},
 }: HousePlan = {}): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "drawbridge-house-"));
@@ -57,7 +59,7 @@ export async function openHouse({
     deleteExisting: true,
     fileMode: 0o770,
   });
-  const server = new ProxyServer({
+  const config: ServerConfig = {
     serverId: "house",
     serverCount: 1,
     listeners: [
@@ -78,7 +80,8 @@ export async function openHouse({
     kube: NO_KUBE,
     limits: DEFAULT_LIMITS,
     ...serverPlan,
-  });
+  };
+  const server = new ProxyServer(config, parts);
   const running: ProxyAgent[] = [];
   const launchAgent = (overrides: Partial<AgentConfig> = {}): ProxyAgent => {
     const agent = new ProxyAgent({
