@@ -128,11 +128,15 @@ function agentLines(logger: Logger, source: object, paced: PacedLog): (() => voi
     channels.agentDialEnded.subscribe((dial) => {
       if (dial.outcome === "policy") paced.warn("dial was denied by the destination policy", fieldsOf(dial));
       else if (dial.outcome === "established" || dial.outcome === "cancelled") everyTunnel(logger, "dial ended", dial);
+      else if (/too many open files/.test(dial.error)) paced.warn(OUT_OF_DESCRIPTORS, fieldsOf(dial));
       else if (logger.verbosity >= DETAIL) paced.warn("dial failed", fieldsOf(dial));
     }, source),
     channels.agentTunnelClosed.subscribe((tunnel) => everyTunnel(logger, "tunnel closed", tunnel), source),
   ];
 }
+
+const OUT_OF_DESCRIPTORS =
+  "this agent has no file descriptor left for a dial, which the server tries elsewhere; raise its limit (ulimit -n)";
 
 /** Costs nothing to speak of while nobody asked for so much. */
 function everyTunnel(logger: Logger, message: string, event: Sourced): void {

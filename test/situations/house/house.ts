@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProxyAgent } from "../../../src/agent/agent.js";
 import type { AgentConfig } from "../../../src/agent/config.js";
+import type { Resolver } from "../../../src/resolver/resolver.js";
 import type { ListenerConfig, ServerConfig } from "../../../src/server/config.js";
 import { ProxyServer, type ServerParts } from "../../../src/server/server.js";
 import { DEFAULT_LIMITS } from "../../../src/tunnel/budget.js";
+import { systemClock } from "../../../src/tunnel/clock.js";
 import { waitUntil } from "../../support/processes/deadline.js";
 import { freePorts } from "../../support/processes/ports.js";
 import { type HousePki, makeHousePki } from "./pki.js";
@@ -34,6 +36,8 @@ export interface HousePlan {
   readonly server?: Partial<ServerConfig>;
   readonly parts?: ServerParts;
   readonly agent?: Partial<AgentConfig>;
+  /** The agents' own; undefined: each by the system's files. */
+  readonly resolver?: Resolver;
 }
 
 const NO_ADMIN = { host: "127.0.0.1", port: 0, tokenFile: "", profiling: false };
@@ -45,6 +49,7 @@ export async function openHouse({
   server: serverPlan = {},
   parts = {},
   agent: agentPlan = {},
+  resolver,
 }: HousePlan = {}): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "drawbridge-house-"));
   const pki = await makeHousePki(dir);
@@ -84,7 +89,7 @@ export async function openHouse({
   const server = new ProxyServer(config, parts);
   const running: ProxyAgent[] = [];
   const launchAgent = (overrides: Partial<AgentConfig> = {}): ProxyAgent => {
-    const agent = new ProxyAgent({
+    const config: AgentConfig = {
       agentId: `agent-${running.length + 1}`,
       identifiers: "",
       servers: [{ host: "127.0.0.1", port: agentPort }],
@@ -109,7 +114,8 @@ export async function openHouse({
       limits: DEFAULT_LIMITS,
       ...agentPlan,
       ...overrides,
-    });
+    };
+    const agent = new ProxyAgent(config, systemClock, "drawbridge", resolver);
     agent.start();
     running.push(agent);
     return agent;

@@ -13,6 +13,8 @@ export interface AgentOptions {
   readonly id?: string;
   /** Further flags; a repeated scalar flag overrides ours. */
   readonly flags?: readonly string[];
+  /** As `ulimit -n` sets it. */
+  readonly maxDescriptors?: number;
 }
 
 export interface AgentProcess {
@@ -29,13 +31,17 @@ export interface AgentProcess {
 let started = 0;
 
 /** Intervals are short so that a reconnect takes tenths of a second; everything else is as deployed. */
-export async function startAgent({ origin, serverPort, pki, id, flags = [] }: AgentOptions): Promise<AgentProcess> {
+export async function startAgent(options: AgentOptions): Promise<AgentProcess> {
+  const { origin, serverPort, pki, id, flags = [], maxDescriptors } = options;
   const [healthPort, adminPort] = (await freePorts(2)) as [number, number];
   const agentId = id ?? `${origin}-agent-${++started}`;
   const process = startProcess({
     name: `proxy-agent ${agentId}`,
-    command: executable(origin, "proxy-agent"),
+    command: maxDescriptors === undefined ? executable(origin, "proxy-agent") : "/bin/sh",
     args: [
+      ...(maxDescriptors === undefined
+        ? []
+        : ["-c", 'ulimit -n "$0" && exec "$@"', String(maxDescriptors), executable(origin, "proxy-agent")]),
       "--proxy-server-host=127.0.0.1",
       `--proxy-server-port=${serverPort}`,
       `--agent-cert=${pki.agent.cert}`,

@@ -1,0 +1,61 @@
+/** An agent without file descriptors: it says so, and what it cannot serve is served by another. */
+import { afterEach, expect, test, vi } from "vitest";
+import { readExactly } from "../support/callers/bytes.js";
+import { type AgentProcess, startAgent } from "../support/processes/agent.js";
+import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
+import { startEcho } from "../support/targets/echo.js";
+import type { Target } from "../support/targets/listener.js";
+
+// Each test starts processes of its own.
+vi.setConfig({ testTimeout: 120_000 });
+
+/** An idle agent needs about half of them. */
+const FEW = 56;
+
+let tunnel: Tunnel | undefined;
+let echo: Target | undefined;
+let few: AgentProcess | undefined;
+
+afterEach(async () => {
+  await few?.process.close();
+  await tunnel?.close();
+  await echo?.close();
+});
+
+async function startWith(agents: number): Promise<{ tunnel: Tunnel; named: string }> {
+  tunnel = await startTunnel({ server: "ours", agent: "ours", frontend: "connect-uds", agents });
+  echo = await startEcho();
+  return { tunnel, named: `localhost:${echo.port}` };
+}
+
+async function addAgentWithFew({ place, pki }: Tunnel): Promise<AgentProcess> {
+  few = await startAgent({ origin: "ours", serverPort: place.agentPort, pki, maxDescriptors: FEW, flags: ["-v=2"] });
+  await few.untilReady();
+  return few;
+}
+
+test("the answer says that descriptors are missing, for addresses and for names, and the agent's log says so, too", async () => {
+  const { tunnel, named } = await startWith(0);
+  const agent = await addAgentWithFew(tunnel);
+  let full = await tunnel.dial(named);
+  for (let opened = 1; full.ok && opened < 2 * FEW; opened++) full = await tunnel.dial(named);
+  expect(full).toMatchObject({ ok: false, status: 503, text: expect.stringMatching(/: socket: too many open files$/) });
+  expect(await tunnel.dial("nobody.example:80")).toMatchObject({
+    status: 503,
+    text: "dial tcp: lookup nobody.example: socket: too many open files",
+  });
+  expect(agent.process.log.text).toContain("has no file descriptor left");
+});
+
+test("another agent is tried: no dial fails", async () => {
+  const { tunnel, named } = await startWith(1);
+  // More than the other can have, so that it is preferred until it fails.
+  for (let opened = 0; opened < FEW; opened++) await tunnel.open(named);
+  const agent = await addAgentWithFew(tunnel);
+  for (let opened = 0; opened < FEW; opened++) {
+    const socket = await tunnel.open(named);
+    socket.write("hello");
+    expect(String(await readExactly(socket, 5))).toBe("hello");
+  }
+  expect(agent.process.log.text).toContain("has no file descriptor left");
+});
