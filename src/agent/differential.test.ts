@@ -253,7 +253,7 @@ test("the kernel connects only to what was judged, and the rules permit it", { t
   await Promise.all(Array.from({ length: AT_ONCE }, take));
   // Not for want of trying.
   expect(Object.keys(reached).sort()).toEqual([...LISTENING].sort());
-  expect(Math.min(...Object.values(reached), refused)).toBeGreaterThan(50);
+  expect(Math.min(...Object.values(reached), refused)).toBeGreaterThan(10);
 });
 
 /** What connecting to it means to the system. */
