@@ -163,6 +163,20 @@ describe("what flags become", () => {
   });
 });
 
+describe("connections whose peers are not known yet", () => {
+  test("have ten seconds for their handshake, and are at most 1024, unless told otherwise", () => {
+    expect(configOf(...good).pending).toEqual({ handshakeTimeoutMs: 10_000, maxPending: 1024 });
+    expect(configOf(...good, "--handshake-timeout=2m", "--max-pending-connections=7").pending).toEqual({
+      handshakeTimeoutMs: 120_000,
+      maxPending: 7,
+    });
+  });
+
+  test.each(["--handshake-timeout=0s", "--max-pending-connections=0"])("%s is refused", (flag) => {
+    expect(() => configOf(...good, flag)).toThrow(`${flag.split("=")[0]} must be greater than 0`);
+  });
+});
+
 describe("the watchdog", () => {
   test("is told its times, or not to watch at all", () => {
     const argv = ["--watchdog-interval=5s", "--watchdog-timeout=1s", "--watchdog-failures=2", "--readiness=path"];

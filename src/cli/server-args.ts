@@ -71,6 +71,10 @@ function configOf(flags: ServerFlags): ServerConfig {
       minVersion: tlsVersion(flags.tlsMinVersion.value),
       cipherSuites: openSslSuites(flags.cipherSuites.value),
     },
+    pending: {
+      handshakeTimeoutMs: toMilliseconds(flags.handshakeTimeout.value),
+      maxPending: flags.maxPendingConnections.value,
+    },
     health: { host: flags.healthBindAddress.value, port: flags.healthPort.value },
     admin: {
       host: flags.adminBindAddress.value,

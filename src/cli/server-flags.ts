@@ -1,5 +1,6 @@
 /** Every flag of proxy-server: upstream's with upstream's defaults, then ours. */
 import { randomUUID } from "node:crypto";
+import { DEFAULT_MAX_PENDING } from "../base/connections.js";
 import { addCommonFlags, ours } from "./common-flags.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, float32, integer, string, stringArray, stringSlice } from "./flags/flag-value.js";
@@ -110,6 +111,16 @@ export function declareServerFlags(env: Environment, program: string) {
       `${ours}Which agents may claim which identifiers. If empty, anyone anything.`,
     ),
     timeBoxed: yesNo("time-boxed", false, `${ours}End an agent's stream when the certificate it came with ends.`),
+    handshakeTimeout: time(
+      "handshake-timeout",
+      "10s",
+      `${ours}How long the TLS handshake of an agent or a caller may take before its connection is closed.`,
+    ),
+    maxPendingConnections: number(
+      "max-pending-connections",
+      DEFAULT_MAX_PENDING,
+      `${ours}Connections a listener may have whose peers are not known yet, and half of what all may have; then the oldest is closed.`,
+    ),
     watchdogInterval: time(
       "watchdog-interval",
       "30s",

@@ -115,6 +115,8 @@ function checkOurFlags(flags: ServerFlags): void {
     );
   }
   requireFile("agent claims file", flags.agentClaimsFile.value);
+  if (flags.handshakeTimeout.value <= 0n) throw new Error("--handshake-timeout must be greater than 0");
+  if (flags.maxPendingConnections.value <= 0) throw new Error("--max-pending-connections must be greater than 0");
   checkWatchdog(flags);
   checkCommonFlags(flags);
 }

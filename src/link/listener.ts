@@ -1,12 +1,15 @@
 /** Accepts gRPC streams: the agents' door, and the gRPC kind of frontend. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
+import { type Connection, connectionOf } from "../base/connections.js";
 import { PassingSet } from "../memory/passing.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
+import { ErrorCode } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
 import { keepAlive } from "./keepalive.js";
+import { PeerTrust } from "./peer-trust.js";
 import { transportFailure } from "./transport-failure.js";
 import { SESSION_WINDOW_BYTES } from "./tuning.js";
 
@@ -19,7 +22,7 @@ export interface GrpcListenerOptions {
   /** What a peer may have sent on one stream before it is read. */
   readonly streamWindowBytes: number;
   readonly onCall: (call: IncomingCall) => void;
-  /** A peer with which TLS could not be agreed on. */
+  /** A peer with which TLS could not be agreed on, or whose certificate is not good any more. */
   readonly onTlsError?: (error: string, remote: string) => void;
 }
 
@@ -31,10 +34,14 @@ export interface IncomingCall {
   /** The TLS socket, for certificates; undefined in the clear. */
   readonly tlsSocket: TLSSocket | undefined;
   readonly remote: string;
+  /** Its sender is known and may call: the connection is no longer one that is closed when there are too many. */
+  admitted(): void;
 }
 
 export interface GrpcListener {
-  readonly server: Server & { setSecureContext?(options: SecureContextOptions): void };
+  readonly server: Server;
+  /** For connections from now on; calls on older ones are refused if their peers were verified against other authorities. */
+  setSecureContext(options: SecureContextOptions): void;
   /** No new sessions; peers are asked to go away, streams under way may finish. */
   drain(): void;
   /** Ends everything at once. */
@@ -46,6 +53,7 @@ const LONGEST_PING_INTERVAL_MS = 30_000;
 
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   const sessions = new PassingSet<Session>();
+  const trust = options.tls?.requestCert ? new PeerTrust(options.tls) : undefined;
   const onSocket = (socket: Socket): void => {
     const tlsSocket = options.tls === undefined ? undefined : (socket as TLSSocket);
     if (tlsSocket !== undefined && tlsSocket.alpnProtocol !== "h2") {
@@ -57,7 +65,16 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
       isServer: true,
       streamWindowBytes: options.streamWindowBytes,
       sessionWindowBytes: SESSION_WINDOW_BYTES,
-      onStream: (stream, fields) => answer(options, stream, fields, tlsSocket, socket),
+      onStream: (stream, fields) => {
+        const refusal = tlsSocket && trust?.refusal(tlsSocket);
+        if (refusal === undefined) answer(options, stream, fields, tlsSocket, connectionOf(socket));
+        else {
+          options.onTlsError?.(refusal, remoteOf(socket));
+          // gRPC clients take this for a call that nobody has seen, and make it again on a new connection.
+          stream.close(ErrorCode.REFUSED_STREAM);
+          session.close();
+        }
+      },
     });
     session.once("close", sessions.add(session));
     keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {});
@@ -80,6 +97,10 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   }
   return {
     server,
+    setSecureContext(context) {
+      trust?.update(context);
+      (server as tls.Server).setSecureContext(context);
+    },
     drain() {
       server.close();
       for (const session of sessions) session.close();
@@ -96,7 +117,7 @@ function answer(
   stream: Stream,
   fields: readonly Header[],
   tlsSocket: TLSSocket | undefined,
-  socket: Socket,
+  connection: Connection | undefined,
 ): void {
   const metadata = (key: string): string[] => fields.filter(([name]) => name === key).map(([, value]) => value);
   const path = metadata(":path")[0];
@@ -104,12 +125,17 @@ function answer(
     endWithStatus(stream, GrpcStatus.UNIMPLEMENTED, `unknown method ${path}`);
     return;
   }
-  onCall({ stream, metadata, tlsSocket, remote: remoteOf(socket) });
+  connection?.asked();
+  const admitted = (): void => connection?.settled();
+  onCall({ stream, metadata, tlsSocket, remote: connection?.remote ?? UNKNOWN, admitted });
 }
 
-function remoteOf({ remoteAddress, remotePort }: Socket): string {
-  return remoteAddress === undefined ? "unix" : `${remoteAddress}:${remotePort}`;
+/** As it was when the connection came: a socket that was closed since cannot tell any more. */
+function remoteOf(socket: Socket): string {
+  return connectionOf(socket)?.remote ?? UNKNOWN;
 }
+
+const UNKNOWN = "unknown";
 
 const CONTENT_TYPE = { "content-type": "application/grpc" } as const;
 

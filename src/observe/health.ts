@@ -7,6 +7,8 @@ export interface Readiness {
   ready(): boolean;
   /** What to say instead of upstream's words when it is not. */
   why?(): string | undefined;
+  /** What there is too much of, although it is. */
+  full?(): string | undefined;
 }
 
 export function startServerHealth(
@@ -15,7 +17,8 @@ export function startServerHealth(
   registry: MetricsRegistry,
 ): Promise<RunningHttp> {
   return startHealth(endpoint, registry, (_request, response) => {
-    if (readiness.ready()) sendText(response, 200, "ok");
+    const full = readiness.full?.();
+    if (readiness.ready()) sendText(response, 200, full === undefined ? "ok" : `ok, but ${full}\n`);
     else sendText(response, 500, readiness.why?.() ?? "no connection to any proxy agent");
   });
 }

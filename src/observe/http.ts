@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions } from "node:tls";
-import { listenOn } from "../errors/listen.js";
+import { listenOn } from "../base/listen.js";
 import { joinHostPort } from "../wire/address.js";
 
 export interface Endpoint {
@@ -45,9 +45,12 @@ export interface RunningHttp {
   close(): Promise<void>;
 }
 
-/** Upstream's limits. */
-const MAX_HEADER_BYTES = 1 << 20;
+/** Upstream takes a megabyte; whoever asks for health or metrics sends a few hundred bytes. */
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Upstream's. */
 const HEADER_TIMEOUT_MS = 60_000;
+/** Probes, scrapers and people; the oldest that asks for nothing makes way. */
+const MAX_CONNECTIONS = 256;
 /** Ours: long enough for a scraper to keep its connection between two scrapes. */
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_GRACE_MS = 500;
@@ -63,7 +66,7 @@ export async function startHttp(what: string, endpoint: Endpoint, routes: Routes
   };
   const server = tls === undefined ? createServer(limits, onRequest) : await secure(tls, limits, onRequest);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  await listenOn(server, what, endpoint);
+  await listenOn(server, what, endpoint, { isEssential: true, maxConnections: MAX_CONNECTIONS });
   const { address, port } = server.address() as AddressInfo;
   return {
     port,

@@ -1,4 +1,5 @@
 /** The log as one more listener: which events become lines, and from which verbosity on. */
+import { type CloseReason, processConnections } from "../base/connections.js";
 import type { Sourced } from "./channel.js";
 import * as channels from "./channels.js";
 import type { Fields, Logger } from "./log.js";
@@ -26,6 +27,15 @@ export function logEvents(logger: Logger, source: object, timing?: LogTiming): (
   };
 }
 
+const CLOSED_BECAUSE: Readonly<Record<CloseReason, string>> = {
+  "handshake-timeout": "a connection was closed: its TLS handshake was not finished in time",
+  "request-timeout": "a connection was closed: its peer asked for nothing in time",
+  "pending-limit": "a connection was closed: too many at this listener are unfinished, and it was the oldest of them",
+  "connection-limit": "a connection was closed: this listener has as many as it may have",
+  "descriptor-limit":
+    "a connection was closed: the process is about to reach its limit of open files; raise it (LimitNOFILE, ulimit -n)",
+};
+
 function processLines(logger: Logger, source: object, paced: PacedLog): (() => void)[] {
   return [
     channels.listening.subscribe(({ what, address }) => logger.info(RARE, "listening", { what, address }), source),
@@ -37,6 +47,9 @@ function processLines(logger: Logger, source: object, paced: PacedLog): (() => v
       ({ files, error }) =>
         logger.error("changed certificate files cannot be used; the old ones stay in use", { files, error }),
       source,
+    ),
+    processConnections.subscribe(({ listener, remote, reason }) =>
+      paced.warn(CLOSED_BECAUSE[reason], { listener, remote }),
     ),
     channels.tunnelCut.subscribe(
       ({ address, connectId, queuedBytes, reason }) =>

@@ -1,4 +1,5 @@
 /** Certificates of one listener, put into service again whenever their files change; open streams keep theirs. */
+import { constants } from "node:crypto";
 import { DEFAULT_CIPHERS, type SecureContextOptions } from "node:tls";
 import { certificatesRefused, certificatesReloaded } from "../observe/channels.js";
 import { CertificateFiles, type CertificateSet } from "../pki/reload.js";
@@ -27,6 +28,8 @@ export function watchCertificates(source: object, files: TlsFiles, policy: TlsPo
   const toContext = (set: CertificateSet): SecureContextOptions => ({
     ...set,
     minVersion: policy.minVersion,
+    // A resumed session is not judged again: a certificate that has ended, or whose CA was removed, would get in for good.
+    secureOptions: constants.SSL_OP_NO_TICKET,
     ciphers: policy.cipherSuites.length === 0 ? CIPHERS : policy.cipherSuites.join(":"),
   });
   const watched = new CertificateFiles(paths, {

@@ -77,6 +77,8 @@ export interface ServerConfig {
     readonly claimsFile: string;
   };
   readonly tlsPolicy: TlsPolicy;
+  /** Of connections whose peers are not known yet, at each listener of agents and callers. */
+  readonly pending?: { readonly handshakeTimeoutMs: number; readonly maxPending: number };
   readonly health: { readonly host: string; readonly port: number };
   readonly admin: {
     readonly host: string;

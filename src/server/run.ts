@@ -39,7 +39,7 @@ export async function runServer(
 
   const health = await startServerHealth(
     config.health,
-    { ready: () => server.ready, why: () => server.unreadyReason },
+    { ready: () => server.ready, why: () => server.unreadyReason, full: () => server.connections.full },
     metrics.registry,
   );
   const { tokenFile, profiling, tls } = config.admin;

@@ -1,6 +1,7 @@
 /** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
+import { type Connections, processConnections } from "../base/connections.js";
+import { listenOn } from "../base/listen.js";
 import { DrawbridgeError } from "../errors/error.js";
-import { listenOn } from "../errors/listen.js";
 import { SegmentCounters } from "../link/counters.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
@@ -31,6 +32,8 @@ export interface ServerParts {
     | ((events: FollowOptions<ClaimRules>) => Pick<ClaimRulesFile, "current" | "check" | "close">)
     | undefined;
   readonly clock?: Clock;
+  /** Among which this server's are; those of the process unless told otherwise. */
+  readonly connections?: Connections;
 }
 
 export class ProxyServer {
@@ -38,6 +41,7 @@ export class ProxyServer {
   readonly board: Switchboard;
   /** Undefined when nobody is asked. */
   readonly watchdog: Watchdog | undefined;
+  readonly connections: Connections;
   readonly #clock: Clock;
   readonly #counters = {
     from_client: new SegmentCounters(),
@@ -66,6 +70,7 @@ export class ProxyServer {
     });
     this.#claims = claims;
     this.#clock = parts.clock ?? systemClock;
+    this.connections = parts.connections ?? processConnections;
     this.board = new Switchboard({
       source: this,
       registry: new AgentRegistry(
@@ -137,8 +142,9 @@ export class ProxyServer {
       onTlsError: (error, remote) => this.#agentDoor.onTlsError(error, remote),
     });
     this.#agentListener = listener;
-    certificates.onChange((context) => listener.server.setSecureContext?.(context));
-    await listenOn(listener.server, "agent", { host: agents.host, port: agents.port });
+    certificates.onChange((context) => listener.setSecureContext(context));
+    const limits = { ...this.config.pending, clientCertificates: agents.tls.clientCaFile !== "" };
+    await listenOn(listener.server, "agent", { host: agents.host, port: agents.port }, limits, this.connections);
     listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
   }
 
@@ -154,7 +160,7 @@ export class ProxyServer {
     });
     this.#frontDoors.push(door);
     certificates?.onChange((context) => door.setSecureContext(context));
-    const address = await openDoor(door);
+    const address = await openDoor(door, this.config.pending ?? {}, this.connections);
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
   }
 

@@ -1,5 +1,6 @@
 /** Who is inside: every client connection of the process, up to a limit, over all listeners. */
 import type { Socket } from "node:net";
+import { processConnections } from "../base/connections.js";
 import { PassingSet } from "../memory/passing.js";
 
 /** How many more may come in to be told, in their protocol, that there is no room; the rest is closed unheard. */
@@ -33,7 +34,9 @@ export class Gate {
       socket.destroy();
       return false;
     }
-    if (this.#sockets.size >= this.#max) this.#full.add(socket);
+    // One that has not said yet what it wants makes way, so that silent ones keep nobody out.
+    const isTooMany = this.#sockets.size >= this.#max && !processConnections.closeOldestPending("connection-limit");
+    if (isTooMany) this.#full.add(socket);
     const leave = this.#sockets.add(socket);
     socket.once("close", () => {
       leave();

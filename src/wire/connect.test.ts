@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { methodNotAllowed, parseConnectRequest } from "./connect.js";
 
 const parse = (text: string) => parseConnectRequest(Buffer.from(text, "latin1"));
@@ -52,6 +52,28 @@ describe("CONNECT grammar", () => {
   it("waits for more on any strict prefix of a request", () => {
     const head = "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     for (let cut = 0; cut < head.length; cut++) expect(parse(head.slice(0, cut))).toBeUndefined();
+  });
+
+  it("finds the end of a head wherever it was cut", () => {
+    const heads = [
+      "CONNECT a:1 HTTP/1.1\r\nA: b\r\n\r\nearly",
+      "CONNECT a:1 HTTP/1.1\nA: b\n\nearly",
+      "CONNECT a:1 HTTP/1.1\n\r\n",
+    ];
+    for (const head of heads) {
+      const bytes = Buffer.from(head);
+      const whole = parseConnectRequest(bytes) as { headBytes: number };
+      for (let seen = 0; seen < whole.headBytes; seen++) expect(parseConnectRequest(bytes, seen)).toEqual(whole);
+    }
+  });
+
+  it("looks at each byte of a head that comes byte by byte a few times at most", () => {
+    const head = Buffer.from(`CONNECT a:1 HTTP/1.1\n${"a:b\n".repeat(1_000)}`);
+    const looks = vi.spyOn(Buffer.prototype, "indexOf");
+    for (let seen = 0; seen < head.length; seen++) parseConnectRequest(head.subarray(0, seen + 1), seen);
+    const count = looks.mock.calls.length;
+    looks.mockRestore();
+    expect(count).toBeLessThan(4 * head.length);
   });
 
   it("never throws, whatever arrives", () => {

@@ -18,11 +18,12 @@ const IN_NAME = Uint8Array.from({ length: 256 }, (_, byte) =>
 const [LINE_FEED, CARRIAGE_RETURN, COLON] = [0x0a, 0x0d, 0x3a];
 
 /**
- * Parses what has arrived so far. Undefined: the head is not complete yet.
+ * Parses what has arrived so far, of which `seen` bytes were parsed before. Undefined: the head is not complete yet.
  * Go also takes bare line feeds, so both endings count.
  */
-export function parseConnectRequest(bytes: Buffer): ConnectRequest | undefined {
-  const end = endOfHead(bytes);
+export function parseConnectRequest(bytes: Buffer, seen = 0): ConnectRequest | undefined {
+  // An empty line may have begun with the last two.
+  const end = endOfHead(bytes, Math.max(0, seen - 2));
   if (end === undefined) return bytes.length > MAX_HEAD_BYTES ? { kind: "malformed" } : undefined;
   const lineEnd = bytes.indexOf(LINE_FEED);
   const lineBytes = bytes[lineEnd - 1] === CARRIAGE_RETURN ? lineEnd - 1 : lineEnd;
@@ -41,8 +42,8 @@ export function parseConnectRequest(bytes: Buffer): ConnectRequest | undefined {
 }
 
 /** Offset behind the empty line. */
-function endOfHead(bytes: Buffer): number | undefined {
-  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) {
+function endOfHead(bytes: Buffer, from: number): number | undefined {
+  for (let at = bytes.indexOf(0x0a, from); at >= 0; at = bytes.indexOf(0x0a, at + 1)) {
     if (bytes[at + 1] === 0x0a) return at + 2;
     if (bytes[at + 1] === 0x0d && bytes[at + 2] === 0x0a) return at + 3;
   }

@@ -1,6 +1,10 @@
 /** Certificates that end, and peers that come without the right one. */
-import { mkdtempSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { copyFileSync, mkdtempSync, readFileSync } from "node:fs";
+import http2 from "node:http2";
 import { join } from "node:path";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { afterEach, expect, test, vi } from "vitest";
 import {
   agentServerConnectFailed,
@@ -9,6 +13,7 @@ import {
   serverAgentRejected,
 } from "../../src/observe/channels.js";
 import { waitUntil } from "../support/processes/deadline.js";
+import { type RawPeer, rawAgent } from "./house/grpc.js";
 import { type House, type HousePlan, openHouse } from "./house/house.js";
 import { makeHousePki } from "./house/pki.js";
 
@@ -72,8 +77,87 @@ test.each([
   const house = await open();
   const heardByAgent = texts(agentServerConnectFailed, ({ error }) => error);
   const heardByServer = texts(serverAgentRejected, ({ error }) => error);
+  const remotes = texts(serverAgentRejected, ({ remote }) => remote);
   house.launchAgent({ tls: { caFile: house.pki.caFile, ...(await filesFor(house)), alpn: [] } });
   await waitUntil("both to complain", () => heardByAgent.length > 0 && heardByServer.length > 0);
   expect(heardByAgent[0]).toMatch(agentSays);
   expect(heardByServer[0]).toMatch(serverSays);
+  expect(remotes[0]).toMatch(/^127\.0\.0\.1:\d+$/);
 });
+
+test("a certificate that has ended is not let in by a TLS session from before, at any listener and version", async () => {
+  const house = await open();
+  const files = await house.pki.issueClient("brief", LIFE_MS);
+  const cert = readFileSync(files.certFile, "utf8");
+  const common = { host: "127.0.0.1", ca: house.pki.clientTls.ca, cert, key: readFileSync(files.keyFile) };
+  const visits = [house.agentPort, house.connectPort].flatMap((port) =>
+    (["TLSv1.2", "TLSv1.3"] as const).map((version) => ({
+      options: {
+        ...{ ...common, port, minVersion: version, maxVersion: version },
+        ALPNProtocols: [port === house.agentPort ? "h2" : "http/1.1"],
+      },
+      sessions: [] as Buffer[],
+    })),
+  );
+  for (const { options, sessions } of visits) {
+    const socket = connectTls(options);
+    endings.push(() => socket.destroy());
+    socket.on("session", (session) => sessions.push(session));
+    socket.once("secureConnect", () => socket.write("GET / HTTP/1.1\r\n\r\n"));
+    // Sessions come before the first answer, whatever that is.
+    await once(socket, "data");
+  }
+  await waitUntil("the certificate to end", () => Date.now() > Date.parse(new X509Certificate(cert).validTo) + 1_000);
+  for (const { options, sessions } of visits) {
+    for (const session of [undefined, ...sessions]) {
+      expect(await isServed({ ...options, ...(session && { session }) })).toBe(false);
+    }
+  }
+});
+
+/** Whether the server says anything to whoever connects like this. */
+function isServed(options: ConnectionOptions): Promise<boolean> {
+  const socket = connectTls(options);
+  endings.push(() => socket.destroy());
+  socket.on("error", () => {});
+  socket.once("secureConnect", () => socket.write("GET / HTTP/1.1\r\n\r\n"));
+  return new Promise((resolve) => {
+    socket.once("data", () => resolve(true));
+    socket.once("close", () => resolve(false));
+  });
+}
+
+test("a call on a connection from before is refused when its certificate has ended; older calls go on", async () => {
+  const house = await open();
+  const files = await house.pki.issueClient("brief", LIFE_MS);
+  const cert = readFileSync(files.certFile, "utf8");
+  const peer = rawAgent(house, { agentid: "brief" }, { cert, key: readFileSync(files.keyFile, "utf8") });
+  // Node's client does not come back from destroy() once it was told to go away.
+  endings.push(() => peer.socket.destroy());
+  await peer.headers;
+  await waitUntil("the certificate to end", () => Date.now() > Date.parse(new X509Certificate(cert).validTo) + 1_000);
+  await refusesNewCalls(house, peer, /^its certificate ended on /);
+});
+
+test("a call on a connection from before a change of the CA is refused; older calls go on", async () => {
+  const house = await open();
+  const peer = rawAgent(house);
+  // Node's client does not come back from destroy() once it was told to go away.
+  endings.push(() => peer.socket.destroy());
+  await peer.headers;
+  const other = await makeHousePki(mkdtempSync(join(house.dir, "other-")));
+  copyFileSync(other.caFile, house.pki.caFile);
+  house.server.checkCertificates();
+  await refusesNewCalls(house, peer, /^the CA bundle was replaced after this connection was opened$/);
+});
+
+async function refusesNewCalls(house: House, peer: RawPeer, reason: RegExp): Promise<void> {
+  const heard = texts(serverAgentRejected, ({ error }) => error);
+  const again = peer.session.request({ ":method": "POST", ":path": "/AgentService/Connect", agentid: "again" });
+  again.on("error", () => {});
+  await new Promise((resolve) => again.once("close", resolve));
+  expect(again.rstCode).toBe(http2.constants.NGHTTP2_REFUSED_STREAM);
+  expect(heard).toEqual([expect.stringMatching(reason)]);
+  expect(peer.ended()).toBeUndefined();
+  expect(house.server.board.registry.size).toBe(1);
+}

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { listenOn } from "../../errors/listen.js";
+import { listenOn } from "../../base/listen.js";
 import type { CertificateSet } from "../../pki/reload.js";
 import { joinHostPort } from "../../wire/address.js";
 import { sendVerdict } from "./answer.js";
@@ -71,7 +71,6 @@ export async function startIgnitionServer(
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: REQUEST_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      handshakeTimeout: IDLE_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
     (request, response) => {
@@ -82,7 +81,6 @@ export async function startIgnitionServer(
       sendVerdict(verdict, request, response, () => recordPayload(verdict, about));
     },
   );
-  server.maxConnections = MAX_CONNECTIONS;
   server.timeout = IDLE_TIMEOUT_MS;
   // A handshake that fails is the machine's business; unheard it would end the process.
   server.on("tlsClientError", () => {});
@@ -99,7 +97,8 @@ export async function startIgnitionServer(
     recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) });
   }
 
-  await listenOn(server, "ignition", { host: config.host, port: config.port });
+  const { host } = config;
+  await listenOn(server, "ignition", { host, port: config.port }, { maxConnections: MAX_CONNECTIONS });
   const { address, port } = server.address() as AddressInfo;
   return {
     port,

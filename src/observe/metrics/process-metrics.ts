@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
+import { connectionMetrics } from "./connection-metrics.js";
 import { countersRead, gaugeRead, gaugesRead } from "./families.js";
 import type { MetricsRegistry } from "./registry.js";
 
@@ -26,6 +27,8 @@ export function processMetrics(registry: MetricsRegistry): void {
     gauge("process_open_fds", "Number of open file descriptors.", () => readdirSync("/proc/self/fd").length - 1);
     gauge("process_max_fds", "Maximum number of open file descriptors.", maxFileDescriptors);
   }
+
+  connectionMetrics(registry);
 
   gauge(
     "nodejs_heap_size_total_bytes",

@@ -58,6 +58,7 @@ export class AgentDoor {
     const refusal = claims?.current.refusal(principal, identifiers);
     if (refusal !== undefined) throw new Error(refusal);
     if (call.stream.closed) return;
+    call.admitted();
 
     const features = featuresIn(call.metadata(FEATURES_KEY)[0]);
     acceptCall(call.stream, {

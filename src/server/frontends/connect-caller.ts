@@ -1,5 +1,9 @@
 /** One connection at an HTTP CONNECT door, from its request head to the tunnel. */
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { connectionOf } from "../../base/connections.js";
+import { GatheredBytes } from "../../base/gathered-bytes.js";
+import type { PeerTrust } from "../../link/peer-trust.js";
 import type { NearEvents, Port } from "../../tunnel/port.js";
 import { SocketPort } from "../../tunnel/socket-port.js";
 import {
@@ -18,9 +22,6 @@ import type { Dial } from "../dial.js";
 import { newDialId } from "../dial-id.js";
 import type { Switchboard } from "../switchboard.js";
 
-/** Go's own limit for the head to arrive. */
-const HEAD_DEADLINE_MS = 60_000;
-
 /** What a caller may send behind its head before the dial is answered; more waits in the socket. */
 const EARLY_BYTES = 64 * 1024;
 
@@ -33,35 +34,42 @@ export class ConnectCaller implements Caller, NearEvents {
   readonly #socket: Socket;
   readonly #port: SocketPort;
   readonly #board: Switchboard;
-  readonly #cancelDeadline: () => void;
+  readonly #trust: PeerTrust | undefined;
   #dial: Dial | undefined;
   /** Bytes of the head, then bytes that came early. */
-  #early: Buffer = EMPTY;
+  readonly #early = new GatheredBytes();
   #gone = false;
 
-  constructor(socket: Socket, board: Switchboard) {
+  /** `trust` judges the certificates of callers that have to have one. */
+  constructor(socket: Socket, board: Switchboard, trust: PeerTrust | undefined) {
     this.#socket = socket;
     this.#board = board;
+    this.#trust = trust;
     this.#port = new SocketPort(socket, board.clock);
-    this.#cancelDeadline = board.clock.after(HEAD_DEADLINE_MS, () => socket.destroy());
     this.#port.attach(this);
   }
 
   onNearData(chunk: Uint8Array): void {
-    this.#early = Buffer.concat([this.#early, chunk]);
-    if (this.#dial === undefined) this.#readHead();
+    const before = this.#early.length;
+    this.#early.append(chunk);
+    if (this.#dial === undefined) this.#readHead(before);
     // Still reading, so that a hang-up is noticed; but not without a bound.
     else if (this.#early.length > EARLY_BYTES) this.#socket.pause();
   }
 
-  #readHead(): void {
-    const request = parseConnectRequest(this.#early);
+  /** The first `seen` bytes did not hold all of it. */
+  #readHead(seen: number): void {
+    const request = parseConnectRequest(this.#early.bytes, seen);
     if (request === undefined) return;
     if (request.kind === "malformed") {
       this.#goodbye(BAD_REQUEST);
       return;
     }
-    this.#early = this.#early.subarray(request.headBytes);
+    if (this.#trust?.refusal(this.#socket as TLSSocket) !== undefined) {
+      this.#goodbye("");
+      return;
+    }
+    this.#early.drop(request.headBytes);
     if (request.kind === "other-method") {
       // A caller that does not wait for its answer gets no further ones to pile up.
       const keepAlive = request.keepAlive && this.#early.length === 0 && this.#socket.writableLength === 0;
@@ -70,7 +78,7 @@ export class ConnectCaller implements Caller, NearEvents {
       else this.#goodbye(answer);
       return;
     }
-    this.#cancelDeadline();
+    connectionOf(this.#socket)?.settled();
     this.address = request.target;
     this.#dial = this.#board.dial(this);
   }
@@ -88,7 +96,6 @@ export class ConnectCaller implements Caller, NearEvents {
   #hangUp(): void {
     if (this.#gone) return;
     this.#gone = true;
-    this.#cancelDeadline();
     this.#dial?.cancel();
     this.#port.close();
   }
@@ -98,7 +105,7 @@ export class ConnectCaller implements Caller, NearEvents {
     this.#gone = true;
     // On its own and before anything else: kube-apiserver refuses a 200 with bytes behind it.
     this.#socket.write(ESTABLISHED);
-    this.#port.hold(this.#early);
+    this.#port.hold(this.#early.bytes);
     this.#port.resume();
     return this.#port;
   }
@@ -111,7 +118,6 @@ export class ConnectCaller implements Caller, NearEvents {
 
   #goodbye(answer: string): void {
     this.#gone = true;
-    this.#cancelDeadline();
     this.#port.attach(NOBODY);
     // Without reading on, a reset could overtake the answer.
     this.#port.resume();
@@ -119,8 +125,6 @@ export class ConnectCaller implements Caller, NearEvents {
     this.#port.close();
   }
 }
-
-const EMPTY = Buffer.alloc(0);
 
 /** Whatever a refused caller still says. */
 const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearLost() {}, onNearDrained() {} };

@@ -1,13 +1,14 @@
 /** A front door: one listener of one kind, on a Unix socket or on TCP with TLS. */
-import { chmodSync, chownSync, lstatSync, unlinkSync } from "node:fs";
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions } from "node:tls";
-import { DrawbridgeError } from "../../errors/error.js";
-import { listenOn } from "../../errors/listen.js";
+import type { Connections, ListenerLimits } from "../../base/connections.js";
+import { listenOn } from "../../base/listen.js";
+import { listenOnSocketFile } from "../../base/socket-file.js";
 import type { SegmentCounters } from "../../link/counters.js";
 import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import { PacketStream } from "../../link/packet-stream.js";
+import { PeerTrust } from "../../link/peer-trust.js";
 import { CALLER_WINDOW_BYTES } from "../../link/tuning.js";
 import { PassingSet } from "../../memory/passing.js";
 import { streamError } from "../../observe/channels.js";
@@ -15,6 +16,8 @@ import type { ListenerConfig } from "../config.js";
 import type { Switchboard } from "../switchboard.js";
 import { ConnectCaller } from "./connect-caller.js";
 import { GrpcCaller } from "./grpc-caller.js";
+
+const NOTHING = (): void => {};
 
 export interface FrontDoorOptions {
   readonly board: Switchboard;
@@ -34,6 +37,8 @@ export interface FrontDoor {
   /** Whether bytes for a caller still wait for its connection to take them. */
   readonly flushing: boolean;
   setSecureContext(options: SecureContextOptions): void;
+  /** Removes the Unix socket, if it is still this door's. */
+  removeSocket: () => void;
   /** No new callers; those under way may finish. */
   drain(): void;
   destroy(): void;
@@ -46,6 +51,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
 function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
   const callers = new PassingSet<PacketStream>();
   const onCall = (call: IncomingCall): void => {
+    call.admitted();
     acceptCall(call.stream);
     const caller = new GrpcCaller(board, {
       onStreamClosed(end) {
@@ -76,18 +82,26 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
       for (const caller of callers) if (caller.queuedBytes > 0) return true;
       return false;
     },
-    setSecureContext: (context) => listener.server.setSecureContext?.(context),
-    drain: () => listener.drain(),
-    destroy: () => listener.destroy(),
+    setSecureContext: (context) => listener.setSecureContext(context),
+    removeSocket: NOTHING,
+    drain() {
+      this.removeSocket();
+      listener.drain();
+    },
+    destroy() {
+      this.removeSocket();
+      listener.destroy();
+    },
   };
 }
 
 function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoor {
   const sockets = new PassingSet<Socket>();
+  const trust = secure?.ca === undefined ? undefined : new PeerTrust(secure);
   const onSocket = (socket: Socket): void => {
     socket.once("close", sockets.add(socket));
     socket.setNoDelay(true);
-    new ConnectCaller(socket, board);
+    new ConnectCaller(socket, board, trust);
   };
   // Half-open, so that a caller's FIN does not throw away what still travels towards it.
   const server =
@@ -113,50 +127,34 @@ function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoo
       for (const socket of sockets) if (socket.writableLength > 0) return true;
       return false;
     },
-    setSecureContext: (context) => (server as tls.Server).setSecureContext(context),
-    drain: () => server.close(),
+    setSecureContext(context) {
+      trust?.update(context);
+      (server as tls.Server).setSecureContext(context);
+    },
+    removeSocket: NOTHING,
+    drain() {
+      this.removeSocket();
+      server.close();
+    },
     destroy() {
+      this.removeSocket();
       server.close();
       for (const socket of sockets) socket.destroy();
     },
   };
 }
 
-/** Opens the door; the socket file gets its mode and owner before anybody can connect by name. */
-export async function openDoor(door: FrontDoor): Promise<string> {
+/** Opens the door; resolves to its address. */
+export async function openDoor(door: FrontDoor, limits: ListenerLimits, connections: Connections): Promise<string> {
   const { config, server } = door;
+  const what = `${config.mode} frontend`;
   if (config.transport === "tcp") {
-    await listenOn(server, `${config.mode} frontend`, { host: config.host, port: config.port });
-    return `${config.host}:${config.port}`;
+    const clientCertificates = config.tls.clientCaFile !== "";
+    const { host, port } = config;
+    await listenOn(server, what, { host, port }, { ...limits, clientCertificates }, connections);
+    return `${host}:${port}`;
   }
-  prepareSocketFile(config.path, config.deleteExisting);
-  // The umask is what makes the file 0770 at birth, as upstream does it: no moment in which others could connect.
-  const umask = process.umask(0o777 & ~config.fileMode);
-  try {
-    await listenOn(server, `${config.mode} frontend`, { path: config.path });
-  } finally {
-    process.umask(umask);
-  }
-  chmodSync(config.path, config.fileMode);
-  if (config.owner !== undefined) chownSync(config.path, config.owner.uid, config.owner.gid);
-  return config.path;
-}
-
-/** The kernel's sockaddr_un holds 108 bytes, the last of them zero. */
-const MAX_UDS_PATH = 107;
-
-function prepareSocketFile(path: string, deleteExisting: boolean): void {
-  if (Buffer.byteLength(path) > MAX_UDS_PATH) {
-    throw new DrawbridgeError(
-      "DB_UDS_PATH_TOO_LONG",
-      `the socket path ${path} is longer than the ${MAX_UDS_PATH} bytes the kernel takes; choose a shorter one.`,
-    );
-  }
-  const existing = lstatSync(path, { throwIfNoEntry: false });
-  if (!deleteExisting || existing === undefined) return;
-  if (!existing.isSocket()) {
-    // Upstream deletes whatever is there; a mistyped path must not cost anybody a file.
-    throw new DrawbridgeError("DB_UDS_NOT_SOCKET", `${path} exists and is not a socket; it is left alone.`);
-  }
-  unlinkSync(path);
+  const { path, fileMode, owner, deleteExisting: replace } = config;
+  door.removeSocket = await listenOnSocketFile(server, what, { path, fileMode, owner, replace }, limits, connections);
+  return path;
 }

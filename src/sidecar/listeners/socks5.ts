@@ -1,5 +1,6 @@
 /** SOCKS5 for one client: greeting, request, answer; from then on bytes. */
 import { createServer, type Server, Socket } from "node:net";
+import { connectionOf } from "../../base/connections.js";
 import {
   parseSocks5Greeting,
   parseSocks5Request,
@@ -71,6 +72,7 @@ class Socks5Client {
       this.#turnAway("full", "there are too many connections", socks5Reply(SOCKS5_REPLY.generalFailure));
     } else {
       this.#letGo();
+      connectionOf(this.#socket)?.settled();
       // Clients may send on without waiting for the answer.
       const rest = this.#bytes.subarray(request.bytes);
       if (rest.length > 0) this.#socket.unshift(rest);

@@ -32,12 +32,18 @@ export function rawCaller(house: House): RawPeer {
 }
 
 /** A Connect call on the agents' door, as an agent that knows no drawbridge features. */
-export function rawAgent(house: House, metadata: Record<string, string | string[]> = { agentid: "raw" }): RawPeer {
+export function rawAgent(
+  house: House,
+  metadata: Record<string, string | string[]> = { agentid: "raw" },
+  client: { readonly cert: string; readonly key: string } = house.pki.clientTls,
+): RawPeer {
   const socket = connectTls({
     host: "127.0.0.1",
     port: house.agentPort,
     ALPNProtocols: ["h2"],
-    ...house.pki.clientTls,
+    ca: house.pki.clientTls.ca,
+    cert: client.cert,
+    key: client.key,
   });
   const session = http2.connect("https://localhost", { createConnection: () => socket });
   return openPeer(session, socket, "/AgentService/Connect", metadata);

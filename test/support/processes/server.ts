@@ -28,6 +28,8 @@ export interface ServerOptions {
   /** Further flags; a repeated scalar flag overrides ours. */
   readonly flags?: readonly string[];
   readonly name?: string;
+  /** How many files and sockets it may have open; that of the tester unless told. */
+  readonly openFiles?: number;
 }
 
 export interface ServerProcess {
@@ -73,11 +75,14 @@ export function serverFlags(place: ServerPlace, pki: TestPki): string[] {
 }
 
 /** Starts a server and waits until all its doors are open; agents may come later. */
-export async function startServer({ origin, place, pki, flags = [], name }: ServerOptions): Promise<ServerProcess> {
+export async function startServer(options: ServerOptions): Promise<ServerProcess> {
+  const { origin, place, pki, flags = [], name, openFiles } = options;
+  const command = executable(origin, "proxy-server");
+  const args = [...serverFlags(place, pki), ...flags];
+  const limited = ["-c", `ulimit -n ${openFiles} && exec "$@"`, "sh", command, ...args];
   const process = startProcess({
     name: name ?? `proxy-server (${origin})`,
-    command: executable(origin, "proxy-server"),
-    args: [...serverFlags(place, pki), ...flags],
+    ...(openFiles === undefined ? { command, args } : { command: "sh", args: limited }),
   });
   const context = () => `\n${process.log.tail()}`;
   const listening = async () =>

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { listenOn } from "../../../errors/listen.js";
+import { listenOn } from "../../../base/listen.js";
 import { readCertificateSet } from "../../../pki/certificate-set.js";
 import { joinHostPort } from "../../../wire/address.js";
 import { seenFrom, webhookPath } from "./marks.js";
@@ -30,7 +30,7 @@ export async function serveTestWebhook(options: TestWebhookOptions): Promise<Run
   server.on("request", (request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
-  await listenOn(server, "test webhook", { host, port });
+  await listenOn(server, "test webhook", { host, port }, {});
   const bound = server.address() as AddressInfo;
   return {
     address: joinHostPort(bound.address, bound.port),

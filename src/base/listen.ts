@@ -1,6 +1,7 @@
 /** Opens a listener, or says in one sentence why it cannot be opened. */
 import type { Server } from "node:net";
-import { DrawbridgeError, messageOf } from "./error.js";
+import { DrawbridgeError, messageOf } from "../errors/error.js";
+import { type Connections, type ListenerLimits, processConnections } from "./connections.js";
 
 /** Peers come in bursts, when a kube-apiserver starts or a machine hall boots; the kernel's default would turn some away. */
 const BACKLOG = 4096;
@@ -8,8 +9,14 @@ const BACKLOG = 4096;
 /** A host that is empty or missing stands for all interfaces. */
 export type Where = { readonly host?: string; readonly port: number } | { readonly path: string };
 
-/** Resolves once the server accepts connections. `what` names it for people. */
-export function listenOn(server: Server, what: string, where: Where): Promise<void> {
+/** Resolves once the server accepts connections, which then are among `connections`. `what` names it for people. */
+export function listenOn(
+  server: Server,
+  what: string,
+  where: Where,
+  limits: ListenerLimits,
+  connections: Connections = processConnections,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (reason: Error): void => reject(listenError(what, nameOf(where), reason));
     server.once("error", onError);
@@ -17,6 +24,7 @@ export function listenOn(server: Server, what: string, where: Where): Promise<vo
       server.off("error", onError);
       // Accept errors (no descriptors left, say) are that peer's loss, not the process's.
       server.on("error", () => {});
+      connections.watch(server, what, "path" in where, limits);
       resolve();
     });
   });
@@ -32,9 +40,10 @@ function nameOf(where: Where): string {
   return `${host.includes(":") ? `[${host}]` : host}:${where.port}`;
 }
 
-function listenError(what: string, address: string, reason: unknown): DrawbridgeError {
+/** What the listener's people are told when `address` cannot be used. */
+export function listenError(what: string, address: string, reason: unknown): DrawbridgeError {
   const code = (reason as NodeJS.ErrnoException | null)?.code;
-  if (code === "EADDRINUSE") {
+  if (code === "EADDRINUSE" || code === "EEXIST") {
     return new DrawbridgeError(
       "DB_LISTEN_IN_USE",
       `The ${what} listener cannot open ${address}: it is already in use.`,

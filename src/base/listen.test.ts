@@ -15,7 +15,7 @@ afterEach(() => {
 
 it("listens on all interfaces where no host is named", async () => {
   const server = fresh();
-  await listenOn(server, "test", { host: "", port: 0 });
+  await listenOn(server, "test", { host: "", port: 0 }, {});
   expect(server.address()).toMatchObject({ address: expect.stringMatching(/^(::|0\.0\.0\.0)$/) });
 });
 
@@ -24,11 +24,11 @@ it.each([
   [{ host: "2001:db8::1", port: 80 }, "[2001:db8::1]:80: "],
   [{ path: "/nowhere/at/all.sock" }, "/nowhere/at/all.sock: "],
 ])("says why %j cannot be opened", async (where, sentence) => {
-  await expect(listenOn(fresh(), "test", where)).rejects.toThrow(`The test listener cannot open ${sentence}`);
+  await expect(listenOn(fresh(), "test", where, {})).rejects.toThrow(`The test listener cannot open ${sentence}`);
 });
 
 it("does not let a connection that cannot be accepted end the process", async () => {
   const server = fresh();
-  await listenOn(server, "test", { host: "127.0.0.1", port: 0 });
+  await listenOn(server, "test", { host: "127.0.0.1", port: 0 }, {});
   expect(() => server.emit("error", new Error("accept EMFILE"))).not.toThrow();
 });

@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import { GatheredBytes } from "./gathered-bytes.js";
+
+it("holds what came, in order, in little more memory than that, however small the pieces were", () => {
+  const gathered = new GatheredBytes();
+  const sent = Buffer.from(Array.from({ length: 50_000 }, (_, at) => at % 251));
+  for (const byte of sent) gathered.append(Buffer.from([byte]));
+  expect(gathered.bytes.equals(sent)).toBe(true);
+  expect(gathered.bytes.buffer.byteLength).toBeLessThanOrEqual(2 * sent.length);
+});
+
+it("forgets what was dropped and goes on behind the rest", () => {
+  const gathered = new GatheredBytes();
+  gathered.append(Buffer.from("head and body"));
+  gathered.drop(5);
+  expect(String(gathered.bytes)).toBe("and body");
+  gathered.append(Buffer.from(" and more"));
+  expect(String(gathered.bytes)).toBe("and body and more");
+  gathered.drop(gathered.length);
+  gathered.append(Buffer.from("next"));
+  expect(String(gathered.bytes)).toBe("next");
+});
+
+it("does not write into a piece that it was given", () => {
+  const slab = Buffer.from("abcdef");
+  const gathered = new GatheredBytes();
+  gathered.append(slab.subarray(0, 3));
+  gathered.append(Buffer.from("XYZ"));
+  expect([String(slab), String(gathered.bytes)]).toEqual(["abcdef", "abcXYZ"]);
+});
