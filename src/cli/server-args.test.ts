@@ -39,6 +39,7 @@ describe("defaults", () => {
         claimsFile: "",
       },
       tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },
+      pending: { handshakeTimeoutMs: 10_000, maxPending: 1024 },
       health: { host: "", port: 8092 },
       admin: { host: "127.0.0.1", port: 8095, tokenFile: "", profiling: false },
       strategies: ["default"],
