@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import http from "node:http";
+import https from "node:https";
 import net, { type AddressInfo, type Server, type Socket } from "node:net";
 import tls from "node:tls";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -216,6 +217,21 @@ describe("connections of an HTTP server", () => {
     await eventually(() => expect(idle.closed).toBe(true));
     expect([busy.closed, third.closed]).toEqual([false, false]);
   });
+});
+
+it.each(["http", "https"])("forgets an %s connection that is gone before its request was answered", async (scheme) => {
+  const stage = new Stage();
+  let asked = 0;
+  const onRequest = (): void => {
+    asked++;
+  };
+  const server = scheme === "http" ? http.createServer(onRequest) : https.createServer(certificate, onRequest);
+  const port = await stage.listen(server, "admin", { isEssential: true });
+  const client = (scheme === "http" ? http : https).get({ port, host: "127.0.0.1", ca: certificate.ca, agent: false });
+  client.on("error", () => {});
+  await eventually(() => expect(asked).toBe(1));
+  client.destroy();
+  await eventually(() => expect(stage.connections.readings()).toMatchObject([{ open: 0, pending: 0 }]));
 });
 
 it("remembers where a connection came from when it is gone", async () => {
