@@ -152,7 +152,7 @@ test("a call on a connection from before a change of the CA is refused; older ca
   await peer.headers;
   const other = await makeHousePki(mkdtempSync(join(house.dir, "other-")));
   copyFileSync(other.caFile, house.pki.caFile);
-  house.server.checkCertificates();
+  house.server.checkFiles();
   await refusesNewCalls(house, peer, /^the CA bundle was replaced after this connection was opened$/);
 });
 
