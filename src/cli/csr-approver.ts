@@ -22,9 +22,9 @@ expects, serving certificates with a node's own names, renewals. Everything else
 log; only forgeries are denied. Other signers' requests are not touched. Several replicas elect one that decides.
 
 It needs, and nothing else: certificatesigningrequests get, list, watch; certificatesigningrequests/approval update; signers
-approve for kubernetes.io/kube-apiserver-client-kubelet and kubernetes.io/kubelet-serving; nodes list, watch; in its
-namespace leases and configmaps create, and get, update for those named ${approverName}; configmaps list unless
---inventory is given.
+approve for kubernetes.io/kube-apiserver-client-kubelet and kubernetes.io/kubelet-serving; nodes list, watch; services and
+endpointslices get for those named kubernetes; in its namespace leases and configmaps create, and get, update for those
+named ${approverName}; configmaps list unless --inventory is given.
 
 ${inventoryHelp}`;
 

@@ -422,6 +422,13 @@ test("15 each rule for certificate requests, broken once; repetitions, renewals 
     ["serving", names(["dns", "w1"]), {}, "leave serving-dns"],
     ["serving", names(["ip", "10.0.0.11"]), {}, "leave serving-ips"],
     [
+      "serving",
+      names(["dns", "w1"]),
+      { inventory: inventoryOf([worker, { ...worker, name: "w1" }]) },
+      "leave serving-owner",
+    ],
+    ["serving", {}, { apiServer: new Set(["10.0.0.10"]) }, "leave serving-ip-foreign"],
+    [
       ...(["serving", names(["ip", "127.0.0.1"])] as const),
       { inventory: inventoryOf([{ ...worker, ips: ["127.0.0.1"] }]) },
       "leave serving-ip-foreign",

@@ -2,7 +2,7 @@
 import { messageOf } from "../../errors/error.js";
 import type { KubeObject } from "../../kube/port.js";
 import { inspectRequest, type RequestFacts } from "../../pki/inspect-request.js";
-import { canonicalAddress } from "./addresses.js";
+import { spelled } from "./held.js";
 import type { Claim, Inventory, Pool, Worker } from "./inventory.js";
 import type { Memory, Remembered } from "./memory.js";
 import type { Policy } from "./policy.js";
@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly memory: Memory;
   /** By name. */
   readonly nodes: ReadonlyMap<string, NodeObject>;
+  /** At which the API server is reached, in canonical spelling. */
+  readonly apiServer: ReadonlySet<string>;
   /** Undecided requests of nodes that are younger than an hour. */
   readonly recentPending: number;
 }
@@ -52,7 +54,7 @@ export function openCase(request: SigningRequest, kind: RequestKind, around: Sur
   const nodeName = commonName.startsWith(nodeUserPrefix) ? commonName.slice(nodeUserPrefix.length) : "";
   const worker = around.inventory.workers.get(nodeName);
   const remembered = around.memory.get(nodeName);
-  const poolName = worker?.pool ?? remembered?.pool;
+  const poolName = worker?.pool ?? (remembered?.pool || undefined);
   return {
     ...around,
     request,
@@ -71,10 +73,9 @@ export function openCase(request: SigningRequest, kind: RequestKind, around: Sur
 
 /** `DNS:w0`, `IP:10.0.0.1`, sorted, each once. */
 export function namesOf({ dnsNames, ipAddresses, otherNames }: RequestFacts): string[] {
-  const all = [
+  return spelled([
     ...dnsNames.map((name) => `DNS:${name}`),
-    ...ipAddresses.map((address) => `IP:${canonicalAddress(address) ?? address}`),
+    ...ipAddresses.map((address) => `IP:${address}`),
     ...otherNames,
-  ];
-  return [...new Set(all)].sort();
+  ]);
 }

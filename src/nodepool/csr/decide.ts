@@ -1,5 +1,6 @@
 /** Decides about one request, and says why. */
 import { type Case, namesOf, openCase, type Surroundings } from "./case.js";
+import { heldBy, withApproval } from "./held.js";
 import type { Remembered } from "./memory.js";
 import { brakeWindowMs } from "./policy.js";
 import { clientRules } from "./rules/client.js";
@@ -102,6 +103,8 @@ function remember({ facts, kind, now, poolName = "", remembered, request }: Case
   const earlier = remembered?.[kind];
   // Decided again after an interruption: it was approved when it was approved first.
   const approval = earlier?.request === requestName(request) ? earlier : { request: requestName(request), at: now };
+  const record = { ...remembered, pool: poolName };
+  if (kind !== "serving") return { ...record, [kind]: approval };
   const names = facts === undefined ? [] : namesOf(facts);
-  return { ...remembered, pool: poolName, [kind]: kind === "serving" ? { ...approval, names } : approval };
+  return { ...record, serving: { ...approval, names }, held: withApproval(heldBy(record), approval.request, names) };
 }

@@ -1,4 +1,5 @@
 /** What the approver must not forget: requests are gone an hour after they were decided, certificates live for years. */
+import { type Held, heldBy, isAlive } from "./held.js";
 
 export interface Approval {
   /** Name of the request. */
@@ -13,6 +14,8 @@ export interface Remembered {
   readonly renewal?: Approval;
   /** With the names that were approved, sorted: `DNS:w0`, `IP:10.0.0.1`. */
   readonly serving?: Approval & { readonly names: readonly string[] };
+  /** What its serving certificates hold, as far as they have not ended. */
+  readonly held?: readonly Held[];
   /** When its Node was first seen. */
   readonly joinedAt?: number;
   /** Since when there is neither a Node nor an entry of that name. */
@@ -47,6 +50,11 @@ export function tended(
   of: Remembered,
   { hasNode, isExpected, now }: { hasNode: boolean; isExpected: boolean; now: number },
 ): Remembered | "forget" | undefined {
+  const alive = heldBy(of).filter((one) => isAlive(one, now));
+  if (alive.length < heldBy(of).length) {
+    const change = tended({ ...of, held: alive }, { hasNode, isExpected, now });
+    return change ?? { ...of, held: alive };
+  }
   const { goneSince, ...present } = of;
   if (hasNode || isExpected) {
     const joins = hasNode && of.client !== undefined && of.joinedAt === undefined;

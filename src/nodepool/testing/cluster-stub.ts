@@ -11,6 +11,8 @@ export class ClusterStub {
   readonly nodes = new CollectionStub("/api/v1/nodes");
   readonly configMaps = new CollectionStub(`/api/v1/namespaces/${namespace}/configmaps`);
   readonly leases = new CollectionStub(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`);
+  readonly services = new CollectionStub("/api/v1/namespaces/default/services");
+  readonly endpointSlices = new CollectionStub("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices");
   /** Set by `start`. */
   stub!: ApiStub;
 
@@ -50,8 +52,8 @@ export class ClusterStub {
       }
       return reply(response, 200, this.requests.put(body));
     }
-    const collections = [this.requests, this.nodes, this.configMaps, this.leases];
-    const paths = [requestsPath, "/api/v1/nodes", "configmaps", "leases"];
+    const collections = [this.requests, this.nodes, this.configMaps, this.leases, this.services, this.endpointSlices];
+    const paths = [requestsPath, "/api/v1/nodes", "configmaps", "leases", "services", "endpointslices"];
     const index = paths.findIndex((path) => request.path.includes(path));
     return collections[index]?.handle(request, response) ?? undefined;
   };

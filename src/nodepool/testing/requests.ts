@@ -48,6 +48,7 @@ export function surroundings(kind: RequestKind, change: Partial<Surroundings> = 
     inventory: inventoryOf([worker]),
     memory: kind === "client" ? new Map() : new Map([["w0", letIn]]),
     nodes: kind === "client" ? new Map() : new Map([["w0", nodeOf("w0", "10.0.0.10")]]),
+    apiServer: new Set(),
     recentPending: 1,
     ...change,
   };

@@ -4,9 +4,11 @@ import type { KubeApi } from "../../../kube/port.js";
 import { replyStatus } from "../../../kube/testing/api-stub.js";
 import { eventually } from "../../../kube/testing/eventually.js";
 import { ManualClock } from "../../../kube/testing/manual-clock.js";
+import { createAuthority, issueCertificate } from "../../../pki/issue.js";
 import { ClusterStub, namespace } from "../../testing/cluster-stub.js";
-import { inventoryOf, nodeOf, type RequestChange, signingRequest, worker } from "../../testing/requests.js";
+import { inventoryOf, letIn, nodeOf, type RequestChange, signingRequest, worker } from "../../testing/requests.js";
 import { startTime } from "../../testing/world.js";
+import { Networks } from "../addresses.js";
 import type { DecisionEntry } from "../decision-log.js";
 import type { Inventory } from "../inventory.js";
 import { defaultPolicy } from "../policy.js";
@@ -399,5 +401,159 @@ describe("an approver", () => {
     expect(Object.keys(kept())).toHaveLength(20);
     // The memory is written for many at once: for fifteen, and then for five or in the worst case for each of them.
     expect(writes().filter((write) => write.includes("configmaps")).length).toBeLessThan(12);
+  });
+});
+
+describe("what serving certificates hold", () => {
+  const lifeMs = 24 * 3_600_000;
+  const policy = { ...defaultPolicy, nodeNetworks: new Networks(["10.0.0.0/24"]) };
+  const held = (name: string) => JSON.parse(kept()[name] ?? "{}").held;
+
+  beforeEach(() => {
+    inventory = inventoryOf(["w0", "w1"].map((name) => ({ ...worker, name, ips: [], dnsNames: [], joined: true })));
+    cluster.nodes.put(nodeOf("w0", "10.0.0.10"));
+    cluster.nodes.put(nodeOf("w1", "10.0.0.11"));
+    cluster.put(cluster.configMaps, {
+      metadata: { name: memoryName, namespace },
+      data: { w0: JSON.stringify(letIn), w1: JSON.stringify(letIn) },
+    } as object);
+  });
+
+  const serving = (name: string, node: string, address: string): Promise<void> =>
+    file("serving", {
+      ...other(node),
+      name,
+      names: [
+        { type: "dns", value: node },
+        { type: "ip", value: address },
+      ],
+      spec: { username: `system:node:${node}` },
+    });
+
+  /** As the cluster's signer answers. */
+  async function sign(request: string, node: string, address: string): Promise<void> {
+    const now = new Date(clock.now());
+    const authority = await createAuthority({ commonName: "signer", validForMs: 3 * lifeMs, now });
+    const { certificatePem } = await issueCertificate(authority, {
+      ...{ profile: "server", commonName: `system:node:${node}`, organizations: ["system:nodes"] },
+      ...{ dnsNames: [node], ipAddresses: [address], validForMs: lifeMs, now },
+    });
+    const found = cluster.requests.objects.get(request) as SigningRequest;
+    const certificate = Buffer.from(certificatePem).toString("base64");
+    cluster.requests.put({ ...found, status: { ...found.status, certificate } } as SigningRequest);
+  }
+
+  async function restart(): Promise<void> {
+    for (const approver of approvers.splice(0)) await approver.stop();
+    start({ policy });
+  }
+
+  const names = ["DNS:w1", "IP:10.0.0.11"];
+  const until = startTime + 120_000 + lifeMs;
+
+  it("is known from the approval on, and until when from the signer's answer", async () => {
+    start({ policy });
+    await serving("csr-w1", "w1", "10.0.0.11");
+    await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
+    expect(held("w1")).toEqual([{ names, request: "csr-w1", until: 0 }]);
+    await sign("csr-w1", "w1", "10.0.0.11");
+    await eventually(() => expect(held("w1")).toEqual([{ names, until }]));
+  });
+
+  it("is nobody else's after a restart, and is free when the certificate has ended", async () => {
+    start({ policy });
+    await serving("csr-w1", "w1", "10.0.0.11");
+    await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
+    await sign("csr-w1", "w1", "10.0.0.11");
+    await eventually(() => expect(held("w1")).toEqual([{ names, until }]));
+    // The request is collected after an hour, and DHCP gives the address to another machine.
+    cluster.requests.remove("csr-w1");
+    cluster.nodes.put(nodeOf("w1", "10.0.0.12"));
+    cluster.nodes.put(nodeOf("w0", "10.0.0.11"));
+    await restart();
+    await serving("csr-w0", "w0", "10.0.0.11");
+    await eventually(() => expect(brief()).toContain("leader leave serving-owner csr-w0"));
+    expect(log.at(-1)?.explanation).toBe(
+      `10.0.0.11 belongs to w1, by its certificate until ${new Date(until).toISOString()}`,
+    );
+    clock.advance(lifeMs);
+    await eventually(() => expect(cluster.answers).toEqual(["csr-w0 Approved"]));
+    expect(held("w1")).toEqual([]);
+  });
+
+  it("is free when its worker is removed", async () => {
+    start({ policy });
+    await serving("csr-w1", "w1", "10.0.0.11");
+    await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
+    cluster.nodes.remove("w1");
+    cluster.nodes.put(nodeOf("w0", "10.0.0.11"));
+    await serving("csr-w0", "w0", "10.0.0.11");
+    await eventually(() => expect(brief()).toContain("leader leave serving-owner csr-w0"));
+    inventory = inventoryOf([{ ...worker, ips: [], joined: true }]);
+    clock.advance(60_000);
+    await eventually(() => expect(cluster.answers).toContain("csr-w0 Approved"));
+  });
+
+  it("counts, too, when somebody else approved it, but not when the request failed", async () => {
+    start({ policy });
+    cluster.nodes.put(nodeOf("cp", "10.0.0.1"));
+    await serving("csr-cp", "cp", "10.0.0.1");
+    await eventually(() => expect(brief()).toContain("leader leave known-node csr-cp"));
+    await sign("csr-cp", "cp", "10.0.0.1");
+    await eventually(() => expect(held("cp")).toEqual([{ names: ["DNS:cp", "IP:10.0.0.1"], until }]));
+    await serving("csr-w1", "w1", "10.0.0.11");
+    await eventually(() => expect(held("w1")).toHaveLength(1));
+    const failed = cluster.requests.objects.get("csr-w1") as SigningRequest;
+    const conditions = [
+      { type: "Approved", status: "True" },
+      { type: "Failed", status: "True" },
+    ];
+    cluster.requests.put({ ...failed, status: { conditions } } as SigningRequest);
+    await eventually(() => expect(held("w1")).toEqual([]));
+  });
+
+  it("is given to the first of two that ask for it in one look", async () => {
+    cluster.nodes.put(nodeOf("w1", "10.0.0.20"));
+    cluster.nodes.put(nodeOf("w0", "10.0.0.20"));
+    inventory = inventoryOf(
+      ["w0", "w1"].map((name) => ({
+        ...worker,
+        name,
+        dnsNames: [],
+        joined: true,
+        ips: name === "w1" ? ["10.0.0.20"] : [],
+      })),
+    );
+    await serving("csr-w0", "w0", "10.0.0.20");
+    await serving("csr-w1", "w1", "10.0.0.20");
+    start({ policy });
+    await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
+    expect(brief()).toContain("leader leave serving-owner csr-w0");
+  });
+
+  it("is no address of the API server, whatever a node says", async () => {
+    const kubernetes = { name: "kubernetes", namespace: "default" };
+    cluster.services.put({ metadata: kubernetes, spec: { clusterIPs: ["10.0.0.10", "fd00::1"] } } as object);
+    cluster.endpointSlices.put({ metadata: kubernetes, endpoints: [{ addresses: ["10.0.0.11"] }] } as object);
+    start({ policy });
+    await serving("csr-w0", "w0", "10.0.0.10");
+    await serving("csr-w1", "w1", "10.0.0.11");
+    await eventually(() =>
+      expect(log.map(({ request, rule, explanation }) => [request, rule, explanation])).toEqual([
+        ["csr-w0", "serving-ip-foreign", "10.0.0.10 is the API server's"],
+        ["csr-w1", "serving-ip-foreign", "10.0.0.11 is the API server's"],
+      ]),
+    );
+  });
+
+  it("is not judged while the API server's addresses cannot be read", async () => {
+    cluster.services.intercept = (_request, response) => {
+      replyStatus(response, 403, "Forbidden", "no services for you");
+      return true;
+    };
+    start({ policy });
+    await serving("csr-w0", "w0", "10.0.0.10");
+    await eventually(() => expect(errors.join()).toContain("no services for you"));
+    expect([log, cluster.answers]).toEqual([[], []]);
   });
 });

@@ -6,12 +6,15 @@ import type { KubeApi } from "../../../kube/port.js";
 import type { NodeObject, Surroundings } from "../case.js";
 import { countRecentPending, type Decision, decide } from "../decide.js";
 import { type DecisionLog, entryOf } from "../decision-log.js";
+import { type Held, heldBy, withCertificate, withoutApproval } from "../held.js";
 import type { Inventory } from "../inventory.js";
+import { issuedServing } from "../issued.js";
 import { type Remembered, tended } from "../memory.js";
 import type { Policy } from "../policy.js";
 import { mostPending } from "../rules/shape.js";
-import { createdAt, requestName, requestsPath, type SigningRequest } from "../signing-request.js";
+import { createdAt, kindOf, outcomeOf, requestName, requestsPath, type SigningRequest } from "../signing-request.js";
 import { act } from "./act.js";
+import { apiServerAddresses } from "./api-server.js";
 import type { InventorySource } from "./inventory-source.js";
 import { nodesPath } from "./look.js";
 import type { MemoryStore } from "./memory-store.js";
@@ -40,6 +43,9 @@ interface Planned {
   readonly around: Surroundings;
 }
 
+/** Of a node that somebody else let in. */
+const noRecord: Remembered = { pool: "" };
+
 /** As many approvals are remembered in one write. */
 const mostAtOnce = 25;
 
@@ -50,6 +56,8 @@ export class Approver {
   readonly #nodes: ListWatch<NodeObject>;
   /** Last decision by the request's uid, so that each is told and logged once. */
   readonly #told = new Map<string, string>();
+  /** Requests whose certificates are in the memory, by uid. */
+  readonly #learned = new Set<string>();
   #cancelTimer: (() => void) | undefined;
   #passing: Promise<void> | undefined;
   #again = false;
@@ -119,7 +127,7 @@ export class Approver {
   }
 
   async #pass(): Promise<void> {
-    const { dryRun, inventory, leading, policy, store } = this.#options;
+    const { api, dryRun, inventory, leading, policy, store } = this.#options;
     if (!this.#requests.synced || !this.#nodes.synced) return;
     if (!leading()) {
       this.#led = false;
@@ -127,13 +135,18 @@ export class Approver {
       return;
     }
     // Whoever led before may have written; a dry run has no say, so it looks every time.
-    if (!this.#led || dryRun) await store.load();
+    if (!this.#led || dryRun) {
+      await store.load();
+      this.#learned.clear();
+    }
     this.#led = true;
     const read = await inventory();
     this.#trouble = undefined;
     await this.#tendMemory(read);
     const pending = [...this.#requests.items.values()].sort((a, b) => createdAt(a) - createdAt(b));
     this.#forgetGone(pending);
+    const isServed = pending.some((one) => kindOf(one) === "serving" && outcomeOf(one) === "pending");
+    const apiServer = isServed ? await apiServerAddresses(api) : new Set<string>();
     const planned: Planned[] = [];
     // As it will be once all that is planned is done: each decision counts the ones before it.
     const memory = new Map(store.memory);
@@ -141,7 +154,8 @@ export class Approver {
       if (this.#stopped || !leading()) return;
       const now = this.#clock.now();
       const recentPending = countRecentPending(this.#requests.items.values(), now);
-      const around = { now, policy, inventory: read, memory, nodes: this.#nodesByName(), recentPending };
+      const nodes = this.#nodesByName();
+      const around = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
       this.#crowd = { pending: recentPending, limit: mostPending(around) };
       const decision = await this.#consider(request, around);
       if (decision?.action !== "approve") continue;
@@ -185,19 +199,58 @@ export class Approver {
     else onError?.(`${requestName(request)} was not decided: ${result.because}`);
   }
 
-  /** A worker's entry is used up once its node was there; what is left of nobody any more is forgotten after a while. */
+  /**
+   * A worker's entry is used up once its node was there; certificates are known once they are signed, and end; what is left of
+   * nobody any more is forgotten after a while.
+   */
   async #tendMemory({ workers }: Inventory): Promise<void> {
     const { dryRun, leading, store } = this.#options;
+    if (dryRun || !leading()) return;
     const now = this.#clock.now();
     const nodes = this.#nodesByName();
     const changes = new Map<string, Remembered>();
+    const learned = this.#learn(changes, (name) => nodes.has(name) || workers.has(name));
     const forgotten: string[] = [];
-    for (const [name, of] of store.memory) {
+    for (const [name, of] of new Map([...store.memory, ...changes])) {
       const change = tended(of, { hasNode: nodes.has(name), isExpected: workers.has(name), now });
       if (change === "forget") forgotten.push(name);
       else if (change !== undefined) changes.set(name, change);
     }
-    if (changes.size + forgotten.length > 0 && !dryRun && leading()) await store.remember(changes, forgotten);
+    if (changes.size + forgotten.length > 0) await store.remember(changes, forgotten);
+    for (const uid of learned) this.#learned.add(uid);
+  }
+
+  /** What became of requests for serving certificates, whoever approved them. Returns the uids that need no second look. */
+  #learn(changes: Map<string, Remembered>, isPresent: (name: string) => boolean): string[] {
+    const { store } = this.#options;
+    const now = this.#clock.now();
+    const done: string[] = [];
+    const change = (node: string, of: Remembered, next: (held: readonly Held[]) => readonly Held[]) => {
+      const before = heldBy(of);
+      const held = next(before);
+      if (held !== before) changes.set(node, { ...of, held });
+    };
+    for (const request of this.#requests.items.values()) {
+      const { uid = "" } = request.metadata ?? {};
+      const outcome = outcomeOf(request);
+      if (kindOf(request) !== "serving" || outcome === "pending" || this.#learned.has(uid)) continue;
+      const name = requestName(request);
+      const issued = issuedServing(request);
+      if (issued !== undefined) {
+        const { node, until } = issued;
+        const of =
+          changes.get(node) ?? store.memory.get(node) ?? (isPresent(node) && until > now ? noRecord : undefined);
+        if (of !== undefined) change(node, of, (held) => withCertificate(held, name, issued));
+      } else if (outcome === "approved") {
+        continue;
+      } else {
+        for (const [node, of] of new Map([...store.memory, ...changes])) {
+          change(node, of, (held) => withoutApproval(held, name));
+        }
+      }
+      done.push(uid);
+    }
+    return done;
   }
 
   #nodesByName(): ReadonlyMap<string, NodeObject> {
@@ -216,5 +269,6 @@ export class Approver {
   #forgetGone(present: readonly SigningRequest[]): void {
     const uids = new Set(present.map(({ metadata }) => metadata?.uid));
     for (const uid of this.#told.keys()) if (!uids.has(uid)) this.#told.delete(uid);
+    for (const uid of this.#learned) if (!uids.has(uid)) this.#learned.delete(uid);
   }
 }

@@ -5,6 +5,7 @@ import { countRecentPending } from "../decide.js";
 import type { Memory } from "../memory.js";
 import type { Policy } from "../policy.js";
 import { requestsPath, type SigningRequest } from "../signing-request.js";
+import { apiServerAddresses } from "./api-server.js";
 import type { InventorySource } from "./inventory-source.js";
 
 export const nodesPath = "/api/v1/nodes";
@@ -23,16 +24,18 @@ export interface LookOptions {
 }
 
 export async function lookAround({ api, inventory, memory, now, policy }: LookOptions): Promise<Look> {
-  const [requests, nodes, read] = await Promise.all([
+  const [requests, nodes, read, apiServer] = await Promise.all([
     api.list<SigningRequest>(requestsPath),
     api.list<NodeObject>(nodesPath),
     inventory(),
+    apiServerAddresses(api),
   ]);
   const around: Surroundings = {
     now,
     policy,
     inventory: read,
     memory,
+    apiServer,
     nodes: new Map(nodes.items.map((node) => [node.metadata?.name ?? "", node])),
     recentPending: countRecentPending(requests.items, now),
   };

@@ -1,5 +1,6 @@
 /** What an approver may do in a cluster, and no more. */
 import { clientSigner, servingSigner } from "../signing-request.js";
+import { apiServerName } from "./api-server.js";
 
 /** As RBAC has it. */
 export interface PolicyRule {
@@ -21,6 +22,9 @@ export const clusterRules: readonly PolicyRule[] = [
   // Without a name here it could let anybody in, administrators included.
   { apiGroups: certificates, resources: ["signers"], verbs: ["approve"], resourceNames: [clientSigner, servingSigner] },
   { apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"] },
+  // The API server's addresses, which no node may have.
+  { apiGroups: [""], resources: ["services"], verbs: ["get"], resourceNames: [apiServerName] },
+  { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["get"], resourceNames: [apiServerName] },
 ];
 
 /** For a Role in its namespace. Creation cannot be tied to a name. */

@@ -1,5 +1,6 @@
 /** What a node asks for itself: its serving certificate, and the next client certificate. */
 import { canonicalAddress, nobodysNetworks } from "../addresses.js";
+import { isControlPlane, ownerOf } from "../belonging.js";
 import { type Case, type NodeObject, namesOf } from "../case.js";
 import { rateWindowMs } from "../policy.js";
 import { nodeUserPrefix, requestName } from "../signing-request.js";
@@ -46,6 +47,20 @@ const someNames: Rule = {
     if (facts === undefined) return undefined;
     if (facts.otherNames.length > 0) return `it asks for ${facts.otherNames.join(", ")}`;
     return facts.dnsNames.length + facts.ipAddresses.length === 0 ? "it asks for no name at all" : undefined;
+  },
+};
+
+const owner: Rule = {
+  id: "serving-owner",
+  demands: "no name or address belongs to another worker, another Node or a certificate that was approved for another",
+  yields: true,
+  check: (of) => {
+    if (of.facts === undefined || of.nodeName === "") return undefined;
+    const taken = namesOf(of.facts).flatMap((name) => {
+      const whose = ownerOf(name, of);
+      return whose === undefined ? [] : [`${name.slice(name.indexOf(":") + 1)} belongs to ${whose}`];
+    });
+    return taken.length === 0 ? undefined : taken.join("; ");
   },
 };
 
@@ -99,8 +114,12 @@ const foreignAddresses: Rule = {
   id: "serving-ip-foreign",
   demands: "no address is a loopback, link-local, service, pod or control-plane address",
   yields: false,
-  check: ({ facts, policy }) => {
+  check: ({ apiServer, facts, node, policy, worker }) => {
     const asked = (facts?.ipAddresses ?? []).map((text) => canonicalAddress(text) ?? text);
+    // A machine of the control plane shares its address with the API server that runs on it.
+    const mayShare = (address: string) => node && isControlPlane(node) && worker?.ips.includes(address);
+    const shared = asked.filter((address) => apiServer.has(address) && !mayShare(address));
+    if (shared.length > 0) return `${shared.join(", ")} is the API server's`;
     const foreign = asked.filter((address) => nobodysNetworks.has(address) || policy.foreignNetworks.has(address));
     return foreign.length === 0 ? undefined : `${foreign.join(", ")} can be no node's own`;
   },
@@ -138,6 +157,7 @@ export const servingRules: readonly Rule[] = [
   known,
   present,
   someNames,
+  owner,
   dnsNames,
   addresses,
   foreignAddresses,
