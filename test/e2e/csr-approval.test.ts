@@ -2,11 +2,20 @@
  * Who may become a node, decided before a real kube-apiserver and a real signer: requests as kubelets make them, each rule
  * broken once. What is approved is really issued; what is not stays pending.
  */
-import { X509Certificate } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { createPublicKey, X509Certificate } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/nodepool/csr/signing-request.js";
+import { approverName } from "../../src/nodepool/csr/approver/permissions.js";
+import {
+  clientSigner,
+  outcomeOf,
+  requestPath,
+  requestPem,
+  servingSigner,
+} from "../../src/nodepool/csr/signing-request.js";
+import type { ConfigMap } from "../../src/nodepool/objects.js";
+import { inspectRequest } from "../../src/pki/inspect-request.js";
 import { equipped } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { metric } from "../support/lab/metrics.js";
@@ -28,9 +37,22 @@ import {
   Trial,
   withdraw,
 } from "./csr-permissions.js";
-import { CLIENT, clientRows, inventoryDocuments, type Row, SERVING, servingRows, subjectOf } from "./csr-rows.js";
+import { NAMESPACE } from "./csr-roles.js";
+import {
+  CLIENT,
+  CONTROL_PLANE,
+  clientRows,
+  inventoryDocuments,
+  type Row,
+  SERVING,
+  servingRows,
+  subjectOf,
+} from "./csr-rows.js";
 
 const SOON = 60_000;
+
+/** An address that one node after the other has. */
+const HEIRLOOM = "192.0.2.150";
 
 const ready = await equipped({ controlPlane: true, controllers: true });
 
@@ -42,13 +64,15 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
   let logFile: string;
   let flags: string[];
   let health: string;
+  let inventory: string;
+  let hiddenCount = 0;
 
   beforeAll(async () => {
     scope = new Scope("csr");
     lab = new Lab(scope, await startOnLoopback(scope));
     await Promise.all([startSigner(scope, lab.plane), lab.plane.admin.apply(...accessObjects)]);
     bootstrapper = await lab.asBootstrapper();
-    const inventory = scope.file("inventory");
+    inventory = scope.file("inventory");
     mkdirSync(inventory);
     writeInventory(`${inventory}/rack.json`, inventoryDocuments());
     logFile = scope.file("decisions.jsonl");
@@ -60,7 +84,9 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     await Promise.all(
       [...clientRows, ...servingRows].map(({ node, nodeIps }) => nodeIps && lab.putNode(node, ...nodeIps)),
     );
-    await lab.putNode("full");
+    await Promise.all([lab.putNode("full"), lab.putNode("s-tenant", HEIRLOOM), lab.putNode("s-heir", "192.0.2.151")]);
+    await lab.putNode(CONTROL_PLANE.name, CONTROL_PLANE.ip);
+    await lab.label(CONTROL_PLANE.name, "node-role.kubernetes.io/control-plane");
     const port = await freePort();
     health = `http://127.0.0.1:${port}`;
     approver = startApprover("approver", `--health-port=${port}`, "--health-bind-address=127.0.0.1");
@@ -77,12 +103,20 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
   const decision = (name: string) =>
     until(`a decision about ${name}`, SOON, () => decisionsIn(logFile).findLast(({ request }) => request === name), 30);
 
+  const soon = (what: string, holds: () => Promise<boolean>) => until(what, SOON, holds, 30);
+
+  /** What the approver keeps about a node. */
+  async function remembered(node: string): Promise<string> {
+    const path = `/api/v1/namespaces/${NAMESPACE}/configmaps/${approverName}`;
+    return (await lab.admin.get<ConfigMap>(path)).data?.[node] ?? "";
+  }
+
   const fileClient = (name: string, node: string) =>
     file(bootstrapper, { name, pem: lab.request(subjectOf(node)), signerName: clientSigner, usages: CLIENT });
 
   async function fileRow(row: Row, kind: "client" | "serving"): Promise<string> {
     const { node, as, extension, key, subject = subjectOf(node), usages } = row;
-    const names = row.names ?? (kind === "serving" ? `DNS:${node},IP:192.0.2.10` : "");
+    const names = row.names ?? (kind === "serving" ? `DNS:${node},IP:${row.nodeIps?.[0] ?? "192.0.2.10"}` : "");
     const pem = lab.request(subject, names, {
       ...(key === undefined ? {} : { keyFile: lab.weakKey() }),
       ...(extension === undefined ? {} : { extension }),
@@ -98,12 +132,13 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     return name;
   }
 
-  async function expectOutcome(name: string, { denied, rule }: Row): Promise<void> {
+  async function expectOutcome(name: string, { denied, rule, why }: Row): Promise<void> {
     const made = await decision(name);
     expect(made).toMatchObject({
       by: "leader",
       rule: rule || "all",
       action: denied ? "deny" : rule === "" ? "approve" : "leave",
+      ...(why === undefined ? {} : { explanation: why }),
     });
     if (rule === "") await lab.issued(name);
     else if (denied) await until("the denial", SOON, async () => outcomeOf(await lab.find(name)) === "denied");
@@ -168,8 +203,61 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     });
   });
 
+  describe("a request behind another, which the API takes for the first", () => {
+    const begin = "-----BEGIN CERTIFICATE REQUEST-----\n";
+    const hidden = (name: string, hide: (pem: string) => string) => ({ name, hide });
+
+    /** With two characters of padding, for those who split it. */
+    function forged(): string {
+      for (;;) {
+        const pem = lab.request(subjectOf(CONTROL_PLANE.name));
+        if (pem.includes("==\n")) return pem;
+      }
+    }
+
+    test.each([
+      hidden("by a PEM header with dashes", (pem) => pem.replace(begin, `${begin}X: -----\n\n`)),
+      hidden("by padding in two lines", (pem) => pem.replace("==\n", "=\n=\n")),
+      hidden("in plain sight", (pem) => pem),
+    ])("hidden $name, stays pending", async ({ hide }) => {
+      const pem = hide(forged()) + lab.request(subjectOf("hidden"));
+      const name = `csr-hidden-${++hiddenCount}`;
+      await file(bootstrapper, { name, pem, signerName: clientSigner, usages: CLIENT });
+      expect(await decision(name)).toMatchObject({
+        action: "leave",
+        rule: "request-readable",
+        explanation: expect.stringContaining("a second PEM block stands behind the first"),
+      });
+      expect((await lab.find(name)).status ?? {}).toEqual({});
+    });
+  });
+
   describe("a serving request", () => {
     test.each(servingRows)("$what: $rule", async (row) => expectOutcome(await fileRow(row, "serving"), row));
+
+    test("that is approved becomes a certificate with what was judged, and nothing else", async () => {
+      for (const name of [
+        "csr-life",
+        "csr-life-serving",
+        "csr-client-good",
+        "csr-serving-s-good",
+        "csr-serving-s-self",
+      ]) {
+        const issued = new X509Certificate(await lab.issued(name));
+        const facts = inspectRequest(requestPem(await lab.find(name)));
+        const names = [
+          ...facts.dnsNames.map((one) => `DNS:${one}`),
+          ...facts.ipAddresses.map((one) => `IP Address:${one}`),
+        ];
+        expect([issued.subject, issued.subjectAltName ?? "", issued.ca]).toEqual([
+          [...facts.organizations.map((one) => `O=${one}`), ...facts.commonNames.map((one) => `CN=${one}`)].join("\n"),
+          names.join(", "),
+          false,
+        ]);
+        const key = createPublicKey(readFileSync(lab.keyFile));
+        expect(issued.publicKey.equals(key)).toBe(true);
+      }
+    });
   });
 
   test("a renewal of a client certificate is for the node itself, and has no names", async () => {
@@ -222,6 +310,40 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     expect((await fetch(`${health}/readyz`)).status).toBe(200);
     await Promise.all(names.map((name) => lab.remove(requestPath(name))));
     await lab.issued("csr-in-flood");
+  });
+
+  test("an address is not given on while a certificate holds it, also after a restart, and is once its worker is removed", async () => {
+    const ask = (name: string, node: string) =>
+      file(lab.asNode(node), {
+        name,
+        pem: lab.request(subjectOf(node), `DNS:${node},IP:${HEIRLOOM}`),
+        signerName: servingSigner,
+        usages: SERVING,
+      });
+    await ask("csr-tenant", "s-tenant");
+    const until = new Date(new X509Certificate(await lab.issued("csr-tenant")).validTo).toISOString();
+    // The address moves on, and the request is collected.
+    await lab.report("s-tenant", "192.0.2.152");
+    await lab.report("s-heir", HEIRLOOM);
+    await soon("the certificate's end to be remembered", async () =>
+      (await remembered("s-tenant")).includes(`"until":${Date.parse(until)}`),
+    );
+    await lab.remove(requestPath("csr-tenant"));
+    await ask("csr-heir", "s-heir");
+    const explanation = `${HEIRLOOM} belongs to s-tenant, by its certificate until ${until}`;
+    expect(await decision("csr-heir")).toMatchObject({ action: "leave", rule: "serving-owner", explanation });
+    await approver.stop();
+    const before = decisionsIn(logFile).length;
+    approver = startApprover("restarted");
+    await soon("the same decision again", async () =>
+      decisionsIn(logFile)
+        .slice(before)
+        .some((one) => one.request === "csr-heir" && one.explanation === explanation),
+    );
+    await lab.remove("/api/v1/nodes/s-tenant");
+    const documents = JSON.stringify(inventoryDocuments().map(withoutWorker("s-tenant")));
+    writeInventory(`${inventory}/rack.json`, JSON.parse(documents) as object[]);
+    await lab.issued("csr-heir");
   });
 
   test("a person sees what is pending, asks why, and decides otherwise by naming the rule", async () => {
@@ -344,6 +466,13 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     );
   });
 });
+
+function withoutWorker(name: string) {
+  return (document: { readonly workers?: readonly object[] }): object => ({
+    ...document,
+    workers: document.workers?.filter((worker) => (worker as { name: string }).name !== name),
+  });
+}
 
 /** The last byte belongs to the signature. */
 function altered(pem: string): string {

@@ -155,10 +155,21 @@ export class Lab {
   }
 
   async putNode(name: string, ...ips: readonly string[]): Promise<void> {
+    await this.admin.create<KubeObject>("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } });
+    await this.report(name, ...ips);
+  }
+
+  /** As the node's kubelet would. */
+  async report(name: string, ...ips: readonly string[]): Promise<void> {
     const addresses = [{ type: "Hostname", address: name }, ...ips.map((address) => ({ type: "InternalIP", address }))];
-    const node = { apiVersion: "v1", kind: "Node", metadata: { name } };
-    const made = await this.admin.create<KubeObject>("/api/v1/nodes", node);
-    await this.admin.update(`/api/v1/nodes/${name}/status`, { ...made, status: { addresses } } as KubeObject);
+    const node = await this.admin.get<KubeObject>(`/api/v1/nodes/${name}`);
+    await this.admin.update(`/api/v1/nodes/${name}/status`, { ...node, status: { addresses } } as KubeObject);
+  }
+
+  async label(name: string, label: string): Promise<void> {
+    const node = await this.admin.get<KubeObject>(`/api/v1/nodes/${name}`);
+    const labels = { ...node.metadata?.labels, [label]: "" };
+    await this.admin.update(`/api/v1/nodes/${name}`, { ...node, metadata: { ...node.metadata, labels } } as KubeObject);
   }
 
   async remove(path: string): Promise<void> {

@@ -27,7 +27,12 @@ export interface Row {
   /** Addresses of the Node that is there; undefined: there is none. */
   readonly nodeIps?: readonly string[];
   readonly denied?: boolean;
+  /** The explanation, where the rule alone does not say it. */
+  readonly why?: string;
 }
+
+/** A Node that the approver has nothing to do with. */
+export const CONTROL_PLANE = { name: "cp-0", ip: "192.0.2.1" };
 
 const stranger = { user: "mallory", group: FILERS };
 const bootstrapperOfAnotherGroup = { user: defaultPolicy.bootstrapUser, group: FILERS };
@@ -74,24 +79,27 @@ export const clientRows: readonly Row[] = [
   { rule: "pool-size", what: "a machine too many", node: "surplus", pool: "lab/full" },
 ];
 
-const member = { joined: true, ips: ["192.0.2.10"] };
-const own = ["192.0.2.10"];
+/** Its address is in the inventory, and the node has it; one that nobody else has. */
+const member = (last: number) => ({
+  worker: { joined: true, ips: [`192.0.2.${last}`] },
+  nodeIps: [`192.0.2.${last}`],
+});
+/** Only the node itself says which address it has. */
+const unlisted = (...nodeIps: readonly string[]) => ({ worker: { joined: true }, nodeIps });
 
 export const servingRows: readonly Row[] = [
-  { rule: "", what: "a node's own name and address", node: "s-good", worker: member, nodeIps: own },
+  { rule: "", what: "a node's own name and address", node: "s-good", ...member(101) },
   {
     rule: "",
     what: "an address only the node knows, in a network of nodes",
     node: "s-self",
-    worker: { joined: true },
-    nodeIps: own,
+    ...unlisted("192.0.2.102"),
   },
   {
     rule: "node-identity",
     what: "another node",
     node: "s-other",
-    worker: member,
-    nodeIps: own,
+    ...member(103),
     as: { user: "system:node:s-good", group: "system:nodes" },
     denied: true,
   },
@@ -99,95 +107,120 @@ export const servingRows: readonly Row[] = [
     rule: "node-identity",
     what: "a user outside the nodes' group",
     node: "s-group",
-    worker: member,
-    nodeIps: own,
+    ...member(104),
     as: { user: "system:node:s-group", group: FILERS },
   },
-  { rule: "known-node", what: "a node that nobody let in", node: "s-alien", worker: {}, nodeIps: own },
-  { rule: "node-present", what: "a node that is not there", node: "s-absent", worker: member },
+  { rule: "known-node", what: "a node that nobody let in", node: "s-alien", worker: {}, nodeIps: ["192.0.2.105"] },
+  { rule: "node-present", what: "a node that is not there", node: "s-absent", worker: member(106).worker },
   {
     rule: "subject-group",
     what: "the administrators' group",
     node: "s-masters",
-    worker: member,
-    nodeIps: own,
+    ...member(107),
     subject: `/O=system:masters${subjectOf("s-masters")}`,
     denied: true,
   },
-  { rule: "usages", what: "a client's usages", node: "s-usages", worker: member, nodeIps: own, usages: CLIENT },
-  { rule: "serving-names", what: "no name", node: "s-empty", worker: member, nodeIps: own, names: "" },
+  { rule: "usages", what: "a client's usages", node: "s-usages", ...member(108), usages: CLIENT },
+  { rule: "serving-names", what: "no name", node: "s-empty", ...member(109), names: "" },
   {
     rule: "serving-names",
     what: "an e-mail address",
     node: "s-mail",
-    worker: member,
-    nodeIps: own,
+    ...member(110),
     names: "DNS:s-mail,email:a@b.example",
   },
+  { rule: "serving-names", what: "a URI", node: "s-uri", ...member(111), names: "DNS:s-uri,URI:spiffe://x" },
   {
-    rule: "serving-names",
-    what: "a URI",
-    node: "s-uri",
-    worker: member,
-    nodeIps: own,
-    names: "DNS:s-uri,URI:spiffe://x",
+    rule: "request-readable",
+    what: "a name that signers leave out",
+    node: "s-upn",
+    ...member(112),
+    names: "DNS:s-upn,otherName:1.3.6.1.4.1.311.20.2.3;UTF8:admin",
+  },
+  {
+    rule: "serving-owner",
+    what: "another worker's name",
+    node: "s-dns",
+    ...member(113),
+    names: "DNS:s-dns,DNS:s-good",
+    why: "s-good belongs to s-good, by the inventory",
   },
   {
     rule: "serving-dns",
-    what: "another's name",
-    node: "s-dns",
-    worker: member,
-    nodeIps: own,
-    names: "DNS:s-dns,DNS:s-good",
+    what: "a name that nobody gave it",
+    node: "s-more",
+    ...member(114),
+    names: "DNS:s-more,DNS:s-more.example",
   },
-  { rule: "serving-dns", what: "a wildcard", node: "s-star", worker: member, nodeIps: own, names: "DNS:*.example" },
+  { rule: "serving-dns", what: "a wildcard", node: "s-star", ...member(115), names: "DNS:*.example" },
   {
     rule: "name-reserved",
     what: "the API server's name",
     node: "s-api",
-    worker: member,
-    nodeIps: own,
+    ...member(116),
     names: "DNS:s-api,DNS:kubernetes.default.svc",
   },
   {
     rule: "serving-ips",
     what: "an address beyond the inventory",
     node: "s-ip",
-    worker: member,
-    nodeIps: own,
-    names: "IP:192.0.2.10,IP:192.0.2.11",
+    ...member(117),
+    names: "IP:192.0.2.117,IP:192.0.2.217",
   },
   {
     rule: "serving-ips",
     what: "an address that is not the node's",
     node: "s-lie",
-    worker: { joined: true },
-    nodeIps: own,
+    ...unlisted("192.0.2.118"),
     names: "IP:192.0.2.66",
   },
+  { rule: "serving-ips", what: "an address outside the networks of nodes", node: "s-far", ...unlisted("198.51.100.1") },
   {
-    rule: "serving-ips",
-    what: "an address outside the networks of nodes",
-    node: "s-far",
-    worker: { joined: true },
-    nodeIps: ["198.51.100.1"],
-    names: "IP:198.51.100.1",
+    rule: "serving-owner",
+    what: "an address that the inventory gives to another worker",
+    node: "s-thief",
+    ...unlisted("192.0.2.113"),
+    why: "192.0.2.113 belongs to s-dns, by the inventory",
+  },
+  {
+    rule: "serving-owner",
+    what: "an address that another Node has",
+    node: "s-twin",
+    ...unlisted("192.0.2.105"),
+    why: "192.0.2.105 belongs to s-alien, by its Node's addresses",
+  },
+  {
+    rule: "serving-owner",
+    what: "an address of a node of the control plane, even if the inventory lists it",
+    node: "s-master",
+    worker: { joined: true, ips: [CONTROL_PLANE.ip] },
+    nodeIps: [CONTROL_PLANE.ip],
+    why: `${CONTROL_PLANE.ip} belongs to ${CONTROL_PLANE.name} of the control plane, by its Node's addresses`,
   },
   {
     rule: "serving-ip-foreign",
     what: "a loopback address",
     node: "s-loop",
     worker: { joined: true, ips: ["127.0.0.1"] },
-    nodeIps: own,
+    nodeIps: ["192.0.2.119"],
     names: "IP:127.0.0.1",
   },
   {
     rule: "serving-ip-foreign",
     what: "an address of a service",
     node: "s-svc",
+    worker: { joined: true, ips: ["10.96.0.9"] },
+    nodeIps: ["192.0.2.120"],
+    names: "IP:10.96.0.9",
+  },
+  {
+    rule: "serving-ip-foreign",
+    what: "the address of the API server's service",
+    node: "s-first",
     worker: { joined: true, ips: ["10.96.0.1"] },
-    nodeIps: own,
+    nodeIps: ["192.0.2.121"],
     names: "IP:10.96.0.1",
+    why: "10.96.0.1 is the API server's",
   },
 ];
 
@@ -199,14 +232,15 @@ export function inventoryDocuments(): object[] {
     const entry = { name: row.node, notBefore: minutesFromNow(-1), ...row.worker };
     workers.set(pool, [...(workers.get(pool) ?? []), entry]);
   }
-  const more = ["twin", "after-foreign", "in-flood", "dry", "after"].map((name) => ({
+  const more = ["twin", "after-foreign", "in-flood", "dry", "after", "hidden"].map((name) => ({
     name,
     notBefore: minutesFromNow(-1),
   }));
+  const heirs = ["s-tenant", "s-heir"].map((name) => ({ name, joined: true, notBefore: minutesFromNow(-1) }));
   const life = { name: "life", ips: ["192.0.2.20"], dnsNames: ["life.example"], notBefore: minutesFromNow(-1) };
   const full = { name: "full", joined: true, notBefore: minutesFromNow(-1) };
   return [
-    { pool: POOL, workers: [...(workers.get(POOL) ?? []), ...more, life], claims },
+    { pool: POOL, workers: [...(workers.get(POOL) ?? []), ...more, ...heirs, life], claims },
     { pool: "lab/unclaimed", workers: workers.get("lab/unclaimed") },
     { pool: "lab/full", replicas: 1, workers: [...(workers.get("lab/full") ?? []), full], claims },
   ];
