@@ -61,7 +61,8 @@ function remedyFor(rule: string, node: string): string {
     "node-absent": "Delete the Node if its machine is gone: drawbridge workers replace does that, too.",
     claim:
       "See that the machine fetched its configuration from this pool's Ignition server, and that its claims are published.",
-    "serving-owner": "Remove the worker that has the name or address if its machine is gone, or wait until its certificate ends; if both are there, one of the two is not what it says.",
+    "serving-owner":
+      "Remove the worker that has the name or address if its machine is gone, or wait until its certificate ends; if both are there, one of the two is not what it says.",
     "serving-ips": "Record the worker's addresses in the inventory, or name the nodes' network with --node-cidr.",
     "pool-size": "Raise the pool's replicas, or remove workers that are gone.",
   };
