@@ -1,5 +1,5 @@
+import { redact, redactField } from "../base/redact/redact.js";
 import { plainJson } from "./plain-json.js";
-import { isSecretName, redact } from "./redact.js";
 
 /** klog's letters: information, warning, error. */
 export type Severity = "I" | "W" | "E";
@@ -36,7 +36,7 @@ export const formatJson: LineFormat = (time, severity, message, fields) => {
 
 function textValue(name: string, value: unknown): string {
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value);
-  if (typeof value === "string") return JSON.stringify(isSecretName(name) ? "[removed]" : redact(value));
+  if (typeof value === "string") return JSON.stringify(redactField(name, value));
   return plainJson(value);
 }
 

@@ -1,5 +1,5 @@
+import { redact, redactField } from "../base/redact/redact.js";
 import { messageOf } from "../errors/error.js";
-import { isSecretName, redact } from "./redact.js";
 
 /** JSON of anything we log or show: bigints as strings, errors as their sentence, secrets taken out, never a throw. */
 export function plainJson(value: unknown): string {
@@ -16,5 +16,5 @@ function plainValue(name: string, value: unknown): unknown {
   if (value instanceof Map) return Object.fromEntries(value);
   if (value instanceof Set) return [...value];
   if (typeof value !== "string") return value;
-  return isSecretName(name) ? "[removed]" : redact(value);
+  return redactField(name, value);
 }

@@ -38,7 +38,6 @@ export function logPart(file: string): Part {
     name: file,
     async collect() {
       const { content, isCut } = await tailOf(file, largestFile);
-      // Logs are searched for secrets line by line, other files are left out as a whole.
       return [{ path: `logs/${basename(file).replace(/(\.log)?$/, ".log")}`, content, isCut }];
     },
   };

@@ -1,5 +1,5 @@
 /** Where a bundle says what a finding claims. */
-import { redact } from "../../observe/redact.js";
+import { redact } from "../../base/redact/redact.js";
 
 export interface Evidence {
   /** Inside the bundle. */

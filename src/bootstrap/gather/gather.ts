@@ -1,12 +1,12 @@
 /** Collects everything that explains a bridge into one archive. What cannot be had is named in it; secrets never are in it. */
 import { buffer } from "node:stream/consumers";
+import { redactFile } from "../../base/redact/file.js";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 import type { SshTarget } from "../ssh/ssh.js";
 import { ArchiveWriter } from "./archive.js";
 import { clusterFiles } from "./cluster-part.js";
 import { hostEntries } from "./host-part.js";
 import { bootstrapCalls, type Call, type HostPlan, nodeCalls, nodeFolder } from "./plan.js";
-import { redactFile } from "./redaction.js";
 import { collectionScript } from "./script.js";
 
 export interface GatherOptions {

@@ -32,11 +32,11 @@ test.each([
 });
 
 test.each([
-  ["Environment=REGISTRY_TOKEN=abc", "Environment=REGISTRY_TOKEN=[hidden]"],
-  ["  password: abc", "  password: [hidden]"],
-  ["curl -H 'Authorization: Basic abc' x", "curl -H 'Authorization: [hidden]"],
-  ["proxy=http://user:abc@p.example:1/", "proxy=http://[hidden]@p.example:1/"],
-  ["Bearer abc", "Bearer [token removed]"],
+  ["Environment=REGISTRY_TOKEN=abc", "Environment=REGISTRY_TOKEN=[removed]"],
+  ["  password: abc", "  password: [removed]"],
+  ["curl -H 'Authorization: Basic abc' x", "curl -H 'Authorization: Basic [removed]' x"],
+  ["proxy=http://user:abc@p.example:1/", "proxy=http://[removed]@p.example:1/"],
+  ["Bearer abc", "Bearer [removed]"],
   ["ExecStart=/usr/bin/kubelet --v=2", "ExecStart=/usr/bin/kubelet --v=2"],
   ["y".repeat(600), `${"y".repeat(500)}...`],
 ])("%j is shown as %j", (text, shown) => {

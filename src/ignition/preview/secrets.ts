@@ -1,5 +1,5 @@
 /** What of a payload must not be shown: it is recognised by what it is, and in doubt by its name. */
-import { redact } from "../../observe/redact.js";
+import { redact } from "../../base/redact/redact.js";
 
 /** Decoded text can hold encoded text again: a config in a Secret in a file. */
 const DEEPEST = 3;
@@ -47,21 +47,14 @@ function* encodedRuns(text: string): Generator<string> {
   }
 }
 
-const ASSIGNED =
-  /\b([A-Za-z0-9_]*(?:PASSWORD|PASSWD|TOKEN|SECRET|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY)[A-Za-z0-9_]*\s*[=:]\s*)\S+/gi;
 const LOGIN = /(\w:\/\/)[^/\s:@"']+(?::[^/\s@"']*)?@/g;
-const AUTHORIZATION = /(\b(?:Authorization|Cookie)\b"?\s*[:=]\s*).+/gi;
-
 /** Characters that are looked at and that are shown: secrets at the cut must still be whole when they are looked for. */
 const LONGEST_LOOK = 20_000;
 const LONGEST_SHOWN = 500;
 
 /** For text that is shown: single values go, the rest stays readable. */
 export function withoutSecrets(text: string): string {
-  const clean = redact(text.slice(0, LONGEST_LOOK))
-    .replace(AUTHORIZATION, "$1[hidden]")
-    .replace(ASSIGNED, "$1[hidden]")
-    .replace(LOGIN, "$1[hidden]@");
+  const clean = redact(text.slice(0, LONGEST_LOOK));
   return clean.length > LONGEST_SHOWN ? `${clean.slice(0, LONGEST_SHOWN)}...` : clean;
 }
 

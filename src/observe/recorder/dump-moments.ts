@@ -1,9 +1,10 @@
 /** When the last packets are told without being asked for: a path that fails, and a crash. */
+
+import { redact } from "../../base/redact/redact.js";
 import { messageOf } from "../../errors/error.js";
 import type { FlightRecord } from "../admin/contract.js";
 import { note, serverPathChecked } from "../channels.js";
 import { Pace } from "../pace.js";
-import { redact } from "../redact.js";
 import type { DumpFiles } from "./dump-files.js";
 import type { FlightBook } from "./flight-book.js";
 import { packetText } from "./flight-text.js";

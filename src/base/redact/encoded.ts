@@ -1,0 +1,183 @@
+/** Text within text: base64, packed or not, percent-encoding and hexadecimal. What is inside is judged as any other text. */
+import { createPublicKey, X509Certificate } from "node:crypto";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { looksRandom, SHORTEST_RANDOM } from "./entropy.js";
+import { publicSpans, type Span } from "./pem.js";
+import { removed } from "./removed.js";
+import { asText, fromText, type TextForm } from "./text-form.js";
+
+/** Judges a text that was found in another one; undefined when it lies too deep or is too much. */
+export type JudgeInner = (text: string) => string | undefined;
+
+/** `cGFzc3dvcmQ9eA` is `password=x`; nothing shorter says what it is. */
+const SHORTEST_ENCODED = 14;
+const MOST_UNPACKED = 16 * 1024 * 1024;
+const LONGEST_CERTIFICATE = 64 * 1024;
+
+const RUN = /[A-Za-z0-9+/_-]{14,}={0,3}/g;
+const STARTS_OPEN =
+  /^sha(?:1|256|384|512)[-/_]|^AAAA(?:B3NzaC1|C3NzaC1lZDI1NTE5|E2VjZHNhLXNoYTItbmlzdH|G[nN]zaC1lZDI1NTE5|Inz?aC1)/;
+/** What says that a digest, a certificate or something else for everybody follows. */
+const OPEN_CONTEXT =
+  /(?:sha-?(?:1|224|256|384|512)|md5|spki|pin(?:-sha256)?|fingerprint\w*|digest|checksum|etag|thumbprint|certificate(?:-authority)?(?:-data)?|\bca(?:bundle|-data|data)?|public[-_ ]?key|pubkey|known_hosts|akid|skid|keyid)\\{0,4}["']?[ \t]{0,4}[:=/ -]?[ \t]{0,4}\\{0,4}["'[]?$/i;
+
+export function withoutEncodedSecrets(text: string, inner: JudgeInner): string {
+  return withoutRuns(withoutHex(withoutPercent(text, inner), inner), inner);
+}
+
+/** Runs of base64 of any alphabet, and whatever else looks drawn at random. */
+function withoutRuns(whole: string, inner: JudgeInner): string {
+  const text = joinedLines(whole, inner);
+  const open = publicSpans(text);
+  let next = 0;
+  return text.replace(RUN, (run: string, at: number) => {
+    while (next < open.length && (open[next] as Span).to <= at) next++;
+    const span = open[next];
+    if (span !== undefined && span.from <= at) return run;
+    return judgedRun(run, () => text.slice(Math.max(0, at - 40), at), inner);
+  });
+}
+
+function judgedRun(run: string, before: () => string, inner: JudgeInner): string {
+  const decoded = decodedText(run);
+  if (decoded !== undefined) {
+    const clean = inner(decoded.text);
+    return clean === undefined ? removed : clean === decoded.text ? run : decoded.encode(clean);
+  }
+  if (run.length < SHORTEST_RANDOM || !looksRandom(run)) return run;
+  if (STARTS_OPEN.test(run) || OPEN_CONTEXT.test(before()) || isPublicDer(run)) return run;
+  return removed;
+}
+
+interface Decoded {
+  readonly text: string;
+  encode(text: string): string;
+}
+
+/** Undefined when it is no text, or too little to be sure. */
+function decodedText(run: string): Decoded | undefined {
+  const isUrl = /[-_]/.test(run);
+  if (isUrl && /[+/]/.test(run)) return undefined;
+  const bytes = Buffer.from(run, "base64");
+  const spelling = isUrl ? "base64url" : "base64";
+  const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
+  const plain = isPacked ? unpacked(bytes) : bytes;
+  const form = plain && asText(plain, isPacked ? 1 : (SHORTEST_ENCODED * 3) / 4 - 1);
+  if (form === undefined) return undefined;
+  const pack = (form: TextForm) => (isPacked ? gzipSync(fromText(form)) : fromText(form));
+  return { text: form.text, encode: (text) => pack({ ...form, text }).toString(spelling) };
+}
+
+export function unpacked(bytes: Buffer): Buffer | undefined {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: MOST_UNPACKED });
+  } catch {
+    return undefined;
+  }
+}
+
+/** A certificate or a public key in DER. */
+function isPublicDer(run: string): boolean {
+  if (!run.startsWith("M") || run.length > LONGEST_CERTIFICATE) return false;
+  const der = Buffer.from(run, "base64");
+  return (
+    parses(() => new X509Certificate(der)) || parses(() => createPublicKey({ key: der, format: "der", type: "spki" }))
+  );
+}
+
+function parses(read: () => unknown): boolean {
+  try {
+    return read() !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+const BLOCK_LINE = /^[ \t]*[A-Za-z0-9+/]{40,}={0,2}\r?$/;
+const BLOCK_END = /^[ \t]*[A-Za-z0-9+/]{1,}={0,2}\r?$/;
+
+/** base64(1) breaks its lines: a secret that a line break goes through is seen only when they are joined. */
+function joinedLines(text: string, inner: JudgeInner): string {
+  if (!text.includes("\n") || !/(?:^|\n)[ \t]*[A-Za-z0-9+/]{40,1000}\r?\n[ \t]*[A-Za-z0-9+/]/.test(text)) return text;
+  const lines = text.split("\n");
+  const open = publicSpans(text);
+  const out: string[] = [];
+  let at = 0;
+  let next = 0;
+  for (let index = 0; index < lines.length; ) {
+    const first = lines[index] as string;
+    let last = index + 1;
+    while (next < open.length && (open[next] as Span).to <= at) next++;
+    const isOpen = (open[next]?.from ?? text.length) <= at;
+    if (!isOpen && first.length < 1000 && BLOCK_LINE.test(first)) {
+      while (
+        last < lines.length &&
+        (lines[last] as string).length === first.length &&
+        BLOCK_LINE.test(lines[last] as string)
+      )
+        last++;
+      if (last < lines.length && (lines[last] as string).length < first.length && BLOCK_END.test(lines[last] as string))
+        last++;
+    }
+    const block = lines.slice(index, last);
+    const joined = last - index > 1 ? block.map((line) => line.trim()).join("") : "";
+    const decoded = joined === "" ? undefined : decodedText(joined);
+    const clean = decoded && inner(decoded.text);
+    if (decoded === undefined || clean === decoded.text) out.push(...block);
+    else out.push(`${/^[ \t]*/.exec(first)?.[0]}${clean === undefined ? removed : decoded.encode(clean)}`);
+    for (const line of block) at += line.length + 1;
+    index = last;
+  }
+  return out.join("\n");
+}
+
+const PERCENT = /%[0-9A-Fa-f]{2}/g;
+const ENDS_URL = /[\s"'<>\\`{}|^]/;
+
+/** Whole stretches without spaces, so that a name and its value are seen together. */
+function withoutPercent(text: string, inner: JudgeInner): string {
+  const sign = new RegExp(PERCENT);
+  let out = "";
+  let kept = 0;
+  for (let found = sign.exec(text); found !== null; found = sign.exec(text)) {
+    let from = found.index;
+    while (from > kept && !ENDS_URL.test(text[from - 1] as string)) from--;
+    let to = sign.lastIndex;
+    while (to < text.length && !ENDS_URL.test(text[to] as string)) to++;
+    sign.lastIndex = to;
+    const stretch = text.slice(from, to);
+    // What stands before the comma of a data URL is no part of its text.
+    const prefix = /^[^%]{0,200}?data:[^,%]{0,200},/.exec(stretch)?.[0] ?? "";
+    const plain = decodedPercent(stretch.slice(prefix.length));
+    const clean = plain === stretch ? plain : inner(plain);
+    out +=
+      text.slice(kept, from) + (clean === plain ? stretch : prefix + (clean === undefined ? removed : percent(clean)));
+    kept = to;
+  }
+  return out + text.slice(kept);
+}
+
+function decodedPercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text.replace(PERCENT, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+  }
+}
+
+function percent(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are among what cannot stand in a URL
+  return text.replace(/[%\s"'<>\\`{}|^\u0000-\u001f\u007f-\uffff]/g, (sign) => {
+    return sign >= "\ud800" && sign <= "\udfff" ? "%EF%BF%BD" : encodeURIComponent(sign).replace("'", "%27");
+  });
+}
+
+const HEX = /(?<![A-Za-z0-9])(?:[0-9a-f]{2}){14,}(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?:[0-9A-F]{2}){14,}(?![A-Za-z0-9])/g;
+
+/** Digests are hexadecimal, too, but no text. */
+function withoutHex(text: string, inner: JudgeInner): string {
+  return text.replace(HEX, (run) => {
+    const form = asText(Buffer.from(run, "hex"), SHORTEST_ENCODED);
+    return form === undefined || inner(form.text) === form.text ? run : removed;
+  });
+}
