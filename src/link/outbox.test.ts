@@ -7,7 +7,7 @@ import { SegmentCounters } from "./counters.js";
 import { FRAME_HEADER_BYTES, MAX_FRAME_BYTES } from "./h2/frames.js";
 import { Outbox } from "./outbox.js";
 import { PacketMeter } from "./packet-meter.js";
-import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
+import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_CONTROL_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
 type Done = (error?: Error | null) => void;
 
@@ -48,8 +48,8 @@ function payloadOf(frames: Buffer): Buffer {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function open(transport: SlowTransport, onLow = () => {}, onEmpty = () => {}): Outbox {
-  return new Outbox(transport, new PacketMeter(new SegmentCounters(), "sent"), onLow, onEmpty);
+function open(transport: SlowTransport, onLow = () => {}, onEmpty = () => {}, onFull = () => {}): Outbox {
+  return new Outbox(transport, new PacketMeter(new SegmentCounters(), "sent"), onLow, onEmpty, onFull);
 }
 
 async function drain(outbox: Outbox, transport: SlowTransport): Promise<void> {
@@ -178,6 +178,44 @@ describe("water marks", () => {
     expect(outbox.queuedBytes).toBeLessThanOrEqual(LOW_WATER_BYTES);
     await drain(outbox, transport);
     expect(events).toEqual(["low", "empty"]);
+  });
+});
+
+describe("control packets that nobody takes", () => {
+  const packet: ControlPacket = { type: "CLOSE_RSP", connectId: 7, error: "unrecognized connectID" };
+
+  test("are too many when they pass their bound, whatever DATA waits beside them", async () => {
+    const transport = new SlowTransport();
+    let full = 0;
+    const outbox = open(
+      transport,
+      () => {},
+      () => {},
+      () => full++,
+    );
+    outbox.data(1, Buffer.alloc(MAX_CONTROL_BYTES));
+    const dataBytes = outbox.queuedBytes;
+    while (full === 0 && outbox.queuedBytes < dataBytes + 2 * MAX_CONTROL_BYTES) outbox.control(packet);
+    expect(full).toBe(1);
+    expect(outbox.queuedBytes - dataBytes).toBeGreaterThan(MAX_CONTROL_BYTES);
+    expect(outbox.queuedBytes - dataBytes).toBeLessThan(MAX_CONTROL_BYTES + 1000);
+    outbox.close();
+  });
+
+  test("are never too many for a peer that takes them", async () => {
+    const transport = new SlowTransport();
+    let full = 0;
+    const outbox = open(
+      transport,
+      () => {},
+      () => {},
+      () => full++,
+    );
+    for (let sent = 0; sent < 3 * MAX_CONTROL_BYTES; sent += 40_000) {
+      for (let count = 0; count < 1000; count++) outbox.control(packet);
+      await drain(outbox, transport);
+    }
+    expect(full).toBe(0);
   });
 });
 

@@ -8,7 +8,7 @@ import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "./h2/frames.js";
 import type { PacketMeter } from "./packet-meter.js";
 import { returnStaging, type Staging, takeStaging } from "./staging-pool.js";
-import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
+import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_CONTROL_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
 /** The stream that carries the frames. */
 export interface FrameSink {
@@ -33,6 +33,7 @@ export class Outbox {
   readonly #sink: FrameSink;
   readonly #onLow: () => void;
   readonly #onEmpty: () => void;
+  readonly #onFull: () => void;
   readonly #meter: PacketMeter;
   readonly #full: Staging[] = [];
   #current: Staging | undefined;
@@ -41,18 +42,24 @@ export class Outbox {
   #frameEnd = 0;
   #inFlight: Staging | undefined;
   #scheduled = false;
+  /** Of what is queued, the control packets: nothing else holds back who causes them. */
+  #controlBytes = 0;
   /** Packets since the last flush, and whether that one had several: then more are likely to be on their way. */
   #packets = 0;
   #crowded = false;
   #hesitated = false;
   #closed = false;
 
-  /** `onLow` after congestion, `onEmpty` whenever nothing waits any more. */
-  constructor(sink: FrameSink, meter: PacketMeter, onLow: () => void, onEmpty: () => void) {
+  /**
+   * `onLow` after congestion, `onEmpty` whenever nothing waits any more, `onFull` when the peer leaves more control
+   * packets unread than may wait.
+   */
+  constructor(sink: FrameSink, meter: PacketMeter, onLow: () => void, onEmpty: () => void, onFull: () => void) {
     this.#sink = sink;
     this.#meter = meter;
     this.#onLow = onLow;
     this.#onEmpty = onEmpty;
+    this.#onFull = onFull;
   }
 
   /** Copies the payload; the caller may reuse its buffer at once. Returns false when the source should pause. */
@@ -73,6 +80,7 @@ export class Outbox {
   control(packet: ControlPacket): void {
     if (this.#closed) return;
     if (!this.#scheduled) this.#meter.turn();
+    const before = this.queuedBytes;
     const bound = controlBound(packet);
     if (bound <= this.#sink.session.frameBytes) {
       const staging = this.#room(bound);
@@ -82,8 +90,15 @@ export class Outbox {
       const bytes = encodePacket(packet);
       this.#copy(bytes, 0, bytes.length);
     }
+    this.#countControl(this.queuedBytes - before);
     this.#meter.control(packet);
     this.#schedule();
+  }
+
+  #countControl(bytes: number): void {
+    this.#current!.control += bytes;
+    this.#controlBytes += bytes;
+    if (this.#controlBytes > MAX_CONTROL_BYTES) this.#onFull();
   }
 
   /** Forgets everything; nothing is written any more. */
@@ -185,6 +200,7 @@ export class Outbox {
     if (staging === undefined || this.#closed) return;
     this.#inFlight = undefined;
     this.queuedBytes -= staging.fill;
+    this.#controlBytes -= staging.control;
     // A transport that failed may still hold the bytes: reusing them could show one caller another's.
     if (error) return;
     returnStaging(staging);

@@ -41,6 +41,7 @@ export class PacketStream {
   #settleScheduled = false;
   #closed = false;
   #ending = false;
+  #full = false;
   #end: StreamEnd | undefined;
 
   /** `witness` is shown every packet's header, in both directions. */
@@ -64,6 +65,7 @@ export class PacketStream {
         owner.onEmpty();
         this.#endIfSent();
       },
+      this.#onFull,
     );
     stream.onData = this.#onBytes;
     stream.on("trailers", (trailers) => this.#onTrailers(trailers));
@@ -143,6 +145,13 @@ export class PacketStream {
   destroySession(): void {
     this.#stream.session.destroy();
   }
+
+  /** Whoever sends the packet that is one too many need not expect the stream's end. */
+  readonly #onFull = (): void => {
+    if (this.#full) return;
+    this.#full = true;
+    process.nextTick(() => this.fail(GrpcStatus.RESOURCE_EXHAUSTED, "the peer does not read what it is sent"));
+  };
 
   readonly #onBytes = (chunk: Buffer): void => {
     if (this.#closed) return;

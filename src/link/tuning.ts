@@ -13,6 +13,12 @@ export const STAGING_POOL = 16;
 export const HIGH_WATER_BYTES = 192 * KIB;
 export const LOW_WATER_BYTES = HIGH_WATER_BYTES / 2;
 
+/**
+ * Control packets that may wait for a peer: two hundred thousand tunnels' ends. Most are answers to what the peer sent,
+ * and one that goes on sending without reading them is ended.
+ */
+export const MAX_CONTROL_BYTES = 4 * MIB;
+
 /** Payload of one DATA packet: what upstream's own server sends at most. */
 export const MAX_DATA_BYTES = 32 * KIB;
 

@@ -100,6 +100,24 @@ describe("PacketReader", () => {
     expect(() => reader.push(Buffer.from("0000400001", "hex"))).toThrow(/larger than max \(4194305 vs. 4194304\)/);
   });
 
+  it("sets no memory aside for what a message only announces", () => {
+    const announced = Buffer.from("0000400000120000", "hex");
+    const before = process.memoryUsage().arrayBuffers;
+    const readers = Array.from({ length: 200 }, () => new PacketReader(new Collected()));
+    for (const reader of readers) reader.push(announced);
+    expect(readers.every(({ idle }) => !idle)).toBe(true);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(200 * 16 * 1024);
+  });
+
+  it("gathers a long message from any pieces", () => {
+    const error = "e".repeat(300_000);
+    const bytes = encodePacket({ type: "DIAL_RSP", error, connectId: 5, random: 1n });
+    for (const size of [1000, 4095, 4096, 70_000]) {
+      const cuts = Array.from({ length: Math.floor(bytes.length / size) }, (_, index) => (index + 1) * size);
+      expect(readAll(bytes, cuts).seen).toEqual([{ type: "DIAL_RSP", error, connectId: 5, random: 1n }]);
+    }
+  });
+
   it("refuses compression", () => {
     expect(() => new PacketReader(new Collected()).push(Buffer.from("0100000000", "hex"))).toThrow(WireError);
   });

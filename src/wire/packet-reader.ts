@@ -27,6 +27,9 @@ type Head = (typeof HEAD)[keyof typeof HEAD];
 /** Prefix, three tags and type, three varints of the eight bytes the fast path reads at most. */
 const CARRY_BYTES = GRPC_PREFIX_BYTES + 5 + 3 * 8;
 
+/** What is set aside for a message before any of it has come: a peer may announce more than it ever sends. */
+const FIRST_MESSAGE_BYTES = 4096;
+
 const varint = new VarintReader();
 
 export class PacketReader {
@@ -38,9 +41,10 @@ export class PacketReader {
   #payloadLeft = 0;
   #dataId: ConnectId = 0;
 
-  /** A message that is gathered whole. */
+  /** A message that is gathered whole; the buffer grows with what has come. */
   #message: Buffer | undefined;
   #messageFill = 0;
+  #messageLength = 0;
 
   /** The first bytes of a message whose head is not complete yet. */
   readonly #carry = Buffer.alloc(CARRY_BYTES);
@@ -79,12 +83,25 @@ export class PacketReader {
     return end;
   }
 
+  #startMessage(): Buffer {
+    this.#messageFill = 0;
+    this.#messageLength = this.#headLength;
+    return Buffer.allocUnsafe(Math.min(this.#headLength, FIRST_MESSAGE_BYTES));
+  }
+
   #gather(message: Buffer, chunk: Buffer, at: number): number {
-    const taken = chunk.copy(message, this.#messageFill, at);
+    const taken = Math.min(chunk.length - at, this.#messageLength - this.#messageFill);
+    let into = message;
+    if (this.#messageFill + taken > into.length) {
+      into = Buffer.allocUnsafe(Math.min(this.#messageLength, Math.max(2 * into.length, this.#messageFill + taken)));
+      message.copy(into, 0, 0, this.#messageFill);
+    }
+    chunk.copy(into, this.#messageFill, at, at + taken);
     this.#messageFill += taken;
-    if (this.#messageFill === message.length) {
+    if (this.#messageFill < this.#messageLength) this.#message = into;
+    else {
       this.#message = undefined;
-      this.#deliver(message);
+      this.#deliver(into);
     }
     return at + taken;
   }
@@ -100,8 +117,7 @@ export class PacketReader {
           this.#deliver(chunk.subarray(from, to));
           return to;
         }
-        this.#message = Buffer.allocUnsafe(this.#headLength);
-        this.#messageFill = 0;
+        this.#message = this.#startMessage();
         return from;
       }
       default:
@@ -119,10 +135,10 @@ export class PacketReader {
         return at + this.#headEnd - before;
       case HEAD.WHOLE: {
         this.#carryFill = 0;
-        const message = Buffer.allocUnsafe(this.#headLength);
+        const message = this.#startMessage();
         const early = Math.min(before, GRPC_PREFIX_BYTES + this.#headLength);
         this.#messageFill = this.#carry.copy(message, 0, GRPC_PREFIX_BYTES, Math.max(early, GRPC_PREFIX_BYTES));
-        if (this.#messageFill === message.length) this.#deliver(message);
+        if (this.#messageFill === this.#headLength) this.#deliver(message);
         else this.#message = message;
         return at + Math.max(0, GRPC_PREFIX_BYTES - before);
       }

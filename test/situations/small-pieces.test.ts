@@ -7,12 +7,14 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
 import { SegmentCounters } from "../../src/link/counters.js";
+import { GrpcStatus } from "../../src/link/grpc-status.js";
 import { Flag, FrameType, frame, PREFACE, settings } from "../../src/link/h2/frames.js";
 import { encodeHeaders } from "../../src/link/h2/hpack.js";
 import { Session } from "../../src/link/h2/session.js";
 import type { Stream } from "../../src/link/h2/stream.js";
 import { PacketCarrier } from "../../src/link/packet-carrier.js";
-import { PacketStream, type StreamOwner } from "../../src/link/packet-stream.js";
+import { PacketStream, type StreamEnd, type StreamOwner } from "../../src/link/packet-stream.js";
+import { MAX_CONTROL_BYTES } from "../../src/link/tuning.js";
 import { GrpcPort } from "../../src/server/frontends/grpc-port.js";
 import { Budget } from "../../src/tunnel/budget.js";
 import { systemClock } from "../../src/tunnel/clock.js";
@@ -65,6 +67,9 @@ function openStream(streamWindowBytes: number): { stream: Stream; say(bytes: Buf
 class Link extends PacketCarrier implements StreamOwner {
   readonly tunnels: TunnelTable;
   readonly extended: boolean;
+  /** DATA of a connection that is none is answered. */
+  answers = false;
+  end: StreamEnd | undefined;
 
   constructor(stream: Stream, extended: boolean, tunnelQueueBytes: number) {
     super();
@@ -88,7 +93,9 @@ class Link extends PacketCarrier implements StreamOwner {
 
   onControl(_packet: ControlPacket): void {}
   onData(connectId: ConnectId, chunk: Buffer): void {
-    this.tunnels.get(connectId)?.onFarData(chunk);
+    const tunnel = this.tunnels.get(connectId);
+    if (tunnel !== undefined) tunnel.onFarData(chunk);
+    else if (this.answers) this.control({ type: "CLOSE_REQ", connectId });
   }
   onSettle(): void {
     this.tunnels.settle();
@@ -96,7 +103,9 @@ class Link extends PacketCarrier implements StreamOwner {
   onDrain(): void {}
   onEmpty(): void {}
   onRemoteEnd(): void {}
-  onClosed(): void {}
+  onClosed(end: StreamEnd): void {
+    this.end = end;
+  }
 }
 
 /** The memory in use that only a collection of the whole heap would find free, too, is left out. */
@@ -203,4 +212,17 @@ describe.each(Object.keys(FRAMINGS))("for %s", (framing) => {
     expect(port.queuedBytes).toBeLessThan(2 * payload);
     expect(memory() - before).toBeLessThan(2 * payload + ALLOWANCE_BYTES);
   });
+});
+
+test("a peer that causes answers and reads none of them is ended", async () => {
+  const { stream, say } = openStream(8 * 1024 * KIB);
+  const link = new Link(stream, true, 0);
+  link.answers = true;
+  const flood = FRAMINGS["packets of one byte, many in a frame"]!();
+  const before = memory();
+  let said = 0;
+  for (; link.end === undefined && said < 64 * 1024 * KIB; said += flood.length) await read(say, flood);
+  expect(link.end).toEqual({ status: GrpcStatus.RESOURCE_EXHAUSTED, reason: "the peer does not read what it is sent" });
+  expect(said).toBeLessThan(16 * 1024 * KIB);
+  expect(memory() - before).toBeLessThan(2 * MAX_CONTROL_BYTES + ALLOWANCE_BYTES);
 });
