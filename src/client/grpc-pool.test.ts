@@ -1,4 +1,7 @@
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { payload, readExactly, readToEnd, sha256 } from "../../test/support/callers/bytes.js";
 import { waitUntil } from "../../test/support/processes/deadline.js";
@@ -7,6 +10,10 @@ import { startBlackHole } from "../../test/support/targets/black-hole.js";
 import { GO, startEndlessSource } from "../../test/support/targets/bulk.js";
 import { startEcho } from "../../test/support/targets/echo.js";
 import type { Target } from "../../test/support/targets/listener.js";
+import { SegmentCounters } from "../link/counters.js";
+import { acceptCall, createGrpcListener } from "../link/listener.js";
+import type { Session } from "../link/open.js";
+import { PacketStream } from "../link/packet-stream.js";
 import { ProxyServer } from "../server/server.js";
 import { GrpcTunnelPool } from "./grpc-pool.js";
 import { type Rig, startRig } from "./testing/rig.js";
@@ -113,4 +120,71 @@ describe("a pool", () => {
     for (let turn = 0; turn < 2; turn++) await expect(pool.dial("a:1")).rejects.toThrow("cannot be reached");
     await pool.close();
   });
+
+  it("opens another connection when the server takes no more streams on the first, and gives it up again", async () => {
+    const { frontend, streams, close } = await smallDoor(120);
+    const pool = new GrpcTunnelPool(frontend);
+    const sockets = await Promise.all(Array.from({ length: 300 }, () => pool.dial("a:1")));
+    expect(streams()).toHaveLength(3);
+    expect(Math.max(...streams())).toBeLessThanOrEqual(120);
+    // There is room again on the first: the next dial opens no fourth.
+    for (const socket of sockets.slice(0, 50)) socket.destroy();
+    await waitUntil("fifty streams to end", () => streams().reduce((sum, count) => sum + count) === 250);
+    const another = await pool.dial("a:1");
+    expect(streams()).toHaveLength(3);
+    for (const socket of [...sockets, another]) socket.destroy();
+    await waitUntil("all connections but one to be given up", () => streams().length === 1);
+    await pool.close();
+    close();
+  });
+
+  it("says so when the server takes no streams at all", async () => {
+    const { frontend, close } = await smallDoor(0);
+    const pool = new GrpcTunnelPool(frontend);
+    for (let dial = 0; dial < 3; dial++) {
+      await expect(pool.dial("a:1", { timeoutMs: 20_000 })).rejects.toThrow(/takes no streams|HTTP\/2 code 7/);
+    }
+    await pool.close();
+    close();
+  });
 });
+
+/** A gRPC frontend that takes so many streams on a connection and says yes to every dial; how many each has now. */
+async function smallDoor(maxStreams: number) {
+  const connections = new Map<Session, number>();
+  const listener = createGrpcListener({
+    ...{ method: "/ProxyService/Proxy", streamWindowBytes: 65_535, maxStreams, keepaliveMs: 60_000 },
+    onCall({ stream }) {
+      const { session } = stream;
+      if (!connections.has(session)) session.once("close", () => connections.delete(session));
+      const count = (change: number): unknown => connections.set(session, (connections.get(session) ?? 0) + change);
+      count(+1);
+      stream.once("close", () => session.destroyed || count(-1));
+      acceptCall(stream);
+      const counters = new SegmentCounters();
+      const packets: PacketStream = new PacketStream(
+        stream,
+        {
+          ...{ onData() {}, onSettle() {}, onDrain() {}, onEmpty() {}, onClosed() {} },
+          onControl(packet) {
+            if (packet.type === "DIAL_REQ") {
+              packets.control({ type: "DIAL_RSP", error: "", connectId: 1, random: packet.random });
+            } else if (packet.type === "CLOSE_REQ") packets.control({ type: "CLOSE_RSP", connectId: 1, error: "" });
+          },
+          onRemoteEnd: () => packets.end(),
+        },
+        counters,
+        counters,
+      );
+    },
+  });
+  const dir = mkdtempSync(join(tmpdir(), "drawbridge-pool-"));
+  const uds = join(dir, "door.sock");
+  listener.server.listen(uds);
+  await once(listener.server, "listening");
+  const close = (): void => {
+    listener.destroy();
+    rmSync(dir, { recursive: true });
+  };
+  return { frontend: { mode: "grpc", uds } as const, streams: () => [...connections.values()], close };
+}

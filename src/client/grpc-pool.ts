@@ -13,7 +13,9 @@ const CONNECT_TIMEOUT_MS = 30_000;
 
 export class GrpcTunnelPool implements Dialer {
   readonly #frontend: Frontend & { readonly mode: "grpc" };
-  #session: Promise<OpenSession> | undefined;
+  /** Connections that stand. There is more than one only while the server takes no more tunnels on the others. */
+  #sessions: OpenSession[] = [];
+  #connecting: Promise<OpenSession> | undefined;
   /** Dials and tunnels on each session; one without any keeps no process alive. */
   readonly #users = new WeakMap<OpenSession, number>();
   #closed = new AbortController();
@@ -25,54 +27,73 @@ export class GrpcTunnelPool implements Dialer {
   async dial(target: string, options: DialOptions = {}): Promise<TunnelSocket> {
     const address = canonicalTarget(target);
     return await withinBounds(address, options, async (stop) => {
-      const open = await this.#open(stop);
-      this.#use(open, +1);
+      const open = await this.#join(stop);
       const onOver = (): void => this.#use(open, -1);
       // One tunnel's wish to let the process go cannot be granted while others share the connection.
       return await dialOnSession({ open, frontend: this.#frontend, address, onOver, setRef: () => {} }, stop);
     });
   }
 
-  /** Ends the connection and with it every tunnel; a later dial opens a new one. */
+  /** Ends the connections and with them every tunnel; a later dial opens a new one. */
   async close(): Promise<void> {
-    const session = this.#session;
-    this.#session = undefined;
+    const connecting = this.#connecting;
+    this.#connecting = undefined;
     this.#closed.abort(frontendLost(describeFrontend(this.#frontend), "the pool was closed"));
     this.#closed = new AbortController();
-    const open = await session?.catch(() => undefined);
-    open?.session.destroy();
+    for (const { session } of this.#sessions.splice(0)) session.destroy();
+    const late = await connecting?.catch(() => undefined);
+    late?.session.destroy();
   }
 
-  /** The session there is, or a new one when it is gone or the server asked us to leave. */
-  async #open(stop: AbortSignal): Promise<OpenSession> {
+  /** A session that takes one more tunnel, which is counted already; a new one when there is none. */
+  async #join(stop: AbortSignal): Promise<OpenSession> {
     for (;;) {
-      this.#session ??= this.#connect();
-      const session = this.#session;
-      const open = await step<OpenSession>(stop, (resolve, reject) => {
-        session.then(resolve, reject);
+      const open = this.#sessions.find((each) => this.#hasRoom(each));
+      if (open !== undefined) {
+        this.#use(open, +1);
+        return open;
+      }
+      this.#connecting ??= this.#connect();
+      const connecting = this.#connecting;
+      const fresh = await step<OpenSession>(stop, (resolve, reject) => {
+        connecting.then(resolve, reject);
         return () => {};
       });
-      if (!open.session.closed && !open.session.destroyed) return open;
-      if (this.#session === session) this.#session = undefined;
+      if (fresh.session.peerMaxStreams < 1) {
+        throw frontendLost(describeFrontend(this.#frontend), "it takes no streams on its connections");
+      }
     }
+  }
+
+  #hasRoom(open: OpenSession): boolean {
+    return !open.session.closed && (this.#users.get(open) ?? 0) < open.session.peerMaxStreams;
   }
 
   #connect(): Promise<OpenSession> {
     const bounds = { signal: this.#closed.signal, timeoutMs: CONNECT_TIMEOUT_MS };
-    const session = withinBounds(describeFrontend(this.#frontend), bounds, (stop) => {
-      return openGrpcSession(this.#frontend, stop);
+    const connecting = withinBounds(describeFrontend(this.#frontend), bounds, async (stop) => {
+      const open = await openGrpcSession(this.#frontend, stop);
+      this.#sessions.push(open);
+      open.session.once("close", () => {
+        this.#sessions = this.#sessions.filter((each) => each !== open);
+      });
+      return open;
     });
-    session.catch(() => {
-      if (this.#session === session) this.#session = undefined;
-    });
-    return session;
+    const over = (): void => {
+      if (this.#connecting === connecting) this.#connecting = undefined;
+    };
+    connecting.then(over, over);
+    return connecting;
   }
 
   #use(open: OpenSession, change: 1 | -1): void {
     const users = (this.#users.get(open) ?? 0) + change;
     this.#users.set(open, users);
-    if (open.session.destroyed) return;
-    if (users > 0) open.session.ref();
-    else open.session.unref();
+    const { session } = open;
+    if (session.destroyed) return;
+    if (users > 0) session.ref();
+    // One that was opened because the others were full is not needed any more.
+    else if (this.#sessions.some((other) => other !== open && this.#hasRoom(other))) session.close();
+    else session.unref();
   }
 }

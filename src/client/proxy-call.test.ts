@@ -48,6 +48,7 @@ async function listen(onCall: (call: IncomingCall) => void): Promise<{ mode: "gr
   listener = createGrpcListener({
     method: "/ProxyService/Proxy",
     streamWindowBytes: 65_535,
+    maxStreams: 100,
     keepaliveMs: 60_000,
     onCall,
   });

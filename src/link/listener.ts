@@ -21,6 +21,8 @@ export interface GrpcListenerOptions {
   readonly keepaliveMs: number;
   /** What a peer may have sent on one stream before it is read. */
   readonly streamWindowBytes: number;
+  /** Streams that one connection may have open at once. */
+  readonly maxStreams: number;
   readonly onCall: (call: IncomingCall) => void;
   /** A peer with which TLS could not be agreed on, or whose certificate is not good any more. */
   readonly onTlsError?: (error: string, remote: string) => void;
@@ -64,6 +66,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     const session = new Session(socket, {
       isServer: true,
       streamWindowBytes: options.streamWindowBytes,
+      maxStreams: options.maxStreams,
       sessionWindowBytes: SESSION_WINDOW_BYTES,
       onStream: (stream, fields) => {
         const refusal = tlsSocket && trust?.refusal(tlsSocket);

@@ -31,5 +31,12 @@ export const LINK_WINDOW_BYTES = 4 * MIB;
 export const CALLER_WINDOW_BYTES = 128 * KIB;
 export const SESSION_WINDOW_BYTES = 8 * MIB;
 
+/**
+ * Streams of one connection. Agents open one; gRPC callers may share a connection, and grpc-go's wait for their turn
+ * when it is full.
+ */
+export const MAX_AGENT_STREAMS = 100;
+export const MAX_CALLER_STREAMS = 1000;
+
 /** A peer that has not answered a ping for this long is gone. gRPC's own default. */
 export const PING_TIMEOUT_MS = 20_000;

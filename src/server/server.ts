@@ -5,7 +5,7 @@ import { DrawbridgeError } from "../errors/error.js";
 import { SegmentCounters } from "../link/counters.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
-import { LINK_WINDOW_BYTES } from "../link/tuning.js";
+import { LINK_WINDOW_BYTES, MAX_AGENT_STREAMS } from "../link/tuning.js";
 import { claimRulesRefused, claimRulesReloaded, listening } from "../observe/channels.js";
 import type { AgentLoad, ServerReadings } from "../observe/metrics/readings.js";
 import { FlightBook } from "../observe/recorder/flight-book.js";
@@ -138,6 +138,7 @@ export class ProxyServer {
       tls: { ...certificates.context, requestCert: agents.tls.clientCaFile !== "" },
       keepaliveMs,
       streamWindowBytes: LINK_WINDOW_BYTES,
+      maxStreams: MAX_AGENT_STREAMS,
       onCall: (call) => this.#agentDoor.onCall(call),
       onTlsError: (error, remote) => this.#agentDoor.onTlsError(error, remote),
     });

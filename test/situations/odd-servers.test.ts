@@ -30,6 +30,7 @@ async function agentAt(onCall: (call: IncomingCall) => void, headerTimeoutMs = 5
     tls: { ...readCertificateSet({ certFile, keyFile, caFile: house.pki.caFile }), requestCert: true },
     keepaliveMs: 60_000,
     streamWindowBytes: 65_535,
+    maxStreams: 100,
     onCall,
   });
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", resolve));

@@ -60,6 +60,8 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   sendWindow = DEFAULT_WINDOW_BYTES;
   /** What the peer grants every stream from its start; a stream adds what it was granted beyond that. */
   peerStreamWindow = DEFAULT_WINDOW_BYTES;
+  /** Streams that the peer lets us have open at once; grpc-go's guess until it has said so. */
+  peerMaxStreams = 100;
   destroyed = false;
   /** How the peer broke the protocol, if it did. */
   failure: string | undefined;
@@ -74,6 +76,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   readonly #control: ControlQueue;
   readonly #guard = new FloodGuard();
   readonly #maxStreams: number;
+  #settingsReceived = false;
   /** Streams refused since one was last taken. */
   #refused = 0;
   /** Streams whose next frame has no room in the session's window, the one that waits longest first. */
@@ -372,7 +375,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   }
 
   #refuse(streamId: number): void {
-    if (++this.#refused > MAX_REFUSALS * this.#maxStreams) {
+    if (++this.#refused > MAX_REFUSALS * Math.max(1, this.#maxStreams)) {
       throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the peer opens more streams than were announced");
     }
     this.send(frame(FrameType.RST_STREAM, 0, streamId, uint32s(ErrorCode.REFUSED_STREAM)));
@@ -380,8 +383,13 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
   #onSettings(payload: Buffer): void {
     if (payload.length % 6 !== 0) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS has a broken length");
+    if (!this.#settingsReceived) this.peerMaxStreams = Number.POSITIVE_INFINITY;
+    this.#settingsReceived = true;
     for (let at = 0; at < payload.length; at += 6) {
-      if (payload.readUInt16BE(at) === Setting.INITIAL_WINDOW_SIZE) this.#setStreamWindow(payload.readUInt32BE(at + 2));
+      const value = payload.readUInt32BE(at + 2);
+      const id = payload.readUInt16BE(at);
+      if (id === Setting.INITIAL_WINDOW_SIZE) this.#setStreamWindow(value);
+      else if (id === Setting.MAX_CONCURRENT_STREAMS) this.peerMaxStreams = value;
     }
     this.send(frame(FrameType.SETTINGS, Flag.ACK, 0, EMPTY));
   }

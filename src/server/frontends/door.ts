@@ -9,7 +9,7 @@ import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import { PacketStream } from "../../link/packet-stream.js";
 import { PeerTrust } from "../../link/peer-trust.js";
-import { CALLER_WINDOW_BYTES } from "../../link/tuning.js";
+import { CALLER_WINDOW_BYTES, MAX_CALLER_STREAMS } from "../../link/tuning.js";
 import { PassingSet } from "../../memory/passing.js";
 import { streamError } from "../../observe/channels.js";
 import type { ListenerConfig } from "../config.js";
@@ -69,6 +69,7 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
     method: "/ProxyService/Proxy",
     keepaliveMs,
     streamWindowBytes: CALLER_WINDOW_BYTES,
+    maxStreams: MAX_CALLER_STREAMS,
     onCall,
     ...(secure === undefined ? {} : { tls: { ...secure, requestCert: secure.ca !== undefined } }),
   });
