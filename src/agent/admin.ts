@@ -132,17 +132,16 @@ export class AgentSubject implements Subject {
     const to = parseDestination(target);
     if ("error" in to) return { target, possible: false, why: `It cannot be dialled: ${to.error}.` };
     const { host, port } = to;
+    const deadline = AbortSignal.timeout(EXPLAIN_LOOKUP_MS);
     try {
-      const addresses =
-        host.kind === "address"
-          ? [host.text]
-          : await this.#agent.resolver.find(host.text, AbortSignal.timeout(EXPLAIN_LOOKUP_MS));
+      const addresses = host.kind === "address" ? [host.text] : await this.#agent.resolver.find(host.text, deadline);
       const refusals = addresses.map((address) => this.#agent.policy.refusal(host, address, port));
       const allowed = addresses.filter((_, at) => refusals[at] === undefined);
       if (allowed.length > 0) return { target, possible: true, why: `It would be dialled at ${allowed.join(", ")}.` };
       return { target, possible: false, why: `The destination policy refuses it: ${refusals[0]}.` };
     } catch (reason) {
-      return { target, possible: false, why: `${messageOf(reason)}.` };
+      const why = deadline.aborted ? `lookup ${host.text}: i/o timeout` : messageOf(reason);
+      return { target, possible: false, why: `${why}.` };
     }
   }
 

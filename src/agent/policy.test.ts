@@ -92,6 +92,9 @@ describe("rules", () => {
     [["64:ff9b::/96"], [], "64:ff9b::169.254.169.254", 80, "x", false],
     [["64:ff9b::/96", "169.254.169.254"], [], "64:ff9b::169.254.169.254", 80, "x", true],
     [[], ["fe80::/10"], "fe80::1%eth0", 22, "x", false],
+    [["f*"], [], "fd00::1", 22, "fd00::1", false],
+    [["f*"], [], "fd00::1", 22, "front", true],
+    [["*"], [], "fd00::1", 22, "fd00::1", true],
     [[], ["evil.example."], "10.1.2.3", 22, "EVIL.example", false],
     [["metadata.google.internal"], [], "169.254.169.254", 80, "metadata.google.internal", false],
   ];

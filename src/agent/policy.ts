@@ -30,9 +30,9 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 interface Rule {
   readonly text: string;
   readonly ports: readonly [number, number];
-  /** One of the two: a prefix of addresses, or a pattern of names. */
+  /** One of the two: a prefix of addresses, or a pattern of names, of which only `*` alone covers addresses, too. */
   readonly prefix?: readonly [Address, number];
-  readonly name?: RegExp;
+  readonly name?: RegExp | "any";
 }
 
 export class DestinationPolicy {
@@ -52,7 +52,7 @@ export class DestinationPolicy {
     if (this.#unruled && isIPv4(address) && !METADATA.has(address)) return undefined;
     const target = ipaddr.parse(judgedHost(address));
     const inside = ipv4Inside(target);
-    const name = judgedHost(host.text);
+    const name = host.kind === "name" ? judgedHost(host.text) : undefined;
     const denied = this.#deny.find(
       (rule) => matches(rule, name, target, port) || (inside !== undefined && matches(rule, name, inside, port)),
     );
@@ -70,9 +70,10 @@ export class DestinationPolicy {
   }
 }
 
-function matches(rule: Rule, name: string, target: Address, port: number): boolean {
+/** `name` is undefined for a destination that was given as an address. */
+function matches(rule: Rule, name: string | undefined, target: Address, port: number): boolean {
   if (port < rule.ports[0] || port > rule.ports[1]) return false;
-  if (rule.name !== undefined) return rule.name.test(name);
+  if (rule.name !== undefined) return rule.name === "any" || (name !== undefined && rule.name.test(name));
   const [network, length] = rule.prefix!;
   if (network.kind() !== target.kind()) return false;
   const covers = (address: Address): boolean => (address as ipaddr.IPv4).match(network as ipaddr.IPv4, length);
@@ -84,7 +85,7 @@ const UNSPECIFIED = ipaddr.IPv4.parse("0.0.0.0");
 
 function namesExactly(rule: Rule, target: Address, port: number): boolean {
   const whole = target.kind() === "ipv4" ? 32 : 128;
-  return rule.prefix?.[1] === whole && matches(rule, "", target, port);
+  return rule.prefix?.[1] === whole && matches(rule, undefined, target, port);
 }
 
 /** Prefixes of IPv6 addresses with an IPv4 address in them that routers translate or tunnel to, and where it begins. */
@@ -120,8 +121,9 @@ function parseRule(flag: string, text: string): Rule {
   const prefix = parsePrefix(host);
   if (prefix !== undefined) return { text, ports, prefix };
   if (host.includes("/") || host.includes(":")) return bad(`${host} is not an address prefix`);
+  if (host === "*") return { text, ports, name: "any" };
   if (!/^[A-Za-z0-9.*_-]+$/.test(host)) return bad(`${host} is not a host name`);
-  if (host !== "*" && /^[\d.*]+$|(?:^|\.)\d+\.?$/.test(host)) {
+  if (/^[\d.*]+$|(?:^|\.)\d+\.?$/.test(host)) {
     return bad("addresses are written in four decimal parts, networks as 10.0.0.0/8");
   }
   const pattern = judgedHost(host.toLowerCase()).replaceAll(".", "\\.").replaceAll("*", ".*");

@@ -11,6 +11,8 @@ import type { AgentConfig } from "./config.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+const NO_ANSWER = "no answer in time";
+
 /** gRPC gives a connection attempt at least this long. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
@@ -61,7 +63,8 @@ async function dial(where: { host: string; port: number }, { resolver, deadline 
   try {
     addresses = host.kind === "address" ? [host.text] : await resolver.find(host.text, deadline);
   } catch (cause) {
-    throw new Error(`cannot connect to ${describe(where)}: ${messageOf(cause)}`, { cause });
+    const why = deadline.aborted ? NO_ANSWER : messageOf(cause);
+    throw new Error(`cannot connect to ${describe(where)}: ${why}`, { cause });
   }
   // Node tries them one after the other.
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
@@ -134,7 +137,7 @@ function settle<T extends Socket>(socket: T, event: string, where: string, deadl
       socket.destroy();
       reject(new Error(`cannot connect to ${where}: ${messageOf(reason)}`, { cause: reason }));
     };
-    const onAbort = (): void => fail("no answer in time");
+    const onAbort = (): void => fail(NO_ANSWER);
     deadline.addEventListener("abort", onAbort);
     socket.once("error", fail);
     socket.once(event, () => {
