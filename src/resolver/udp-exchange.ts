@@ -6,6 +6,9 @@ import { type AddressType, answersTo, type DnsAnswer, decodeAnswer, encodeQuery 
 import type { NameServer } from "./system-files.js";
 import { exchangeDns } from "./tcp-exchange.js";
 
+/** What gets through every network in one piece, and what Go says. */
+const DATAGRAM_BYTES = 1232;
+
 /** Rejects with the socket's error, or with the reason of `stop`, which every question needs: a datagram can be lost. */
 export async function askServer(
   server: NameServer,
@@ -22,7 +25,7 @@ export async function askServer(
 function askByUdp(server: NameServer, name: string, type: AddressType, stop: AbortSignal): Promise<DnsAnswer> {
   return new Promise((resolve, reject) => {
     const id = randomInt(0x1_0000);
-    const query = encodeQuery(id, name, type);
+    const query = encodeQuery(id, name, type, DATAGRAM_BYTES);
     if (query === undefined) throw new Error(`${name} is not a domain name`);
     stop.throwIfAborted();
     const socket = createSocket({

@@ -15,6 +15,12 @@ describe("a DNS query", () => {
     );
   });
 
+  it("says how long a datagram it takes, where one is asked for", () => {
+    expect(encodeQuery(0x1234, "db", "A", 1232)?.toString("hex")).toBe(
+      ["123401000001000000000001", "02", "6462", "00", "00010001", "00", "0029", "04d0", "00000000", "0000"].join(""),
+    );
+  });
+
   it.each([
     "",
     ".",

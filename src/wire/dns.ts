@@ -5,12 +5,16 @@ import { decodeName, encodeName } from "./dns-name.js";
 export type AddressType = "A" | "AAAA";
 
 const TYPE = { A: 1, CNAME: 5, SOA: 6, AAAA: 28 } as const;
+const TYPE_OPT = 41;
 const CLASS_IN = 1;
 const HEADER_BYTES = 12;
 const FLAG = { response: 0x8000, truncated: 0x0200, recursionDesired: 0x0100 };
 
-/** A query with recursion; undefined when the name cannot be asked for. */
-export function encodeQuery(id: number, name: string, type: AddressType): Buffer | undefined {
+/**
+ * A query with recursion; undefined when the name cannot be asked for. `datagramBytes` is the longest answer by UDP that the
+ * asker takes (EDNS0, RFC 6891); without it that is 512.
+ */
+export function encodeQuery(id: number, name: string, type: AddressType, datagramBytes?: number): Buffer | undefined {
   const question = encodeName(name);
   if (question === undefined) return undefined;
   const header = Buffer.alloc(HEADER_BYTES);
@@ -20,7 +24,12 @@ export function encodeQuery(id: number, name: string, type: AddressType): Buffer
   const tail = Buffer.alloc(4);
   tail.writeUInt16BE(TYPE[type], 0);
   tail.writeUInt16BE(CLASS_IN, 2);
-  return Buffer.concat([header, question, tail]);
+  if (datagramBytes === undefined) return Buffer.concat([header, question, tail]);
+  header.writeUInt16BE(1, 10);
+  const option = Buffer.alloc(11);
+  option.writeUInt16BE(TYPE_OPT, 1);
+  option.writeUInt16BE(datagramBytes, 3);
+  return Buffer.concat([header, question, tail, option]);
 }
 
 export interface DnsAnswer {

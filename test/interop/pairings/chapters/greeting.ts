@@ -27,6 +27,21 @@ export function greeting({ pairing, tunnel }: Stage): void {
     }
   });
 
+  it.each(["[::FFFF:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "0.0.0.0", "LOCALHOST"])(
+    "reaches an endpoint that the caller spells %s",
+    async (host) => {
+      const echo = await startEcho();
+      try {
+        const socket = await tunnel().open(`${host}:${echo.port}`);
+        socket.write("hello");
+        expect(String(await readExactly(socket, 5))).toBe("hello");
+        socket.destroy();
+      } finally {
+        await echo.close();
+      }
+    },
+  );
+
   it("keeps every byte of an endpoint that speaks first", async () => {
     const banner = payload("banner", 600);
     const target = await startBanner(banner);

@@ -31,6 +31,11 @@ export function refusals({ pairing, tunnel }: Stage): void {
     );
   });
 
+  // Short for loopback to getaddrinfo, but not to Go and not to us.
+  it.each(["127.1", "0", "2130706433"])("takes %s for a name that nobody has", async (host) => {
+    expect(await refused(`${host}:443`, BAD_GATEWAY)).toMatch(/^dial tcp: lookup \d[\d.]*.*: no such host/);
+  });
+
   it("says that an endpoint did not answer", async () => {
     const blackHole = await startBlackHole();
     try {
