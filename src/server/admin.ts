@@ -103,7 +103,8 @@ export class ServerSubject implements Subject {
     const now = this.#server.board.clock.now();
     for (const link of this.#server.board.registry.links()) {
       const { toFar, toNear } = link.tunnels.traffic();
-      const { roundTripMs, demotedUntil } = link;
+      const { roundTripMs } = link;
+      const demotedUntil = Math.max(link.demotedUntil, link.group.demotedUntil);
       yield {
         key: link.number,
         ...this.#textsOf(link),

@@ -115,10 +115,9 @@ export class AgentRegistry {
   }
 
   rehabilitate(link: AgentLink): void {
-    for (const each of [link, link.group]) {
-      each.ownFailures = 0;
-      each.demotedUntil = 0;
-    }
+    const { group } = link;
+    link.ownFailures = group.ownFailures = 0;
+    link.demotedUntil = group.demotedUntil = 0;
   }
 
   /** The strategy that would decide about a dial now, and whom it would choose among. */

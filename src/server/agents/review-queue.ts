@@ -3,10 +3,11 @@
  * so the API server is asked at a bounded rate, and whose token is next is not decided by who sends most:
  *
  * - tokens that were accepted before come first: a stranger has none;
- * - then source addresses take turns, since a flood often comes from few of them;
- * - of one address (behind a balancer all agents have the same) connections that have had no review yet come first, the
- *   newest before the others. A flood over connections that stay is behind every newcomer; to get ahead of one it needs
- *   a new connection, with its TLS handshake, for each token, and whoever comes again has a new chance each time.
+ * - for every other review source addresses take turns, since a flood often comes from few of them;
+ * - the reviews in between go by connection alone, since behind a balancer all agents have one address while a flood may
+ *   come from many: connections that have had no review yet come first, the newest before the others. The same order
+ *   holds within an address. A flood over connections that stay is behind every newcomer; to get ahead of one it needs a
+ *   new connection, with its TLS handshake, for each token, and whoever comes again has a new chance each time.
  */
 import type { Clock } from "../../kube/clock.js";
 import { RateLimit } from "../../kube/rate-limit.js";
@@ -75,6 +76,8 @@ export class ReviewQueue<Verdict> {
   /** The number of the last review for an address; those that are missing had none for long. */
   readonly #turns = new Map<string, number>();
   #count = 0;
+  /** Whether addresses count in the next choice. */
+  #isByAddress = true;
   #cancelRetry: (() => void) | undefined;
 
   constructor(options: ReviewQueueOptions<Verdict>) {
@@ -179,15 +182,17 @@ export class ReviewQueue<Verdict> {
   }
 
   #next(): Waiter<Verdict> {
+    this.#isByAddress = !this.#isByAddress;
     return this.#waiting.reduce((best, each) => (this.#isBefore(each, best) ? each : best));
   }
 
   /**
-   * Of a few at random that of the address with most waiting, and of these whose turn would come last. Strangers can make
-   * us ask this as often as they like, so it must not take longer the more wait.
+   * Of a few at random that of the address with most waiting, every other time, and of these whose turn would come last.
+   * Strangers can make us ask this as often as they like, so it must not take longer the more wait.
    */
   #leastEntitled(): Waiter<Verdict> {
     const { random = Math.random } = this.#options;
+    this.#isByAddress = !this.#isByAddress;
     let worst: Waiter<Verdict> | undefined;
     for (let draw = 0; draw < DRAWS; draw++) {
       const each = this.#waiting[Math.floor(random() * this.#waiting.length)]!;
@@ -198,14 +203,14 @@ export class ReviewQueue<Verdict> {
 
   #goesBefore(one: Waiter<Verdict>, two: Waiter<Verdict>): boolean {
     if (one.wasAccepted !== two.wasAccepted) return two.wasAccepted;
-    const more = this.#ofAddress.get(one.address)! - this.#ofAddress.get(two.address)!;
+    const more = this.#isByAddress ? this.#ofAddress.get(one.address)! - this.#ofAddress.get(two.address)! : 0;
     return more === 0 ? this.#isBefore(two, one) : more > 0;
   }
 
   #isBefore(one: Waiter<Verdict>, two: Waiter<Verdict>): boolean {
     if (one.wasAccepted !== two.wasAccepted) return one.wasAccepted;
     const turns = (this.#turns.get(one.address) ?? 0) - (this.#turns.get(two.address) ?? 0);
-    if (turns !== 0) return turns < 0;
+    if (this.#isByAddress && turns !== 0) return turns < 0;
     const reviewed = (this.#reviewed.get(one.connection) ?? 0) - (this.#reviewed.get(two.connection) ?? 0);
     return reviewed === 0 ? one.number > two.number : reviewed < 0;
   }
