@@ -7,7 +7,8 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../kube/testing/eventually.js";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
 import { ManualClock } from "../tunnel/testing/manual-clock.js";
-import { type ClosedConnection, Connections, connectionOf, type ListenerLimits } from "./connections.js";
+import { type ClosedConnection, connectionOf, type ListenerLimits } from "./connection.js";
+import { Connections } from "./connections.js";
 import type { Descriptors } from "./descriptors.js";
 import { listenOn } from "./listen.js";
 
@@ -216,6 +217,12 @@ describe("connections of an HTTP server", () => {
     const third = await stage.connect(port);
     await eventually(() => expect(idle.closed).toBe(true));
     expect([busy.closed, third.closed]).toEqual([false, false]);
+    // Whoever asks last is answered, even if nobody else has taken his answer.
+    third.socket.write(ask);
+    await eventually(() => expect(answers).toHaveLength(3));
+    const last = await stage.connect(port);
+    await eventually(() => expect(busy.closed).toBe(true));
+    expect([third.closed, last.closed]).toEqual([false, false]);
   });
 });
 

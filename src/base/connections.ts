@@ -7,50 +7,25 @@
  * nobody else out. The same happens when the process runs out of file descriptors: some are kept back for what has to go
  * on, such as the health port.
  */
-import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
+import type { Server as HttpServer } from "node:http";
 import type { Server, Socket } from "node:net";
+import {
+  type ClosedConnection,
+  type CloseReason,
+  type Connection,
+  followRequests,
+  Listener,
+  type ListenerLimits,
+  onSecure,
+  track,
+} from "./connection.js";
 import { type Descriptors, processDescriptors } from "./descriptors.js";
-import { LinkedList, type ListItem } from "./linked-list.js";
-
-export interface ListenerLimits {
-  /** For the TLS handshake. Default 10 s. */
-  readonly handshakeTimeoutMs?: number;
-  /** For the first request, from the end of the handshake on. Default 60 s; 0: whoever reads the request sees to it. */
-  readonly requestTimeoutMs?: number;
-  /** Of pending connections. Default 1024. */
-  readonly maxPending?: number;
-  /** Of all connections. Default: no other than that of the descriptors. */
-  readonly maxConnections?: number;
-  /** Whether the handshake verifies a certificate of the peer. */
-  readonly clientCertificates?: boolean;
-  /** For health checks and administrators: they are served from the descriptors kept back, and count for themselves. */
-  readonly isEssential?: boolean;
-}
-
-/** Why a connection was closed before its time. */
-export type CloseReason =
-  | "handshake-timeout"
-  | "request-timeout"
-  | "pending-limit"
-  | "connection-limit"
-  | "descriptor-limit";
-
-export interface ClosedConnection {
-  readonly listener: string;
-  readonly remote: string;
-  readonly reason: CloseReason;
-}
 
 /** The time as `Connections` needs it; the `Clock` of tunnels is one. */
 export interface Timer {
   now(): number;
   after(ms: number, action: () => void): () => void;
 }
-
-export const DEFAULT_HANDSHAKE_TIMEOUT_MS = 10_000;
-export const DEFAULT_MAX_PENDING = 1024;
-/** Go's own limit for a request's head. */
-const REQUEST_TIMEOUT_MS = 60_000;
 
 const CHECK_INTERVAL_MS = 500;
 /**
@@ -65,178 +40,12 @@ const FULL_FOR_MS = 10_000;
 /** How often the open descriptors are counted, at most. */
 const COUNT_INTERVAL_MS = 1_000;
 
-const CONNECTION = Symbol("connection");
-type Tracked = Socket & { [CONNECTION]?: Connection };
-
-/** What is known of a socket that a listener of this process accepted; also of the TLS socket around it. */
-export function connectionOf(socket: Socket): Connection | undefined {
-  const { [CONNECTION]: own } = socket as Tracked;
-  // Node keeps the socket that a TLS socket was made of under this name, and nowhere else.
-  return own ?? (socket as unknown as { _parent?: Tracked | null })._parent?.[CONNECTION];
-}
-
-export class Connection implements ListItem<Connection> {
-  list: LinkedList<Connection> | undefined;
-  before: Connection | undefined;
-  after: Connection | undefined;
-  /** `host:port`, or `unix`: it can be asked for as long as anybody remembers the connection. */
-  readonly remote: string;
-  /** By the clock of its `Connections`. */
-  readonly acceptedAt: number;
-  /** In time as `Connections` counts it. */
-  deadline = Number.POSITIVE_INFINITY;
-  isHandshaking: boolean;
-  isOpen = true;
-  readonly socket: Socket;
-  readonly #listener: Listener;
-  #isAsked = false;
-  #requests = 0;
-
-  constructor(socket: Socket, listener: Listener, acceptedAt: number) {
-    this.socket = socket;
-    this.#listener = listener;
-    this.acceptedAt = acceptedAt;
-    this.isHandshaking = listener.isTls;
-    const { remoteAddress, remotePort } = socket;
-    this.remote =
-      remoteAddress === undefined ? (listener.isUnix ? "unix" : "unknown") : `${remoteAddress}:${remotePort}`;
-  }
-
-  /** A request came whose sender has to be found out: that may take as long again as the request itself. */
-  asked(): void {
-    if (this.#isAsked || this.list === undefined) return;
-    this.#isAsked = true;
-    this.deadline = this.#listener.requestDeadline();
-  }
-
-  /** Its peer is known and has said what it wants: nobody closes it any more for being late, or for being one too many. */
-  settled(): void {
-    this.list?.remove(this);
-  }
-
-  /** An HTTP request has come; it may be followed by others before it is answered. */
-  requestBegan(): void {
-    this.#requests++;
-    this.settled();
-  }
-
-  /** Between two requests a connection may be closed when there are too many. How long it may wait is Node's to say. */
-  requestEnded(): void {
-    this.#requests--;
-    if (!this.isOpen || this.#requests > 0) return;
-    this.deadline = Number.POSITIVE_INFINITY;
-    this.#listener.pending.append(this);
-  }
-
-  close(reason: CloseReason): void {
-    if (!this.isOpen) return;
-    this.forget();
-    this.#listener.onClosed({ listener: this.#listener.name, remote: this.remote, reason });
-    // At once: what the peer has not sent yet is of no interest, and the descriptor is wanted.
-    this.socket.destroy();
-  }
-
-  secured(): void {
-    if (!this.isHandshaking) return;
-    this.isHandshaking = false;
-    if (this.list === undefined) return;
-    this.deadline = this.#listener.requestDeadline();
-    if (this.#listener.clientCertificates) this.#listener.known.append(this);
-  }
-
-  forget(): void {
-    if (!this.isOpen) return;
-    this.isOpen = false;
-    this.list?.remove(this);
-    this.#listener.left();
-  }
-}
-
-function onSocketClose(this: Tracked): void {
-  this[CONNECTION]?.forget();
-}
-
-function onSecure(socket: Socket): void {
-  connectionOf(socket)?.secured();
-}
-
-type Answer = ServerResponse & { [CONNECTION]?: Connection | undefined };
-
-function onRequest(request: IncomingMessage, response: Answer): void {
-  const connection = connectionOf(request.socket);
-  connection?.requestBegan();
-  // Afterwards neither the request nor the answer knows its socket.
-  response[CONNECTION] = connection;
-  response.once("close", onAnswered);
-}
-
-function onAnswered(this: Answer): void {
-  this[CONNECTION]?.requestEnded();
-}
-
-/** The connection is not HTTP's any more. */
-function onTakenOver(request: IncomingMessage): void {
-  connectionOf(request.socket)?.settled();
-}
-
-function followRequests(server: HttpServer): void {
-  for (const event of ["request", "checkContinue"]) server.on(event, onRequest);
-  for (const event of ["connect", "upgrade"]) if (server.listenerCount(event) > 0) server.on(event, onTakenOver);
-}
-
 /** What a scrape reads. */
 export interface ListenerReading {
   readonly name: string;
   readonly open: number;
   readonly pending: number;
   readonly closed: Readonly<Partial<Record<CloseReason, number>>>;
-}
-
-/** One listener's part of `Connections`. */
-class Listener {
-  readonly name: string;
-  readonly isTls: boolean;
-  readonly isUnix: boolean;
-  readonly clientCertificates: boolean;
-  readonly isEssential: boolean;
-  readonly maxPending: number;
-  readonly maxConnections: number;
-  readonly handshakeTimeoutMs: number;
-  readonly closed: Partial<Record<CloseReason, number>> = {};
-  /** By age. */
-  readonly pending = new LinkedList<Connection>();
-  /** Whose certificate is good, but who have not asked for anything yet. */
-  readonly known = new LinkedList<Connection>();
-  open = 0;
-  readonly #requestTimeoutMs: number;
-  readonly #all: Connections;
-
-  constructor(all: Connections, server: Server, name: string, isUnix: boolean, limits: ListenerLimits) {
-    this.#all = all;
-    this.name = name;
-    this.isUnix = isUnix;
-    this.isTls = "setSecureContext" in server;
-    this.clientCertificates = limits.clientCertificates ?? false;
-    this.isEssential = limits.isEssential ?? false;
-    this.maxPending = limits.maxPending ?? DEFAULT_MAX_PENDING;
-    this.maxConnections = limits.maxConnections ?? Number.POSITIVE_INFINITY;
-    this.handshakeTimeoutMs = limits.handshakeTimeoutMs ?? DEFAULT_HANDSHAKE_TIMEOUT_MS;
-    this.#requestTimeoutMs = limits.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
-  }
-
-  requestDeadline(): number {
-    return this.#requestTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#all.deadlineIn(this.#requestTimeoutMs);
-  }
-
-  left(): void {
-    this.open--;
-    this.#all.held--;
-  }
-
-  onClosed(closed: ClosedConnection): void {
-    this.closed[closed.reason] = (this.closed[closed.reason] ?? 0) + 1;
-    this.#all.report(closed);
-  }
 }
 
 export interface ConnectionsOptions {
@@ -269,7 +78,7 @@ export class Connections {
     this.#reserve = Math.min(64, Math.max(16, Math.floor(descriptors.limit / 8)));
   }
 
-  /** Before the server listens. `name` is what people know the listener by. */
+  /** From now on; before the server has accepted any. `name` is what people know the listener by. */
   watch(server: Server, name: string, isUnix: boolean, limits: ListenerLimits): void {
     const listener = new Listener(this, server, name, isUnix, limits);
     this.#listeners.push(listener);
@@ -322,10 +131,8 @@ export class Connections {
     return this.#time + CHECK_INTERVAL_MS + ms;
   }
 
-  #accept(listener: Listener, socket: Tracked): void {
-    const connection = new Connection(socket, listener, this.#timer.now());
-    socket[CONNECTION] = connection;
-    socket.once("close", onSocketClose);
+  #accept(listener: Listener, socket: Socket): void {
+    const connection = track(socket, listener, this.#timer.now());
     listener.open++;
     this.held++;
     connection.deadline = listener.isTls ? this.deadlineIn(listener.handshakeTimeoutMs) : listener.requestDeadline();
@@ -333,26 +140,28 @@ export class Connections {
     this.#makeRoom(listener, connection);
   }
 
-  /** False: none is pending. */
-  closeOldestPending(reason: CloseReason): boolean {
+  /** Answers the socket that was closed; undefined: none was pending. */
+  closeOldestPending(reason: CloseReason): Socket | undefined {
     const oldest = this.#oldest();
     oldest?.close(reason);
-    return oldest !== undefined;
+    return oldest?.socket;
   }
 
   /** Closes the oldest that is pending wherever there is one too many; the newcomer itself only when nobody else is. */
   #makeRoom(listener: Listener, newcomer: Connection): void {
     const { pending } = listener;
     if (pending.size > listener.maxPending) pending.first?.close("pending-limit");
-    if (listener.open > listener.maxConnections) pending.first?.close("connection-limit");
+    if (listener.open > listener.maxConnections) this.#dispensable(listener, newcomer).close("connection-limit");
     if (!listener.isEssential && this.#pendingInAll() > this.#maxPendingInAll()) this.#oldest()?.close("pending-limit");
     if (!newcomer.isOpen || this.#free() >= (listener.isEssential ? this.#reserve / 4 : this.#reserve)) return;
-    const oldest = listener.isEssential
-      ? pending.first === newcomer
-        ? this.#oldest()
-        : pending.first
-      : this.#oldest();
-    (oldest ?? newcomer).close("descriptor-limit");
+    const isOwn = listener.isEssential && pending.first !== newcomer;
+    ((isOwn ? pending.first : this.#oldest()) ?? newcomer).close("descriptor-limit");
+  }
+
+  /** Health is asked for by whoever comes last; elsewhere a request that is under way is worth more than a newcomer. */
+  #dispensable({ isEssential, pending, busy }: Listener, newcomer: Connection): Connection {
+    if (pending.first !== undefined && pending.first !== newcomer) return pending.first;
+    return (isEssential ? busy.first : undefined) ?? newcomer;
   }
 
   #pendingInAll(): number {

@@ -7,7 +7,8 @@ import { chmodSync, chownSync, linkSync, lstatSync, mkdtempSync, renameSync, rmS
 import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError } from "../errors/error.js";
-import type { Connections, ListenerLimits } from "./connections.js";
+import type { ListenerLimits } from "./connection.js";
+import type { Connections } from "./connections.js";
 import { listenError, listenOn } from "./listen.js";
 
 export interface SocketFile {

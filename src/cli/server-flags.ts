@@ -1,6 +1,6 @@
 /** Every flag of proxy-server: upstream's with upstream's defaults, then ours. */
 import { randomUUID } from "node:crypto";
-import { DEFAULT_MAX_PENDING } from "../base/connections.js";
+import { DEFAULT_MAX_PENDING } from "../base/connection.js";
 import { addCommonFlags, ours } from "./common-flags.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { boolean, duration, float32, integer, string, stringArray, stringSlice } from "./flags/flag-value.js";

@@ -1,4 +1,6 @@
+import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
+import { createAuthority, issueCertificate } from "../pki/issue.js";
 import { createKubeApi } from "./client.js";
 import type { KubeCredentials } from "./endpoint.js";
 import type { KubeApiError } from "./errors.js";
@@ -45,6 +47,25 @@ describe("createKubeApi", () => {
     });
     for (let i = 0; i < 3; i++) await api.get("/x");
     expect(ports.size).toBe(1);
+  });
+
+  it("looks at the server's certificate for every connection", async () => {
+    const authority = await createAuthority({ commonName: "cluster" });
+    const names = { commonName: "api", ipAddresses: ["127.0.0.1"] };
+    const server = await issueCertificate(authority, { profile: "server", ...names });
+    const resumed: boolean[] = [];
+    const stub = await ApiStub.start(
+      ({ message }, response) => {
+        resumed.push((message.socket as TLSSocket).isSessionReused());
+        reply(response, 200, {}, { connection: "close" });
+      },
+      { cert: server.certificatePem, key: server.privateKeyPem },
+    );
+    const credentials = async () => ({ headers: {}, tls: { ca: authority.certificatePem } });
+    const api = createKubeApi({ server: stub.url, credentials }, { clock: new ManualClock(), qps: -1 });
+    open.push(stub, api);
+    for (let i = 0; i < 3; i++) await api.get("/x");
+    expect(resumed).toEqual([false, false, false]);
   });
 
   it("says what the API refused and why", async () => {

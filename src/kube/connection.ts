@@ -125,7 +125,11 @@ export class KubeConnection {
   async #agentFor({ proxy, tls }: KubeCredentials): Promise<HttpAgent> {
     const wanted = JSON.stringify([this.server, proxy, tls]);
     if (this.#agent !== undefined && wanted === this.#agentFits) return this.#agent;
-    const options = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: idleMs };
+    const options = {
+      ...{ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: idleMs },
+      // Node does not look at a server's certificate again when it resumes a session.
+      maxCachedSessions: 0,
+    };
     this.#agent =
       proxy !== undefined
         ? (await import("./proxy.js")).proxiedAgent(proxy, this.#secure, { ...options, ...tls })

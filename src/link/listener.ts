@@ -1,7 +1,7 @@
 /** Accepts gRPC streams: the agents' door, and the gRPC kind of frontend. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
-import { type Connection, connectionOf } from "../base/connections.js";
+import { type Connection, connectionOf } from "../base/connection.js";
 import { PassingSet } from "../memory/passing.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
 import { ErrorCode } from "./h2/frames.js";

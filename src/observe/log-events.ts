@@ -1,5 +1,6 @@
 /** The log as one more listener: which events become lines, and from which verbosity on. */
-import { type CloseReason, processConnections } from "../base/connections.js";
+import type { CloseReason } from "../base/connection.js";
+import { processConnections } from "../base/connections.js";
 import type { Sourced } from "./channel.js";
 import * as channels from "./channels.js";
 import type { Fields, Logger } from "./log.js";

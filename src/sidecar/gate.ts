@@ -34,15 +34,20 @@ export class Gate {
       socket.destroy();
       return false;
     }
-    // One that has not said yet what it wants makes way, so that silent ones keep nobody out.
-    const isTooMany = this.#sockets.size >= this.#max && !processConnections.closeOldestPending("connection-limit");
-    if (isTooMany) this.#full.add(socket);
+    if (this.#sockets.size >= this.#max && !this.#madeRoom()) this.#full.add(socket);
     const leave = this.#sockets.add(socket);
     socket.once("close", () => {
       leave();
       this.#tellIfEmpty();
     });
     return true;
+  }
+
+  /** A client that has not said yet what it wants makes way, so that silent ones keep nobody out. */
+  #madeRoom(): boolean {
+    const closed = processConnections.closeOldestPending("connection-limit");
+    // One that was only here to be refused has taken nobody's place.
+    return closed !== undefined && !this.#full.has(closed);
   }
 
   /** Whether this one came when there was no room. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import { connectionOf } from "../../base/connection.js";
 import { listenOn } from "../../base/listen.js";
 import type { CertificateSet } from "../../pki/reload.js";
 import { joinHostPort } from "../../wire/address.js";
@@ -76,7 +77,7 @@ export async function startIgnitionServer(
     (request, response) => {
       request.resume();
       const verdict = judge({ target: request.url ?? "/", authorization: request.headers.authorization }, book);
-      const about = { at: now(), remote: request.socket.remoteAddress ?? "", claimed: claimedBy(request) };
+      const about = { at: now(), remote: connectionOf(request.socket)?.remoteHost ?? "", claimed: claimedBy(request) };
       recordRefusal(verdict, about);
       sendVerdict(verdict, request, response, () => recordPayload(verdict, about));
     },

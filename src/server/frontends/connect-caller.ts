@@ -1,7 +1,7 @@
 /** One connection at an HTTP CONNECT door, from its request head to the tunnel. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { connectionOf } from "../../base/connections.js";
+import { connectionOf } from "../../base/connection.js";
 import { GatheredBytes } from "../../base/gathered-bytes.js";
 import type { PeerTrust } from "../../link/peer-trust.js";
 import type { NearEvents, Port } from "../../tunnel/port.js";

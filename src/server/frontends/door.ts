@@ -1,7 +1,8 @@
 /** A front door: one listener of one kind, on a Unix socket or on TCP with TLS. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions } from "node:tls";
-import type { Connections, ListenerLimits } from "../../base/connections.js";
+import type { ListenerLimits } from "../../base/connection.js";
+import type { Connections } from "../../base/connections.js";
 import { listenOn } from "../../base/listen.js";
 import { listenOnSocketFile } from "../../base/socket-file.js";
 import type { SegmentCounters } from "../../link/counters.js";

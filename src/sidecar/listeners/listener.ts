@@ -1,7 +1,6 @@
 /** One place where clients come in: opened, drained, closed. */
 import { Server as HttpServer } from "node:http";
 import type { AddressInfo, Server } from "node:net";
-import type { ListenerLimits } from "../../base/connections.js";
 import { listenOn } from "../../base/listen.js";
 import { listenOnSocketFile } from "../../base/socket-file.js";
 import { joinHostPort } from "../../wire/address.js";
@@ -9,9 +8,6 @@ import type { ListenerConfig } from "../config.js";
 import { Desk, type DeskOptions } from "../desk.js";
 import { createHttpProxyServer } from "./http.js";
 import { createSocks5Server } from "./socks5.js";
-
-/** Clients are told in their own protocol that they are late. */
-const LIMITS: ListenerLimits = { requestTimeoutMs: 0 };
 
 export class Listener {
   readonly config: ListenerConfig;
@@ -29,11 +25,13 @@ export class Listener {
   async open(): Promise<string> {
     const { where, protocol } = this.config;
     const what = `${protocol} proxy`;
+    // The gate counts clients, and they are told in their own protocol that they are late.
+    const limits = { requestTimeoutMs: 0, maxPending: this.desk.limits.maxConnections };
     if ("path" in where) {
-      this.#removeSocket = await listenOnSocketFile(this.#server, what, { ...where, replace: true }, LIMITS);
+      this.#removeSocket = await listenOnSocketFile(this.#server, what, { ...where, replace: true }, limits);
       return where.path;
     }
-    await listenOn(this.#server, what, where, LIMITS);
+    await listenOn(this.#server, what, where, limits);
     const { address, port } = this.#server.address() as AddressInfo;
     return joinHostPort(address, port);
   }

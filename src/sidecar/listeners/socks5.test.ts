@@ -217,6 +217,29 @@ describe("a SOCKS5 client is refused", () => {
     expect(stage.wishes).toMatchObject([{ outcome: "late" }]);
   });
 
+  it("not at all when those who keep it out have said nothing: the oldest of them leaves", async () => {
+    const stage = await openStage("socks5", { maxConnections: 2 });
+    const port = await openTarget(echo);
+    const silent = [await stage.client(), await stage.client()];
+    await eventually(() => expect(stage.sidecar.gate.open).toBe(2));
+    await establish(await stage.client(), toIpv4(port));
+    for (const client of silent) client.resume();
+    await eventually(() =>
+      expect(silent.map(({ readableEnded, closed }) => readableEnded || closed)).toEqual([true, false]),
+    );
+  });
+
+  it("with a refusal when silent ones come to be refused, too", async () => {
+    const stage = await openStage("socks5", { maxConnections: 1 });
+    const port = await openTarget(echo);
+    await establish(await stage.client(), toIpv4(port));
+    await stage.client();
+    await eventually(() => expect(stage.sidecar.gate.open).toBe(2));
+    const third = await stage.client();
+    third.write(Buffer.concat([GREETING, toIpv4(port)]));
+    expect([...(await readAll(third))].slice(2, 4)).toEqual([5, 1]);
+  });
+
   it("in its own terms when there are too many, until one leaves", async () => {
     const stage = await openStage("socks5", { maxConnections: 1 });
     const port = await openTarget(echo);

@@ -1,0 +1,228 @@
+/** One connection that a listener accepted, and the listener with what it may hold. */
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
+import type { Server, Socket } from "node:net";
+import { LinkedList, type ListItem } from "./linked-list.js";
+
+export interface ListenerLimits {
+  /** For the TLS handshake. Default 10 s. */
+  readonly handshakeTimeoutMs?: number;
+  /** For the first request, from the end of the handshake on. Default 60 s; 0: whoever reads the request sees to it. */
+  readonly requestTimeoutMs?: number;
+  /** Of pending connections. Default 1024. */
+  readonly maxPending?: number;
+  /** Of all connections. Default: no other than that of the descriptors. */
+  readonly maxConnections?: number;
+  /** Whether the handshake verifies a certificate of the peer. */
+  readonly clientCertificates?: boolean;
+  /** For health checks and administrators: they are served from the descriptors kept back, and count for themselves. */
+  readonly isEssential?: boolean;
+}
+
+/** Why a connection was closed before its time. */
+export type CloseReason =
+  | "handshake-timeout"
+  | "request-timeout"
+  | "pending-limit"
+  | "connection-limit"
+  | "descriptor-limit";
+
+export interface ClosedConnection {
+  readonly listener: string;
+  readonly remote: string;
+  readonly reason: CloseReason;
+}
+
+const DEFAULT_HANDSHAKE_TIMEOUT_MS = 10_000;
+export const DEFAULT_MAX_PENDING = 1024;
+/** Go's own limit for a request's head. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** What listeners share. */
+interface Everybody {
+  /** Sockets that listeners accepted and that are open. */
+  held: number;
+  deadlineIn(ms: number): number;
+  report(closed: ClosedConnection): void;
+}
+
+const CONNECTION = Symbol("connection");
+type Tracked = Socket & { [CONNECTION]?: Connection };
+
+/** What is known of a socket that a listener of this process accepted; also of the TLS socket around it. */
+export function connectionOf(socket: Socket): Connection | undefined {
+  const { [CONNECTION]: own } = socket as Tracked;
+  // Node keeps the socket that a TLS socket was made of under this name, and nowhere else.
+  return own ?? (socket as unknown as { _parent?: Tracked | null })._parent?.[CONNECTION];
+}
+
+export class Connection implements ListItem<Connection> {
+  list: LinkedList<Connection> | undefined;
+  before: Connection | undefined;
+  after: Connection | undefined;
+  /** Without its port; undefined for Unix sockets. */
+  readonly remoteHost: string | undefined;
+  /** `host:port`, or `unix`. Unlike the socket it can also be asked when the connection is gone. */
+  readonly remote: string;
+  /** By the clock of its `Connections`. */
+  readonly acceptedAt: number;
+  /** In time as `Connections` counts it. */
+  deadline = Number.POSITIVE_INFINITY;
+  isHandshaking: boolean;
+  isOpen = true;
+  readonly socket: Socket;
+  readonly #listener: Listener;
+  #isAsked = false;
+  #requests = 0;
+
+  constructor(socket: Socket, listener: Listener, acceptedAt: number) {
+    this.socket = socket;
+    this.#listener = listener;
+    this.acceptedAt = acceptedAt;
+    this.isHandshaking = listener.isTls;
+    const { remoteAddress, remotePort } = socket;
+    this.remoteHost = remoteAddress;
+    this.remote =
+      remoteAddress === undefined ? (listener.isUnix ? "unix" : "unknown") : `${remoteAddress}:${remotePort}`;
+  }
+
+  /** A request came whose sender has to be found out: that may take as long again as the request itself. */
+  asked(): void {
+    if (this.#isAsked || this.list === undefined) return;
+    this.#isAsked = true;
+    this.deadline = this.#listener.requestDeadline();
+  }
+
+  /** Its peer is known and has said what it wants: nobody closes it any more for being late, or for being one too many. */
+  settled(): void {
+    this.list?.remove(this);
+  }
+
+  /** An HTTP request has come; it may be followed by others before it is answered. */
+  requestBegan(): void {
+    this.#requests++;
+    this.#listener.busy.append(this);
+  }
+
+  /** Between two requests a connection may be closed when there are too many. How long it may wait is Node's to say. */
+  requestEnded(): void {
+    this.#requests--;
+    if (!this.isOpen || this.#requests > 0) return;
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#listener.pending.append(this);
+  }
+
+  close(reason: CloseReason): void {
+    if (!this.isOpen) return;
+    this.forget();
+    this.#listener.onClosed({ listener: this.#listener.name, remote: this.remote, reason });
+    // At once: what the peer has not sent yet is of no interest, and the descriptor is wanted.
+    this.socket.destroy();
+  }
+
+  /** The handshake has ended well. */
+  secured(): void {
+    if (!this.isHandshaking) return;
+    this.isHandshaking = false;
+    if (this.list === undefined) return;
+    this.deadline = this.#listener.requestDeadline();
+    if (this.#listener.clientCertificates) this.#listener.known.append(this);
+  }
+
+  /** It is closed. */
+  forget(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.list?.remove(this);
+    this.#listener.left();
+  }
+}
+
+/** Remembers it with its socket, until that is closed. */
+export function track(socket: Tracked, listener: Listener, acceptedAt: number): Connection {
+  const connection = new Connection(socket, listener, acceptedAt);
+  socket[CONNECTION] = connection;
+  socket.once("close", onSocketClose);
+  return connection;
+}
+
+function onSocketClose(this: Tracked): void {
+  this[CONNECTION]?.forget();
+}
+
+export function onSecure(socket: Socket): void {
+  connectionOf(socket)?.secured();
+}
+
+type Answer = ServerResponse & { [CONNECTION]?: Connection | undefined };
+
+function onRequest(request: IncomingMessage, response: Answer): void {
+  const connection = connectionOf(request.socket);
+  connection?.requestBegan();
+  // Afterwards neither the request nor the answer knows its socket.
+  response[CONNECTION] = connection;
+  response.once("close", onAnswered);
+}
+
+function onAnswered(this: Answer): void {
+  this[CONNECTION]?.requestEnded();
+}
+
+/** The connection is not HTTP's any more. */
+function onTakenOver(request: IncomingMessage): void {
+  connectionOf(request.socket)?.settled();
+}
+
+/** For HTTP servers, whose connections are free again between two requests. */
+export function followRequests(server: HttpServer): void {
+  for (const event of ["request", "checkContinue"]) server.on(event, onRequest);
+  for (const event of ["connect", "upgrade"]) if (server.listenerCount(event) > 0) server.on(event, onTakenOver);
+}
+
+/** One listener and its connections. */
+export class Listener {
+  readonly name: string;
+  readonly isTls: boolean;
+  readonly isUnix: boolean;
+  readonly clientCertificates: boolean;
+  readonly isEssential: boolean;
+  readonly maxPending: number;
+  readonly maxConnections: number;
+  readonly handshakeTimeoutMs: number;
+  readonly closed: Partial<Record<CloseReason, number>> = {};
+  /** By age. */
+  readonly pending = new LinkedList<Connection>();
+  /** Whose certificate is good, but who have not asked for anything yet. */
+  readonly known = new LinkedList<Connection>();
+  /** With an HTTP request under way; the first came first. */
+  readonly busy = new LinkedList<Connection>();
+  open = 0;
+  readonly #requestTimeoutMs: number;
+  readonly #all: Everybody;
+
+  constructor(all: Everybody, server: Server, name: string, isUnix: boolean, limits: ListenerLimits) {
+    this.#all = all;
+    this.name = name;
+    this.isUnix = isUnix;
+    this.isTls = "setSecureContext" in server;
+    this.clientCertificates = limits.clientCertificates ?? false;
+    this.isEssential = limits.isEssential ?? false;
+    this.maxPending = limits.maxPending ?? DEFAULT_MAX_PENDING;
+    this.maxConnections = limits.maxConnections ?? Number.POSITIVE_INFINITY;
+    this.handshakeTimeoutMs = limits.handshakeTimeoutMs ?? DEFAULT_HANDSHAKE_TIMEOUT_MS;
+    this.#requestTimeoutMs = limits.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  }
+
+  requestDeadline(): number {
+    return this.#requestTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#all.deadlineIn(this.#requestTimeoutMs);
+  }
+
+  left(): void {
+    this.open--;
+    this.#all.held--;
+  }
+
+  onClosed(closed: ClosedConnection): void {
+    this.closed[closed.reason] = (this.closed[closed.reason] ?? 0) + 1;
+    this.#all.report(closed);
+  }
+}
