@@ -33,6 +33,8 @@ export interface House {
 export interface HousePlan {
   readonly agents?: number;
   readonly timeBoxed?: boolean;
+  /** False: a token is enough. */
+  readonly agentsShowCertificates?: boolean;
   readonly server?: Partial<ServerConfig>;
   readonly parts?: ServerParts;
   readonly agent?: Partial<AgentConfig>;
@@ -46,6 +48,7 @@ const NO_KUBE = { kubeconfig: "", qps: 5, burst: 10 };
 export async function openHouse({
   agents = 1,
   timeBoxed = false,
+  agentsShowCertificates = true,
   server: serverPlan = {},
   parts = {},
   agent: agentPlan = {},
@@ -57,6 +60,7 @@ export async function openHouse({
   const connectPath = join(dir, "connect.sock");
   const grpcPath = join(dir, "grpc.sock");
   const tls = { ...pki.server, clientCaFile: pki.caFile };
+  const agentTls = agentsShowCertificates ? tls : { ...tls, clientCaFile: "" };
   const uds = (mode: ListenerConfig["mode"], path: string): ListenerConfig => ({
     mode,
     transport: "uds",
@@ -72,7 +76,14 @@ export async function openHouse({
       uds("grpc", grpcPath),
       { mode: "http-connect", transport: "tcp", host: "127.0.0.1", port: connectPort, tls },
     ],
-    agents: { host: "127.0.0.1", port: agentPort, tls, allowUnauthenticated: false, timeBoxed, claimsFile: "" },
+    agents: {
+      host: "127.0.0.1",
+      port: agentPort,
+      tls: agentTls,
+      allowUnauthenticated: false,
+      timeBoxed,
+      claimsFile: "",
+    },
     tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },
     health: { host: "127.0.0.1", port: 0 },
     admin: NO_ADMIN,
