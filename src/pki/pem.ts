@@ -44,9 +44,9 @@ function nextBlock(text: string, start: number): FoundBlock | undefined {
     const end = text.indexOf(endMark, from);
     if (end < 0) return undefined;
     const trailer = end + endMark.length;
-    const begin = end - beginMark.length < from ? -1 : text.lastIndexOf(beginMark, end - beginMark.length);
-    const isLineStart = begin === from || (begin > from && text[begin - 1] === "\n");
-    if (isLineStart) {
+    // Only between the two: a text of END lines alone must not be searched from its start for each of them.
+    const begin = from + text.slice(from, end).lastIndexOf(beginMark);
+    if (begin === from || (begin > from && text[begin - 1] === "\n")) {
       const found = blockBetween(text, { begin, end, trailer });
       if (found === "nothing further") return undefined;
       if (found !== undefined) return found;
@@ -83,8 +83,10 @@ function blockBetween(
 function lineAt(text: string, at: number): { readonly line: string; readonly next: number } {
   const feed = text.indexOf("\n", at);
   const next = feed < 0 ? text.length : feed + 1;
-  const stop = feed < 0 ? text.length : feed > at && text[feed - 1] === "\r" ? feed - 1 : feed;
-  return { line: text.slice(at, stop).replace(/[ \t]+$/, ""), next };
+  let stop = feed < 0 ? text.length : feed;
+  if (feed > at && text[feed - 1] === "\r") stop--;
+  while (stop > at && (text[stop - 1] === " " || text[stop - 1] === "\t")) stop--;
+  return { line: text.slice(at, stop), next };
 }
 
 const quads = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -99,11 +101,14 @@ export interface PemCertificate {
   readonly certificate: X509Certificate;
 }
 
+/** The blocks of a bundle that Go takes for certificates, whether they hold one or not. */
+export function certificateBlocks(text: string): PemBlock[] {
+  return pemBlocks(text).filter(({ label, headers }) => label === "CERTIFICATE" && headers.length === 0);
+}
+
 /** Every certificate in the text. Throws when a certificate block holds something else. */
 export function certificatesIn(text: string): PemCertificate[] {
-  return pemBlocks(text)
-    .filter(({ label, headers }) => label === "CERTIFICATE" && headers.length === 0)
-    .map(({ der, text: pem }) => ({ pem, certificate: certificateOf(der) }));
+  return certificateBlocks(text).map(({ der, text: pem }) => ({ pem, certificate: certificateOf(der) }));
 }
 
 /** The first certificate, which is the leaf of a chain. Throws when there is none, or a block that holds something else. */

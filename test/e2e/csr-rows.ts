@@ -1,5 +1,6 @@
 /** Requests that break one rule each, and the inventory they are held against. */
 import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
+import { forms } from "./csr-forms.js";
 import { FILERS } from "./csr-lab.js";
 
 export const POOL = "lab/workers";
@@ -237,10 +238,11 @@ export function inventoryDocuments(): object[] {
     notBefore: minutesFromNow(-1),
   }));
   const heirs = ["s-tenant", "s-heir"].map((name) => ({ name, joined: true, notBefore: minutesFromNow(-1) }));
+  const formed = forms.map(({ ips, node: name }) => ({ name, ips, joined: true, notBefore: minutesFromNow(-1) }));
   const life = { name: "life", ips: ["192.0.2.20"], dnsNames: ["life.example"], notBefore: minutesFromNow(-1) };
   const full = { name: "full", joined: true, notBefore: minutesFromNow(-1) };
   return [
-    { pool: POOL, workers: [...(workers.get(POOL) ?? []), ...more, ...heirs, life], claims },
+    { pool: POOL, workers: [...(workers.get(POOL) ?? []), ...more, ...heirs, ...formed, life], claims },
     { pool: "lab/unclaimed", workers: workers.get("lab/unclaimed") },
     { pool: "lab/full", replicas: 1, workers: [...(workers.get("lab/full") ?? []), full], claims },
   ];

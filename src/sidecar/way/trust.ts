@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import { readCertificateSet } from "../../pki/certificate-set.js";
-import { pemBlocks } from "../../pki/pem.js";
+import { certificateBlocks } from "../../pki/pem.js";
 
 /** Where systems keep their bundle, as Go looks for it; the first that is there counts. */
 const FILES = [
@@ -71,6 +71,5 @@ function certificatesOf(file: string): string[] {
 
 /** Each in the spelling of Node's own, so that what two lists hold counts once. */
 function certificateTexts(pem: string): string[] {
-  const blocks = pemBlocks(pem).filter(({ label, headers }) => label === "CERTIFICATE" && headers.length === 0);
-  return blocks.map(({ text }) => text.trimEnd());
+  return certificateBlocks(pem).map(({ text }) => text.trimEnd());
 }

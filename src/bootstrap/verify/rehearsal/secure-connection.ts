@@ -3,6 +3,7 @@ import type { PeerCertificate } from "node:tls";
 import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
 import { dialThrough } from "../../../client/index.js";
 import { CheckFailure } from "../../../errors/check.js";
+import { certificateBlocks } from "../../../pki/pem.js";
 import type { Bridge } from "../bridge.js";
 import { type Callee, dialFailure, tlsFailure } from "./failure.js";
 
@@ -55,10 +56,10 @@ export async function connectSecurely(
   return { socket, dialMs: dialled - began, tlsMs: performance.now() - dialled };
 }
 
-function authorityOf({ caBundle, authority }: SecureTarget): string | undefined {
+function authorityOf({ caBundle, authority }: SecureTarget): string[] | undefined {
   if (caBundle === "") return undefined;
-  const pem = Buffer.from(caBundle, "base64").toString("utf8");
-  if (pem.includes("-----BEGIN CERTIFICATE-----")) return pem;
+  const found = certificateBlocks(Buffer.from(caBundle, "base64").toString("latin1"));
+  if (found.length > 0) return found.map(({ text }) => text);
   throw new CheckFailure(
     "its caBundle holds no PEM certificate",
     `Put PEM certificates, base64-encoded once, into ${authority}.`,
