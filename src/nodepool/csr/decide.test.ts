@@ -57,7 +57,7 @@ describe("a request in order", () => {
     expect((await decision("serving"))?.remember).toEqual({
       ...letIn,
       serving: { request: "csr-serving", at, names: ["DNS:w0", "IP:10.0.0.10"] },
-      held: [{ names: ["DNS:w0", "IP:10.0.0.10"], request: "csr-serving", until: 0 }],
+      held: [{ names: ["DNS:w0", "IP:10.0.0.10"], request: "uid-csr-serving", until: 0 }],
     });
   });
 

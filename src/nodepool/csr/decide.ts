@@ -7,7 +7,15 @@ import { clientRules } from "./rules/client.js";
 import { renewalRules, servingRules } from "./rules/node.js";
 import type { Rule } from "./rules/rule.js";
 import { brakeRule, shapeRules } from "./rules/shape.js";
-import { createdAt, kindOf, outcomeOf, type RequestKind, requestName, type SigningRequest } from "./signing-request.js";
+import {
+  createdAt,
+  kindOf,
+  outcomeOf,
+  type RequestKind,
+  requestName,
+  requestUid,
+  type SigningRequest,
+} from "./signing-request.js";
 
 export interface Finding {
   readonly rule: string;
@@ -106,5 +114,6 @@ function remember({ facts, kind, now, poolName = "", remembered, request }: Case
   const record = { ...remembered, pool: poolName };
   if (kind !== "serving") return { ...record, [kind]: approval };
   const names = facts === undefined ? [] : namesOf(facts);
-  return { ...record, serving: { ...approval, names }, held: withApproval(heldBy(record), approval.request, names) };
+  const held = withApproval(heldBy(record), requestUid(request), names);
+  return { ...record, serving: { ...approval, names }, held };
 }

@@ -6,7 +6,7 @@ import type { Remembered } from "./memory.js";
 export interface Held {
   /** Sorted: `DNS:w0`, `IP:10.0.0.1`. */
   readonly names: readonly string[];
-  /** Approved, and its certificate has not been seen yet. */
+  /** Uid of the last one that was approved, while its certificate has not been seen. */
   readonly request?: string;
   /** When the last of those that were seen ends; 0 when none was. */
   readonly until: number;

@@ -51,6 +51,11 @@ export function requestName({ metadata }: SigningRequest): string {
   return metadata?.name ?? "";
 }
 
+/** Of this request alone, also when another of its name comes after it. */
+export function requestUid({ metadata }: SigningRequest): string {
+  return metadata?.uid ?? metadata?.name ?? "";
+}
+
 export function createdAt({ metadata }: SigningRequest): number {
   return Date.parse(metadata?.creationTimestamp ?? "");
 }

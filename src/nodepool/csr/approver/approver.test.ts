@@ -455,7 +455,7 @@ describe("what serving certificates hold", () => {
     start({ policy });
     await serving("csr-w1", "w1", "10.0.0.11");
     await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
-    expect(held("w1")).toEqual([{ names, request: "csr-w1", until: 0 }]);
+    expect(held("w1")).toEqual([{ names, request: "uid-csr-w1", until: 0 }]);
     await sign("csr-w1", "w1", "10.0.0.11");
     await eventually(() => expect(held("w1")).toEqual([{ names, until }]));
   });
@@ -479,6 +479,19 @@ describe("what serving certificates hold", () => {
     clock.advance(lifeMs);
     await eventually(() => expect(cluster.answers).toEqual(["csr-w0 Approved"]));
     expect(held("w1")).toEqual([]);
+  });
+
+  it("is not let go by another request of the same name that is denied", async () => {
+    start({ policy });
+    await serving("csr-w1", "w1", "10.0.0.11");
+    await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
+    cluster.requests.remove("csr-w1");
+    const forged = await signingRequest("serving", { name: "csr-w1", spec: { username: "system:node:w1" } });
+    cluster.requests.put({ ...forged, metadata: { ...forged.metadata, uid: "another" } });
+    await eventually(() => expect(brief()).toContain("leader deny node-identity csr-w1"));
+    clock.advance(10_000);
+    await eventually(() => expect(clock.waiting).toContain(10_000));
+    expect(held("w1")).toEqual([{ names, request: "uid-csr-w1", until: 0 }]);
   });
 
   it("is free when its worker is removed", async () => {

@@ -12,7 +12,15 @@ import { issuedServing } from "../issued.js";
 import { type Remembered, tended } from "../memory.js";
 import type { Policy } from "../policy.js";
 import { mostPending } from "../rules/shape.js";
-import { createdAt, kindOf, outcomeOf, requestName, requestsPath, type SigningRequest } from "../signing-request.js";
+import {
+  createdAt,
+  kindOf,
+  outcomeOf,
+  requestName,
+  requestsPath,
+  requestUid,
+  type SigningRequest,
+} from "../signing-request.js";
 import { act } from "./act.js";
 import { apiServerAddresses } from "./api-server.js";
 import type { InventorySource } from "./inventory-source.js";
@@ -170,7 +178,7 @@ export class Approver {
   async #consider(request: SigningRequest, around: Surroundings): Promise<Decision | undefined> {
     const { dryRun, log } = this.#options;
     // Our own answer may not have come back through the watch yet.
-    if (!dryRun && /^(approve|deny) /.test(this.#told.get(request.metadata?.uid ?? "") ?? "")) return undefined;
+    if (!dryRun && /^(approve|deny) /.test(this.#told.get(requestUid(request)) ?? "")) return undefined;
     const decision = decide(request, around);
     if (decision === undefined) return undefined;
     if (decision.action === "leave" || dryRun) {
@@ -231,21 +239,20 @@ export class Approver {
       if (held !== before) changes.set(node, { ...of, held });
     };
     for (const request of this.#requests.items.values()) {
-      const { uid = "" } = request.metadata ?? {};
+      const uid = requestUid(request);
       const outcome = outcomeOf(request);
       if (kindOf(request) !== "serving" || outcome === "pending" || this.#learned.has(uid)) continue;
-      const name = requestName(request);
       const issued = issuedServing(request);
       if (issued !== undefined) {
         const { node, until } = issued;
         const of =
           changes.get(node) ?? store.memory.get(node) ?? (isPresent(node) && until > now ? noRecord : undefined);
-        if (of !== undefined) change(node, of, (held) => withCertificate(held, name, issued));
+        if (of !== undefined) change(node, of, (held) => withCertificate(held, uid, issued));
       } else if (outcome === "approved") {
         continue;
       } else {
         for (const [node, of] of new Map([...store.memory, ...changes])) {
-          change(node, of, (held) => withoutApproval(held, name));
+          change(node, of, (held) => withoutApproval(held, uid));
         }
       }
       done.push(uid);
@@ -257,17 +264,17 @@ export class Approver {
     return new Map([...this.#nodes.items.values()].map((node) => [node.metadata?.name ?? "", node]));
   }
 
-  #isNews({ metadata }: SigningRequest, { action, rule }: Decision): boolean {
-    return this.#told.get(metadata?.uid ?? "") !== `${action} ${rule}`;
+  #isNews(request: SigningRequest, { action, rule }: Decision): boolean {
+    return this.#told.get(requestUid(request)) !== `${action} ${rule}`;
   }
 
-  #tell({ metadata }: SigningRequest, decision: Decision): void {
-    this.#told.set(metadata?.uid ?? "", `${decision.action} ${decision.rule}`);
+  #tell(request: SigningRequest, decision: Decision): void {
+    this.#told.set(requestUid(request), `${decision.action} ${decision.rule}`);
     this.#options.onDecision?.(decision);
   }
 
   #forgetGone(present: readonly SigningRequest[]): void {
-    const uids = new Set(present.map(({ metadata }) => metadata?.uid));
+    const uids = new Set(present.map(requestUid));
     for (const uid of this.#told.keys()) if (!uids.has(uid)) this.#told.delete(uid);
     for (const uid of this.#learned) if (!uids.has(uid)) this.#learned.delete(uid);
   }
