@@ -14,9 +14,6 @@ import type { Caller, Refusal } from "./caller.js";
 import { newDialId } from "./dial-id.js";
 import type { Switchboard } from "./switchboard.js";
 
-/** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
-const MAX_ADDRESS_CHARS = 300;
-
 /** One more agent after the first. */
 const MAX_ATTEMPTS = 2;
 
@@ -61,9 +58,6 @@ export class Dial implements PendingDial {
   /** Why the address cannot be dialled by anybody. */
   #takeAddress(): string | undefined {
     const { protocol, address } = this.caller;
-    if (address.length > MAX_ADDRESS_CHARS) {
-      return `dial ${protocol}: the address is longer than ${MAX_ADDRESS_CHARS} characters`;
-    }
     const to = parseDestination(address);
     if ("error" in to) return `dial ${plainText(protocol)}: ${to.error}`;
     // Agents' own echoes are the watchdog's, and no destination.

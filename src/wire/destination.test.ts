@@ -142,6 +142,7 @@ describe("a destination", () => {
     ["fd00::1:80", "address fd00::1:80: too many colons in address"],
     ["a\0b:80", /^lookup a.b: no such host \(a host is an IP address, or a name of ASCII letters/],
     ["ⓛocalhost:80", /^lookup ⓛocalhost: no such host \(/],
+    [`${"a".repeat(299)}:1`, "the address is longer than 300 characters"],
     ["a:", "lookup tcp/: unknown port"],
     ["a:https", "lookup tcp/https: unknown port"],
     ["a:65536", "lookup tcp/65536: unknown port"],

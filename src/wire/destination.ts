@@ -31,6 +31,9 @@ const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 const NAME = /^(?=.{1,253}\.?$)(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
 
+/** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
+const MAX_ADDRESS_CHARS = 300;
+
 const LOCAL: Host = { kind: "address", text: "127.0.0.1" };
 
 /** Undefined: it is neither an address nor a name (NOT_A_HOST). Brackets are not part of a host. */
@@ -42,6 +45,8 @@ export function parseHost(text: string): Host | undefined {
 
 /** `host:port` as callers write it; errors in Go's words. No host means this one, as in Go. */
 export function parseDestination(address: string): Destination | { readonly error: string } {
+  if (address.length > MAX_ADDRESS_CHARS)
+    return { error: `the address is longer than ${MAX_ADDRESS_CHARS} characters` };
   const split = splitHostPort(address);
   if ("error" in split) return { error: plainText(split.error) };
   const host = split.host === "" ? LOCAL : parseHost(split.host);
