@@ -188,6 +188,13 @@ describe("remembering", () => {
     expect(reviews()).toBe(2);
   });
 
+  it("remembers the refusal of a token that has expired, too", async () => {
+    status = { authenticated: false };
+    const token = `Bearer ${jwt(-10_000)}`;
+    for (let attempt = 0; attempt < 3; attempt++) await expect(tokens.authenticate([token])).rejects.toThrow();
+    expect(reviews()).toBe(1);
+  });
+
   it("asks once for many connections with the same token", async () => {
     const all = await Promise.all(Array.from({ length: 50 }, () => tokens.authenticate(["Bearer abc"])));
     expect(all).toHaveLength(50);

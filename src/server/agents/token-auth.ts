@@ -79,8 +79,9 @@ export function createTokenAuthenticator(
       if (clock.now() < known.until) return known.verdict;
     }
     const verdict = await queue.ask(key, token, accepted.has(key), asker);
-    const until = clock.now() + (verdict.account === undefined ? rejectedMs : acceptedMs);
-    remember(key, { verdict, until: Math.min(until, expiryOf(token)) });
+    const now = clock.now();
+    const until = verdict.account === undefined ? now + rejectedMs : Math.min(now + acceptedMs, expiryOf(token));
+    remember(key, { verdict, until });
     return verdict;
   }
 
