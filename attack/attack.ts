@@ -32,7 +32,22 @@ export interface Target {
   readonly extra: Readonly<Record<string, string>>;
 }
 
-export type FixtureName = "server" | "tokens" | "descriptors" | "agent" | "policy" | "sidecar" | "ignition";
+/** Four times what a process takes that has nothing to do. */
+export const BOUND_MIB = 256;
+
+export const FIXTURES = [
+  "tokens",
+  "server",
+  "descriptors",
+  "attraction",
+  "agent",
+  "policy-allow",
+  "policy-deny",
+  "names",
+  "sidecar",
+  "ignition",
+] as const;
+export type FixtureName = (typeof FIXTURES)[number];
 
 export interface Attack {
   readonly name: string;
@@ -40,10 +55,13 @@ export interface Attack {
   readonly against: string;
   readonly description: string;
   readonly fixture: FixtureName;
-  /** Resident memory of the attacked process that must never be exceeded. */
+  /** Resident memory that the attacked process must never exceed. */
   readonly boundMiB: number;
-  /** The attacked process must end the attacker's connections; otherwise it is enough that it holds them. */
-  readonly mustEnd?: boolean;
+  /**
+   * The attacked process must end the attacker's connections ("long": in a long run, where it has the time); otherwise it
+   * is enough that it holds them.
+   */
+  readonly mustEnd?: boolean | "long";
   /** How long one round takes; a short one where it differs. */
   readonly seconds?: number;
   readonly shortSeconds?: number;

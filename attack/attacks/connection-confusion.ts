@@ -1,11 +1,13 @@
+import { BOUND_MIB } from "../attack.js";
 import { data } from "../raw/frames.js";
 import { closeRequest, closeResponse, dataPacket, dialResponse } from "../raw/packets.js";
 import { linkAttack } from "./link.js";
 
 export const connectionConfusion = linkAttack({
   name: "connection-confusion",
+  shortPlaces: ["agents", "server"],
   description: "packets for the connections and dials of others: DATA, CLOSE_REQ, CLOSE_RSP, DIAL_RSP by number",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   places: ["agents", "grpc", "server"],
   async onLink({ peer, socket, stream }, work) {
     for (let turn = 0; turn < 1000 && !work.over && !socket.destroyed; turn++) {

@@ -1,11 +1,13 @@
+import { BOUND_MIB } from "../attack.js";
 import { FrameType, frame } from "../raw/frames.js";
 import { CONNECT_PATH, literal, PROXY_PATH, requestBlock } from "../raw/headers.js";
 import { linkAttack } from "./link.js";
 
 export const continuationFlood = linkAttack({
   name: "continuation-flood",
+  shortPlaces: ["strangers", "server"],
   description: "a header block that never ends: CONTINUATION after CONTINUATION (CVE-2024-27316)",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   mustEnd: true,
   async onLink({ peer, socket, role, stream }, work) {
     const path = role === "caller" ? PROXY_PATH : CONNECT_PATH;
@@ -18,8 +20,9 @@ export const continuationFlood = linkAttack({
 
 export const emptyContinuations = linkAttack({
   name: "empty-continuations",
+  shortPlaces: ["agents"],
   description: "the same with CONTINUATION frames that hold nothing",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   mustEnd: true,
   async onLink({ peer, socket, role, stream }, work) {
     const at = role === "server" ? stream : 3;

@@ -1,3 +1,4 @@
+import { BOUND_MIB } from "../attack.js";
 import { data } from "../raw/frames.js";
 import { dialRequest } from "../raw/packets.js";
 import { linkAttack } from "./link.js";
@@ -5,8 +6,9 @@ import { linkAttack } from "./link.js";
 /** Nobody listens on port 1; an echo that is never asked stays open. */
 export const dialFlood = linkAttack({
   name: "dial-flood",
+  shortPlaces: ["grpc", "server"],
   description: "DIAL_REQ by the thousand on one stream, to endpoints that refuse and to endpoints that accept",
-  boundMiB: 260,
+  boundMiB: BOUND_MIB,
   places: ["grpc", "server"],
   async onLink({ peer, socket, stream }, work, target) {
     for (let turn = 0; turn < 40 && !work.over && !socket.destroyed; turn++) {

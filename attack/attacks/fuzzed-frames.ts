@@ -1,3 +1,4 @@
+import { BOUND_MIB } from "../attack.js";
 import type { Random } from "../harness/random.js";
 import { frame, ping, settings } from "../raw/frames.js";
 import { CONNECT_PATH, openCall, requestBlock } from "../raw/headers.js";
@@ -28,8 +29,9 @@ export function fuzzedFrame(random: Random): Buffer {
 
 export const fuzzedFrames = linkAttack({
   name: "fuzzed-frames",
+  shortPlaces: ["strangers", "server"],
   description: "seeded random and mutated frames, tens of thousands, on one link after the other",
-  boundMiB: 220,
+  boundMiB: BOUND_MIB,
   again: true,
   async onLink({ socket }, work) {
     for (let count = 0; count < 500 && !work.over && !socket.destroyed; count++) {
@@ -39,6 +41,6 @@ export const fuzzedFrames = linkAttack({
       });
       if (count % 10 === 9) await work.sleep(1);
     }
-    socket.destroy();
+    work.drop(socket);
   },
 });

@@ -1,3 +1,4 @@
+import { BOUND_MIB } from "../attack.js";
 import { Flag, FrameType, frame } from "../raw/frames.js";
 import { CONNECT_PATH, indexed, integer, PROXY_PATH, requestBlock } from "../raw/headers.js";
 import { linkAttack } from "./link.js";
@@ -7,8 +8,9 @@ const NEWEST = integer(62, 7, 0x80);
 
 export const hpackBomb = linkAttack({
   name: "hpack-bomb",
+  shortPlaces: ["agents", "server"],
   description: "16 KB of header block that refer to one field of 4 KB 12,000 times (CVE-2016-6581)",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   async onLink({ socket, role, stream }, work) {
     const path = role === "caller" ? PROXY_PATH : CONNECT_PATH;
     const big = indexed("x-bomb", "b".repeat(3900));

@@ -1,20 +1,32 @@
-import type { Attack, FixtureName } from "../attack.js";
+import { type Attack, FIXTURES } from "../attack.js";
+import { adminStrangers } from "./admin-strangers.js";
+import { attraction } from "./attraction.js";
+import { connectHeads } from "./connect-heads.js";
 import { connectionConfusion } from "./connection-confusion.js";
 import { continuationFlood, emptyContinuations } from "./continuation-flood.js";
 import { dialFlood } from "./dial-flood.js";
 import { emptyDataFlood } from "./empty-data-flood.js";
+import { expiredCertificate } from "./expired-certificate.js";
 import { fuzzedFrames } from "./fuzzed-frames.js";
+import { healthHeaders } from "./health-headers.js";
 import { hpackBomb } from "./hpack-bomb.js";
+import { ignitionAttacks } from "./ignition.js";
+import { malformedAttacks } from "./malformed-sessions.js";
 import { manyStreams } from "./many-streams.js";
 import { oneByteFrames, oneBytePackets } from "./one-byte-frames.js";
 import { pingFlood } from "./ping-flood.js";
+import { policySpellings } from "./policy-spellings.js";
 import { rapidReset } from "./rapid-reset.js";
 import { settingsFlood } from "./settings-flood.js";
+import { sidecarAttacks } from "./sidecar.js";
+import { silentConnections } from "./silent-connections.js";
+import { slowNames } from "./slow-names.js";
+import { socketTheft } from "./socket-theft.js";
+import { tlsHandshakes } from "./tls-handshakes.js";
+import { tokenReviews } from "./token-reviews.js";
 import { unknownConnections } from "./unknown-connections.js";
 import { windowFlips } from "./window-flips.js";
 import { windowUpdateFlood } from "./window-update-flood.js";
-
-const ORDER: readonly FixtureName[] = ["tokens", "server", "descriptors", "agent", "policy", "sidecar", "ignition"];
 
 /** All attacks; those on one kind of fixture follow each other. */
 export const attacks: readonly Attack[] = [
@@ -34,4 +46,18 @@ export const attacks: readonly Attack[] = [
   ...connectionConfusion,
   ...dialFlood,
   ...fuzzedFrames,
-].sort((one, other) => ORDER.indexOf(one.fixture) - ORDER.indexOf(other.fixture));
+  ...malformedAttacks,
+  ...tlsHandshakes,
+  ...silentConnections,
+  ...connectHeads,
+  healthHeaders,
+  adminStrangers,
+  tokenReviews,
+  ...attraction,
+  expiredCertificate,
+  socketTheft,
+  ...policySpellings,
+  slowNames,
+  ...sidecarAttacks,
+  ...ignitionAttacks,
+].sort((one, other) => FIXTURES.indexOf(one.fixture) - FIXTURES.indexOf(other.fixture));

@@ -29,8 +29,8 @@ type PlaceName = keyof typeof PLACES;
 export interface LinkAttack extends Omit<Attack, "against" | "fixture" | "run"> {
   /** Where it can be made; everywhere unless told. */
   readonly places?: readonly PlaceName[];
-  /** How many links are attacked at the same time. */
-  readonly links?: number;
+  /** Where it is made in a short run. */
+  readonly shortPlaces: readonly PlaceName[];
   /** What the attacker says of itself as an agent. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** A new link after each one that has ended. */
@@ -41,12 +41,12 @@ export interface LinkAttack extends Omit<Attack, "against" | "fixture" | "run"> 
 const EVERYWHERE: readonly PlaceName[] = ["strangers", "agents", "grpc", "server"];
 
 export function linkAttack(declared: LinkAttack): Attack[] {
-  const { places = EVERYWHERE, links = 1, metadata = {}, again = false, onLink, ...attack } = declared;
+  const { places = EVERYWHERE, shortPlaces, metadata = {}, again = false, onLink, ...attack } = declared;
   return places.map((at) => {
     const { fixture, against, role } = PLACES[at];
     return {
       ...attack,
-      ...{ name: `${attack.name}-${at}`, fixture, against },
+      ...{ name: `${attack.name}-${at}`, fixture, against, long: !shortPlaces.includes(at) },
       upstream: attack.upstream !== false && at !== "server",
       async run(target, work) {
         const each = async () => {
@@ -56,12 +56,10 @@ export function linkAttack(declared: LinkAttack): Attack[] {
           await onLink(link, work, target);
           // Whether the other side ends it is part of the result.
           await work.until(() => link.socket.destroyed);
+          if (attack.mustEnd) await work.untilEnded();
         };
-        const one = async () => {
-          do await each();
-          while (again && !work.over);
-        };
-        await Promise.all(Array.from({ length: role === "server" ? 1 : links }, one));
+        do await each();
+        while (again && !work.over);
       },
     };
   });

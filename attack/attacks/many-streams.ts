@@ -1,10 +1,12 @@
+import { BOUND_MIB } from "../attack.js";
 import { CONNECT_PATH, openCall, PROXY_PATH } from "../raw/headers.js";
 import { linkAttack } from "./link.js";
 
 export const manyStreams = linkAttack({
   name: "many-streams",
+  shortPlaces: ["agents"],
   description: "5,000 calls held open on one connection",
-  boundMiB: 220,
+  boundMiB: BOUND_MIB,
   places: ["strangers", "agents", "grpc"],
   async onLink({ socket, role }, work) {
     const path = role === "caller" ? PROXY_PATH : CONNECT_PATH;

@@ -1,10 +1,12 @@
+import { BOUND_MIB } from "../attack.js";
 import { ping, repeated } from "../raw/frames.js";
 import { linkAttack } from "./link.js";
 
 export const pingFlood = linkAttack({
   name: "ping-flood",
+  shortPlaces: ["strangers", "server"],
   description: "PING frames by the million to a peer whose answers are never read",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   mustEnd: true,
   async onLink({ peer, socket }, work) {
     peer.stopReading();

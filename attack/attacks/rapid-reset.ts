@@ -1,3 +1,4 @@
+import { BOUND_MIB } from "../attack.js";
 import { reset } from "../raw/frames.js";
 import { CONNECT_PATH, openCall, PROXY_PATH } from "../raw/headers.js";
 import { linkAttack } from "./link.js";
@@ -6,8 +7,9 @@ const PER_WRITE = 100;
 
 export const rapidReset = linkAttack({
   name: "rapid-reset",
+  shortPlaces: ["strangers"],
   description: "calls that are reset in the segment that opens them, tens of thousands (CVE-2023-44487)",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   places: ["strangers", "agents", "grpc"],
   async onLink({ socket, role }, work) {
     const path = role === "caller" ? PROXY_PATH : CONNECT_PATH;

@@ -1,11 +1,13 @@
+import { BOUND_MIB } from "../attack.js";
 import { data } from "../raw/frames.js";
 import { closeRequest, dataPacket } from "../raw/packets.js";
 import { linkAttack } from "./link.js";
 
 export const unknownConnections = linkAttack({
   name: "unknown-connections",
+  shortPlaces: ["grpc", "server"],
   description: "DATA and CLOSE_REQ for connections that do not exist, to a peer whose answers are never read",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   places: ["agents", "grpc", "server"],
   async onLink({ peer, socket, stream }, work) {
     peer.stopReading();

@@ -1,3 +1,4 @@
+import { BOUND_MIB } from "../attack.js";
 import { Setting, settings } from "../raw/frames.js";
 import { CONNECT_PATH, PROXY_PATH } from "../raw/headers.js";
 import { linkAttack } from "./link.js";
@@ -7,8 +8,9 @@ const FLIPS_PER_FRAME = 2500;
 
 export const windowFlips = linkAttack({
   name: "window-flips",
+  shortPlaces: ["agents", "server"],
   description: "SETTINGS frames that change INITIAL_WINDOW_SIZE 2,500 times each, with 90 streams open",
-  boundMiB: 200,
+  boundMiB: BOUND_MIB,
   async onLink({ peer, socket, role }, work) {
     const path = role === "caller" ? PROXY_PATH : CONNECT_PATH;
     for (let index = 1; index <= STREAMS && role !== "server"; index++) {

@@ -16,9 +16,10 @@ answerParent({
     const work = new Work(ms, seed);
     try {
       await attacks.find(({ name }) => name === attack)!.run(target, work);
-    } finally {
-      work.report();
+    } catch (reason) {
+      work.close();
+      throw reason;
     }
-    return work.report();
+    return work.close();
   },
 });

@@ -1,3 +1,4 @@
+import { get } from "../../test/support/processes/http.js";
 import type { Attack, Target } from "../attack.js";
 import { type Fixture, type Ground, NEWCOMER_WITHIN_MS } from "../fixtures/fixture.js";
 import type { AttackOrder } from "./attacker.js";
@@ -17,13 +18,22 @@ export interface Round {
   readonly peakMiB: number | undefined;
 }
 
+export interface RoundOrder {
+  readonly attack: Attack;
+  readonly target: Target;
+  readonly ms: number;
+  readonly seed: string;
+  readonly newcomer?: boolean;
+}
+
 /** An attack ends by itself; beyond this it is the attacker that hangs. */
 const GRACE_MS = 20_000;
 const BEGIN_WITHIN_MS = 30_000;
+const HEALTH_WITHIN_MS = 10_000;
 
 export async function playRound(
   { ground, fixture, attacker }: { ground: Ground; fixture: Fixture; attacker: Child },
-  { attack, target, ms, seed }: { attack: Attack; target: Target; ms: number; seed: string },
+  { attack, target, ms, seed, newcomer: withNewcomer = true }: RoundOrder,
 ): Promise<Round> {
   const { victim } = ground;
   const memory = new MemoryMeter(fixture.attacked.pid);
@@ -31,24 +41,38 @@ export async function playRound(
   await victim.ask("begin", fixture.victims, BEGIN_WITHIN_MS);
   const order: AttackOrder = { attack: attack.name, target, ms, seed };
   const attacking = attacker.ask<AttackReport>("attack", order, ms + GRACE_MS);
-  const [report, newcomer] = await Promise.allSettled([attacking, newcomerGetsIn(ground, fixture, ms)]);
+  const [report, newcomer] = await Promise.allSettled([
+    attacking,
+    withNewcomer ? newcomerGetsIn(ground, fixture, ms) : 0,
+  ]);
   const measured = await victim.ask<Measured>("end", undefined, BEGIN_WITHIN_MS);
+  const forbidden = await victim.ask<number>("forbidden", undefined, BEGIN_WITHIN_MS);
   fixture.dismiss();
   if (report.status === "rejected") throw report.reason;
   return {
     measured,
-    report: report.value,
+    report:
+      forbidden === 0
+        ? report.value
+        : {
+            ...report.value,
+            violations: [...report.value.violations, `forbidden endpoints were reached ${forbidden} times`],
+          },
     newcomer: newcomer.status === "rejected" ? (newcomer.reason as Error).message.split("\n")[0] : undefined,
     newcomerMs: newcomer.status === "fulfilled" ? newcomer.value : Number.NaN,
     peakMiB: fixture.attacked.running ? memory.peakMiB() : undefined,
   };
 }
 
-/** A third into the attack: a new agent, then a new caller at each frontend. Resolves with how long it took. */
+/** A third into the attack: a new agent, a look at the health port, then a new caller at each frontend. Resolves with how long it took. */
 async function newcomerGetsIn({ victim }: Ground, fixture: Fixture, ms: number): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, ms / 3));
   const began = performance.now();
   await fixture.admit();
+  if (fixture.healthPort !== undefined) {
+    const { status } = await get(fixture.healthPort, "/healthz", HEALTH_WITHIN_MS);
+    if (status !== 200) throw new Error(`/healthz answered ${status}`);
+  }
   for (const plan of fixture.newcomers) await victim.ask("call", plan, NEWCOMER_WITHIN_MS);
   return performance.now() - began;
 }

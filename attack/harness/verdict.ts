@@ -17,6 +17,7 @@ export interface Verdict {
   readonly boundMiB: number;
   readonly connections: number;
   readonly ended: number;
+  readonly held: number;
   readonly megabytes: number;
   readonly notes: readonly string[];
   /** Of every pair of rounds: with the attack, with the sink. */
@@ -39,7 +40,7 @@ export function tooSlow(pairs: readonly Pair[]): boolean {
   return pairs.length > 0 && pairs.every(({ sunk, attacked }) => sunk && p99(attacked) > allowed(p99(sunk)));
 }
 
-export function judge(attack: Attack, pairs: readonly Pair[], broken: string | undefined): Verdict {
+export function judge(attack: Attack, pairs: readonly Pair[], short: boolean, broken?: string): Verdict {
   const attacked = pairs.map((pair) => pair.attacked);
   const failures = broken === undefined ? [] : [broken];
   for (const { measured, newcomer, report } of attacked) {
@@ -62,14 +63,15 @@ export function judge(attack: Attack, pairs: readonly Pair[], broken: string | u
   }
   const total = (read: (round: Round) => number) => attacked.reduce((sum, round) => sum + read(round), 0);
   const [connections, ended] = [total(({ report }) => report.connections), total(({ report }) => report.ended)];
+  const held = total(({ report }) => report.held);
   if (connections === 0 && broken === undefined) failures.push("the attacker made no connection");
-  if (attack.mustEnd && ended < connections) {
-    failures.push(`${connections - ended} of ${connections} of the attacker's connections were not ended`);
+  if ((attack.mustEnd === true || (attack.mustEnd === "long" && !short)) && held > 0) {
+    failures.push(`${held} of ${connections} of the attacker's connections were not ended`);
   }
   return {
     ...{ name: attack.name, against: attack.against, failures: [...new Set(failures)] },
     requests: total(({ measured }) => measured.answered),
-    ...{ p99Ms, sinkP99Ms, peakMiB, boundMiB: attack.boundMiB, connections, ended },
+    ...{ p99Ms, sinkP99Ms, peakMiB, boundMiB: attack.boundMiB, connections, ended, held },
     megabytes: total(({ report }) => report.bytes) / 1e6,
     notes: [...new Set(attacked.flatMap(({ report }) => report.notes))],
     pairs: pairs.map((pair) => [p99(pair.attacked), pair.sunk && p99(pair.sunk)]),

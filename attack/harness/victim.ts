@@ -3,10 +3,11 @@
  * that had to wait for the one before it counts from when it should have been sent, so that a stall shows in every
  * request that it delayed.
  */
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { Place } from "../raw/place.js";
 import { answerParent } from "./answer.js";
-import { byConnect, byGrpc, type Tunnel } from "./calls.js";
+import { byConnect, byFetch, byGrpc, bySocks5, type Tunnel } from "./calls.js";
 
 export interface Endpoints {
   readonly echoPort: number;
@@ -15,10 +16,13 @@ export interface Endpoints {
   readonly wakePort: number;
   /** Counts who reached it. */
   readonly forbiddenPort: number;
+  /** An HTTP server; whoever gets through to `/smuggled` there has reached what is forbidden, too. */
+  readonly originPort: number;
 }
 
+/** How a request is made, and to whom; for a fetch `address` is the token. */
 export interface CallerPlan {
-  readonly mode: "connect" | "grpc";
+  readonly mode: keyof typeof modes;
   readonly place: Place;
   readonly address: string;
 }
@@ -53,6 +57,7 @@ answerParent({
       forbidden++;
       socket.destroy();
     }),
+    originPort: await origin(),
   }),
   begin: async (plans: readonly CallerPlan[]) => {
     round = new Round();
@@ -65,7 +70,12 @@ answerParent({
     await tunnel.echo(REQUEST);
     tunnel.close();
   },
-  forbidden: () => forbidden,
+  /** How often since the last question. */
+  forbidden: () => {
+    const count = forbidden;
+    forbidden = 0;
+    return count;
+  },
 });
 
 /** On every address of this host, so that a loopback address can stand for each network. */
@@ -79,8 +89,18 @@ function listen(serve: (socket: Socket) => void): Promise<number> {
   });
 }
 
-const open = ({ mode, place, address }: CallerPlan): Promise<Tunnel> =>
-  mode === "connect" ? byConnect(place, address) : byGrpc(place, address);
+function origin(): Promise<number> {
+  const server = createHttpServer((request, response) => {
+    if (request.url === "/smuggled") forbidden++;
+    request.resume();
+    request.on("end", () => response.end("fine"));
+  });
+  return new Promise((resolve) => server.listen(0, "::", () => resolve((server.address() as AddressInfo).port)));
+}
+
+const modes = { connect: byConnect, grpc: byGrpc, socks5: bySocks5, fetch: byFetch };
+
+const open = ({ mode, place, address }: CallerPlan): Promise<Tunnel> => modes[mode](place, address);
 
 class Round {
   readonly #latencies: number[] = [];

@@ -7,6 +7,8 @@ export interface AttackReport {
   readonly connections: number;
   /** Connections that the attacked process ended or refused. */
   readonly ended: number;
+  /** Connections that were still open at the end. */
+  readonly held: number;
   readonly bytes: number;
   readonly notes: readonly string[];
   /** What must not have happened. */
@@ -14,6 +16,7 @@ export interface AttackReport {
 }
 
 const CONNECT_WITHIN_MS = 3_000;
+const ENDED_WITHIN_MS = 2_000;
 
 /** The attacker's hands: they count what is opened, sent and ended, and stop when the time is over. */
 export class Work {
@@ -87,6 +90,12 @@ export class Work {
     return this.#watch(socket);
   }
 
+  /** Ends a connection that the attacker itself has no more use for. */
+  drop(socket: Socket): void {
+    this.#open.delete(socket);
+    socket.destroy();
+  }
+
   /** Whether the bytes could be handed to the system before the time was over or the connection ended. */
   async write(socket: Socket, bytes: Buffer): Promise<boolean> {
     if (socket.destroyed || !socket.writable || this.over) return false;
@@ -140,12 +149,20 @@ export class Work {
     return condition();
   }
 
+  /** Gives the other side a little more time, beyond the end of the attack, to end what is still open. */
+  async untilEnded(): Promise<void> {
+    const giveUpAt = this.#until + ENDED_WITHIN_MS;
+    while (this.#open.size > 0 && performance.now() < giveUpAt) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+
   /** Closes everything; what the other side had ended before counts as ended. */
-  report(): AttackReport {
+  close(): AttackReport {
     this.#closing = true;
+    const held = this.#open.size;
     for (const socket of this.#open) socket.destroy();
     return {
       connections: this.#connections,
+      held,
       ended: this.#ended,
       bytes: this.#bytes,
       notes: this.#notes,
@@ -157,8 +174,7 @@ export class Work {
     this.#open.add(socket);
     socket.on("error", () => {});
     socket.once("close", () => {
-      this.#open.delete(socket);
-      if (!this.#closing) this.#ended++;
+      if (this.#open.delete(socket) && !this.#closing) this.#ended++;
     });
     return socket;
   }

@@ -8,7 +8,7 @@ export function line(verdict: Verdict): string {
     `p99 ${ms(verdict.p99Ms)}${verdict.sinkP99Ms === undefined ? "" : ` (sink ${ms(verdict.sinkP99Ms)})`}`,
     `${verdict.peakMiB?.toFixed(0) ?? "-"} of ${verdict.boundMiB} MiB`,
     `${verdict.requests} requests`,
-    `${verdict.ended} of ${verdict.connections} ended`,
+    `${verdict.connections} connections, ${verdict.ended} ended, ${verdict.held} held`,
     `${verdict.megabytes.toFixed(1)} MB`,
     ...(verdict.pairs.length > 1 ? [`${verdict.pairs.length} pairs of rounds`] : []),
     ...verdict.notes,

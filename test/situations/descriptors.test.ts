@@ -29,7 +29,13 @@ async function startWith(agents: number): Promise<{ tunnel: Tunnel; named: strin
 }
 
 async function addAgentWithFew({ place, pki }: Tunnel): Promise<AgentProcess> {
-  few = await startAgent({ origin: "ours", serverPort: place.agentPort, pki, maxDescriptors: FEW, flags: ["-v=2"] });
+  few = await startAgent({
+    origin: "ours",
+    serverPort: place.agentPort,
+    pki,
+    through: ["prlimit", `--nofile=${FEW}:${FEW}`],
+    flags: ["-v=2"],
+  });
   await few.untilReady();
   return few;
 }

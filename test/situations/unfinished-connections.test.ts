@@ -42,7 +42,7 @@ async function start(
   const dir = scope.tempDir();
   const pki = makePki(dir);
   const place = await choosePlace(frontend, dir);
-  const limit = openFiles === undefined ? {} : { openFiles };
+  const limit = openFiles === undefined ? {} : { through: ["prlimit", `--nofile=${openFiles}:${openFiles}`] };
   const server = await startServer({ origin: "ours", place, pki, flags, ...limit });
   scope.use(server.process);
   return { server, place, pki };

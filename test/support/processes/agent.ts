@@ -13,8 +13,8 @@ export interface AgentOptions {
   readonly id?: string;
   /** Further flags; a repeated scalar flag overrides ours. */
   readonly flags?: readonly string[];
-  /** As `ulimit -n` sets it. */
-  readonly maxDescriptors?: number;
+  /** A command with arguments that starts the program behind it: `prlimit --nofile=64`, say. */
+  readonly through?: readonly string[];
 }
 
 export interface AgentProcess {
@@ -32,16 +32,15 @@ let started = 0;
 
 /** Intervals are short so that a reconnect takes tenths of a second; everything else is as deployed. */
 export async function startAgent(options: AgentOptions): Promise<AgentProcess> {
-  const { origin, serverPort, pki, id, flags = [], maxDescriptors } = options;
+  const { origin, serverPort, pki, id, flags = [], through = [] } = options;
+  const [command = "", ...before] = [...through, executable(origin, "proxy-agent")];
   const [healthPort, adminPort] = (await freePorts(2)) as [number, number];
   const agentId = id ?? `${origin}-agent-${++started}`;
   const process = startProcess({
     name: `proxy-agent ${agentId}`,
-    command: maxDescriptors === undefined ? executable(origin, "proxy-agent") : "/bin/sh",
+    command,
     args: [
-      ...(maxDescriptors === undefined
-        ? []
-        : ["-c", 'ulimit -n "$0" && exec "$@"', String(maxDescriptors), executable(origin, "proxy-agent")]),
+      ...before,
       "--proxy-server-host=127.0.0.1",
       `--proxy-server-port=${serverPort}`,
       `--agent-cert=${pki.agent.cert}`,

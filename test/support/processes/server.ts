@@ -28,8 +28,8 @@ export interface ServerOptions {
   /** Further flags; a repeated scalar flag overrides ours. */
   readonly flags?: readonly string[];
   readonly name?: string;
-  /** How many files and sockets it may have open; that of the tester unless told. */
-  readonly openFiles?: number;
+  /** A command with arguments that starts the program behind it: `prlimit --nofile=256`, say. */
+  readonly through?: readonly string[];
 }
 
 export interface ServerProcess {
@@ -76,14 +76,10 @@ export function serverFlags(place: ServerPlace, pki: TestPki): string[] {
 
 /** Starts a server and waits until all its doors are open; agents may come later. */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
-  const { origin, place, pki, flags = [], name, openFiles } = options;
-  const command = executable(origin, "proxy-server");
-  const args = [...serverFlags(place, pki), ...flags];
-  const limited = ["-c", `ulimit -n ${openFiles} && exec "$@"`, "sh", command, ...args];
-  const process = startProcess({
-    name: name ?? `proxy-server (${origin})`,
-    ...(openFiles === undefined ? { command, args } : { command: "sh", args: limited }),
-  });
+  const { origin, place, pki, flags = [], through = [], name } = options;
+  const program = executable(origin, "proxy-server");
+  const [command = "", ...args] = [...through, program, ...serverFlags(place, pki), ...flags];
+  const process = startProcess({ name: name ?? `proxy-server (${origin})`, command, args });
   const context = () => `\n${process.log.tail()}`;
   const listening = async () =>
     (await get(place.healthPort, "/healthz")).status === 200 &&
