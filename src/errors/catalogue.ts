@@ -262,6 +262,11 @@ export const catalogue = {
     meaning: "The record of the bridge on this host cannot be read or written.",
     remedy: "Make the state directory readable and writable for this user, or name the right one with --state-dir.",
   },
+  DB_RECORD_UNTRUSTED: {
+    meaning: "A record that somebody else could have written is not acted upon.",
+    remedy:
+      "Look at what it says, then give the file and its directory to root or to this user, with modes 0600 and 0700; without the record, teardown looks in every place a bridge uses.",
+  },
   DB_BRIDGE_EXISTS: {
     meaning: "Something that the bridge would have to change is there already and is not this bridge's.",
     remedy:

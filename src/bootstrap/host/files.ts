@@ -1,6 +1,11 @@
 /** Files of a host. What is written is there whole or not at all, and what a killed process left can be found again. */
 import * as nodeFs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import {
+  readTrustedFile,
+  requireNoForeignLink,
+  requireTrustedDirectory,
+} from "../../base/trusted-file/trusted-file.js";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 
 export interface Look {
@@ -37,6 +42,20 @@ export class HostFiles {
       if (isAbsent(reason)) return undefined;
       throw fileError(path, "read", reason);
     }
+  }
+
+  /** Undefined when it is not there. Throws DB_RECORD_UNTRUSTED when somebody else could have written it. */
+  async readTrusted(path: string): Promise<string | undefined> {
+    try {
+      return await readTrustedFile(this.real(path));
+    } catch (reason) {
+      throw reason instanceof DrawbridgeError ? reason : fileError(path, "read", reason);
+    }
+  }
+
+  /** Throws DB_RECORD_UNTRUSTED when somebody else could put files there, or exchange it. */
+  requireTrustedDirectory(path: string): Promise<void> {
+    return requireTrustedDirectory(this.real(path));
   }
 
   /** Undefined when it is not there; links are not followed. */
@@ -107,9 +126,13 @@ export class HostFiles {
     }
   }
 
-  /** With all that is in it, and with what an interrupted `write` left. Whether it was there. */
+  /**
+   * With all that is in it, and with what an interrupted `write` left. Whether it was there. A link goes itself, not what
+   * it leads to; what lies behind another user's link stays.
+   */
   async remove(path: string): Promise<boolean> {
     const there = (await this.look(path)) !== undefined;
+    if (there) await requireNoForeignLink(this.real(path));
     await this.removeUnfinished(path);
     try {
       if (there) await this.#fs.rm(this.real(path), { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/mode
 import type { HostFiles } from "./files.js";
 import type { Host } from "./host.js";
 import { nameOf, type Opened } from "./opened.js";
+import { requireOwnThings } from "./own-things.js";
 
 export const defaultStateDirectory = "/var/lib/drawbridge-bootstrap";
 
@@ -80,7 +81,10 @@ export class RecordKeeper {
     const madeAt = new Date(host.now()).toISOString();
     const keeper = new RecordKeeper(host, directory, { version: 1, ...start, madeAt, opened: [] });
     await asRecordError(async () => {
+      // One that is there already may be somebody else's; then its mode must not be changed either.
+      if ((await host.files.look(directory)) !== undefined) await host.files.requireTrustedDirectory(directory);
       await host.files.makeDirectory(directory, 0o700);
+      await host.files.requireTrustedDirectory(directory);
       await keeper.#write();
     });
     return keeper;
@@ -124,7 +128,7 @@ export function checkStateDirectory(path: string): string {
 /** Undefined when no bridge was begun there. Throws DB_BRIDGE_RECORD. */
 export async function readBridgeRecord(files: HostFiles, directory: string): Promise<BridgeRecord | undefined> {
   const path = recordFile(directory);
-  const text = await asRecordError(() => files.read(path));
+  const text = await asRecordError(() => files.readTrusted(path));
   if (text === undefined) return undefined;
   try {
     const record = JSON.parse(text) as Partial<BridgeRecord> | null;
@@ -133,9 +137,11 @@ export async function readBridgeRecord(files: HostFiles, directory: string): Pro
     if (!options || !setting || typeof kubeconfig !== "string" || !Array.isArray(opened))
       throw new Error("parts of it are missing");
     // What it names gets removed, so it has to describe a bridge that could be made.
-    bridgeModel(options);
+    const model = bridgeModel(options);
+    requireOwnThings(record as BridgeRecord, { model, path, directory });
     return record as BridgeRecord;
   } catch (reason) {
+    if (isUntrusted(reason)) throw reason;
     throw recordError(`${path} cannot be used: ${messageOf(reason).replace(/\.$/, "")}.`, reason);
   }
 }
@@ -144,8 +150,13 @@ async function asRecordError<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (reason) {
+    if (isUntrusted(reason)) throw reason;
     throw recordError(`The bridge's record cannot be kept: ${messageOf(reason)}`, reason);
   }
+}
+
+function isUntrusted(reason: unknown): boolean {
+  return reason instanceof DrawbridgeError && reason.code === "DB_RECORD_UNTRUSTED";
 }
 
 function recordError(sentence: string, cause: unknown): DrawbridgeError {

@@ -1,3 +1,5 @@
+import { chmodSync, chownSync, lchownSync, renameSync, symlinkSync } from "node:fs";
+import { dirname } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { kubeadmManifest, kubeadmManifestPath } from "../host/testing/kubeadm-manifest.js";
@@ -322,6 +324,123 @@ describe("on a bare host", () => {
     bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", JSON.stringify(evil));
     await expect(bridge.teardown()).rejects.toThrow(/bridge\.json cannot be used: .*name must contain "drawbridge"/);
     expect(bridge.cluster.hasAgents).toBe(true);
+  });
+
+  const recordPath = "/var/lib/drawbridge-bootstrap/bridge.json";
+
+  it.each<[string, (real: (path: string) => string) => void]>([
+    ["is writable for its group", (real) => chmodSync(real(recordPath), 0o620)],
+    ["is writable for everybody", (real) => chmodSync(real(recordPath), 0o606)],
+    ["lies in a directory that is writable for everybody", (real) => chmodSync(dirname(real(recordPath)), 0o707)],
+    ["lies below a directory that is writable for everybody", (real) => chmodSync(real("/var/lib"), 0o777)],
+    [
+      "is a symbolic link",
+      (real) => {
+        renameSync(real(recordPath), real("/var/lib/elsewhere.json"));
+        symlinkSync(real("/var/lib/elsewhere.json"), real(recordPath));
+      },
+    ],
+    [
+      "lies in a directory that is a symbolic link",
+      (real) => {
+        renameSync(dirname(real(recordPath)), real("/var/lib/elsewhere"));
+        symlinkSync(real("/var/lib/elsewhere"), dirname(real(recordPath)));
+      },
+    ],
+  ])("a record that %s is refused, and nothing is removed", async (_, spoil) => {
+    await bridge.up(bare);
+    spoil((path) => bridge.host.files.real(path));
+    const tree = bridge.host.tree();
+    await expect(bridge.teardown()).rejects.toMatchObject({
+      code: "DB_RECORD_UNTRUSTED",
+      message: expect.stringMatching(/^\/\S+ is not believed: [^.]+\.$/),
+    });
+    await expect(bridge.status()).rejects.toMatchObject({ code: "DB_RECORD_UNTRUSTED" });
+    expect(bridge.host.tree()).toEqual(tree);
+    expect(bridge.cluster.hasAgents).toBe(true);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    "a record of another user is refused, as is one in such a directory",
+    async () => {
+      await bridge.up(bare);
+      const real = bridge.host.files.real(recordPath);
+      for (const path of [real, dirname(real)]) {
+        chownSync(path, 12345, 0);
+        await expect(bridge.teardown()).rejects.toThrow(/is not believed: it belongs to user 12345/);
+        chownSync(path, 0, 0);
+      }
+      expect((await bridge.teardown()).exitCode).toBe(0);
+    },
+  );
+
+  it.each<[string, (record: { opened: unknown[]; setting: unknown }) => void]>([
+    ["a directory", ({ opened }) => opened.push({ thing: { type: "directory", path: "/home" }, at: "x" })],
+    ["a file", ({ opened }) => opened.push({ thing: { type: "file", path: "/etc/passwd" }, at: "x" })],
+    [
+      "a file below one of its own",
+      ({ opened }) =>
+        opened.push({ thing: { type: "file", path: "/etc/drawbridge-bootstrap/../../etc/passwd" }, at: "x" }),
+    ],
+    ["a parent of nothing", ({ opened }) => opened.push({ thing: { type: "parent", path: "/srv" }, at: "x" })],
+    [
+      "a unit",
+      ({ opened }) =>
+        opened.push({
+          thing: { type: "unit", path: "/etc/systemd/system/sshd.service", name: "sshd.service" },
+          at: "x",
+        }),
+    ],
+    ["a process", ({ opened }) => opened.push({ thing: { type: "process", socket: "/run/other.sock" }, at: "x" })],
+    ["something unheard of", ({ opened }) => opened.push({ thing: { type: "disk", path: "/dev/sda" }, at: "x" })],
+    ["nothing", ({ opened }) => opened.push({ at: "x" })],
+    ["a manifest", (record) => Object.assign(record, { setting: { by: "manifest", manifest: "/etc/shadow" } })],
+    [
+      "a backup",
+      (record) =>
+        Object.assign(record, {
+          setting: {
+            by: "manifest",
+            manifest: "/etc/kubernetes/manifests/kube-apiserver.yaml",
+            edit: { backup: "/etc/shadow", mode: 0o600, originalSha256: "", editedSha256: "" },
+          },
+        }),
+    ],
+  ])("a record that names %s which up does not make is refused, and nothing is removed", async (_, spoil) => {
+    await bridge.up(bare);
+    bridge.host.put("/home/jane/letter", "dear");
+    const record = JSON.parse(bridge.host.text(recordPath));
+    spoil(record);
+    bridge.host.put(recordPath, JSON.stringify(record));
+    const tree = bridge.host.tree();
+    await expect(bridge.teardown()).rejects.toMatchObject({ code: "DB_RECORD_UNTRUSTED" });
+    expect(bridge.host.tree()).toEqual(tree);
+    expect(bridge.cluster.hasAgents).toBe(true);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("what lies behind another user's link is not removed", async () => {
+    bridge.host.put("/home/jane/dir/.keep", "");
+    await bridge.up({ ...bare, configDirectory: "/home/jane/dir/drawbridge-etc" });
+    const real = (path: string) => bridge.host.files.real(path);
+    renameSync(real("/home/jane/dir"), real("/home/jane/moved"));
+    symlinkSync(real("/home/jane/moved"), real("/home/jane/dir"));
+    lchownSync(real("/home/jane/dir"), 12345, 12345);
+    const receipt = await bridge.teardown();
+    expect(receipt.exitCode).toBe(3);
+    expect(item(receipt, "directory /home/jane/dir/drawbridge-etc/pki")).toMatchObject({
+      state: "left",
+      detail: expect.stringContaining("belongs to user 12345"),
+    });
+    expect(bridge.host.tree().join("\n")).toContain("/home/jane/moved/drawbridge-etc/pki/server.key");
+  });
+
+  it("up refuses a state directory that others may write to", async () => {
+    bridge.host.put("/srv/x/.keep", "");
+    chmodSync(bridge.host.files.real("/srv/x"), 0o777);
+    await expect(bridge.up({ ...bare, stateDirectory: "/srv/x/drawbridge" })).rejects.toMatchObject({
+      code: "DB_RECORD_UNTRUSTED",
+    });
+    expect(bridge.cluster.hasAgents).toBe(false);
   });
 
   it("tells a wrong --kubeconfig, and goes on without a recorded one that is of no use", async () => {

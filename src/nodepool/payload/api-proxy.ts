@@ -5,6 +5,7 @@
 import { stringify } from "yaml";
 import type { Config } from "../../ignition/model/config.js";
 import { configOf, enabledUnit, file } from "./files.js";
+import { isAddress, isImage, isPort, isServer, requireForm } from "./forms.js";
 
 export interface ApiProxy {
   /** Given to the node's loopback interface. */
@@ -20,7 +21,16 @@ const setUp = "/usr/local/bin/setup-apiserver-ip.sh";
 const tearDown = "/usr/local/bin/teardown-apiserver-ip.sh";
 const configuration = "/etc/kubernetes/apiserver-proxy-config";
 
+/** Throws DB_PAYLOAD for a value that would be something else in a script or in haproxy.cfg. */
+export function requireApiProxy({ address, image, port, server }: ApiProxy): void {
+  requireForm("apiProxy.server", server, isServer, "must be host:port, with a host name or an address and a number");
+  requireForm("apiProxy.address", address, isAddress, "must be an IP address");
+  requireForm("apiProxy.port", port, isPort, "must be 1 to 65535");
+  requireForm("apiProxy.image", image, isImage, "must be the pull spec of an image");
+}
+
 export function apiProxyConfig(proxy: ApiProxy): Config {
+  requireApiProxy(proxy);
   return configOf({
     files: [
       file(setUp, script("replace", proxy.address), 0o755),

@@ -193,6 +193,7 @@ test.each([
     "apiProxy.server must be host:port",
   ],
   ["a proxy to a line of its own", { ...rhcos, apiProxy: { ...apiProxy, server: "a\n b:1" } }, "apiProxy.server"],
+  ["two SSH keys in one", { ...rhcos, sshKeys: ["ssh-rsa AAAA\nssh-rsa BBBB"] }, "sshKeys must have one key"],
   ["another runtime", { profile: "kubelet", kubelet: { runtime: "docker" } }, "containerd or crio"],
 ])("a description with %s is refused", async (_, recipe, sentence) => {
   await expect(compose(recipe)).rejects.toMatchObject({

@@ -2,6 +2,7 @@
 import { stringify } from "yaml";
 import type { Config, FileEntry } from "../../ignition/model/config.js";
 import { configOf, enabledUnit, file } from "./files.js";
+import { isAddress, isHost, isOneLine, isPlainPath, requireForm } from "./forms.js";
 
 export interface Download {
   readonly path: string;
@@ -27,8 +28,38 @@ const settings = "/etc/kubernetes/kubelet.yaml";
 
 const sockets = { containerd: "/run/containerd/containerd.sock", crio: "/run/crio/crio.sock" };
 
+/** Throws DB_PAYLOAD for a value that would be something else in a unit or a configuration. */
+export function requireKubeletOptions({
+  binary,
+  cgroupDriver,
+  clusterDns,
+  clusterDomain,
+  downloads,
+}: KubeletOptions): void {
+  requireForm("kubelet.binary", binary, isPlainPath, "must be an absolute path of letters, digits, dots and dashes");
+  requireForm(
+    "kubelet.cgroupDriver",
+    cgroupDriver,
+    (text) => /^(systemd|cgroupfs)$/.test(text),
+    "must be systemd or cgroupfs",
+  );
+  requireForm("kubelet.clusterDomain", clusterDomain, isHost, "must be a domain");
+  for (const address of clusterDns) requireForm("kubelet.clusterDns", address, isAddress, "must be IP addresses");
+  for (const { hash, path, source } of downloads) {
+    requireForm(
+      "the path of a download",
+      path,
+      isPlainPath,
+      "must be an absolute path of letters, digits, dots and dashes",
+    );
+    requireForm("the source of a download", source, isOneLine, "must be a URL");
+    requireForm("the hash of a download", hash, isOneLine, "must be sha512-... or sha256-...");
+  }
+}
+
 /** Without the credential, which every profile gets in the same way. */
 export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
+  requireKubeletOptions(options);
   const { cgroupDriver, downloads, runtime } = options;
   return configOf({
     files: [

@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { parseDocument } from "yaml";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
-import { splitHostPort } from "../../wire/address.js";
-import type { ApiProxy } from "./api-proxy.js";
-import type { Download, KubeletOptions } from "./kubelet-profile.js";
+import { type ApiProxy, requireApiProxy } from "./api-proxy.js";
+import { isOneLine, requireForm } from "./forms.js";
+import { type Download, type KubeletOptions, requireKubeletOptions } from "./kubelet-profile.js";
 import { type MachineConfig, readMachineConfig } from "./machine-config.js";
 
 interface Common {
@@ -50,7 +50,7 @@ async function recipeOf(text: string, directory: string): Promise<Recipe> {
     textOf(of[key] ?? usualNames[key], key, /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
   const common = {
     apiProxy: apiProxy(of.apiProxy),
-    sshKeys: texts(of.sshKeys, "sshKeys"),
+    sshKeys: sshKeys(of.sshKeys),
     names: {
       bootstrapKubeconfig: nameOf("bootstrapKubeconfig"),
       pullSecret: nameOf("pullSecret"),
@@ -66,18 +66,14 @@ async function recipeOf(text: string, directory: string): Promise<Recipe> {
 function apiProxy(value: unknown): ApiProxy | undefined {
   if (value === undefined) return undefined;
   const of = fields(value, "apiProxy", ["address", "port", "server", "image"]);
-  const split = splitHostPort(textOf(of.server, "apiProxy.server"));
-  if ("error" in split) throw new Error(`apiProxy.server must be host:port: ${split.error}`);
-  const { port = 6443 } = of;
-  if (!Number.isInteger(port) || (port as number) < 1 || (port as number) > 65_535) {
-    throw new Error("apiProxy.port must be 1 to 65535");
-  }
-  return {
-    address: textOf(of.address ?? "172.20.0.1", "apiProxy.address", /^[0-9a-fA-F.:]+$/),
-    port: port as number,
-    server: textOf(of.server, "apiProxy.server", /^[A-Za-z0-9.:[\]-]+$/),
-    image: textOf(of.image, "apiProxy.image", /^\S+$/),
+  const proxy = {
+    address: textOf(of.address ?? "172.20.0.1", "apiProxy.address"),
+    port: (of.port ?? 6443) as number,
+    server: textOf(of.server, "apiProxy.server"),
+    image: textOf(of.image, "apiProxy.image"),
   };
+  requireApiProxy(proxy);
+  return proxy;
 }
 
 function kubeletOptions(value: unknown): KubeletOptions {
@@ -87,14 +83,16 @@ function kubeletOptions(value: unknown): KubeletOptions {
   if (runtime !== "containerd" && runtime !== "crio") throw new Error("kubelet.runtime must be containerd or crio");
   const { downloads = [] } = of;
   if (!Array.isArray(downloads)) throw new Error("kubelet.downloads must be a list");
-  return {
+  const options = {
     clusterDns: texts(of.clusterDns, "kubelet.clusterDns"),
     clusterDomain: textOf(of.clusterDomain ?? "cluster.local", "kubelet.clusterDomain"),
     runtime,
-    cgroupDriver: textOf(of.cgroupDriver ?? "systemd", "kubelet.cgroupDriver", /^(systemd|cgroupfs)$/),
-    binary: textOf(of.binary ?? "/usr/local/bin/kubelet", "kubelet.binary", /^\/\S+$/),
+    cgroupDriver: textOf(of.cgroupDriver ?? "systemd", "kubelet.cgroupDriver"),
+    binary: textOf(of.binary ?? "/usr/local/bin/kubelet", "kubelet.binary"),
     downloads: downloads.map(download),
-  };
+  } as const;
+  requireKubeletOptions(options);
+  return options;
 }
 
 /** Without a hash whoever serves it decides what runs as root. */
@@ -124,6 +122,12 @@ function texts(value: unknown, what: string): readonly string[] {
   if (!Array.isArray(list) || !list.every((item) => typeof item === "string"))
     throw new Error(`${what} must be a list of texts`);
   return list;
+}
+
+function sshKeys(value: unknown): readonly string[] {
+  const keys = texts(value, "sshKeys");
+  for (const key of keys) requireForm("sshKeys", key, isOneLine, "must have one key in one line each");
+  return keys;
 }
 
 function truth(value: unknown, what: string): boolean {

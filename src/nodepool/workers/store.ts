@@ -1,6 +1,7 @@
 /** A directory that remembers workers: one record of all, a user-data file each, and the inventory that an approver reads. */
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { readTrustedFile } from "../../base/trusted-file/trusted-file.js";
 import { DrawbridgeError, messageOf } from "../../errors/error.js";
 import { replaceFile } from "../../pki/durable-files.js";
 import { readInventory } from "../csr/inventory.js";
@@ -85,13 +86,15 @@ export class WorkerStore {
 
   async #read(): Promise<Stored> {
     const path = this.#record;
-    let text: string;
+    let text: string | undefined;
     try {
-      text = await readFile(path, "utf8");
+      // It holds commands that remove machines, and they are run.
+      text = await readTrustedFile(resolve(path));
     } catch (reason) {
-      if ((reason as NodeJS.ErrnoException).code === "ENOENT") return { workers: [], numbers: {} };
+      if (reason instanceof DrawbridgeError) throw reason;
       throw unusable(`${path} cannot be read: ${messageOf(reason)}`);
     }
+    if (text === undefined) return { workers: [], numbers: {} };
     try {
       const { numbers = {}, workers } = JSON.parse(text) as { workers: unknown; numbers?: Numbers };
       if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
