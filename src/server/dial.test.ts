@@ -86,6 +86,18 @@ describe("where a dial goes", () => {
     },
   );
 
+  test("an address of megabytes reaches neither an agent nor the log", () => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const caller = new FakeCaller(`${"a\n".repeat(1_000_000)}:80`);
+    const dial = board.dial(caller);
+    expect(one.stream.packets).toEqual([]);
+    expect(caller.refusals).toEqual([
+      { kind: "dial-error", text: "dial tcp: the address is longer than 300 characters" },
+    ]);
+    expect(dial.address.length).toBeLessThanOrEqual(300);
+  });
+
   test("no spelling of a host gets past the agents that have it, or past a reservation of it", () => {
     const isReserved = (host: string): boolean => host === "db.acme.example";
     const { board, agent } = makeBoard({ strategies: ["destHost", "default"], isReserved });

@@ -14,6 +14,9 @@ import type { Caller, Refusal } from "./caller.js";
 import { newDialId } from "./dial-id.js";
 import type { Switchboard } from "./switchboard.js";
 
+/** Of an address that cannot be dialled. */
+const SHOWN_ADDRESS_CHARS = 300;
+
 /** One more agent after the first. */
 const MAX_ATTEMPTS = 2;
 
@@ -27,7 +30,7 @@ export class Dial implements PendingDial {
   /** The server's own number for it, and for the tunnel that comes of it. */
   readonly id: number;
   readonly caller: Caller;
-  /** Where to, in the one form that agents are chosen by and dial; as it was asked for when that cannot be dialled. */
+  /** Where to, in the one form that agents are chosen by and dial; what was asked for, to be shown, when that cannot be dialled. */
   address: string;
   readonly startedAt: number;
   /** When the agent that has it now was asked; 0 before. */
@@ -44,7 +47,7 @@ export class Dial implements PendingDial {
     this.id = id;
     this.#board = board;
     this.caller = caller;
-    this.address = caller.address;
+    this.address = plainText(caller.address.slice(0, SHOWN_ADDRESS_CHARS));
     this.#dialId = caller.dialId;
     this.startedAt = board.clock.now();
   }
