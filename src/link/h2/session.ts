@@ -191,15 +191,20 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.#end();
   }
 
-  /** Ends once the transport has taken what was said, or after a moment when it does not. */
+  /**
+   * Ends once the transport has taken what was said, or after a moment when it does not. What a peer that was in the
+   * wrong still sends meanwhile is thrown away: if it were left unread, it would reset the connection before the peer
+   * has read why.
+   */
   #leave(): void {
     if (this.destroyed) return;
     const { socket } = this;
     this.#control.flush();
-    socket.pause();
     const late = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     socket.once("close", () => clearTimeout(late));
-    socket.end(() => socket.destroy());
+    socket.end(() => {
+      if (this.failure === undefined) socket.destroy();
+    });
     this.#end();
   }
 
