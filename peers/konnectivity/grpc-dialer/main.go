@@ -30,18 +30,27 @@ const (
 func main() {
 	uds := flag.String("uds", "", "path of the proxy-server's gRPC frontend socket")
 	listen := flag.String("listen", "127.0.0.1:0", "address to accept callers on; port 0 picks a free one")
+	share := flag.Bool("share", false, "one connection to the frontend for all targets, not one for each")
 	flag.Parse()
 	if *uds == "" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "usage: grpc-dialer --uds PATH [--listen HOST:PORT]")
+		fmt.Fprintln(os.Stderr, "usage: grpc-dialer --uds PATH [--listen HOST:PORT] [--share]")
 		os.Exit(2)
 	}
-	if err := serve(*uds, *listen); err != nil {
+	dialTarget := func(target string) (net.Conn, error) { return dial(*uds, target) }
+	if *share {
+		var err error
+		if dialTarget, err = sharedDialer(*uds); err != nil {
+			fmt.Fprintln(os.Stderr, "grpc-dialer:", err)
+			os.Exit(1)
+		}
+	}
+	if err := serve(dialTarget, *listen); err != nil {
 		fmt.Fprintln(os.Stderr, "grpc-dialer:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(uds, listen string) error {
+func serve(dialTarget func(target string) (net.Conn, error), listen string) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
@@ -52,11 +61,11 @@ func serve(uds, listen string) error {
 		if err != nil {
 			return err
 		}
-		go handle(caller, uds)
+		go handle(caller, dialTarget)
 	}
 }
 
-func handle(caller net.Conn, uds string) {
+func handle(caller net.Conn, dialTarget func(target string) (net.Conn, error)) {
 	defer caller.Close()
 	reader := bufio.NewReaderSize(caller, bufferSize)
 	target, err := readTarget(caller, reader)
@@ -64,7 +73,7 @@ func handle(caller net.Conn, uds string) {
 		answerError(caller, err)
 		return
 	}
-	remote, err := dial(uds, target)
+	remote, err := dialTarget(target)
 	if err != nil {
 		answerError(caller, err)
 		return

@@ -11,8 +11,13 @@ export interface GrpcDialer {
   dial(target: string, withinMs?: number): Promise<Socket | string>;
 }
 
-export async function startGrpcDialer(scope: Scope, executable: string, udsPath: string): Promise<GrpcDialer> {
-  const args = ["--uds", udsPath, "--listen", "127.0.0.1:0"];
+export async function startGrpcDialer(
+  scope: Scope,
+  executable: string,
+  udsPath: string,
+  flags: readonly string[] = [],
+): Promise<GrpcDialer> {
+  const args = ["--uds", udsPath, "--listen", "127.0.0.1:0", ...flags];
   const process = scope.use(startProcess({ name: "grpc-dialer", command: executable, args }));
   const [, port] = await process.log.waitFor(/listening 127\.0\.0\.1:(\d+)/, START_WITHIN_MS);
   return {
