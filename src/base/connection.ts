@@ -174,8 +174,11 @@ function onTakenOver(request: IncomingMessage): void {
 
 /** For HTTP servers, whose connections are free again between two requests. */
 export function followRequests(server: HttpServer): void {
-  for (const event of ["request", "checkContinue"]) server.on(event, onRequest);
-  for (const event of ["connect", "upgrade"]) if (server.listenerCount(event) > 0) server.on(event, onTakenOver);
+  // Node itself does what is right for the others as long as nobody listens to them.
+  const heard = (event: string): boolean => server.listenerCount(event) > 0;
+  // Before whoever answers, so that a connection does not count as idle while it is being asked.
+  for (const event of ["request", "checkContinue"].filter(heard)) server.prependListener(event, onRequest);
+  for (const event of ["connect", "upgrade"].filter(heard)) server.prependListener(event, onTakenOver);
 }
 
 /** One listener and its connections. */

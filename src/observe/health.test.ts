@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
 import { afterEach, describe, expect, it } from "vitest";
@@ -56,6 +57,15 @@ describe("the server's health port", () => {
     const get = await started(startServerHealth(anywhere, full, registry()));
     expect(await get("/readyz")).toBe(`200 ${TEXT} ok, but the agent listener is full\n`);
     expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
+  });
+
+  it("answers somebody who waits to be told that he may send a body", async () => {
+    await started(startServerHealth(anywhere, readiness, registry()));
+    const socket = connect(running[0]!.port, "127.0.0.1");
+    socket.write("POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    socket.destroy();
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 100 Continue\r\n/);
   });
 
   it("closes connections that ask for nothing when there are more than 256", async () => {
