@@ -16,6 +16,12 @@ import { type DialFailure, EndpointDial } from "./dialer.js";
 import { EchoTunnels } from "./echo.js";
 import type { DestinationPolicy } from "./policy.js";
 
+/** Dials of one server that may wait for their endpoints; each has a socket or a lookup of its own. */
+export const MAX_PENDING_DIALS = 4096;
+
+/** A name has 253 characters at most, and a port five; nobody needs to see more. */
+const MAX_ADDRESS_CHARS = 300;
+
 export interface ServerLinkOptions {
   /** The agent's own number for this connection. */
   readonly number: number;
@@ -147,6 +153,12 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
     const connectId = nextConnectId();
     const startedAt = clock.now();
     const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
+    const refusal = this.#refusal(address, random);
+    if (refusal !== undefined) {
+      events.onDialEnded(this, { ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "unknown", refusal);
+      this.control({ type: "DIAL_RSP", error: refusal, connectId: 0, random });
+      return;
+    }
     let port: SocketPort | undefined;
     const ended = (outcome: DialOutcome, error: string): void => {
       this.#dials.delete(random);
@@ -179,6 +191,15 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
       },
     );
     if (!dial.over) this.#dials.set(random, { dial, asked });
+  }
+
+  /** Why a dial is not even tried. */
+  #refusal(address: string, random: DialId): string | undefined {
+    if (address.length > MAX_ADDRESS_CHARS)
+      return `dial tcp: the address is longer than ${MAX_ADDRESS_CHARS} characters`;
+    if (this.#dials.has(random)) return "dial tcp: another dial that is pending has the same ID";
+    if (this.#dials.size >= MAX_PENDING_DIALS) return "dial tcp: too many dials are pending at this agent";
+    return undefined;
   }
 
   /** No events and no counts: it is nobody's connection. */

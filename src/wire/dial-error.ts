@@ -4,16 +4,18 @@
 export function statusOfDialError(text: string): 502 | 503 | 504 {
   const lower = text.toLowerCase();
   if (lower.includes("timeout") || lower.includes("deadline exceeded")) return 504;
-  if (lower.includes("too many open files")) return 503;
+  if (lower.includes("too many open files") || lower.includes("too many dials")) return 503;
   return 502;
 }
 
 /**
  * Whether an agent failed for a reason of its own, so that another agent may well succeed: its network did not answer or
- * had no way there, or it ran out of descriptors. A refusal or a name that does not exist is the endpoint's own answer.
+ * had no way there, or it ran out of descriptors or has too many dials pending. A refusal or a name that does not exist is the endpoint's own answer.
  */
 export function isAgentsOwnFault(text: string): boolean {
-  return /timeout|deadline exceeded|no route to host|network is unreachable|too many open files/i.test(text);
+  return /timeout|deadline exceeded|no route to host|network is unreachable|too many open files|too many dials/i.test(
+    text,
+  );
 }
 
 /** The Go phrase for a system error; undefined for codes without one. */

@@ -278,6 +278,20 @@ describe.each(ROLES)("a %s", (role) => {
   });
 });
 
+describe.each(ROLES)("a %s", (role) => {
+  it("ends a session whose small header block stands for a long header list, and says why", async () => {
+    const { session, wire, say } = start(role, true);
+    // One field of 4,000 bytes goes into the table, and every further byte of the block is that field again.
+    const field = encodeHeaders([["a", "x".repeat(3900)]]);
+    field[0] = 0x40;
+    const bomb = Buffer.concat([field, Buffer.alloc(100, 0x80 | 62)]);
+    say(frame(FrameType.HEADERS, Flag.END_HEADERS, role === "server" ? 3 : 1, bomb));
+    expect(session.failure).toBe("the header list is too long");
+    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+    expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
+  });
+});
+
 describe("a server", () => {
   it("ends a session that opens streams only to reset them, and says why", async () => {
     const { session, wire, say } = start("server", true);
