@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { processConnections } from "../base/connections.js";
 import * as channels from "./channels.js";
 import { Logger } from "./log.js";
 import { logEvents } from "./log-events.js";
@@ -120,6 +121,18 @@ describe("logEvents", () => {
       reason: "client closed",
     });
     expect(lines).toHaveLength(expected);
+  });
+
+  it("says which connection was closed before its peer was known, and why, at a bounded pace", () => {
+    listen(4);
+    const closed = { listener: "agent", remote: "10.0.0.9:4711", reason: "handshake-timeout" } as const;
+    for (let i = 0; i < 1_000; i++) processConnections.report(closed);
+    expect(lines[0]).toMatchObject({
+      message: "a connection was closed: its TLS handshake was not finished in time",
+      listener: "agent",
+      remote: "10.0.0.9:4711",
+    });
+    expect(lines.length).toBeLessThan(200);
   });
 
   it("gives a refused dial one line, not two", () => {

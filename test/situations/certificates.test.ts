@@ -13,6 +13,7 @@ import {
   serverAgentRejected,
 } from "../../src/observe/channels.js";
 import { waitUntil } from "../support/processes/deadline.js";
+import { knockTls } from "./house/connect.js";
 import { type RawPeer, rawAgent } from "./house/grpc.js";
 import { type House, type HousePlan, openHouse } from "./house/house.js";
 import { makeHousePki } from "./house/pki.js";
@@ -154,6 +155,23 @@ test("a call on a connection from before a change of the CA is refused; older ca
   copyFileSync(other.caFile, house.pki.caFile);
   house.server.checkFiles();
   await refusesNewCalls(house, peer, /^the CA bundle was replaced after this connection was opened$/);
+});
+
+test("a CONNECT on a connection from before a change of the CA is not served", async () => {
+  const house = await open();
+  const socket = await knockTls(house);
+  endings.push(() => socket.destroy());
+  const other = await makeHousePki(mkdtempSync(join(house.dir, "other-")));
+  copyFileSync(other.caFile, house.pki.caFile);
+  house.server.checkFiles();
+  let heard = "";
+  socket.on("data", (chunk) => {
+    heard += String(chunk);
+  });
+  const ended = once(socket, "end");
+  socket.write("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n");
+  await ended;
+  expect(heard).toBe("");
 });
 
 async function refusesNewCalls(house: House, peer: RawPeer, reason: RegExp): Promise<void> {
