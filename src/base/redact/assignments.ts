@@ -88,6 +88,9 @@ const PAIRED = /\\{0,8}["']?\s{0,200},?\s{0,200}\\{0,8}["']?value\\{0,8}["']?[ \
 const QUOTED_NEXT = /[ \t]{1,20}(?:is|was|by|to)?[ \t]{0,20}(?=\\{0,8}["'])/iy;
 /** `password is wrong` says something else. */
 const SAID_NEXT = /[ \t]{1,20}(?:is|was)[ \t]{1,20}(?=[a-z]{0,64}[^\sa-z,;:.]|[a-z]{1,64}\.\w)/y;
+/** The next word of a list: `["--token", "x"]`, or the next line of YAML. */
+const NEXT_WORD =
+  /\\{0,8}["'][ \t]{0,20},[ \t]{0,20}(?:\r?\n[ \t]{0,200})?(?=\\{0,8}["'][^-])|["']?[ \t\r]{0,20}\n[ \t]{0,200}- +(?=[^-\s])/y;
 const CLOSING_QUOTE = /\\{0,8}["'`]/y;
 const SIGN = /:=|=>|[:=]/y;
 
@@ -103,6 +106,8 @@ function gapAfter(text: string, start: number, end: number): { from: number; by:
     const by = text[sign] === ":" && text[sign + 1] !== "=" ? "colon" : "equals";
     return { from: skip(text, SPACES, afterSign), by };
   }
+  const nextWord = isFlag ? skip(text, NEXT_WORD, end) : end;
+  if (nextWord > end) return { from: nextWord, by: "space" };
   const paired = skip(text, PAIRED, end);
   if (paired > end) return { from: paired, by: "pair" };
   if (isFlag && afterQuote === end && sign > end && text[sign] !== "-") return { from: sign, by: "space" };
@@ -244,15 +249,23 @@ function blockValue(
     const next = endOfLine(text, to + 1);
     const line = text.slice(to + 1, Math.min(next, to + 400));
     const isBlank = line.trim() === "";
-    if (!isBlank && indentOf(text, to + 1) <= indent) break;
+    const depth = indentOf(text, to + 1);
+    // A list may stand as far to the left as its name.
+    if (!isBlank && depth <= indent && !(header === "" && depth === indent && line.trimStart().startsWith("- "))) break;
     // Without a mark of a block, names below are members of their own.
-    if (header === "" && !isBlank && /^\s*(?:- )?[\w."'/-]+:(?:\s|$)|^\s*- *$/.test(line)) break;
+    if (header === "" && !isBlank && isMember(line)) break;
     to = next;
   }
   while (to > lineEnd && /\s/.test(text[to - 1] ?? "")) to--;
   if (to <= lineEnd || isPlainValue(text.slice(lineEnd, to).trim(), isPasswordName(name))) return undefined;
   const space = /\s$/.test(text.slice(from - 1, from)) ? "" : " ";
   return { from, to, instead: `${space}${removed}` };
+}
+
+/** `name: text`; what is called `value` or the like is what the name above it means. */
+function isMember(line: string): boolean {
+  const [, name] = /^\s*(?:- )?["']?([\w./-]+)["']?:(?:\s|$)/.exec(line) ?? [];
+  return name === undefined ? /^\s*- *$/.test(line) : !/^(?:values?|data|contents?|text|plain(?:text)?)$/i.test(name);
 }
 
 function indentOf(text: string, lineStart: number): number {

@@ -601,7 +601,7 @@ function gunzipped(bytes: Buffer): Buffer {
   }
 }
 
-function spellings(secret: string): string[] {
+export function spellings(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const shifted = [0, 1, 2].map((shift) => {
     const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString("base64");
