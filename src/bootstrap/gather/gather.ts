@@ -48,7 +48,10 @@ const largest = 16 * 1024 * 1024;
 interface Part {
   readonly source: string;
   readonly optional: boolean;
-  files(onFailure: (sentence: string) => void): AsyncIterable<{ readonly path: string; readonly content: Buffer }>;
+  /** Without content: what is too large to be judged. */
+  files(
+    onFailure: (sentence: string) => void,
+  ): AsyncIterable<{ readonly path: string; readonly content: Buffer | undefined }>;
 }
 
 /** Throws only when nothing can be written, or nothing at all was found. */
@@ -95,9 +98,8 @@ function partsOf({ host, nodes, cluster, optional = {}, timeoutMs }: GatherOptio
 
 async function* hostFiles(folder: string, entries: ReturnType<typeof hostEntries>) {
   for await (const entry of entries) {
-    if (entry.size > largest) continue;
     const path = entry.path === "gather.log" ? `${folder}/gather.log` : entry.path;
-    yield { path, content: await buffer(entry.content()) };
+    yield { path, content: entry.size > largest ? undefined : await buffer(entry.content()) };
   }
 }
 
@@ -160,8 +162,9 @@ class Store {
     return this.#archive.discard();
   }
 
-  async #add(path: string, content: Buffer): Promise<void> {
-    const redacted = redactFile(path, content);
+  async #add(path: string, content: Buffer | undefined): Promise<void> {
+    const redacted =
+      content === undefined ? ({ state: "left-out", why: "it is too large" } as const) : redactFile(path, content);
     if (redacted.state === "left-out") {
       this.#manifest.leftOut.push({ path, why: redacted.why });
       return;
@@ -173,10 +176,9 @@ class Store {
 
   #fail(sentence: string): void {
     // Sentences may quote what a host or an API said.
-    const clean = redactFile("failure.txt", Buffer.from(sentence));
-    if (clean.state === "kept" && !this.#manifest.failures.includes(sentence)) {
-      this.#manifest.failures.push(clean.content.toString("utf8"));
-    }
+    const redacted = redactFile("failure.txt", Buffer.from(sentence));
+    const clean = redacted.state === "kept" ? redacted.content.toString("utf8") : `(not shown: ${redacted.why})`;
+    if (!this.#manifest.failures.includes(clean)) this.#manifest.failures.push(clean);
   }
 
   #nothing(): unknown {

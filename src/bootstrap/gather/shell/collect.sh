@@ -38,7 +38,16 @@ file() {
   case ${source##*/} in *.key | *secret* | *kubeconfig*) return 0 ;; esac
   if [[ ! -f $source || -e $target ]]; then return 0; fi
   mkdir -p -- "${target%/*}"
-  tail -c "$limit" -- "$source" >"$target" || note "$1 cannot be read"
+  end_of "$source" >"$target" || note "$1 cannot be read"
+}
+
+# end_of FILE: its last lines. A line that the cut went through may hold half a secret, so it goes.
+end_of() {
+  if [[ $(wc -c <"$1") -gt $limit ]]; then
+    tail -c "$limit" -- "$1" | tail -n +2
+  else
+    cat -- "$1"
+  fi
 }
 
 # files FOLDER PATTERN TARGET: the files of a folder whose names match.
