@@ -76,7 +76,9 @@ function secretValue(lines: Lines, start: number, end: number): Cut | undefined 
   const { from, by } = gap;
   const [lineStart] = lines.around(start);
   const [, lineEnd] = lines.around(from);
-  if (isCredentialHeader(name) && by !== "space") return headerValue(text, { start, from, lineEnd });
+  // `"cookie": 7` is no header.
+  const isBare = /["'`]/.test(text[end] ?? "") && !/["'`[\\]/.test(text[from] ?? "");
+  if (isCredentialHeader(name) && by !== "space" && !isBare) return headerValue(text, { start, from, lineEnd });
   return plainValue(text, { name, start, from, by, lineStart, lineEnd });
 }
 
@@ -91,7 +93,7 @@ const SAID_NEXT = /[ \t]{1,20}(?:is|was)[ \t]{1,20}(?=[a-z]{0,64}[^\sa-z,;:.]|[a
 /** The next word of a list: `["--token", "x"]`, or the next line of YAML. */
 const NEXT_WORD =
   /\\{0,8}["'][ \t]{0,20},[ \t]{0,20}(?:\r?\n[ \t]{0,200})?(?=\\{0,8}["'][^-])|["']?[ \t\r]{0,20}\n[ \t]{0,200}- +(?=[^-\s])/y;
-const CLOSING_QUOTE = /\\{0,8}["'`]/y;
+const CLOSING_QUOTE = /&(?:quot|#34|#39|apos);|\\{0,8}["'`]/y;
 const SIGN = /:=|=>|[:=]/y;
 
 function gapAfter(text: string, start: number, end: number): { from: number; by: By } | undefined {
@@ -196,9 +198,11 @@ function plainValue(text: string, { name, start, from, by, lineStart, lineEnd }:
     return blockValue(text, name, { indent: indentOf(text, lineStart), from, lineEnd });
   if (/^(?:[{|>]|$)/.test(rest)) return undefined;
   if (rest[0] === "[") {
-    if (rest.startsWith(removed)) return undefined;
+    if (rest.startsWith(removed) || /^\[\s*\\{0,8}["']?\[removed\]/.test(rest)) return undefined;
     const close = text.slice(from, Math.min(lineEnd, from + LONGEST_LIST)).indexOf("]");
-    return cut(text, name, from + 1, close === -1 ? lineEnd : from + close);
+    const list = cut(text, name, from + 1, close === -1 ? lineEnd : from + close);
+    const quote = /^\[\s*(\\{0,8}["'])/.exec(rest)?.[1] ?? "";
+    return list && { ...list, instead: quote + removed + quote };
   }
   const [opening, closing] = /["'`\\]/.test(rest[0] ?? "") ? quoteAt(text, from) : ["", ""];
   if (opening !== "") {
@@ -206,11 +210,9 @@ function plainValue(text: string, { name, start, from, by, lineStart, lineEnd }:
     const close = closingAt(text, closing, begin, lineEnd);
     if (close === -1) return cut(text, name, begin, lineEnd);
     const inner = cut(text, name, begin, close);
-    // A shell puts 'a'"b" together.
     const after = close + closing.length;
-    const more = wordEnd(text, after, lineEnd, false);
-    const glued = /^[\w$"'`]/.test(text.slice(after, after + 1)) ? more : close;
-    return inner && { ...inner, to: Math.max(inner.to, glued) };
+    const glued = gluedEnd(text, after, lineEnd);
+    return inner && glued > after ? { ...inner, to: glued, instead: removed + closing } : inner;
   }
   if (isFirst && (by === "colon" || by === "equals")) return cut(text, name, from, trimmedEnd(text, from, lineEnd));
   const firstWord = /^[^\s"'`,;]*/.exec(rest)?.[0] ?? "";
@@ -283,6 +285,20 @@ function trimmedEnd(text: string, from: number, end: number): number {
   let to = end;
   while (to > from && /[\s"',;}\])]/.test(text[to - 1] ?? "")) to--;
   return to;
+}
+
+/** A shell puts 'a'"b" together. */
+function gluedEnd(text: string, from: number, lineEnd: number): number {
+  let at = from;
+  while (at < lineEnd) {
+    const isQuoted = /^["'`][\w$]/.test(text.slice(at, at + 2));
+    if (!isQuoted && !/[\w$]/.test(text[at] ?? "")) break;
+    const close = isQuoted ? text.slice(at + 1, lineEnd).indexOf(text[at] as string) : -1;
+    const end = !isQuoted ? wordEnd(text, at, lineEnd, false) : close === -1 ? lineEnd : at + close + 2;
+    if (end <= at) break;
+    at = end;
+  }
+  return at;
 }
 
 /** Where a word ends that is not quoted. */

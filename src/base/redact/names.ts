@@ -27,6 +27,9 @@ const KEY_OF = new Set(
   ).split(" "),
 );
 
+/** In an environment a key is one to be kept. */
+const VARIABLE_KEY = /^[A-Z0-9_]+_KEYS?$/;
+
 const PASSWORD = /pass(?:word|wd|phrase|code)?$|pwd$|^pw$/;
 
 /** Lower-case words of a name, whether they are joined by case, dashes, dots or underscores. */
@@ -51,6 +54,7 @@ export function isSecretName(name: string): boolean {
   if (words.includes("public") || ABOUT.has(last)) return false;
   if (last === "hash" && !isPasswordName(name)) return false;
   if (last === "auth") return words.length === 1;
+  if (VARIABLE_KEY.test(name)) return true;
   return words.some((word, index) => isSecretWord(word) || isSecretKey(words, index));
 }
 

@@ -1,6 +1,7 @@
 /** Nothing of a planted secret gets out, in any spelling, of whatever form; and what explains a bridge stays readable. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { parse as parseYaml } from "yaml";
 import { redactFile } from "./file.js";
 import { findSecret, planted } from "./testing/planted.js";
 
@@ -20,6 +21,32 @@ describe("a planted secret does not get out", () => {
     if (redacted.state !== "kept") return;
     for (const secret of secrets)
       expect(findSecret(redacted.content, secret), redacted.content.toString()).toBeUndefined();
+  });
+});
+
+describe("what was JSON or YAML before is so afterwards", () => {
+  const reads = (read: (text: string) => unknown, text: string): boolean => {
+    try {
+      return read(text) !== undefined;
+    } catch {
+      return false;
+    }
+  };
+  const structured = [
+    ...planted().filter(({ content }) => !content.includes(0)),
+    ...['{"cookie":7,"authorization":null,"sessions":3}', '{"otp":123456,"next":1}', '{"password":null,"a":[1]}'].map(
+      (text) => ({ name: text, file: "x.json", content: Buffer.from(text) }),
+    ),
+  ].flatMap(({ name, file, content }) => {
+    const text = content.toString();
+    const read = reads(JSON.parse, text) ? JSON.parse : /\.ya?ml$/.test(file) ? parseYaml : undefined;
+    return read === undefined ? [] : [[name, file, content, read] as const];
+  });
+
+  it.each(structured)("%s", (_, file, content, read) => {
+    const redacted = redactFile(file, content);
+    const text = redacted.state === "kept" ? redacted.content.toString() : "";
+    expect(reads(read, text), text).toBe(true);
   });
 });
 

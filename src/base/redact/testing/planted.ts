@@ -146,6 +146,10 @@ const forms: readonly Form[] = [
   ],
   ["environment of a container as words", phrase, (s) => `{"env":["PATH=/bin","REGISTRY_TOKEN=${s}"]}`, "y.inspect"],
   ["environment pair in a log", phrase, (s) => `I1116 {Name:DB_PASSWORD Value:${s} ValueFrom:nil}\n`],
+  ["environment variable that ends with KEY", phrase, (s) => `I1116 with MAILER_KEY=${s} set\n`],
+  ["JSON in a page", phrase, (s) => `<p>{&quot;password&quot;:&quot;${s}&quot;,&quot;a&quot;:1}</p>\n`],
+  ["colours of a terminal", phrase, (s) => `\u001b[31mpassword=\u001b[0m${s}\u001b[0m\n`],
+  ["shell words glued together", phrase, (s) => `export DB_PASSWORD='a b'"${s}"\n`],
   // Command lines
   ["flag with a space", phrase, (s) => `proxy --password ${s} --verbose\n`],
   ["flag with an equals sign", phrase, (s) => `proxy --bearer-token=${s}\n`],
