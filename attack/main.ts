@@ -5,6 +5,7 @@ import { peersAvailable } from "../test/support/processes/executables.js";
 import { attacks } from "./attacks/index.js";
 import { playSuite } from "./harness/suite.js";
 import { type AttackOptions, HELP, parseOptions } from "./options.js";
+import { writeDocs } from "./report/table.js";
 import { line } from "./report/text.js";
 
 /** Standard error, so that --output json stays clean. */
@@ -48,6 +49,10 @@ async function attack(options: AttackOptions): Promise<number> {
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   say(`attack: ${verdicts.length - failed.length} of ${verdicts.length} withstood, ${seconds} s`);
   if (options.output === "json") process.stdout.write(`${JSON.stringify(verdicts, undefined, 2)}\n`);
+  if (options.write) {
+    writeDocs(verdicts, options.upstream ? "upstream" : "ours");
+    say("written: docs/security.md, docs/security.json");
+  }
   return failed.length === 0 || options.upstream ? 0 : 1;
 }
 

@@ -47,7 +47,7 @@ export function linkAttack(declared: LinkAttack): Attack[] {
     return {
       ...attack,
       ...{ name: `${attack.name}-${at}`, fixture, against, long: !shortPlaces.includes(at) },
-      upstream: attack.upstream !== false && at !== "server",
+      upstream: attack.upstream !== false,
       async run(target, work) {
         const each = async () => {
           const link =
@@ -111,7 +111,7 @@ export function awaitAgent(listener: HostileListener, work: Work): Promise<Hosti
         const peer = new RawPeer(socket, "server");
         peer.greet();
         peer.onHeaders = (stream) => {
-          peer.accept(stream, { serverid: "hostile", servercount: "1" });
+          peer.accept(stream, { serverid: "hostile", servercount: "2" });
           clearTimeout(late);
           work.restart();
           resolve({ peer, socket, role: "server", stream });

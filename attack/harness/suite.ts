@@ -18,7 +18,7 @@ export interface SuiteOptions {
 const LONG_ROUNDS = 2;
 /** How often more a pair of rounds is played when only its latency was too high: a busy machine can do that, too. */
 const SECOND_LOOKS = 2;
-const LONG_SECONDS = 3;
+const LONG_SECONDS = 2;
 const SHORT_SECONDS = 0.8;
 /** Of a short run: what is compared with may be measured for less long, and without a newcomer. */
 const SHORT_SINK_SHARE = 0.7;
@@ -35,7 +35,7 @@ export async function playSuite({ attacks, short, seed, origin, onVerdict }: Sui
       const key = `${attack.fixture} ${frontendOf(attack)}`;
       let verdict: Verdict;
       const skipped = attack.unavailable?.();
-      if (skipped !== undefined) verdict = { ...judge(attack, [], short), skipped, failures: [] };
+      if (skipped !== undefined) verdict = { ...judge(attack, [], false), skipped, failures: [] };
       else {
         if (standing && (!short || standing.key !== key || !standing.usable)) {
           await standing.close();
@@ -115,7 +115,10 @@ class Stand {
     for (const { running, name, log } of this.#fixture.processes) {
       if (!running) broken = `${name} ended: ${log.tail(3).trim()}`;
     }
-    const verdict = judge(attack, pairs, short, broken);
+    // Upstream holds many attackers where we end them; both will do.
+    const mustEnd =
+      this.#ground.origin === "ours" && (attack.mustEnd === true || (attack.mustEnd === "long" && !short));
+    const verdict = judge(attack, pairs, mustEnd, broken);
     this.#usable = verdict.failures.length === 0;
     return verdict;
   }

@@ -40,7 +40,7 @@ export function tooSlow(pairs: readonly Pair[]): boolean {
   return pairs.length > 0 && pairs.every(({ sunk, attacked }) => sunk && p99(attacked) > allowed(p99(sunk)));
 }
 
-export function judge(attack: Attack, pairs: readonly Pair[], short: boolean, broken?: string): Verdict {
+export function judge(attack: Attack, pairs: readonly Pair[], mustEnd: boolean, broken?: string): Verdict {
   const attacked = pairs.map((pair) => pair.attacked);
   const failures = broken === undefined ? [] : [broken];
   for (const { measured, newcomer, report } of attacked) {
@@ -65,7 +65,7 @@ export function judge(attack: Attack, pairs: readonly Pair[], short: boolean, br
   const [connections, ended] = [total(({ report }) => report.connections), total(({ report }) => report.ended)];
   const held = total(({ report }) => report.held);
   if (connections === 0 && broken === undefined) failures.push("the attacker made no connection");
-  if ((attack.mustEnd === true || (attack.mustEnd === "long" && !short)) && held > 0) {
+  if (mustEnd && held > 0) {
     failures.push(`${held} of ${connections} of the attacker's connections were not ended`);
   }
   return {
