@@ -9,8 +9,8 @@ const DIALS = 100;
 const ANY_HOST = "127.0.0.9";
 
 /** It answers the dials it gets, as an agent that listens in would. */
-const drawDials = (name: string, streams: number): Attack => ({
-  name,
+const drawDials = (name: string, streams: number, long: boolean): Attack => ({
+  ...{ name, long },
   against: "choice among agents, as one of two agents",
   description: `${streams} streams of one agent on one connection, to draw the dials of all callers`,
   fixture: "attraction",
@@ -53,4 +53,7 @@ const drawDials = (name: string, streams: number): Attack => ({
   },
 });
 
-export const attraction: readonly Attack[] = [drawDials("attraction", 2000), drawDials("attraction-within-bounds", 90)];
+export const attraction: readonly Attack[] = [
+  drawDials("attraction", 2000, false),
+  drawDials("attraction-within-bounds", 90, true),
+];

@@ -5,7 +5,7 @@ import { linkAttack } from "./link.js";
 
 export const continuationFlood = linkAttack({
   name: "continuation-flood",
-  shortPlaces: ["strangers", "server"],
+  shortPlaces: ["strangers"],
   description: "a header block that never ends: CONTINUATION after CONTINUATION (CVE-2024-27316)",
   boundMiB: BOUND_MIB,
   mustEnd: true,

@@ -4,7 +4,7 @@ import { linkAttack } from "./link.js";
 
 export const emptyDataFlood = linkAttack({
   name: "empty-data-flood",
-  shortPlaces: ["grpc", "server"],
+  shortPlaces: ["grpc"],
   description: "DATA frames without a byte, which no window holds back (CVE-2019-9518)",
   boundMiB: BOUND_MIB,
   places: ["agents", "grpc", "server"],

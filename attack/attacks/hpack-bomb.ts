@@ -8,7 +8,7 @@ const NEWEST = integer(62, 7, 0x80);
 
 export const hpackBomb = linkAttack({
   name: "hpack-bomb",
-  shortPlaces: ["agents", "server"],
+  shortPlaces: ["agents"],
   description: "16 KB of header block that refer to one field of 4 KB 12,000 times (CVE-2016-6581)",
   boundMiB: BOUND_MIB,
   async onLink({ socket, role, stream }, work) {

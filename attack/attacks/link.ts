@@ -56,7 +56,10 @@ export function linkAttack(declared: LinkAttack): Attack[] {
           await onLink(link, work, target);
           // Whether the other side ends it is part of the result.
           await work.until(() => link.socket.destroyed);
-          if (attack.mustEnd) await work.untilEnded();
+          if (!attack.mustEnd) return;
+          // Who does not read does not see an end either.
+          link.socket.resume();
+          await work.untilEnded();
         };
         do await each();
         while (again && !work.over);
@@ -113,7 +116,7 @@ export function awaitAgent(listener: HostileListener, work: Work): Promise<Hosti
         peer.onHeaders = (stream) => {
           peer.accept(stream, { serverid: "hostile", servercount: "2" });
           clearTimeout(late);
-          work.restart();
+          work.begin();
           resolve({ peer, socket, role: "server", stream });
         };
       },

@@ -8,7 +8,7 @@ const FLIPS_PER_FRAME = 2500;
 
 export const windowFlips = linkAttack({
   name: "window-flips",
-  shortPlaces: ["agents", "server"],
+  shortPlaces: ["agents"],
   description: "SETTINGS frames that change INITIAL_WINDOW_SIZE 2,500 times each, with 90 streams open",
   boundMiB: BOUND_MIB,
   async onLink({ peer, socket, role }, work) {

@@ -17,7 +17,7 @@ export interface SuiteOptions {
 
 const LONG_ROUNDS = 2;
 /** How often more a pair of rounds is played when only its latency was too high: a busy machine can do that, too. */
-const SECOND_LOOKS = 2;
+const SECOND_LOOKS = 3;
 const LONG_SECONDS = 2;
 const SHORT_SECONDS = 0.8;
 /** Of a short run: what is compared with may be measured for less long, and without a newcomer. */

@@ -23,6 +23,7 @@ export class Work {
   readonly random: Random;
   readonly #ms: number;
   #until: number;
+  #begun = false;
   readonly #open = new Set<Socket>();
   readonly #notes: string[] = [];
   readonly #violations: string[] = [];
@@ -37,9 +38,10 @@ export class Work {
     this.#until = performance.now() + ms;
   }
 
-  /** The time counts from now: what was waited for is there. */
-  restart(): void {
-    this.#until = performance.now() + this.#ms;
+  /** The time counts from now, once: what was waited for is there. */
+  begin(): void {
+    if (!this.#begun) this.#until = performance.now() + this.#ms;
+    this.#begun = true;
   }
 
   get over(): boolean {
