@@ -72,9 +72,11 @@ export class Overflow {
   readonly #tick = (): void => {
     this.#cancelTick = undefined;
     const now = this.#clock.now();
+    // Asked once: the answer costs as much as there are tunnels.
+    const overfull = this.#budget.overfull();
     for (const tunnel of [...this.#slow]) {
       const queued = tunnel.port.queuedBytes;
-      if (this.#caughtUp(queued)) this.remove(tunnel);
+      if (this.#caughtUp(queued, overfull)) this.remove(tunnel);
       else if (this.#spend(tunnel, now)) {
         this.remove(tunnel);
         this.#link.cutSlowReader(tunnel, queued);
@@ -84,8 +86,8 @@ export class Overflow {
   };
 
   /** While the whole process holds too much, only an empty queue counts. */
-  #caughtUp(queued: number): boolean {
-    return queued === 0 || (queued <= this.#budget.limits.tunnelQueueBytes / 2 && !this.#budget.overfull());
+  #caughtUp(queued: number, overfull: boolean): boolean {
+    return queued === 0 || (queued <= this.#budget.limits.tunnelQueueBytes / 2 && !overfull);
   }
 
   /** True when the tunnel has used up its allowance. */
