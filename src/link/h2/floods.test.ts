@@ -126,7 +126,6 @@ const FLOODS: Record<string, Buffer> = {
   "DATA frames without bytes": data(1, 0),
   "DATA frames of one byte": data(1, 1),
   "DATA frames of nothing but padding": frame(FrameType.DATA, Flag.PADDED, 1, Buffer.from([3, 0, 0, 0])),
-  "DATA of a stream that is none": data(99, 100),
   "window updates of one byte": frame(FrameType.WINDOW_UPDATE, 0, 0, uint32s(1)),
   "window updates of a stream": frame(FrameType.WINDOW_UPDATE, 0, 1, uint32s(1)),
   priorities: frame(FrameType.PRIORITY, 0, 1, Buffer.alloc(5)),
@@ -253,6 +252,20 @@ describe.each(ROLES)("a %s", (role) => {
     stream.resume();
     expect(bytes).toBe(1_250_000);
     expect(pieces).toBeLessThan(100);
+  });
+
+  it("takes what was still under way to a stream that is over, but nothing to one that never was", async () => {
+    const { session, wire, say, streams } = start(role, true);
+    streams[0]!.close(ErrorCode.CANCEL);
+    for (const read of many(data(1, 100), 50_000)) {
+      say(read);
+      await turn();
+    }
+    expect(session.failure).toBeUndefined();
+    say(data(99, 100));
+    expect(session.failure).toBe("DATA of a stream that was never opened");
+    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+    expect(wire.goaway()).toBe(ErrorCode.PROTOCOL_ERROR);
   });
 
   it("gives credit back for padding", async () => {

@@ -261,9 +261,16 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     // Bytes for a stream that is over here were under way; they only count for the session's window.
     const stream = this.#streams.get(streamId);
     this.#dataStream = stream;
-    if (stream === undefined || length < LEAST_DATA_BYTES) this.#countIdle();
-    else this.#guard.carriers++;
+    if (stream === undefined && this.#neverOpened(streamId)) {
+      throw new SessionError(ErrorCode.PROTOCOL_ERROR, "DATA of a stream that was never opened");
+    }
+    if (length < LEAST_DATA_BYTES) this.#countIdle();
+    else if (stream !== undefined) this.#guard.carriers++;
     stream?.expect(length);
+  }
+
+  #neverOpened(streamId: number): boolean {
+    return streamId % 2 === 0 || (this.isServer ? streamId > this.#lastPeerStream : streamId >= this.#nextStreamId);
   }
 
   passData(chunk: Buffer): void {
