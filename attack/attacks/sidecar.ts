@@ -2,17 +2,19 @@ import { type Attack, BOUND_MIB } from "../attack.js";
 
 const common = { fixture: "sidecar", boundMiB: BOUND_MIB } as const;
 
-/** Each hides a second request in what one reader takes for a body, and another for the next request. */
+/** The origin insists on the body of what is sent there. */
+const WHOLE = "/whole";
 const SMUGGLED = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
+/** Each hides a second request in what one reader takes for a body, and another for the next request. */
 const smuggling = (origin: string): readonly string[] => {
-  const request = (headers: string, body: string) =>
-    `POST http://${origin}/ HTTP/1.1\r\nHost: ${origin}\r\n${headers}\r\n${body}`;
+  const request = (headers: string, body: string, path = "/") =>
+    `POST http://${origin}${path} HTTP/1.1\r\nHost: ${origin}\r\n${headers}\r\n${body}`;
   const length = `Content-Length: ${SMUGGLED.length}\r\n`;
   const chunked = `0\r\n\r\n${SMUGGLED}`;
   return [
-    request(`${length}Connection: content-length\r\n`, SMUGGLED),
-    request(`${length}Connection: close, Content-Length\r\n`, SMUGGLED),
-    request(`${length}Connection: keep-alive\r\nConnection: content-length\r\n`, SMUGGLED),
+    request(`${length}Connection: content-length\r\n`, SMUGGLED, WHOLE),
+    request(`${length}Connection: close, Content-Length\r\n`, SMUGGLED, WHOLE),
+    request(`${length}Connection: keep-alive\r\nConnection: content-length\r\n`, SMUGGLED, WHOLE),
     request(`Content-Length: 0\r\n${length}`, SMUGGLED),
     request(`Content-Length: 0, ${SMUGGLED.length}\r\n`, SMUGGLED),
     request(`Content-Length: +${SMUGGLED.length}\r\n`, SMUGGLED),

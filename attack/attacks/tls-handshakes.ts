@@ -33,7 +33,7 @@ function unfinished(
         const socket = work.connectBelow(target.listeners[at]!);
         if (said === "half a hello") socket.write(HALF_HELLO);
         socket.resume();
-        if (count % 10 === 9) await work.sleep(5);
+        if (count % 10 === 9) await work.sleep(10);
       }
       await work.until(() => work.openConnections === 0);
     },

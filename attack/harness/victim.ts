@@ -16,7 +16,7 @@ export interface Endpoints {
   readonly wakePort: number;
   /** Counts who reached it. */
   readonly forbiddenPort: number;
-  /** An HTTP server; whoever gets through to `/smuggled` there has reached what is forbidden, too. */
+  /** An HTTP server; whoever gets through to `/smuggled` there, or to `/whole` without a body, has reached what is forbidden, too. */
   readonly originPort: number;
 }
 
@@ -91,9 +91,14 @@ function listen(serve: (socket: Socket) => void): Promise<number> {
 
 function origin(): Promise<number> {
   const server = createHttpServer((request, response) => {
-    if (request.url === "/smuggled") forbidden++;
-    request.resume();
-    request.on("end", () => response.end("fine"));
+    let bytes = 0;
+    request.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    request.on("end", () => {
+      if (request.url === "/smuggled" || (request.url === "/whole" && bytes === 0)) forbidden++;
+      response.end("fine");
+    });
   });
   return new Promise((resolve) => server.listen(0, "::", () => resolve((server.address() as AddressInfo).port)));
 }
