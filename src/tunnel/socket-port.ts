@@ -27,8 +27,8 @@ export interface SocketLike {
 
 const NOTHING = new Uint8Array(0);
 
-/** What the socket is handed at once when it lags: TLS holds its bytes twice, and each write costs as much as a page. */
-const PORTION_BYTES = 64 * 1024;
+/** What a TLS socket is handed at once, for it holds its bytes twice. Others get all there is: fewer, larger writes. */
+const TLS_PORTION_BYTES = 64 * 1024;
 
 /** How long a closed tunnel's last bytes may take to reach a slow reader. */
 const LINGER_MS = 10_000;
@@ -115,7 +115,8 @@ export class SocketPort implements Port {
   flush(): void {
     if (this.#queue.length === 0) return;
     const socket = this.#socket;
-    while (socket.writableLength === 0 && this.#queue.length > 0) this.#hand(PORTION_BYTES);
+    const portion = socket.encrypted === true ? TLS_PORTION_BYTES : Number.POSITIVE_INFINITY;
+    while (socket.writableLength === 0 && this.#queue.length > 0) this.#hand(portion);
     this.#queue.settle();
     this.#watchQueue();
   }
