@@ -91,7 +91,8 @@ export class SocketPort implements Port {
 
   drained(): void {
     this.flush();
-    this.#near!.onNearDrained();
+    // Not in between: a window grows only when its reader was seen to have taken everything.
+    if (this.queuedBytes === 0) this.#near!.onNearDrained();
   }
 
   failed(reason: string): void {
