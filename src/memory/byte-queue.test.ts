@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { ByteQueue } from "./byte-queue.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ByteQueue, looseViews } from "./byte-queue.js";
 
 /** The memory behind the pieces that a queue gives back, each allocation once. */
 function drain(queue: ByteQueue): { bytes: Buffer; retained: number; pieces: number } {
@@ -12,6 +12,14 @@ function drain(queue: ByteQueue): { bytes: Buffer; retained: number; pieces: num
 }
 
 const CHUNK_BYTES = 64 * 1024;
+
+const { bytesLeft } = looseViews;
+beforeEach(() => {
+  looseViews.bytesLeft = 0;
+});
+afterEach(() => {
+  looseViews.bytesLeft = bytesLeft;
+});
 
 /** Views of one chunk, as the payloads of its frames are: so many, each so long. */
 function views(lengths: readonly number[], value: number): Buffer[] {
@@ -64,6 +72,20 @@ describe("a queue of bytes", () => {
     const queue = new ByteQueue();
     for (let count = 0; count < 100; count++) for (const view of views([5000, 5000], 1)) queue.push(view);
     expect(drain(queue).retained).toBeLessThan(1.5 * 1_000_000);
+  });
+
+  it("keeps parts of chunks as they are while little is kept alive for them in the whole process", () => {
+    looseViews.bytesLeft = 3 * CHUNK_BYTES;
+    const queues = [new ByteQueue(), new ByteQueue()];
+    for (let count = 0; count < 100; count++) {
+      for (const queue of queues) for (const view of views([5000, 5000], 1)) queue.push(view);
+    }
+    expect(looseViews.bytesLeft).toBeLessThan(CHUNK_BYTES);
+    queues[0]!.clear();
+    const { retained } = drain(queues[1]!);
+    expect(retained).toBeGreaterThan(1_000_000);
+    expect(retained).toBeLessThan(1.5 * 1_000_000 + 3 * CHUNK_BYTES);
+    expect(looseViews.bytesLeft).toBe(3 * CHUNK_BYTES);
   });
 
   it("keeps a piece that is alone as it is, until it has to wait", () => {

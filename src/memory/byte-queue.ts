@@ -5,15 +5,27 @@
  */
 
 /** Below this a view costs more than the copy that it saves. */
-const LARGE_BYTES = 4096;
+const LARGE_BYTES = 512;
+/** So many smaller ones of a large chunk are kept all the same: its first and last frame may have been cut. */
+const SMALL_VIEWS = 2;
+const LARGE_CHUNK_BYTES = 16 * 1024;
 const LEAST_BLOCK_BYTES = 256;
 const MOST_BLOCK_BYTES = 64 * 1024;
+
+/**
+ * How much more than what waits may be kept alive in the whole process before views are copied out of their chunks. In
+ * bulk traffic a chunk holds pieces of several connections, and they wait only for a moment.
+ */
+export const looseViews = { bytesLeft: 32 * 1024 * 1024 };
 
 interface Piece {
   /** For a block that is being filled, all of it. */
   bytes: Buffer;
   fill: number;
   next: Piece | undefined;
+  /** Others' bytes of the chunk that this run of views keeps alive; on its first piece. */
+  loose: number;
+  readonly isBlock: boolean;
 }
 
 export class ByteQueue {
@@ -23,9 +35,13 @@ export class ByteQueue {
   #only: Buffer | undefined;
   #first: Piece | undefined;
   #last: Piece | undefined;
-  /** The last pieces, where they are views of one chunk: the first of them, and their bytes. */
+  /** The last pieces, where they are views of one chunk: the first of them, the piece before it, and their bytes. */
   #run: Piece | undefined;
+  #beforeRun: Piece | undefined;
   #runBytes = 0;
+  /** The chunk of which small views were kept last, and their number. */
+  #smallOf: ArrayBufferLike | undefined;
+  #small = 0;
 
   /** The piece may be a view; nobody may write to it any more. */
   push(chunk: Buffer): void {
@@ -42,6 +58,7 @@ export class ByteQueue {
   settle(): void {
     this.#addOnly();
     this.#endRun();
+    this.#smallOf = undefined;
   }
 
   #addOnly(): void {
@@ -54,13 +71,17 @@ export class ByteQueue {
 
   #add(chunk: Buffer): void {
     const { length } = chunk;
-    if (length >= LARGE_BYTES) {
+    if (length >= LARGE_BYTES || this.#mayKeepSmall(chunk)) {
       this.#keep(chunk);
       return;
     }
     this.#endRun();
-    for (let at = 0; at < length; ) {
-      const block = this.#room(length - at);
+    this.#copy(chunk);
+  }
+
+  #copy(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      const block = this.#room(chunk.length - at);
       const taken = chunk.copy(block.bytes, block.fill, at);
       block.fill += taken;
       this.length += taken;
@@ -77,10 +98,13 @@ export class ByteQueue {
     if (piece === this.#run) {
       this.#run = piece.next;
       this.#runBytes -= piece.fill;
-    }
-    if (piece.next === undefined) this.#last = undefined;
-    else this.#shrink(this.#last!, this.length >>> 1);
-    return piece.bytes.subarray(0, piece.fill);
+    } else if (piece === this.#beforeRun) this.#beforeRun = undefined;
+    looseViews.bytesLeft += piece.loose;
+    if (piece.next === undefined) {
+      this.#last = undefined;
+      this.#smallOf = undefined;
+    } else this.#shrink(this.#last!, this.length >>> 1);
+    return piece.fill === piece.bytes.length ? piece.bytes : piece.bytes.subarray(0, piece.fill);
   }
 
   #shiftOnly(): Buffer | undefined {
@@ -91,52 +115,68 @@ export class ByteQueue {
   }
 
   clear(): void {
+    for (let piece = this.#first; piece !== undefined; piece = piece.next) looseViews.bytesLeft += piece.loose;
     this.#only = undefined;
     this.#first = undefined;
     this.#last = undefined;
     this.#run = undefined;
+    this.#smallOf = undefined;
     this.length = 0;
+  }
+
+  #mayKeepSmall({ buffer }: Buffer): boolean {
+    if (buffer.byteLength < LARGE_CHUNK_BYTES) return false;
+    if (this.#smallOf !== buffer) {
+      this.#smallOf = buffer;
+      this.#small = 0;
+    }
+    return ++this.#small <= SMALL_VIEWS;
   }
 
   #keep(chunk: Buffer): void {
     if (this.#run?.bytes.buffer !== chunk.buffer) this.#endRun();
-    if (this.#last !== undefined) this.#shrink(this.#last, 0);
-    const piece = this.#append(chunk, chunk.length);
-    this.length += chunk.length;
     if (this.#run === undefined) {
-      this.#run = piece;
+      if (this.#last !== undefined && chunk.length >= LARGE_BYTES) this.#shrink(this.#last, 0);
+      this.#beforeRun = this.#last;
+      this.#run = this.#append(chunk, chunk.length, false);
       this.#runBytes = 0;
-    }
+    } else this.#append(chunk, chunk.length, false);
+    this.length += chunk.length;
     this.#runBytes += chunk.length;
   }
 
-  /** Views that turned out to be the smaller part of their chunk are copied out of it. */
+  /** Views that turned out to be the smaller part of their chunk are copied out of it, unless little is loose so far. */
   #endRun(): void {
     const run = this.#run;
     if (run === undefined) return;
     this.#run = undefined;
-    if (4 * this.#runBytes >= 3 * run.bytes.buffer.byteLength) return;
-    const block = Buffer.allocUnsafeSlow(this.#runBytes);
-    let fill = 0;
-    for (let piece: Piece | undefined = run; piece !== undefined; piece = piece.next) {
-      fill += piece.bytes.copy(block, fill);
+    const chunkBytes = run.bytes.buffer.byteLength;
+    if (4 * this.#runBytes >= 3 * chunkBytes) return;
+    const loose = chunkBytes - this.#runBytes;
+    if (loose <= looseViews.bytesLeft) {
+      looseViews.bytesLeft -= loose;
+      run.loose = loose;
+      return;
     }
-    run.bytes = block;
-    run.fill = fill;
-    run.next = undefined;
-    this.#last = run;
+    this.#last = this.#beforeRun;
+    if (this.#last === undefined) this.#first = undefined;
+    else this.#last.next = undefined;
+    this.length -= this.#runBytes;
+    for (let piece: Piece | undefined = run; piece !== undefined; piece = piece.next) this.#copy(piece.bytes);
   }
 
-  /** A block with room: the last one, or a new one that is no larger than half of what waits already. */
+  /** A block with room: the last one, or a new one of twice its size. */
   #room(bytes: number): Piece {
     const last = this.#last;
-    if (last !== undefined && last.fill < last.bytes.length) return last;
-    const size = Math.min(MOST_BLOCK_BYTES, Math.max(LEAST_BLOCK_BYTES, bytes, this.length >>> 1));
-    return this.#append(Buffer.allocUnsafeSlow(size), 0);
+    if (last?.isBlock !== true)
+      return this.#append(Buffer.allocUnsafeSlow(Math.max(LEAST_BLOCK_BYTES, bytes)), 0, true);
+    if (last.fill < last.bytes.length) return last;
+    const size = Math.min(MOST_BLOCK_BYTES, Math.max(2 * last.bytes.length, bytes));
+    return this.#append(Buffer.allocUnsafeSlow(size), 0, true);
   }
 
-  #append(bytes: Buffer, fill: number): Piece {
-    const piece: Piece = { bytes, fill, next: undefined };
+  #append(bytes: Buffer, fill: number, isBlock: boolean): Piece {
+    const piece: Piece = { bytes, fill, next: undefined, loose: 0, isBlock };
     if (this.#last === undefined) this.#first = piece;
     else this.#last.next = piece;
     this.#last = piece;

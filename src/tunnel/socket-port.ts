@@ -43,7 +43,10 @@ export class SocketPort implements Port {
   readonly #clock: Clock;
   #near: NearEvents | undefined;
   #held: Uint8Array | undefined;
-  /** Bytes of this turn, and bytes that wait until the socket has taken those before. */
+  /** The only bytes of this turn so far: one piece is written as it is, only several are worth gathering. */
+  #first: Buffer | undefined;
+  #corked = false;
+  /** Bytes that wait until the socket has taken those before. */
   readonly #queue = new ByteQueue();
   #watching = false;
   #lost = "the connection was closed";
@@ -55,7 +58,7 @@ export class SocketPort implements Port {
   }
 
   get queuedBytes(): number {
-    return this.#socket.writableLength + this.#queue.length;
+    return this.#socket.writableLength + (this.#first?.length ?? 0) + this.#queue.length;
   }
 
   /** May be called again to hand the socket on: whoever came last is told. */
@@ -109,16 +112,33 @@ export class SocketPort implements Port {
     this.#near?.onNearData(chunk);
   }
 
+  /** While the socket keeps up, a turn's pieces go to it as they are; once it lags, they gather. */
   write(chunk: Buffer): void {
-    this.#queue.push(chunk);
+    if (this.#corked) this.#socket.write(chunk);
+    else if (this.#first !== undefined) {
+      this.#corked = true;
+      this.#socket.cork();
+      this.#socket.write(this.#first);
+      this.#first = undefined;
+      this.#socket.write(chunk);
+    } else if (this.#socket.writableLength === 0 && this.#queue.length === 0) this.#first = chunk;
+    else this.#queue.push(chunk);
   }
 
   flush(): void {
-    if (this.#queue.length === 0) return;
-    const socket = this.#socket;
-    const portion = socket.encrypted === true ? TLS_PORTION_BYTES : Number.POSITIVE_INFINITY;
-    while (socket.writableLength === 0 && this.#queue.length > 0) this.#hand(portion);
-    this.#queue.settle();
+    if (this.#first !== undefined) {
+      this.#socket.write(this.#first);
+      this.#first = undefined;
+    } else if (this.#corked) {
+      this.#corked = false;
+      this.#socket.uncork();
+    } else {
+      if (this.#queue.length === 0) return;
+      const socket = this.#socket;
+      const portion = socket.encrypted === true ? TLS_PORTION_BYTES : Number.POSITIVE_INFINITY;
+      while (socket.writableLength === 0 && this.#queue.length > 0) this.#hand(portion);
+      this.#queue.settle();
+    }
     this.#watchQueue();
   }
 
@@ -142,6 +162,7 @@ export class SocketPort implements Port {
 
   /** No further bytes will come: the socket holds what is left. */
   #handAll(): void {
+    this.flush();
     if (this.#queue.length > 0) this.#hand(this.#queue.length);
   }
 
@@ -183,6 +204,7 @@ export class SocketPort implements Port {
   }
 
   destroy(): void {
+    this.#first = undefined;
     this.#queue.clear();
     this.#socket.destroy();
   }
