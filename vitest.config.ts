@@ -14,6 +14,7 @@ export default defineConfig({
             "src/**/*.test.ts",
             "peers/**/*.test.ts",
             "bench/**/*.test.ts",
+            "attack/**/*.test.ts",
             "image/**/*.test.ts",
             "pack/**/*.test.ts",
             "alerts/**/*.test.ts",

@@ -43,16 +43,16 @@ async function attack(options: AttackOptions): Promise<number> {
   const verdicts = await playSuite({
     ...{ attacks: chosen, short: options.short, seed: options.seed },
     origin: options.upstream ? "theirs" : "ours",
-    onVerdict: (verdict) => say(line(verdict)),
+    onVerdict: (verdict) => {
+      say(line(verdict));
+      if (options.write) writeDocs([verdict], options.upstream ? "upstream" : "ours");
+    },
   });
   const failed = verdicts.filter(({ failures }) => failures.length > 0);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   say(`attack: ${verdicts.length - failed.length} of ${verdicts.length} withstood, ${seconds} s`);
   if (options.output === "json") process.stdout.write(`${JSON.stringify(verdicts, undefined, 2)}\n`);
-  if (options.write) {
-    writeDocs(verdicts, options.upstream ? "upstream" : "ours");
-    say("written: docs/security.md, docs/security.json");
-  }
+  if (options.write) say("written: docs/security.md, docs/security.json");
   return failed.length === 0 || options.upstream ? 0 : 1;
 }
 

@@ -7,8 +7,8 @@ const WHOLE = "/whole";
 const SMUGGLED = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
 /** Each hides a second request in what one reader takes for a body, and another for the next request. */
 const smuggling = (origin: string): readonly string[] => {
-  const request = (headers: string, body: string, path = "/") =>
-    `POST http://${origin}${path} HTTP/1.1\r\nHost: ${origin}\r\n${headers}\r\n${body}`;
+  const request = (headers: string, body: string, path = "/", method = "POST") =>
+    `${method} http://${origin}${path} HTTP/1.1\r\nHost: ${origin}\r\n${headers}\r\n${body}`;
   const length = `Content-Length: ${SMUGGLED.length}\r\n`;
   const chunked = `0\r\n\r\n${SMUGGLED}`;
   return [
@@ -28,7 +28,8 @@ const smuggling = (origin: string): readonly string[] => {
     request(`Content-Length: ${chunked.length}\r\nTransfer-Encoding:\x0bchunked\r\n`, chunked),
     request(`Content-Length: ${chunked.length}\r\nX: y\nTransfer-Encoding: chunked\r\n`, chunked),
     request(`Content-Length: ${SMUGGLED.length}\r\nUpgrade: websocket\r\nConnection: upgrade\r\n`, SMUGGLED),
-    `GET http://${origin}/ HTTP/1.1\r\nHost: ${origin}\r\n${length}Connection: content-length\r\n\r\n${SMUGGLED}`,
+    request(`${length}Connection: content-length\r\n`, SMUGGLED, WHOLE, "GET"),
+    request(`${length}Connection: content-length\r\n`, SMUGGLED, WHOLE, "DELETE"),
     `GET http://${origin}/%0d%0a HTTP/1.1\r\nHost: ${origin}\r\nX: y\r\n\tGET /smuggled HTTP/1.1\r\n\r\n`,
   ];
 };

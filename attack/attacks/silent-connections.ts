@@ -5,8 +5,7 @@ const silent = (name: string, at: "agents" | "connect-tls", fixture: "server" | 
   ...{ name, against, fixture },
   description: `400 connections that finish TLS and then say nothing, at the ${against}`,
   boundMiB: BOUND_MIB,
-  mustEnd: "long",
-  seconds: 14,
+  seconds: 3,
   shortSeconds: 1.5,
   upstream: at === "agents",
   async run(target, work) {

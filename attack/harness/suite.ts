@@ -18,7 +18,9 @@ export interface SuiteOptions {
 const LONG_ROUNDS = 2;
 /** How often more a pair of rounds is played when only its latency was too high: a busy machine can do that, too. */
 const SECOND_LOOKS = 3;
-const LONG_SECONDS = 2;
+const LONG_SECONDS = 1.5;
+/** Longer attacks wait for something to end; what they are compared with need not. */
+const LONGEST_SINK_SECONDS = 3;
 const SHORT_SECONDS = 0.8;
 /** Of a short run: what is compared with may be measured for less long, and without a newcomer. */
 const SHORT_SINK_SHARE = 0.7;
@@ -100,11 +102,12 @@ class Stand {
     const seconds = short ? (attack.shortSeconds ?? SHORT_SECONDS) : (attack.seconds ?? LONG_SECONDS);
     const pairs: Pair[] = [];
     let broken: string | undefined;
-    const rounds = short ? 1 : LONG_ROUNDS;
+    const rounds = short || seconds > LONGEST_SINK_SECONDS ? 1 : LONG_ROUNDS;
     try {
       for (let turn = 0; turn < rounds || (turn < rounds + SECOND_LOOKS && tooSlow(pairs)); turn++) {
         const order = { attack, ms: seconds * 1000, seed: `${seed} ${attack.name} ${turn}` };
-        const sinkOrder = short ? { ...order, ms: order.ms * SHORT_SINK_SHARE, newcomer: false } : order;
+        const sinkMs = Math.min(order.ms * (short ? SHORT_SINK_SHARE : 1), LONGEST_SINK_SECONDS * 1000);
+        const sinkOrder = { ...order, ms: sinkMs, newcomer: !short };
         const sunk = attack.noSink ? undefined : await this.#sinkRound(sinkOrder);
         pairs.push({ sunk, attacked: await this.#play({ ...order, target: this.#fixture.target }) });
         if (!this.#fixture.processes.every(({ running }) => running)) break;
