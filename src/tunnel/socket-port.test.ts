@@ -25,7 +25,11 @@ class HeldSocket extends Duplex {
 
   override _read(): void {}
 
+  /** The pieces of each write. */
+  readonly writes: Buffer[][] = [];
+
   override _writev(chunks: { chunk: Buffer }[], done: () => void): void {
+    this.writes.push(chunks.map(({ chunk }) => chunk));
     this.delivered += chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
     this.#done = done;
   }
@@ -143,4 +147,18 @@ describe("closing", () => {
     expect(tunnel.closed).toBe(true);
     expect(carrier.types()).toEqual(["CLOSE_REQ"]);
   });
+});
+
+test("a turn of many small pieces costs a socket that never takes them few writes, and keeps their order", async () => {
+  const socket = new HeldSocket(16_384);
+  const port = new SocketPort(socket, new ManualClock());
+  port.attach({ onNearData() {}, onNearEnd() {}, onNearDrained() {}, onNearLost() {} });
+  const sent = Buffer.from(Array.from({ length: 2000 }, (_, count) => count));
+  for (const at of sent.keys()) port.write(sent.subarray(at, at + 1));
+  port.flush();
+  expect(socket.writes.map((pieces) => pieces.length)).toEqual([16]);
+  expect(port.queuedBytes).toBe(2000);
+  await socket.deliver();
+  expect(Buffer.concat(socket.writes.flat())).toEqual(sent);
+  expect(port.queuedBytes).toBe(0);
 });

@@ -30,6 +30,9 @@ const NOTHING = new Uint8Array(0);
 /** What a TLS socket is handed at once, for it holds its bytes twice. Others get all there is: fewer, larger writes. */
 const TLS_PORTION_BYTES = 64 * 1024;
 
+/** Pieces of one turn that are written each by itself: what a socket holds back costs some hundred bytes a piece. */
+const MOST_WRITES = 16;
+
 /** How long a closed tunnel's last bytes may take to reach a slow reader. */
 const LINGER_MS = 10_000;
 
@@ -45,7 +48,8 @@ export class SocketPort implements Port {
   #held: Uint8Array | undefined;
   /** The only bytes of this turn so far: one piece is written as it is, only several are worth gathering. */
   #first: Buffer | undefined;
-  #corked = false;
+  /** Pieces of this turn that the socket has, to be sent together. */
+  #corked = 0;
   /** Bytes that wait until the socket has taken those before. */
   readonly #queue = new ByteQueue();
   #watching = false;
@@ -112,29 +116,33 @@ export class SocketPort implements Port {
     this.#near?.onNearData(chunk);
   }
 
-  /** While the socket keeps up, a turn's pieces go to it as they are; once it lags, they gather. */
+  /** While the socket keeps up, the first pieces of a turn go to it as they are; all others gather. */
   write(chunk: Buffer): void {
-    if (this.#corked) this.#socket.write(chunk);
-    else if (this.#first !== undefined) {
-      this.#corked = true;
-      this.#socket.cork();
-      this.#socket.write(this.#first);
+    const socket = this.#socket;
+    if (this.#queue.length > 0 || this.#corked >= MOST_WRITES) this.#queue.push(chunk);
+    else if (this.#corked > 0) {
+      this.#corked++;
+      socket.write(chunk);
+    } else if (this.#first !== undefined) {
+      this.#corked = 2;
+      socket.cork();
+      socket.write(this.#first);
       this.#first = undefined;
-      this.#socket.write(chunk);
-    } else if (this.#socket.writableLength === 0 && this.#queue.length === 0) this.#first = chunk;
+      socket.write(chunk);
+    } else if (socket.writableLength === 0) this.#first = chunk;
     else this.#queue.push(chunk);
   }
 
   flush(): void {
+    const socket = this.#socket;
     if (this.#first !== undefined) {
-      this.#socket.write(this.#first);
+      socket.write(this.#first);
       this.#first = undefined;
-    } else if (this.#corked) {
-      this.#corked = false;
-      this.#socket.uncork();
-    } else {
-      if (this.#queue.length === 0) return;
-      const socket = this.#socket;
+    } else if (this.#corked > 0) {
+      this.#corked = 0;
+      socket.uncork();
+    } else if (this.#queue.length === 0) return;
+    if (this.#queue.length > 0) {
       const portion = socket.encrypted === true ? TLS_PORTION_BYTES : Number.POSITIVE_INFINITY;
       while (socket.writableLength === 0 && this.#queue.length > 0) this.#hand(portion);
       this.#queue.settle();
