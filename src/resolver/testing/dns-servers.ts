@@ -52,7 +52,8 @@ export async function startDnsServer(zone: Zone): Promise<DnsServer> {
 /** A zone of addresses by name; other names do not exist. */
 export function zoneOf(addresses: Readonly<Record<string, readonly string[]>>): Zone {
   return ({ name, type }) => {
-    const all = addresses[name];
+    // A name may be `constructor`, which every object has.
+    const all = Object.hasOwn(addresses, name) ? addresses[name] : undefined;
     if (all === undefined) return { rcode: 3 };
     const family = all.filter((address) => address.includes(":") === (type === "AAAA"));
     return { records: family.map((address) => ({ type, name, seconds: 5, address })) };
