@@ -40,6 +40,10 @@ export class WebhookPod {
     const program = await bundle();
     const own = clusterIP === undefined ? {} : { clusterIP };
     await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+    // Pods are refused until the controller manager has given the namespace its default account.
+    await until(`${namespace} to have its default service account`, 60_000, async () => {
+      return (await admin.try(["get", "serviceaccount/default", "-n", namespace])).code === 0;
+    });
     await admin.apply(
       { ...service, metadata, spec: { ...service.spec, ...own, selector: { app: name } } },
       { apiVersion: "v1", kind: "ConfigMap", metadata: filesOf(place), data: { "main.mjs": program } },
