@@ -38,6 +38,7 @@ export class HaFleet {
   readonly slots: readonly ProxyServer[];
   readonly running = new Set<ProxyServer>();
   readonly agents: FleetAgent[] = [];
+  #agentsNamed = 0;
   readonly #scope: Scope;
   readonly #options: HaFleetOptions;
 
@@ -96,7 +97,8 @@ export class HaFleet {
   async addAgent(origin: Origin): Promise<FleetAgent> {
     const { certificates, name, agentFlags } = this.#options;
     const process = new ProxyAgent(this.#scope, {
-      name: `${name}-agent-${origin}-${this.agents.length}`,
+      // Counted at once: several are added at the same time, and two of one name would be one agent to a server.
+      name: `${name}-agent-${origin}-${this.#agentsNamed++}`,
       executable: executable(origin, "proxy-agent"),
       caFile: certificates.ca.cert,
       serverHost: HOST,
