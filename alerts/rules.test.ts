@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
-import { controllerMetrics } from "../src/nodepool/controller/metrics.js";
-import { approverMetrics } from "../src/nodepool/csr/approver/metrics.js";
-import { doctorMetrics } from "../src/nodepool/recovery/metrics.js";
-import { servingMetrics } from "../src/nodepool/serving/metrics.js";
-import { AgentMetrics } from "../src/observe/metrics/agent-metrics.js";
-import type { AgentReadings, ServerReadings } from "../src/observe/metrics/readings.js";
-import { type Family, MetricsRegistry } from "../src/observe/metrics/registry.js";
-import { ServerMetrics } from "../src/observe/metrics/server-metrics.js";
-import { sidecarMetrics } from "../src/sidecar/metrics.js";
-import type { Sidecar } from "../src/sidecar/sidecar.js";
+import { type Family, MetricsRegistry } from "../src/base/metrics/registry.js";
+import { controllerMetrics } from "../src/cluster/nodes/controller/metrics.js";
+import { approverMetrics } from "../src/cluster/nodes/csr/approver/metrics.js";
+import { doctorMetrics } from "../src/cluster/nodes/recovery/metrics.js";
+import { servingMetrics } from "../src/cluster/nodes/serving/metrics.js";
+import { AgentMetrics } from "../src/insight/observe/metrics/agent-metrics.js";
+import type { AgentReadings, ServerReadings } from "../src/insight/observe/metrics/readings.js";
+import { ServerMetrics } from "../src/insight/observe/metrics/server-metrics.js";
+import { sidecarMetrics } from "../src/tunnel/sidecar/metrics.js";
+import type { Sidecar } from "../src/tunnel/sidecar/sidecar.js";
 import { metricsIn, readRules, readTestNames } from "./rules.js";
 
 const { alerts, recordings } = readRules();

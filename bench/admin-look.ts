@@ -5,12 +5,12 @@
  */
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { Differ } from "../src/observe/admin/changes.js";
-import type { ChangeEvent } from "../src/observe/admin/contract.js";
-import { AdminModel } from "../src/observe/admin/model.js";
-import { eventFrame } from "../src/observe/admin/reader.js";
-import { ServerSubject } from "../src/server/admin.js";
-import { SocketPort } from "../src/tunnel/socket-port.js";
+import { Differ } from "../src/insight/observe/admin/changes.js";
+import type { ChangeEvent } from "../src/insight/observe/admin/contract.js";
+import { AdminModel } from "../src/insight/observe/admin/model.js";
+import { eventFrame } from "../src/insight/observe/admin/reader.js";
+import { ServerSubject } from "../src/insight/observe/roles/server.js";
+import { SocketPort } from "../src/tunnel/connection/socket-port.js";
 import { openHouse } from "../test/situations/house/house.js";
 import { type Spread, spread } from "./results/statistics.js";
 

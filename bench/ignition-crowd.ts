@@ -12,12 +12,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
-import { dataUrlOf } from "../src/ignition/data/data-url.js";
-import { pullSecretHash } from "../src/nodepool/hash/pool-hash.js";
-import { encoded } from "../src/nodepool/objects.js";
-import { bootstrapKubeconfig, pullSecret } from "../src/nodepool/payload/testing/ingredients.js";
-import { makeTokenSecret } from "../src/nodepool/token/token-secret.js";
-import { createAuthority, issueCertificate } from "../src/pki/issue.js";
+import { dataUrlOf } from "../src/cluster/ignition/data/data-url.js";
+import { pullSecretHash } from "../src/cluster/nodes/hash/pool-hash.js";
+import { encoded } from "../src/cluster/nodes/objects.js";
+import { bootstrapKubeconfig, pullSecret } from "../src/cluster/nodes/payload/testing/ingredients.js";
+import { makeTokenSecret } from "../src/cluster/nodes/token/token-secret.js";
+import { createAuthority, issueCertificate } from "../src/tunnel/pki/issue.js";
 import { raiseOpenFiles } from "./open-files.js";
 
 const NAMESPACE = "clusters-demo";

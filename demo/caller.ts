@@ -1,4 +1,4 @@
-import { messageOf } from "../src/errors/error.js";
+import { messageOf } from "../src/base/errors/error.js";
 import type { Door } from "./callers/doors.js";
 import type { WebhookRoute } from "./callers/webhook-client.js";
 import type { Place } from "./isolation/place.js";

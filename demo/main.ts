@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../src/errors/error.js";
+import { messageOf } from "../src/base/errors/error.js";
 import { chooseIsolation } from "./isolation/choose.js";
 import { HELP, type Options, parseOptions } from "./options.js";
 import { canTieToParent, tiedToParent } from "./processes/tie.js";

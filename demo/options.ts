@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { messageOf } from "../src/errors/error.js";
+import { messageOf } from "../src/base/errors/error.js";
 
 export interface Options {
   readonly output: "text" | "json";

@@ -1,6 +1,6 @@
 /** The inner half of the demo: what is shown, in order, and the end of everything it started. */
 import { rmSync } from "node:fs";
-import { messageOf } from "../src/errors/error.js";
+import { messageOf } from "../src/base/errors/error.js";
 import { Scope } from "../test/support/processes/scope.js";
 import { Caller } from "./caller.js";
 import { WebhookRoute } from "./callers/webhook-client.js";

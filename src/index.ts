@@ -1,8 +1,8 @@
 /** The library: what a TypeScript program may use. */
 
-export { ProxyAgent } from "./agent/agent.js";
-export type { AgentConfig } from "./agent/config.js";
-export * from "./client/index.js";
-export { DrawbridgeError } from "./errors/error.js";
-export type { ServerConfig } from "./server/config.js";
-export { ProxyServer } from "./server/server.js";
+export { DrawbridgeError } from "./base/errors/error.js";
+export { ProxyAgent } from "./tunnel/agent/agent.js";
+export type { AgentConfig } from "./tunnel/agent/config.js";
+export * from "./tunnel/client/index.js";
+export type { ServerConfig } from "./tunnel/server/config.js";
+export { ProxyServer } from "./tunnel/server/server.js";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
-import { issueCertificate, loadAuthority } from "../../src/pki/issue.js";
+import { issueCertificate, loadAuthority } from "../../src/tunnel/pki/issue.js";
 import { type Attack, BOUND_MIB } from "../attack.js";
 import { CONNECT_PATH } from "../raw/headers.js";
 import { RawPeer } from "../raw/peer.js";

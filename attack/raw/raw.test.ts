@@ -1,6 +1,6 @@
 /** What the attackers write is compared with the codec in src/, which they do not use. */
 import { expect, it } from "vitest";
-import { encodePacket } from "../../src/wire/encode.js";
+import { encodePacket } from "../../src/tunnel/wire/encode.js";
 import { integer } from "./headers.js";
 import { dataPacket, dialRequest, dialResponse, PacketCollector, PacketType } from "./packets.js";
 

@@ -3,8 +3,8 @@
  * are proxy-agent's; each agent gets an ID of its own. Prints `connected SECONDS` once all have a server.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { ProxyAgent } from "../../src/agent/agent.js";
-import { parseAgentArgs } from "../../src/cli/agent-args.js";
+import { parseAgentArgs } from "../../src/cli/tunnel/agent-args.js";
+import { ProxyAgent } from "../../src/tunnel/agent/agent.js";
 
 const [count = "1", ...flags] = process.argv.slice(2);
 const parsed = parseAgentArgs(flags, process.env);

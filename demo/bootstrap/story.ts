@@ -1,5 +1,5 @@
 /** The life of a bootstrap bridge, from the lab's first process to the receipt. */
-import { messageOf } from "../../src/errors/error.js";
+import { messageOf } from "../../src/base/errors/error.js";
 import { BridgeByCommand } from "../../test/support/lab/bridge/by-command.js";
 import { type BridgeLab, startBridgeLab } from "../../test/support/lab/bridge/lab.js";
 import { equipped } from "../../test/support/lab/equipment.js";

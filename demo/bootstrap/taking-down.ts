@@ -1,6 +1,6 @@
 /** The steps that take the bridge away. */
 import { existsSync, readFileSync } from "node:fs";
-import type { Receipt } from "../../src/bootstrap/teardown/receipt.js";
+import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
 import { type BridgeByCommand, commandLine } from "../../test/support/lab/bridge/by-command.js";
 import type { BridgeLab } from "../../test/support/lab/bridge/lab.js";
 import type { WebhookPod } from "../../test/support/lab/bridge/webhook-pod.js";

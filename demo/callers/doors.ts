@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { dialThrough } from "../../src/client/index.js";
+import { dialThrough } from "../../src/tunnel/client/index.js";
 import { readToEnd } from "../../test/support/callers/bytes.js";
 import { askDoor, type ConnectDoor, connectRequest } from "../../test/support/callers/connect.js";
 import { within } from "../../test/support/processes/deadline.js";

@@ -8,18 +8,18 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
-import { KubeApiError } from "../../src/kube/errors.js";
-import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import { createDirectoryApi } from "../../src/nodepool/controller/directory/api.js";
-import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
+import { KubeApiError } from "../../src/cluster/kube/errors.js";
+import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory/api.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
 import {
   outcomeOf,
   requestName,
   requestPath,
   requestsPath,
   type SigningRequest,
-} from "../../src/nodepool/csr/signing-request.js";
-import { type Authority, createAuthority, issueCertificate } from "../../src/pki/issue.js";
+} from "../../src/cluster/nodes/csr/signing-request.js";
+import { type Authority, createAuthority, issueCertificate } from "../../src/tunnel/pki/issue.js";
 import { signed } from "./signer.js";
 
 const LOOK_EVERY_MS = 150;

@@ -1,6 +1,6 @@
 /** What a person would write down for a pool without any cluster. */
 import { stringify } from "yaml";
-import type { KubeObject } from "../../src/kube/port.js";
+import type { KubeObject } from "../../src/cluster/kube/port.js";
 
 export const NAMESPACE = "drawbridge";
 export const POOL = "workers";

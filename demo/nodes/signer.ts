@@ -1,8 +1,8 @@
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
-import { requestPem, type SigningRequest, servingSigner } from "../../src/nodepool/csr/signing-request.js";
-import type { Authority } from "../../src/pki/issue.js";
-import { clientAuth, serverAuth } from "../../src/pki/request.js";
+import { requestPem, type SigningRequest, servingSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import type { Authority } from "../../src/tunnel/pki/issue.js";
+import { clientAuth, serverAuth } from "../../src/tunnel/pki/request.js";
 
 const HOUR_MS = 60 * 60_000;
 

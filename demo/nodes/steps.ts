@@ -1,11 +1,11 @@
 /** The steps of the nodes' story, each with its proof. */
 import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createKubeApi } from "../../src/kube/client.js";
-import type { PoolStanding } from "../../src/nodepool/controller/status.js";
-import type { DecisionEntry } from "../../src/nodepool/csr/decision-log.js";
-import { clientSigner, requestsPath, type SigningRequest } from "../../src/nodepool/csr/signing-request.js";
-import { makeSigningRequest } from "../../src/pki/make-request.js";
+import { createKubeApi } from "../../src/cluster/kube/client.js";
+import type { PoolStanding } from "../../src/cluster/nodes/controller/status.js";
+import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
+import { clientSigner, requestsPath, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
+import { makeSigningRequest } from "../../src/tunnel/pki/make-request.js";
 import { waitUntil, within } from "../../test/support/processes/deadline.js";
 import type { Processes, Running } from "../processes/processes.js";
 import { ready } from "../processes/ready.js";

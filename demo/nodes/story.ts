@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../../src/errors/error.js";
+import { messageOf } from "../../src/base/errors/error.js";
 import { Interruption } from "../interruption.js";
 import type { Options } from "../options.js";
 import { Processes } from "../processes/processes.js";

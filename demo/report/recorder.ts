@@ -1,4 +1,4 @@
-import { messageOf } from "../../src/errors/error.js";
+import { messageOf } from "../../src/base/errors/error.js";
 import { within } from "../../test/support/processes/deadline.js";
 import type { Paint } from "./paint.js";
 import type { Show } from "./show.js";

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { messageOf } from "../../src/errors/error.js";
+import { messageOf } from "../../src/base/errors/error.js";
 import { within } from "../../test/support/processes/deadline.js";
 import type { Place } from "../isolation/place.js";
 import type { Show } from "../report/show.js";

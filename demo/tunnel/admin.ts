@@ -1,5 +1,5 @@
 import { get as httpGet } from "node:http";
-import type { AgentPeer, Page, Tunnel } from "../../src/observe/admin/contract.js";
+import type { AgentPeer, Page, Tunnel } from "../../src/insight/observe/admin/contract.js";
 import { waitUntil, within } from "../../test/support/processes/deadline.js";
 
 export interface TunnelState {

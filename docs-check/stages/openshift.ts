@@ -1,7 +1,7 @@
 /** Install directories as openshift-install leaves them, one after each of its two commands; nothing boots. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { awsCluster, INFRA } from "../../src/bootstrap/firewall/testing/manifests.js";
+import { awsCluster, INFRA } from "../../src/cluster/bootstrap/firewall/testing/manifests.js";
 import { bootstrapIgnition } from "../../test/support/ignition-fixtures/ignition.js";
 import { shapes } from "../../test/support/ignition-fixtures/releases.js";
 import { equipped } from "../../test/support/lab/equipment.js";

@@ -1,5 +1,5 @@
 /** The requests the page makes of its own process. */
-import { API_PREFIX, type ApiError, type ExplainedRefusal } from "../../src/observe/admin/contract.js";
+import { API_PREFIX, type ApiError, type ExplainedRefusal } from "../../src/insight/observe/admin/contract.js";
 
 export class Refused extends Error {
   readonly status: number;

@@ -1,9 +1,9 @@
 /** The page's one source: follows the stream, keeps the world, tells the views at most a few times a second. */
-import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../../src/observe/admin/contract.js";
-import { type FlowMap, FlowMeter } from "../../src/watch/view/flows.js";
-import { History } from "../../src/watch/view/history.js";
-import { isSilent, retryAfterMs } from "../../src/watch/view/patience.js";
-import { World } from "../../src/watch/view/world.js";
+import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../../src/insight/observe/admin/contract.js";
+import { type FlowMap, FlowMeter } from "../../src/insight/watch/view/flows.js";
+import { History } from "../../src/insight/watch/view/history.js";
+import { isSilent, retryAfterMs } from "../../src/insight/watch/view/patience.js";
+import { World } from "../../src/insight/watch/view/world.js";
 import { EVENTS, hasSession, logIn, Refused } from "./api.js";
 
 /** `asking` whether there is a session · `locked` a token is wanted · `waiting` for the process to answer again. */

@@ -1,5 +1,5 @@
-import type { BridgeInfo, BridgeStep, SourceInfo } from "../../src/observe/admin/contract.js";
-import { clock, countdown } from "../../src/watch/view/format.js";
+import type { BridgeInfo, BridgeStep, SourceInfo } from "../../src/insight/observe/admin/contract.js";
+import { clock, countdown } from "../../src/insight/watch/view/format.js";
 import { SourceState } from "./source-state.js";
 
 const LOOKS: Record<BridgeStep["state"], { readonly word: string; readonly sign: string; readonly mood: string }> = {

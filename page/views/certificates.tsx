@@ -1,5 +1,5 @@
-import type { CertificateInfo } from "../../src/observe/admin/contract.js";
-import { countdown } from "../../src/watch/view/format.js";
+import type { CertificateInfo } from "../../src/insight/observe/admin/contract.js";
+import { countdown } from "../../src/insight/watch/view/format.js";
 
 /** The one that ends first comes first. */
 export function Certificates({ certificates, now }: { certificates: readonly CertificateInfo[]; now: number }) {

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { clock, duration, rate } from "../../src/watch/view/format.js";
-import type { Columns } from "../../src/watch/view/history.js";
+import { clock, duration, rate } from "../../src/insight/watch/view/format.js";
+import type { Columns } from "../../src/insight/watch/view/history.js";
 
 interface Line {
   readonly label: string;

@@ -1,6 +1,6 @@
-import type { ProcessInfo } from "../../src/observe/admin/contract.js";
-import { type FlowMap, type PeerOnMap, SHOWN } from "../../src/watch/view/flows.js";
-import { bytes, count, rate, shorten } from "../../src/watch/view/format.js";
+import type { ProcessInfo } from "../../src/insight/observe/admin/contract.js";
+import { type FlowMap, type PeerOnMap, SHOWN } from "../../src/insight/watch/view/flows.js";
+import { bytes, count, rate, shorten } from "../../src/insight/watch/view/format.js";
 import { useMedia } from "./use-media.js";
 
 const ROW = 26;

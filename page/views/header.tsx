@@ -1,5 +1,5 @@
-import { duration } from "../../src/watch/view/format.js";
-import type { World } from "../../src/watch/view/world.js";
+import { duration } from "../../src/insight/watch/view/format.js";
+import type { World } from "../../src/insight/watch/view/world.js";
 import type { Live, Phase } from "../state/live.js";
 
 const STREAM: Record<Phase, string> = {

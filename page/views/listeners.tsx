@@ -1,4 +1,4 @@
-import type { ListenerInfo } from "../../src/observe/admin/contract.js";
+import type { ListenerInfo } from "../../src/insight/observe/admin/contract.js";
 
 export function Listeners({ listeners }: { listeners: readonly ListenerInfo[] }) {
   return (

@@ -1,5 +1,5 @@
-import type { DecisionInfo } from "../../src/observe/admin/contract.js";
-import { clock } from "../../src/watch/view/format.js";
+import type { DecisionInfo } from "../../src/insight/observe/admin/contract.js";
+import { clock } from "../../src/insight/watch/view/format.js";
 
 const MOODS: Record<DecisionInfo["outcome"], string> = {
   approved: "good",

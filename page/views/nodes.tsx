@@ -1,6 +1,6 @@
-import type { ClaimInfo, PoolInfo, SourceInfo, SourceName } from "../../src/observe/admin/contract.js";
-import { clock, count, duration } from "../../src/watch/view/format.js";
-import type { World } from "../../src/watch/view/world.js";
+import type { ClaimInfo, PoolInfo, SourceInfo, SourceName } from "../../src/insight/observe/admin/contract.js";
+import { clock, count, duration } from "../../src/insight/watch/view/format.js";
+import type { World } from "../../src/insight/watch/view/world.js";
 import { Decisions } from "./nodes-decisions.js";
 import { SourceState } from "./source-state.js";
 

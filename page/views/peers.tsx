@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { AgentPeer, ServerPeer } from "../../src/observe/admin/contract.js";
-import { bytes, count, duration } from "../../src/watch/view/format.js";
-import type { World } from "../../src/watch/view/world.js";
+import type { AgentPeer, ServerPeer } from "../../src/insight/observe/admin/contract.js";
+import { bytes, count, duration } from "../../src/insight/watch/view/format.js";
+import type { World } from "../../src/insight/watch/view/world.js";
 import { drainAgent } from "../state/api.js";
 
 /** More rows than anybody reads would only make the page slow; search is in the list of tunnels. */

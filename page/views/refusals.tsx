@@ -1,7 +1,13 @@
 import { useState } from "preact/hooks";
-import type { ChoiceExplanation, ExplainedRefusal, Refusal, Role, Tunnel } from "../../src/observe/admin/contract.js";
-import { clock, count } from "../../src/watch/view/format.js";
-import { peerName } from "../../src/watch/view/tunnel-list.js";
+import type {
+  ChoiceExplanation,
+  ExplainedRefusal,
+  Refusal,
+  Role,
+  Tunnel,
+} from "../../src/insight/observe/admin/contract.js";
+import { clock, count } from "../../src/insight/watch/view/format.js";
+import { peerName } from "../../src/insight/watch/view/tunnel-list.js";
 import { refusal as fetchRefusal } from "../state/api.js";
 
 const SHOWN = 30;

@@ -1,5 +1,5 @@
-import type { SourceInfo } from "../../src/observe/admin/contract.js";
-import { clock, count } from "../../src/watch/view/format.js";
+import type { SourceInfo } from "../../src/insight/observe/admin/contract.js";
+import { clock, count } from "../../src/insight/watch/view/format.js";
 
 /** Whether whoever was asked for this answers. Nothing to say when all is well. */
 export function SourceState({ source }: { source: SourceInfo | undefined }) {

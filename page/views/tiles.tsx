@@ -1,6 +1,6 @@
-import type { Totals } from "../../src/observe/admin/contract.js";
-import { bytes, count, duration, rate } from "../../src/watch/view/format.js";
-import type { Rates } from "../../src/watch/view/history.js";
+import type { Totals } from "../../src/insight/observe/admin/contract.js";
+import { bytes, count, duration, rate } from "../../src/insight/watch/view/format.js";
+import type { Rates } from "../../src/insight/watch/view/history.js";
 
 export function Tiles({ totals, rates }: { totals: Totals; rates: Rates }) {
   // An Ignition server carries nothing, so that rates of bytes and dials would be zero for ever.

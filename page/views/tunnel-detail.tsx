@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { Tunnel } from "../../src/observe/admin/contract.js";
-import { bytes, clock, duration } from "../../src/watch/view/format.js";
-import { waterfall } from "../../src/watch/view/waterfall.js";
+import type { Tunnel } from "../../src/insight/observe/admin/contract.js";
+import { bytes, clock, duration } from "../../src/insight/watch/view/format.js";
+import { waterfall } from "../../src/insight/watch/view/waterfall.js";
 import { closeTunnel } from "../state/api.js";
 
 export function TunnelDetail({ tunnel, now, onClose }: { tunnel: Tunnel; now: number; onClose: () => void }) {

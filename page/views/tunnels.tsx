@@ -1,8 +1,8 @@
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { Tunnel } from "../../src/observe/admin/contract.js";
-import { bytes, count, duration } from "../../src/watch/view/format.js";
-import { type Column, listTunnels, type Order, peerName } from "../../src/watch/view/tunnel-list.js";
-import type { World } from "../../src/watch/view/world.js";
+import type { Tunnel } from "../../src/insight/observe/admin/contract.js";
+import { bytes, count, duration } from "../../src/insight/watch/view/format.js";
+import { type Column, listTunnels, type Order, peerName } from "../../src/insight/watch/view/tunnel-list.js";
+import type { World } from "../../src/insight/watch/view/world.js";
 import { TunnelDetail } from "./tunnel-detail.js";
 
 const ROW = 30;

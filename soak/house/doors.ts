@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { dialThrough } from "../../src/client/index.js";
+import { dialThrough } from "../../src/tunnel/client/index.js";
 import { readToEnd } from "../../test/support/callers/bytes.js";
 import { askDoor, connectRequest, openDoor } from "../../test/support/callers/connect.js";
 import type { GrpcDialer } from "../../test/support/callers/grpc-dialer.js";

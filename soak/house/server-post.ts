@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { AgentPeer, Page, Tunnel } from "../../src/observe/admin/contract.js";
+import type { AgentPeer, Page, Tunnel } from "../../src/insight/observe/admin/contract.js";
 import type { TestPki } from "../../test/support/processes/certs.js";
 import { waitUntil } from "../../test/support/processes/deadline.js";
 import { choosePlace, type ServerPlace, serverFlags } from "../../test/support/processes/server.js";

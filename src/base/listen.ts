@@ -1,8 +1,8 @@
 /** Opens a listener, or says in one sentence why it cannot be opened. */
 import type { Server } from "node:net";
-import { DrawbridgeError, messageOf } from "../errors/error.js";
 import type { ListenerLimits } from "./connection.js";
 import { type Connections, processConnections } from "./connections.js";
+import { DrawbridgeError, messageOf } from "./errors/error.js";
 
 /** Peers come in bursts, when a kube-apiserver starts or a machine hall boots; the kernel's default would turn some away. */
 const BACKLOG = 4096;

@@ -6,9 +6,9 @@
 import { chmodSync, chownSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
-import { DrawbridgeError } from "../errors/error.js";
 import type { ListenerLimits } from "./connection.js";
 import type { Connections } from "./connections.js";
+import { DrawbridgeError } from "./errors/error.js";
 import { listenError, listenOn } from "./listen.js";
 
 export interface SocketFile {

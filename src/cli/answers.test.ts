@@ -1,12 +1,12 @@
 /** explain, trace, top and doctor print what strangers chose, and carry a token: neither may do harm. */
 import { expect, it, vi } from "vitest";
-import { safeJson } from "../observe/admin/json.js";
-import { addAdminPortFlags, checkAdminPortFlags, checkAdminUrl } from "./admin-port-flags.js";
-import { complain } from "./command.js";
-import { reportDiagnoses } from "./doctor-report.js";
-import { forecastText } from "./explain.js";
+import { safeJson } from "../insight/observe/admin/json.js";
 import { FlagSet } from "./flags/flag-set.js";
-import { traceText } from "./trace.js";
+import { complain } from "./framework/command.js";
+import { reportDiagnoses } from "./insight/doctor-report.js";
+import { forecastText } from "./insight/explain.js";
+import { traceText } from "./insight/trace.js";
+import { addAdminPortFlags, checkAdminPortFlags, checkAdminUrl } from "./tunnel/admin-port-flags.js";
 
 const EVIL = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eevil\u2066\r\n";
 const harmless = (text: string) => expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);

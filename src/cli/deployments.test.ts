@@ -1,8 +1,8 @@
 /** Command lines that real clusters run, taken over word for word apart from file names. */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { parseAgentArgs } from "./agent-args.js";
-import { parseServerArgs } from "./server-args.js";
+import { parseAgentArgs } from "./tunnel/agent-args.js";
+import { parseServerArgs } from "./tunnel/server-args.js";
 
 // Any files will do: flags only look whether they are there.
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));

@@ -1,7 +1,7 @@
 /** The drawbridge executable: one word names the command, the rest belongs to it. */
-import { main } from "./command.js";
-import { type Family, misuse, runFamily } from "./subcommands.js";
-import { version } from "./version.js";
+import { main } from "./framework/command.js";
+import { type Family, misuse, runFamily } from "./framework/subcommands.js";
+import { version } from "./framework/version.js";
 
 const drawbridge: Family = {
   program: "drawbridge",
@@ -13,87 +13,95 @@ To see it: top, page, or the page of an admin port. When it does not work: docto
   commands: {
     agent: {
       summary: "Dial out to proxy-servers and open connections for them (proxy-agent)",
-      run: async (argv) => (await import("./agent-command.js")).agentCommand("drawbridge agent", argv, { misuse }),
+      run: async (argv) =>
+        (await import("./tunnel/agent-command.js")).agentCommand("drawbridge agent", argv, { misuse }),
     },
     bootstrap: {
       summary: "Build, prove and take away the bridge that a kube-apiserver needs at bootstrap",
-      run: async (argv) => (await import("./bootstrap-command.js")).bootstrapCommand(argv),
+      run: async (argv) => (await import("./bootstrap/command.js")).bootstrapCommand(argv),
     },
     csr: {
       summary: "Let expected machines become nodes, and no others: decide their certificate requests",
-      run: async (argv) => (await import("./csr-command.js")).csrCommand(argv),
+      run: async (argv) => (await import("./csr/command.js")).csrCommand(argv),
     },
     doctor: {
       summary: "Find what keeps a bridge from working here, and say what to do",
-      run: async (argv) => (await import("./doctor.js")).doctorCommand("drawbridge doctor", argv),
+      run: async (argv) => (await import("./insight/doctor.js")).doctorCommand("drawbridge doctor", argv),
     },
     explain: {
       summary: "Say which agent would carry a dial, and why",
-      run: async (argv) => (await import("./explain.js")).explainCommand("drawbridge explain", argv),
+      run: async (argv) => (await import("./insight/explain.js")).explainCommand("drawbridge explain", argv),
     },
     firewall: {
       summary: "Say what the network must let through for the bridge, open it and take it away again",
-      run: async (argv) => (await import("./firewall-command.js")).firewallCommand("drawbridge firewall", argv),
+      run: async (argv) => (await import("./firewall/command.js")).firewallCommand("drawbridge firewall", argv),
     },
     hosted: {
       summary: "Build the tunnel of a hosted control plane on both of its sides, and say how it stands",
-      run: async (argv) => (await import("./hosted-command.js")).hostedCommand(argv),
+      run: async (argv) => (await import("./hosted/command.js")).hostedCommand(argv),
     },
     ignition: {
       summary: "Check, merge, show and compare what machines get at their first boot",
-      run: async (argv) => (await import("./ignition-command.js")).ignitionCommand(argv),
+      run: async (argv) => (await import("./ignition/command.js")).ignitionCommand(argv),
     },
     "konnectivity-https-proxy": {
       summary: "Serve the sidecar's HTTP proxy under HyperShift's name and flags",
       run: async (argv) =>
-        (await import("./konnectivity-command.js")).httpsProxyCommand("drawbridge konnectivity-https-proxy", argv),
+        (await import("./tunnel/konnectivity-command.js")).httpsProxyCommand(
+          "drawbridge konnectivity-https-proxy",
+          argv,
+        ),
     },
     "konnectivity-socks5-proxy": {
       summary: "Serve the sidecar's SOCKS5 proxy under HyperShift's name and flags",
       run: async (argv) =>
-        (await import("./konnectivity-command.js")).socks5ProxyCommand("drawbridge konnectivity-socks5-proxy", argv),
+        (await import("./tunnel/konnectivity-command.js")).socks5ProxyCommand(
+          "drawbridge konnectivity-socks5-proxy",
+          argv,
+        ),
     },
     nodepool: {
       summary: "Look after pools of machines: their configuration, tokens and user data",
-      run: async (argv) => (await import("./nodepool-command.js")).nodepoolCommand(argv),
+      run: async (argv) => (await import("./nodepool/command.js")).nodepoolCommand(argv),
     },
     page: {
       summary: "Show the bridge, pools, claims and certificate requests in a browser",
-      run: async (argv) => (await import("./page.js")).pageCommand("drawbridge page", argv),
+      run: async (argv) => (await import("./insight/page.js")).pageCommand("drawbridge page", argv),
     },
     pki: {
       summary: "Make, renew and explain the certificates of servers and agents",
-      run: async (argv) => (await import("./pki-command.js")).pkiCommand(argv),
+      run: async (argv) => (await import("./pki/command.js")).pkiCommand(argv),
     },
     server: {
       summary: "Take connections from an API server and hand them to agents (proxy-server)",
-      run: async (argv) => (await import("./server-command.js")).serverCommand("drawbridge server", argv, { misuse }),
+      run: async (argv) =>
+        (await import("./tunnel/server-command.js")).serverCommand("drawbridge server", argv, { misuse }),
     },
     sidecar: {
       summary: "Serve SOCKS5 and HTTP proxies whose connections go through the tunnel",
       run: async (argv) =>
-        (await import("./sidecar-command.js")).sidecarCommand("drawbridge sidecar", argv, { misuse }),
+        (await import("./tunnel/sidecar-command.js")).sidecarCommand("drawbridge sidecar", argv, { misuse }),
     },
     "simulate-node": {
       summary: "Play a machine's first boot with its user data, into a directory",
-      run: async (argv) => (await import("./simulate-node.js")).simulateNode("drawbridge simulate-node", argv),
+      run: async (argv) => (await import("./ignition/simulate-node.js")).simulateNode("drawbridge simulate-node", argv),
     },
     support: {
       summary: "Write one archive for whoever is to help, without secrets",
-      run: async (argv) => (await import("./support.js")).supportCommand("drawbridge support", argv),
+      run: async (argv) => (await import("./insight/support.js")).supportCommand("drawbridge support", argv),
     },
     top: {
       summary: "Show a running process on the terminal",
-      run: async (argv) => (await import("./top.js")).topCommand("drawbridge top", argv),
+      run: async (argv) => (await import("./insight/top.js")).topCommand("drawbridge top", argv),
     },
     trace: {
       summary: "Dial once through the real path and say where the time went",
-      run: async (argv) => (await import("./trace.js")).traceCommand("drawbridge trace", argv),
+      run: async (argv) => (await import("./insight/trace.js")).traceCommand("drawbridge trace", argv),
     },
     version: { summary: "Print the version", run: printVersion },
     workers: {
       summary: "Make machines that become nodes of a pool, and remember which to expect",
-      run: async (argv) => (await import("./workers-command.js")).workersCommand(argv),
+      run: async (argv) => (await import("./workers/command.js")).workersCommand(argv),
     },
   },
 };
@@ -106,6 +114,6 @@ async function printVersion(): Promise<number> {
 void main(async ([name, ...rest]) => {
   if (name === "--version") return printVersion();
   // Not in the list: only the pod of bootstrap verify --deploy-test-webhook runs it.
-  if (name === "test-webhook") return (await import("./bootstrap-verify-test-webhook.js")).testWebhookCommand(rest);
+  if (name === "test-webhook") return (await import("./bootstrap/verify-test-webhook.js")).testWebhookCommand(rest);
   return runFamily(drawbridge, name === undefined ? [] : [name, ...rest]);
 });

@@ -1,5 +1,5 @@
 /** The executable that takes the place of HyperShift's konnectivity-socks5-proxy. */
-import { main } from "./command.js";
-import { socks5ProxyCommand } from "./konnectivity-command.js";
+import { main } from "./framework/command.js";
+import { socks5ProxyCommand } from "./tunnel/konnectivity-command.js";
 
 void main((argv) => socks5ProxyCommand("konnectivity-socks5-proxy", argv));

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { findSecret, planted, spellings } from "../base/redact/testing/planted.js";
-import { tarEntries } from "../bootstrap/analyze/bundle/tar-entries.js";
-import { bootstrapGather } from "./bootstrap-gather.js";
-import { supportCommand } from "./support.js";
+import { tarEntries } from "../cluster/bootstrap/analyze/bundle/tar-entries.js";
+import { bootstrapGather } from "./bootstrap/gather.js";
+import { supportCommand } from "./insight/support.js";
 
 let folder = "";
 let said = "";

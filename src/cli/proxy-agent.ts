@@ -1,5 +1,6 @@
 /** The executable that takes upstream proxy-agent's place. */
-import { agentCommand } from "./agent-command.js";
-import { main } from "./command.js";
+
+import { main } from "./framework/command.js";
+import { agentCommand } from "./tunnel/agent-command.js";
 
 void main((argv) => agentCommand("proxy-agent", argv, { misuse: 1 }));

@@ -11,9 +11,9 @@ import type {
   Page,
   ProcessInfo,
   SnapshotEvent,
-} from "../../src/observe/admin/contract.js";
-import { type Answer, type Asking, ask } from "../../src/observe/admin/testing/asker.js";
-import { AdminPort } from "../../src/watch/admin-port.js";
+} from "../../src/insight/observe/admin/contract.js";
+import { type Answer, type Asking, ask } from "../../src/insight/observe/admin/testing/asker.js";
+import { AdminPort } from "../../src/insight/watch/admin-port.js";
 import { type RoleProcesses, startRoles } from "../support/admin/processes.js";
 import {
   faultsOf,

@@ -5,10 +5,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
-import type { KubeObject } from "../../src/kube/port.js";
-import { crdPath } from "../../src/nodepool/controller/hypershift.js";
-import { clientSigner, servingSigner } from "../../src/nodepool/csr/signing-request.js";
-import { encoded } from "../../src/nodepool/objects.js";
+import type { KubeObject } from "../../src/cluster/kube/port.js";
+import { crdPath } from "../../src/cluster/nodes/controller/hypershift.js";
+import { clientSigner, servingSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import { encoded } from "../../src/cluster/nodes/objects.js";
 import { equipped } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { LabProcess } from "../support/lab/process.js";

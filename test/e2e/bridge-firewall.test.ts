@@ -12,7 +12,7 @@ import {
   azureCluster,
   ibmVpcCluster,
   powerVsCluster,
-} from "../../src/bootstrap/firewall/testing/manifests.js";
+} from "../../src/cluster/bootstrap/firewall/testing/manifests.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";

@@ -7,11 +7,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Analysis } from "../../src/bootstrap/analyze/finding.js";
-import { inject } from "../../src/bootstrap/inject/inject.js";
-import type { Result } from "../../src/errors/check.js";
-import { certificatesFor } from "../../src/pki/certificates-for.js";
-import { writePki } from "../../src/pki/write-pki.js";
+import type { Result } from "../../src/base/check.js";
+import type { Analysis } from "../../src/cluster/bootstrap/analyze/finding.js";
+import { inject } from "../../src/cluster/bootstrap/inject/inject.js";
+import { certificatesFor } from "../../src/tunnel/pki/certificates-for.js";
+import { writePki } from "../../src/tunnel/pki/write-pki.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
 import { bootstrapIgnition } from "../support/ignition-fixtures/ignition.js";
 import { shapes } from "../support/ignition-fixtures/releases.js";

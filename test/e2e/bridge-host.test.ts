@@ -7,10 +7,10 @@ import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileS
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { BridgeStatus } from "../../src/bootstrap/host/status.js";
-import type { UpResult } from "../../src/bootstrap/host/up.js";
-import type { Receipt } from "../../src/bootstrap/teardown/receipt.js";
-import type { Result } from "../../src/errors/check.js";
+import type { Result } from "../../src/base/check.js";
+import type { BridgeStatus } from "../../src/cluster/bootstrap/host/status.js";
+import type { UpResult } from "../../src/cluster/bootstrap/host/up.js";
+import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
 import type { KubeadmHost } from "../support/lab/bridge/kubeadm-host.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import type { WebhookPod } from "../support/lab/bridge/webhook-pod.js";

@@ -26,7 +26,7 @@ describe.skipIf(!ready)("I1: the address that the injected script finds", () => 
     return own;
   }
 
-  const functions = fileURLToPath(new URL("../../src/bootstrap/shell/functions.sh", import.meta.url));
+  const functions = fileURLToPath(new URL("../../src/cluster/bootstrap/shell/functions.sh", import.meta.url));
   const ask = (space: Namespace, settings: Record<string, string>) =>
     run(
       ["bash", "--norc", "-euo", "pipefail", "-c", `. ${functions}; konnectivity_address; konnectivity_other_family`],

@@ -7,7 +7,7 @@ import { chmodSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { inject } from "../../src/bootstrap/inject/inject.js";
+import { inject } from "../../src/cluster/bootstrap/inject/inject.js";
 import { flagsOf } from "../support/ignition-fixtures/apiserver-config.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
 import { AgentPod, StaticPod } from "../support/ignition-fixtures/host/pods.js";

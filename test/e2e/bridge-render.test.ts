@@ -2,10 +2,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { type BridgeOptions, bridgeModel } from "../../src/bootstrap/model/model.js";
-import type { AgentCertificates } from "../../src/bootstrap/render/agent-objects.js";
-import { renderedFiles } from "../../src/bootstrap/render/render.js";
-import type { RenderedFile } from "../../src/bootstrap/render/rendered-file.js";
+import { type BridgeOptions, bridgeModel } from "../../src/cluster/bootstrap/model/model.js";
+import type { AgentCertificates } from "../../src/cluster/bootstrap/render/agent-objects.js";
+import { renderedFiles } from "../../src/cluster/bootstrap/render/render.js";
+import type { RenderedFile } from "../../src/cluster/bootstrap/render/rendered-file.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";

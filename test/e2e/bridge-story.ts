@@ -6,8 +6,8 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Receipt } from "../../src/bootstrap/teardown/receipt.js";
-import type { Result } from "../../src/errors/check.js";
+import type { Result } from "../../src/base/check.js";
+import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
 import {
   AGENT_PORT,
   BridgeByCommand,

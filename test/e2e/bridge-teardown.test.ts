@@ -5,10 +5,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { inject } from "../../src/bootstrap/inject/inject.js";
-import { bridgeModel } from "../../src/bootstrap/model/model.js";
-import { openshiftFiles } from "../../src/bootstrap/render/openshift.js";
-import type { Receipt } from "../../src/bootstrap/teardown/receipt.js";
+import { inject } from "../../src/cluster/bootstrap/inject/inject.js";
+import { bridgeModel } from "../../src/cluster/bootstrap/model/model.js";
+import { openshiftFiles } from "../../src/cluster/bootstrap/render/openshift.js";
+import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
 import { bootstrapIgnition } from "../support/ignition-fixtures/ignition.js";
 import { shapes } from "../support/ignition-fixtures/releases.js";

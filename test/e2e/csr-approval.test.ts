@@ -5,20 +5,20 @@
 import { X509Certificate } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import { approverName } from "../../src/nodepool/csr/approver/permissions.js";
-import { namesOf } from "../../src/nodepool/csr/case.js";
-import { spelled } from "../../src/nodepool/csr/held.js";
+import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { namesOf } from "../../src/cluster/nodes/csr/case.js";
+import { spelled } from "../../src/cluster/nodes/csr/held.js";
 import {
   clientSigner,
   outcomeOf,
   requestPath,
   requestPem,
   servingSigner,
-} from "../../src/nodepool/csr/signing-request.js";
-import type { ConfigMap } from "../../src/nodepool/objects.js";
-import { factsOf } from "../../src/pki/inspect/facts.js";
-import { inspectRequest } from "../../src/pki/inspect-request.js";
+} from "../../src/cluster/nodes/csr/signing-request.js";
+import type { ConfigMap } from "../../src/cluster/nodes/objects.js";
+import { factsOf } from "../../src/tunnel/pki/inspect/facts.js";
+import { inspectRequest } from "../../src/tunnel/pki/inspect-request.js";
 import { equipped } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { metric } from "../support/lab/metrics.js";

@@ -17,7 +17,7 @@ import {
   subjectAlternativeName,
   subjectPart,
   tlv,
-} from "../../src/pki/testing/crafted.js";
+} from "../../src/tunnel/pki/testing/crafted.js";
 
 export interface Form {
   readonly what: string;

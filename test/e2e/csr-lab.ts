@@ -1,11 +1,11 @@
 /** A real kube-apiserver with the real signer, and requests filed as kubelets file them. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { createKubeApi } from "../../src/kube/client.js";
-import { isNotFound } from "../../src/kube/errors.js";
-import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import type { DecisionEntry } from "../../src/nodepool/csr/decision-log.js";
-import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
-import { requestPath, requestsPath, type SigningRequest } from "../../src/nodepool/csr/signing-request.js";
+import { createKubeApi } from "../../src/cluster/kube/client.js";
+import { isNotFound } from "../../src/cluster/kube/errors.js";
+import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
+import { requestPath, requestsPath, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import type { Pair } from "../support/lab/certificates.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { component } from "../support/lab/equipment.js";

@@ -1,13 +1,13 @@
 /** An approver that lacks one right, from a clean start. */
-import { LeaderElection } from "../../src/kube/leader.js";
-import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import { Approver } from "../../src/nodepool/csr/approver/approver.js";
-import { configMapInventory } from "../../src/nodepool/csr/approver/inventory-source.js";
-import { MemoryStore } from "../../src/nodepool/csr/approver/memory-store.js";
-import { approverName } from "../../src/nodepool/csr/approver/permissions.js";
-import { noDecisionLog } from "../../src/nodepool/csr/decision-log.js";
-import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
-import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/nodepool/csr/signing-request.js";
+import { LeaderElection } from "../../src/cluster/kube/leader.js";
+import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { Approver } from "../../src/cluster/nodes/csr/approver/approver.js";
+import { configMapInventory } from "../../src/cluster/nodes/csr/approver/inventory-source.js";
+import { MemoryStore } from "../../src/cluster/nodes/csr/approver/memory-store.js";
+import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { noDecisionLog } from "../../src/cluster/nodes/csr/decision-log.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
+import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/cluster/nodes/csr/signing-request.js";
 import { until } from "../support/lab/wait.js";
 import { file, type Lab } from "./csr-lab.js";
 import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, role } from "./csr-roles.js";

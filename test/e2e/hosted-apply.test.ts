@@ -5,7 +5,7 @@
 import { X509Certificate } from "node:crypto";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Outcome, Report } from "../../src/hosted/apply/outcome.js";
+import type { Outcome, Report } from "../../src/cluster/hosted/apply/outcome.js";
 import { hosted } from "../support/hosted/command.js";
 import { remainsOf } from "../support/hosted/remains.js";
 import { installRoutes } from "../support/hosted/routes.js";

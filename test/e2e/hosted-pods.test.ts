@@ -7,8 +7,8 @@
  *   n1, n2  192.168.66.11, .12   real nodes with servers', agents', checkers' and webhooks' pods; n1:8091 is the load balancer
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Report } from "../../src/hosted/apply/outcome.js";
-import type { Verdict } from "../../src/hosted/status/verify.js";
+import type { Report } from "../../src/cluster/hosted/apply/outcome.js";
+import type { Verdict } from "../../src/cluster/hosted/status/verify.js";
 import type { Component } from "../support/hosted/component.js";
 import { type AgentPod, HostedLab, NAMESPACE, PLANE_API } from "../support/hosted/lab.js";
 import { remainsOf } from "../support/hosted/remains.js";

@@ -1,6 +1,6 @@
 /** What HyperShift has in its management cluster for a pool of platform None, written as its operator writes it. */
-import type { KubeObject } from "../../src/kube/port.js";
-import { encoded } from "../../src/nodepool/objects.js";
+import type { KubeObject } from "../../src/cluster/kube/port.js";
+import { encoded } from "../../src/cluster/nodes/objects.js";
 
 export const TOKEN = "0b8ad9c5-7c77-4a31-8c55-2d0a5f1c9e10";
 export const IGNITION_ENDPOINT = "ignition-server.apps.example:443";

@@ -1,16 +1,16 @@
 /** Ignition servers as processes beside a real kube-apiserver, and the clients that ask them. */
 import { readFileSync, writeFileSync } from "node:fs";
-import type { KubeObject } from "../../src/kube/port.js";
-import { pullSecretHash, trustBundleHash } from "../../src/nodepool/hash/pool-hash.js";
-import { encoded, type Secret } from "../../src/nodepool/objects.js";
+import type { KubeObject } from "../../src/cluster/kube/port.js";
+import { pullSecretHash, trustBundleHash } from "../../src/cluster/nodes/hash/pool-hash.js";
+import { encoded, type Secret } from "../../src/cluster/nodes/objects.js";
 import {
   bootstrapKubeconfig,
   caPem,
   pullSecret,
   renderedMachineConfig,
-} from "../../src/nodepool/payload/testing/ingredients.js";
-import { claimRules, servingRules } from "../../src/nodepool/serving/permissions.js";
-import { makeTokenSecret, type TokenSecretContent } from "../../src/nodepool/token/token-secret.js";
+} from "../../src/cluster/nodes/payload/testing/ingredients.js";
+import { claimRules, servingRules } from "../../src/cluster/nodes/serving/permissions.js";
+import { makeTokenSecret, type TokenSecretContent } from "../../src/cluster/nodes/token/token-secret.js";
 import { Authority, type Pair } from "../support/lab/certificates.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { LabProcess } from "../support/lab/process.js";

@@ -1,16 +1,16 @@
 /** An Ignition server that lacks one right, from the first look at its Secrets to what fetches leave behind. */
 import { readFileSync } from "node:fs";
-import { TokenBook } from "../../src/ignition/server/token-book.js";
-import { createKubeApi } from "../../src/kube/client.js";
-import { ListWatch } from "../../src/kube/list-watch.js";
-import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import { claimsConfigMap, ignitionServerRules } from "../../src/nodepool/install/ignition-server.js";
-import type { Secret } from "../../src/nodepool/objects.js";
-import { claimsInConfigMap } from "../../src/nodepool/serving/claim-store.js";
-import { payloadSource } from "../../src/nodepool/serving/ingredients.js";
-import { Recorder } from "../../src/nodepool/serving/recorder.js";
-import { TokenController } from "../../src/nodepool/serving/token-controller.js";
-import { expiring } from "../../src/nodepool/token/rotation.js";
+import { TokenBook } from "../../src/cluster/ignition/server/token-book.js";
+import { createKubeApi } from "../../src/cluster/kube/client.js";
+import { ListWatch } from "../../src/cluster/kube/list-watch.js";
+import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { claimsConfigMap, ignitionServerRules } from "../../src/cluster/nodes/install/ignition-server.js";
+import type { Secret } from "../../src/cluster/nodes/objects.js";
+import { claimsInConfigMap } from "../../src/cluster/nodes/serving/claim-store.js";
+import { payloadSource } from "../../src/cluster/nodes/serving/ingredients.js";
+import { Recorder } from "../../src/cluster/nodes/serving/recorder.js";
+import { TokenController } from "../../src/cluster/nodes/serving/token-controller.js";
+import { expiring } from "../../src/cluster/nodes/token/rotation.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import type { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";

@@ -1,17 +1,17 @@
 /** A management cluster and a hosted one, a pool in the first, machines that are played by simulate-node. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import type { KubeObject } from "../../src/kube/port.js";
+import type { KubeObject } from "../../src/cluster/kube/port.js";
 import {
   clusterRules,
   inventoryRule,
   namespaceRules,
   type PolicyRule,
-} from "../../src/nodepool/csr/approver/permissions.js";
-import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
-import { annotation } from "../../src/nodepool/names.js";
-import { encoded, type Secret } from "../../src/nodepool/objects.js";
-import type { NodePool } from "../../src/nodepool/pool/node-pool.js";
+} from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
+import { annotation } from "../../src/cluster/nodes/names.js";
+import { encoded, type Secret } from "../../src/cluster/nodes/objects.js";
+import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { LabProcess } from "../support/lab/process.js";

@@ -1,17 +1,17 @@
 /** A pools' controller that lacks one right, through the life of a pool. */
-import { isNotFound } from "../../src/kube/errors.js";
-import { LeaderElection } from "../../src/kube/leader.js";
-import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import { PoolController } from "../../src/nodepool/controller/controller.js";
-import { failureEvents } from "../../src/nodepool/controller/failure-events.js";
-import { requireInstalled } from "../../src/nodepool/controller/hypershift.js";
-import { controllerName } from "../../src/nodepool/controller/name.js";
-import { collectionPath, namedPath } from "../../src/nodepool/controller/paths.js";
-import type { PolicyRule } from "../../src/nodepool/csr/approver/permissions.js";
-import { controllerClusterRules, controllerNamespaceRules } from "../../src/nodepool/install/permissions.js";
-import { annotation, label } from "../../src/nodepool/names.js";
-import type { ConfigMap, Secret } from "../../src/nodepool/objects.js";
-import type { NodePool } from "../../src/nodepool/pool/node-pool.js";
+import { isNotFound } from "../../src/cluster/kube/errors.js";
+import { LeaderElection } from "../../src/cluster/kube/leader.js";
+import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { PoolController } from "../../src/cluster/nodes/controller/controller.js";
+import { failureEvents } from "../../src/cluster/nodes/controller/failure-events.js";
+import { requireInstalled } from "../../src/cluster/nodes/controller/hypershift.js";
+import { controllerName } from "../../src/cluster/nodes/controller/name.js";
+import { collectionPath, namedPath } from "../../src/cluster/nodes/controller/paths.js";
+import type { PolicyRule } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { controllerClusterRules, controllerNamespaceRules } from "../../src/cluster/nodes/install/permissions.js";
+import { annotation, label } from "../../src/cluster/nodes/names.js";
+import type { ConfigMap, Secret } from "../../src/cluster/nodes/objects.js";
+import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 import { until } from "../support/lab/wait.js";
 import { isAbout, isAllowed, oneByOne, type Right, ruleOf, titleOf } from "./rights.js";
 

@@ -6,12 +6,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { controllerName } from "../../src/nodepool/controller/name.js";
-import { approverName } from "../../src/nodepool/csr/approver/permissions.js";
-import { defaultPolicy } from "../../src/nodepool/csr/policy.js";
-import { clientSigner, outcomeOf, type SigningRequest } from "../../src/nodepool/csr/signing-request.js";
-import { ignitionServerName, payloadConfigMap } from "../../src/nodepool/install/ignition-server.js";
-import { type Secret, secretText } from "../../src/nodepool/objects.js";
+import { controllerName } from "../../src/cluster/nodes/controller/name.js";
+import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
+import { clientSigner, outcomeOf, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
+import { ignitionServerName, payloadConfigMap } from "../../src/cluster/nodes/install/ignition-server.js";
+import { type Secret, secretText } from "../../src/cluster/nodes/objects.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import { equipped } from "../support/lab/equipment.js";
 import { must, mustSync, type Outcome } from "../support/lab/run.js";

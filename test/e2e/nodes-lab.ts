@@ -1,10 +1,10 @@
 /** A cluster without nodes and without HyperShift, in a network of its own, and drawbridge's three parts beside it as processes. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { controllerName } from "../../src/nodepool/controller/name.js";
-import { approverName } from "../../src/nodepool/csr/approver/permissions.js";
-import type { DecisionEntry } from "../../src/nodepool/csr/decision-log.js";
-import { ignitionServerName } from "../../src/nodepool/install/ignition-server.js";
+import { controllerName } from "../../src/cluster/nodes/controller/name.js";
+import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
+import { ignitionServerName } from "../../src/cluster/nodes/install/ignition-server.js";
 import { Authority } from "../support/lab/certificates.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";
 import { startControllerManager } from "../support/lab/controller-manager.js";

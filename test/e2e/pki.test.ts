@@ -6,8 +6,8 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { certificatesFor } from "../../src/pki/certificates-for.js";
-import { writePki } from "../../src/pki/write-pki.js";
+import { certificatesFor } from "../../src/tunnel/pki/certificates-for.js";
+import { writePki } from "../../src/tunnel/pki/write-pki.js";
 import { type AgentProcess, startAgent } from "../support/processes/agent.js";
 import type { CertFiles, TestPki } from "../support/processes/certs.js";
 import { START_WITHIN_MS, waitUntil } from "../support/processes/deadline.js";
@@ -15,7 +15,7 @@ import { type Origin, peersAvailable } from "../support/processes/executables.js
 import { Scope } from "../support/processes/scope.js";
 import { choosePlace, type ServerProcess, startServer } from "../support/processes/server.js";
 
-const script = fileURLToPath(new URL("../../src/bootstrap/shell/certs.sh", import.meta.url));
+const script = fileURLToPath(new URL("../../src/cluster/bootstrap/shell/certs.sh", import.meta.url));
 
 /**
  * With TLS 1.3 a client learns that its certificate was refused only after its own handshake is done, in many words or

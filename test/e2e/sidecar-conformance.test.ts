@@ -4,10 +4,10 @@
  * sidecar; their tests stand with those.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseSocks5ProxyArgs } from "../../src/cli/konnectivity-args.js";
-import { Sidecar } from "../../src/sidecar/sidecar.js";
-import { DEFAULT_WAY, directFromEnvironment, type WayConfig } from "../../src/sidecar/way/config.js";
-import { joinHostPort } from "../../src/wire/address.js";
+import { joinHostPort } from "../../src/base/address.js";
+import { parseSocks5ProxyArgs } from "../../src/cli/tunnel/konnectivity-args.js";
+import { Sidecar } from "../../src/tunnel/sidecar/sidecar.js";
+import { DEFAULT_WAY, directFromEnvironment, type WayConfig } from "../../src/tunnel/sidecar/way/config.js";
 import { payload, readExactly, readToEnd, sha256 } from "../support/callers/bytes.js";
 import { endedCaller, makePki, type TestPki } from "../support/processes/certs.js";
 import { type Origin, peersAvailable } from "../support/processes/executables.js";

@@ -2,11 +2,11 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isConflict, isNotFound } from "../../src/kube/errors.js";
-import type { KubeApi, KubeObject } from "../../src/kube/port.js";
-import { clientSigner } from "../../src/nodepool/csr/signing-request.js";
-import { type Node, nodePath } from "../../src/nodepool/fleet/node.js";
-import { type Pod, podPath } from "../../src/nodepool/fleet/pod.js";
+import { isConflict, isNotFound } from "../../src/cluster/kube/errors.js";
+import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { clientSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import { type Node, nodePath } from "../../src/cluster/nodes/fleet/node.js";
+import { type Pod, podPath } from "../../src/cluster/nodes/fleet/pod.js";
 import { file, type Lab } from "./csr-lab.js";
 import { CLIENT, subjectOf } from "./csr-rows.js";
 

@@ -9,10 +9,10 @@ import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { requirePeer } from "../../peers/index.js";
-import { createKubeApi } from "../../src/kube/client.js";
-import { kubeconfigEndpoint } from "../../src/kube/kubeconfig/endpoint.js";
-import { ApiStub, reply, type StubRequest } from "../../src/kube/testing/api-stub.js";
-import { createAuthority, issueCertificate } from "../../src/pki/issue.js";
+import { createKubeApi } from "../../src/cluster/kube/client.js";
+import { kubeconfigEndpoint } from "../../src/cluster/kube/kubeconfig/endpoint.js";
+import { ApiStub, reply, type StubRequest } from "../../src/cluster/kube/testing/api-stub.js";
+import { createAuthority, issueCertificate } from "../../src/tunnel/pki/issue.js";
 
 const kubectl = requirePeer("kubectl");
 

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { requirePeer } from "../../peers/index.js";
-import { bypassesProxy } from "../../src/wire/no-proxy.js";
+import { bypassesProxy } from "../../src/tunnel/wire/no-proxy.js";
 
 const LISTS = [
   "",

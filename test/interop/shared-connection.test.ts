@@ -1,7 +1,7 @@
 /** Many callers on one connection: grpc-go keeps to the number of streams that the server announces. */
 import type { Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { MAX_CALLER_STREAMS } from "../../src/link/tuning.js";
+import { MAX_CALLER_STREAMS } from "../../src/tunnel/link/tuning.js";
 import { openHouse } from "../situations/house/house.js";
 import { readExactly } from "../support/callers/bytes.js";
 import { startGrpcDialer } from "../support/callers/grpc-dialer.js";

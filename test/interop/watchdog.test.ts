@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import type { FlightRecord, Overview } from "../../src/observe/admin/contract.js";
-import { ask } from "../../src/observe/admin/testing/asker.js";
+import type { FlightRecord, Overview } from "../../src/insight/observe/admin/contract.js";
+import { ask } from "../../src/insight/observe/admin/testing/asker.js";
 import { readExactly } from "../support/callers/bytes.js";
 import { startAgent } from "../support/processes/agent.js";
 import { waitUntil } from "../support/processes/deadline.js";

@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { systemClock } from "../../src/kube/clock.js";
+import { systemClock } from "../../src/cluster/kube/clock.js";
 import {
   claimRulesRefused,
   claimRulesReloaded,
   serverAgentDisconnected,
   serverAgentRejected,
-} from "../../src/observe/channels.js";
-import { ClaimRulesFile } from "../../src/server/agents/claims-file.js";
-import { createTokenAuthenticator } from "../../src/server/agents/token-auth.js";
+} from "../../src/tunnel/events/channels.js";
+import { ClaimRulesFile } from "../../src/tunnel/server/agents/claims-file.js";
+import { createTokenAuthenticator } from "../../src/tunnel/server/agents/token-auth.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { rawAgent } from "./house/grpc.js";
 import { type House, openHouse } from "./house/house.js";

@@ -11,7 +11,7 @@ import {
   agentServerDisconnected,
   note,
   serverAgentRejected,
-} from "../../src/observe/channels.js";
+} from "../../src/tunnel/events/channels.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { knockTls } from "./house/connect.js";
 import { type RawPeer, rawAgent } from "./house/grpc.js";

@@ -1,13 +1,13 @@
 /** Names that nobody answers for, asked for in numbers, while others go on. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Resolver } from "../../src/resolver/resolver.js";
+import { Resolver } from "../../src/tunnel/resolver/resolver.js";
 import {
   type DnsServer,
   type SystemFiles,
   startDnsServer,
   writeSystemFiles,
   zoneOf,
-} from "../../src/resolver/testing/dns-servers.js";
+} from "../../src/tunnel/resolver/testing/dns-servers.js";
 import { readExactly, readToEnd } from "../support/callers/bytes.js";
 import { askDoor, connectRequest } from "../support/callers/connect.js";
 import { waitUntil } from "../support/processes/deadline.js";

@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { AgentSubject } from "../../src/agent/admin.js";
-import { ServerSubject } from "../../src/server/admin.js";
-import { encodePacket } from "../../src/wire/encode.js";
-import type { ConnectId } from "../../src/wire/packet.js";
-import { PacketReader } from "../../src/wire/packet-reader.js";
+import { AgentSubject } from "../../src/insight/observe/roles/agent.js";
+import { ServerSubject } from "../../src/insight/observe/roles/server.js";
+import { encodePacket } from "../../src/tunnel/wire/encode.js";
+import type { ConnectId } from "../../src/tunnel/wire/packet.js";
+import { PacketReader } from "../../src/tunnel/wire/packet-reader.js";
 import { payload, readExactly, readToEnd } from "../support/callers/bytes.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startEcho } from "../support/targets/echo.js";

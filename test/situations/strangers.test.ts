@@ -1,7 +1,7 @@
 /** Peers that break the protocol: their stream ends, everything else goes on. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { streamError } from "../../src/observe/channels.js";
-import { encodePacket } from "../../src/wire/encode.js";
+import { streamError } from "../../src/tunnel/events/channels.js";
+import { encodePacket } from "../../src/tunnel/wire/encode.js";
 import { readExactly } from "../support/callers/bytes.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startEcho } from "../support/targets/echo.js";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, test, vi } from "vitest";
-import { openSession, responseHeaders } from "../../src/link/open.js";
+import { openSession, responseHeaders } from "../../src/tunnel/link/open.js";
 import { readExactly } from "../support/callers/bytes.js";
 import { askDoor, connectRequest } from "../support/callers/connect.js";
 import { startAgent } from "../support/processes/agent.js";

@@ -2,12 +2,12 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import type { AgentPeer, FlightRecord, Overview } from "../../src/observe/admin/contract.js";
-import { ask } from "../../src/observe/admin/testing/asker.js";
-import { serverLinkRecycled, serverPathChecked } from "../../src/observe/channels.js";
-import { ServerSubject } from "../../src/server/admin.js";
-import type { WatchdogConfig } from "../../src/server/config.js";
-import { ECHO_ADDRESS } from "../../src/wire/echo.js";
+import type { AgentPeer, FlightRecord, Overview } from "../../src/insight/observe/admin/contract.js";
+import { ask } from "../../src/insight/observe/admin/testing/asker.js";
+import { ServerSubject } from "../../src/insight/observe/roles/server.js";
+import { serverLinkRecycled, serverPathChecked } from "../../src/tunnel/events/channels.js";
+import type { WatchdogConfig } from "../../src/tunnel/server/config.js";
+import { ECHO_ADDRESS } from "../../src/tunnel/wire/echo.js";
 import { payload, readExactly } from "../support/callers/bytes.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { get, metric, metricSum } from "../support/processes/http.js";

@@ -1,5 +1,5 @@
 /** Whether a name says that its value is a secret: `DB_PASSWORD`, `client-key-data`, `bearerToken`. */
-import { catalogue } from "../../errors/catalogue.js";
+import { catalogue } from "../errors/catalogue.js";
 
 /** What the value of a name that ends so is about; the secret itself is elsewhere. */
 const ABOUT = new Set(

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DrawbridgeError } from "../../errors/error.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
 import { FlagSet } from "./flag-set.js";
 import { boolean, duration, float32, integer, string, stringArray, stringSlice } from "./flag-value.js";
 

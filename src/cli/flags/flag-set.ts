@@ -1,5 +1,5 @@
 /** Command-line parsing with the semantics and the error texts of Go's pflag, which upstream's users know. */
-import { DrawbridgeError, messageOf } from "../../errors/error.js";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { FlagKind } from "./flag-value.js";
 import { quote, quoteShorthand } from "./go-text.js";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DrawbridgeError } from "../../errors/error.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
 import { FlagSet } from "./flag-set.js";
 import { boolean, duration, float32, integer, string, stringSlice } from "./flag-value.js";
 import { formatGoDuration, parseGoDuration } from "./go-duration.js";

@@ -1,4 +1,4 @@
-/** Item 16 of the list in src/nodepool/conformance.test.ts: what merging must get right, by the verdict of Ignition's own module. */
+/** Item 16 of the list in src/cluster/nodes/conformance.test.ts: what merging must get right, by the verdict of Ignition's own module. */
 import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
 import { textOf } from "./corpus/rule.js";

@@ -2,11 +2,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
-import { DrawbridgeError } from "../../../src/errors/error.js";
-import { emit } from "../../../src/ignition/emit.js";
-import type { Config } from "../../../src/ignition/model/config.js";
-import { type Minor, minors } from "../../../src/ignition/model/spec.js";
-import { readConfig } from "../../../src/ignition/parse.js";
+import { DrawbridgeError } from "../../../src/base/errors/error.js";
+import { emit } from "../../../src/cluster/ignition/emit.js";
+import type { Config } from "../../../src/cluster/ignition/model/config.js";
+import { type Minor, minors } from "../../../src/cluster/ignition/model/spec.js";
+import { readConfig } from "../../../src/cluster/ignition/parse.js";
 import { arbitraryConfig } from "./arbitrary.js";
 import { ask, meaningful } from "./judge.js";
 

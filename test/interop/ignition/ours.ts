@@ -1,11 +1,11 @@
 /** What we make of the questions that the real module is asked. */
-import { DrawbridgeError } from "../../../src/errors/error.js";
-import { inlineContent } from "../../../src/ignition/data/resource.js";
-import { merge } from "../../../src/ignition/merge.js";
-import { newest } from "../../../src/ignition/model/spec.js";
-import { readConfig, requireConfig } from "../../../src/ignition/parse.js";
-import { render } from "../../../src/ignition/render.js";
-import { validate } from "../../../src/ignition/validate/validate.js";
+import { DrawbridgeError } from "../../../src/base/errors/error.js";
+import { inlineContent } from "../../../src/cluster/ignition/data/resource.js";
+import { merge } from "../../../src/cluster/ignition/merge.js";
+import { newest } from "../../../src/cluster/ignition/model/spec.js";
+import { readConfig, requireConfig } from "../../../src/cluster/ignition/parse.js";
+import { render } from "../../../src/cluster/ignition/render.js";
+import { validate } from "../../../src/cluster/ignition/validate/validate.js";
 import { meaningful } from "./judge.js";
 
 export interface Made {

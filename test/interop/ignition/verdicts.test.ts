@@ -2,8 +2,8 @@
 import { spawnSync } from "node:child_process";
 import { beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
-import { DrawbridgeError } from "../../../src/errors/error.js";
-import { readConfig } from "../../../src/ignition/parse.js";
+import { DrawbridgeError } from "../../../src/base/errors/error.js";
+import { readConfig } from "../../../src/cluster/ignition/parse.js";
 import { rules } from "./corpus/index.js";
 import { DECLARED_MINOR, textOf } from "./corpus/rule.js";
 import { type Answer, ask, meaningful } from "./judge.js";

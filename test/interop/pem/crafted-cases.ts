@@ -17,7 +17,7 @@ import {
   subjectAlternativeName,
   subjectPart,
   tlv,
-} from "../../../src/pki/testing/crafted.js";
+} from "../../../src/tunnel/pki/testing/crafted.js";
 import type { Dice } from "./dice.js";
 
 const ucs = (text: string, width: number): Buffer =>

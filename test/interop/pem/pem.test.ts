@@ -6,14 +6,20 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
-import { canonicalAddress } from "../../../src/nodepool/csr/addresses.js";
-import { decide } from "../../../src/nodepool/csr/decide.js";
-import { type SigningRequest, servingSigner } from "../../../src/nodepool/csr/signing-request.js";
-import { inventoryOf, nodeOf, signingRequest, surroundings, worker } from "../../../src/nodepool/testing/requests.js";
-import { inspectRequest, type RequestFacts } from "../../../src/pki/inspect-request.js";
-import { createAuthority } from "../../../src/pki/issue.js";
-import { certificatesIn, pemText } from "../../../src/pki/pem.js";
-import { asPem, attributesFor, craftedRequest, dns, ip, nodeSubject } from "../../../src/pki/testing/crafted.js";
+import { canonicalAddress } from "../../../src/cluster/nodes/csr/addresses.js";
+import { decide } from "../../../src/cluster/nodes/csr/decide.js";
+import { type SigningRequest, servingSigner } from "../../../src/cluster/nodes/csr/signing-request.js";
+import {
+  inventoryOf,
+  nodeOf,
+  signingRequest,
+  surroundings,
+  worker,
+} from "../../../src/cluster/nodes/testing/requests.js";
+import { inspectRequest, type RequestFacts } from "../../../src/tunnel/pki/inspect-request.js";
+import { createAuthority } from "../../../src/tunnel/pki/issue.js";
+import { certificatesIn, pemText } from "../../../src/tunnel/pki/pem.js";
+import { asPem, attributesFor, craftedRequest, dns, ip, nodeSubject } from "../../../src/tunnel/pki/testing/crafted.js";
 import { craftedCase } from "./crafted-cases.js";
 import { Dice } from "./dice.js";
 import { spoiledText } from "./spoiled-text.js";

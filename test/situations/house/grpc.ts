@@ -2,9 +2,9 @@
 import http2, { type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { encodePacket } from "../../../src/wire/encode.js";
-import type { ControlPacket, Packet } from "../../../src/wire/packet.js";
-import { PacketReader } from "../../../src/wire/packet-reader.js";
+import { encodePacket } from "../../../src/tunnel/wire/encode.js";
+import type { ControlPacket, Packet } from "../../../src/tunnel/wire/packet.js";
+import { PacketReader } from "../../../src/tunnel/wire/packet-reader.js";
 import type { House } from "./house.js";
 
 export interface RawPeer {

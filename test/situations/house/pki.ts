@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Authority, createAuthority, issueCertificate } from "../../../src/pki/issue.js";
-import { writePem } from "../../../src/pki/write-pem.js";
+import { type Authority, createAuthority, issueCertificate } from "../../../src/tunnel/pki/issue.js";
+import { writePem } from "../../../src/tunnel/pki/write-pem.js";
 
 /** One authority signs everybody: who trusts whom is not what these situations are about. */
 export interface HousePki {

@@ -13,7 +13,7 @@ import type {
   Totals,
   Tunnel,
   TunnelMarks,
-} from "../../../src/observe/admin/contract.js";
+} from "../../../src/insight/observe/admin/contract.js";
 
 /** Every field of a contract's type with what it has to be; whatever may be absent says so. */
 export type Shape<Value> = [Value] extends [string]

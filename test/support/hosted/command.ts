@@ -1,4 +1,4 @@
-import { hostedCommand } from "../../../src/cli/hosted-command.js";
+import { hostedCommand } from "../../../src/cli/hosted/command.js";
 
 export interface Answer {
   readonly status: number;

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { Verdict } from "../../../src/hosted/status/verify.js";
+import type { Verdict } from "../../../src/cluster/hosted/status/verify.js";
 import { type BridgeLab, startBridgeLab } from "../lab/bridge/lab.js";
 import type { WebhookPod } from "../lab/bridge/webhook-pod.js";
 import { get } from "../lab/http.js";

@@ -1,11 +1,12 @@
 /** An admin port whose process has as many agents and tunnels as a test likes, all of them busy. */
-import type { AgentPeer, Tunnel } from "../../../src/observe/admin/contract.js";
-import { EndedTunnels } from "../../../src/observe/admin/ended.js";
-import type { LiveTunnel, Subject } from "../../../src/observe/admin/subject.js";
-import { startAdmin } from "../../../src/observe/admin.js";
-import type { RunningHttp } from "../../../src/observe/http.js";
-import { MetricsRegistry } from "../../../src/observe/metrics/registry.js";
-import { RefusalLog } from "../../../src/observe/refusals.js";
+
+import type { RunningHttp } from "../../../src/base/http.js";
+import { MetricsRegistry } from "../../../src/base/metrics/registry.js";
+import type { AgentPeer, Tunnel } from "../../../src/insight/observe/admin/contract.js";
+import { EndedTunnels } from "../../../src/insight/observe/admin/ended.js";
+import type { LiveTunnel, Subject } from "../../../src/insight/observe/admin/subject.js";
+import { startAdmin } from "../../../src/insight/observe/admin.js";
+import { RefusalLog } from "../../../src/insight/observe/refusals.js";
 
 export interface Crowd {
   readonly agents: number;

@@ -1,11 +1,12 @@
 /** An admin port for each role that is no server, as its page would meet it. */
-import type { ProcessInfo, ServerPeer, Totals, Tunnel } from "../../../src/observe/admin/contract.js";
-import { EndedTunnels } from "../../../src/observe/admin/ended.js";
-import type { Subject } from "../../../src/observe/admin/subject.js";
-import { startAdmin } from "../../../src/observe/admin.js";
-import type { RunningHttp } from "../../../src/observe/http.js";
-import { MetricsRegistry } from "../../../src/observe/metrics/registry.js";
-import { RefusalLog } from "../../../src/observe/refusals.js";
+
+import type { RunningHttp } from "../../../src/base/http.js";
+import { MetricsRegistry } from "../../../src/base/metrics/registry.js";
+import type { ProcessInfo, ServerPeer, Totals, Tunnel } from "../../../src/insight/observe/admin/contract.js";
+import { EndedTunnels } from "../../../src/insight/observe/admin/ended.js";
+import type { Subject } from "../../../src/insight/observe/admin/subject.js";
+import { startAdmin } from "../../../src/insight/observe/admin.js";
+import { RefusalLog } from "../../../src/insight/observe/refusals.js";
 
 export type PlayedRole = "agent" | "sidecar" | "ignition";
 

@@ -1,7 +1,7 @@
 /** A DNS server on TCP that knows what a test tells it. */
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { DnsRecord } from "../../../src/wire/dns.js";
-import { decodeQuery, encodeAnswer, framed } from "../../../src/wire/testing/dns-server.js";
+import type { DnsRecord } from "../../../src/tunnel/wire/dns.js";
+import { decodeQuery, encodeAnswer, framed } from "../../../src/tunnel/wire/testing/dns-server.js";
 
 export interface DnsResponder {
   readonly host: string;

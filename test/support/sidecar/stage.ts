@@ -7,9 +7,9 @@ import {
   DEFAULT_WAY,
   type Resolver,
   type WayConfig,
-} from "../../../src/sidecar/way/config.js";
-import { type OpenWay, openWay } from "../../../src/sidecar/way/open-way.js";
-import type { WayParts } from "../../../src/sidecar/way/parts.js";
+} from "../../../src/tunnel/sidecar/way/config.js";
+import { type OpenWay, openWay } from "../../../src/tunnel/sidecar/way/open-way.js";
+import type { WayParts } from "../../../src/tunnel/sidecar/way/parts.js";
 import { readExactly } from "../callers/bytes.js";
 import type { Origin } from "../processes/executables.js";
 import { Scope } from "../processes/scope.js";

@@ -1,5 +1,5 @@
 /**
- * A second Packet codec, written from the field tables and sharing nothing with src/wire, so that a mistake there cannot
+ * A second Packet codec, written from the field tables and sharing nothing with src/base, so that a mistake there cannot
  * hide behind the same mistake here.
  */
 export type Packet =

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { UpResult } from "../../../../src/bootstrap/host/up.js";
+import type { UpResult } from "../../../../src/cluster/bootstrap/host/up.js";
 import { type Answer, get } from "../http.js";
 import { metric } from "../metrics.js";
 import { SERVER_METRIC } from "../proxy-server.js";

@@ -7,8 +7,8 @@
 import { execFileSync } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openKubeApi } from "../../../../src/kube/open.js";
-import { decodeQuery, encodeAnswer } from "../../../../src/wire/testing/dns-server.js";
+import { openKubeApi } from "../../../../src/cluster/kube/open.js";
+import { decodeQuery, encodeAnswer } from "../../../../src/tunnel/wire/testing/dns-server.js";
 import { CHAIN, type EndpointSlice, rulesOf, type Service, zoneOf } from "./desired.js";
 
 const LOOK_EVERY_MS = 300;

@@ -1,0 +1,177 @@
+/** The command as a process, and its three ways to report. */
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { TimedResult as Result } from "../../cluster/bootstrap/verify/run-checks.js";
+import { type Rig, startRig } from "../../tunnel/client/testing/rig.js";
+import { report } from "./verify-report.js";
+
+/** A process takes its time to start where others work, too. */
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+const executable = fileURLToPath(new URL("../drawbridge.ts", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "drawbridge-verify-cli-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const env = { ...process.env, KUBECONFIG: "" };
+const command = (argv: readonly string[]) => ["--import", "tsx", executable, ...argv];
+
+interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Not spawnSync: the servers it asks live in this process. */
+function drawbridge(...argv: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, command(argv), { env, timeout: 60_000 });
+  const texts = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (texts.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (texts.stderr += text));
+  return new Promise((resolve) => child.once("close", (status) => resolve({ status, ...texts })));
+}
+const verify = (...argv: string[]) => drawbridge("bootstrap", "verify", "--for=bare", ...argv);
+
+const result = (differences: Partial<Result>): Result => ({
+  ...{ id: "a", title: "A", status: "pass", evidence: "seen", remedy: "", durationMs: 1234 },
+  ...differences,
+});
+
+/** A reader of XML that is not ours; not everybody has it. */
+const noPython = spawnSync("python3", ["--version"]).status !== 0;
+
+describe("reports", () => {
+  const hostile = `<script>"&'</script>]]>`;
+  const results = [
+    result({}),
+    result({ id: "b", title: hostile, status: "fail", evidence: hostile, remedy: `Do "this" & <that>.` }),
+    result({ id: "c", status: "skip", evidence: "not here", remedy: "Go there." }),
+  ];
+
+  test("text: one row each, what to do below it, and a sum", () => {
+    const lines = report("text", results).split("\n");
+    expect(lines[0]).toMatch(/^pass {2}A +seen$/);
+    expect(lines[1]).toMatch(/^FAIL /);
+    expect(lines[2]).toBe(`      -> Do "this" & <that>.`);
+    expect(lines.at(-2)).toMatch(/^1 passed, 1 failed, 1 skipped\. The bridge does not work/);
+    expect(report("text", [result({})])).toContain("The bridge works.");
+  });
+
+  test("json: ok only when nothing failed", () => {
+    expect(JSON.parse(report("json", results))).toEqual({ ok: false, counts: { pass: 1, fail: 1, skip: 1 }, results });
+    expect(JSON.parse(report("json", [results[0]!, results[2]!])).ok).toBe(true);
+  });
+
+  test.skipIf(noPython)("junit: well-formed whatever it holds, by another's reader", () => {
+    const file = join(folder, "junit.xml");
+    writeFileSync(file, report("junit", results));
+    const script = `
+import sys, json, xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()[0]
+print(json.dumps([suite.attrib, [[case.get("classname"), case.get("name"), case[0].tag, case[0].get("message") or case[0].text] for case in suite]]))`;
+    const { stdout, stderr } = spawnSync("python3", ["-c", script, file], { encoding: "utf8" });
+    expect(stderr).toBe("");
+    const [suite, cases] = JSON.parse(stdout);
+    expect(suite).toMatchObject({ tests: "3", failures: "1", skipped: "1", errors: "0", time: "3.702" });
+    expect(cases).toEqual([
+      ["a", "A", "system-out", "seen"],
+      ["b", hostile, "failure", hostile],
+      ["c", "A", "skipped", "not here Go there."],
+    ]);
+  });
+});
+
+describe("as a process", () => {
+  let rig: Rig;
+  let health: string;
+  let socket: string;
+  const server = createServer((request, response) => {
+    const metrics = "konnectivity_network_proxy_server_ready_backend_connections 1\n";
+    response.end(request.url === "/metrics" ? metrics : "ok");
+  });
+
+  beforeAll(async () => {
+    rig = await startRig();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    health = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    socket = (rig.doors["grpc-uds"] as { uds: string }).uds;
+    chmodSync(socket, 0o770);
+  });
+  afterAll(async () => {
+    await rig.close();
+    server.close();
+  });
+
+  const good = () => {
+    const egress = join(folder, "egress.json");
+    const transport = { uds: { udsName: socket } };
+    const selection = { name: "cluster", connection: { proxyProtocol: "GRPC", transport } };
+    const kind = { apiVersion: "apiserver.k8s.io/v1beta1", kind: "EgressSelectorConfiguration" };
+    writeFileSync(egress, JSON.stringify({ ...kind, egressSelections: [selection] }));
+    const { port } = rig.doors["connect-tcp"] as { port: number };
+    return [`--health=${health}`, `--uds=${socket}`, `--egress-config=${egress}`, `--agent-port=${port}`];
+  };
+
+  test("a good host without a kubeconfig ends with 0, and says what was not asked", async () => {
+    const { status, stdout, stderr } = await verify(...good(), "--output=json");
+    const { ok, results } = JSON.parse(stdout) as { ok: boolean; results: Result[] };
+    const failures = results.filter((one) => one.status === "fail");
+    // Another's kube-apiserver may run on this machine, which nobody has told of this bridge.
+    expect(failures.filter(({ id }) => id !== "api-server-flag")).toEqual([]);
+    const isGood = failures.length === 0;
+    expect({ status, ok, stderr }).toEqual({ status: isGood ? 0 : 1, ok: isGood, stderr: "" });
+    expect(results.find(({ id }) => id === "cluster-api")?.status).toBe("skip");
+  });
+
+  test("a failure ends with 1 and names the flag; an unusable kubeconfig is one", async () => {
+    const missing = await verify(...good(), `--kubeconfig=${join(folder, "none")}`);
+    expect(missing.status).toBe(1);
+    expect(missing.stdout).toContain("FAIL  The kube-apiserver answers");
+    expect(missing.stdout).toContain("--kubeconfig");
+    const closed = await verify(...good().slice(1), "--health=http://127.0.0.1:1", "--output=junit");
+    expect(closed.status).toBe(1);
+    expect(closed.stdout).toContain("<failure message=");
+  });
+
+  test.each([
+    [["word"], "belongs to no flag"],
+    [["--uds=/x", "--frontend=y:1"], "exclude each other"],
+    [["--frontend=nowhere"], "is not host:port"],
+    [["--frontend-ca=/x"], "--frontend, which is missing"],
+    [["--health=ftp://x"], "--health must be a URL"],
+    [["--health=http://u:p@x"], "--health must be a URL"],
+    [["--test-image=x"], "--deploy-test-webhook"],
+    [["--deploy-test-webhook"], "need --kubeconfig"],
+    [["--conversion=x.y"], "need --kubeconfig"],
+    [["--timeout=0s"], "--timeout"],
+    [["--output=xml"], "must be one of text, json, junit"],
+    [["--dir=/x", "--deploy-test-webhook"], "without --dir"],
+    [["--user=core"], "--user is for --dir, which is missing"],
+  ])("%j is misuse", async (argv, sentence) => {
+    const { status, stdout, stderr } = await verify(...argv);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toContain(sentence);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("a state directory is believed only when it has a record", async () => {
+    const { status, stderr } = await drawbridge("bootstrap", "verify", `--state-dir=${folder}`);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^Error: No bridge is recorded in .*\(DB_BRIDGE_RECORD: /);
+  });
+
+  test("test-webhook is known, and not in the list", async () => {
+    expect((await drawbridge("--help")).stdout).not.toContain("test-webhook");
+    const { status, stderr } = await drawbridge("test-webhook");
+    expect(status).toBe(2);
+    expect(stderr).toContain("--cert and --key are required");
+    const missing = await drawbridge("test-webhook", "--cert=/nonexistent", "--key=/nonexistent");
+    expect(missing.status).toBe(1);
+    expect(missing.stderr).toContain("DB_CERT_MISSING");
+  });
+});

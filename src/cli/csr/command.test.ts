@@ -1,0 +1,172 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
+import { type RequestChange, signingRequest } from "../../cluster/nodes/testing/requests.js";
+import { keepWhatIsSaid } from "../testing/said.js";
+import { csrCommand } from "./command.js";
+
+const said = keepWhatIsSaid();
+let cluster: ClusterStub;
+let folder: string;
+let access: string[];
+
+beforeEach(async () => {
+  cluster = await ClusterStub.start();
+  folder = mkdtempSync(join(tmpdir(), "db-csr-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const config = {
+    clusters: [{ name: "c", cluster: { server: cluster.url } }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+    users: [{ name: "u", user: {} }],
+    "current-context": "c",
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  const notBefore = new Date(Date.now() - 60_000).toISOString();
+  writeFileSync(
+    join(folder, "inventory.yaml"),
+    `pool: clusters/workers\nworkers: [{name: w0, ips: [10.0.0.10], notBefore: "${notBefore}"}]\n`,
+  );
+  access = [`--kubeconfig=${kubeconfig}`, `--inventory=${folder}`];
+});
+
+afterEach(async () => {
+  await cluster.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function file(name: string, change: RequestChange = {}): Promise<void> {
+  const subject = [{ O: ["system:nodes"] }, { CN: [`system:node:${name}`] }];
+  cluster.requests.put(
+    await signingRequest("client", { name: `csr-${name}`, subject, createdAt: Date.now(), ...change }),
+  );
+}
+
+describe("drawbridge csr list", () => {
+  it("shows what is pending and what would become of it", async () => {
+    await file("w0");
+    await file("stranger");
+    await file("old", { status: { conditions: [{ type: "Approved", status: "True" }] } });
+    expect(await csrCommand(["list", ...access])).toBe(0);
+    expect(said.stdout.split("\n")).toEqual([
+      expect.stringMatching(/^REQUEST +KIND +NODE +POOL +ANSWER +RULE +WHY$/),
+      expect.stringMatching(
+        /^csr-w0 +client +w0 +clusters\/workers +approve +all +w0 of clusters\/workers is expected/,
+      ),
+      expect.stringMatching(/^csr-stranger +client +stranger +- +leave +expected +nobody expects stranger$/),
+      "",
+    ]);
+    expect(cluster.stub.requests.every(({ method }) => method === "GET")).toBe(true);
+  });
+
+  it("speaks JSON to scripts, and says when nothing is pending", async () => {
+    expect(await csrCommand(["list", ...access])).toBe(0);
+    expect(said.stdout).toBe("No request of a kubelet is pending.\n");
+    said.stdout = "";
+    await file("w0");
+    expect(await csrCommand(["list", "--output=json", ...access])).toBe(0);
+    expect(JSON.parse(said.stdout)).toMatchObject({
+      requests: [{ request: "csr-w0", action: "approve", rule: "all" }],
+    });
+  });
+});
+
+describe("drawbridge csr explain", () => {
+  it("goes through every rule and ends by what would become of it", async () => {
+    await file("w0");
+    await file("stranger");
+    expect(await csrCommand(["explain", "csr-w0", ...access])).toBe(0);
+    expect(said.stdout).toMatch(
+      /^csr-w0 asks for a client certificate of w0 in clusters\/workers and would be approved: /,
+    );
+    expect(said.stdout).not.toContain("BROKEN");
+    said.stdout = "";
+    expect(await csrCommand(["explain", "csr-stranger", ...access])).toBe(1);
+    expect(said.stdout).toContain("stays pending: nobody expects stranger (rule expected)");
+    expect(said.stdout).toMatch(
+      /\n {2}BROKEN {2}expected +nobody expects stranger \(demanded: .*; --despite works\)\n/,
+    );
+    expect(said.stdout).toMatch(/\n {2}kept {4}usages +the usages are exactly a kubelet's\n/);
+  });
+
+  it("says why there is nothing to explain", async () => {
+    await file("foreign", { spec: { signerName: "example.com/x" } });
+    await file("old", { status: { conditions: [{ type: "Denied", status: "True" }] } });
+    for (const [name, why] of [
+      ["csr-foreign", "is for the signer example.com/x"],
+      ["csr-old", "is denied already"],
+      ["csr-none", "there is no request csr-none"],
+    ] as const) {
+      expect(await csrCommand(["explain", name, ...access])).toBe(1);
+      expect(said.stderr).toContain(why);
+      expect(said.stderr).toContain("DB_CSR_REQUEST");
+    }
+  });
+});
+
+describe("drawbridge csr approve", () => {
+  const log = () =>
+    readFileSync(join(folder, "log"), "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+
+  it("approves what is in order", async () => {
+    await file("w0");
+    expect(await csrCommand(["approve", "csr-w0", `--decision-log=${join(folder, "log")}`, ...access])).toBe(0);
+    expect(cluster.answers).toEqual(["csr-w0 Approved"]);
+    expect(log()).toMatchObject([{ by: "by hand", action: "approve", rule: "all", request: "csr-w0" }]);
+    expect(cluster.configMaps.objects.get("drawbridge-csr-approver")).toMatchObject({
+      data: { w0: expect.any(String) },
+    });
+  });
+
+  it("needs the rules to overlook by name, and records them", async () => {
+    await file("stranger");
+    expect(await csrCommand(["approve", "csr-stranger", ...access])).toBe(1);
+    expect(said.stderr).toContain("csr-stranger is not approved, because nobody expects stranger (rule expected)");
+    expect(cluster.answers).toEqual([]);
+    const despite = ["--despite=expected", `--decision-log=${join(folder, "log")}`];
+    expect(await csrCommand(["approve", "csr-stranger", ...despite, ...access])).toBe(0);
+    expect(cluster.answers).toEqual(["csr-stranger Approved"]);
+    expect(log()).toMatchObject([{ action: "approve", despite: ["expected"], node: "stranger" }]);
+  });
+
+  it("never overlooks who filed a request and what it looks like, and denies nothing", async () => {
+    await file("w0", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] });
+    expect(await csrCommand(["approve", "csr-w0", "--despite=subject-group", ...access])).toBe(1);
+    expect(said.stderr).toContain("rule subject-group");
+    expect(cluster.answers).toEqual([]);
+  });
+});
+
+describe("misuse", () => {
+  it.each([
+    [["explain"], "name one request"],
+    [["approve", "a", "b"], "name one request"],
+    [["list", "word"], '"word" belongs to no flag'],
+    [["list", "--node-cidr=10.0.0.0"], '--node-cidr: "10.0.0.0" is not a network'],
+    [["approver", "--surge=-1"], "--surge must not be negative"],
+    [["approver", "--bootstrap-user="], "--bootstrap-user must not be empty"],
+    [["approver", "--interval=1ms"], "--interval must be at least 100ms"],
+    [["approver", "--health-port=70000"], "--health-port must be 0 to 65535"],
+    [["approve-all"], "unknown command"],
+  ])("%j", async (argv, message) => {
+    expect(await csrCommand(argv)).toBe(2);
+    expect(said.stderr).toContain(message);
+    expect(said.stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it("of the inventory is one sentence", async () => {
+    writeFileSync(join(folder, "broken.yaml"), "pool: x");
+    expect(await csrCommand(["list", ...access])).toBe(1);
+    expect(said.stderr).toMatch(/broken\.yaml cannot be used: pool must be namespace\/name \(DB_CSR_INVENTORY: /);
+  });
+
+  it("is avoided by --help, which shows the inventory's format and the permissions", async () => {
+    expect(await csrCommand(["approver", "--help"])).toBe(0);
+    expect(said.stdout).toContain("drawbridge/inventory=true");
+    expect(said.stdout).toContain("certificatesigningrequests/approval update");
+  });
+});

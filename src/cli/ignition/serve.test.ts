@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ignitionCommand } from "./command.js";
+
+let dir: string;
+let stdout: string;
+let stderr: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "db-ignition-serve-"));
+  [stdout, stderr] = ["", ""];
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    stdout += text;
+    return true;
+  });
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    stderr += text;
+    return true;
+  });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  rmSync(dir, { recursive: true });
+});
+
+const serve = (...flags: readonly string[]) => ignitionCommand(["serve", ...flags]);
+const enough = ["--namespace=ns", "--payload=p.yaml"];
+
+describe("drawbridge ignition serve", () => {
+  it("explains itself, with HyperShift's defaults where it has HyperShift's flags", async () => {
+    expect(await serve("--help")).toBe(0);
+    for (const text of ["0.0.0.0:9090", "0.0.0.0:8080", "serving-cert/tls.crt", "profile: rhcos"]) {
+      expect(stdout).toContain(text);
+    }
+  });
+
+  it.each([
+    ["no namespace", ["--payload=p.yaml"], "--namespace must not be empty"],
+    ["no payload", ["--namespace=ns"], "--payload must not be empty"],
+    [
+      "two places for objects",
+      [...enough, "--directory=d", "--kubeconfig=k"],
+      "--directory and --kubeconfig exclude each other",
+    ],
+    [
+      "two places for the certificate",
+      [...enough, "--cert-secret=s", "--cert-file=f"],
+      "--cert-secret excludes --cert-file and --key-file",
+    ],
+    ["an address without a port", [...enough, "--addr=localhost"], "--addr must be host:port"],
+    ["an impossible port", [...enough, "--metrics-addr=:70000"], "--metrics-addr must end with a port"],
+    [
+      "a ConfigMap without a namespace",
+      [...enough, "--claims-configmap=claims"],
+      "--claims-configmap must be namespace/name",
+    ],
+    ["a word too many", [...enough, "now"], '"now" belongs to no flag'],
+  ])("refuses %s", async (_, flags, sentence) => {
+    vi.stubEnv("MY_NAMESPACE", undefined);
+    expect(await serve(...flags)).toBe(2);
+    expect(stderr).toContain(`Error: ${sentence}`);
+  });
+
+  it("takes its namespace from the environment, and says what is wrong with its certificate", async () => {
+    vi.stubEnv("MY_NAMESPACE", "ns");
+    writeFileSync(join(dir, "tls.crt"), "no certificate");
+    const files = [`--cert-file=${join(dir, "tls.crt")}`, `--key-file=${join(dir, "tls.key")}`];
+    expect(await serve("--payload=p.yaml", `--directory=${dir}`, "--addr=127.0.0.1:0", ...files)).toBe(1);
+    expect(stderr).toMatch(/^Error: .*tls\.(crt|key).* \(DB_\w+: .*\)\n$/);
+  });
+
+  it("says so when the audit log cannot be written", async () => {
+    const audit = `--audit-log=${join(dir, "none", "audit.jsonl")}`;
+    expect(await serve(...enough, `--directory=${dir}`, audit)).toBe(1);
+    expect(stderr).toContain("DB_IGNITION_AUDIT");
+  });
+});

@@ -1,0 +1,73 @@
+import { defaultStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { topologies } from "../../cluster/bootstrap/model/names.js";
+import { roles } from "../../insight/diagnosis/diagnosis.js";
+import { choice } from "../flags/choice.js";
+import type { FlagSet } from "../flags/flag-set.js";
+import { integer, string, stringSlice } from "../flags/flag-value.js";
+
+export type DoctorFlags = ReturnType<typeof addDoctorFlags>;
+
+/** Where to look; support, which looks with doctor's eyes, takes the same. The return type is inferred: one entry a flag. */
+export function addDoctorFlags(set: FlagSet) {
+  const text = (name: string, usage: string) => set.add(name, string, "", usage);
+  const network = (name: string, what: string) =>
+    set.add(name, stringSlice, [], `Prefix of ${what}; repeatable. If empty, from --dir, the cluster or this host.`);
+  return {
+    role: set.add("role", choice(...roles), undefined, "Where this is. If empty, found out."),
+    for: set.add("for", choice(...topologies), undefined, "Kind of control plane. If empty, found out."),
+    address: text(
+      "address",
+      "Where agents dial the server, or machines the Ignition server. If empty, as the agent here, the address's record, the certificates or the clusters say.",
+    ),
+    agentPort: set.add("agent-port", integer, 0, "Port that agents dial. If 0, as the program here has it."),
+    healthPort: set.add("health-port", integer, 0, "Health port of the program here. If 0, as it was started."),
+    adminPort: set.add("admin-port", integer, 0, "Admin port of the server. If 0, as it was started."),
+    pki: text("pki", "Directory of the certificates. If empty, the bridge's own."),
+    socket: text("socket", "The server's Unix socket. If empty, as it was started, or the bridge's own."),
+    egressConfig: text(
+      "egress-config",
+      "The kube-apiserver's EgressSelectorConfiguration. If empty, the bridge's own.",
+    ),
+    kubeconfig: text(
+      "kubeconfig",
+      "Kubeconfig to look at the cluster with. If empty, from --dir, the program here, else the host's usual one.",
+    ),
+    namespace: text("namespace", "Of pools, tokens and leases. If empty, as the program here has it."),
+    stateDirectory: set.add(
+      "state-dir",
+      string,
+      defaultStateDirectory,
+      "Where up keeps its record, which tells whatever no flag says.",
+    ),
+    dir: text("dir", "Install directory of openshift-install."),
+    machineNetwork: network("machine-network", "the hosts"),
+    podNetwork: network("pod-network", "the pods"),
+    serviceNetwork: network("service-network", "the services"),
+  };
+}
+
+/** Whom doctor asks about itself. */
+export function addAdminOfDoctor(set: FlagSet) {
+  return {
+    admin: set.add(
+      "admin",
+      string,
+      "",
+      "Admin port of the process, http://127.0.0.1:8095 say. If empty, as it was started.",
+    ),
+    tokenFile: set.add(
+      "token-file",
+      string,
+      process.env.DRAWBRIDGE_ADMIN_TOKEN_FILE ?? "",
+      "File with its admin token. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE, then its own --admin-token-file.",
+    ),
+    caFile: set.add(
+      "ca-file",
+      string,
+      "",
+      "Who signed the admin port's certificate. If empty, the system's authorities.",
+    ),
+  };
+}
+
+export type AdminOfDoctor = ReturnType<typeof addAdminOfDoctor>;

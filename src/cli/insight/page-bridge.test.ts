@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import type { BridgeStatus, StatusLine } from "../../cluster/bootstrap/host/status.js";
+import { bridgeInfo, type Circumstances, isUpAtWork } from "./page-bridge.js";
+
+const line = (name: string, ok: boolean, detail = "so it is"): StatusLine => ({
+  name,
+  title: `Title ${name}`,
+  ok,
+  detail,
+});
+
+const status = (...lines: StatusLine[]): BridgeStatus => ({
+  ...{ ok: false, for: "bare", address: "192.0.2.10", namespace: "x", madeAt: "2031-01-01T00:00:00.000Z" },
+  ...{ until: "2031-01-01T02:00:00.000Z", lines, nodes: [{ node: "n1", isReady: true, isConnected: false }] },
+});
+
+const circumstances: Circumstances = { atWork: false, setting: { by: "hand" }, flag: "--flag=/file" };
+const states = (info: ReturnType<typeof bridgeInfo>) => info.steps.map(({ name, state }) => `${name} ${state}`);
+
+describe("the bridge's steps", () => {
+  it("are as status has them, and what is not so has failed when nobody is at work", () => {
+    const info = bridgeInfo(status(line("server", true), line("port", false), line("ready", false)), circumstances);
+    expect(states(info)).toEqual(["server done", "port failed", "ready failed"]);
+    expect(info.steps[0]).toEqual({ name: "server", title: "Title server", state: "done", detail: "so it is" });
+    expect(info.steps[1]?.remedy).toContain("drawbridge bootstrap up");
+    expect(info).toMatchObject({
+      ...{ for: "bare", address: "192.0.2.10", madeAt: Date.UTC(2031, 0), untilAt: Date.UTC(2031, 0, 1, 2) },
+      nodes: [{ name: "n1", ready: true, connected: false }],
+    });
+  });
+
+  it("run one after the other while up is at work", () => {
+    const lines = [line("a", true), line("b", false), line("c", false), line("d", true)];
+    const info = bridgeInfo(status(...lines), { ...circumstances, atWork: true });
+    expect(states(info)).toEqual(["a done", "b running", "c waiting", "d done"]);
+    expect(info.steps.map(({ remedy }) => remedy)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  it("wait for a person where the kube-apiserver is theirs to change, with the flag to the letter", () => {
+    const lines = status(line("kube-apiserver", false));
+    const step = (setting: Circumstances["setting"]) => bridgeInfo(lines, { ...circumstances, setting }).steps[0];
+    expect(step({ by: "hand" })).toMatchObject({ state: "waiting", remedy: expect.stringContaining("--flag=/file") });
+    expect(step({ by: "manifest", manifest: "/m" })?.remedy).toContain("up --apply");
+    const edit = { backup: "", mode: 0, originalSha256: "", editedSha256: "" };
+    expect(step({ by: "manifest", manifest: "/m", edit })).toMatchObject({ state: "failed" });
+    expect(step({ by: "command", apply: "x", restore: undefined })).toMatchObject({ state: "failed" });
+  });
+
+  it("are bounded in what they say", () => {
+    const { steps } = bridgeInfo(status(line("a", false, "x".repeat(9_000))), circumstances);
+    expect(steps[0]?.detail).toHaveLength(500);
+  });
+});
+
+describe("whether up is at work", () => {
+  const processes = (...argv: string[]) => [{ pid: 1, argv }];
+  it.each([
+    [["node", "drawbridge", "bootstrap", "up", "--state-dir=/a"], true],
+    [["drawbridge", "bootstrap", "up", "--apply", "--state-dir", "/a"], true],
+    [["drawbridge", "bootstrap", "up", "--state-dir=/b"], false],
+    [["drawbridge", "bootstrap", "up"], false],
+    [["drawbridge", "bootstrap", "status", "--state-dir=/a"], false],
+    [["up", "bootstrap"], false],
+  ])("%j: %s", (argv, expected) => expect(isUpAtWork(processes(...argv), "/a", "/default")).toBe(expected));
+
+  it("takes up without a directory for that of the default", () => {
+    expect(isUpAtWork(processes("drawbridge", "bootstrap", "up"), "/default", "/default")).toBe(true);
+  });
+});

@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ApiStub } from "../../cluster/kube/testing/api-stub.js";
+import { CollectionStub } from "../../cluster/kube/testing/collection-stub.js";
+import { collectionPath } from "../../cluster/nodes/controller/paths.js";
+import { inventoryLabel } from "../../cluster/nodes/csr/approver/inventory-source.js";
+import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
+import { signingRequest } from "../../cluster/nodes/testing/requests.js";
+import type { Findings } from "../../insight/watch/overview/source.js";
+import { declareCsrFlags } from "../csr/flags.js";
+import { FlagSet } from "../flags/flag-set.js";
+import { string } from "../flags/flag-value.js";
+import { keepWhatIsSaid } from "../testing/said.js";
+import { declareHosted } from "../workers/flags.js";
+import { addApproverNamespace } from "../workers/publishing.js";
+import { pageCommand } from "./page.js";
+import { clusterProviders, openClusters } from "./page-clusters.js";
+
+const said = keepWhatIsSaid();
+
+describe("pools in one cluster, their machines in another", () => {
+  let folder: string;
+  let management: ApiStub;
+  let hosted: ClusterStub;
+  const pools = new CollectionStub(collectionPath("NodePool", "clusters"));
+  const claims = new CollectionStub("/api/v1/namespaces/clusters/configmaps");
+  const secrets = new CollectionStub("/api/v1/namespaces/clusters/secrets");
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "db-page-clusters-"));
+    management = await ApiStub.start((request, response) => {
+      const found = { nodepools: pools, configmaps: claims, secrets }[request.path.split("/").at(-1) ?? ""];
+      return found?.handle(request, response);
+    });
+    hosted = await ClusterStub.start();
+  });
+  afterEach(async () => {
+    await Promise.all([management.close(), hosted.close()]);
+    rmSync(folder, { recursive: true });
+  });
+
+  function kubeconfig(name: string, server: string): string {
+    const file = join(folder, name);
+    const config = {
+      clusters: [{ name: "c", cluster: { server } }],
+      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+      users: [{ name: "u", user: {} }],
+      "current-context": "c",
+    };
+    writeFileSync(file, JSON.stringify(config));
+    return file;
+  }
+
+  const inventory = (name: string, text: string) => ({
+    metadata: { name, labels: { [inventoryLabel]: "true" } },
+    data: { "inventory.yaml": text },
+  });
+
+  it("are each asked where they are, and counted together", async () => {
+    const set = new FlagSet();
+    const flags = {
+      ...declareCsrFlags(set),
+      hostedKubeconfig: declareHosted(set),
+      approverNamespace: addApproverNamespace(set),
+      decisionLog: set.add("decision-log", string, "", ""),
+    };
+    const paths = [kubeconfig("management", management.url), kubeconfig("hosted", hosted.url)] as const;
+    set.parse([`--kubeconfig=${paths[0]}`, `--hosted-kubeconfig=${paths[1]}`, "--namespace=clusters"]);
+    pools.put({ metadata: { name: "workers", namespace: "clusters" } });
+    const at = new Date(Date.now() - 60_000).toISOString();
+    const served = `pool: clusters/workers\nclaims: [{worker: w0, at: "${at}"}]\n`;
+    claims.put(inventory("claims", served));
+    const expected = ["w0", "w1"].map((name) => `{name: ${name}, notBefore: "${at}"}`).join(", ");
+    hosted.configMaps.put(inventory("workers", `pool: clusters/workers\nworkers: [${expected}]\n`));
+    hosted.requests.put(
+      await signingRequest("client", { status: { conditions: [{ type: "Denied", status: "True" }] } }),
+    );
+
+    const clusters = await openClusters(flags);
+    const providers = await clusterProviders(clusters, flags);
+    const answers = await Promise.all(providers.map((provider) => provider.ask()));
+    const known: Findings = Object.assign({}, ...answers.map(({ findings }) => findings));
+    expect(known.pools).toMatchObject([{ name: "clusters/workers", workers: { expected: 2, fetched: 1, joined: 0 } }]);
+    expect(known.claims).toEqual([{ pool: "clusters/workers", worker: "w0", at: Date.parse(at) }]);
+    expect(known.decisions).toMatchObject([{ request: "csr-client", outcome: "denied" }]);
+    expect(providers.map(({ where }) => where)).toEqual([paths[0], paths[1], paths[1]]);
+    clusters.close();
+  });
+});
+
+it("a hosted cluster alone is not enough: the pools are elsewhere", async () => {
+  expect(await pageCommand("drawbridge page", ["--hosted-kubeconfig=h", "--directory=d"])).toBe(2);
+  expect(said.stderr).toContain("--hosted-kubeconfig goes with --kubeconfig");
+});

@@ -1,0 +1,57 @@
+/** The clusters that the page asks: the one of the pools and, where that is another one, the one that machines join. */
+import type { KubeApi } from "../../cluster/kube/port.js";
+import type { Provider } from "../../insight/watch/overview/source.js";
+import { type CsrAccess, type CsrFlags, openAccess } from "../csr/flags.js";
+import type { Flag } from "../flags/flag-set.js";
+import { openObjects } from "../nodepool/flags.js";
+import { approverNamespaceOf } from "../workers/publishing.js";
+
+export interface ClusterFlags extends CsrFlags {
+  readonly hostedKubeconfig: Flag<string>;
+  readonly approverNamespace: Flag<string>;
+  readonly decisionLog: Flag<string>;
+}
+
+export interface PageClusters {
+  readonly pools: KubeApi;
+  /** Whose nodes, requests and inventory. */
+  readonly nodes: CsrAccess;
+  close(): void;
+}
+
+export async function openClusters(flags: ClusterFlags): Promise<PageClusters> {
+  const { hostedKubeconfig: kubeconfig } = flags;
+  const namespace = approverNamespaceOf(flags);
+  if (kubeconfig.value === "") {
+    const nodes = await openAccess(flags, namespace);
+    return { pools: nodes.api, nodes, close: () => nodes.api.close() };
+  }
+  const [{ configMapInventory, withClaimsOf }, joined, pools] = await Promise.all([
+    import("../../cluster/nodes/csr/approver/inventory-source.js"),
+    openAccess({ ...flags, kubeconfig }, namespace),
+    openObjects(flags),
+  ]);
+  const inventory = withClaimsOf(joined.inventory, configMapInventory(pools, flags.namespace.value));
+  return {
+    pools,
+    nodes: { ...joined, inventory },
+    close: () => {
+      pools.close();
+      joined.api.close();
+    },
+  };
+}
+
+export async function clusterProviders({ pools, nodes }: PageClusters, flags: ClusterFlags): Promise<Provider[]> {
+  const [{ claimsProvider, poolsProvider }, { decisionsProvider }] = await Promise.all([
+    import("./page-pools.js"),
+    import("./page-decisions.js"),
+  ]);
+  const ofPools = flags.directory.value || flags.kubeconfig.value;
+  const ofNodes = flags.hostedKubeconfig.value || ofPools;
+  return [
+    poolsProvider({ ...nodes, api: pools }, flags.namespace.value, ofPools),
+    claimsProvider(nodes, flags.inventory.value || ofNodes),
+    decisionsProvider(nodes, flags, flags.decisionLog.value, ofNodes),
+  ];
+}

@@ -1,0 +1,101 @@
+/** Pools and claims as the page shows them. */
+import { isNotFound } from "../../cluster/kube/errors.js";
+import { type PoolStanding, poolStandings } from "../../cluster/nodes/controller/status.js";
+import type { Inventory } from "../../cluster/nodes/csr/inventory.js";
+import type { Memory } from "../../cluster/nodes/csr/memory.js";
+import { rotateAfterMs } from "../../cluster/nodes/token/rotation.js";
+import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../insight/observe/admin/contract.js";
+import type { Answer, Provider } from "../../insight/watch/overview/source.js";
+import type { CsrAccess } from "../csr/flags.js";
+import { notLookedAt, troublesOf } from "../nodepool/report.js";
+
+const MAX_POOLS = 100;
+const MAX_TROUBLES = 10;
+const MAX_MESSAGE = 500;
+const MAX_CLAIMS = 100;
+
+/** Who is expected, and who has come: undefined where nobody says. */
+export interface Machines {
+  readonly inventory: Inventory | undefined;
+  readonly memory: Memory | undefined;
+}
+
+export function poolInfo(standing: PoolStanding, machines: Machines): PoolInfo {
+  const { name, cluster, version, replicas, hash, ready, tokens } = standing;
+  const token = tokens.find(({ current }) => current);
+  const madeAt = Date.parse(token?.generated ?? "");
+  const workers = workersOf(name, machines);
+  return {
+    ...{ name, cluster, version, hash, ready },
+    ...(replicas === undefined ? {} : { replicas }),
+    ...(Number.isNaN(madeAt) ? {} : { tokenMadeAt: madeAt, tokenRotatesAt: madeAt + rotateAfterMs }),
+    ...(token === undefined || token.payload === "" ? {} : { payload: token.payload }),
+    ...(workers === undefined ? {} : { workers }),
+    troubles: troubles(standing),
+  };
+}
+
+function troubles(standing: PoolStanding): readonly PoolTrouble[] {
+  if (standing.conditions.length === 0) return [{ type: "", message: notLookedAt }];
+  return troublesOf(standing)
+    .slice(0, MAX_TROUBLES)
+    .map(({ type, message, reason, lastTransitionTime }) => {
+      const sinceAt = Date.parse(lastTransitionTime);
+      return {
+        ...{ type, message: (message || reason).slice(0, MAX_MESSAGE) },
+        ...(Number.isNaN(sinceAt) ? {} : { sinceAt }),
+      };
+    });
+}
+
+/** A node that the approver let in, or that was there before it, has joined; one that is gone again has not. */
+function workersOf(pool: string, { inventory, memory }: Machines): PoolInfo["workers"] {
+  const listed = inventory?.pools.get(pool);
+  if (inventory === undefined || listed === undefined || listed.workers === 0) return undefined;
+  const own = [...inventory.workers.values()].filter((worker) => worker.pool === pool);
+  const fetched = new Set(inventory.claims.filter((claim) => claim.pool === pool).map(({ worker }) => worker));
+  const hasJoined = (name: string): boolean => {
+    const remembered = memory?.get(name);
+    return remembered?.joinedAt !== undefined && remembered.goneSince === undefined;
+  };
+  return {
+    expected: own.length,
+    fetched: own.filter(({ name }) => fetched.has(name)).length,
+    joined: own.filter(({ name, joined }) => joined || hasJoined(name)).length,
+  };
+}
+
+export function claimInfos({ claims }: Pick<Inventory, "claims">): { claims: ClaimInfo[]; leftOut: number } {
+  const newest = [...claims].sort((a, b) => b.at - a.at).slice(0, MAX_CLAIMS);
+  return {
+    claims: newest.map(({ pool, worker, at }) => ({ pool, at, ...(worker === undefined ? {} : { worker }) })),
+    leftOut: claims.length - newest.length,
+  };
+}
+
+export function poolsProvider({ api, inventory, store }: CsrAccess, namespace: string, where: string): Provider {
+  const ask = async (): Promise<Answer> => {
+    const standings = await poolStandings(api, namespace).catch((reason: unknown) => {
+      // A hosted cluster has nodes and requests; its pools are elsewhere.
+      if (isNotFound(reason)) return undefined;
+      throw reason;
+    });
+    if (standings === undefined) return { findings: {} };
+    // That these cannot be read is said where they are the matter.
+    const [expected, memory] = await Promise.all([
+      inventory().catch(() => undefined),
+      store.load().catch(() => undefined),
+    ]);
+    const pools = standings.slice(0, MAX_POOLS).map((one) => poolInfo(one, { inventory: expected, memory }));
+    return { findings: { pools }, leftOut: standings.length - pools.length };
+  };
+  return { what: "pools", where, ask };
+}
+
+export function claimsProvider({ inventory }: CsrAccess, where: string): Provider {
+  const ask = async (): Promise<Answer> => {
+    const { claims, leftOut } = claimInfos(await inventory());
+    return { findings: { claims }, leftOut };
+  };
+  return { what: "claims", where, ask };
+}

@@ -1,0 +1,133 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parseAllDocuments, stringify } from "yaml";
+import { collectionPath } from "../../cluster/nodes/controller/paths.js";
+import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
+import { keepWhatIsSaid } from "../testing/said.js";
+import { nodepoolCommand } from "./command.js";
+
+const said = keepWhatIsSaid();
+let house: House;
+let access: string[];
+
+beforeEach(() => {
+  house = new House();
+  access = [`--directory=${house.directory}`, `--namespace=${namespace}`];
+});
+
+afterEach(async () => {
+  await house.close();
+});
+
+function file(...objects: readonly object[]): string {
+  const path = join(house.directory, "objects.txt");
+  writeFileSync(path, objects.map((object) => stringify(object)).join("---\n"));
+  return path;
+}
+
+/** The status is written last. */
+const ready = () =>
+  vi.waitFor(
+    async () => {
+      expect(await nodepoolCommand(["status", "workers", ...access])).toBe(0);
+      expect((await house.pool()).status?.version).toBe("4.18.0");
+    },
+    { timeout: 10_000, interval: 50 },
+  );
+
+describe("drawbridge nodepool apply", () => {
+  it("brings a pool and what it stands on into a directory, and says what changed", async () => {
+    const path = file(makePool(), clusterMap, pullSecret);
+    expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(0);
+    expect(said.stdout).toBe(
+      "Secret clusters/pull-secret created\nConfigMap clusters/demo created\nNodePool clusters/workers created\n",
+    );
+    said.stdout = "";
+    expect(await nodepoolCommand(["apply", "-f", path, "--output=json", ...access])).toBe(0);
+    expect(JSON.parse(said.stdout).objects.map(({ action }: { action: string }) => action)).toEqual([
+      "unchanged",
+      "unchanged",
+      "unchanged",
+    ]);
+  });
+
+  it.each([
+    ["a field that is wrong", [makePool("workers", { arch: "riscv" })], "spec.arch must be one of amd64, arm64"],
+    ["a kind that is none of ours", [{ apiVersion: "v1", kind: "Pod", metadata: { name: "a" } }], "it holds a Pod"],
+    ["an object without a name", [{ apiVersion: "v1", kind: "Secret" }], "has no metadata.name"],
+    [
+      "a number where a text belongs",
+      [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { version: 4.18 } }],
+      "ConfigMap a: data.version must be a text, in quotes if need be",
+    ],
+    ["nothing", [], "it holds no object"],
+  ])("writes nothing because of %s", async (_, objects, sentence) => {
+    const path = objects.length === 0 ? file() : file(clusterMap, ...objects);
+    expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(1);
+    expect(said.stderr).toContain(sentence);
+    expect((await house.api.list(collectionPath("ConfigMap", namespace))).items).toEqual([]);
+  });
+
+  it("refuses to change what machines were made for", async () => {
+    expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "amd64" })), ...access])).toBe(0);
+    expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "arm64" })), ...access])).toBe(1);
+    expect(said.stderr).toContain('spec.arch must stay "amd64"');
+    expect((await house.pool()).spec?.arch).toBe("amd64");
+  });
+
+  it.each([
+    [["apply"], "--filename is missing"],
+    [["apply", "-f", "x", "--kubeconfig=y"], "exclude each other"],
+    [["apply", "-f", "x", "more"], '"more" belongs to no flag'],
+    [["controller", "--namespace=No"], "not the name of a namespace"],
+    [["controller", "--health-port=70000"], "--health-port must be"],
+    [["install"], "--image is missing"],
+    [["install", "--image=i", "--components=cook"], 'has "cook"'],
+    [["install", "--image=i", "--api-port=0"], "must be 1 to 65535"],
+    [["status", "a", "b"], "one name too many"],
+  ])("calls %j misuse", async (argv, sentence) => {
+    const needsObjects = !["install"].includes(argv[0]!);
+    expect(await nodepoolCommand([...argv, ...(needsObjects ? [`--directory=${house.directory}`] : [])])).toBe(2);
+    expect(said.stderr).toContain(sentence);
+  });
+});
+
+describe("drawbridge nodepool status", () => {
+  it("says that nobody looked yet, then what there is, and never a token", async () => {
+    await house.furnish(makePool());
+    expect(await nodepoolCommand(["status", "workers", ...access])).toBe(1);
+    expect(said.stdout).toContain("No controller has looked at it yet.");
+    house.start();
+    await ready();
+    said.stdout = "";
+    expect(await nodepoolCommand(["status", ...access])).toBe(0);
+    expect(said.stdout).toMatch(/clusters\/workers\s+demo\s+4\.18\.0\s+[0-9a-f]{8}\s+ready/);
+    expect(await nodepoolCommand(["status", "workers", "--output=json", ...access])).toBe(0);
+    const [token] = await house.secrets("token-");
+    expect(said.stdout).toContain(token?.metadata?.name);
+    expect(said.stdout).not.toContain(Buffer.from(token?.data?.token ?? "", "base64").toString());
+    expect(await nodepoolCommand(["status", "nobody", ...access])).toBe(1);
+    expect(said.stderr).toContain("there is no pool clusters/nobody; there is: clusters/workers");
+  });
+});
+
+describe("drawbridge nodepool install --output yaml", () => {
+  it("prints objects and asks no cluster", async () => {
+    expect(await nodepoolCommand(["install", "--image=registry.example/d:1", "--output=yaml"])).toBe(0);
+    const kinds = parseAllDocuments(said.stdout).map((document) => (document.toJS() as { kind: string }).kind);
+    expect(kinds.slice(0, 2)).toEqual(["Namespace", "CustomResourceDefinition"]);
+    expect(kinds.filter((kind) => kind === "Deployment").length).toBe(2);
+  });
+});
+
+describe("a directory after a pool was made in it", () => {
+  it("holds the Secrets as files", async () => {
+    await house.furnish(makePool());
+    house.start();
+    await ready();
+    const [userData] = await house.secrets("user-data-");
+    const text = readFileSync(join(house.directory, `secret_clusters_${userData?.metadata?.name}.yaml`), "utf8");
+    expect(text).toContain("kind: Secret");
+  });
+});

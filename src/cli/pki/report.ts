@@ -1,0 +1,62 @@
+/** An inspection as a person reads it. */
+import { basename } from "node:path";
+import { roughly } from "../../tunnel/pki/inspect/duration.js";
+import type { Finding, InspectedCertificate, InspectionReport } from "../../tunnel/pki/inspect/report.js";
+
+export function reportText({ path, set, certificates, findings }: InspectionReport, now: Date): string {
+  const kept = set?.signerKeysKept ? ", signer's key kept" : "";
+  const head = set === undefined ? path : `${path} (${set.profile}, made ${set.madeAt}${kept})`;
+  const wrong = findings.filter(({ severity }) => severity === "wrong");
+  const warnings = findings.filter(({ severity }) => severity === "warning");
+  return [
+    `${head}\n`,
+    ...certificates.map((certificate) => certificateText(certificate, now)),
+    certificates.length === 0 ? "\n  no certificate here\n" : "",
+    findingsText("Wrong", wrong),
+    findingsText("Worth knowing", warnings),
+    findings.length === 0 ? "\nNothing is wrong.\n" : "",
+  ].join("");
+}
+
+function certificateText(certificate: InspectedCertificate, now: Date): string {
+  const { file, use, subject, chain, issuer, names, usages, mode, fipsObjection } = certificate;
+  const rows: [string, string][] = [
+    ["subject", subject],
+    ["chain", chain === undefined ? `does not verify; issuer is ${issuer}` : chain.join(" < ")],
+    ["for", names.join(", ") || "no address"],
+    ["usage", usages?.join(", ") ?? (certificate.isAuthority ? authority(certificate) : "any")],
+    ["valid", validity(certificate, now)],
+    ["key", keyText(certificate)],
+    ["FIPS", fipsObjection === undefined ? "acceptable" : `refused: ${fipsObjection}`],
+  ];
+  const shown = rows.filter(([name, text]) => name !== "for" || text !== "no address" || use === "server");
+  return [
+    `\n  ${basename(file)} (${use ?? (certificate.isAuthority ? "signer" : "unknown use")}, mode ${mode})\n`,
+    ...shown.map(([name, text]) => `    ${name.padEnd(8)}${text}\n`),
+  ].join("");
+}
+
+function authority({ pathLength }: InspectedCertificate): string {
+  return `signs certificates${pathLength === undefined ? "" : `, path length ${pathLength}`}`;
+}
+
+function validity({ notBefore, notAfter }: InspectedCertificate, now: Date): string {
+  const [start, end] = [notBefore.getTime() - now.getTime(), notAfter.getTime() - now.getTime()];
+  const state =
+    end <= 0 ? `expired ${roughly(-end)} ago` : start > 0 ? `starts in ${roughly(start)}` : `ends in ${roughly(end)}`;
+  return `${state} (${notBefore.toISOString()} to ${notAfter.toISOString()})`;
+}
+
+function keyText({ key, signatureHash, keyFile, keyMatches, keyMode }: InspectedCertificate): string {
+  const own =
+    keyFile === undefined
+      ? "private key not here"
+      : `${basename(keyFile)} (mode ${keyMode}) ${keyMatches ? "belongs to it" : "does NOT belong to it"}`;
+  return `${key}, signed with ${signatureHash}; ${own}`;
+}
+
+function findingsText(title: string, findings: readonly Finding[]): string {
+  if (findings.length === 0) return "";
+  const lines = findings.map(({ file, message, remedy }) => `  ${basename(file)}: ${message}.\n    ${remedy}\n`);
+  return `\n${title}:\n${lines.join("")}`;
+}

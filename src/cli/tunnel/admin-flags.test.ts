@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { FlagSet } from "../flags/flag-set.js";
+import { addAdminFlags, adminAccessOf, checkAdminFlags } from "./admin-flags.js";
+
+let dir: string;
+const file = (name: string) => join(dir, name);
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "drawbridge-admin-flags-"));
+  for (const name of ["token", "crt", "key"]) writeFileSync(file(name), name);
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+function access(...argv: readonly string[]) {
+  const set = new FlagSet();
+  const flags = addAdminFlags(set);
+  set.parse(argv);
+  checkAdminFlags(flags);
+  return adminAccessOf(flags);
+}
+
+it("are a token, and a certificate with its key for beyond loopback", () => {
+  expect(access()).toEqual({ tokenFile: "" });
+  const tls = { certFile: file("crt"), keyFile: file("key") };
+  const all = [
+    `--admin-token-file=${file("token")}`,
+    `--admin-cert-file=${tls.certFile}`,
+    `--admin-key-file=${tls.keyFile}`,
+  ];
+  expect(access(...all)).toEqual({ tokenFile: file("token"), tls });
+});
+
+it("name files that exist, and a key never without its certificate", () => {
+  expect(() => access("--admin-token-file=/nope")).toThrow("error checking admin token file /nope");
+  expect(() => access(`--admin-key-file=${file("key")}`)).toThrow("cannot have admin cert empty");
+  expect(() => access(`--admin-cert-file=${file("crt")}`)).toThrow("cannot have admin key empty");
+});

@@ -1,0 +1,117 @@
+/** HyperShift's two proxies as what they are here: a sidecar with one listener. */
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import type { Protocol, SidecarConfig } from "../../tunnel/sidecar/config.js";
+import {
+  DEFAULT_FALLBACK,
+  DEFAULT_RESOLUTION,
+  DEFAULT_WAY,
+  directFromEnvironment,
+  type Resolver,
+  type WayConfig,
+} from "../../tunnel/sidecar/way/config.js";
+import { ignoredWords, usagePage } from "../framework/help.js";
+import type { Environment, Invocation } from "../framework/invocation.js";
+import {
+  declareHttpsFlags,
+  declareSocks5Flags,
+  type HttpsFlags,
+  type KonnectivityFlags,
+} from "./konnectivity-flags.js";
+import { proxyUrlOf, withOwnPlaces } from "./sidecar-args.js";
+import { checkProcessFlags, processConfigOf, sidecarLoggingOf, wayTimesOf } from "./sidecar-process-flags.js";
+
+export function parseSocks5ProxyArgs(
+  argv: readonly string[],
+  env: Environment,
+  program: string,
+): Invocation<SidecarConfig> {
+  const { set, flags } = declareSocks5Flags(program);
+  const { positional, warnings } = set.parse(argv);
+  if (flags.help.value) {
+    return { help: usagePage(program, "Serves a SOCKS5 proxy into the hosted cluster, as HyperShift's does.", set) };
+  }
+  check(flags);
+  const order = resolversOf(flags.disableResolver.value, flags.guestDns.value, flags.managementDns.value);
+  const way = wayOf(flags, env, order);
+  const fallback = { ...DEFAULT_FALLBACK, direct: order.includes("cluster-dns") && flags.managementDns.value };
+  return invocationOf("socks5", flags, { ...way, fallback }, positional, warnings);
+}
+
+function resolversOf(disabled: boolean, guestDns: boolean, managementDns: boolean): Resolver[] {
+  if (disabled) return ["agent"];
+  if (!guestDns) return ["services", "here"];
+  // With both kinds of DNS at hand, a name that neither knows is passed on as it is.
+  return managementDns ? ["services", "cluster-dns", "agent"] : ["services", "cluster-dns"];
+}
+
+export function parseHttpsProxyArgs(
+  argv: readonly string[],
+  env: Environment,
+  program: string,
+): Invocation<SidecarConfig> {
+  const { set, flags } = declareHttpsFlags(program);
+  const { positional, warnings } = set.parse(argv);
+  if (flags.help.value) {
+    return { help: usagePage(program, "Serves an HTTP proxy into the hosted cluster, as HyperShift's does.", set) };
+  }
+  check(flags);
+  const way = wayOf(flags, env, ["services", "cluster-dns"]);
+  return invocationOf("http", flags, { ...way, customer: customerOf(flags) }, positional, warnings);
+}
+
+function customerOf({ httpProxy, httpsProxy, noProxy }: HttpsFlags): WayConfig["customer"] {
+  try {
+    const urls = { httpProxy: proxyUrlOf(httpProxy), httpsProxy: proxyUrlOf(httpsProxy) };
+    return { ...DEFAULT_WAY.customer, ...urls, noProxy: noProxy.value };
+  } catch (error) {
+    throw new DrawbridgeError("DB_FLAG_VALUE", `failed validation: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Every violation at once, as HyperShift does it. */
+function check(flags: KonnectivityFlags): void {
+  const violations = checkProcessFlags(flags);
+  for (const { name, value } of [flags.caCertPath, flags.tlsCertPath, flags.tlsKeyPath, flags.hostname]) {
+    if (value === "") violations.push(`--${name} is required`);
+  }
+  for (const { name, value } of [flags.port, flags.servingPort]) {
+    if (value < 1 || value > 65_535) violations.push(`--${name} must be from 1 to 65535, got ${value}`);
+  }
+  if (violations.length > 0) throw new DrawbridgeError("DB_FLAG_VALUE", `failed validation: ${violations.join("; ")}`);
+}
+
+function wayOf(flags: KonnectivityFlags, env: Environment, order: readonly Resolver[]): WayConfig {
+  const tls = { caFile: flags.caCertPath.value, certFile: flags.tlsCertPath.value, keyFile: flags.tlsKeyPath.value };
+  return {
+    ...DEFAULT_WAY,
+    frontends: [{ mode: "http-connect", host: flags.hostname.value, port: flags.port.value, tls }],
+    own: [],
+    resolution: {
+      ...DEFAULT_RESOLUTION,
+      order,
+      preferIpv4: flags.preferIpv4.value,
+      kube: { ...DEFAULT_RESOLUTION.kube, kubeconfig: env.KUBECONFIG ?? "" },
+    },
+    cloud: { bypass: flags.cloudBypass.value, exclude: [] },
+    direct: directFromEnvironment(env),
+    ...wayTimesOf(flags),
+  };
+}
+
+function invocationOf(
+  protocol: Protocol,
+  flags: KonnectivityFlags,
+  way: WayConfig,
+  positional: readonly string[],
+  warnings: readonly string[],
+): Invocation<SidecarConfig> {
+  // HyperShift writes `run` in front of the flags; it means nothing.
+  const words = positional[0] === "run" ? positional.slice(1) : positional;
+  const port = flags.servingPort.value;
+  const listener = { name: `${protocol}://:${port}`, protocol, where: { host: "", port }, way };
+  return {
+    config: { ...processConfigOf(flags), listeners: withOwnPlaces([listener]) },
+    logging: sidecarLoggingOf(flags),
+    warnings: [...warnings, ...ignoredWords(words)],
+  };
+}

@@ -1,0 +1,117 @@
+/** A proxy-server as a process: everything around it that a person or a cluster sees, and its end. */
+
+import { startServerHealth } from "../../base/health.js";
+import { Logger } from "../../base/log/log.js";
+import { nextSignal } from "../../base/signals.js";
+import { systemClock } from "../../cluster/kube/clock.js";
+import { startAdmin } from "../../insight/observe/admin.js";
+import { logEvents } from "../../insight/observe/log-events.js";
+import { ServerMetrics } from "../../insight/observe/metrics/server-metrics.js";
+import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
+import { tellOfCrash, tellOfStalls } from "../../insight/observe/recorder/dump-moments.js";
+import { ServerSubject } from "../../insight/observe/roles/server.js";
+import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
+import { CertificateFiles } from "../../tunnel/pki/reload.js";
+import type { ServerConfig } from "../../tunnel/server/config.js";
+import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
+
+/** Resolves to the exit code when the process should end. */
+export async function runServer(
+  config: ServerConfig,
+  logging: { readonly verbosity: number; readonly format: "text" | "json" },
+  version: string,
+): Promise<number> {
+  const api = config.leases === undefined ? undefined : await openApi(config);
+  const server = new ProxyServer(config, await loadParts(config));
+  const logger = new Logger(logging);
+  logEvents(logger, server);
+  const metrics = new ServerMetrics(server, server.readings());
+  server.board.onFrontendWrite = (seconds) => metrics.frontendWrite(seconds);
+  const { dumpDir = "" } = config;
+  const { flights } = server.board;
+  if (flights !== undefined) {
+    const parts = { source: server, flights, files: dumpDir === "" ? undefined : new DumpFiles(dumpDir) };
+    tellOfStalls(parts);
+    tellOfCrash(parts);
+  }
+  const subject = new ServerSubject(server);
+  // Without a token nobody can ask, and nothing has to be remembered.
+  if (config.admin.tokenFile !== "") subject.remember();
+
+  const health = await startServerHealth(
+    config.health,
+    { ready: () => server.ready, why: () => server.unreadyReason, full: () => server.connections.full },
+    metrics.registry,
+  );
+  const { tokenFile, profiling, tls } = config.admin;
+  const admin = await startAdmin(config.admin, metrics.registry, {
+    ...{ source: server, version, subject, refusals: subject.refusals, ended: subject.ended, tokenFile, profiling },
+    tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
+  });
+  await server.start();
+  listening.publish({ source: server, what: "health", address: health.address });
+  listening.publish({ source: server, what: "admin", address: admin.address });
+  const leases = await startLeases(config, api, server);
+
+  logger.info(0, "proxy-server is up", { serverId: config.serverId, serverCount: config.serverCount });
+  const signal = await nextSignal();
+  logger.info(0, "shutting down", { signal, gracefulMs: config.gracefulShutdownMs });
+  const impatient = nextSignal().then(() => 1);
+  const orderly = (async () => {
+    // At once: who counts servers should no longer count this one while its tunnels finish.
+    const withdrawn = leases?.stop();
+    if (config.gracefulShutdownMs > 0) {
+      const finished = await server.drain(config.gracefulShutdownMs);
+      if (!finished) logger.warn("tunnels were still open at the end of the graceful shutdown and were cut");
+    }
+    await Promise.all([health.close(), admin.close(), withdrawn]);
+    server.destroy();
+    return 0;
+  })();
+  const code = await Promise.race([orderly, impatient]);
+  await logger.close();
+  return code;
+}
+
+/** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */
+async function openApi(config: Pick<ServerConfig, "kube">) {
+  const { openKubeApi } = await import("../../cluster/kube/open.js");
+  return openKubeApi(config.kube);
+}
+
+type Api = Awaited<ReturnType<typeof openApi>>;
+
+async function loadParts(config: ServerConfig): Promise<ServerParts> {
+  const { tokenAuth, claimsFile } = config.agents;
+  const parts: { -readonly [Key in keyof ServerParts]: ServerParts[Key] } = {};
+  if (tokenAuth !== undefined) {
+    const { createTokenAuthenticator, kubeTokenReviewer } = await import("../../tunnel/server/agents/token-auth.js");
+    const { qps, burst } = config.kube;
+    // Reviews have a queue and a rate of their own: strangers must not hold up the server's own requests.
+    const reviewer = kubeTokenReviewer(await openApi({ ...config, kube: { ...config.kube, qps: -1 } }));
+    parts.tokens = createTokenAuthenticator(tokenAuth, reviewer, { clock: systemClock, qps, burst });
+  }
+  if (claimsFile !== "") {
+    const { ClaimRulesFile } = await import("../../tunnel/server/agents/claims-file.js");
+    parts.claims = (events) => new ClaimRulesFile(claimsFile, events);
+  }
+  return parts;
+}
+
+async function startLeases(config: ServerConfig, api: Api | undefined, server: ProxyServer) {
+  if (config.leases === undefined) return undefined;
+  const { createLeaseController } = await import("../../tunnel/server/leases/controller.js");
+  const controller = createLeaseController({
+    api: api!,
+    serverId: config.serverId,
+    config: config.leases,
+    onListed: (status, seconds, reason) =>
+      leaseListed.publish({ source: server, status, reason, durationMs: seconds * 1000 }),
+    onDeleted: (status, seconds, reason) =>
+      leaseDeleted.publish({ source: server, status, reason, durationMs: seconds * 1000 }),
+    onCulled: (count) => leasesCulled.publish({ source: server, count }),
+    onError: (message) => note.publish({ source: server, level: "warn", message }),
+  });
+  controller.start();
+  return controller;
+}

@@ -1,0 +1,314 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { collectionPath, namedPath } from "../../cluster/nodes/controller/paths.js";
+import {
+  clusterMap,
+  controllerNamespace,
+  House,
+  makePool,
+  namespace,
+} from "../../cluster/nodes/controller/testing/house.js";
+import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/approver/inventory-source.js";
+import { annotation } from "../../cluster/nodes/names.js";
+import type { Secret } from "../../cluster/nodes/objects.js";
+import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
+import { readUserData } from "../../cluster/nodes/token/user-data.js";
+import { keepWhatIsSaid } from "../testing/said.js";
+import { workersCommand } from "./command.js";
+
+const said = keepWhatIsSaid();
+let house: House;
+let state: string;
+let access: string[];
+
+beforeEach(async () => {
+  house = new House();
+  // Hidden, or the controller would take its files for objects.
+  state = join(house.directory, ".workers");
+  access = [`--directory=${house.directory}`, `--namespace=${namespace}`, `--state=${state}`];
+  await house.furnish(makePool());
+});
+
+afterEach(async () => {
+  await house.close();
+});
+
+async function withPool(): Promise<Secret> {
+  house.start();
+  return vi.waitFor(
+    async () => {
+      // Looked at first: it is written last.
+      expect((await house.pool()).status?.version).toBe("4.18.0");
+      const [secret] = await house.secrets("user-data-");
+      return secret!;
+    },
+    { timeout: 10_000, interval: 20 },
+  );
+}
+
+const create = (...flags: string[]) => workersCommand(["create", "--pool=workers", ...flags, ...access]);
+const bearerOf = (secret: Secret): string =>
+  JSON.parse(readUserData(secret)).ignition.config.merge[0].httpHeaders[0].value;
+const expected = async () => [...(await directoryInventory(join(state, "inventory"))()).workers.keys()];
+
+describe("drawbridge workers create", () => {
+  it("writes user data that opens the pool's configuration, and tells the approver whom to expect", async () => {
+    const secret = await withPool();
+    expect(await create("--count=3", "--zones=a,b", "--name-prefix=rack", "--own-token=false")).toBe(0);
+    const file = join(state, "rack-1.ign");
+    const token = bearerOf(secret);
+    expect(readFileSync(file, "utf8")).toContain(token);
+    expect(readFileSync(file, "utf8")).toContain("data:,rack-1%0A");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(said.stdout).toContain(`rack-1 in b user data written: ${file}`);
+    expect(said.stdout).not.toContain(token);
+    const { pools, workers } = await directoryInventory(join(state, "inventory"))();
+    expect([...workers.keys()]).toEqual(["rack-0", "rack-1", "rack-2"]);
+    expect(pools.get("clusters/workers")).toEqual({ replicas: 3, workers: 3 });
+    const { deadline, notBefore } = workers.get("rack-0")!;
+    expect(deadline - notBefore).toBe(2 * 60 * 60_000);
+  });
+
+  it("keeps what there is when more are wanted", async () => {
+    await withPool();
+    await create("--count=2");
+    const before = readFileSync(join(state, "workers-0.ign"), "utf8");
+    said.stdout = "";
+    expect(await create("--count=3", "--output=json")).toBe(0);
+    expect(JSON.parse(said.stdout).workers.map(({ action }: { action: string }) => action)).toEqual([
+      "kept",
+      "kept",
+      "user data written",
+    ]);
+    expect(readFileSync(join(state, "workers-0.ign"), "utf8")).toBe(before);
+  });
+
+  it("never makes fewer, and never uses a name twice", async () => {
+    await withPool();
+    await create("--count=3");
+    expect(await create("--count=2")).toBe(1);
+    expect(said.stderr).toContain("there are 3 workers of clusters/workers called workers-... already, more than 2");
+    expect(await workersCommand(["delete", "workers-2", ...access])).toBe(0);
+    expect(await create("--count=3")).toBe(0);
+    expect(await expected()).toEqual(["workers-0", "workers-1", "workers-3"]);
+  });
+
+  it("publishes the inventory for an approver in the cluster", async () => {
+    await withPool();
+    expect(await create("--count=2", "--publish")).toBe(0);
+    const { workers } = await configMapInventory(house.api, namespace)();
+    expect([...workers.keys()]).toEqual(["workers-0", "workers-1"]);
+  });
+
+  it("runs a command for each, remembers how far it came, and goes on from there", async () => {
+    await withPool();
+    const made = join(house.directory, "made.txt");
+    const script = join(house.directory, "make.txt");
+    const program = (limit: number) =>
+      `const fs = require("node:fs"); const [, , name, zone, file] = process.argv;
+       if (name === "workers-${limit}") { console.error("no quota"); process.exit(1); }
+       fs.appendFileSync(${JSON.stringify(made)}, [name, zone, fs.statSync(file).size > 0].join(" ") + "\\n");`;
+    writeFileSync(script, program(1));
+    const flags = (file: string) => [
+      ...["--count=3", "--zones=a", "--provider=command"],
+      `--create-command=node ${file} {name} {zone} {userdata}`,
+    ];
+    expect(await create(...flags(script))).toBe(1);
+    expect(said.stderr).toContain("node failed for workers-1: no quota");
+    expect(await expected()).toEqual(["workers-0", "workers-1", "workers-2"]);
+    const corrected = join(house.directory, "corrected.txt");
+    writeFileSync(corrected, program(-1));
+    expect(await create(...flags(corrected))).toBe(0);
+    expect(readFileSync(made, "utf8")).toBe("workers-0 a true\nworkers-1 a true\nworkers-2 a true\n");
+  });
+
+  it("gives each worker a token of its own, for our own server knows such, keeps it, and takes it back", async () => {
+    await withPool();
+    const tokens = async () => {
+      const [secret] = await house.secrets("worker-tokens-");
+      return new Map(workerTokensOfSecret(secret!).map(({ token, worker }) => [worker, token]));
+    };
+    expect(await create("--count=2")).toBe(0);
+    const first = await tokens();
+    expect([...first.keys()]).toEqual(["workers-0", "workers-1"]);
+    const bearer = Buffer.from(first.get("workers-1") ?? "").toString("base64");
+    expect(readFileSync(join(state, "workers-1.ign"), "utf8")).toContain(`Bearer ${bearer}`);
+    expect(await create("--count=3")).toBe(0);
+    expect(await workersCommand(["userdata", "workers-1", ...access])).toBe(0);
+    expect(said.stdout).toContain(`Bearer ${bearer}`);
+    expect(new Set((await tokens()).values()).size).toBe(3);
+    expect(await workersCommand(["delete", "workers-1", ...access])).toBe(0);
+    expect([...(await tokens()).keys()]).toEqual(["workers-0", "workers-2"]);
+    expect((await tokens()).get("workers-0")).toBe(first.get("workers-0"));
+  });
+
+  it("only shows gcloud's arguments in a dry run, and leaves nothing behind", async () => {
+    await withPool();
+    const flags = ["--provider=gcloud", "--zones=a", "--machine-type=n2", "--image=rhcos", "--disk=100", "--dry-run"];
+    expect(await create(...flags)).toBe(0);
+    expect(said.stdout).toBe(
+      `workers-0 in a would be made: gcloud compute instances create workers-0 --zone=a --machine-type=n2 --image=rhcos --boot-disk-size=100GB --metadata-from-file=user-data=${join(state, "workers-0.ign")} --quiet\n`,
+    );
+    expect(await create("--dry-run", "--output=json")).toBe(0);
+    expect([existsSync(join(state, "workers.json")), await house.secrets("worker-tokens-")]).toEqual([false, []]);
+  });
+
+  it("takes the user data of a HyperShift cluster from its control plane's namespace", async () => {
+    const secret = await withPool();
+    const moved = { ...secret, metadata: { ...secret.metadata, namespace: controllerNamespace } };
+    await house.close(false);
+    await house.api.create(collectionPath("Secret", controllerNamespace), moved);
+    await house.api.delete(namedPath("Secret", { namespace, name: secret.metadata?.name ?? "" }));
+    expect(await create()).toBe(0);
+    // HyperShift's own server knows only the pool's.
+    expect(readFileSync(join(state, "workers-0.ign"), "utf8")).toContain(bearerOf(secret));
+    expect(await house.secrets("worker-tokens-")).toEqual([]);
+  });
+
+  it("makes nothing for a pool that is not ready, or not there", async () => {
+    expect(await create()).toBe(1);
+    expect(said.stderr).toContain("pool clusters/workers has no configuration yet");
+    expect(await workersCommand(["create", "--pool=nobody", ...access])).toBe(1);
+    expect(said.stderr).toContain("there is no pool clusters/nobody");
+    expect(existsSync(state)).toBe(false);
+  });
+
+  it.each([
+    [["create"], "--pool is missing"],
+    [["create", "--pool=p", "--count=0"], "--count must be at least 1"],
+    [["create", "--pool=p", "--provider=command"], "needs --create-command"],
+    [["create", "--pool=p", "--create-command=a"], "go with --provider command"],
+    [["create", "--pool=p", "--provider=command", "--create-command=a {x}"], "stands for nothing"],
+    [["create", "--pool=p", "--disk=big"], "not a number of GB"],
+    [["create", "--pool=p", "--window=1s"], "--window must be at least 1m"],
+    [["userdata"], "the worker's name is missing"],
+    [["userdata", "a", "--window=5m"], "--window goes with --renew"],
+    [["userdata", "a", "--publish"], "--publish goes with --renew"],
+    [["delete"], "the workers' names are missing"],
+    [["delete", "a", "--all"], "exclude each other"],
+    [["scale", "--pool=p"], "--count is missing"],
+    [["scale", "--pool=p", "--count=-1"], "--count must not be negative"],
+    [["scale", "--pool=p", "--count=1", "--max-unavailable=0"], "--max-unavailable must be at least 1"],
+    [["scale", "--pool=p", "--count=1", "--drain-timeout=0s"], "--drain-timeout must be more than 0"],
+    [["replace"], "the workers' names are missing"],
+    [["replace", "a", "--behind", "--pool=p"], "names and --behind exclude each other"],
+    [["replace", "--behind"], "--pool is missing"],
+    [["up", "--pool=p", "--approve", "--approved-elsewhere"], "exclude each other"],
+    [["up", "--pool=p", "--node-cidr=x"], "--node-cidr"],
+    [["up", "--pool=p", "--pod-image="], "--pod-image must not be empty"],
+    [["verify"], "--pool is missing"],
+    [["verify", "--pool=p", "--pods=some"], "must be one of all, one, none"],
+  ])("calls %j misuse", async (argv, sentence) => {
+    expect(await workersCommand([...argv, ...access])).toBe(2);
+    expect(said.stderr).toContain(sentence);
+  });
+});
+
+describe("workers that there are", () => {
+  it("are listed with whose configuration is behind", async () => {
+    await withPool();
+    await create("--count=2");
+    const newer = { ...clusterMap, data: { ...clusterMap.data, version: "4.18.1" } };
+    await house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), newer);
+    await vi.waitFor(async () => expect((await house.secrets("token-")).length).toBe(2), { timeout: 10_000 });
+    const behind = async () => {
+      said.stdout = "";
+      expect(await workersCommand(["list", "--output=json", ...access])).toBe(0);
+      return JSON.parse(said.stdout).workers.map((worker: { behind?: boolean }) => worker.behind);
+    };
+    await vi.waitFor(async () => expect(await behind()).toEqual([true, true]), { timeout: 10_000 });
+    expect(await workersCommand(["userdata", "workers-1", ...access])).toBe(0);
+    expect(await behind()).toEqual([true, false]);
+    said.stdout = "";
+    expect(await workersCommand(["list", "--offline", ...access])).toBe(0);
+    expect(said.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +- +[0-9a-f]{8} +unknown/);
+  });
+
+  it("get fresh user data, and a new window when asked", async () => {
+    const secret = await withPool();
+    await create("--window=1m", "--own-token=false");
+    const window = async () => {
+      const { deadline, notBefore } = (await directoryInventory(join(state, "inventory"))()).workers.get("workers-0")!;
+      return deadline - notBefore;
+    };
+    said.stdout = "";
+    expect(await workersCommand(["userdata", "workers-0", "--set-hostname=false", ...access])).toBe(0);
+    expect(said.stdout).toBe(`${readUserData(secret)}\n`);
+    expect(await window()).toBe(60_000);
+    expect(await workersCommand(["userdata", "workers-0", "--renew", ...access])).toBe(0);
+    expect(await window()).toBe(2 * 60 * 60_000);
+    expect(await workersCommand(["userdata", "workers-9", ...access])).toBe(1);
+    expect(said.stderr).toContain("there is no worker workers-9");
+  });
+
+  it("are removed from everywhere, with their machine", async () => {
+    await withPool();
+    const gone = join(house.directory, "gone.txt");
+    const remove = `--delete-command=node -e 'require("node:fs").appendFileSync(process.argv[1], process.argv[2])' ${gone} {name}`;
+    expect(await create("--count=2", "--provider=command", "--create-command=true", remove)).toBe(0);
+    expect(await workersCommand(["delete", "workers-0", "workers-7", ...access])).toBe(1);
+    expect(await workersCommand(["delete", "workers-0", "--dry-run", ...access])).toBe(0);
+    expect(existsSync(gone)).toBe(false);
+    expect(await workersCommand(["delete", "workers-0", ...access])).toBe(0);
+    expect(readFileSync(gone, "utf8")).toBe("workers-0");
+    expect(existsSync(join(state, "workers-0.ign"))).toBe(false);
+    expect(await expected()).toEqual(["workers-1"]);
+    expect(await workersCommand(["delete", "--all", ...access])).toBe(0);
+    expect(await expected()).toEqual([]);
+  });
+
+  it("that are gone are expected nowhere, even when the next machine cannot be removed", async () => {
+    await withPool();
+    const remove = `--delete-command=sh -c 'test "$0" != workers-1' {name}`;
+    const how = ["--provider=command", "--create-command=true", remove, "--publish"];
+    expect(await create("--count=3", ...how)).toBe(0);
+    expect([await workersCommand(["delete", "--all", "--publish", ...access]), said.stderr]).toEqual([
+      1,
+      expect.stringContaining("sh failed for workers-1"),
+    ]);
+    const { workers } = await configMapInventory(house.api, namespace)();
+    expect([...workers.keys()]).toEqual(["workers-1", "workers-2"]);
+  });
+
+  it("get another window where the approver is, too", async () => {
+    await withPool();
+    await create("--window=1m", "--publish");
+    const published = async () => (await configMapInventory(house.api, namespace)()).workers.get("workers-0")!;
+    const before = await published();
+    const renew = ["userdata", "workers-0", "--renew", "--window=5m", "--publish", ...access];
+    expect([await workersCommand(renew), said.stderr]).toEqual([0, ""]);
+    const { deadline, notBefore } = await published();
+    expect([deadline - notBefore, before.deadline - before.notBefore]).toEqual([300_000, 60_000]);
+  });
+
+  it("are listed by what their nodes say of themselves", async () => {
+    await withPool();
+    await create("--count=2");
+    const put = async (name: string, status: string, hash: string) => {
+      const annotations = { [annotation.currentConfigVersion]: hash };
+      const node = { apiVersion: "v1", kind: "Node", metadata: { name, annotations } };
+      await house.api.create("/api/v1/nodes", node);
+      // Whatever its version is: the controller labels it at the same time.
+      await house.api.update(`/api/v1/nodes/${name}/status`, {
+        ...node,
+        status: { conditions: [{ type: "Ready", status }] },
+      } as typeof node);
+    };
+    const current = (await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+    await put("workers-0", "True", current);
+    await put("workers-1", "False", "01234567");
+    said.stdout = "";
+    expect(await workersCommand(["list", ...access])).toBe(0);
+    expect(said.stdout).toMatch(new RegExp(`workers-0 .* yes +Ready +${current} +current`));
+    expect(said.stdout).toMatch(/workers-1 .* yes +NotReady +01234567 +behind/);
+  });
+
+  it("are not guessed at when the record is broken", async () => {
+    await withPool();
+    await create();
+    writeFileSync(join(state, "workers.json"), '{"workers": [{"name": "../x"}]}');
+    expect(await workersCommand(["list", "--offline", ...access])).toBe(1);
+    expect(said.stderr).toContain("cannot be used");
+  });
+});

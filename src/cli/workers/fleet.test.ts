@@ -1,0 +1,124 @@
+/** Commands that bring workers in and out, on a directory of objects: no cluster, and nodes that the test plays. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { stringify } from "yaml";
+import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
+import { type Node, nodePath, nodesPath } from "../../cluster/nodes/fleet/node.js";
+import { keepWhatIsSaid } from "../testing/said.js";
+import { workersCommand } from "./command.js";
+
+const said = keepWhatIsSaid();
+let house: House;
+let state: string;
+let machines: string;
+let access: string[];
+
+beforeEach(() => {
+  house = new House();
+  state = join(house.directory, ".workers");
+  machines = join(house.directory, ".machines");
+  access = [`--directory=${house.directory}`, `--namespace=${namespace}`, `--state=${state}`, "--timeout=30s"];
+});
+
+afterEach(async () => {
+  await house.close();
+});
+
+async function putNode(name: string, status = "True"): Promise<void> {
+  const node: Node = { apiVersion: "v1", kind: "Node", metadata: { name } };
+  await house.api.create<Node>(nodesPath, node);
+  const conditions = [{ type: "Ready", status, reason: "KubeletReady", message: "" }];
+  // Whatever its version is: the controller labels it at the same time.
+  await house.api.update<Node>(`${nodePath(name)}/status`, { ...node, status: { conditions } });
+}
+
+/** A machine becomes a node as soon as it is made. */
+async function booting<T>(names: readonly string[], command: Promise<T>): Promise<T> {
+  for (const name of names) {
+    await vi.waitFor(() => expect(existsSync(`${machines}-${name}`)).toBe(true), { timeout: 20_000 });
+    await putNode(name);
+  }
+  return command;
+}
+
+it("goes from a file to nodes, to more, to others, to fewer", async () => {
+  house.start();
+  const file = join(house.directory, ".pool.txt");
+  const pool = makePool("workers", { nodeLabels: { tier: "front" } });
+  writeFileSync(file, [clusterMap, pullSecret, pool].map((object) => stringify(object)).join("---\n"));
+  const up = [
+    ...["up", "--pool=workers", "--count=1", "-f", file, "--approve", "--pods=none", "--provider=command"],
+    ...[`--create-command=cp {userdata} ${machines}-{name}`, `--delete-command=rm ${machines}-{name}`, ...access],
+  ];
+  expect(await workersCommand([...up, "--dry-run"])).toBe(0);
+  expect([said.stdout, existsSync(state)]).toEqual([
+    `workers-0 would be made: cp '{userdata}' '${machines}-{name}'\n`,
+    false,
+  ]);
+  expect(await booting(["workers-0"], workersCommand(up))).toBe(0);
+  expect(said.stdout).toMatch(
+    /workers-0 +yes +Ready +yes +- +current\nAll 1 workers of clusters\/workers are at work\.\n$/,
+  );
+  expect(said.stderr).toContain("NodePool clusters/workers created\n");
+  expect(said.stderr).toContain("workers-0: its machine is made\n");
+
+  said.stdout = "";
+  const scale = (count: number) =>
+    workersCommand(["scale", "--pool=workers", `--count=${count}`, "--approve", ...access]);
+  expect(await booting(["workers-1"], scale(2))).toBe(0);
+  expect(said.stdout).toBe("workers-1 made\n");
+
+  said.stdout = "";
+  const replace = ["replace", "workers-0", ...access];
+  expect(await workersCommand([...replace, "--dry-run", "--output=json"])).toBe(0);
+  expect(JSON.parse(said.stdout)).toEqual({
+    replaced: [{ old: "workers-0", fresh: "workers-2", state: "to be done" }],
+    dryRun: true,
+  });
+  expect(await booting(["workers-2"], workersCommand([...replace, "--approve"]))).toBe(0);
+  expect(existsSync(`${machines}-workers-0`)).toBe(false);
+
+  said.stdout = "";
+  expect(await scale(1)).toBe(0);
+  expect(await scale(1)).toBe(0);
+  expect(said.stdout).toBe("workers-2 removed\nThere are 1 workers already.\n");
+  const { numbers } = JSON.parse(readFileSync(join(state, "workers.json"), "utf8"));
+  expect(numbers).toEqual({ workers: 3 });
+}, 60_000);
+
+it("verifies, and ends with 1 while something is missing", async () => {
+  await house.furnish(makePool());
+  house.start();
+  await vi.waitFor(async () => expect((await house.pool()).status?.version).toBe("4.18.0"), { timeout: 10_000 });
+  expect(await workersCommand(["create", "--pool=workers", "--count=2", ...access.slice(0, 3)])).toBe(0);
+  await putNode("workers-0");
+  await putNode("workers-1", "False");
+  said.stdout = "";
+  const verify = ["verify", "--pool=workers", "--pods=none", ...access];
+  expect(await workersCommand([...verify, "--timeout=1s"])).toBe(1);
+  expect(said.stdout).toContain("workers-1: its node is not Ready: KubeletReady\n  -> drawbridge workers doctor");
+  expect(said.stdout).toMatch(/1 thing is missing\.\n$/);
+  expect(await workersCommand([...verify, "workers-0"])).toBe(0);
+  expect(await workersCommand([...verify, "workers-9"])).toBe(1);
+  expect(said.stderr).toContain("there is no worker workers-9: there is workers-0, workers-1");
+}, 30_000);
+
+it("begins nothing that cannot be done", async () => {
+  await house.furnish(makePool());
+  expect(await workersCommand(["up", "--pool=workers", "--approve", ...access, "--timeout=1s"])).toBe(1);
+  expect(said.stderr).toContain("waiting for user data of pool workers: 1 s were not enough");
+  expect(await workersCommand(["up", "--pool=nobody", "--approve", ...access])).toBe(1);
+  expect(said.stderr).toContain("there is no pool clusters/nobody");
+  expect(await workersCommand(["scale", "--pool=workers", "--count=2", ...access])).toBe(1);
+  expect(said.stderr).toContain("there are no workers of clusters/workers called workers-...");
+  expect(await workersCommand(["replace", "workers-0", ...access])).toBe(1);
+  expect(said.stderr).toContain("there is no worker workers-0: none is recorded");
+  expect(await workersCommand(["verify", "--pool=workers", ...access])).toBe(1);
+  expect(said.stderr).toContain("clusters/workers has no workers in");
+  expect(
+    await workersCommand(["up", "--pool=workers", "-f", join(house.directory, "none"), "--approve", ...access]),
+  ).toBe(1);
+  expect(said.stderr).toContain("the file cannot be read");
+  expect(existsSync(state)).toBe(false);
+}, 30_000);

@@ -1,0 +1,116 @@
+/** `drawbridge workers list`: who there is, and whose configuration is behind. */
+import type { Node } from "../../cluster/nodes/fleet/node.js";
+import type { WorkerStanding } from "../../cluster/nodes/fleet/standing.js";
+import type { Worker } from "../../cluster/nodes/workers/worker.js";
+import { boolean } from "../flags/flag-value.js";
+import { addOutput, json, runPlainCommand } from "../framework/plain-command.js";
+import { table } from "../framework/table.js";
+import { checkAccess, declareAccess, noWords } from "../nodepool/flags.js";
+import { declareHosted, declareState, type NodesFlags, openState, withClusters } from "./flags.js";
+
+const purpose = `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
+itself, or what the machine was given. A worker is behind when its pool has another one now; drawbridge workers replace
+--behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`;
+
+interface Listed {
+  readonly name: string;
+  readonly pool: string;
+  readonly zone: string;
+  readonly provider: string;
+  readonly made: boolean;
+  /** "" when nobody was asked. */
+  readonly node: "" | "Ready" | "NotReady" | "missing";
+  readonly hash: string;
+  readonly configuration: WorkerStanding["configuration"];
+  /** Undefined: nobody was asked, or the pool is gone. */
+  readonly behind: boolean | undefined;
+  readonly leaving: Worker["leaving"];
+}
+
+interface Seen {
+  /** By pool. */
+  readonly hashes: ReadonlyMap<string, string>;
+  /** By name; undefined when nobody was asked. */
+  readonly nodes: ReadonlyMap<string, Node> | undefined;
+}
+
+export function workersList(program: string, argv: readonly string[]): Promise<number> {
+  return runPlainCommand(program, argv, {
+    purpose,
+    declare: (set) => ({
+      ...declareAccess(set),
+      ...declareState(set),
+      hostedKubeconfig: declareHosted(set),
+      offline: set.add("offline", boolean, false, "Say what is remembered, and ask no cluster."),
+      output: addOutput(set),
+    }),
+    check: (flags, words) => {
+      noWords(words);
+      checkAccess(flags);
+    },
+    run: async (flags) => {
+      const workers = await (await openState(flags)).read();
+      const isAsked = !flags.offline.value && workers.length > 0;
+      const seen = isAsked ? await look(flags, workers) : { hashes: new Map(), nodes: undefined };
+      const listed = await Promise.all(workers.map((worker) => listedOf(worker, seen)));
+      process.stdout.write(flags.output.value === "json" ? json({ workers: listed }) : text(listed));
+      return 0;
+    },
+  });
+}
+
+async function look(flags: NodesFlags, workers: readonly Worker[]): Promise<Seen> {
+  const [{ isHosted, listNodes }, { isPoolMissing, poolHash }] = await Promise.all([
+    import("../../cluster/nodes/fleet/look.js"),
+    import("../../cluster/nodes/workers/pool-user-data.js"),
+  ]);
+  return withClusters(flags, async (clusters) => {
+    const hashes = new Map<string, string>();
+    let isElsewhere = false;
+    for (const pool of new Set(workers.map((worker) => worker.pool))) {
+      const [namespace = "", name = ""] = pool.split("/");
+      try {
+        const { hash, object } = await poolHash(clusters.pools, { namespace, name });
+        hashes.set(pool, hash);
+        isElsewhere ||= clusters.nodes === clusters.pools && isHosted(object);
+      } catch (reason) {
+        if (!isPoolMissing(reason)) throw reason;
+      }
+    }
+    return { hashes, nodes: isElsewhere ? undefined : await listNodes(clusters.nodes) };
+  });
+}
+
+async function listedOf(worker: Worker, { hashes, nodes }: Seen): Promise<Listed> {
+  const [{ configurationOf }, { hashOfNode }, { isReady }] = await Promise.all([
+    import("../../cluster/nodes/fleet/standing.js"),
+    import("../../cluster/nodes/fleet/furnish.js"),
+    import("../../cluster/nodes/fleet/node.js"),
+  ]);
+  const { leaving, made, name, pool, provider, zone } = worker;
+  const node = nodes?.get(name);
+  const configuration = configurationOf(worker, node, hashes.get(pool));
+  return {
+    ...{ name, pool, zone, provider, made, leaving, configuration },
+    node: nodes === undefined ? "" : node === undefined ? "missing" : isReady(node) ? "Ready" : "NotReady",
+    hash: (node && hashOfNode(node)) ?? worker.hash,
+    behind: configuration === "unknown" ? undefined : configuration === "behind",
+  };
+}
+
+function text(workers: readonly Listed[]): string {
+  if (workers.length === 0) return "There are no workers.\n";
+  return table([
+    ["WORKER", "POOL", "ZONE", "PROVIDER", "MADE", "NODE", "HASH", "CONFIGURATION"],
+    ...workers.map((worker) => [
+      worker.name,
+      worker.pool,
+      worker.zone || "-",
+      worker.provider,
+      worker.leaving === undefined ? (worker.made ? "yes" : "no") : `is being ${worker.leaving}`,
+      worker.node || "-",
+      worker.hash,
+      worker.configuration,
+    ]),
+  ]);
+}

@@ -1,0 +1,82 @@
+/** The one change in somebody else's process: the kube-apiserver's egress flag. */
+import { createHash } from "node:crypto";
+import { basename } from "node:path";
+import { DrawbridgeError } from "../../../../base/errors/error.js";
+import { apiServerFlag } from "../../model/arguments.js";
+import type { BridgeModel } from "../../model/model.js";
+import type { Host } from "../host.js";
+import type { RecordKeeper, SettingWay } from "../record.js";
+import { egressFileIn, withEgress, withoutEgress } from "./manifest.js";
+
+/** Whether the manifest names this bridge's egress configuration; undefined without a manifest to look into. */
+export async function isInManifest(host: Host, model: BridgeModel, way: SettingWay): Promise<boolean | undefined> {
+  if (way.by !== "manifest") return undefined;
+  const text = await host.files.read(way.manifest);
+  return text === undefined ? undefined : egressFileIn(text) === apiServerFlag(model).value;
+}
+
+/** Brings the change about; whether it has taken effect is for the caller to wait for. */
+export async function makeChange(host: Host, model: BridgeModel, keeper: RecordKeeper): Promise<void> {
+  const way = keeper.record.setting;
+  if (way.by === "manifest") return editManifest(host, model, keeper, way);
+  if (way.by === "command") return runCommand(host, model, way.apply);
+}
+
+/** Takes the change back. False when only a person can. */
+export async function undoChange(host: Host, model: BridgeModel, way: SettingWay): Promise<boolean> {
+  if (way.by === "manifest") {
+    await restoreManifest(host, model, way);
+    return true;
+  }
+  if (way.by !== "command" || way.restore === undefined) return false;
+  await runCommand(host, model, way.restore);
+  return true;
+}
+
+type ByManifest = Extract<SettingWay, { by: "manifest" }>;
+
+async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper, way: ByManifest): Promise<void> {
+  const { files } = host;
+  const original = await files.read(way.manifest);
+  const look = await files.look(way.manifest);
+  if (original === undefined || look === undefined) {
+    throw new DrawbridgeError("DB_API_SERVER_CHANGE", `${way.manifest}, the kube-apiserver's manifest, is not there.`);
+  }
+  const edited = withEgress(original, model);
+  if (edited === original) return;
+  // Outside the manifests' directory, or the kubelet would run both.
+  const backup = keeper.file(basename(way.manifest));
+  const { mode } = look;
+  await files.write(backup, original, 0o600);
+  const edit = { backup, mode, originalSha256: sha256(original), editedSha256: sha256(edited) };
+  await keeper.willChange({ ...way, edit });
+  await files.write(way.manifest, edited, mode);
+}
+
+/** The very bytes of before, unless somebody has changed the manifest since; then only what is ours goes. */
+async function restoreManifest(host: Host, model: BridgeModel, { manifest, edit }: ByManifest): Promise<void> {
+  const { files } = host;
+  const present = await files.read(manifest);
+  const look = await files.look(manifest);
+  if (present === undefined || look === undefined) return;
+  if (edit !== undefined && sha256(present) === edit.originalSha256) return;
+  const backup = edit && sha256(present) === edit.editedSha256 ? await files.read(edit.backup) : undefined;
+  const isWhole = backup !== undefined && sha256(backup) === edit?.originalSha256;
+  const restored = isWhole ? backup : withoutEgress(present, model);
+  if (restored !== present) await files.write(manifest, restored, edit?.mode ?? look.mode);
+}
+
+/** For hosts where only their owner knows how a kube-apiserver is started. */
+async function runCommand(host: Host, model: BridgeModel, command: string): Promise<void> {
+  const { name, value } = apiServerFlag(model);
+  const env = { EGRESS_FLAG: `--${name}=${value}`, EGRESS_CONFIG_FILE: value };
+  const { code, stderr } = await host.run(["sh", "-c", command], { env, timeoutMs: 300_000 });
+  if (code === 0) return;
+  const complaint = stderr.trim().split("\n").at(-1) || "it said nothing";
+  const sentence = `The command ${JSON.stringify(command)} ended with ${code}: ${complaint}`;
+  throw new DrawbridgeError("DB_API_SERVER_CHANGE", sentence);
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

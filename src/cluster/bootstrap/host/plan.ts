@@ -1,0 +1,127 @@
+/** From what was asked for, and what was asked for before, to the bridge that is to stand. */
+import { isDeepStrictEqual } from "node:util";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import type { AddressChoice } from "../address/index.js";
+import { type BridgeOptions, bridgeModel } from "../model/model.js";
+import type { Topology } from "../model/names.js";
+import type { Host } from "./host.js";
+import { type BridgeRecord, RecordKeeper, type SettingWay } from "./record.js";
+import { addressNow } from "./steps/address.js";
+import { chooseKubeconfig, detectTopology, kubeadmManifest } from "./survey.js";
+
+/** What `up` may be told. Undefined or empty: as before, or the default. */
+export interface UpWishes extends Omit<BridgeOptions, "for" | "serverAddresses"> {
+  readonly for: Topology | undefined;
+  readonly address: string | undefined;
+  readonly kubeconfig: string;
+  /** Change the kube-apiserver, too. */
+  readonly apply: boolean;
+  /** Shell commands that (re)start a bare kube-apiserver with and without the flag. */
+  readonly applyCommand: string | undefined;
+  readonly restoreCommand: string | undefined;
+  readonly onlyThisApiServer: boolean;
+  /** The server's executable where nobody names one. */
+  readonly ownProgram: string | undefined;
+  readonly stateDirectory: string;
+  readonly timeoutMs: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Plan {
+  readonly keeper: RecordKeeper;
+  /** The one to use now; the recorded one is for those who name none. */
+  readonly kubeconfig: string;
+  /** The host's address as it is now. */
+  readonly choose: () => Promise<AddressChoice>;
+  readonly choice: AddressChoice;
+}
+
+/** Before anything is made: throws when it should not be. */
+export type Objection = (draft: Draft) => Promise<void>;
+
+export type Draft = Pick<BridgeRecord, "options" | "kubeconfig" | "setting">;
+
+/** Finds the record of the bridge that is to stand, or begins one. */
+export async function makePlan(host: Host, wishes: UpWishes, object: Objection): Promise<Plan> {
+  const earlier = await RecordKeeper.find(host, wishes.stateDirectory);
+  const choose = () => addressNow(host, wishes, earlier?.model);
+  if (earlier !== undefined) {
+    refuseOtherWishes(earlier, wishes);
+    const setting = settingOf(earlier.record.options, wishes);
+    // How it is told may change from one run to the next, as long as nothing was changed yet.
+    if (setting.by === "command") await earlier.willChange(setting);
+    const kubeconfig = wishes.kubeconfig || earlier.record.kubeconfig;
+    await object({ ...earlier.record, kubeconfig });
+    return { keeper: earlier, kubeconfig, choose, choice: await choose() };
+  }
+  const choice = await choose();
+  const options = await freshOptions(host, wishes, choice.target);
+  const model = bridgeModel(options);
+  await refuseForeignDirectories(host, model.paths.ownDirectories);
+  const kubeconfig = await chooseKubeconfig(host, wishes.kubeconfig, wishes.env.KUBECONFIG);
+  const draft = { options, kubeconfig, setting: settingOf(options, wishes) };
+  await object(draft);
+  const keeper = await RecordKeeper.begin(host, wishes.stateDirectory, draft);
+  return { keeper, kubeconfig, choose, choice };
+}
+
+const defaultManifests = "/etc/kubernetes/manifests";
+
+async function freshOptions(host: Host, wishes: UpWishes, address: string): Promise<BridgeOptions> {
+  const topology = wishes.for ?? (await detectTopology(host, wishes.manifestsDirectory ?? defaultManifests));
+  if (topology === "openshift") {
+    const sentence = "On OpenShift the bridge comes with the host's own scripts: use drawbridge bootstrap inject.";
+    throw new DrawbridgeError("DB_BRIDGE_OPTIONS", sentence);
+  }
+  const program = wishes.ownProgram === undefined ? {} : { serverProgram: wishes.ownProgram };
+  return { ...program, ...bridgeWishes(wishes), for: topology, serverAddresses: [address] };
+}
+
+function bridgeWishes(wishes: UpWishes): Partial<BridgeOptions> {
+  const { protocol, imageKind, image, serverImage, agentImage, version, agentNetwork, serverForm, serverProgram } =
+    wishes;
+  const { socketGroup, validForMs, runtimeDirectory, configDirectory, manifestsDirectory } = wishes;
+  const all = {
+    ...{ protocol, imageKind, image, serverImage, agentImage, version, agentNetwork, serverForm, serverProgram },
+    ...{ socketGroup, validForMs, runtimeDirectory, configDirectory, manifestsDirectory },
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
+/**
+ * A second run may say less than the first, never something else: half a bridge of one kind and half of another is none.
+ * How long it stands was decided when its certificates were made, and a newer drawbridge leaves its image alone.
+ */
+function refuseOtherWishes({ record }: RecordKeeper, wishes: UpWishes): void {
+  const before = record.options as unknown as Readonly<Record<string, unknown>>;
+  const now: Record<string, unknown> = { ...bridgeWishes(wishes), ...(wishes.for && { for: wishes.for }) };
+  const fixed = ["validForMs", "version"];
+  const different = Object.entries(now).filter(
+    ([name, value]) => !fixed.includes(name) && !isDeepStrictEqual(before[name], value),
+  );
+  if (different.length === 0) return;
+  const words = different.map(([name, value]) => `${name} ${shown(before[name])} instead of ${shown(value)}`);
+  const sentence = `The bridge that stands here was made with ${words.join(", ")}.`;
+  throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
+}
+
+const shown = (value: unknown): string => (value === undefined ? "the default" : JSON.stringify(value));
+
+/** Teardown empties these, so nothing may lie in them that a bridge did not put there. */
+async function refuseForeignDirectories(host: Host, own: readonly { readonly path: string }[]): Promise<void> {
+  for (const { path } of own) {
+    if (!(await host.files.holdsAnything(path))) continue;
+    const sentence = `${path} holds files, but no bridge is recorded on this host.`;
+    throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
+  }
+}
+
+function settingOf(options: BridgeOptions, { apply, applyCommand, restoreCommand }: UpWishes): SettingWay {
+  if (apply && applyCommand === undefined && options.for === "bare") {
+    const sentence = "--apply needs --apply-command here: only you know how this kube-apiserver is started";
+    throw new DrawbridgeError("DB_FLAG_VALUE", sentence);
+  }
+  if (applyCommand !== undefined) return { by: "command", apply: applyCommand, restore: restoreCommand };
+  if (options.for !== "kubeadm") return { by: "hand" };
+  return { by: "manifest", manifest: `${options.manifestsDirectory ?? defaultManifests}/${kubeadmManifest}` };
+}

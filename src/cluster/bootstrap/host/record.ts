@@ -1,0 +1,164 @@
+/**
+ * What stands or may stand on this host because of a bridge: written down before it is made. A process killed at any
+ * point leaves a record that names at least all it left.
+ */
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/model.js";
+import type { HostFiles } from "./files.js";
+import type { Host } from "./host.js";
+import { nameOf, type Opened } from "./opened.js";
+import { requireOwnThings } from "./own-things.js";
+
+export const defaultStateDirectory = "/var/lib/drawbridge-bootstrap";
+
+/** How the kube-apiserver comes to its flag, and how it loses it again. */
+export type SettingWay =
+  /** Somebody does it. */
+  | { readonly by: "hand" }
+  | { readonly by: "manifest"; readonly manifest: string; readonly edit?: ManifestEdit }
+  | { readonly by: "command"; readonly apply: string; readonly restore: string | undefined };
+
+/** Enough to put the very same bytes back. */
+export interface ManifestEdit {
+  readonly backup: string;
+  readonly mode: number;
+  readonly originalSha256: string;
+  readonly editedSha256: string;
+}
+
+export interface OpenedEntry {
+  readonly thing: Opened;
+  /** When it was about to be made, ISO 8601. */
+  readonly at: string;
+}
+
+export interface BridgeRecord {
+  readonly version: 1;
+  /** The model is made from these again. */
+  readonly options: BridgeOptions;
+  readonly kubeconfig: string;
+  readonly setting: SettingWay;
+  readonly madeAt: string;
+  readonly opened: readonly OpenedEntry[];
+}
+
+export class RecordKeeper {
+  readonly directory: string;
+  readonly #files: HostFiles;
+  readonly #now: () => number;
+  #record: BridgeRecord;
+
+  private constructor(host: Host, directory: string, record: BridgeRecord) {
+    this.#files = host.files;
+    this.#now = () => host.now();
+    this.directory = directory;
+    this.#record = record;
+  }
+
+  get record(): BridgeRecord {
+    return this.#record;
+  }
+
+  get model(): BridgeModel {
+    return bridgeModel(this.#record.options);
+  }
+
+  file(name: string): string {
+    return `${this.directory}/${name}`;
+  }
+
+  /** Undefined when no bridge was begun here. */
+  static async find(host: Host, directory: string): Promise<RecordKeeper | undefined> {
+    const record = await readBridgeRecord(host.files, directory);
+    return record && new RecordKeeper(host, directory, record);
+  }
+
+  static async begin(
+    host: Host,
+    directory: string,
+    start: Pick<BridgeRecord, "options" | "kubeconfig" | "setting">,
+  ): Promise<RecordKeeper> {
+    const madeAt = new Date(host.now()).toISOString();
+    const keeper = new RecordKeeper(host, directory, { version: 1, ...start, madeAt, opened: [] });
+    await asRecordError(async () => {
+      // One that is there already may be somebody else's; then its mode must not be changed either.
+      if ((await host.files.look(directory)) !== undefined) await host.files.requireTrustedDirectory(directory);
+      await host.files.makeDirectory(directory, 0o700);
+      await host.files.requireTrustedDirectory(directory);
+      await keeper.#write();
+    });
+    return keeper;
+  }
+
+  /** Before any of it is made. Things that are known already are not written again. */
+  async willOpen(things: readonly Opened[]): Promise<void> {
+    const known = new Set(this.#record.opened.map(({ thing }) => nameOf(thing)));
+    const added = things.filter((thing) => !known.has(nameOf(thing)) && known.add(nameOf(thing)));
+    if (added.length === 0) return;
+    const at = new Date(this.#now()).toISOString();
+    await this.#change({ opened: [...this.#record.opened, ...added.map((thing) => ({ thing, at }))] });
+  }
+
+  async willChange(setting: SettingWay): Promise<void> {
+    await this.#change({ setting });
+  }
+
+  async #change(part: Partial<BridgeRecord>): Promise<void> {
+    this.#record = { ...this.#record, ...part };
+    await asRecordError(() => this.#write());
+  }
+
+  async #write(): Promise<void> {
+    const text = `${JSON.stringify(this.#record, undefined, 2)}\n`;
+    await this.#files.write(recordFile(this.directory), text, 0o600);
+  }
+}
+
+export function recordFile(directory: string): string {
+  return `${directory}/bridge.json`;
+}
+
+/** Teardown empties the directory, so a chosen one must be recognisable as the bridge's own. */
+export function checkStateDirectory(path: string): string {
+  if (/^(\/[\w.-]+)+$/.test(path) && !/\/\.{1,2}(\/|$)/.test(path) && /drawbridge[\w.-]*$/.test(path)) return path;
+  const why = "it is emptied at teardown, so it must be an absolute path whose last part contains drawbridge";
+  throw new DrawbridgeError("DB_FLAG_VALUE", `The state directory ${JSON.stringify(path)} cannot be used: ${why}.`);
+}
+
+/** Undefined when no bridge was begun there. Throws DB_BRIDGE_RECORD. */
+export async function readBridgeRecord(files: HostFiles, directory: string): Promise<BridgeRecord | undefined> {
+  const path = recordFile(directory);
+  const text = await asRecordError(() => files.readTrusted(path));
+  if (text === undefined) return undefined;
+  try {
+    const record = JSON.parse(text) as Partial<BridgeRecord> | null;
+    if (record?.version !== 1) throw new Error(`its version is ${JSON.stringify(record?.version)}, not 1`);
+    const { options, setting, opened, kubeconfig } = record;
+    if (!options || !setting || typeof kubeconfig !== "string" || !Array.isArray(opened))
+      throw new Error("parts of it are missing");
+    // What it names gets removed, so it has to describe a bridge that could be made.
+    const model = bridgeModel(options);
+    requireOwnThings(record as BridgeRecord, { model, path, directory });
+    return record as BridgeRecord;
+  } catch (reason) {
+    if (isUntrusted(reason)) throw reason;
+    throw recordError(`${path} cannot be used: ${messageOf(reason).replace(/\.$/, "")}.`, reason);
+  }
+}
+
+async function asRecordError<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (reason) {
+    if (isUntrusted(reason)) throw reason;
+    throw recordError(`The bridge's record cannot be kept: ${messageOf(reason)}`, reason);
+  }
+}
+
+function isUntrusted(reason: unknown): boolean {
+  return reason instanceof DrawbridgeError && reason.code === "DB_RECORD_UNTRUSTED";
+}
+
+function recordError(sentence: string, cause: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_BRIDGE_RECORD", sentence, { cause });
+}

@@ -1,0 +1,126 @@
+/** How a bridge stands at this moment. Looks, changes nothing. */
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { runningApiServers } from "./api-server/running.js";
+import type { Host } from "./host.js";
+import { RecordKeeper } from "./record.js";
+import { ApiAccess, type OpenApi, type Site } from "./site.js";
+import type { StepState } from "./step.js";
+import { addressNow } from "./steps/address.js";
+import { certificatesEnd } from "./steps/certificates.js";
+import { type NodeConnection, nodeConnections } from "./steps/connected.js";
+import { healthUrl } from "./steps/server.js";
+import { stepsOf } from "./up.js";
+
+export interface StatusWishes {
+  readonly stateDirectory: string;
+  /** Empty: as recorded. */
+  readonly kubeconfig: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface StatusLine {
+  readonly name: string;
+  readonly title: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+export interface BridgeStatus {
+  readonly ok: boolean;
+  readonly for: string;
+  readonly address: string;
+  readonly namespace: string;
+  readonly madeAt: string;
+  /** ISO 8601; undefined before the certificates are made. */
+  readonly until: string | undefined;
+  readonly lines: readonly StatusLine[];
+  /** Undefined when the API did not say. */
+  readonly nodes: readonly NodeConnection[] | undefined;
+}
+
+/** Throws DB_BRIDGE_ABSENT without a bridge. */
+export async function bridgeStatus(host: Host, wishes: StatusWishes, openApi: OpenApi): Promise<BridgeStatus> {
+  const keeper = await RecordKeeper.find(host, wishes.stateDirectory);
+  if (keeper === undefined) {
+    throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${wishes.stateDirectory}.`);
+  }
+  const { record, model } = keeper;
+  const api = new ApiAccess(host, openApi, wishes.kubeconfig || record.kubeconfig, record.setting);
+  try {
+    const site: Site = { host, keeper, model, api, timeoutMs: 0 };
+    const choose = () => addressNow(host, { address: undefined, env: wishes.env }, model);
+    const lines: StatusLine[] = [];
+    for (const { name, title, check } of stepsOf(site, { apply: false, isUp: true, choose })) {
+      lines.push(lineOf(name, title, await safely(check)));
+      if (name === "server") lines.push(...(await doors(site)));
+    }
+    const end = await certificatesEnd(site);
+    return {
+      ok: lines.every(({ ok }) => ok),
+      for: model.for,
+      address: model.serverAddresses[0],
+      namespace: model.namespace,
+      madeAt: record.madeAt,
+      until: end === undefined ? undefined : new Date(end).toISOString(),
+      lines,
+      nodes: await nodesOf(site),
+    };
+  } finally {
+    await api.close();
+  }
+}
+
+function lineOf(name: string, title: string, { state, detail }: StepState): StatusLine {
+  return { name, title, ok: state === "done", detail };
+}
+
+async function safely(check: () => Promise<StepState>): Promise<StepState> {
+  try {
+    return await check();
+  } catch (reason) {
+    return { state: "wrong", detail: messageOf(reason).replace(/\.$/, "") };
+  }
+}
+
+/** Where kube-apiserver and agents come in. */
+async function doors({ host, model }: Site): Promise<StatusLine[]> {
+  const socket = await host.files.look(model.paths.socket.host);
+  const isOpen = await host.listens(model.ports.agent);
+  const ready = await host.ask(healthUrl(model, "/readyz"));
+  const { using } = await runningApiServers(host, model);
+  return [
+    {
+      name: "socket",
+      title: "Socket for the kube-apiserver",
+      ok: socket?.kind === "socket",
+      detail: socket === undefined ? `${model.paths.socket.host} is not there` : socketText(socket),
+    },
+    {
+      name: "port",
+      title: "Port for agents",
+      ok: isOpen,
+      detail: isOpen ? `TCP ${model.ports.agent} listens` : `nothing listens on TCP ${model.ports.agent}`,
+    },
+    {
+      name: "ready",
+      title: "Server has an agent",
+      // Without a caller nobody misses them.
+      ok: ready?.status === 200 || (ready !== undefined && using.length === 0),
+      detail: ready === undefined ? "its health port does not answer" : readyText(ready.text),
+    },
+  ];
+}
+
+function socketText({ kind, mode }: { kind: string; mode: number }): string {
+  return kind === "socket" ? `mode ${mode.toString(8).padStart(4, "0")}` : "there is something else in its place";
+}
+
+const readyText = (text: string): string => text.trim() || "it says nothing";
+
+async function nodesOf({ api, model }: Site): Promise<readonly NodeConnection[] | undefined> {
+  try {
+    return await nodeConnections(await api.cluster(), model);
+  } catch {
+    return undefined;
+  }
+}

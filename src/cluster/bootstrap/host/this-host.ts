@@ -1,0 +1,117 @@
+/** The machine this process runs on. */
+import { execFile, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { get } from "node:http";
+import { delimiter, dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { hostNetwork } from "../address/host-network.js";
+import { HostFiles } from "./files.js";
+import type { Answer, Host, HostProcess, RunOptions } from "./host.js";
+
+/** How long a health port on this very host may take. */
+const answerMs = 2_000;
+const longestAnswer = 8 * 1024 * 1024;
+const commandMs = 60_000;
+
+export function thisHost(): Host {
+  return {
+    files: new HostFiles(),
+    network: hostNetwork(),
+    now: () => Date.now(),
+    pause: async (ms) => {
+      await sleep(ms);
+    },
+    run,
+    launch,
+    processes,
+    signal(pid, name) {
+      try {
+        process.kill(pid, name);
+      } catch (reason) {
+        if ((reason as NodeJS.ErrnoException).code !== "ESRCH") throw reason;
+      }
+    },
+    listens,
+    ask,
+  };
+}
+
+function run([program = "", ...args]: readonly string[], options: RunOptions = {}): Promise<Answer> {
+  const env = { ...process.env, ...options.env };
+  const timeout = options.timeoutMs ?? commandMs;
+  return new Promise((resolve) => {
+    execFile(program, args, { env, timeout, killSignal: "SIGKILL" }, (error, stdout, stderr) => {
+      if (error === null) return resolve({ code: 0, stdout, stderr });
+      if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
+      const why = error.killed ? `it took longer than ${timeout / 1000} s` : messageOf(error);
+      resolve({ code: 127, stdout, stderr: why });
+    });
+  });
+}
+
+function launch([program = "", ...args]: readonly string[], log: string): Promise<number> {
+  const output = openSync(log, "a", 0o600);
+  // Our own executables ask the environment for Node.
+  const path = [process.env.PATH, dirname(process.execPath)].filter(Boolean).join(delimiter);
+  const child = spawn(program, args, {
+    detached: true,
+    cwd: "/",
+    stdio: ["ignore", output, output],
+    env: { ...process.env, PATH: path },
+  });
+  closeSync(output);
+  return new Promise((resolve, reject) => {
+    child.once("error", (reason) => {
+      const sentence = `The server's program ${program} cannot be run: ${messageOf(reason)}.`;
+      reject(new DrawbridgeError("DB_SERVER_START", sentence, { cause: reason }));
+    });
+    child.once("spawn", () => {
+      child.unref();
+      resolve(child.pid as number);
+    });
+  });
+}
+
+async function processes(): Promise<HostProcess[]> {
+  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    ids.map(async (id) => {
+      // Gone in the meantime, or a thread of the kernel: neither has a command line.
+      const text = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
+      return { pid: Number(id), argv: text.split("\0").slice(0, -1) };
+    }),
+  );
+  return found.filter(({ argv }) => argv.length > 0);
+}
+
+/** Asks the kernel, not the port: a connection would stand in the server's log as a failed handshake. */
+async function listens(port: number): Promise<boolean> {
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const tables = await Promise.all(
+    ["/proc/net/tcp", "/proc/net/tcp6"].map((table) => readFile(table, "utf8").catch(() => "")),
+  );
+  return tables
+    .flatMap((table) => table.split("\n").slice(1))
+    .map((line) => line.trim().split(/\s+/))
+    .some(([, local = "", , state]) => local.endsWith(ending) && state === "0A");
+}
+
+function ask(url: string): Promise<{ status: number; text: string } | undefined> {
+  return new Promise((resolve) => {
+    const request = get(url, { agent: false, timeout: answerMs }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+        if (text.length > longestAnswer) request.destroy();
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      response.on("error", () => resolve(undefined));
+    });
+    request.on("timeout", () => request.destroy());
+    request.on("error", () => resolve(undefined));
+    request.on("close", () => resolve(undefined));
+  });
+}

@@ -1,0 +1,75 @@
+/** Reading a bootstrap.ign, and replacing it so that no failure leaves less than there was. */
+import { randomBytes } from "node:crypto";
+import { open, realpath, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+
+/** Real ones have about 2 MB. */
+const LARGEST_FILE = 32 * 1024 * 1024;
+const GZIP = Buffer.from([0x1f, 0x8b]);
+
+/** Throws DB_IGNITION_FILE. */
+export async function readConfigFile(path: string): Promise<string> {
+  let bytes: Buffer;
+  try {
+    bytes = await readBounded(path);
+  } catch (error) {
+    if (error instanceof DrawbridgeError) throw error;
+    throw unreadable(`${path} cannot be read: ${messageOf(error)}`);
+  }
+  if (bytes.subarray(0, 2).equals(GZIP)) throw unreadable(`${path} is compressed; unpack it with gunzip first`);
+  if (bytes.length === 0) throw unreadable(`${path} is empty`);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw unreadable(`${path} is not UTF-8 text`);
+  }
+}
+
+async function readBounded(path: string): Promise<Buffer> {
+  const file = await open(path, "r");
+  try {
+    const status = await file.stat();
+    if (!status.isFile()) throw unreadable(`${path} is not a regular file`);
+    if (status.size > LARGEST_FILE)
+      throw unreadable(`${path} has ${megabytes(status.size)} MB, and no installer writes more than a few`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+const megabytes = (bytes: number): number => Math.round(bytes / 1_000_000);
+
+/** Beside its place first and on the disk, then under its name, readable by the owner alone. Throws DB_IGNITION_WRITE. */
+export async function replaceConfigFile(path: string, text: string): Promise<void> {
+  let target = path;
+  let beside: string | undefined;
+  try {
+    target = await realpath(path).catch(() => path);
+    const name = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString("hex")}.tmp`);
+    const file = await open(name, "wx", 0o600);
+    beside = name;
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(beside, target);
+    beside = undefined;
+    await syncDirectory(dirname(target));
+  } catch (error) {
+    if (beside !== undefined) await rm(beside, { force: true }).catch(() => undefined);
+    throw new DrawbridgeError("DB_IGNITION_WRITE", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** So that the new name outlives a power cut; not every file system can. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r").catch(() => undefined);
+  await directory?.sync().catch(() => undefined);
+  await directory?.close();
+}
+
+const unreadable = (message: string) => new DrawbridgeError("DB_IGNITION_FILE", message);

@@ -1,0 +1,103 @@
+/** Puts a bridge into a bootstrap.ign. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { openshiftHost } from "../model/paths.js";
+import { bashObjection } from "./bash-syntax.js";
+import { BOOTKUBE, needed, patchBootkube } from "./bootkube.js";
+import { classify, type State } from "./classify.js";
+import { type ClusterFacts, clusterFacts } from "./cluster-facts.js";
+import { contentOf, type IgnitionConfig, parseIgnition, sha256, textOf } from "./ignition-config.js";
+import { applyEdits, type Edit } from "./json-text.js";
+import { type InjectOptions, namesImages, storedOptions } from "./options.js";
+import { type PayloadFile, payload } from "./payload.js";
+import { type Release, releaseOf } from "./release.js";
+import { removeBridge } from "./remove.js";
+import { appendEntries, asideEntry, entryOf, isPlainlySpelt, replaceContent, replaceEntry } from "./splice.js";
+
+export interface Injection {
+  /** What the file was before. */
+  readonly state: State;
+  readonly release: Release | undefined;
+  /** What it is now; the same text when there was nothing to do. */
+  readonly text: string;
+  readonly changed: boolean;
+  readonly warnings: readonly string[];
+}
+
+/** Throws a DrawbridgeError when the file is not one that can carry a bridge. */
+export function inject(text: string, wanted: InjectOptions): Injection {
+  const config = parseIgnition(text);
+  const { state, refusal } = classify(config);
+  if (refusal !== undefined) throw refusal;
+  if (state === "bootstrap-in-place" || state === "upstream-on")
+    return { state, release: releaseOf(config), text, changed: false, warnings: [] };
+  if (state !== "ours") return { ...insert(config, state, wanted), state };
+  const stored = storedOptions(textOf(config, openshiftHost.functions) ?? "");
+  const { text: before, warnings } = removeBridge(config);
+  const base = parseIgnition(before);
+  const beneath = classify(base);
+  if (beneath.refusal !== undefined) throw beneath.refusal;
+  const again = insert(base, beneath.state, { ...stored, ...wanted });
+  return { ...again, state, changed: again.text !== text, warnings: [...warnings, ...again.warnings] };
+}
+
+function insert(config: IgnitionConfig, state: State, options: InjectOptions): Omit<Injection, "state"> {
+  if (state !== "absent" && state !== "upstream-off") throw new Error(`nothing can be injected into ${state}`);
+  const release = releaseOf(config);
+  if (!release.hasImage && !namesImages(options))
+    throw new DrawbridgeError(
+      "DB_INJECT_IMAGE",
+      `the payload of this release (${release.name}, by ${release.from}) cannot be expected to have the tunnel's programs`,
+    );
+  const facts = clusterFacts(config);
+  const files = payload(options, facts);
+  const text = applyEdits(config.text, [...scriptEdits(config, needed[state]), ...fileEdits(config, files)]);
+  return { release, text, changed: true, warnings: warningsFor(release, facts, options) };
+}
+
+function scriptEdits(config: IgnitionConfig, wanted: Parameters<typeof patchBootkube>[1]): Edit[] {
+  const content = contentOf(config, BOOTKUBE)!;
+  const origin = originOf(sha256(content.bytes), sha256(config.text));
+  const script = textOf(config, BOOTKUBE)!;
+  const patched = patchBootkube(script, wanted, origin);
+  const objection = bashObjection(patched);
+  // A script that bash refused before is not ours to judge.
+  if (objection && bashObjection(script) === undefined)
+    throw new DrawbridgeError("DB_IGNITION_ANCHORS", `with the bridge in it, bash refuses bootkube.sh: ${objection}`);
+  return replaceContent(content, Buffer.from(patched), BOOTKUBE);
+}
+
+const originOf = (script: string, file: string) => `bootkube.sh=sha256-${script} bootstrap.ign=sha256-${file}`;
+
+/** Ours take the places of entries under the same path, which are kept; the others go to the end of the list. */
+function fileEdits(config: IgnitionConfig, files: readonly PayloadFile[]): Edit[] {
+  const asides: string[] = [];
+  const added: string[] = [];
+  const edits: Edit[] = [];
+  for (const file of files) {
+    const there = config.files.get(file.path);
+    if (there === undefined) added.push(entryOf(file));
+    else {
+      edits.push(replaceEntry(there, entryOf(file)));
+      asides.push(asideEntry(config, there));
+    }
+  }
+  // Compressed or oddly escaped, it could not be spelt the same way again: keep it.
+  if (!isPlainlySpelt(config, BOOTKUBE)) asides.push(asideEntry(config, config.files.get(BOOTKUBE)!));
+  return [...edits, ...appendEntries(config, [...added, ...asides])];
+}
+
+function warningsFor(release: Release, facts: ClusterFacts, options: InjectOptions): string[] {
+  const [major = 0, minor = 0] = release.name.split(".").map(Number);
+  const warnings: string[] = [];
+  if (facts.family === 6 && major === 4 && minor < 14 && !namesImages(options))
+    warnings.push(
+      "agents of payloads before 4.14 do not dial IPv6 addresses reliably; give a newer image with --image",
+    );
+  if (options.agentNetwork === "host" && !release.hasImage)
+    warnings.push(
+      "releases before 4.11 do not know the SCC hostnetwork-v2, so host-network agents will not be admitted",
+    );
+  if (facts.fips && options.imageKind === "drawbridge")
+    warnings.push("the cluster is to run in FIPS mode, and drawbridge's own image has no validated cryptography");
+  return warnings;
+}

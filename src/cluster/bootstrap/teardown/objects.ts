@@ -1,0 +1,149 @@
+/** Takes the bridge's objects out of the cluster. Orders only: it never waits for a finalizer. */
+import { messageOf } from "../../../base/errors/error.js";
+import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import type { Host } from "../host/host.js";
+import { collectionPath, objectPath, webhookConfigurations } from "../host/object-path.js";
+import type { CreatedObject } from "../model/created.js";
+import { bootstrapOnlyLabel, bootstrapOnlySelector } from "../model/names.js";
+import type { Limit } from "./limit.js";
+import type { FinalState } from "./receipt.js";
+
+export interface RemovedObject {
+  readonly object: CreatedObject;
+  readonly state: FinalState;
+  readonly detail: string;
+  /** It was on its way out before this teardown, which therefore did nothing about it. */
+  readonly toldBefore?: true;
+}
+
+interface Live extends KubeObject {
+  readonly metadata?: KubeObject["metadata"] & { readonly deletionTimestamp?: string };
+}
+
+export interface Removal {
+  readonly objects: readonly RemovedObject[];
+  /** False when it did not answer until the limit. */
+  readonly apiAnswered: boolean;
+}
+
+const betweenMs = 1_000;
+
+/** In the order given. `mayGo` says of an object that has no label of ours whether it is one all the same. */
+export async function removeObjects(
+  host: Host,
+  kube: KubeApi,
+  objects: readonly CreatedObject[],
+  limit: Limit,
+  mayGo: (object: CreatedObject) => Promise<boolean> = async () => false,
+): Promise<Removal> {
+  const removed: RemovedObject[] = [];
+  let apiAnswered = true;
+  for (const object of objects) {
+    const outcome: RemovedObject | undefined = apiAnswered
+      ? await removeOne(host, kube, object, limit, mayGo)
+      : undefined;
+    if (outcome === undefined) apiAnswered = false;
+    removed.push(outcome ?? { object, state: "left", detail: "the Kubernetes API did not answer" });
+  }
+  return { objects: removed, apiAnswered };
+}
+
+/**
+ * Configurations that a test of `verify` left behind when it was killed: they stand outside the namespace, their names
+ * are known to nobody, and as long as they are in force they make the kube-apiserver call what is going away. Undefined
+ * when the API did not answer until the limit.
+ */
+export async function leftConfigurations(
+  host: Host,
+  kube: KubeApi,
+  limit: Limit,
+): Promise<readonly CreatedObject[] | undefined> {
+  const found: CreatedObject[] = [];
+  for (const kind of webhookConfigurations) {
+    const items = await retried(host, limit, async () => {
+      const options = { labelSelector: bootstrapOnlySelector, timeoutMs: limit.requestMs() };
+      return (await kube.list(collectionPath(kind), options)).items;
+    }).catch(() => []);
+    if (items === undefined) return undefined;
+    found.push(...items.map(({ metadata }) => ({ type: "object" as const, ...kind, name: metadata?.name ?? "" })));
+  }
+  return found;
+}
+
+/** Undefined when the API did not answer until the limit. */
+async function removeOne(
+  host: Host,
+  kube: KubeApi,
+  object: CreatedObject,
+  limit: Limit,
+  mayGo: (object: CreatedObject) => Promise<boolean>,
+): Promise<RemovedObject | undefined> {
+  try {
+    const outcome = await retried(host, limit, () => attempt(kube, object, limit, mayGo));
+    return outcome && { object, ...outcome };
+  } catch (reason) {
+    return { object, state: "left", detail: messageOf(reason).replace(/\.$/, "") };
+  }
+}
+
+/** Until the API says something to the matter; undefined when it did not until the limit. */
+async function retried<T>(host: Host, limit: Limit, ask: () => Promise<T>): Promise<T | undefined> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (reason) {
+      if (!isPassing(reason)) throw reason;
+    }
+    if (limit.leftMs <= betweenMs) return undefined;
+    await host.pause(betweenMs);
+  }
+}
+
+async function attempt(
+  kube: KubeApi,
+  object: CreatedObject,
+  limit: Limit,
+  mayGo: (object: CreatedObject) => Promise<boolean>,
+): Promise<Omit<RemovedObject, "object">> {
+  const path = pathOf(object);
+  const live = await find(kube, path, limit);
+  if (live === undefined) return { state: "absent", detail: "" };
+  if (live.metadata?.deletionTimestamp)
+    return { state: "going", detail: "it was told to go before and is terminating", toldBefore: true };
+  if (!isOurs(live) && !(await mayGo(object))) {
+    const [label] = Object.keys(bootstrapOnlyLabel);
+    return { state: "absent", detail: `one of that name does not carry the label ${label}, so it is not the bridge's` };
+  }
+  try {
+    await kube.delete(path, { propagationPolicy: "Background", timeoutMs: limit.requestMs() });
+  } catch (reason) {
+    if (!isNotFound(reason)) throw reason;
+  }
+  // A namespace goes when all in it is gone; that may need webhooks which cannot be reached now, so nobody waits.
+  return (await find(kube, path, limit)) === undefined
+    ? { state: "removed", detail: "" }
+    : { state: "going", detail: "" };
+}
+
+export function isOurs({ metadata }: KubeObject): boolean {
+  return Object.entries(bootstrapOnlyLabel).every(([label, value]) => metadata?.labels?.[label] === value);
+}
+
+async function find(kube: KubeApi, path: string, limit: Limit): Promise<Live | undefined> {
+  try {
+    return await kube.get<Live>(path, { timeoutMs: limit.requestMs() });
+  } catch (reason) {
+    if (isNotFound(reason)) return undefined;
+    throw reason;
+  }
+}
+
+export function pathOf({ apiVersion, kind, name, namespace }: CreatedObject): string {
+  return objectPath({ apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+}
+
+/** No answer, or one that says nothing about the object. */
+export function isPassing(reason: unknown): boolean {
+  return reason instanceof KubeApiError && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
+}

@@ -1,0 +1,119 @@
+/**
+ * First of all the kube-apiserver lets go of the bridge, and is ready without it. Any other order breaks every webhook
+ * that must answer.
+ */
+import { messageOf } from "../../../base/errors/error.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { undoInstructions } from "../host/api-server/instructions.js";
+import { runningApiServers } from "../host/api-server/running.js";
+import { isInManifest, undoChange } from "../host/api-server/setting.js";
+import { type Host, waitFor } from "../host/host.js";
+import type { SettingWay } from "../host/record.js";
+import type { ApiAccess } from "../host/site.js";
+import { apiServerFlag } from "../model/arguments.js";
+import type { BridgeModel } from "../model/model.js";
+import type { Limit } from "./limit.js";
+import type { FinalState } from "./receipt.js";
+import { releaseOpenShift } from "./release-openshift.js";
+
+export interface Release {
+  readonly state: Extract<FinalState, "restored" | "absent" | "left">;
+  readonly detail: string;
+  readonly warnings: readonly string[];
+}
+
+export interface ReleaseInput {
+  readonly host: Host;
+  readonly model: BridgeModel;
+  readonly way: SettingWay;
+  /** Undefined without a kubeconfig. */
+  readonly api: ApiAccess | undefined;
+  readonly limit: Limit;
+  /** Told at once, since somebody has to act while we wait. */
+  readonly tell: (sentence: string) => void;
+}
+
+export async function releaseApiServer(input: ReleaseInput): Promise<Release> {
+  const { host, model, way } = input;
+  if (model.for === "openshift") return releaseOpenShift(host);
+  if (way.by === "manifest") await host.files.removeUnfinished(way.manifest);
+  const { using, others } = await runningApiServers(host, model);
+  const written = (await isInManifest(host, model, way)) === true;
+  if (using.length > 0 || written) return letGo(input);
+  if (others.length > 0) return { state: "absent", detail: "the kube-apiserver here runs without it", warnings: [] };
+  return elsewhere(input);
+}
+
+async function letGo(input: ReleaseInput): Promise<Release> {
+  const { host, model, way, api, limit, tell } = input;
+  const undo = undoInstructions(model, way);
+  try {
+    if (!(await undoChange(host, model, way))) tell(`${undo}; waiting for it.`);
+  } catch (reason) {
+    return { state: "left", detail: messageOf(reason), warnings: [`${undo}, then run the teardown again.`] };
+  }
+  let using = 1;
+  const isFree = async (): Promise<boolean> => {
+    using = (await runningApiServers(host, model)).using.length;
+    return using === 0 && (api === undefined || (await api.localReady()));
+  };
+  if (await waitFor(host, limit.end, isFree)) {
+    return { state: "restored", detail: "the kube-apiserver is ready without it", warnings: [] };
+  }
+  if (using > 0) {
+    const detail = "a running kube-apiserver still has the flag";
+    return { state: "left", detail, warnings: [`${undo}, then run the teardown again.`] };
+  }
+  return {
+    state: "restored",
+    detail: "no kube-apiserver has it any more",
+    warnings: ["The kube-apiserver was not ready again before the limit; its own log says why."],
+  };
+}
+
+/** No kube-apiserver is on this host: a workstation, or a control plane that is down. */
+async function elsewhere({ host, model, way, api }: ReleaseInput): Promise<Release> {
+  const { name, value } = apiServerFlag(model);
+  const kube = await api?.cluster();
+  const user = kube && (await userOf(kube, model));
+  if (user !== undefined) {
+    const where = "run the teardown on its host first, where it can be told";
+    return { state: "left", detail: user, warnings: [`${user}; ${where}, or give --force to break its webhooks.`] };
+  }
+  const answered = kube !== undefined && (await api!.clusterReady());
+  const knowsBridge = (await host.files.look(model.paths.egressConfig.host)) !== undefined;
+  const warnings =
+    !answered && knowsBridge && way.by !== "manifest"
+      ? [`No kube-apiserver runs here. One that still has --${name}=${value} will not start again: take the flag away.`]
+      : [];
+  return { state: "absent", detail: "no kube-apiserver was seen with it", warnings };
+}
+
+interface ApiServerPod extends KubeObject {
+  readonly spec?: {
+    readonly containers?: readonly { readonly command?: readonly string[]; readonly args?: readonly string[] }[];
+  };
+}
+
+/** From afar: kubeadm's kube-apiservers are visible as pods, any kube-apiserver counts what it sent to a server. */
+async function userOf(kube: KubeApi, model: BridgeModel): Promise<string | undefined> {
+  const { name, value } = apiServerFlag(model);
+  try {
+    const { items } = await kube.list<ApiServerPod>("/api/v1/namespaces/kube-system/pods", {
+      labelSelector: "component=kube-apiserver",
+      timeoutMs: 5_000,
+    });
+    const pod = items.find(({ spec }) =>
+      spec?.containers?.some(({ command = [], args = [] }) => [...command, ...args].includes(`--${name}=${value}`)),
+    );
+    if (pod !== undefined) return `The kube-apiserver ${pod.metadata?.name} still uses the bridge`;
+    // Two that are beside each other in a cluster answer for themselves, so those that kubeadm shows are believed.
+    if (items.length > 0) return undefined;
+    const dials = await kube.text("/metrics", { timeoutMs: 5_000 });
+    if (/^apiserver_egress_dialer_dial_start_total\{[^}]*\} [1-9]/m.test(dials))
+      return "The kube-apiserver behind the kubeconfig sends its calls through a bridge";
+  } catch {
+    // One that does not answer cannot be hurt.
+  }
+  return undefined;
+}

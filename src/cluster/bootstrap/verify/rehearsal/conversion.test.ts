@@ -1,0 +1,185 @@
+/** Conversion webhooks, called through a real server and a real agent. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Result } from "../../../../base/check.js";
+import { createAuthority } from "../../../../tunnel/pki/issue.js";
+import { base64, DEFINITIONS, type Respond, WebhookStage } from "../testing/webhook-stage.js";
+
+let stage: WebhookStage;
+beforeAll(async () => {
+  stage = await WebhookStage.build();
+});
+afterAll(() => stage.rig.close());
+beforeEach(() => stage.set());
+afterEach(() => stage.clear());
+
+const NAME = "drawings.shop.test";
+const versions = [
+  { name: "v1alpha1", served: false, storage: false },
+  { name: "v1", served: true, storage: true },
+  { name: "v2", served: true, storage: false },
+];
+const service = { namespace: "shop", name: "hooks", path: "/convert" };
+
+function define(webhook: object = {}, spec: object = {}): void {
+  const clientConfig = { service, caBundle: base64(stage.authority) };
+  stage.cluster.objects.set(DEFINITIONS, [
+    { metadata: { name: "plain.shop.test" }, spec: { group: "shop.test", conversion: { strategy: "None" } } },
+    {
+      metadata: { name: NAME },
+      spec: {
+        ...{ group: "shop.test", scope: "Namespaced", names: { kind: "Drawing" }, versions },
+        conversion: {
+          strategy: "Webhook",
+          webhook: { clientConfig, conversionReviewVersions: ["v1", "v1beta1"], ...webhook },
+        },
+        ...spec,
+      },
+    },
+  ]);
+}
+
+interface Asked {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly request: { readonly uid: string; readonly desiredAPIVersion: string; readonly objects: readonly object[] };
+}
+
+/** With whatever a test wants to be different in the response. */
+const answer =
+  (response: (asked: Asked) => object = () => ({})): Respond =>
+  (review, to) => {
+    const asked = review as unknown as Asked;
+    const { uid, desiredAPIVersion, objects } = asked.request;
+    const convertedObjects = objects.map((object) => ({ ...object, apiVersion: desiredAPIVersion }));
+    const { apiVersion, kind } = asked;
+    const whole = { uid, result: { status: "Success" }, convertedObjects, ...response(asked) };
+    to.end(JSON.stringify({ apiVersion, kind, response: whole }));
+  };
+
+const only = async (): Promise<Result> => {
+  const results = await stage.rehearse([], {}, [NAME]);
+  expect(results.map(({ id }) => id)).toEqual([`conversion:${NAME}`]);
+  return results[0]!;
+};
+
+test("an object without content is converted from the stored version to another that is served", async () => {
+  await stage.listen(answer());
+  define();
+  expect(await only()).toMatchObject({
+    status: "pass",
+    evidence: expect.stringMatching(/^127\.0\.0\.1:\d+ converts shop\.test\/v1 to v2 after .* of 30 s$/),
+    details: { called: true, converted: true, blocks: false, from: "v1", to: "v2" },
+  });
+  expect(stage.seen).toHaveLength(1);
+  const [{ path, review }] = stage.seen as [{ path: string; review: unknown }];
+  expect(path).toBe("/convert?timeout=30s");
+  expect(review).toMatchObject({
+    ...{ kind: "ConversionReview", apiVersion: "apiextensions.k8s.io/v1" },
+    request: {
+      desiredAPIVersion: "shop.test/v2",
+      objects: [{ apiVersion: "shop.test/v1", kind: "Drawing", metadata: { namespace: "default" } }],
+    },
+  });
+});
+
+test("it is found by itself, and only the one that is named is called", async () => {
+  await stage.listen(answer());
+  define();
+  const ids = (await stage.rehearse()).map(({ id, status }) => [id, status]);
+  expect(ids).toEqual([
+    ["webhooks", "skip"],
+    [`conversion:${NAME}`, "pass"],
+    ["apiservices", "skip"],
+  ]);
+  const [unknown] = await stage.rehearse([], {}, ["plain.shop.test"]);
+  expect(unknown).toMatchObject({ id: "conversion:plain.shop.test", status: "fail" });
+  expect(unknown?.remedy).toContain("--conversion");
+  // Named webhooks are all that is asked for then.
+  expect((await stage.rehearse(["nobody"])).map(({ id }) => id)).toEqual(["webhook:nobody"]);
+});
+
+test("one that refuses the empty object has been reached all the same, and its words are shown", async () => {
+  await stage.listen(answer(() => ({ result: { status: "Failure", message: "spec is required" } })));
+  define();
+  expect(await only()).toMatchObject({
+    status: "pass",
+    evidence: expect.stringContaining('refuses an empty object from shop.test/v1 to v2 ("spec is required")'),
+    details: { converted: false },
+  });
+});
+
+describe("what a kube-apiserver would not take blocks, and the remedy names the place", () => {
+  async function fails(evidence: RegExp, remedy: string): Promise<void> {
+    const result = await only();
+    expect(result).toMatchObject({ status: "fail", details: { blocks: true } });
+    expect(result.evidence).toMatch(evidence);
+    expect(result.evidence).toContain(`requests for ${NAME} in v2 would be refused, and namespaces that hold such`);
+    expect(result.remedy).toContain(remedy);
+  }
+
+  test("another authority than the caBundle's", async () => {
+    await stage.listen(answer());
+    define({ clientConfig: { service, caBundle: base64(await createAuthority({ commonName: "other" })) } });
+    await fails(
+      /caBundle vouches for/,
+      `CustomResourceDefinition ${NAME} spec.conversion.webhook.clientConfig.caBundle`,
+    );
+    expect(stage.seen).toEqual([]);
+  });
+
+  test("nobody there", async () => {
+    stage.pointTo(1);
+    define();
+    await fails(/refused/, "targetPort");
+  });
+
+  test("no version in common", async () => {
+    define({ conversionReviewVersions: ["v3"] });
+    await fails(/reads no version/, "conversionReviewVersions contain v1");
+  });
+
+  test.each<[string, Respond, RegExp]>([
+    ["an error", (_, to) => void to.writeHead(500).end(), /HTTP status 500/],
+    ["no document", (_, to) => void to.end("hello"), /no ConversionReview/],
+    ["another request's answer", answer(() => ({ uid: "x" })), /about another request/],
+    ["no result", answer(() => ({ result: {} })), /response\.result\.status/],
+    ["too few objects", answer(() => ({ convertedObjects: [] })), /0 objects for one/],
+    [
+      "nothing converted",
+      answer(({ request }) => ({ convertedObjects: request.objects })),
+      /gives back shop\.test\/v1/,
+    ],
+    [
+      "another name",
+      answer(({ request }) => ({
+        convertedObjects: [{ apiVersion: request.desiredAPIVersion, kind: "Drawing", metadata: { name: "x" } }],
+      })),
+      /changes metadata\.name/,
+    ],
+    [
+      "another kind",
+      answer(({ request }) => ({ convertedObjects: [{ apiVersion: request.desiredAPIVersion, kind: "X" }] })),
+      /another kind, X/,
+    ],
+  ])("%s", async (_, respond, evidence) => {
+    await stage.listen(respond);
+    define();
+    await fails(evidence, "Read the log of the pods of service shop/hooks");
+  });
+});
+
+test.each<[string, object, object, RegExp]>([
+  [
+    "by URL",
+    { clientConfig: { url: "https://u:secret@hooks.example/x?t=secret" } },
+    {},
+    /hooks\.example\/x is called d/,
+  ],
+  ["itself", { clientConfig: { service: { namespace: "default", name: "kubernetes" } } }, {}, /calls itself/],
+  ["one version", {}, { versions: versions.slice(0, 2) }, /no second version that is served/],
+])("%s: not through the tunnel, or not at all", async (_, webhook, spec, evidence) => {
+  define(webhook, spec);
+  const result = await only();
+  expect(result).toMatchObject({ status: "skip", evidence: expect.stringMatching(evidence) });
+  expect(JSON.stringify(result)).not.toContain("secret");
+});

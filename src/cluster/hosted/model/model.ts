@@ -1,0 +1,73 @@
+/** The one description of a hosted control plane's tunnel: every object, flag and patch on both sides is derived from it. */
+
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import type { HostedOptions } from "../../../tunnel/pki/profiles/hosted.js";
+import type { HostedConfig, Publishing } from "../config/config.js";
+import { type Images, imagesOf } from "./images.js";
+import { names } from "./names.js";
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface HostedModel extends Omit<HostedConfig, "image" | "controlPlaneNamespace"> {
+  /** Of the control plane, in the management cluster. */
+  readonly namespace: string;
+  readonly images: Images;
+  /** Where agents of the hosted cluster dial. */
+  readonly endpoint: Endpoint;
+  /** Where agents of the control plane dial. */
+  readonly localEndpoint: Endpoint;
+  readonly controlPlaneAgents: {
+    readonly replicas: number;
+    /** The Secret with their certificate. */
+    readonly secret: string;
+  };
+  /** What the server checks agents and callers against: ConfigMaps with ca.crt. */
+  readonly bundles: { readonly agents: string; readonly clients: string };
+}
+
+export interface ModelOptions {
+  /** drawbridge's own. */
+  readonly version: string;
+  /** What the cluster assigned, where the config leaves it open. */
+  readonly host?: string | undefined;
+}
+
+export function hostedModel(config: HostedConfig, { version, host }: ModelOptions): HostedModel {
+  const { controlPlaneNamespace: namespace, image, ...rest } = config;
+  const isShared = config.signers === "shared";
+  return {
+    ...rest,
+    namespace,
+    images: imagesOf(image, version),
+    endpoint: { host: config.publishing.host ?? host ?? unknownHost(config.publishing), port: config.publishing.port },
+    localEndpoint: { host: names.server, port: 8091 },
+    controlPlaneAgents: {
+      // As many as HyperShift has: the second is for the first one's node.
+      replicas: config.aggregatedApis.length === 0 ? 0 : Math.min(config.replicas, 2),
+      secret: isShared ? names.agent : names.controlPlaneAgent,
+    },
+    bundles: isShared
+      ? { agents: names.caBundle, clients: names.caBundle }
+      : { agents: names.agentCaBundle, clients: names.clientCaBundle },
+  };
+}
+
+/** What the certificates' profile must be told. */
+export function pkiOptions({ namespace, endpoint, signers, certificates }: HostedModel): HostedOptions {
+  return {
+    namespace,
+    externalAddresses: [endpoint.host],
+    sharedSigner: signers === "shared",
+    validForMs: certificates.validDays * 24 * 60 * 60_000,
+  };
+}
+
+function unknownHost({ type }: Publishing): never {
+  throw new DrawbridgeError(
+    "DB_HOSTED_ADDRESS",
+    `The ${type} has no address yet that agents in the hosted cluster could dial.`,
+  );
+}

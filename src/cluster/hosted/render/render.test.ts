@@ -1,0 +1,430 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { keepOrIssue } from "../../../tunnel/pki/keep.js";
+import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
+import { parseClaimRules } from "../../../tunnel/server/agents/claims.js";
+import type { Identifiers } from "../../../tunnel/wire/identifiers.js";
+import { checkConfig } from "../config/check-config.js";
+import { type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
+import type { Certificates } from "./certificates.js";
+import type { Manifest, Side } from "./manifest.js";
+import { type Rendering, render } from "./render.js";
+import { filesOf, streamOf, withoutSecrets } from "./text.js";
+
+const routed = { name: "demo", publishing: { type: "Route", hostname: "konnectivity.example.test" } };
+const modelOf = (change: object = {}): HostedModel =>
+  hostedModel(checkConfig({ ...routed, ...change }, "the test"), { version: "1.2.3" });
+
+async function certificatesOf(model: HostedModel): Promise<Certificates> {
+  const nothing = { signers: new Map(), leaves: new Map() };
+  return keepOrIssue(hostedProfile(pkiOptions(model)), nothing, { renewBeforeMs: 0 });
+}
+
+function find({ objects }: Rendering, kind: string, name: string, side: Side = "control-plane"): Manifest {
+  const found = objects.filter(
+    ({ manifest, side: of }) => of === side && manifest.kind === kind && manifest.metadata.name === name,
+  );
+  expect(found, `${side} ${kind} ${name}`).toHaveLength(1);
+  return found[0]!.manifest;
+}
+
+const listOf = ({ objects }: Rendering, side: Side): string[] =>
+  objects.filter((object) => object.side === side).map(({ manifest }) => `${manifest.kind} ${manifest.metadata.name}`);
+
+interface PodSpec {
+  readonly containers: readonly {
+    readonly name: string;
+    readonly args: string[];
+    readonly env?: { name: string; value?: string }[];
+  }[];
+}
+const podOf = (manifest: object): PodSpec => (manifest as { spec: { template: { spec: PodSpec } } }).spec.template.spec;
+
+describe("both sides", () => {
+  let certificates: Certificates;
+  const model = modelOf({ aggregatedApis: ["172.30.10.11", "172.30.10.12"] });
+  let rendering: Rendering;
+  beforeAll(async () => {
+    certificates = await certificatesOf(model);
+    rendering = render(model, certificates);
+  });
+
+  test("the control plane has all of its objects", () => {
+    expect(listOf(rendering, "control-plane").toSorted()).toEqual(
+      [
+        ...["server", "client", "agent", "control-plane-agent"].map((role) => `Secret konnectivity-${role}-signer`),
+        ...["server", "cluster", "client", "agent", "control-plane-agent"].map((role) => `Secret konnectivity-${role}`),
+        ...["", "agent-", "client-"].map((role) => `ConfigMap konnectivity-${role}ca-bundle`),
+        "ConfigMap kas-egress-selector-config",
+        "ConfigMap konnectivity-agent-claims",
+        "Service konnectivity-server-local",
+        "Service konnectivity-server",
+        "Route konnectivity-server",
+        "NetworkPolicy konnectivity-server",
+        "NetworkPolicy route-konnectivity-kas",
+        "ServiceAccount konnectivity-agent",
+        "Deployment konnectivity-agent",
+      ].toSorted(),
+    );
+  });
+
+  test("the hosted cluster has its agents and what they need, no signer and nobody else's key", () => {
+    expect(listOf(rendering, "hosted")).toEqual([
+      "Secret konnectivity-agent",
+      "ConfigMap konnectivity-ca-bundle",
+      "Namespace kube-system",
+      "ServiceAccount konnectivity-agent",
+      "DaemonSet konnectivity-agent",
+      "ConfigMap control-plane-connectivity-check",
+      ...["ServiceAccount", "Role", "RoleBinding", "Deployment"].map((kind) => `${kind} kas-connection-checker`),
+    ]);
+    const text = JSON.stringify(rendering.objects.filter(({ side }) => side === "hosted"));
+    for (const [name, { privateKeyPem }] of [...certificates.signers, ...certificates.leaves]) {
+      const isThere = text.includes(Buffer.from(privateKeyPem).toString("base64"));
+      expect({ name, isThere }).toEqual({ name, isThere: name === "konnectivity-agent" });
+    }
+  });
+
+  test("one label is on all that is ours, and not on what is borrowed", () => {
+    for (const { manifest, isBorrowed } of rendering.objects) {
+      expect(manifest.metadata.labels?.["drawbridge-hosted"]).toBe(isBorrowed ? undefined : "clusters-demo");
+    }
+  });
+
+  test("the server's flags, in HyperShift's order", () => {
+    const patch = rendering.patches.find(({ file }) => file === "patches/kube-apiserver.yaml")!;
+    const server = podOf(patch.document).containers.find(({ name }) => name === "konnectivity-server")!;
+    expect(server.args).toEqual([
+      "--logtostderr=true",
+      "--log-file-max-size=0",
+      "--cluster-cert=/etc/konnectivity/cluster/tls.crt",
+      "--cluster-key=/etc/konnectivity/cluster/tls.key",
+      "--cluster-ca-cert=/etc/konnectivity/agent-ca/ca.crt",
+      "--server-cert=/etc/konnectivity/server/tls.crt",
+      "--server-key=/etc/konnectivity/server/tls.key",
+      "--server-ca-cert=/etc/konnectivity/client-ca/ca.crt",
+      "--server-port=8090",
+      "--agent-port=8091",
+      "--health-port=2041",
+      "--admin-port=8093",
+      "--mode=http-connect",
+      "--proxy-strategies=destHost,defaultRoute",
+      "--keepalive-time=30s",
+      "--frontend-keepalive-time=30s",
+      "--server-count=3",
+      "--tls-min-version=VersionTLS12",
+      "--agent-claims-file=/etc/konnectivity/claims/claims.yaml",
+      "--graceful-shutdown-timeout=60s",
+    ]);
+  });
+
+  test("agents know where to dial and what they may claim", () => {
+    const hosted = podOf(find(rendering, "DaemonSet", "konnectivity-agent", "hosted")).containers[0]!.args;
+    expect(hosted).toEqual(
+      expect.arrayContaining([
+        "--proxy-server-host=konnectivity.example.test",
+        "--proxy-server-port=443",
+        "--agent-identifiers=default-route=true",
+        "--health-server-host=127.0.0.1",
+      ]),
+    );
+    const inside = podOf(find(rendering, "Deployment", "konnectivity-agent")).containers[0]!.args;
+    expect(inside).toEqual(
+      expect.arrayContaining([
+        "--proxy-server-host=konnectivity-server",
+        "--proxy-server-port=8091",
+        "--agent-identifiers=ipv4=172.30.10.11&ipv4=172.30.10.12",
+      ]),
+    );
+    const { data } = find(rendering, "ConfigMap", "konnectivity-agent-claims") as unknown as {
+      data: Record<string, string>;
+    };
+    expect(parse(data["claims.yaml"]!)).toEqual({
+      rules: [
+        { match: { issuer: "CN=konnectivity-agent-signer,OU=kubernetes" }, mayClaim: ["default-route"] },
+        {
+          match: { issuer: "CN=konnectivity-control-plane-agent-signer,OU=kubernetes" },
+          mayClaim: ["ipv4=172.30.10.11", "ipv4=172.30.10.12"],
+          exclusive: true,
+        },
+      ],
+    });
+  });
+
+  test("files of Secrets are private, and nothing printed without asking holds a key", () => {
+    const files = filesOf(rendering);
+    expect(new Set(files.map(({ name }) => name)).size).toBe(files.length);
+    for (const { name, mode } of files)
+      expect({ name, mode }).toEqual({ name, mode: name.includes("/secret-") ? 0o600 : 0o644 });
+    const objects = rendering.objects.map((object) => ({ ...object, manifest: withoutSecrets(object.manifest) }));
+    const printed = streamOf(objects, rendering.patches);
+    expect(printed).toContain("<hidden, sha256 ");
+    for (const [, { privateKeyPem }] of certificates.leaves)
+      expect(printed).not.toContain(Buffer.from(privateKeyPem).toString("base64").slice(0, 40));
+  });
+});
+
+describe("publishing", () => {
+  const policyOf = (rendering: Rendering, name: string) => find(rendering, "NetworkPolicy", name).spec;
+  const agents = [{ protocol: "TCP", port: 8091 }];
+
+  test("by NodePort opens 8091 to everybody", () => {
+    const rendering = render(modelOf({ publishing: { type: "NodePort", address: "192.0.2.7", port: 30_091 } }));
+    expect(find(rendering, "Service", "konnectivity-server").spec).toMatchObject({
+      type: "NodePort",
+      ports: [{ port: 8091, targetPort: 8091, nodePort: 30_091 }],
+    });
+    expect(policyOf(rendering, "nodeport-konnectivity-kas")).toMatchObject({ ingress: [{ ports: agents }] });
+    expect(listOf(rendering, "control-plane")).not.toContain("Route konnectivity-server");
+    expect(podOf(find(rendering, "DaemonSet", "konnectivity-agent", "hosted")).containers[0]!.args).toEqual(
+      expect.arrayContaining(["--proxy-server-host=192.0.2.7", "--proxy-server-port=30091"]),
+    );
+  });
+
+  test("by LoadBalancer opens 8091, too, which HyperShift forgets", () => {
+    const rendering = render(modelOf({ publishing: { type: "LoadBalancer", hostname: "lb.example.test" } }));
+    expect(policyOf(rendering, "loadbalancer-konnectivity-kas")).toMatchObject({ ingress: [{ ports: agents }] });
+    const { metadata, spec } = find(rendering, "Service", "konnectivity-server");
+    expect(metadata.annotations).toEqual({ "external-dns.alpha.kubernetes.io/hostname": "lb.example.test" });
+    expect(spec).toMatchObject({ type: "LoadBalancer" });
+    const byAddress = render(modelOf({ publishing: { type: "LoadBalancer", address: "192.0.2.7" } }));
+    expect(find(byAddress, "Service", "konnectivity-server").metadata.annotations).toBeUndefined();
+  });
+
+  test.each([
+    ["management", [{ namespaceSelector: { matchLabels: { "network.openshift.io/policy-group": "ingress" } } }]],
+    ["cluster", [{ podSelector: {} }]],
+  ])("by Route opens 8091 to the %s's routers only", (router, from) => {
+    const rendering = render(modelOf({ publishing: { ...routed.publishing, router } }));
+    expect(policyOf(rendering, "route-konnectivity-kas")).toMatchObject({ ingress: [{ from, ports: agents }] });
+    expect(find(rendering, "Route", "konnectivity-server").spec).toMatchObject({
+      host: "konnectivity.example.test",
+      tls: { termination: "passthrough", insecureEdgeTerminationPolicy: "None" },
+    });
+  });
+
+  test("the tunnel's own door is open inside the namespace only, and the kube-apiserver's stays open", () => {
+    const { ingress } = policyOf(render(modelOf()), "konnectivity-server") as {
+      ingress: { from?: object; ports: { port: number }[] }[];
+    };
+    const doors = ingress.map(({ from, ports }) => [from, ports.map(({ port }) => port)]);
+    expect(doors).toContainEqual([[{ podSelector: {} }], [8090, 8091]]);
+    expect(doors).toContainEqual([undefined, [6443]]);
+  });
+
+  test("without an address nothing can be rendered", () => {
+    expect(() => modelOf({ publishing: { type: "LoadBalancer" } })).toThrow(
+      expect.objectContaining({ code: "DB_HOSTED_ADDRESS" }),
+    );
+  });
+});
+
+describe("one signer for all, in place of a HyperShift's own", () => {
+  const model = modelOf({ signers: "shared", aggregatedApis: ["172.30.10.11"] });
+
+  // Five RSA keys, which take as long as luck and the machine will have it.
+  test("has HyperShift's Secrets and its one bundle", async () => {
+    const rendering = render(model, await certificatesOf(model));
+    const found = listOf(rendering, "control-plane").filter((name) => /^Secret|bundle$/.test(name));
+    expect(found.toSorted()).toEqual([
+      "ConfigMap konnectivity-ca-bundle",
+      ...["agent", "client", "cluster", "server", "signer"].map((name) => `Secret konnectivity-${name}`),
+    ]);
+    const { data } = find(rendering, "Secret", "konnectivity-signer");
+    expect(Object.keys(data as object)).toEqual(["ca.crt", "ca.key", "tls.crt", "tls.key"]);
+  }, 60_000);
+
+  test("still keeps callers of the tunnel from becoming agents", () => {
+    const { data } = find(render(model), "ConfigMap", "konnectivity-agent-claims") as unknown as {
+      data: Record<string, string>;
+    };
+    const match = { subject: "CN=konnectivity-agent,O=kubernetes" };
+    expect(parse(data["claims.yaml"]!)).toEqual({
+      rules: [{ match, mayClaim: ["default-route", "ipv4=172.30.10.11"] }],
+    });
+  });
+});
+
+describe("the server's own reading of the claim rules", () => {
+  const rulesOf = (change: object) => {
+    const { data } = find(render(modelOf(change)), "ConfigMap", "konnectivity-agent-claims") as unknown as {
+      data: Record<string, string>;
+    };
+    return parseClaimRules(parse(data["claims.yaml"]!), "claims.yaml");
+  };
+  const principal = (leaf: string) => ({
+    subject: `CN=${leaf},O=kubernetes`,
+    issuer: `CN=${leaf}-signer,OU=kubernetes`,
+    serviceAccount: "",
+  });
+  const nothing: Identifiers = { ipv4: [], ipv6: [], host: [], cidr: [], defaultRoute: false };
+  const change = { aggregatedApis: ["172.30.10.11", "fd00::5", "10.9.0.0/24"] };
+
+  test("workers get the default route, control-plane agents their addresses, neither the other's, others nothing", () => {
+    const rules = rulesOf(change);
+    const [worker, inside, caller] = ["agent", "control-plane-agent", "client"].map((role) =>
+      principal(`konnectivity-${role}`),
+    );
+    const addresses = { ...nothing, ipv4: ["172.30.10.11"], ipv6: ["fd00::5"], cidr: ["10.9.0.0/24"] };
+    const route = { ...nothing, defaultRoute: true };
+    expect(rules.refusal(worker!, route)).toBeUndefined();
+    expect(rules.refusal(inside!, addresses)).toBeUndefined();
+    expect(rules.refusal(worker!, { ...route, ipv4: ["172.30.10.11"] })).toContain("may not claim ipv4=172.30.10.11");
+    expect(rules.refusal(inside!, route)).toContain("may not claim default-route");
+    expect(rules.refusal(inside!, { ...nothing, ipv4: ["172.30.10.99"] })).toContain("may not claim");
+    expect(rules.refusal(caller!, nothing)).toContain("no claim rule matches");
+  });
+
+  test("with one signer callers are still nobody", () => {
+    const shared = { issuer: "CN=konnectivity-signer,OU=kubernetes" };
+    const rules = rulesOf({ ...change, signers: "shared" });
+    expect(rules.refusal({ ...principal("konnectivity-agent"), ...shared }, { ...nothing, defaultRoute: true })).toBe(
+      undefined,
+    );
+    expect(rules.refusal({ ...principal("konnectivity-client"), ...shared }, nothing)).toContain("no claim rule");
+  });
+});
+
+describe("images", () => {
+  const containers = (rendering: Rendering) =>
+    [find(rendering, "DaemonSet", "konnectivity-agent", "hosted"), rendering.patches[0]!.document].flatMap(
+      (object) => podOf(object).containers,
+    ) as unknown as { name: string; image: string; command: string[]; args: string[]; resources: object }[];
+  const named = (rendering: Rendering, name: string) =>
+    containers(rendering).find((container) => container.name === name)!;
+
+  test("ours gets the memory that Node was measured with", () => {
+    const rendering = render(modelOf());
+    expect(named(rendering, "konnectivity-agent")).toMatchObject({
+      image: "localhost/drawbridge:1.2.3",
+      command: ["/usr/bin/proxy-agent"],
+      resources: { requests: { cpu: "40m", memory: "96Mi" }, limits: { memory: "640Mi" } },
+    });
+  });
+
+  test("Go's get flags they know only, and are restarted for new certificates", async () => {
+    const images = { server: "quay.example/anp:1", agent: "quay.example/anp:1", sidecar: "quay.example/cpo:1" };
+    for (const [kind, bin] of [
+      ["payload", "/usr/bin"],
+      ["upstream", ""],
+    ] as const) {
+      const model = modelOf({ image: kind === "payload" ? { kind, ...images } : { kind } });
+      const [first, second] = [await certificatesOf(model), await certificatesOf(model)];
+      const rendering = render(model, first);
+      const server = named(rendering, "konnectivity-server");
+      expect(server).toMatchObject({ command: [`${bin}/proxy-server`], resources: { requests: { memory: "50Mi" } } });
+      expect(server.args.filter((flag) => /claims|graceful/.test(flag))).toEqual([]);
+      expect(named(rendering, "konnectivity-agent").args.filter((flag) => /drain/.test(flag))).toEqual([]);
+      const hashOf = (certificates: Certificates) => {
+        const template = (
+          find(render(model, certificates), "DaemonSet", "konnectivity-agent", "hosted").spec as {
+            template: { metadata: { annotations: Record<string, string> } };
+          }
+        ).template;
+        return template.metadata.annotations["component.hypershift.openshift.io/config-hash"];
+      };
+      expect(hashOf(first)).toMatch(/^[0-9a-f]{16}$/);
+      expect(hashOf(first)).not.toBe(hashOf(second));
+    }
+    const ours = render(modelOf(), await certificatesOf(modelOf()));
+    expect(JSON.stringify(ours)).not.toContain("config-hash");
+  });
+});
+
+describe("sidecars", () => {
+  const sidecarsOf = (component: string, change: object = {}) => {
+    const patch = render(modelOf(change)).patches.find(({ file }) => file === `patches/${component}.yaml`)!;
+    return podOf(patch.document).containers;
+  };
+  const variables = (component: string) => {
+    const { env = [] } = sidecarsOf(component).find(({ name }) => name === component) ?? {};
+    return Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  };
+
+  test.each<[string, [string, string[]][]]>([
+    ["openshift-apiserver", [["konnectivity-proxy-https", []]]],
+    ["openshift-oauth-apiserver", [["konnectivity-proxy-socks5", ["--resolve-from-guest-cluster-dns=true"]]]],
+    [
+      "oauth-openshift",
+      [
+        ["konnectivity-proxy-https", ["--serving-port=8092", "--connect-directly-to-cloud-apis=true"]],
+        [
+          "konnectivity-proxy-socks5",
+          ["--resolve-from-guest-cluster-dns=true", "--resolve-from-management-cluster-dns=true"],
+        ],
+      ],
+    ],
+    ["ingress-operator", [["konnectivity-proxy-https", ["--connect-directly-to-cloud-apis=true"]]]],
+    ["cluster-network-operator", [["konnectivity-proxy-socks5", ["--disable-resolver=true"]]]],
+    ["olm-operator", [["konnectivity-proxy-socks5", []]]],
+    ["catalog-operator", [["konnectivity-proxy-socks5", []]]],
+    ["packageserver", [["konnectivity-proxy-socks5", []]]],
+    ["ovnkube-control-plane", [["socks-proxy", []]]],
+  ])("%s", (component, expected) => {
+    const found = sidecarsOf(component).filter(({ name }) => name !== component);
+    expect(found.map(({ name, args }) => [name, args])).toEqual(
+      expected.map(([name, args]) => [name, ["run", ...args]]),
+    );
+  });
+
+  test("tell their component where they are", () => {
+    expect(variables("oauth-openshift")).toEqual({
+      HTTP_PROXY: "http://127.0.0.1:8092",
+      HTTPS_PROXY: "http://127.0.0.1:8092",
+      ALL_PROXY: "socks5://127.0.0.1:8090",
+      NO_PROXY: "kube-apiserver,audit-webhook,oauth-openshift",
+    });
+    expect(variables("olm-operator")).toEqual({ GRPC_PROXY: "socks5://127.0.0.1:8090", NO_PROXY: "kube-apiserver" });
+    expect(variables("cluster-network-operator")).toEqual({});
+  });
+
+  test("chain to the customer's proxy, but not for the cluster's own networks", () => {
+    const networks = { machine: ["0.0.0.0/0", "10.0.0.0/16"], service: ["172.31.0.0/16"], cluster: ["10.132.0.0/14"] };
+    const proxy = {
+      http: "http://proxy.test:3128",
+      https: "http://proxy.test:3128",
+      noProxy: [".corp.test", "10.0.0.0/16"],
+    };
+    const { args } = sidecarsOf("openshift-apiserver", { networks, proxy }).at(-1)!;
+    expect(args).toEqual([
+      "run",
+      ...["--http-proxy", "http://proxy.test:3128", "--https-proxy", "http://proxy.test:3128", "--no-proxy"],
+      ".cluster.local,.corp.test,.hypershift.local,.svc,10.0.0.0/16,10.132.0.0/14,127.0.0.1,172.31.0.0/16,localhost",
+      "--prefer-ipv4=true",
+    ]);
+    const dual = sidecarsOf("openshift-apiserver", { networks: { service: ["172.31.0.0/16", "fd01::/112"] } }).at(-1)!;
+    expect(dual.args).toEqual(["run"]);
+    const socks = sidecarsOf("olm-operator", { proxy }).at(-1)!;
+    expect(socks.args).toEqual(["run"]);
+  });
+});
+
+test("only sidecars that go past the tunnel get the management cluster's proxy", () => {
+  const managementProxy = { https: "http://mgmt.test:3128", noProxy: [".svc"] };
+  const { patches } = render(modelOf({ managementProxy }));
+  const variables = (component: string, sidecar: string) => {
+    const { document } = patches.find(({ file }) => file === `patches/${component}.yaml`)!;
+    const { env = [] } = podOf(document).containers.find(({ name }) => name === sidecar)!;
+    return Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  };
+  expect(variables("oauth-openshift", "konnectivity-proxy-https")).toEqual({
+    KUBECONFIG: "/etc/kubernetes/secrets/kubeconfig/kubeconfig",
+    HTTP_PROXY: "",
+    HTTPS_PROXY: "http://mgmt.test:3128",
+    NO_PROXY: ".svc,kube-apiserver",
+  });
+  expect(Object.keys(variables("oauth-openshift", "konnectivity-proxy-socks5"))).toEqual(["KUBECONFIG"]);
+});
+
+test("addresses of any kind become the identifiers they are, and prefixes have their strategy", () => {
+  const rendering = render(modelOf({ aggregatedApis: ["172.30.1.1", "fd00::5", "api.corp.test", "10.9.0.0/24"] }));
+  expect(podOf(find(rendering, "Deployment", "konnectivity-agent")).containers[0]!.args).toContain(
+    "--agent-identifiers=ipv4=172.30.1.1&ipv6=fd00%3A%3A5&host=api.corp.test&cidr=10.9.0.0%2F24",
+  );
+  const server = podOf(rendering.patches[0]!.document).containers.at(-1)!;
+  expect(server.args).toContain("--proxy-strategies=destHost,destCIDR,defaultRoute");
+});
+
+test("without aggregated APIs there is nobody for the control plane's agents to serve", () => {
+  expect(listOf(render(modelOf()), "control-plane")).not.toContain("Deployment konnectivity-agent");
+});

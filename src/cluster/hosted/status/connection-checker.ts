@@ -1,0 +1,52 @@
+/**
+ * Runs in the hosted cluster and stamps when the kube-apiserver was last reached from there, as HyperShift's own checker
+ * does. The stamp itself goes the same way, so an old one means that workers are cut off.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../../base/errors/error.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { agentNamespace, names } from "../model/names.js";
+
+export interface CheckerOptions {
+  readonly everyMs: number;
+  readonly signal: AbortSignal;
+  /** One sentence for each attempt. */
+  readonly tell: (sentence: string) => void;
+  readonly now?: () => Date;
+}
+
+export const stampPath = `/api/v1/namespaces/${agentNamespace}/configmaps/${names.connectivityCheck}`;
+
+/** Until the signal fires. */
+export async function keepChecking(api: KubeApi, options: CheckerOptions): Promise<void> {
+  while (!options.signal.aborted) {
+    await checkOnce(api, options);
+    await sleep(options.everyMs, undefined, { signal: options.signal }).catch(() => undefined);
+  }
+}
+
+/** Whether the kube-apiserver was reached and the stamp is set. */
+export async function checkOnce(
+  api: KubeApi,
+  { tell, now = () => new Date() }: Pick<CheckerOptions, "tell" | "now">,
+): Promise<boolean> {
+  try {
+    await api.get("/version", { timeoutMs: 10_000 });
+    const lastSucceeded = now().toISOString();
+    await api.apply<KubeObject>(stampPath, stamp(lastSucceeded), {
+      fieldManager: names.connectionChecker,
+      force: true,
+      timeoutMs: 10_000,
+    });
+    tell(`the kube-apiserver was reached at ${lastSucceeded}`);
+    return true;
+  } catch (reason) {
+    tell(`the kube-apiserver was not reached: ${messageOf(reason)}`);
+    return false;
+  }
+}
+
+function stamp(lastSucceeded: string): KubeObject & { readonly data: object } {
+  const metadata = { name: names.connectivityCheck, namespace: agentNamespace };
+  return { apiVersion: "v1", kind: "ConfigMap", metadata, data: { lastSucceeded } };
+}

@@ -1,0 +1,97 @@
+/**
+ * Lets the hosted kube-apiserver itself call a webhook, by the way it always takes. A configuration that selects nothing
+ * but our own request sends it first to the webhook, then to an address where nobody answers: a refusal that names the
+ * second proves that the first was asked and answered. Dry run: nothing is stored.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fail, type Outcome, pass, skip } from "../../../base/check.js";
+import { KubeApiError } from "../../kube/errors.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+
+export interface WebhookTarget {
+  readonly service: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly path?: string;
+    readonly port?: number;
+  };
+  readonly caBundle?: string | undefined;
+  readonly timeoutSeconds: number;
+  readonly failurePolicy: string;
+}
+
+export const probeLabel = "drawbridge-hosted-verify";
+const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const [asked, guard] = ["asked.hosted.drawbridge.test", "guard.hosted.drawbridge.test"];
+/** The kube-apiserver takes up configurations from a watch. */
+const inForceMs = 20_000;
+
+export async function probeWebhook(hosted: KubeApi, target: WebhookTarget): Promise<Outcome> {
+  const id = randomBytes(6).toString("hex");
+  const name = `${probeLabel}-${id}`;
+  try {
+    await hosted.create(configurations, configuration(name, id, target));
+    return judged(await refusalOf(hosted, name, id), target);
+  } finally {
+    await hosted.delete(`${configurations}/${name}`).catch(() => undefined);
+  }
+}
+
+/** Of a verify that was killed. They select nobody else's requests, but nobody wants to find them. */
+export async function removeForgotten(hosted: KubeApi): Promise<void> {
+  const { items } = await hosted.list(configurations, { labelSelector: probeLabel });
+  for (const { metadata } of items) await hosted.delete(`${configurations}/${metadata?.name}`).catch(() => undefined);
+}
+
+function configuration(name: string, id: string, { service, caBundle, timeoutSeconds }: WebhookTarget): KubeObject {
+  const common = {
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+    objectSelector: { matchLabels: { [probeLabel]: id } },
+    failurePolicy: "Fail",
+    sideEffects: "None",
+    admissionReviewVersions: ["v1", "v1beta1"],
+  };
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name, labels: { [probeLabel]: id } },
+    webhooks: [
+      {
+        ...common,
+        name: asked,
+        timeoutSeconds,
+        clientConfig: { service, ...(caBundle === undefined ? {} : { caBundle }) },
+      },
+      // Nothing listens on port 1 of the kube-apiserver's own host.
+      { ...common, name: guard, timeoutSeconds: 5, clientConfig: { url: "https://127.0.0.1:1/" } },
+    ],
+  } as KubeObject;
+}
+
+async function refusalOf(hosted: KubeApi, name: string, id: string): Promise<string | undefined> {
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels: { [probeLabel]: id } } };
+  const deadline = Date.now() + inForceMs;
+  do {
+    try {
+      await hosted.create("/api/v1/namespaces/default/configmaps?dryRun=All", object, { timeoutMs: 45_000 });
+    } catch (reason) {
+      if (reason instanceof KubeApiError && reason.status !== 0) return reason.detail;
+      throw reason;
+    }
+    await sleep(200);
+  } while (Date.now() < deadline);
+  return undefined;
+}
+
+function judged(said: string | undefined, { failurePolicy }: WebhookTarget): Outcome {
+  if (said === undefined) return skip("the kube-apiserver did not take up the probe's configuration");
+  if (said.includes(`failed calling webhook "${guard}"`)) return pass("it answered", { answer: "allowed" });
+  if (said.includes(`admission webhook "${asked}" denied`)) return pass("it answered, with no", { answer: "denied" });
+  const failure = new RegExp(`failed calling webhook "${asked}": (.*)`, "s").exec(said)?.[1];
+  if (failure === undefined) return skip(`another admission rule came first: ${said}`);
+  const effect = failurePolicy === "Ignore" ? "requests pass unjudged" : "requests it should judge are refused";
+  return fail(failure, "See its pods and Service in the hosted cluster, and the servers' log for the dial.", {
+    effect,
+  });
+}

@@ -1,0 +1,88 @@
+/** A config's text into the model, with everything that is to be said about it. */
+import { DrawbridgeError } from "../../base/errors/error.js";
+import type { JsonNode } from "../../tunnel/wire/json/node.js";
+import { JsonError, readJson } from "../../tunnel/wire/json/reader.js";
+import { type Finding, findingText, isFatal, located, type Problem } from "./finding.js";
+import type { Config } from "./model/config.js";
+import { decode } from "./model/decode.js";
+import { configShape, versionShape } from "./model/schema.js";
+import { type Minor, minorOf, minors, newest, versionOf } from "./model/spec.js";
+import { upTranslated } from "./model/translate.js";
+import { validate } from "./validate/validate.js";
+
+export type Reading =
+  | {
+      readonly ok: true;
+      readonly config: Config /** As written. */;
+      readonly minor: Minor;
+      readonly findings: Finding[];
+    }
+  | { readonly ok: false; readonly findings: Finding[] };
+
+/** Rendered worker configs have about a megabyte. */
+const LARGEST_CONFIG = 50 * 1024 * 1024;
+
+/** Throws DB_IGNITION_CONFIG for what is no text of a config at all; anything else is findings. */
+export function readConfig(content: Buffer | string): Reading {
+  const text = typeof content === "string" ? content : decoded(content);
+  if (text === "") throw unreadable("it is empty");
+  const root = parsed(text);
+  const { version, problems } = versionIn(root);
+  if (version === undefined) return { ok: false, findings: located(problems, text, root) };
+  const { fields, problems: shapeProblems } = decode(root, configShape, version);
+  if (isFatal(shapeProblems.list)) return { ok: false, findings: located(shapeProblems.list, text, root) };
+  const config = fields as unknown as Config;
+  const findings = located([...shapeProblems.list, ...validate(config, version)], text, root);
+  if (isFatal(findings)) return { ok: false, findings };
+  return { ok: true, config: upTranslated(config, version), minor: version, findings };
+}
+
+/** Throws DB_IGNITION_CONFIG, or DB_IGNITION_INVALID with the first error; `what` names the config for it. */
+export function requireConfig(content: Buffer | string, what: string): Config {
+  const reading = readConfigOf(content, what);
+  if (reading.ok) return reading.config;
+  const errors = reading.findings.filter(({ severity }) => severity === "error");
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  throw new DrawbridgeError("DB_IGNITION_INVALID", `${what} is not a valid config: ${findingText(errors[0]!)}${more}`);
+}
+
+/** readConfig with the config's name in what it throws. */
+export function readConfigOf(content: Buffer | string, what: string): Reading {
+  try {
+    return readConfig(content);
+  } catch (error) {
+    if (!(error instanceof DrawbridgeError)) throw error;
+    throw new DrawbridgeError(error.code, `${what} cannot be read as an Ignition config: ${error.message}`);
+  }
+}
+
+function decoded(bytes: Buffer): string {
+  if (bytes.length > LARGEST_CONFIG) throw unreadable(`it has ${bytes.length} bytes, more than any config (50 MiB)`);
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw unreadable("it is compressed; unpack it with gunzip first");
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw unreadable("it is not UTF-8 text");
+  }
+}
+
+function parsed(text: string): JsonNode {
+  try {
+    return readJson(text);
+  } catch (error) {
+    throw error instanceof JsonError ? unreadable(error.message) : error;
+  }
+}
+
+function versionIn(root: JsonNode): { version?: Minor; problems: readonly Problem[] } {
+  const { fields, problems } = decode(root, versionShape, newest);
+  if (isFatal(problems.list)) return { problems: problems.list };
+  const spelling = (fields.ignition as { version: string } | undefined)?.version ?? "";
+  const version = minorOf(spelling);
+  if (version !== undefined) return { version, problems: [] };
+  const message = spelling === "" ? "the config names no spec version" : `the spec version is none of ${KNOWN}`;
+  return { problems: [{ severity: "error", path: ["ignition", "version"], message }] };
+}
+
+const KNOWN = `${versionOf(minors[0])} to ${versionOf(newest)}`;
+const unreadable = (why: string) => new DrawbridgeError("DB_IGNITION_CONFIG", why);

@@ -1,0 +1,268 @@
+import type { TLSSocket } from "node:tls";
+import { afterEach, describe, expect, it } from "vitest";
+import { createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
+import { createKubeApi } from "./client.js";
+import type { KubeCredentials } from "./endpoint.js";
+import type { KubeApiError } from "./errors.js";
+import type { KubeApi } from "./port.js";
+import { ApiStub, reply, replyStatus, type StubHandler } from "./testing/api-stub.js";
+import { eventually } from "./testing/eventually.js";
+import { ManualClock } from "./testing/manual-clock.js";
+
+const open: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const item of open.splice(0).reverse()) await item.close();
+});
+
+async function connect(
+  handler: StubHandler,
+  options: { clock?: ManualClock; qps?: number; credentials?: () => Promise<KubeCredentials> } = {},
+): Promise<{ api: KubeApi; stub: ApiStub; clock: ManualClock }> {
+  const clock = options.clock ?? new ManualClock();
+  const stub = await ApiStub.start(handler);
+  const credentials = options.credentials ?? (async () => ({ headers: { authorization: "Bearer t0" }, tls: {} }));
+  const api = createKubeApi({ server: stub.url, credentials }, { clock, qps: options.qps ?? -1 });
+  open.push(stub, api);
+  return { api, stub, clock };
+}
+
+describe("createKubeApi", () => {
+  it("speaks JSON with credentials", async () => {
+    const { api, stub } = await connect(({ body }, response) => reply(response, 201, body));
+    const made = await api.create("/api/v1/things", { kind: "Thing", metadata: { name: "é" } });
+    expect(made).toEqual({ kind: "Thing", metadata: { name: "é" } });
+    expect(stub.calls).toEqual(["POST /api/v1/things"]);
+    expect(stub.requests[0]!.headers).toMatchObject({
+      authorization: "Bearer t0",
+      "content-type": "application/json",
+      accept: "application/json",
+    });
+  });
+
+  it("keeps its connection", async () => {
+    const ports = new Set<number | undefined>();
+    const { api } = await connect(({ message }, response) => {
+      ports.add(message.socket.remotePort);
+      reply(response, 200, {});
+    });
+    for (let i = 0; i < 3; i++) await api.get("/x");
+    expect(ports.size).toBe(1);
+  });
+
+  it("looks at the server's certificate for every connection", async () => {
+    const authority = await createAuthority({ commonName: "cluster" });
+    const names = { commonName: "api", ipAddresses: ["127.0.0.1"] };
+    const server = await issueCertificate(authority, { profile: "server", ...names });
+    const resumed: boolean[] = [];
+    const stub = await ApiStub.start(
+      ({ message }, response) => {
+        resumed.push((message.socket as TLSSocket).isSessionReused());
+        reply(response, 200, {}, { connection: "close" });
+      },
+      { cert: server.certificatePem, key: server.privateKeyPem },
+    );
+    const credentials = async () => ({ headers: {}, tls: { ca: authority.certificatePem } });
+    const api = createKubeApi({ server: stub.url, credentials }, { clock: new ManualClock(), qps: -1 });
+    open.push(stub, api);
+    for (let i = 0; i < 3; i++) await api.get("/x");
+    expect(resumed).toEqual([false, false, false]);
+  });
+
+  it("says what the API refused and why", async () => {
+    const { api } = await connect((_, response) => replyStatus(response, 403, "Forbidden", "leases is forbidden"));
+    await expect(api.get("/apis/x")).rejects.toMatchObject({
+      code: "DB_API_REQUEST",
+      status: 403,
+      reason: "Forbidden",
+      detail: "leases is forbidden",
+      message: "The Kubernetes API refused GET /apis/x with 403: leases is forbidden",
+    });
+  });
+
+  it("survives answers that are not the API's", async () => {
+    const { api } = await connect(({ path }, response) => {
+      response.writeHead(path === "/bad-gateway" ? 502 : 200).end("<html>");
+    });
+    await expect(api.get("/bad-gateway")).rejects.toMatchObject({ status: 502, reason: "" });
+    await expect(api.get("/ok")).rejects.toThrow(/did not answer GET \/ok: what came back is not JSON/);
+  });
+
+  it("names the server that cannot be reached, and shows no secret", async () => {
+    const { api, stub } = await connect(() => {});
+    await stub.close();
+    const error: KubeApiError = await api.get("/x?token=secret").then(
+      () => expect.fail("the stub is closed"),
+      (reason) => reason,
+    );
+    expect(error).toMatchObject({ code: "DB_API_REQUEST", status: 0 });
+    expect(error.message).toContain(`${stub.url} did not answer GET /x: connect ECONNREFUSED`);
+    expect(error.message).not.toMatch(/secret|t0/);
+  });
+
+  it.each(["before the head", "in the body"])("gives up at the deadline when nothing comes %s", async (when) => {
+    let arrived = false;
+    const { api, clock } = await connect((_, response) => {
+      if (when === "in the body") response.writeHead(200, { "content-length": "10" }).write("{");
+      arrived = true;
+    });
+    const answer = api.get("/x", { timeoutMs: 7000 }).catch((reason: unknown) => reason);
+    await eventually(() => expect(arrived).toBe(true));
+    clock.advance(7000);
+    expect(await answer).toMatchObject({ status: 0, message: expect.stringContaining("nothing came within 7 s") });
+    expect(clock.waiting).toEqual([]);
+  });
+
+  it("lets the caller call it off", async () => {
+    const { api, clock, stub } = await connect(() => {});
+    const caller = new AbortController();
+    const answer = api.get("/x", { signal: caller.signal }).catch((reason: unknown) => reason);
+    await eventually(() => expect(stub.requests).toHaveLength(1));
+    caller.abort();
+    expect(await answer).toMatchObject({ message: expect.stringContaining("called off") });
+    expect(clock.waiting).toEqual([]);
+  });
+
+  it("waits as long as an overloaded API server asks, within the deadline", async () => {
+    const { api, clock, stub } = await connect((_, response) => {
+      if (stub.requests.length === 1) reply(response, 429, {}, { "retry-after": "5" });
+      else if (stub.requests.length === 2) reply(response, 200, { kind: "Thing" });
+      else reply(response, 429, { message: "too many" }, { "retry-after": "60" });
+    });
+    const answer = api.get("/x");
+    await eventually(() => expect(clock.waiting).toEqual([5000, 30_000]));
+    clock.advance(5000);
+    expect(await answer).toEqual({ kind: "Thing" });
+    await expect(api.get("/x")).rejects.toMatchObject({ status: 429, detail: "too many" });
+  });
+
+  it("does not send more than the limit allows", async () => {
+    const { api, clock, stub } = await connect((_, response) => reply(response, 200, {}), { qps: 1 });
+    await Promise.all(Array.from({ length: 40 }, () => api.get("/x")));
+    const late = api.get("/x");
+    await expect(api.get("/x", { timeoutMs: 1500 })).rejects.toThrow(/too many requests/);
+    expect(stub.requests).toHaveLength(40);
+    clock.advance(1000);
+    await late;
+    expect(stub.requests).toHaveLength(41);
+  });
+
+  it("repeats what is safe to repeat when a kept connection dies under it", async () => {
+    let dying = false;
+    const { api, stub } = await connect(({ message }, response) => {
+      if (dying && stub.requests.length % 2 === 0) message.socket.resetAndDestroy();
+      else reply(response, 200, {});
+    });
+    await api.get("/warm");
+    dying = true;
+    await api.get("/x");
+    expect(stub.calls).toEqual(["GET /warm", "GET /x", "GET /x"]);
+    await expect(api.create("/things", {})).rejects.toMatchObject({ status: 0 });
+    expect(stub.calls.slice(3)).toEqual(["POST /things"]);
+    await api.get("/warm");
+    await api.create("/apis/authentication.k8s.io/v1/tokenreviews", {});
+    expect(stub.calls.slice(4)).toEqual([
+      "GET /warm",
+      "POST /apis/authentication.k8s.io/v1/tokenreviews",
+      "POST /apis/authentication.k8s.io/v1/tokenreviews",
+    ]);
+  });
+});
+
+describe("credentials", () => {
+  it("are read again after ten seconds, and at once when refused", async () => {
+    let token = "one";
+    let reads = 0;
+    const { api, clock, stub } = await connect(
+      ({ headers }, response) =>
+        headers.authorization === "Bearer three" || stub.requests.length < 4
+          ? reply(response, 200, {})
+          : replyStatus(response, 401, "Unauthorized", "Unauthorized"),
+      {
+        credentials: async () => {
+          reads++;
+          return { headers: { authorization: `Bearer ${token}` }, tls: {} };
+        },
+      },
+    );
+    await api.get("/1");
+    token = "two";
+    await api.get("/2");
+    clock.advance(10_000);
+    await api.get("/3");
+    token = "three";
+    await api.get("/4");
+    const sent = stub.requests.map(({ headers }) => headers.authorization?.slice(7));
+    expect(sent).toEqual(["one", "one", "two", "two", "three"]);
+    expect(reads).toBe(3);
+  });
+
+  it("are not shown twice to a server that refuses them", async () => {
+    const { api, stub } = await connect((_, response) => replyStatus(response, 401, "Unauthorized", "no"));
+    await expect(api.get("/x")).rejects.toMatchObject({ status: 401 });
+    expect(stub.requests).toHaveLength(1);
+  });
+});
+
+describe("list", () => {
+  it("puts the pages together", async () => {
+    const { api, stub } = await connect(({ query }, response) => {
+      const page = Number(query.get("continue") ?? "1");
+      const metadata = { resourceVersion: "7", ...(page < 3 ? { continue: String(page + 1) } : {}) };
+      reply(response, 200, { metadata, items: page === 2 ? null : [{ metadata: { name: `n${page}` } }] });
+    });
+    const { items, metadata } = await api.list("/things", { labelSelector: "a in (b,c)", resourceVersion: "0" });
+    expect(items.map((item) => item.metadata?.name)).toEqual(["n1", "n3"]);
+    expect(metadata?.resourceVersion).toBe("7");
+    const first = Object.fromEntries(stub.requests[0]!.query);
+    expect(first).toEqual({ labelSelector: "a in (b,c)", resourceVersion: "0", limit: "500" });
+    // The API refuses a version beside a continue token.
+    expect(stub.requests[1]!.query.has("resourceVersion")).toBe(false);
+  });
+});
+
+describe("apply", () => {
+  it("says who owns the fields, in the API server's own content type", async () => {
+    const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
+    const object = { apiVersion: "v1", kind: "Thing", metadata: { name: "a" } };
+    expect(await api.apply("/things/a", object, { fieldManager: "me", force: true })).toEqual(object);
+    await api.apply("/things/a", object, { fieldManager: "me" });
+    const [forced, polite] = stub.requests;
+    expect(forced).toMatchObject({ method: "PATCH", body: object });
+    expect(forced!.headers["content-type"]).toBe("application/apply-patch+yaml");
+    expect(Object.fromEntries(forced!.query)).toEqual({ fieldManager: "me", force: "true" });
+    expect(Object.fromEntries(polite!.query)).toEqual({ fieldManager: "me" });
+  });
+
+  it("asks for a dry run only when told to", async () => {
+    const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
+    await api.apply("/things/a", {}, { fieldManager: "me", dryRun: true });
+    await api.apply("/things/a", {}, { fieldManager: "me", dryRun: false });
+    expect(stub.requests.map(({ query }) => query.get("dryRun"))).toEqual(["All", null]);
+  });
+});
+
+describe("text", () => {
+  it("gives what is not JSON as it is, and failures as failures", async () => {
+    const { api, stub } = await connect(({ path }, response) => {
+      if (path === "/readyz") response.end("ok");
+      else response.writeHead(500).end("[-]etcd failed");
+    });
+    expect(await api.text("/readyz")).toBe("ok");
+    expect(stub.requests[0]!.headers.accept).toMatch(/^text\/plain/);
+    await expect(api.text("/livez")).rejects.toMatchObject({ status: 500 });
+  });
+});
+
+describe("delete", () => {
+  it("carries its precondition and what happens to what it owns", async () => {
+    const { api, stub } = await connect((_, response) => reply(response, 200, {}));
+    await api.delete("/things/a", { resourceVersion: "12" });
+    await api.delete("/things/b");
+    await api.delete("/things/c", { propagationPolicy: "Background" });
+    expect(stub.requests.map(({ body }) => body)).toEqual([
+      { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion: "12" } },
+      { apiVersion: "v1", kind: "DeleteOptions" },
+      { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" },
+    ]);
+  });
+});

@@ -1,0 +1,163 @@
+import type { IncomingMessage } from "node:http";
+import { messageOf } from "../../base/errors/error.js";
+import { type Clock, pause, systemClock } from "./clock.js";
+import { type Call, describe, KubeConnection } from "./connection.js";
+import { type Deadline, deadline } from "./deadline.js";
+import type { KubeEndpoint } from "./endpoint.js";
+import { KubeApiError, refused, unreachable } from "./errors.js";
+import type { KubeApi, KubeList, KubeObject, ListOptions, RequestOptions } from "./port.js";
+import { RateLimit } from "./rate-limit.js";
+import { watchStream } from "./watch.js";
+
+export interface KubeClientOptions {
+  /** 0: the default. Negative: no limit. */
+  readonly qps?: number;
+  readonly burst?: number;
+  readonly clock?: Clock;
+}
+
+const defaultTimeoutMs = 30_000;
+const pageSize = 500;
+/** Nothing we ask for comes near; an answer that does is not an API server's. */
+const longestAnswer = 64 * 1024 * 1024;
+
+/** Talks JSON to one API server. */
+export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions = {}): KubeApi {
+  const clock = options.clock ?? systemClock;
+  const limit = new RateLimit(clock, options.qps ?? 0, options.burst ?? 0);
+  const connection = new KubeConnection(endpoint, clock);
+
+  async function open(call: Call, until: Deadline): Promise<IncomingMessage> {
+    const wait = limit.reserve(until.left());
+    if (wait === undefined) {
+      const sentence = `${describe(call)} was not sent: too many requests to the Kubernetes API are waiting already`;
+      throw new KubeApiError(sentence, { status: 0 });
+    }
+    if (wait > 0) await pause(clock, wait, until.signal);
+    return connection.open(call, until.signal);
+  }
+
+  async function answer<T>(call: Call, options: RequestOptions): Promise<T> {
+    return parse<T>(call, await answerText(call, options));
+  }
+
+  async function answerText(call: Call, { timeoutMs = defaultTimeoutMs, signal }: RequestOptions): Promise<string> {
+    const until = deadline(clock, timeoutMs, signal);
+    try {
+      for (;;) {
+        const response = await open(call, until);
+        const status = response.statusCode ?? 0;
+        const body = await text(call, response, until.signal);
+        const retryMs = Number(response.headers["retry-after"]) * 1000;
+        // An overloaded API server asks for patience; grant it while the deadline allows.
+        if (status === 429 && retryMs < until.left()) {
+          await pause(clock, retryMs, until.signal);
+          continue;
+        }
+        if (status < 200 || status > 299) throw refused(describe(call), status, body);
+        return body;
+      }
+    } finally {
+      until.clear();
+    }
+  }
+
+  async function text(call: Call, response: IncomingMessage, signal: AbortSignal): Promise<string> {
+    try {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        chunks.push(chunk);
+        length += chunk.length;
+        if (length > longestAnswer) throw new Error("its answer is too long");
+      }
+      return Buffer.concat(chunks).toString();
+    } catch (reason) {
+      const why = messageOf(signal.aborted ? signal.reason : reason);
+      throw unreachable(describe(call), connection.server, why, reason);
+    }
+  }
+
+  function parse<T>(call: Call, body: string): T {
+    try {
+      return JSON.parse(body) as T;
+    } catch (reason) {
+      throw unreachable(describe(call), connection.server, "what came back is not JSON", reason);
+    }
+  }
+
+  async function list<T extends KubeObject>(path: string, options: ListOptions = {}): Promise<KubeList<T>> {
+    const items: T[] = [];
+    let page: KubeList<T> | undefined;
+    do {
+      const next = page?.metadata?.continue;
+      const query = next === undefined ? selection(options) : { ...selection(options), resourceVersion: undefined };
+      page = await answer<KubeList<T>>(
+        { method: "GET", path: withQuery(path, { ...query, limit: String(pageSize), continue: next }) },
+        options,
+      );
+      // Go marshals an empty list as null.
+      items.push(...(page.items ?? []));
+    } while (page.metadata?.continue);
+    return { ...page, items };
+  }
+
+  return {
+    get: (path, options = {}) => answer({ method: "GET", path }, options),
+    text: (path, options = {}) => answerText({ method: "GET", path, accept: "text/plain, */*" }, options),
+    list,
+    watch: (path, options) =>
+      watchStream(path, options, {
+        clock,
+        server: connection.server,
+        open: async (query) => {
+          const until = deadline(clock, defaultTimeoutMs, options.signal);
+          try {
+            const call: Call = { method: "GET", path: withQuery(path, { ...selection(options), ...query }) };
+            return await open(call, until);
+          } finally {
+            until.clear();
+          }
+        },
+      }),
+    create: (path, object, options = {}) => answer({ method: "POST", path, body: JSON.stringify(object) }, options),
+    update: (path, object, options = {}) => answer({ method: "PUT", path, body: JSON.stringify(object) }, options),
+    apply: (path, object, options) => {
+      const query = {
+        fieldManager: options.fieldManager,
+        force: options.force ? "true" : undefined,
+        dryRun: options.dryRun ? "All" : undefined,
+      };
+      // YAML is what the API server wants to hear; JSON is YAML.
+      const contentType = "application/apply-patch+yaml";
+      return answer(
+        { method: "PATCH", path: withQuery(path, query), body: JSON.stringify(object), contentType },
+        options,
+      );
+    },
+    async delete(path, options = {}) {
+      const { resourceVersion, propagationPolicy } = options;
+      const body = JSON.stringify({
+        apiVersion: "v1",
+        kind: "DeleteOptions",
+        ...(resourceVersion === undefined ? {} : { preconditions: { resourceVersion } }),
+        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+      });
+      await answer({ method: "DELETE", path, body }, options);
+    },
+    close: () => connection.close(),
+  };
+}
+
+function selection(options: { labelSelector?: string; fieldSelector?: string; resourceVersion?: string }) {
+  const { labelSelector, fieldSelector, resourceVersion } = options;
+  return { labelSelector, fieldSelector, resourceVersion };
+}
+
+function withQuery(path: string, query: Readonly<Record<string, string | undefined>>): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== "") parameters.set(name, value);
+  const text = parameters.toString();
+  return text === "" ? path : `${path}?${text}`;
+}

@@ -1,0 +1,154 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { messageOf } from "../../base/errors/error.js";
+import type { Clock } from "./clock.js";
+import type { KubeCredentials, KubeEndpoint } from "./endpoint.js";
+import { unreachable } from "./errors.js";
+
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** With its query. */
+  readonly path: string;
+  readonly body?: string;
+  /** Of the body; JSON by default. */
+  readonly contentType?: string;
+  /** What the answer should be; JSON by default. */
+  readonly accept?: string;
+}
+
+/** Files and plugins are asked at most this often; a 401 asks at once. */
+const credentialsMs = 10_000;
+/** Below the idle time after which API servers and balancers hang up, so that we seldom write into a dying connection. */
+const idleMs = 30_000;
+
+/** Kept-alive connections to one API server, with whatever credentials are current. */
+export class KubeConnection {
+  readonly #endpoint: KubeEndpoint;
+  readonly #clock: Clock;
+  #agent: HttpAgent | undefined;
+  #agentFits = "";
+  #credentials: KubeCredentials | undefined;
+  #readAt = 0;
+
+  constructor(endpoint: KubeEndpoint, clock: Clock) {
+    this.#endpoint = endpoint;
+    this.#clock = clock;
+  }
+
+  get server(): string {
+    return this.#endpoint.server;
+  }
+
+  get #secure(): boolean {
+    return this.server.startsWith("https:");
+  }
+
+  /** Sends the call and returns as soon as the answer's head is there. The signal ends the answer's body, too. */
+  async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
+    const credentials = await this.#current();
+    const response = await this.#send(call, credentials, signal);
+    if (response.statusCode !== 401) return response;
+    // The token may have been replaced a moment ago; ask once more only if there is something new to show.
+    this.#endpoint.refused?.();
+    const fresh = await this.#refresh();
+    if (JSON.stringify(fresh) === JSON.stringify(credentials)) return response;
+    response.resume();
+    return this.#send(call, fresh, signal);
+  }
+
+  close(): void {
+    this.#agent?.destroy();
+    this.#agent = undefined;
+    this.#agentFits = "";
+  }
+
+  async #current(): Promise<KubeCredentials> {
+    if (this.#credentials !== undefined && this.#clock.now() - this.#readAt < credentialsMs) return this.#credentials;
+    return this.#refresh();
+  }
+
+  async #refresh(): Promise<KubeCredentials> {
+    this.#credentials = await this.#endpoint.credentials();
+    this.#readAt = this.#clock.now();
+    return this.#credentials;
+  }
+
+  async #send(call: Call, credentials: KubeCredentials, signal: AbortSignal): Promise<IncomingMessage> {
+    const agent = await this.#agentFor(credentials);
+    try {
+      return await this.#attempt(call, credentials, agent, signal);
+    } catch (reason) {
+      if (!(reason instanceof StaleConnection) || !repeatable(call)) {
+        const cause = reason instanceof StaleConnection ? reason.cause : reason;
+        throw unreachable(
+          describe(call),
+          this.server,
+          signal.aborted ? messageOf(signal.reason) : messageOf(cause),
+          cause,
+        );
+      }
+      return this.#send(call, credentials, signal);
+    }
+  }
+
+  #attempt(call: Call, credentials: KubeCredentials, agent: HttpAgent, signal: AbortSignal): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const request = (this.#secure ? httpsRequest : httpRequest)(
+        this.server + call.path,
+        {
+          method: call.method,
+          agent,
+          signal,
+          headers: {
+            accept: call.accept ?? "application/json",
+            "user-agent": "drawbridge",
+            ...(call.body === undefined
+              ? {}
+              : {
+                  "content-type": call.contentType ?? "application/json",
+                  "content-length": Buffer.byteLength(call.body),
+                }),
+            ...credentials.headers,
+          },
+        },
+        resolve,
+      );
+      request.on("error", (reason: NodeJS.ErrnoException) => {
+        const stale = request.reusedSocket && (reason.code === "ECONNRESET" || reason.code === "EPIPE");
+        reject(stale ? new StaleConnection("stale", { cause: reason }) : reason);
+      });
+      request.end(call.body);
+    });
+  }
+
+  /** Connections made with replaced certificates are not used for new calls; calls under way on them finish. */
+  async #agentFor({ proxy, tls }: KubeCredentials): Promise<HttpAgent> {
+    const wanted = JSON.stringify([this.server, proxy, tls]);
+    if (this.#agent !== undefined && wanted === this.#agentFits) return this.#agent;
+    const options = {
+      ...{ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: idleMs },
+      // Node does not look at a server's certificate again when it resumes a session.
+      maxCachedSessions: 0,
+    };
+    this.#agent =
+      proxy !== undefined
+        ? (await import("./proxy.js")).proxiedAgent(proxy, this.#secure, { ...options, ...tls })
+        : this.#secure
+          ? new HttpsAgent({ ...options, ...tls })
+          : new HttpAgent(options);
+    this.#agentFits = wanted;
+    return this.#agent;
+  }
+}
+
+export function describe(call: Call): string {
+  return `${call.method} ${call.path.split("?")[0]}`;
+}
+
+/** The server hung up on a kept connection just as we wrote. */
+class StaleConnection extends Error {}
+
+/** Whether doing it twice is as good as once. Reviews store nothing; the only patches are applies. */
+function repeatable(call: Call): boolean {
+  return call.method !== "POST" || /reviews$/.test(call.path);
+}

@@ -1,0 +1,130 @@
+/** Credentials from the program that a kubeconfig names (client.authentication.k8s.io). */
+import { spawn } from "node:child_process";
+import { messageOf } from "../../../base/errors/error.js";
+import { type Clock, systemClock } from "../clock.js";
+import { configError } from "../config-file.js";
+import type { KubeTls } from "../endpoint.js";
+import { type Cluster, type ExecConfig, isMapping } from "./document.js";
+
+export interface ExecCredentials {
+  readonly authorization?: string;
+  readonly tls: KubeTls;
+}
+
+/** A person may have to log in, in a browser say. */
+const longestMs = 300_000;
+const longestAnswer = 1024 * 1024;
+const execExtension = "client.authentication.k8s.io/exec";
+
+/** Answers are kept until they expire; one without an expiry is kept for the life of the process, as kubectl keeps it. */
+export function execCredentials(exec: ExecConfig, cluster: Cluster, clock: Clock = systemClock) {
+  let kept: { readonly credentials: ExecCredentials; readonly until: number } | undefined;
+  return {
+    async current(): Promise<ExecCredentials> {
+      if (kept === undefined || clock.now() >= kept.until) kept = readAnswer(exec, await run(exec, cluster));
+      return kept.credentials;
+    },
+    /** The API server did not accept them. */
+    forget(): void {
+      kept = undefined;
+    },
+  };
+}
+
+function failed({ command, installHint }: ExecConfig, why: string, cause?: unknown): Error {
+  const hint = (cause as NodeJS.ErrnoException | undefined)?.code === "ENOENT" && installHint ? ` ${installHint}` : "";
+  return configError(`The credential plugin ${command} failed: ${why}.${hint}`, cause);
+}
+
+function run(exec: ExecConfig, cluster: Cluster): Promise<string> {
+  const interactive = exec.interactiveMode !== "Never" && process.stdin.isTTY === true;
+  if (exec.interactiveMode === "Always" && !interactive) {
+    throw failed(exec, "it has to ask a person, and standard input is not a terminal");
+  }
+  return new Promise((resolve, reject) => {
+    const child = spawn(exec.command, exec.args ?? [], {
+      // What it says to a person goes straight to that person.
+      stdio: [interactive ? "inherit" : "ignore", "pipe", "pipe"],
+      env: {
+        ...process.env,
+        ...variables(exec),
+        KUBERNETES_EXEC_INFO: JSON.stringify(execInfo(exec, cluster, interactive)),
+      },
+      timeout: longestMs,
+    });
+    let answer = "";
+    let complaint = "";
+    child.stdout!.setEncoding("utf8").on("data", (text: string) => {
+      answer += text;
+      if (answer.length > longestAnswer) child.kill("SIGKILL");
+    });
+    child.stderr!.setEncoding("utf8").on("data", (text: string) => {
+      complaint = (complaint + text).slice(-2000);
+      if (interactive) process.stderr.write(text);
+    });
+    child.once("error", (reason) => reject(failed(exec, messageOf(reason), reason)));
+    child.once("close", (code, signal) => {
+      if (code === 0) resolve(answer);
+      else
+        reject(failed(exec, complaint.trim() || (code === null ? `it was ended by ${signal}` : `exit code ${code}`)));
+    });
+  });
+}
+
+function variables(exec: ExecConfig): Record<string, string> {
+  return Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
+}
+
+function execInfo(exec: ExecConfig, cluster: Cluster, interactive: boolean): object {
+  const { server, extensions } = cluster;
+  const info = {
+    server,
+    "tls-server-name": cluster["tls-server-name"],
+    "insecure-skip-tls-verify": cluster["insecure-skip-tls-verify"],
+    "certificate-authority-data": cluster["certificate-authority-data"],
+    "proxy-url": cluster["proxy-url"],
+    config: extensions?.find(({ name }) => name === execExtension)?.extension,
+  };
+  return {
+    apiVersion: exec.apiVersion,
+    kind: "ExecCredential",
+    spec: { interactive, ...(exec.provideClusterInfo === true ? { cluster: info } : {}) },
+  };
+}
+
+function readAnswer(exec: ExecConfig, text: string): { credentials: ExecCredentials; until: number } {
+  const status = readStatus(exec, text);
+  const field = (name: string) => (typeof status[name] === "string" && status[name] !== "" ? status[name] : undefined);
+  const [token, cert, key] = [field("token"), field("clientCertificateData"), field("clientKeyData")];
+  if ((cert === undefined) !== (key === undefined))
+    throw failed(exec, "it gave a certificate or a key without the other");
+  if (token === undefined && cert === undefined) throw failed(exec, "it gave neither a token nor a certificate");
+  const end = field("expirationTimestamp");
+  return {
+    credentials: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      tls: cert === undefined || key === undefined ? {} : { cert, key },
+    },
+    until: end === undefined ? Number.POSITIVE_INFINITY : Date.parse(end) || 0,
+  };
+}
+
+function readStatus(exec: ExecConfig, text: string): Readonly<Record<string, unknown>> {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    // The parser's words would quote the answer, which holds credentials.
+    throw failed(exec, "what it printed is not JSON");
+  }
+  if (!isMapping(answer) || answer.kind !== "ExecCredential")
+    throw failed(exec, "what it printed is not an ExecCredential");
+  if (answer.apiVersion !== exec.apiVersion) {
+    throw failed(
+      exec,
+      `it answered in ${JSON.stringify(answer.apiVersion)}, not in ${JSON.stringify(exec.apiVersion)}`,
+    );
+  }
+  if (!isMapping(answer.status)) throw failed(exec, "its answer has no status");
+  return answer.status;
+}

@@ -1,0 +1,146 @@
+/** One of several replicas does the work: whoever holds a Lease and renews it in time. */
+import { messageOf } from "../../base/errors/error.js";
+import { type Clock, pause, systemClock } from "./clock.js";
+import { isConflict, isNotFound } from "./errors.js";
+import { find } from "./find.js";
+import { type Lease, leasePath, leasesPath, microTime } from "./lease.js";
+import type { KubeApi } from "./port.js";
+
+export interface LeaderOptions {
+  readonly api: KubeApi;
+  readonly namespace: string;
+  /** Of the Lease. */
+  readonly name: string;
+  /** No two replicas may have the same. */
+  readonly identity: string;
+  readonly clock?: Clock;
+  readonly onChange?: (leading: boolean) => void;
+  /** One sentence a failure; the loop goes on by itself. */
+  readonly onError?: (sentence: string) => void;
+}
+
+// client-go's numbers, which every cluster is used to.
+const leaseSeconds = 15;
+const renewDeadlineMs = 10_000;
+const retryMs = 2000;
+const requestTimeoutMs = 5000;
+
+export class LeaderElection {
+  readonly #options: LeaderOptions;
+  readonly #clock: Clock;
+  readonly #stopped = new AbortController();
+  #running: Promise<void> | undefined;
+  #leadsUntil = Number.NEGATIVE_INFINITY;
+  #told = false;
+  /** What the Lease said last, and since when by our own clock: other clocks are not to be trusted. */
+  #seen = "";
+  #seenAt = 0;
+
+  constructor(options: LeaderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Ask right before every write: it ends by itself when renewals fail, before anybody else may take over. */
+  get leading(): boolean {
+    return this.#clock.now() < this.#leadsUntil;
+  }
+
+  /** Returns at once. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Lets go of the Lease, so that another replica need not wait for it to run out. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+    if (!this.leading) return;
+    this.#leadsUntil = Number.NEGATIVE_INFINITY;
+    try {
+      const lease = await this.#get();
+      if (lease?.spec?.holderIdentity !== this.#options.identity) return;
+      await this.#put({ ...lease, spec: { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1 } });
+    } catch (reason) {
+      this.#options.onError?.(`the lease ${this.#options.name} was not given back: ${messageOf(reason)}`);
+    }
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      const began = this.#clock.now();
+      try {
+        if (await this.#acquire()) this.#leadsUntil = began + renewDeadlineMs;
+        else this.#leadsUntil = Number.NEGATIVE_INFINITY;
+      } catch (reason) {
+        // Somebody was faster; that is what elections are for.
+        if (!isConflict(reason)) {
+          this.#options.onError?.(`the lease ${this.#options.name} cannot be held: ${messageOf(reason)}`);
+        }
+      }
+      this.#tell();
+      await pause(this.#clock, retryMs, this.#stopped.signal);
+    }
+  }
+
+  /** Whether the Lease is ours now. */
+  async #acquire(): Promise<boolean> {
+    const { api, identity, name, namespace } = this.#options;
+    const lease = await this.#get();
+    if (lease === undefined) {
+      const made = this.#held({ metadata: { name, namespace } }, true);
+      await api.create(leasesPath(namespace), made, { timeoutMs: requestTimeoutMs }).catch((reason: unknown) => {
+        // A collection is missing only together with all that is in its namespace.
+        if (!isNotFound(reason)) throw reason;
+        throw new Error(`there is no namespace ${namespace}; create it, or name another with --namespace`);
+      });
+      return true;
+    }
+    const isOurs = lease.spec?.holderIdentity === identity;
+    if (!isOurs && !this.#isFree(lease)) return false;
+    await this.#put(this.#held(lease, !isOurs));
+    return true;
+  }
+
+  #isFree({ spec }: Lease): boolean {
+    const said = JSON.stringify([spec?.holderIdentity, spec?.renewTime]);
+    if (said !== this.#seen) {
+      this.#seen = said;
+      this.#seenAt = this.#clock.now();
+    }
+    if (!spec?.holderIdentity) return true;
+    return this.#clock.now() - this.#seenAt > (spec.leaseDurationSeconds ?? leaseSeconds) * 1000;
+  }
+
+  #held(base: Lease, isTaken: boolean): Lease {
+    const now = microTime(this.#clock.now());
+    return {
+      ...base,
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      spec: {
+        ...base.spec,
+        holderIdentity: this.#options.identity,
+        leaseDurationSeconds: leaseSeconds,
+        renewTime: now,
+        ...(isTaken ? { acquireTime: now, leaseTransitions: (base.spec?.leaseTransitions ?? -1) + 1 } : {}),
+      },
+    };
+  }
+
+  #get(): Promise<Lease | undefined> {
+    const { api, name, namespace } = this.#options;
+    return find(api, leasePath(namespace, name), { timeoutMs: requestTimeoutMs });
+  }
+
+  #put(lease: Lease): Promise<Lease> {
+    const { api, name, namespace } = this.#options;
+    return api.update(leasePath(namespace, name), lease, { timeoutMs: requestTimeoutMs });
+  }
+
+  #tell(): void {
+    if (this.leading === this.#told) return;
+    this.#told = this.leading;
+    this.#options.onChange?.(this.#told);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Keeps the Ignition server's certificate in a Secret: issued for the published addresses, issued again when they change or
+ * its end comes near. Its authority is in a Secret of its own, from which user data takes it.
+ */
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import type { PemPair } from "../../../tunnel/pki/issue.js";
+import { isClusterObject } from "../controller/cluster-object.js";
+import { ownerLabel, ownerName } from "../controller/hypershift.js";
+import type { View } from "../controller/view.js";
+import type { Outcome } from "../controller/work-queue.js";
+import { isOutdated, LeadershipLost, type Writer } from "../controller/writer.js";
+import { ignitionCaSecret, servingCertificateSecret } from "../names.js";
+import { type ConfigMap, encoded, pathOf, type Secret, secretText } from "../objects.js";
+import { publishedAddresses } from "./addresses.js";
+import { leafName, renewBeforeMs, servingProfile, signerName } from "./profile.js";
+
+export interface KeepCertificateOptions {
+  readonly view: View;
+  readonly namespace: string;
+  readonly writer: Writer;
+  readonly now: () => number;
+  /** What was issued, and why. */
+  readonly onIssued?: ((sentence: string) => void) | undefined;
+  readonly onError: (sentence: string) => void;
+}
+
+/** Whether it may have to be issued again because of this. */
+export function concernsCertificate(object: ConfigMap | Secret): boolean {
+  return isClusterObject(object) || [ignitionCaSecret, servingCertificateSecret].includes(object.metadata?.name ?? "");
+}
+
+/** One look at it, as `pass` is one at a pool. */
+export async function keepCertificate(options: KeepCertificateOptions): Promise<Outcome> {
+  try {
+    await keep(options);
+    return { next: "wait" };
+  } catch (reason) {
+    if (reason instanceof LeadershipLost) return { next: "wait" };
+    if (!isOutdated(reason)) options.onError(messageOf(reason));
+    return { next: "retry" };
+  }
+}
+
+async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateOptions): Promise<void> {
+  const addresses = publishedAddresses(view.configMaps.values());
+  // Nobody is told where to go yet, or a person looks after the certificate.
+  if (addresses.dnsNames.length + addresses.ipAddresses.length === 0) return;
+  const find = (name: string) => ours(view.secrets.get(pathOf({ namespace, name })), namespace);
+  const [authority, serving] = [find(ignitionCaSecret), find(servingCertificateSecret)];
+  const { keepOrIssue } = await import("../../../tunnel/pki/keep.js");
+  const kept = { signers: named(signerName, authority), leaves: named(leafName, serving) };
+  const wanted = await keepOrIssue(servingProfile(addresses), kept, { renewBeforeMs, now: new Date(now()) });
+  const [signer, leaf] = [wanted.signers.get(signerName)!, wanted.leaves.get(leafName)!];
+  // The authority first: whoever sees the certificate can then find out whom to trust.
+  await put(writer, authority, pairSecret(namespace, ignitionCaSecret, signer));
+  const ca = { "ca.crt": encoded(signer.certificatePem) };
+  await put(writer, serving, pairSecret(namespace, servingCertificateSecret, leaf, ca));
+  for (const { name, why } of wanted.issued) onIssued?.(`the certificate ${name} was issued: ${why}`);
+}
+
+/** What a person put there is not ours to replace. */
+function ours(secret: Secret | undefined, namespace: string): Secret | undefined {
+  if (secret === undefined || secret.metadata?.labels?.[ownerLabel] === ownerName) return secret;
+  throw new DrawbridgeError(
+    "DB_NODEPOOL",
+    `the Secret ${namespace}/${secret.metadata?.name} was not made by drawbridge, so it stays as it is; name its authority as ignitionCA in the cluster's ConfigMap, or delete it to have one issued`,
+  );
+}
+
+function named(name: string, secret: Secret | undefined): ReadonlyMap<string, PemPair> {
+  if (secret === undefined) return new Map();
+  const certificatePem = secretText(secret, "tls.crt") ?? "";
+  return new Map([[name, { certificatePem, privateKeyPem: secretText(secret, "tls.key") ?? "" }]]);
+}
+
+function pairSecret(
+  namespace: string,
+  name: string,
+  { certificatePem, privateKeyPem }: PemPair,
+  more: Readonly<Record<string, string>> = {},
+): Secret {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, namespace, labels: { [ownerLabel]: ownerName } },
+    type: "kubernetes.io/tls",
+    data: { "tls.crt": encoded(certificatePem), "tls.key": encoded(privateKeyPem), ...more },
+  };
+}
+
+async function put(writer: Writer, before: Secret | undefined, wanted: Secret): Promise<void> {
+  if (before === undefined) {
+    await writer.perform({ verb: "create", object: wanted });
+    return;
+  }
+  const data = { ...before.data, ...wanted.data };
+  if (Object.keys(data).every((key) => data[key] === before.data?.[key])) return;
+  const { apiVersion, kind } = wanted;
+  await writer.perform({ verb: "update", object: { ...before, apiVersion, kind, data } as Secret });
+}

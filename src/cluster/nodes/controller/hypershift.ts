@@ -1,0 +1,63 @@
+/** Whether a cluster's pools are ours to look after. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { KubeApiError } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+
+export const crdName = "nodepools.hypershift.openshift.io";
+export const ownerLabel = "app.kubernetes.io/managed-by";
+export const ownerName = "drawbridge";
+
+const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+export const crdPath = `${crds}/${crdName}`;
+export const hostedClustersCrdName = "hostedclusters.hypershift.openshift.io";
+export const operator = { namespace: "hypershift", name: "operator" } as const;
+
+/** What in a cluster belongs to HyperShift, in words; undefined when nothing does. */
+export async function findHyperShift(api: KubeApi): Promise<string | undefined> {
+  const crd = await found(api, crdPath);
+  if (crd !== undefined && !isOurs(crd)) return `the resource ${crdName}, which drawbridge did not install`;
+  if ((await found(api, `${crds}/${hostedClustersCrdName}`)) !== undefined) {
+    return `the resource ${hostedClustersCrdName}`;
+  }
+  const deployment = `/apis/apps/v1/namespaces/${operator.namespace}/deployments/${operator.name}`;
+  const runs = await found(api, deployment);
+  return runs && `the Deployment ${operator.namespace}/${operator.name}`;
+}
+
+/** Throws unless this cluster's pools are for us. */
+export async function refuseBesideHyperShift(api: KubeApi): Promise<void> {
+  const what = await findHyperShift(api);
+  if (what !== undefined) {
+    throw new DrawbridgeError("DB_NODEPOOL_HYPERSHIFT", `HyperShift runs in this cluster: it has ${what}`);
+  }
+}
+
+/** Throws unless pools are known to the cluster and ours. */
+export async function requireInstalled(api: KubeApi): Promise<void> {
+  await refuseBesideHyperShift(api);
+  if ((await found(api, crdPath)) === undefined) {
+    throw new DrawbridgeError("DB_NODEPOOL_INSTALL", `the cluster does not know the resource ${crdName}`);
+  }
+}
+
+function isOurs({ metadata }: KubeObject): boolean {
+  return metadata?.labels?.[ownerLabel] === ownerName;
+}
+
+async function found(api: KubeApi, path: string): Promise<KubeObject | undefined> {
+  try {
+    return await find(api, path);
+  } catch (reason) {
+    if (reason instanceof KubeApiError && reason.status === 403) {
+      throw new DrawbridgeError(
+        "DB_NODEPOOL_INSTALL",
+        `whether HyperShift runs here cannot be seen: ${reason.detail}`,
+        {
+          cause: reason,
+        },
+      );
+    }
+    throw reason;
+  }
+}

@@ -1,0 +1,118 @@
+/** One pass over one pool: decide, write, report; then see to the Secrets that nothing refers to any more. */
+import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "../../../base/errors/error.js";
+import { annotation, tokenSecretName, userDataSecretName } from "../names.js";
+import { nameOf } from "../objects.js";
+import type { NodePool } from "../pool/node-pool.js";
+import { type Reconciled, reconcile } from "../pool/reconcile.js";
+import type { World } from "../pool/world.js";
+import { type Belonging, isPoolSecret, janitorVerdict } from "../token/janitor.js";
+import { readPath } from "../token/token-secret.js";
+import { namedPath } from "./paths.js";
+import { secretsOf, type View, worldOf } from "./view.js";
+import type { Outcome } from "./work-queue.js";
+import { isOutdated, LeadershipLost, type Writer } from "./writer.js";
+
+export interface PassOptions {
+  readonly view: View;
+  readonly writer: Writer;
+  readonly now: () => number;
+  readonly newToken?: () => string;
+  readonly onError: (sentence: string) => void;
+}
+
+export async function pass(key: string, options: PassOptions): Promise<Outcome> {
+  try {
+    const world = worldOf(options.view, key, options.newToken);
+    if (world === undefined) {
+      await tidy(key, await belongingOfNobody(key, options), options);
+      return { next: "wait" };
+    }
+    return await passOver(key, world, options);
+  } catch (reason) {
+    if (reason instanceof LeadershipLost) return { next: "wait" };
+    if (!isOutdated(reason)) options.onError(messageOf(reason));
+    return { next: "retry" };
+  }
+}
+
+async function passOver(key: string, world: World, options: PassOptions): Promise<Outcome> {
+  const result = reconcile(world, options.now());
+  const { failure, pool } = await performAll(world.pool, result, options.writer);
+  // Also after a failure, so that the conditions say what was found.
+  if (pool !== undefined) await report(world.pool, pool, result, failure === undefined, options.writer);
+  if (failure !== undefined) throw failure;
+  await tidy(key, await belongingOf(world, pool, result, options), options);
+  const { requeueAt, stopped } = result;
+  if (stopped !== undefined) options.onError(stopped.because);
+  if (stopped?.retry === true) return { next: "retry" };
+  return requeueAt === undefined ? { next: "wait" } : { next: "at", time: requeueAt };
+}
+
+/** The pool as it is after the writes; undefined when they let it go. */
+async function performAll(before: NodePool, { writes }: Reconciled, writer: Writer) {
+  let pool: NodePool | undefined = before;
+  try {
+    for (const write of writes) {
+      const written = await writer.perform(write);
+      if (write.object.kind === "NodePool") pool = written as NodePool;
+    }
+    // Its last finalizer went: the API has deleted it, whatever it answered.
+    const isGone = before.metadata?.deletionTimestamp !== undefined && !pool?.metadata?.finalizers?.length;
+    return { pool: isGone ? undefined : pool, failure: undefined };
+  } catch (failure) {
+    if (failure instanceof LeadershipLost) throw failure;
+    return { pool, failure };
+  }
+}
+
+async function report(before: NodePool, pool: NodePool, result: Reconciled, done: boolean, writer: Writer) {
+  const version = done ? result.version : before.status?.version;
+  const status = {
+    ...before.status,
+    conditions: result.conditions,
+    ...(version === undefined ? {} : { version }),
+  };
+  if (isDeepStrictEqual(status, before.status ?? { conditions: [] })) return;
+  await writer.updateStatus({ ...pool, status });
+}
+
+async function belongingOfNobody(key: string, { writer }: PassOptions): Promise<Belonging> {
+  const name = readPath(key);
+  if (name !== undefined && !(await writer.isGone(namedPath("NodePool", name)))) {
+    return { state: "current", names: undefined };
+  }
+  return { state: "no pool" };
+}
+
+async function belongingOf(
+  world: World,
+  pool: NodePool | undefined,
+  { requeueAt, stopped }: Reconciled,
+  { writer }: PassOptions,
+): Promise<Belonging> {
+  const untouched: Belonging = { state: "current", names: undefined };
+  if (pool === undefined || pool.metadata?.deletionTimestamp !== undefined) return untouched;
+  const { namespace, name } = nameOf(pool);
+  if (world.cluster === undefined) {
+    const path = namedPath("ConfigMap", { namespace, name: pool.spec?.clusterName ?? "" });
+    return (await writer.isGone(path)) ? { state: "no cluster" } : untouched;
+  }
+  if (world.cluster.deleting) return { state: "no cluster" };
+  const hash = pool.metadata?.annotations?.[annotation.currentConfigVersion];
+  // A pass that ended early, or a pause, says nothing about which Secrets are wanted.
+  if (stopped !== undefined || requeueAt !== undefined || isPaused(pool) || hash === undefined) return untouched;
+  return { state: "current", names: { token: tokenSecretName(name, hash), userData: userDataSecretName(name, hash) } };
+}
+
+function isPaused(pool: NodePool): boolean {
+  return pool.spec?.pausedUntil?.toLowerCase() === "true";
+}
+
+async function tidy(key: string, belonging: Belonging, { now, view, writer }: PassOptions): Promise<void> {
+  for (const secret of secretsOf(view, key).filter(isPoolSecret)) {
+    const verdict = janitorVerdict(secret, belonging, now());
+    if (verdict.action === "delete") await writer.delete(secret);
+    if (verdict.action === "expire") await writer.perform({ verb: "update", object: verdict.secret });
+  }
+}

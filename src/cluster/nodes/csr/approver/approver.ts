@@ -1,0 +1,281 @@
+/** Watches requests and nodes and decides what is pending, again and again: after every change, and every few seconds. */
+import { messageOf } from "../../../../base/errors/error.js";
+import { type Clock, systemClock } from "../../../kube/clock.js";
+import { ListWatch } from "../../../kube/list-watch.js";
+import type { KubeApi } from "../../../kube/port.js";
+import type { NodeObject, Surroundings } from "../case.js";
+import { countRecentPending, type Decision, decide } from "../decide.js";
+import { type DecisionLog, entryOf } from "../decision-log.js";
+import { type Held, heldBy, withCertificate, withoutApproval } from "../held.js";
+import type { Inventory } from "../inventory.js";
+import { issuedServing } from "../issued.js";
+import { type Remembered, tended } from "../memory.js";
+import type { Policy } from "../policy.js";
+import { mostPending } from "../rules/shape.js";
+import {
+  createdAt,
+  kindOf,
+  outcomeOf,
+  requestName,
+  requestsPath,
+  requestUid,
+  type SigningRequest,
+} from "../signing-request.js";
+import { act } from "./act.js";
+import { apiServerAddresses } from "./api-server.js";
+import type { InventorySource } from "./inventory-source.js";
+import { nodesPath } from "./look.js";
+import type { MemoryStore } from "./memory-store.js";
+
+export interface ApproverOptions {
+  readonly api: KubeApi;
+  readonly policy: Policy;
+  readonly inventory: InventorySource;
+  readonly store: MemoryStore;
+  readonly log: DecisionLog;
+  /** Only the leader decides. */
+  readonly leading: () => boolean;
+  /** Decides and logs, and writes nothing into the cluster. */
+  readonly dryRun: boolean;
+  /** Without a change; windows open, rates recover, inventories are edited. */
+  readonly intervalMs: number;
+  readonly clock?: Clock;
+  /** Every decision that is new: the first about a request, and one that differs from the last. */
+  readonly onDecision?: (decision: Decision) => void;
+  readonly onError?: (sentence: string) => void;
+}
+
+interface Planned {
+  readonly request: SigningRequest;
+  readonly decision: Decision;
+  readonly around: Surroundings;
+}
+
+/** Of a node that somebody else let in. */
+const noRecord: Remembered = { pool: "" };
+
+/** As many approvals are remembered in one write. */
+const mostAtOnce = 25;
+
+export class Approver {
+  readonly #options: ApproverOptions;
+  readonly #clock: Clock;
+  readonly #requests: ListWatch<SigningRequest>;
+  readonly #nodes: ListWatch<NodeObject>;
+  /** Last decision by the request's uid, so that each is told and logged once. */
+  readonly #told = new Map<string, string>();
+  /** Requests whose certificates are in the memory, by uid. */
+  readonly #learned = new Set<string>();
+  #cancelTimer: (() => void) | undefined;
+  #passing: Promise<void> | undefined;
+  #again = false;
+  #stopped = false;
+  #led = false;
+  #trouble: string | undefined = "requests and nodes have not been listed yet";
+  #crowd = { pending: 0, limit: 0 };
+
+  constructor(options: ApproverOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    const { api, onError } = options;
+    const shared = {
+      api,
+      clock: this.#clock,
+      onChange: () => this.wake(),
+      onError: (reason: unknown) => onError?.(messageOf(reason)),
+    };
+    this.#requests = new ListWatch<SigningRequest>({ ...shared, path: requestsPath });
+    this.#nodes = new ListWatch<NodeObject>({ ...shared, path: nodesPath });
+  }
+
+  /** Why the last look failed; undefined when it did not. */
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
+  /** What the brake looked at last. */
+  get crowd(): { readonly pending: number; readonly limit: number } {
+    return this.#crowd;
+  }
+
+  /** Returns at once. */
+  start(): void {
+    this.#requests.start();
+    this.#nodes.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    await Promise.all([this.#requests.stop(), this.#nodes.stop(), this.#passing]);
+  }
+
+  /** Looks at everything soon; many calls in a row are one look. */
+  wake(): void {
+    if (this.#stopped) return;
+    this.#again = true;
+    this.#passing ??= this.#passes();
+  }
+
+  async #passes(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false;
+      try {
+        await this.#pass();
+      } catch (reason) {
+        this.#trouble = messageOf(reason);
+        this.#options.onError?.(this.#trouble);
+        this.#led = false;
+      }
+    }
+    // In the same breath as the last look at `#again`: whoever wakes us from now on begins anew.
+    this.#passing = undefined;
+    this.#cancelTimer?.();
+    if (!this.#stopped) this.#cancelTimer = this.#clock.after(this.#options.intervalMs, () => this.wake());
+  }
+
+  async #pass(): Promise<void> {
+    const { api, dryRun, inventory, leading, policy, store } = this.#options;
+    if (!this.#requests.synced || !this.#nodes.synced) return;
+    if (!leading()) {
+      this.#led = false;
+      this.#trouble = undefined;
+      return;
+    }
+    // Whoever led before may have written; a dry run has no say, so it looks every time.
+    if (!this.#led || dryRun) {
+      await store.load();
+      this.#learned.clear();
+    }
+    this.#led = true;
+    const read = await inventory();
+    this.#trouble = undefined;
+    await this.#tendMemory(read);
+    const pending = [...this.#requests.items.values()].sort((a, b) => createdAt(a) - createdAt(b));
+    this.#forgetGone(pending);
+    const isServed = pending.some((one) => kindOf(one) === "serving" && outcomeOf(one) === "pending");
+    const apiServer = isServed ? await apiServerAddresses(api) : new Set<string>();
+    const planned: Planned[] = [];
+    // As it will be once all that is planned is done: each decision counts the ones before it.
+    const memory = new Map(store.memory);
+    for (const request of pending) {
+      if (this.#stopped || !leading()) return;
+      const now = this.#clock.now();
+      const recentPending = countRecentPending(this.#requests.items.values(), now);
+      const nodes = this.#nodesByName();
+      const around = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
+      this.#crowd = { pending: recentPending, limit: mostPending(around) };
+      const decision = await this.#consider(request, around);
+      if (decision?.action !== "approve") continue;
+      memory.set(decision.node, decision.remember);
+      if (!dryRun) planned.push({ request, decision, around });
+      if (planned.length >= mostAtOnce) await this.#approve(planned.splice(0));
+    }
+    await this.#approve(planned);
+  }
+
+  /** Tells what stays as it is and denies what is forged; an approval is only planned. */
+  async #consider(request: SigningRequest, around: Surroundings): Promise<Decision | undefined> {
+    const { dryRun, log } = this.#options;
+    // Our own answer may not have come back through the watch yet.
+    if (!dryRun && /^(approve|deny) /.test(this.#told.get(requestUid(request)) ?? "")) return undefined;
+    const decision = decide(request, around);
+    if (decision === undefined) return undefined;
+    if (decision.action === "leave" || dryRun) {
+      if (!this.#isNews(request, decision)) return decision;
+      await log.write(entryOf(decision, request, around.now, dryRun ? "dry run" : "leader"));
+      this.#tell(request, decision);
+    } else if (decision.action === "deny") await this.#act(request, around);
+    return decision;
+  }
+
+  /** Remembers them together: the memory is one object, and writing it for each would be most of the work. */
+  async #approve(planned: readonly Planned[]): Promise<void> {
+    const { leading, store } = this.#options;
+    if (planned.length === 0 || !leading()) return;
+    await store.remember(new Map(planned.map(({ decision }) => [decision.node, decision.remember])));
+    for (const { around, request } of planned) {
+      if (this.#stopped || !leading()) return;
+      await this.#act(request, { ...around, now: this.#clock.now(), memory: store.memory });
+    }
+  }
+
+  async #act(request: SigningRequest, around: Surroundings): Promise<void> {
+    const { leading, onError } = this.#options;
+    const result = await act({ ...this.#options, by: "leader", mayWrite: leading }, request, around);
+    if (result.done) this.#tell(request, result.decision);
+    else onError?.(`${requestName(request)} was not decided: ${result.because}`);
+  }
+
+  /**
+   * A worker's entry is used up once its node was there; certificates are known once they are signed, and end; what is left of
+   * nobody any more is forgotten after a while.
+   */
+  async #tendMemory({ workers }: Inventory): Promise<void> {
+    const { dryRun, leading, store } = this.#options;
+    if (dryRun || !leading()) return;
+    const now = this.#clock.now();
+    const nodes = this.#nodesByName();
+    const changes = new Map<string, Remembered>();
+    const learned = this.#learn(changes, (name) => nodes.has(name) || workers.has(name));
+    const forgotten: string[] = [];
+    for (const [name, of] of new Map([...store.memory, ...changes])) {
+      const change = tended(of, { hasNode: nodes.has(name), isExpected: workers.has(name), now });
+      if (change === "forget") forgotten.push(name);
+      else if (change !== undefined) changes.set(name, change);
+    }
+    if (changes.size + forgotten.length > 0) await store.remember(changes, forgotten);
+    for (const uid of learned) this.#learned.add(uid);
+  }
+
+  /** What became of requests for serving certificates, whoever approved them. Returns the uids that need no second look. */
+  #learn(changes: Map<string, Remembered>, isPresent: (name: string) => boolean): string[] {
+    const { store } = this.#options;
+    const now = this.#clock.now();
+    const done: string[] = [];
+    const change = (node: string, of: Remembered, next: (held: readonly Held[]) => readonly Held[]) => {
+      const before = heldBy(of);
+      const held = next(before);
+      if (held !== before) changes.set(node, { ...of, held });
+    };
+    for (const request of this.#requests.items.values()) {
+      const uid = requestUid(request);
+      const outcome = outcomeOf(request);
+      if (kindOf(request) !== "serving" || outcome === "pending" || this.#learned.has(uid)) continue;
+      const issued = issuedServing(request);
+      if (issued !== undefined) {
+        const { node, until } = issued;
+        const of =
+          changes.get(node) ?? store.memory.get(node) ?? (isPresent(node) && until > now ? noRecord : undefined);
+        if (of !== undefined) change(node, of, (held) => withCertificate(held, uid, issued));
+      } else if (outcome === "approved") {
+        continue;
+      } else {
+        for (const [node, of] of new Map([...store.memory, ...changes])) {
+          change(node, of, (held) => withoutApproval(held, uid));
+        }
+      }
+      done.push(uid);
+    }
+    return done;
+  }
+
+  #nodesByName(): ReadonlyMap<string, NodeObject> {
+    return new Map([...this.#nodes.items.values()].map((node) => [node.metadata?.name ?? "", node]));
+  }
+
+  #isNews(request: SigningRequest, { action, rule }: Decision): boolean {
+    return this.#told.get(requestUid(request)) !== `${action} ${rule}`;
+  }
+
+  #tell(request: SigningRequest, decision: Decision): void {
+    this.#told.set(requestUid(request), `${decision.action} ${decision.rule}`);
+    this.#options.onDecision?.(decision);
+  }
+
+  #forgetGone(present: readonly SigningRequest[]): void {
+    const uids = new Set(present.map(requestUid));
+    for (const uid of this.#told.keys()) if (!uids.has(uid)) this.#told.delete(uid);
+    for (const uid of this.#learned) if (!uids.has(uid)) this.#learned.delete(uid);
+  }
+}

@@ -1,0 +1,407 @@
+import { describe, expect, it } from "vitest";
+import { pemText } from "../../../tunnel/pki/pem.js";
+import {
+  inventoryOf,
+  letIn,
+  nodeOf,
+  pool,
+  type RequestChange,
+  signingRequest,
+  surroundings,
+  worker,
+} from "../testing/requests.js";
+import { startTime } from "../testing/world.js";
+import { Networks } from "./addresses.js";
+import type { Surroundings } from "./case.js";
+import { countRecentPending, decide } from "./decide.js";
+import type { Remembered } from "./memory.js";
+import { defaultPolicy } from "./policy.js";
+import type { RequestKind } from "./signing-request.js";
+
+const minute = 60_000;
+const policy = (change: Partial<typeof defaultPolicy>): Partial<Surroundings> => ({
+  policy: { ...defaultPolicy, ...change },
+});
+const remembering = (change: Partial<Remembered>): Partial<Surroundings> => ({
+  memory: new Map([["w0", { pool, ...change }]]),
+});
+const named = (commonName: string): RequestChange => ({ subject: [{ O: ["system:nodes"] }, { CN: [commonName] }] });
+const names = (...values: readonly string[]): RequestChange => ({
+  names: values.map((value) => {
+    const [type, ...rest] = value.split(":");
+    return { type: type as "dns", value: rest.join(":") };
+  }),
+});
+
+async function decision(kind: RequestKind, request: RequestChange = {}, around: Partial<Surroundings> = {}) {
+  return decide(await signingRequest(kind, request), surroundings(kind, around));
+}
+
+async function verdict(kind: RequestKind, request: RequestChange = {}, around: Partial<Surroundings> = {}) {
+  const made = await decision(kind, request, around);
+  return made && `${made.action} ${made.rule}`;
+}
+
+describe("a request in order", () => {
+  it.each(["client", "renewal", "serving"] as const)("is approved (%s), and every rule says so", async (kind) => {
+    const made = await decision(kind);
+    expect(made).toMatchObject({ action: "approve", rule: "all", node: "w0", pool, kind, request: `csr-${kind}` });
+    expect(made?.findings.filter(({ objection }) => objection !== undefined)).toEqual([]);
+    expect(made?.findings.length).toBeGreaterThan(14);
+  });
+
+  it("leaves behind what must be remembered", async () => {
+    const at = startTime + 120_000;
+    expect((await decision("client"))?.remember).toEqual({ pool, client: { request: "csr-client", at } });
+    expect((await decision("renewal"))?.remember).toEqual({ ...letIn, renewal: { request: "csr-renewal", at } });
+    expect((await decision("serving"))?.remember).toEqual({
+      ...letIn,
+      serving: { request: "csr-serving", at, names: ["DNS:w0", "IP:10.0.0.10"] },
+      held: [{ names: ["DNS:w0", "IP:10.0.0.10"], request: "uid-csr-serving", until: 0 }],
+    });
+  });
+
+  it("was approved when it was approved first, however often it is decided", async () => {
+    const earlier = remembering({ client: { request: "csr-client", at: startTime } });
+    const rate = policy({ poolRate: 1 });
+    expect(await decision("client", {}, { ...earlier, ...rate })).toMatchObject({
+      action: "approve",
+      remember: { client: { at: startTime } },
+    });
+  });
+
+  it("may have an RSA key, with the usage that kubelets add then", async () => {
+    const usages = ["digital signature", "key encipherment", "client auth"];
+    expect(await verdict("client", { key: "RSA-2048", spec: { usages } })).toBe("approve all");
+    expect(await verdict("client", { key: "RSA-2048" })).toBe("approve all");
+    expect(await verdict("client", { spec: { usages } })).toBe("leave usages");
+  });
+});
+
+describe("what is not ours to decide", () => {
+  it.each(["kubernetes.io/kube-apiserver-client", "kubernetes.io/legacy-unknown", "example.com/x", ""])(
+    "signer %j",
+    async (signerName) => expect(await verdict("client", { spec: { signerName } })).toBeUndefined(),
+  );
+
+  it.each([
+    { conditions: [{ type: "Approved", status: "True" }] },
+    { conditions: [{ type: "Denied", status: "True" }] },
+    { conditions: [{ type: "Failed", status: "True" }] },
+    { certificate: "x" },
+  ])("status %j", async (status) => expect(await verdict("client", { status })).toBeUndefined());
+});
+
+describe.each(["client", "renewal", "serving"] as const)("the shape of a %s request", (kind) => {
+  it.each<[string, RequestChange]>([
+    ["leave request-readable", { pem: "hello" }],
+    ["leave request-key", { key: "RSA-1024" }],
+    ["leave subject-name", { subject: [{ O: ["system:nodes"] }] }],
+    [
+      "leave subject-name",
+      { subject: [{ O: ["system:nodes"] }, { CN: ["system:node:w0"] }, { CN: ["system:node:w0"] }] },
+    ],
+    ["leave subject-group", { subject: [{ CN: ["system:node:w0"] }] }],
+    [
+      "leave subject-group",
+      { subject: [{ O: ["system:nodes"] }, { O: ["system:nodes"] }, { CN: ["system:node:w0"] }] },
+    ],
+    [
+      "deny subject-group",
+      { subject: [{ O: ["system:nodes"] }, { O: ["system:masters"] }, { CN: ["system:node:w0"] }] },
+    ],
+    ["deny subject-group", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] }],
+    ["leave subject-parts", { subject: [{ O: ["system:nodes"] }, { OU: ["x"] }, { CN: ["system:node:w0"] }] }],
+    ["leave extensions", { asksForCa: true }],
+    ["leave usages", { spec: { usages: ["digital signature"] } }],
+    ["leave usages", { spec: { usages: ["digital signature", "client auth", "server auth"] } }],
+    ["leave usages", { spec: { usages: ["digital signature", kind === "serving" ? "client auth" : "server auth"] } }],
+    ["leave usages", { spec: { usages: [] } }],
+  ])("%s", async (expected, change) => {
+    const fitting =
+      kind === "serving" && change.pem === undefined ? { ...names("dns:w0", "ip:10.0.0.10"), ...change } : change;
+    expect(await verdict(kind, fitting)).toBe(expected);
+  });
+
+  it("deny request-signature, when the request was altered", async () => {
+    const request = await signingRequest(kind);
+    const pem = Buffer.from(request.spec!.request!, "base64").toString();
+    const der = Buffer.from(pem.replace(/-----.*-----/g, ""), "base64");
+    // The last byte belongs to the signature.
+    der[der.length - 1]! ^= 1;
+    expect(await verdict(kind, { pem: pemText("CERTIFICATE REQUEST", der) })).toBe("deny request-signature");
+  });
+
+  it("leave brake, in a flood", async () => {
+    expect(await verdict(kind, {}, { recentPending: 101 })).toBe("approve all");
+    expect(await verdict(kind, {}, { recentPending: 102 })).toBe("leave brake");
+    const forged = { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] };
+    expect(await verdict(kind, forged, { recentPending: 102 })).toBe("leave brake");
+    const nodes = new Map(Array.from({ length: 9 }, (_, index) => [`n${index}`, nodeOf(`n${index}`)]));
+    const withW0 = kind === "client" ? nodes : nodes.set("w0", nodeOf("w0", "10.0.0.10"));
+    expect(await verdict(kind, {}, { recentPending: 100 + withW0.size, nodes: withW0 })).toBe("approve all");
+  });
+});
+
+describe("the name of a first request", () => {
+  it.each([
+    "w0",
+    "system:node:",
+    "system:nodes:w0",
+    "system:node:*",
+    "system:node:W0",
+    "system:node:a..b",
+    "system:admin",
+    "system:node:a/b",
+  ])("cannot be %j", async (name) => expect(await verdict("client", named(name))).toBe("leave subject-name"));
+
+  it.each([
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "x.y.svc",
+    "x.svc.cluster.local",
+    "api-int",
+  ])("cannot be %j, whatever the inventory says", async (name) => {
+    const inventory = inventoryOf([{ ...worker, name }]);
+    expect(await verdict("client", named(`system:node:${name}`), { inventory })).toBe("leave name-reserved");
+  });
+
+  it("cannot be one that the operator keeps for the control plane", async () => {
+    expect(await verdict("client", {}, policy({ reservedNames: ["W0."] }))).toBe("leave name-reserved");
+  });
+});
+
+describe("a first request", () => {
+  it.each<[string, RequestChange, Partial<Surroundings>]>([
+    ["leave client-names", names("dns:w0"), {}],
+    ["leave client-names", names("ip:10.0.0.10"), {}],
+    ["leave client-names", names("email:a@b"), {}],
+    ["leave client-names", names("url:spiffe://x"), {}],
+    ["leave bootstrap-identity", { spec: { username: "system:serviceaccount:kube-system:default" } }, {}],
+    ["leave bootstrap-identity", { spec: { groups: [...defaultPolicy.bootstrapGroups, "system:masters"] } }, {}],
+    ["leave bootstrap-identity", { spec: { groups: defaultPolicy.bootstrapGroups.slice(1) } }, {}],
+    ["leave bootstrap-identity", {}, policy({ bootstrapUser: "somebody" })],
+    ["leave expected", named("system:node:w1"), {}],
+    ["leave expected", {}, { inventory: inventoryOf([]) }],
+    ["leave window", { createdAt: worker.notBefore - 10_000 }, {}],
+    ["approve all", { createdAt: worker.notBefore - 9_000 }, {}],
+    ["approve all", { createdAt: worker.deadline - 1_000 }, {}],
+    ["leave window", { createdAt: worker.deadline }, {}],
+    ["leave not-joined", {}, remembering({ joinedAt: startTime })],
+    ["leave not-joined", {}, { inventory: inventoryOf([{ ...worker, joined: true }]) }],
+    ["leave node-absent", {}, { nodes: new Map([["w0", nodeOf("w0")]]) }],
+  ])("%s", async (expected, request, around) => expect(await verdict("client", request, around)).toBe(expected));
+
+  it("is approved once in a quarter of an hour, but the same one again", async () => {
+    const at = startTime + minute;
+    const earlier = remembering({ client: { request: "csr-earlier", at } });
+    expect(await verdict("client", {}, { ...earlier, now: at + 15 * minute })).toBe("leave single-client");
+    expect(await verdict("client", {}, { ...earlier, now: at + 15 * minute + 1 })).toBe("approve all");
+    expect(await verdict("client", {}, remembering({ client: { request: "csr-client", at } }))).toBe("approve all");
+  });
+
+  it("needs a claim only where that is asked for, and one that is its own and new enough", async () => {
+    const with_ = (...claims: readonly { pool: string; worker?: string; at: number }[]) => ({
+      ...policy({ needsClaim: true }),
+      inventory: inventoryOf([worker], { claims }),
+    });
+    const at = startTime + minute;
+    expect(await verdict("client", {}, with_())).toBe("leave claim");
+    expect(await verdict("client", {}, with_({ pool, at }))).toBe("approve all");
+    expect(await verdict("client", {}, with_({ pool, at, worker: "w0" }))).toBe("approve all");
+    expect(await verdict("client", {}, with_({ pool, at, worker: "w1" }))).toBe("leave claim");
+    expect(await verdict("client", {}, with_({ pool: "other/pool", at }))).toBe("leave claim");
+    expect(await verdict("client", {}, with_({ pool, at: startTime - minute }))).toBe("leave claim");
+    expect(await verdict("client", {}, with_({ pool, at: startTime + 60 * minute }))).toBe("leave claim");
+  });
+
+  it("needs room in its pool: replicas and surge, nodes and those on their way", async () => {
+    const others = ["w1", "w2"].map((name) => ({ ...worker, name }));
+    const inventory = (replicas: number) =>
+      inventoryOf([worker, ...others], { pools: new Map([[pool, { replicas, workers: 3 }]]) });
+    const memory = new Map([
+      ["w1", letIn],
+      ["w2", letIn],
+    ]);
+    const nodes = new Map([["w1", nodeOf("w1")]]);
+    expect(await verdict("client", {}, { inventory: inventory(2), memory, nodes })).toBe("leave pool-size");
+    expect(await verdict("client", {}, { inventory: inventory(3), memory, nodes })).toBe("approve all");
+    expect(await verdict("client", {}, { inventory: inventory(2), memory, nodes, ...policy({ surge: 1 }) })).toBe(
+      "approve all",
+    );
+    // One that was let in and never came gives its place back.
+    const gone = inventoryOf([worker, others[0]!], { pools: new Map([[pool, { replicas: 2, workers: 2 }]]) });
+    expect(await verdict("client", {}, { inventory: gone, memory, nodes })).toBe("approve all");
+    // Nodes that were there before count as well.
+    const adopted = inventoryOf([worker, { ...others[0]!, joined: true }], {
+      pools: new Map([[pool, { replicas: 1, workers: 2 }]]),
+    });
+    expect(await verdict("client", {}, { inventory: adopted })).toBe("leave pool-size");
+  });
+
+  it("waits when its pool got many approvals within a minute", async () => {
+    const recent = (at: number) =>
+      new Map(Array.from({ length: 3 }, (_, index) => [`x${index}`, { pool, client: { request: "r", at } }]));
+    const now = startTime + 5 * minute;
+    expect(await verdict("client", {}, { now, memory: recent(now - minute + 1), ...policy({ poolRate: 3 }) })).toBe(
+      "leave pool-rate",
+    );
+    expect(await verdict("client", {}, { now, memory: recent(now - minute), ...policy({ poolRate: 3 }) })).toBe(
+      "approve all",
+    );
+    expect(await verdict("client", {}, { now, memory: recent(now - minute + 1), ...policy({ poolRate: 4 }) })).toBe(
+      "approve all",
+    );
+  });
+});
+
+describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) => {
+  it.each<[string, RequestChange, Partial<Surroundings>]>([
+    ["leave node-identity", { spec: { groups: ["system:authenticated"] } }, {}],
+    ["leave node-identity", { spec: { groups: ["system:nodes"] } }, {}],
+    ["leave known-node", {}, { memory: new Map() }],
+    ["leave known-node", {}, remembering({})],
+    ["approve all", {}, { memory: new Map(), inventory: inventoryOf([{ ...worker, joined: true }]) }],
+    ["approve all", {}, remembering({ joinedAt: startTime })],
+    ["leave node-present", {}, { nodes: new Map() }],
+    ["leave pool-rate", {}, policy({ poolRate: 0 })],
+  ])("%s", async (expected, request, around) => expect(await verdict(kind, request, around)).toBe(expected));
+
+  it("is a forgery when it is for another node", async () => {
+    const forged = await verdict(kind, { spec: { username: "system:node:w1" } });
+    expect(forged).toBe("deny node-identity");
+    const mild = { ...surroundings(kind).policy, deniesForgery: false };
+    expect(await verdict(kind, { spec: { username: "system:node:w1" } }, { policy: mild })).toBe("leave node-identity");
+  });
+
+  it("is paced: one certificate of a kind in a minute", async () => {
+    const now = startTime + 10 * minute;
+    const earlier = (request: string, at: number) => ({
+      now,
+      ...remembering({ ...letIn, [kind]: { request, at, names: ["DNS:w0", "IP:10.0.0.10"] } }),
+    });
+    expect(await verdict(kind, {}, earlier("csr-earlier", now - minute + 1))).toBe("leave node-pace");
+    expect(await verdict(kind, {}, earlier("csr-earlier", now - minute))).toBe("approve all");
+    expect(await verdict(kind, {}, earlier(`csr-${kind}`, now - 1))).toBe("approve all");
+  });
+});
+
+describe("a renewed client certificate", () => {
+  it("is for no names", async () => expect(await verdict("renewal", names("dns:w0"))).toBe("leave client-names"));
+
+  it("does not need the worker's entry any more", async () => {
+    expect(await verdict("renewal", {}, { inventory: inventoryOf([]) })).toBe("approve all");
+  });
+});
+
+describe("a serving certificate", () => {
+  const noIps = inventoryOf([{ ...worker, ips: [] }]);
+  const nodeNetworks = new Networks(["10.0.0.0/24", "fd00::/64"]);
+
+  it.each<[string, RequestChange, Partial<Surroundings>]>([
+    ["leave serving-names", { names: [] }, {}],
+    ["leave serving-names", names("dns:w0", "email:a@b"), {}],
+    ["leave serving-names", names("dns:w0", "url:spiffe://x"), {}],
+    ["approve all", names("dns:w0"), {}],
+    ["approve all", names("dns:w0.example", "dns:w0"), {}],
+    ["leave serving-dns", names("dns:w0", "dns:w1"), {}],
+    ["leave serving-dns", names("dns:*"), {}],
+    ["leave serving-dns", names("dns:"), {}],
+    ["leave name-reserved", names("dns:w0", "dns:kubernetes.default.svc"), {}],
+    ["approve all", names("ip:10.0.0.10"), {}],
+    ["leave serving-ips", names("ip:10.0.0.10", "ip:10.0.0.11"), {}],
+    [
+      "leave serving-ip-foreign",
+      names("ip:127.0.0.1"),
+      { inventory: inventoryOf([{ ...worker, ips: ["127.0.0.1"] }]) },
+    ],
+    [
+      "leave serving-ip-foreign",
+      names("ip:169.254.1.1"),
+      { inventory: inventoryOf([{ ...worker, ips: ["169.254.1.1"] }]) },
+    ],
+    ["leave serving-ip-foreign", names("ip:fe80::1"), { inventory: inventoryOf([{ ...worker, ips: ["fe80::1"] }]) }],
+    [
+      "leave serving-ip-foreign",
+      names("ip:10.96.0.1"),
+      { inventory: inventoryOf([{ ...worker, ips: ["10.96.0.1"] }]) },
+    ],
+    ["leave serving-ips", {}, { inventory: noIps }],
+    ["approve all", {}, { inventory: noIps, ...policy({ nodeNetworks }) }],
+    ["leave serving-ips", {}, { inventory: noIps, ...policy({ nodeNetworks: new Networks(["10.1.0.0/16"]) }) }],
+    ["leave serving-ips", names("ip:10.0.0.12"), { inventory: noIps, ...policy({ nodeNetworks }) }],
+    [
+      "leave serving-ips",
+      {},
+      { inventory: noIps, nodes: new Map([["w0", nodeOf("w0", "10.0.0.10", "fd00::9")]]), ...policy({ nodeNetworks }) },
+    ],
+    [
+      "approve all",
+      names("ip:10.0.0.10", "ip:fd00::9"),
+      {
+        inventory: noIps,
+        nodes: new Map([["w0", nodeOf("w0", "10.0.0.10", "fd00:0::9")]]),
+        ...policy({ nodeNetworks }),
+      },
+    ],
+    [
+      "leave serving-ip-foreign",
+      names("ip:127.0.0.1"),
+      {
+        inventory: noIps,
+        nodes: new Map([["w0", nodeOf("w0", "127.0.0.1")]]),
+        ...policy({ nodeNetworks: new Networks(["0.0.0.0/0"]) }),
+      },
+    ],
+  ])("%s", async (expected, request, around) => expect(await verdict("serving", request, around)).toBe(expected));
+
+  it("is renewed with the names it had, also when the worker's entry was cleared", async () => {
+    const had = remembering({
+      ...letIn,
+      serving: { request: "csr-first", at: startTime, names: ["DNS:w0", "IP:10.0.0.10"] },
+    });
+    const later = { ...had, now: startTime + 30 * minute };
+    expect(await verdict("serving", {}, later)).toBe("approve all");
+    expect(await verdict("serving", names("ip:10.0.0.10", "dns:w0"), later)).toBe("approve all");
+    expect(await verdict("serving", names("dns:w0"), later)).toBe("leave serving-same");
+    expect(await verdict("serving", names("dns:w0", "dns:w0.example", "ip:10.0.0.10"), later)).toBe(
+      "leave serving-same",
+    );
+    const cleared = { ...later, inventory: inventoryOf([]) };
+    expect(await verdict("serving", {}, cleared)).toBe("approve all");
+    expect(await verdict("serving", names("dns:other", "ip:10.0.0.10"), cleared)).toBe("leave serving-same");
+    const { serving: _, ...without } = had.memory!.get("w0")!;
+    expect(await verdict("serving", {}, { ...cleared, ...remembering(without) })).toBe("leave serving-ips");
+  });
+});
+
+describe("a person's decision", () => {
+  it("overrides rules about expectations, never rules about shape and identity", async () => {
+    const unexpected = await signingRequest("client", named("system:node:stranger"));
+    const around = surroundings("client");
+    expect(await decide(unexpected, around, new Set(["expected"]))).toMatchObject({
+      action: "approve",
+      remember: { pool: "", client: { request: "csr-client" } },
+    });
+    const forged = await signingRequest("client", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] });
+    expect(await decide(forged, around, new Set(["subject-group"]))).toMatchObject({ action: "deny" });
+    const foreigner = await signingRequest("client", { spec: { username: "me" } });
+    expect(await decide(foreigner, around, new Set(["bootstrap-identity"]))).toMatchObject({ action: "leave" });
+  });
+});
+
+describe("the brake's count", () => {
+  it("is of young, undecided requests of nodes", async () => {
+    const now = startTime + 90 * minute;
+    const requests = await Promise.all([
+      signingRequest("client", { createdAt: now - 60 * minute + 1 }),
+      signingRequest("serving", { createdAt: now }),
+      signingRequest("client", { createdAt: now - 60 * minute }),
+      signingRequest("client", { createdAt: now, status: { conditions: [{ type: "Approved", status: "True" }] } }),
+      signingRequest("client", { createdAt: now, spec: { signerName: "example.com/x" } }),
+    ]);
+    expect(countRecentPending(requests, now)).toBe(2);
+  });
+});

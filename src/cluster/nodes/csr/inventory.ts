@@ -1,0 +1,161 @@
+/** Which machines are expected to join, and which were seen fetching their configuration. */
+import { parseDocument } from "yaml";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { splitDocuments } from "../hash/kubernetes-yaml.js";
+import { parseTime } from "../token/time.js";
+import { canonicalAddress } from "./addresses.js";
+import { isNodeName } from "./node-name.js";
+
+export interface Worker {
+  readonly name: string;
+  /** `namespace/name`. */
+  readonly pool: string;
+  /** Beside its own. */
+  readonly dnsNames: readonly string[];
+  /** In canonical spelling. */
+  readonly ips: readonly string[];
+  readonly notBefore: number;
+  /** No first certificate after this. */
+  readonly deadline: number;
+  /** It is a node already and was let in by somebody else. */
+  readonly joined: boolean;
+}
+
+export interface Pool {
+  /** Most nodes; undefined: as many as there are workers. */
+  readonly replicas: number | undefined;
+  readonly workers: number;
+}
+
+/** A machine that got its configuration; without `worker` it could be any of the pool. */
+export interface Claim {
+  readonly pool: string;
+  readonly worker?: string;
+  readonly at: number;
+}
+
+export interface Inventory {
+  readonly workers: ReadonlyMap<string, Worker>;
+  readonly pools: ReadonlyMap<string, Pool>;
+  readonly claims: readonly Claim[];
+}
+
+export interface InventoryText {
+  /** `/etc/inventory/a.yaml`, `ConfigMap ns/a key b`. */
+  readonly where: string;
+  readonly text: string;
+}
+
+const defaultWindowMs = 2 * 60 * 60_000;
+const documentKeys = ["pool", "replicas", "workers", "claims"];
+const workerKeys = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
+
+/** Throws for the first thing that is wrong: half an inventory would let half of the wrong machines in. */
+export function readInventory(texts: readonly InventoryText[]): Inventory {
+  const workers = new Map<string, Worker>();
+  const pools = new Map<string, Pool>();
+  const claims: Claim[] = [];
+  for (const { where, text } of texts) {
+    for (const document of splitDocuments(text)) {
+      try {
+        const { pool, replicas, found, seen } = readDocument(document);
+        for (const worker of found) {
+          if (workers.has(worker.name)) throw new Error(`worker ${worker.name} is listed twice`);
+          workers.set(worker.name, worker);
+        }
+        const before = pools.get(pool);
+        pools.set(pool, {
+          replicas: smaller(before?.replicas, replicas),
+          workers: (before?.workers ?? 0) + found.length,
+        });
+        claims.push(...seen);
+      } catch (reason) {
+        throw new DrawbridgeError("DB_CSR_INVENTORY", `${where} cannot be used: ${messageOf(reason)}`, {
+          cause: reason,
+        });
+      }
+    }
+  }
+  return { workers, pools, claims };
+}
+
+function readDocument(text: string) {
+  const parsed = parseDocument(text);
+  const [error] = parsed.errors;
+  if (error !== undefined) throw new Error(`it is not YAML: ${error.message.split("\n")[0]}`);
+  const document = record(parsed.toJS({ maxAliasCount: 100 }), "the document", documentKeys);
+  const pool = document.pool;
+  if (typeof pool !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(pool)) throw new Error("pool must be namespace/name");
+  const { replicas } = document;
+  if (replicas !== undefined && !(Number.isInteger(replicas) && (replicas as number) >= 0)) {
+    throw new Error("replicas must be a whole number");
+  }
+  return {
+    pool,
+    replicas: replicas as number | undefined,
+    found: list(document.workers, "workers").map((entry) => readWorker(entry, pool)),
+    seen: list(document.claims, "claims").map((entry) => readClaim(entry, pool)),
+  };
+}
+
+function readWorker(entry: unknown, pool: string): Worker {
+  const worker = record(entry, "a worker", workerKeys);
+  const { name } = worker;
+  if (typeof name !== "string" || !isNodeName(name))
+    throw new Error(`worker ${JSON.stringify(name)} is not a node name`);
+  const of = `of worker ${name}`;
+  const notBefore = readTime(worker.notBefore, `notBefore ${of}`);
+  if (notBefore === undefined) throw new Error(`notBefore ${of} is missing: when will it first be switched on?`);
+  const deadline = readTime(worker.deadline, `deadline ${of}`) ?? notBefore + defaultWindowMs;
+  if (deadline <= notBefore) throw new Error(`deadline ${of} is not after notBefore`);
+  const { joined = false } = worker;
+  if (typeof joined !== "boolean") throw new Error(`joined ${of} must be true or false`);
+  const dnsNames = strings(worker.dnsNames, `dnsNames ${of}`);
+  const wrongName = dnsNames.find((dnsName) => !isNodeName(dnsName));
+  if (wrongName !== undefined) throw new Error(`dnsNames ${of}: "${wrongName}" is not a plain DNS name`);
+  const ips = strings(worker.ips, `ips ${of}`).map((text) => {
+    const address = canonicalAddress(text);
+    if (address === undefined) throw new Error(`ips ${of}: "${text}" is not an address`);
+    return address;
+  });
+  return { name, pool, dnsNames, ips, notBefore, deadline, joined };
+}
+
+function readClaim(entry: unknown, pool: string): Claim {
+  const { worker, at } = record(entry, "a claim", ["worker", "at"]);
+  const time = readTime(at, "the time of a claim");
+  if (time === undefined) throw new Error("a claim has no time (at)");
+  if (worker !== undefined && typeof worker !== "string") throw new Error("the worker of a claim must be a name");
+  return { pool, at: time, ...(worker === undefined ? {} : { worker }) };
+}
+
+function readTime(value: unknown, what: string): number | undefined {
+  if (value === undefined) return undefined;
+  const time = typeof value === "string" ? parseTime(value) : undefined;
+  if (time === undefined) throw new Error(`${what} must be a time such as 2031-01-02T03:04:05Z`);
+  return time;
+}
+
+/** A misspelt key must not mean "no limit". */
+function record(value: unknown, what: string, known: readonly string[]): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${what} is not an object`);
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new Error(`${what} has an unknown key ${unknown}; known are ${known.join(", ")}`);
+  return value as Record<string, unknown>;
+}
+
+function list(value: unknown, what: string): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new Error(`${what} must be a list`);
+  return value;
+}
+
+function strings(value: unknown, what: string): string[] {
+  const items = list(value, what);
+  if (!items.every((item) => typeof item === "string")) throw new Error(`${what} must be a list of texts`);
+  return items as string[];
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}

@@ -1,0 +1,84 @@
+/** Certificate signing requests as the API has them, and the two signers that kubelets ask. */
+
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import type { KubeObject } from "../../kube/port.js";
+import type { Metadata } from "../objects.js";
+
+export const clientSigner = "kubernetes.io/kube-apiserver-client-kubelet";
+export const servingSigner = "kubernetes.io/kubelet-serving";
+export const nodeUserPrefix = "system:node:";
+
+export interface RequestCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastUpdateTime?: string;
+}
+
+export interface SigningRequest extends KubeObject {
+  readonly metadata?: Metadata;
+  readonly spec?: {
+    /** Base64 of PEM. */
+    readonly request?: string;
+    readonly signerName?: string;
+    readonly usages?: readonly string[];
+    readonly username?: string;
+    readonly groups?: readonly string[];
+  };
+  readonly status?: { readonly certificate?: string; readonly conditions?: readonly RequestCondition[] };
+}
+
+/** Client: the first certificate, asked for with the credential all machines share. Renewal and serving: asked for by the node. */
+export type RequestKind = "client" | "renewal" | "serving";
+
+/** Undefined for signers that are none of our business. */
+export function kindOf({ spec }: SigningRequest): RequestKind | undefined {
+  if (spec?.signerName === servingSigner) return "serving";
+  if (spec?.signerName !== clientSigner) return undefined;
+  return spec.username?.startsWith(nodeUserPrefix) ? "renewal" : "client";
+}
+
+/** `approved`, `denied` or `failed` once somebody decided. */
+export function outcomeOf({ status }: SigningRequest): "pending" | "approved" | "denied" | "failed" {
+  const types = (status?.conditions ?? []).map(({ type }) => type);
+  if (types.includes("Denied")) return "denied";
+  if (types.includes("Failed")) return "failed";
+  return types.includes("Approved") || status?.certificate ? "approved" : "pending";
+}
+
+export function requestName({ metadata }: SigningRequest): string {
+  return metadata?.name ?? "";
+}
+
+/** Of this request alone, also when another of its name comes after it. */
+export function requestUid({ metadata }: SigningRequest): string {
+  return metadata?.uid ?? metadata?.name ?? "";
+}
+
+export function createdAt({ metadata }: SigningRequest): number {
+  return Date.parse(metadata?.creationTimestamp ?? "");
+}
+
+/** Throws DB_CSR_REQUEST unless it is base64 as the API server writes it. */
+export function requestPem({ spec }: SigningRequest): string {
+  const { request = "" } = spec ?? {};
+  const bytes = Buffer.from(request, "base64");
+  if (bytes.toString("base64") === request) return bytes.toString("latin1");
+  throw new DrawbridgeError("DB_CSR_REQUEST", "the certificate signing request cannot be read: it is not base64");
+}
+
+export const requestsPath = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+export function requestPath(name: string): string {
+  return `${requestsPath}/${encodeURIComponent(name)}`;
+}
+
+/** With one condition more, for the approval subresource. The API refuses a second opinion. */
+export function decided(request: SigningRequest, condition: Omit<RequestCondition, "status">): SigningRequest {
+  if (outcomeOf(request) !== "pending") {
+    throw new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} is ${outcomeOf(request)} already`);
+  }
+  const conditions = [...(request.status?.conditions ?? []), { ...condition, status: "True" }];
+  return { ...request, status: { ...request.status, conditions } };
+}

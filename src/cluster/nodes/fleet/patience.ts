@@ -1,0 +1,87 @@
+/** How long a command waits, and what it says meanwhile. */
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type Clock, pause, systemClock } from "../../kube/clock.js";
+import { KubeApiError } from "../../kube/errors.js";
+
+export interface Progress {
+  /** Something happened. */
+  tell(line: string): void;
+  /** What is being waited for now. */
+  status(line: string): void;
+}
+
+export interface PatienceOptions {
+  readonly timeoutMs: number;
+  readonly progress: Progress;
+  readonly clock?: Clock;
+  readonly everyMs?: number;
+  /** Fires when somebody has had enough. */
+  readonly signal?: AbortSignal;
+}
+
+const defaultEveryMs = 1000;
+
+export class Patience {
+  readonly progress: Progress;
+  readonly clock: Clock;
+  readonly #end: number;
+  readonly #options: PatienceOptions;
+
+  constructor(options: PatienceOptions) {
+    this.#options = options;
+    this.progress = options.progress;
+    this.clock = options.clock ?? systemClock;
+    this.#end = this.clock.now() + options.timeoutMs;
+  }
+
+  /** Nothing should be begun any more. */
+  get isOver(): boolean {
+    return this.clock.now() >= this.#end || this.#options.signal?.aborted === true;
+  }
+
+  get timeout(): string {
+    return `${Math.round(this.#options.timeoutMs / 1000)} s`;
+  }
+
+  /** Until the next look. */
+  async rest(): Promise<void> {
+    const left = Math.max(0, this.#end - this.clock.now());
+    await pause(this.clock, Math.min(left, this.#options.everyMs ?? defaultEveryMs), this.#options.signal);
+  }
+
+  /** With its own time, but the same manners. */
+  within(timeoutMs: number): Patience {
+    const left = Math.max(0, this.#end - this.clock.now());
+    return new Patience({ ...this.#options, timeoutMs: Math.min(left, timeoutMs) });
+  }
+
+  /** Again and again until it gives something; an API that is away is waited for like everything else. */
+  async until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+    let trouble = "";
+    for (;;) {
+      try {
+        const found = await look();
+        if (found !== undefined) return found;
+        trouble = "";
+      } catch (reason) {
+        if (!isPassing(reason)) throw reason;
+        trouble = messageOf(reason);
+        this.progress.status(`${what}: ${trouble}`);
+      }
+      if (this.isOver) throw this.#over(what, trouble);
+      await this.rest();
+    }
+  }
+
+  #over(what: string, trouble: string): DrawbridgeError {
+    const why = this.#options.signal?.aborted === true ? "it was interrupted" : `${this.timeout} were not enough`;
+    const last = trouble === "" ? "" : `; last: ${trouble}`;
+    return new DrawbridgeError("DB_WORKERS_WAIT", `${what}: ${why}${last}`);
+  }
+}
+
+/** No answer, too busy, or something broken behind it: the same question may be answered in a moment. */
+export function isPassing(reason: unknown): boolean {
+  if (!(reason instanceof KubeApiError)) return false;
+  return reason.status === 0 || reason.status === 429 || reason.status >= 500;
+}

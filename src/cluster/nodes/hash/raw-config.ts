@@ -1,0 +1,136 @@
+/** The documents that configure a pool's machines, in one text that does not depend on the order they came in. */
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { byBytes } from "./global-config.js";
+import { canonicalYaml, parseKubernetesYaml, splitDocuments } from "./kubernetes-yaml.js";
+
+/** Where documents come from, for messages: `ConfigMap clusters/extra`. */
+export interface ConfigSource {
+  readonly where: string;
+  readonly text: string;
+}
+
+export interface RawConfigOptions {
+  /** What is wrong with the Ignition config inside a MachineConfig; undefined when nothing is. */
+  readonly checkIgnition?: (config: unknown) => string | undefined;
+}
+
+type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> };
+
+const mco = "machineconfiguration.openshift.io";
+const roleLabel = `${mco}/role`;
+const builtInPools = { matchLabels: { [`${mco}/mco-built-in`]: "" } };
+
+const kinds: Readonly<Record<string, { readonly versions: readonly string[]; readonly make: Normalise }>> = {
+  MachineConfig: { versions: [`${mco}/v1`], make: machineConfig },
+  KubeletConfig: { versions: [`${mco}/v1`], make: forBuiltInPools },
+  ContainerRuntimeConfig: { versions: [`${mco}/v1`], make: forBuiltInPools },
+  ImageContentSourcePolicy: { versions: ["operator.openshift.io/v1alpha1"], make: verbatim },
+  ImageDigestMirrorSet: { versions: ["config.openshift.io/v1"], make: verbatim },
+  ClusterImagePolicy: { versions: ["config.openshift.io/v1", "config.openshift.io/v1alpha1"], make: imagePolicy },
+};
+
+type Normalise = (manifest: Manifest, text: string, options: RawConfigOptions) => string;
+
+/** Throws for the first document that cannot be used. */
+export function rawConfig(sources: readonly ConfigSource[], options: RawConfigOptions = {}): string {
+  const documents = sources.flatMap(({ where, text }) =>
+    splitDocuments(text).map((document, index, all) =>
+      normalise(document, all.length === 1 ? where : `document ${index + 1} of ${where}`, options),
+    ),
+  );
+  return documents.sort(byBytes).join("\n---\n");
+}
+
+/** Whether any of the documents keeps machines on runc, which the newer stream no longer has. */
+export function usesRunc(raw: string): boolean {
+  return splitDocuments(raw)
+    .map((text) => parseKubernetesYaml(text, "a document") as Manifest)
+    .some((manifest) => {
+      const spec = manifest.spec as { containerRuntimeConfig?: { defaultRuntime?: unknown } } | undefined;
+      return manifest.kind === "ContainerRuntimeConfig" && spec?.containerRuntimeConfig?.defaultRuntime === "runc";
+    });
+}
+
+function normalise(text: string, where: string, options: RawConfigOptions): string {
+  const manifest = parseKubernetesYaml(text, where);
+  if (!isRecord(manifest) || !isRecord(manifest.metadata)) throw unusable(where, "is not a Kubernetes object");
+  const { apiVersion, kind } = manifest;
+  const known = typeof kind === "string" && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (known === undefined) {
+    throw unusable(where, `is a ${String(kind)}, and only ${Object.keys(kinds).join(", ")} can configure a pool`);
+  }
+  if (!known.versions.includes(String(apiVersion))) {
+    throw unusable(where, `has apiVersion ${String(apiVersion)}; a ${kind} is of ${known.versions.join(" or ")}`);
+  }
+  if (typeof manifest.metadata.name !== "string" || manifest.metadata.name === "") {
+    throw unusable(where, "has no metadata.name");
+  }
+  try {
+    return known.make(manifest as Manifest, text, options);
+  } catch (reason) {
+    throw unusable(where, messageOf(reason), reason);
+  }
+}
+
+function machineConfig(manifest: Manifest, _text: string, { checkIgnition }: RawConfigOptions): string {
+  const spec = manifest.spec ?? {};
+  if (!isRecord(spec)) throw new Error("has a spec that is no object");
+  const { config = null } = spec;
+  if (config !== null) {
+    if (!isRecord(config)) throw new Error("has a spec.config that is no Ignition config");
+    const trouble = checkIgnition?.(config);
+    if (trouble !== undefined) throw new Error(`has an Ignition config that cannot be used: ${trouble}`);
+  }
+  const { labels } = manifest.metadata;
+  return canonicalYaml({
+    ...manifest,
+    metadata: {
+      ...manifest.metadata,
+      creationTimestamp: null,
+      labels: { ...(isRecord(labels) ? labels : {}), [roleLabel]: "worker" },
+    },
+    // What the Go type writes even when it is empty.
+    spec: {
+      baseOSExtensionsContainerImage: "",
+      config,
+      extensions: null,
+      fips: false,
+      kernelArguments: null,
+      kernelType: "",
+      osImageURL: "",
+      ...spec,
+    },
+  });
+}
+
+function forBuiltInPools(manifest: Manifest): string {
+  const spec = manifest.spec ?? {};
+  if (!isRecord(spec)) throw new Error("has a spec that is no object");
+  return canonicalYaml({
+    ...manifest,
+    metadata: { ...manifest.metadata, creationTimestamp: null },
+    spec: { ...spec, machineConfigPoolSelector: builtInPools },
+    status: { conditions: null },
+  });
+}
+
+function imagePolicy(manifest: Manifest, text: string): string {
+  if (manifest.apiVersion === "config.openshift.io/v1") return text;
+  return canonicalYaml({
+    ...manifest,
+    apiVersion: "config.openshift.io/v1",
+    metadata: { ...manifest.metadata, creationTimestamp: null },
+  });
+}
+
+function verbatim(_manifest: Manifest, text: string): string {
+  return text;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function unusable(where: string, why: string, cause?: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_NODEPOOL_CONFIG", `${where} ${why}`, { cause });
+}

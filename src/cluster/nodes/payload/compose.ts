@@ -1,0 +1,127 @@
+/** Puts a pool's payload together. Everything in it is checked as a machine would check it, and written as spec 3.2. */
+import { parseDocument } from "yaml";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { emit } from "../../ignition/emit.js";
+import { pathText } from "../../ignition/json-path.js";
+import { merge } from "../../ignition/merge.js";
+import type { Config } from "../../ignition/model/config.js";
+import { newest } from "../../ignition/model/spec.js";
+import { validate } from "../../ignition/validate/validate.js";
+import { encoded } from "../objects.js";
+import { apiProxyConfig } from "./api-proxy.js";
+import { configOf, file } from "./files.js";
+import { bootstrapKubeconfig, kubeletConfig } from "./kubelet-profile.js";
+import { type HostSettings, type MachineConfig, mergedSettings, readMachineConfigs } from "./machine-config.js";
+import type { Recipe } from "./recipe.js";
+import { firstBootConfig } from "./rhcos.js";
+
+/** What comes from the cluster. */
+export interface Ingredients {
+  /** Empty: none. */
+  readonly pullSecret: string;
+  readonly trustBundle: string;
+  /** With it a kubelet asks for its first certificate. */
+  readonly bootstrapKubeconfig: string;
+  /** The pool's own documents, as its token Secret has them. */
+  readonly rawConfig: string;
+}
+
+export interface Composed {
+  readonly text: string;
+  /** The same for a machine whose name is known: the name, a newline behind it, stands between the two in base64. */
+  readonly named: { readonly before: string; readonly after: string };
+}
+
+const trustAnchor = "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt";
+
+/** Throws DrawbridgeErrors whose sentences hold no content of any file. */
+export function composePayload(recipe: Recipe, ingredients: Ingredients): Composed {
+  const own = readMachineConfigs(ingredients.rawConfig, "the pool's configuration");
+  const { apiProxy, sshKeys } = recipe;
+  const configs = [
+    ...(recipe.profile === "rhcos" ? rhcosBase(recipe.machineConfig) : kubeletBase(recipe, ingredients, own)),
+    ...(apiProxy === undefined ? [] : [apiProxyConfig(apiProxy)]),
+    ...own.flatMap(({ config }) => (config === undefined ? [] : [config])),
+    configOf({ sshKeys, files: credentials(recipe.profile, ingredients) }),
+    ...(recipe.profile === "rhcos" ? [firstBoot(recipe, own)] : []),
+  ];
+  const merged = configs.reduce(merge);
+  requireValid(merged);
+  const written = emit(merged) as unknown as Config;
+  return { text: JSON.stringify(written), named: aroundName(written) };
+}
+
+/** A name no payload has by chance. */
+const placeholder = "drawbridge.worker.name.placeholder";
+
+function aroundName(config: Config): Composed["named"] {
+  const named = configOf({ files: [file("/etc/hostname", placeholder)] });
+  const text = JSON.stringify(merge(config, { ...named, ignition: config.ignition }));
+  const [before = "", after = ""] = text.split(encoded(placeholder));
+  return { before, after };
+}
+
+function rhcosBase({ config, name }: MachineConfig): Config[] {
+  if (config === undefined) throw unusable(`the rendered MachineConfig ${name} has no Ignition config in spec.config`);
+  return [config];
+}
+
+function kubeletBase(
+  recipe: Extract<Recipe, { profile: "kubelet" }>,
+  { bootstrapKubeconfig: kubeconfig }: Ingredients,
+  own: readonly MachineConfig[],
+): Config[] {
+  for (const { host, name } of own) {
+    const [setting] =
+      Object.entries(host).find(([, value]) => value !== "" && value !== false && value.length !== 0) ?? [];
+    if (setting !== undefined) {
+      throw unusable(`MachineConfig ${name} sets ${setting}, which nobody applies on a machine of the profile kubelet`);
+    }
+  }
+  return [kubeletConfig(recipe.kubelet, authorityOf(kubeconfig))];
+}
+
+function firstBoot(recipe: Extract<Recipe, { profile: "rhcos" }>, own: readonly MachineConfig[]): Config {
+  const { fips, machineConfig } = recipe;
+  const wish: HostSettings = { fips, kernelArguments: [], extensions: [], kernelType: "", osImageURL: "" };
+  return firstBootConfig(
+    machineConfig.name,
+    mergedSettings([machineConfig.host, ...own.map(({ host }) => host), wish]),
+  );
+}
+
+function credentials(
+  profile: Recipe["profile"],
+  { bootstrapKubeconfig: kubeconfig, pullSecret, trustBundle }: Ingredients,
+) {
+  const place = profile === "rhcos" ? "/etc/kubernetes/kubeconfig" : bootstrapKubeconfig;
+  return [
+    file(place, kubeconfig, 0o600),
+    ...(pullSecret === "" ? [] : [file("/var/lib/kubelet/config.json", pullSecret, 0o600)]),
+    ...(trustBundle === "" ? [] : [file(trustAnchor, trustBundle)]),
+  ];
+}
+
+/** The kubelet lets those in whom the API's own authority vouches for. */
+function authorityOf(kubeconfig: string): string {
+  const { clusters } = (parseDocument(kubeconfig).toJS({ maxAliasCount: 0 }) ?? {}) as {
+    clusters?: readonly { cluster?: { "certificate-authority-data"?: string } }[];
+  };
+  const data = clusters?.[0]?.cluster?.["certificate-authority-data"];
+  if (!data)
+    throw unusable("the bootstrap kubeconfig has no certificate-authority-data, so a machine could trust nobody");
+  return Buffer.from(data, "base64").toString("utf8");
+}
+
+function requireValid(config: Config): void {
+  const first = validate(config, newest).find(({ severity }) => severity === "error");
+  if (first === undefined) return;
+  throw new DrawbridgeError(
+    "DB_IGNITION_INVALID",
+    `together the parts of the payload are not valid: ${pathText(first.path)}: ${first.message}`,
+  );
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_PAYLOAD", sentence);
+}

@@ -1,0 +1,136 @@
+/** How payloads are made without HyperShift: the file of --payload. */
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { parseDocument } from "yaml";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type ApiProxy, requireApiProxy } from "./api-proxy.js";
+import { isOneLine, requireForm } from "./forms.js";
+import { type Download, type KubeletOptions, requireKubeletOptions } from "./kubelet-profile.js";
+import { type MachineConfig, readMachineConfig } from "./machine-config.js";
+
+interface Common {
+  readonly apiProxy: ApiProxy | undefined;
+  readonly sshKeys: readonly string[];
+  /** What the credentials and authorities are called in the server's namespace. */
+  readonly names: { readonly bootstrapKubeconfig: string; readonly pullSecret: string; readonly trustBundle: string };
+}
+
+export type Recipe =
+  | (Common & { readonly profile: "rhcos"; readonly machineConfig: MachineConfig; readonly fips: boolean })
+  | (Common & { readonly profile: "kubelet"; readonly kubelet: KubeletOptions });
+
+/** HyperShift's. */
+const usualNames = {
+  bootstrapKubeconfig: "bootstrap-kubeconfig",
+  pullSecret: "pull-secret",
+  trustBundle: "user-ca-bundle",
+} as const;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Read anew for each payload, so that a change of the file needs no restart. Throws DB_PAYLOAD. */
+export async function readRecipe(path: string): Promise<Recipe> {
+  try {
+    return await recipeOf(await readFile(path, "utf8"), dirname(path));
+  } catch (reason) {
+    throw new DrawbridgeError("DB_PAYLOAD", `${path} cannot be used: ${messageOf(reason)}`, { cause: reason });
+  }
+}
+
+async function recipeOf(text: string, directory: string): Promise<Recipe> {
+  const document = parseDocument(text);
+  const [error] = document.errors;
+  if (error !== undefined) throw new Error(`it is not YAML: ${error.message.split("\n")[0]}`);
+  const all = ["profile", "apiProxy", "sshKeys", ...Object.keys(usualNames)];
+  const { profile } = fields(document.toJS({ maxAliasCount: 0 }), "it");
+  const known = { rhcos: ["machineConfig", "fips"], kubelet: ["kubelet"] };
+  if (profile !== "rhcos" && profile !== "kubelet") throw new Error("profile must be rhcos or kubelet");
+  const of = fields(document.toJS(), "it", [...all, ...known[profile]]);
+  const nameOf = (key: keyof typeof usualNames) =>
+    textOf(of[key] ?? usualNames[key], key, /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
+  const common = {
+    apiProxy: apiProxy(of.apiProxy),
+    sshKeys: sshKeys(of.sshKeys),
+    names: {
+      bootstrapKubeconfig: nameOf("bootstrapKubeconfig"),
+      pullSecret: nameOf("pullSecret"),
+      trustBundle: nameOf("trustBundle"),
+    },
+  };
+  if (profile === "kubelet") return { ...common, profile, kubelet: kubeletOptions(of.kubelet) };
+  const file = resolve(directory, textOf(of.machineConfig, "machineConfig"));
+  const machineConfig = readMachineConfig(await readFile(file, "utf8"), file);
+  return { ...common, profile, machineConfig, fips: truth(of.fips, "fips") };
+}
+
+function apiProxy(value: unknown): ApiProxy | undefined {
+  if (value === undefined) return undefined;
+  const of = fields(value, "apiProxy", ["address", "port", "server", "image"]);
+  const proxy = {
+    address: textOf(of.address ?? "172.20.0.1", "apiProxy.address"),
+    port: (of.port ?? 6443) as number,
+    server: textOf(of.server, "apiProxy.server"),
+    image: textOf(of.image, "apiProxy.image"),
+  };
+  requireApiProxy(proxy);
+  return proxy;
+}
+
+function kubeletOptions(value: unknown): KubeletOptions {
+  const keys = ["clusterDns", "clusterDomain", "runtime", "cgroupDriver", "binary", "downloads"];
+  const of = fields(value ?? {}, "kubelet", keys);
+  const { runtime = "containerd" } = of;
+  if (runtime !== "containerd" && runtime !== "crio") throw new Error("kubelet.runtime must be containerd or crio");
+  const { downloads = [] } = of;
+  if (!Array.isArray(downloads)) throw new Error("kubelet.downloads must be a list");
+  const options = {
+    clusterDns: texts(of.clusterDns, "kubelet.clusterDns"),
+    clusterDomain: textOf(of.clusterDomain ?? "cluster.local", "kubelet.clusterDomain"),
+    runtime,
+    cgroupDriver: textOf(of.cgroupDriver ?? "systemd", "kubelet.cgroupDriver"),
+    binary: textOf(of.binary ?? "/usr/local/bin/kubelet", "kubelet.binary"),
+    downloads: downloads.map(download),
+  } as const;
+  requireKubeletOptions(options);
+  return options;
+}
+
+/** Without a hash whoever serves it decides what runs as root. */
+function download(value: unknown): Download {
+  const of = fields(value, "an entry of kubelet.downloads", ["path", "source", "hash"]);
+  return {
+    path: textOf(of.path, "the path of a download"),
+    source: textOf(of.source, "the source of a download"),
+    hash: textOf(of.hash, "the hash of a download (sha512-... or sha256-...)"),
+  };
+}
+
+function fields(value: unknown, what: string, known?: readonly string[]): Fields {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${what} is not an object`);
+  const unknown = known === undefined ? undefined : Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new Error(`${what} has an unknown key ${unknown}; known are ${known?.join(", ")}`);
+  return value as Fields;
+}
+
+function textOf(value: unknown, what: string, form = /./): string {
+  if (typeof value !== "string" || !form.test(value)) throw new Error(`${what} is missing or is not what it should be`);
+  return value;
+}
+
+function texts(value: unknown, what: string): readonly string[] {
+  const list = value ?? [];
+  if (!Array.isArray(list) || !list.every((item) => typeof item === "string"))
+    throw new Error(`${what} must be a list of texts`);
+  return list;
+}
+
+function sshKeys(value: unknown): readonly string[] {
+  const keys = texts(value, "sshKeys");
+  for (const key of keys) requireForm("sshKeys", key, isOneLine, "must have one key in one line each");
+  return keys;
+}
+
+function truth(value: unknown, what: string): boolean {
+  if (value !== undefined && typeof value !== "boolean") throw new Error(`${what} must be true or false`);
+  return value === true;
+}

@@ -1,0 +1,146 @@
+/** One pass over a pool: from the world as it was seen to what the pool's status says, what is written, and when to look again. */
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { annotation, finalizer } from "../names.js";
+import type { Metadata } from "../objects.js";
+import {
+  checkArchitecture,
+  checkAutoscaling,
+  checkIgnitionEndpoint,
+  checkMachineConfig,
+  checkManagement,
+  checkPause,
+  checkRelease,
+  checkSkew,
+  type Findings,
+} from "./checks.js";
+import { Conditions, isFalse, validationFailed } from "./conditions.js";
+import type { Condition, NodePool } from "./node-pool.js";
+import { readPause } from "./pause.js";
+import { reportMachines, reportPayload, reportUpdates } from "./progress.js";
+import { dependencies, secretWrites, type Write } from "./secrets.js";
+import { Stop } from "./stop.js";
+import type { Target } from "./target.js";
+import { validateNodePool } from "./validate.js";
+import type { Cluster, World } from "./world.js";
+
+export interface Reconciled {
+  /** For status.conditions, whatever came of the rest. */
+  readonly conditions: readonly Condition[];
+  /** For status.version. */
+  readonly version: string | undefined;
+  /** The pool itself is among them at most once. */
+  readonly writes: readonly Write[];
+  readonly requeueAt: number | undefined;
+  /** Why the pass ended before its end. With `retry` it is a failure, to be repeated with growing delays. */
+  readonly stopped: { readonly because: string; readonly retry: boolean } | undefined;
+}
+
+/** What has nothing to say without HyperShift: there is no release to look up, no control plane of its kind, no Machines. */
+export const omittedStandalone = ["ValidReleaseImage", "SupportedVersionSkew", "AllMachinesReady", "AllNodesHealthy"];
+
+export function reconcile(world: World, now: number): Reconciled {
+  const { pool } = world;
+  const conditions = new Conditions(pool.status?.conditions ?? [], now, pool.metadata?.generation);
+  const answer = { conditions: conditions.list, version: pool.status?.version, writes: [], requeueAt: undefined };
+  try {
+    return { ...answer, stopped: undefined, ...pass(world, conditions, now) };
+  } catch (reason) {
+    if (!(reason instanceof Stop) && !(reason instanceof DrawbridgeError)) throw reason;
+    const retry = reason instanceof Stop ? reason.retry : true;
+    return { ...answer, stopped: { because: messageOf(reason), retry } };
+  }
+}
+
+function pass(world: World, conditions: Conditions, now: number): Partial<Reconciled> {
+  const { cluster, pool } = world;
+  if (pool.metadata?.deletionTimestamp !== undefined) return { writes: deletion(world) };
+  if (cluster === undefined) throw Stop.andRetry(`the cluster ${pool.spec?.clusterName} does not exist`);
+  const owned = belonging(pool, cluster);
+  // Before anything else exists, so that nothing is left behind; the write itself brings the pool back here.
+  if (owned !== undefined) return { writes: [{ verb: "update", object: owned }] };
+
+  const pause = readPause(pool.spec?.pausedUntil, now);
+  const findings: Findings = { world, cluster, conditions, problems: validateNodePool(pool), pause };
+  const target = setConditions(findings);
+  if (cluster.deleting) throw Stop.untilChange("the cluster is being deleted");
+  if (cluster.infraId === "") throw Stop.untilChange("the cluster has no infrastructure id yet");
+  dependencies(cluster);
+  if (pause.state === "paused") {
+    return { requeueAt: pause.until === Number.POSITIVE_INFINITY ? undefined : pause.until };
+  }
+  const writes = writesFor(findings, target, now);
+  const updated = atTarget(pool, target);
+  return {
+    version: target.releaseVersion,
+    writes: updated === undefined ? writes : [...writes, { verb: "update", object: updated }],
+  };
+}
+
+function setConditions(findings: Findings): Target {
+  checkAutoscaling(findings);
+  checkManagement(findings);
+  const version = checkRelease(findings);
+  checkIgnitionEndpoint(findings);
+  checkArchitecture(findings);
+  checkPause(findings);
+  checkSkew(findings, version);
+  const target = checkMachineConfig(findings, version);
+  reportUpdates(findings, target);
+  reportPayload(findings, target);
+  reportMachines(findings);
+  return target;
+}
+
+/** A configuration that is valid but does not fit into a Secret is found only here. */
+function writesFor(findings: Findings, target: Target, now: number): Write[] {
+  try {
+    return secretWrites(findings, target, now);
+  } catch (reason) {
+    findings.conditions.set("ValidMachineConfig", isFalse(validationFailed, messageOf(reason)));
+    throw reason;
+  }
+}
+
+/** Machines that are still there hold everything up; their disappearance brings the pool back here. */
+function deletion({ machines, ownedConfigMaps, pool, secrets }: World): Write[] {
+  const { metadata } = pool;
+  if (metadata?.finalizers?.includes(finalizer) !== true) return [];
+  if (machines.length > 0) {
+    const names = machines.map((machine) => machine.metadata?.name).sort();
+    throw Stop.untilChange(`machines of the pool are still there: ${names.join(", ")}`);
+  }
+  const released = withMetadata(pool, { finalizers: metadata.finalizers.filter((name) => name !== finalizer) });
+  return [
+    ...[...ownedConfigMaps, ...secrets].map((object): Write => ({ verb: "delete", object })),
+    { verb: "update", object: released },
+  ];
+}
+
+/** With our finalizer and its owner; undefined when it has both. */
+function belonging(pool: NodePool, { name, owner }: Cluster): NodePool | undefined {
+  const { finalizers = [], ownerReferences = [] } = pool.metadata ?? {};
+  const isOwned = ownerReferences.some(({ uid }) => uid === owner.uid);
+  if (isOwned && finalizers.includes(finalizer)) return undefined;
+  return withMetadata(pool, {
+    finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
+    ownerReferences: isOwned ? ownerReferences : [...ownerReferences, { ...owner, name: name.name }],
+  });
+}
+
+/** Platform None is done as soon as the Secrets are: no node is touched. */
+function atTarget(pool: NodePool, { hashes }: Target): NodePool | undefined {
+  const { annotations = {} } = pool.metadata ?? {};
+  const wanted = {
+    ...annotations,
+    [annotation.currentConfig]: hashes.withoutVersion,
+    [annotation.currentConfigVersion]: hashes.full,
+  };
+  const same = [annotation.currentConfig, annotation.currentConfigVersion].every(
+    (key) => annotations[key] === wanted[key],
+  );
+  return same ? undefined : withMetadata(pool, { annotations: wanted });
+}
+
+function withMetadata(pool: NodePool, change: Partial<Metadata>): NodePool {
+  return { ...pool, metadata: { ...pool.metadata, ...change } };
+}

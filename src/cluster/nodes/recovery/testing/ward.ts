@@ -1,0 +1,148 @@
+/** A pool in a directory with its Ignition server, healthy until a test makes it sick. */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeRequest } from "../../../../tunnel/pki/testing/requests.js";
+import type { KubeApi } from "../../../kube/port.js";
+import { createDirectoryApi } from "../../controller/directory/api.js";
+import { collectionPath } from "../../controller/paths.js";
+import { directoryInventory } from "../../csr/approver/inventory-source.js";
+import { MemoryStore } from "../../csr/approver/memory-store.js";
+import { defaultPolicy } from "../../csr/policy.js";
+import { clientSigner, requestsPath, type SigningRequest } from "../../csr/signing-request.js";
+import { annotation } from "../../names.js";
+import { encoded, type Secret } from "../../objects.js";
+import { type NodePool, nodePoolVersion } from "../../pool/node-pool.js";
+import { Source } from "../../simulate/testing/source.js";
+import { makeTokenSecret } from "../../token/token-secret.js";
+import { makeUserDataSecret } from "../../token/user-data.js";
+import { freshUserData } from "../../workers/fresh-user-data.js";
+import { WorkerStore } from "../../workers/store.js";
+import type { Worker } from "../../workers/worker.js";
+import { examine } from "../examine.js";
+import type { Surgery } from "../patient.js";
+
+export const pool = { namespace: "clusters", name: "workers" };
+export const TOKEN = "0b8ad9c5-7c77-4a31-8c55-2d0a5f1c9e10";
+export const HASH = "11111111";
+
+const scratch = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+export class Ward {
+  readonly directory = mkdtempSync(join(scratch, "drawbridge-ward-"));
+  readonly store = new WorkerStore(join(this.directory, ".state"));
+  readonly api: KubeApi = createDirectoryApi({ directory: this.directory });
+  /** Where the machines join, when that is another cluster. */
+  readonly hosted: KubeApi;
+  readonly source: Source;
+  isHosted = false;
+  readonly #isItsOwn: boolean;
+
+  private constructor(source: Source, isItsOwn: boolean) {
+    this.source = source;
+    this.#isItsOwn = isItsOwn;
+    source.asked.length = 0;
+    this.hosted = createDirectoryApi({ directory: mkdtempSync(join(this.directory, ".hosted-")) });
+    // As a server that knows no token but has payloads.
+    source.answer = (_, response) => response.writeHead(511).end();
+  }
+
+  /** `source`: a server that outlives it. */
+  static async open(source?: Source): Promise<Ward> {
+    const ward = new Ward(source ?? (await Source.start()), source === undefined);
+    await ward.#furnish();
+    return ward;
+  }
+
+  close(): void {
+    if (this.#isItsOwn) this.source.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  get surgery(): Surgery {
+    const nodes = this.isHosted ? this.hosted : this.api;
+    return {
+      clusters: { pools: this.api, nodes },
+      isHosted: this.isHosted,
+      store: this.store,
+      policy: defaultPolicy,
+      inventory: directoryInventory(this.store.inventoryDirectory),
+      memory: () => new MemoryStore(nodes, { namespace: "drawbridge", name: "approver" }),
+      now: Date.now,
+    };
+  }
+
+  examine(...names: readonly string[]) {
+    return examine(this.surgery, pool, names);
+  }
+
+  /** Only what is wrong. */
+  async ailments(...names: readonly string[]) {
+    return (await this.examine(...names)).filter(({ code }) => code !== undefined);
+  }
+
+  /** With user data of now. */
+  async worker(name: string, change: Partial<Worker> = {}): Promise<Worker> {
+    const shape = { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" };
+    const worker: Worker = {
+      ...{ name, pool: "clusters/workers", zone: "", provider: "files", shape, hash: HASH, ips: [], made: true },
+      notBefore: new Date(Date.now() - 60_000).toISOString(),
+      deadline: new Date(Date.now() + 3_600_000).toISOString(),
+      ...{ ownToken: false, createCommand: [], deleteCommand: [], ...change },
+    };
+    await this.store.change((all) => [...all, worker]);
+    await this.store.writeUserData(name, (await freshUserData(this.api, worker)).text);
+    return worker;
+  }
+
+  secret(name: string): Promise<Secret> {
+    return this.api.get(`${collectionPath("Secret", pool.namespace)}/${name}`);
+  }
+
+  async changeSecret(name: string, change: (secret: Secret) => Secret): Promise<void> {
+    const path = `${collectionPath("Secret", pool.namespace)}/${name}`;
+    await this.api.update(path, change(await this.api.get<Secret>(path)));
+  }
+
+  async file(name: string, node: string): Promise<void> {
+    const subject = [{ O: ["system:nodes"] }, { CN: [`system:node:${node}`] }];
+    const request: SigningRequest = {
+      apiVersion: "certificates.k8s.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { name },
+      spec: {
+        request: Buffer.from(await makeRequest({ subject })).toString("base64"),
+        signerName: clientSigner,
+        usages: ["digital signature", "client auth"],
+        username: defaultPolicy.bootstrapUser,
+        groups: [...defaultPolicy.bootstrapGroups],
+      },
+    };
+    await this.api.create(requestsPath, request);
+  }
+
+  async #furnish(): Promise<void> {
+    await this.store.write([]);
+    const ignitionEndpoint = new URL(this.source.url("/")).host;
+    const ignitionCaPem = this.source.authority.certificatePem;
+    const content = { pool, hash: HASH, token: TOKEN };
+    const token = makeTokenSecret(
+      {
+        ...{ ...content, namespace: pool.namespace, upgradeType: "InPlace", rawConfig: "", stream: "rhel-9" },
+        ...{ releaseImage: "registry.example/release", releaseVersion: "4.18.0", configurationHash: "77074ba4" },
+        ...{ pullSecretHash: "", trustBundleHash: "" },
+      },
+      Date.now(),
+    );
+    const object: NodePool = {
+      apiVersion: nodePoolVersion,
+      kind: "NodePool",
+      metadata: { ...pool, annotations: { [annotation.currentConfigVersion]: HASH } },
+      spec: { clusterName: "demo" },
+    };
+    await this.api.create(collectionPath("NodePool", pool.namespace), object);
+    const secrets = collectionPath("Secret", pool.namespace);
+    await this.api.create(secrets, { ...token, data: { ...token.data, reason: encoded("AsExpected") } });
+    await this.api.create(secrets, makeUserDataSecret(pool.namespace, { ...content, ignitionEndpoint, ignitionCaPem }));
+  }
+}

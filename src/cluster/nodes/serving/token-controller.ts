@@ -1,0 +1,246 @@
+/** Keeps the book of tokens in step with the token Secrets: makes payloads, rotates tokens, ends those whose time has come. */
+import { randomUUID } from "node:crypto";
+import { messageOf } from "../../../base/errors/error.js";
+import { makePayload } from "../../ignition/server/payload.js";
+import type { Grant, TokenBook } from "../../ignition/server/token-book.js";
+import { type Clock, systemClock } from "../../kube/clock.js";
+import { isConflict, isNotFound } from "../../kube/errors.js";
+import type { KubeApi } from "../../kube/port.js";
+import { annotation } from "../names.js";
+import { pathOf, type Secret } from "../objects.js";
+import type { Composed } from "../payload/compose.js";
+import { type TokenStep, tokenStep } from "../token/rotation.js";
+import { isTokenSecret, readTokenSecret, type TokenSecretView } from "../token/token-secret.js";
+import { withFailure, withPayload } from "./outcome.js";
+import { Schedule } from "./schedule.js";
+
+/** Throws a DrawbridgeError whose sentence holds no secret. */
+export type PayloadSource = (token: TokenSecretView) => Promise<Composed>;
+
+export interface TokenControllerOptions {
+  readonly api: KubeApi;
+  readonly namespace: string;
+  readonly book: TokenBook;
+  readonly source: PayloadSource;
+  readonly clock?: Clock;
+  readonly newToken?: () => string;
+  readonly onRotated?: (secret: string) => void;
+  readonly onGenerated?: (secret: string, seconds: number) => void;
+  /** A payload had to be made because no token of the Secret was known. */
+  readonly onMiss?: () => void;
+  /** Something new can be served to the workers of the pools. */
+  readonly onMade?: () => void;
+  readonly onError?: (sentence: string) => void;
+}
+
+/** What a payload is made from may change without its Secret: a renewed credential, say. */
+const freshForMs = 60_000;
+
+/** The winner's version reaches us through the watch. */
+const afterConflictMs = 1_000;
+
+export class TokenController {
+  readonly #options: TokenControllerOptions;
+  readonly #clock: Clock;
+  readonly #schedule: Schedule;
+  readonly #made = new Map<string, { readonly made: Composed; readonly at: number }>();
+  /** By Secret: everything but what is written by ourselves. */
+  readonly #seen = new Map<string, string>();
+  readonly #judged = new WeakSet<Secret>();
+  #secrets = new Map<string, Secret>();
+
+  constructor(options: TokenControllerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#schedule = new Schedule({
+      clock: this.#clock,
+      look: (name) => this.#look(name),
+      onFailure: (name, reason) => options.onError?.(`the token Secret ${name}: ${messageOf(reason)}`),
+    });
+  }
+
+  /** All Secrets of the namespace, as they are now. */
+  changed(items: ReadonlyMap<string, Secret>): void {
+    const tokens = [...items.values()].filter(isTokenSecret);
+    this.#secrets = new Map(tokens.map((secret) => [secret.metadata?.name ?? "", secret]));
+    for (const name of this.#seen.keys()) if (!this.#secrets.has(name)) this.#forget(name);
+    for (const [name, secret] of this.#secrets) {
+      // Most of the others have not changed since the last time.
+      if (this.#judged.has(secret)) continue;
+      this.#judged.add(secret);
+      const mark = inputs(secret);
+      if (this.#seen.get(name) === mark) continue;
+      this.#seen.set(name, mark);
+      this.#schedule.hasten(name);
+    }
+  }
+
+  secret(name: string): Secret | undefined {
+    return this.#secrets.get(name);
+  }
+
+  /** What the newest Secret of a pool stands for, of those that are not at their end. */
+  currentOf(pool: string): { readonly secret: string; readonly made: Composed } | undefined {
+    const candidates = [...this.#made].flatMap(([secret, { made }]) => {
+      const view = readTokenSecret(this.#secrets.get(secret) ?? {});
+      const isIts = view.pool !== undefined && pathOf(view.pool) === pool && view.expiresAt === undefined;
+      return isIts ? [{ secret, made, at: view.generatedAt ?? 0 }] : [];
+    });
+    return candidates.sort((a, b) => b.at - a.at)[0];
+  }
+
+  stop(): Promise<void> {
+    return this.#schedule.stop();
+  }
+
+  #forget(name: string): void {
+    this.#options.book.revokeSecret(name);
+    this.#made.delete(name);
+    this.#seen.delete(name);
+    this.#schedule.forget(name);
+    this.#options.onMade?.();
+  }
+
+  async #look(name: string): Promise<number> {
+    const secret = this.#secrets.get(name);
+    if (secret === undefined) return Number.POSITIVE_INFINITY;
+    const clock = this.#clock;
+    const { newToken = randomUUID } = this.#options;
+    let fresh: string | undefined;
+    const freshToken = () => {
+      fresh ??= newToken();
+      return fresh;
+    };
+    const first = tokenStep(secret, clock.now(), freshToken);
+    if (first.action === "delete") return this.#end(name, first.resourceVersion);
+    const grant = this.#known(name, readTokenSecret(secret)) ?? (await this.#make(name, secret));
+    await this.#refresh(name, secret);
+    // What was noted on the Secret meanwhile has to stay on it.
+    const step = tokenStep(this.#secrets.get(name) ?? secret, clock.now(), freshToken);
+    if (step.action === "delete") return clock.now();
+    const next = step.action === "keep" ? step.lookAgainAt : await this.#rotate(name, step, grant);
+    return Math.min(next, clock.now() + freshForMs);
+  }
+
+  /** What machines with the current token get; another replica may have rotated it, which the old one shows. */
+  #known(name: string, { token, oldToken }: TokenSecretView): Grant | undefined {
+    const { book } = this.#options;
+    const grantOf = (known: string | undefined) => {
+      const grant = known === undefined ? undefined : book.find(known);
+      return grant !== undefined && isOf(name)(grant) ? grant : undefined;
+    };
+    const current = grantOf(token);
+    const grant = current ?? grantOf(oldToken);
+    if (grant === undefined) return undefined;
+    if (current === undefined && token !== undefined) book.admit(token, grant);
+    // What is neither of the two was rotated away.
+    book.revokeOthers(isOf(name), present(token, oldToken));
+    return grant;
+  }
+
+  async #end(name: string, resourceVersion: string | undefined): Promise<number> {
+    this.#options.book.revokeSecret(name);
+    this.#made.delete(name);
+    this.#options.onMade?.();
+    try {
+      await this.#options.api.delete(this.#path(name), resourceVersion === undefined ? {} : { resourceVersion });
+    } catch (reason) {
+      if (isConflict(reason)) return this.#clock.now() + afterConflictMs;
+      if (!isNotFound(reason)) throw reason;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  async #make(name: string, secret: Secret): Promise<Grant> {
+    this.#options.onMiss?.();
+    const view = readTokenSecret(secret);
+    try {
+      const payload = makePayload(await this.#generate(name, view));
+      const pool = view.pool === undefined ? "" : pathOf(view.pool);
+      const grant: Grant = { payload: () => payload, secret: name, pool };
+      for (const token of present(view.token, view.oldToken)) this.#options.book.admit(token, grant);
+      return grant;
+    } catch (reason) {
+      await this.#write(withFailure(secret, reason));
+      throw reason;
+    }
+  }
+
+  async #generate(name: string, view: TokenSecretView): Promise<string> {
+    const began = this.#clock.now();
+    const made = await this.#options.source(view);
+    this.#made.set(name, { made, at: this.#clock.now() });
+    this.#options.onGenerated?.(name, (this.#clock.now() - began) / 1000);
+    this.#options.onMade?.();
+    return made.text;
+  }
+
+  /** The payload as it would be made now, and what the Secret says about it; what machines get stays while that fails. */
+  async #refresh(name: string, secret: Secret): Promise<void> {
+    const before = this.#made.get(name);
+    let text = before?.made.text;
+    if (before === undefined || this.#clock.now() - before.at >= freshForMs) {
+      try {
+        text = await this.#generate(name, readTokenSecret(secret));
+      } catch (reason) {
+        this.#options.onError?.(`the payload of ${name} stays as it was: ${messageOf(reason)}`);
+        return;
+      }
+      if (text !== before?.made.text) {
+        const payload = makePayload(text);
+        this.#options.book.exchange(isOf(name), () => payload);
+      }
+    }
+    if (text !== before?.made.text || needsOutcome(secret)) await this.#write(withPayload(secret, text ?? ""));
+  }
+
+  /** The new token is good before anybody can read it, and is taken back when it was not stored. */
+  async #rotate(name: string, step: Extract<TokenStep, { action: "rotate" }>, grant: Grant): Promise<number> {
+    const { book, onRotated } = this.#options;
+    const fresh = readTokenSecret(step.secret).token ?? "";
+    book.admit(fresh, grant);
+    if (!(await this.#write(step.secret, () => book.revoke(fresh)))) return this.#clock.now() + afterConflictMs;
+    if (step.revoked !== undefined) book.revoke(step.revoked);
+    onRotated?.(name);
+    return step.lookAgainAt;
+  }
+
+  /** False when somebody else wrote first. */
+  async #write(secret: Secret | undefined, undo: () => void = () => {}): Promise<boolean> {
+    if (secret === undefined) return true;
+    const name = secret.metadata?.name ?? "";
+    try {
+      const stored = await this.#options.api.update(this.#path(name), secret);
+      if (this.#secrets.has(name)) this.#secrets.set(name, stored);
+      return true;
+    } catch (reason) {
+      undo();
+      if (isConflict(reason) || isNotFound(reason)) return false;
+      throw reason;
+    }
+  }
+
+  #path(name: string): string {
+    return `/api/v1/namespaces/${encodeURIComponent(this.#options.namespace)}/secrets/${encodeURIComponent(name)}`;
+  }
+}
+
+const isOf =
+  (name: string) =>
+  ({ secret, worker }: Grant): boolean =>
+    secret === name && worker === undefined;
+
+const present = (...tokens: readonly (string | undefined)[]): string[] => tokens.filter((token) => token !== undefined);
+
+function needsOutcome(secret: Secret): boolean {
+  const { outcome, upgradeType } = readTokenSecret(secret);
+  if (outcome === undefined || outcome.reason === "InvalidConfig") return true;
+  return upgradeType === "InPlace" && outcome.reason === "AsExpected" && secret.data?.payload === undefined;
+}
+
+/** Our own notes on a Secret are no reason to look at it again. */
+function inputs({ data = {}, metadata }: Secret): string {
+  const { reason: _reason, message: _message, payload: _payload, ...rest } = data;
+  const { [annotation.ignitionReached]: _reached, ...annotations } = metadata?.annotations ?? {};
+  return JSON.stringify([rest, annotations, metadata?.uid]);
+}

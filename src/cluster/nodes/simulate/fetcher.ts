@@ -1,0 +1,164 @@
+/**
+ * Brings what a config refers to, as patiently as Ignition: whatever the network or a status from 500 on says, it asks
+ * again; on every other refusal a machine gives up.
+ */
+import type { SecureContext } from "node:tls";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { certificatesIn } from "../../../tunnel/pki/pem.js";
+import { inlineContent, isInline, received } from "../../ignition/data/resource.js";
+import type { Config, Resource } from "../../ignition/model/config.js";
+import { newest, versionOf } from "../../ignition/model/spec.js";
+import { type Clock, pause, systemClock } from "../../kube/clock.js";
+import { type Answer, httpGet } from "./http-get.js";
+import { trustIn } from "./trust.js";
+
+/** One try, and what a machine makes of it. */
+export interface Attempt {
+  /** Without login and query. */
+  readonly url: string;
+  readonly attempt: number;
+  /** Undefined: no answer came. */
+  readonly status: number | undefined;
+  /** What came, in a few words. */
+  readonly said: string;
+  /** Undefined: this was the last. */
+  readonly againInMs: number | undefined;
+}
+
+export interface FetcherOptions {
+  /** After this long of asking again we stop; a machine would not. */
+  readonly patienceMs: number;
+  readonly onAttempt?: (attempt: Attempt) => void;
+  readonly clock?: Clock;
+  readonly signal?: AbortSignal;
+}
+
+const firstPauseMs = 200;
+const longestPauseMs = 5_000;
+const usualHeadTimeoutMs = 10_000;
+/** For one attempt, however short our patience is. */
+const leastMs = 1_000;
+/** A kubelet has a hundred megabytes. */
+const largest = 512 * 1024 * 1024;
+
+export class Fetcher {
+  readonly #options: FetcherOptions;
+  readonly #clock: Clock;
+
+  constructor(options: FetcherOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** For `render`. */
+  readonly config = (resource: Resource, settings: Config, what: string): Promise<Buffer> =>
+    this.content(resource, settings, what, {
+      accept: `application/vnd.coreos.ignition+json;version=${versionOf(newest)}, */*;q=0.1`,
+    });
+
+  /** Unpacked and verified. Throws DB_SIMULATE_FETCH and DB_IGNITION_RESOURCE. */
+  async content(
+    resource: Resource,
+    settings: Config,
+    what: string,
+    defaults: Readonly<Record<string, string>> = {},
+  ): Promise<Buffer> {
+    if (isInline(resource)) return inlineContent(resource, what);
+    const url = new URL(resource.source ?? "");
+    if (!/^https?:$/.test(url.protocol)) {
+      throw refused(`${what} is at ${shown(url)}, and only http and https are fetched here`);
+    }
+    return received(resource, await this.#patiently(url, resource, settings, defaults), what, largest);
+  }
+
+  async #patiently(
+    url: URL,
+    resource: Resource,
+    settings: Config,
+    defaults: Readonly<Record<string, string>>,
+  ): Promise<Buffer> {
+    const { timeouts = {}, proxy } = settings.ignition;
+    const { patienceMs, signal } = this.#options;
+    const manners = {
+      headers: headersOf(resource, defaults),
+      trust: await this.trust(settings),
+      headTimeoutMs: (timeouts.httpResponseHeaders ?? 0) * 1000 || usualHeadTimeoutMs,
+      ...{ proxy, largest },
+    };
+    // A config can limit its machines' patience; nothing makes it longer than ours.
+    const until = this.#clock.now() + Math.min(patienceMs, (timeouts.httpTotal ?? 0) * 1000 || patienceMs);
+    let pauseMs = firstPauseMs;
+    for (let attempt = 1; ; attempt++) {
+      // A server that falls silent in the middle must not outlast our patience.
+      const deadline = AbortSignal.timeout(Math.max(until - this.#clock.now(), leastMs));
+      const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+      const came = await httpGet(url, { ...manners, signal: ending }).catch((reason: unknown) => messageOf(reason));
+      const isFinal = typeof came !== "string" && came.status < 500;
+      const isLast = isFinal || this.#clock.now() + pauseMs > until || signal?.aborted === true;
+      this.#tell(url, attempt, came, isLast ? undefined : pauseMs);
+      if (isFinal) return accepted(url, came);
+      if (isLast) throw refused(gaveUp(url, attempt, came));
+      await pause(this.#clock, pauseMs, signal);
+      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    }
+  }
+
+  /** In the config's authorities beside the usual ones. */
+  async trust(settings: Config): Promise<SecureContext> {
+    const own: string[] = [];
+    for (const [index, resource] of (settings.ignition.security?.tls?.certificateAuthorities ?? []).entries()) {
+      const what = `ignition.security.tls.certificateAuthorities.${index}`;
+      // An authority is fetched before it can be trusted.
+      const { security: _, ...ignition } = settings.ignition;
+      const text = (await this.content(resource, { ...settings, ignition }, what)).toString("latin1");
+      const found = certificatesIn(text).map(({ pem }) => pem);
+      if (found.length === 0) throw refused(`${what} holds no certificate in PEM`);
+      own.push(...found);
+    }
+    return trustIn(own);
+  }
+
+  #tell(url: URL, attempt: number, came: Answer | string, againInMs: number | undefined): void {
+    const said = typeof came === "string" ? came : meaningOf(came.status);
+    const status = typeof came === "string" ? undefined : came.status;
+    this.#options.onAttempt?.({ url: shown(url), attempt, status, said, againInMs });
+  }
+}
+
+function accepted(url: URL, { body, status }: Answer): Buffer {
+  if (status === 200) return body;
+  if (status === 204) return Buffer.alloc(0);
+  throw refused(`${shown(url)} answered ${status} (${meaningOf(status)}); a machine gives up on that`);
+}
+
+function gaveUp(url: URL, attempts: number, came: Answer | string): string {
+  const last = typeof came === "string" ? came : `${came.status} (${meaningOf(came.status)})`;
+  const times = attempts === 1 ? "was asked once" : `was asked ${attempts} times`;
+  return `${shown(url)} ${times}, and the last answer was: ${last}; a machine would go on asking`;
+}
+
+/** What the statuses of an Ignition server stand for. */
+export function meaningOf(status: number): string {
+  const known: Readonly<Record<number, string>> = {
+    200: "served",
+    204: "served, empty",
+    401: "the Authorization header cannot be a token",
+    404: "no such path",
+    511: "the token is unknown, or its payload is not ready",
+  };
+  return known[status] ?? (status >= 500 ? "the server has trouble" : "refused");
+}
+
+/** The config's own win over the defaults; names are compared as HTTP does. */
+function headersOf({ httpHeaders = [] }: Resource, defaults: Readonly<Record<string, string>>): Record<string, string> {
+  const usual = { "user-agent": "Ignition/2 (drawbridge simulate-node)", "accept-encoding": "identity", ...defaults };
+  const own = httpHeaders.flatMap(({ name, value }) => (value === undefined ? [] : [[name.toLowerCase(), value]]));
+  return { ...usual, ...Object.fromEntries(own) };
+}
+
+/** Without login and query. */
+export function shown({ host, pathname, protocol }: URL): string {
+  return `${protocol}//${host}${pathname}`;
+}
+
+const refused = (sentence: string) => new DrawbridgeError("DB_SIMULATE_FETCH", sentence);

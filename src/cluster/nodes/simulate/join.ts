@@ -1,0 +1,169 @@
+/** What a kubelet does before it is a node: asks for a client certificate, registers itself, asks for a serving certificate. */
+import { randomBytes } from "node:crypto";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type Clock, pause, systemClock } from "../../kube/clock.js";
+import type { KubeEndpoint } from "../../kube/endpoint.js";
+import { isConflict } from "../../kube/errors.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { nodesPath } from "../csr/approver/look.js";
+import {
+  clientSigner,
+  nodeUserPrefix,
+  outcomeOf,
+  requestPath,
+  requestsPath,
+  type SigningRequest,
+  servingSigner,
+} from "../csr/signing-request.js";
+import { bootstrapCredential } from "./credential.js";
+import type { Tree } from "./tree.js";
+
+export interface Joining {
+  readonly tree: Tree;
+  readonly name: string;
+  /** Of the node, for its serving certificate. */
+  readonly addresses: readonly string[];
+  readonly patienceMs: number;
+  readonly onStep: (sentence: string) => void;
+  readonly clock?: Clock;
+  readonly signal?: AbortSignal;
+}
+
+export interface Joined {
+  readonly server: string;
+  readonly node: string;
+  readonly certificates: readonly { readonly request: string; readonly signer: string; readonly file: string }[];
+}
+
+const lookEveryMs = 300;
+const folder = "/var/lib/kubelet/pki";
+
+/** Throws DB_SIMULATE_JOIN. */
+export async function joinCluster(joining: Joining): Promise<Joined> {
+  const { addresses, name, onStep, tree } = joining;
+  const [{ createKubeApi }, { kubeconfigEndpoint }] = await Promise.all([
+    import("../../kube/client.js"),
+    import("../../kube/kubeconfig/endpoint.js"),
+  ]);
+  const endpoint = await kubeconfigEndpoint(await bootstrapCredential(tree));
+  const subject = { commonName: `${nodeUserPrefix}${name}`, organizations: ["system:nodes"] };
+  const bootstrapper = createKubeApi(endpoint, { qps: 0, burst: 0 });
+  const first = { signer: clientSigner, usage: "client auth", subject };
+  const client = await certificate(bootstrapper, joining, first).finally(() => bootstrapper.close());
+  const clientFile = `${folder}/kubelet-client-current.pem`;
+  await tree.write(clientFile, client.pem + client.key, 0o600);
+  const node = createKubeApi(asNode(endpoint, client), { qps: 0, burst: 0 });
+  try {
+    await register(node, name, addresses);
+    onStep(`Node ${name} is registered, unschedulable`);
+    const names = { dnsNames: [name], ipAddresses: addresses };
+    const wanted = { signer: servingSigner, usage: "server auth", subject: { ...subject, ...names } };
+    const serving = await certificate(node, joining, wanted);
+    const servingFile = `${folder}/kubelet-server-current.pem`;
+    await tree.write(servingFile, serving.pem + serving.key, 0o600);
+    return {
+      server: endpoint.server,
+      node: name,
+      certificates: [
+        { request: client.request, signer: clientSigner, file: clientFile },
+        { request: serving.request, signer: servingSigner, file: servingFile },
+      ],
+    };
+  } finally {
+    node.close();
+  }
+}
+
+interface Wanted {
+  readonly signer: string;
+  readonly usage: string;
+  readonly subject: {
+    readonly commonName: string;
+    readonly organizations: readonly string[];
+    readonly dnsNames?: readonly string[];
+    readonly ipAddresses?: readonly string[];
+  };
+}
+
+interface Issued {
+  readonly request: string;
+  readonly pem: string;
+  readonly key: string;
+}
+
+async function certificate(api: KubeApi, joining: Joining, { signer, subject, usage }: Wanted): Promise<Issued> {
+  const { makeSigningRequest } = await import("../../../tunnel/pki/make-request.js");
+  const { privateKeyPem, requestPem } = await makeSigningRequest(subject);
+  const name = `csr-${randomBytes(4).toString("hex")}`;
+  await told(`filing a request for ${signer}`, () =>
+    api.create<SigningRequest>(requestsPath, {
+      apiVersion: "certificates.k8s.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { name },
+      spec: {
+        request: Buffer.from(requestPem).toString("base64"),
+        signerName: signer,
+        usages: ["digital signature", usage],
+      },
+    }),
+  );
+  joining.onStep(`${name} asks ${signer} for a certificate of ${subject.commonName}`);
+  const pem = await issued(api, name, joining);
+  joining.onStep(`${name} is approved and signed`);
+  return { request: name, pem, key: privateKeyPem };
+}
+
+async function issued(api: KubeApi, name: string, joining: Joining): Promise<string> {
+  const { clock = systemClock, patienceMs, signal } = joining;
+  const until = clock.now() + patienceMs;
+  for (;;) {
+    const request = await told(`looking at ${name}`, () => api.get<SigningRequest>(requestPath(name)));
+    const { status } = request;
+    if (status?.certificate) return Buffer.from(status.certificate, "base64").toString("utf8");
+    const outcome = outcomeOf(request);
+    const why = status?.conditions?.at(-1)?.message ?? "";
+    if (outcome === "denied" || outcome === "failed") throw refused(`${name} was ${outcome}: ${why}`);
+    if (clock.now() >= until || signal?.aborted) {
+      const state = outcome === "approved" ? "approved, but nobody signed it" : "neither approved nor denied";
+      throw refused(`${name} is ${state} after ${Math.round(patienceMs / 1000)} s; drawbridge csr explain ${name}`);
+    }
+    await pause(clock, lookEveryMs, signal);
+  }
+}
+
+/** Pods must not land on a machine that does not exist. */
+async function register(api: KubeApi, name: string, addresses: readonly string[]): Promise<void> {
+  const labels = { "kubernetes.io/hostname": name };
+  const node = { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec: { unschedulable: true } };
+  const status = {
+    addresses: [{ type: "Hostname", address: name }, ...addresses.map((address) => ({ type: "InternalIP", address }))],
+  };
+  const made = await told(`registering Node ${name}`, () => api.create<KubeObject>(nodesPath, node as KubeObject));
+  const path = `${nodesPath}/${encodeURIComponent(name)}/status`;
+  await told(`writing the status of Node ${name}`, () => api.update(path, { ...made, status } as KubeObject));
+}
+
+function asNode({ credentials, server }: KubeEndpoint, { key, pem }: Issued): KubeEndpoint {
+  return {
+    server,
+    credentials: async () => {
+      const { ca, servername } = (await credentials()).tls;
+      return { headers: {}, tls: { ...(ca && { ca }), ...(servername && { servername }), cert: pem, key } };
+    },
+  };
+}
+
+async function told<T>(what: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (reason) {
+    const why = isConflict(reason)
+      ? "it exists already, and a machine must not take another's place"
+      : messageOf(reason);
+    throw refused(`${what} failed: ${why}`, reason);
+  }
+}
+
+function refused(sentence: string, cause?: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_SIMULATE_JOIN", sentence, { cause });
+}

@@ -1,0 +1,154 @@
+/** The Secret through which a pool's controller and the Ignition server talk: what to serve, and under which token. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { annotation, tokenSecretName } from "../names.js";
+import { encoded, type ObjectName, pathOf, type Secret, secretText } from "../objects.js";
+import { pack, unpack } from "./config-text.js";
+import { nanoTime, parseTime } from "./time.js";
+
+export type UpgradeType = "InPlace" | "Replace";
+
+export interface TokenSecretContent {
+  /** Of the control plane. */
+  readonly namespace: string;
+  readonly pool: ObjectName;
+  readonly hash: string;
+  readonly upgradeType: UpgradeType;
+  readonly token: string;
+  readonly releaseImage: string;
+  readonly releaseVersion: string;
+  readonly rawConfig: string;
+  readonly pullSecretHash: string;
+  readonly trustBundleHash: string;
+  readonly configurationHash: string;
+  readonly stream: string;
+  /** After a restore from a backup machines are there already and will not fetch again. */
+  readonly alreadyReached?: boolean;
+}
+
+/** The API refuses Secrets above this. */
+const longestSecret = 1024 * 1024;
+/** What the Ignition server adds: a token more, and what came of the payload. Without it no token would ever be rotated. */
+const notesBytes = 4096;
+export const longestMessage = 2048;
+
+/** Why a Secret with these values could not be kept; undefined when it can. */
+export function sizeProblem(data: Readonly<Record<string, string>>): string | undefined {
+  // As the API counts: the decoded values.
+  const size = Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value, "base64"), 0);
+  if (size + notesBytes <= longestSecret) return undefined;
+  return `takes ${size} bytes of the Secret, and the API allows ${longestSecret}, of which ${notesBytes} are kept free for tokens and notes`;
+}
+
+export function makeTokenSecret(content: TokenSecretContent, now: number): Secret {
+  const { namespace, pool, hash } = content;
+  const secret: Secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: {
+      name: tokenSecretName(pool.name, hash),
+      namespace,
+      annotations: {
+        [annotation.ignitionConfig]: "true",
+        [annotation.upgradeType]: content.upgradeType,
+        [annotation.nodePool]: pathOf(pool),
+        [annotation.tokenGenerated]: nanoTime(now),
+        ...(content.alreadyReached ? { [annotation.ignitionReached]: "True" } : {}),
+      },
+    },
+    type: "Opaque",
+    immutable: false,
+    data: {
+      token: encoded(usableToken(content.token)),
+      release: encoded(content.releaseImage),
+      "release-version": encoded(content.releaseVersion),
+      config: encoded(pack(content.rawConfig)),
+      "pull-secret-hash": encoded(content.pullSecretHash),
+      "additional-trust-bundle-hash": encoded(content.trustBundleHash),
+      "hc-configuration-hash": encoded(content.configurationHash),
+      // Only clouds have one.
+      "cloud-config-hash": "",
+      "os-stream": encoded(content.stream),
+    },
+  };
+  const problem = sizeProblem(secret.data ?? {});
+  if (problem === undefined) return secret;
+  throw new DrawbridgeError("DB_NODEPOOL_CONFIG", `the configuration of pool ${pathOf(pool)} ${problem}`);
+}
+
+/** What the controller keeps right in a Secret that is there: all else was written once and stays. */
+export function refreshTokenSecret(secret: Secret, configurationHash: string): Secret | undefined {
+  const { [annotation.tokenExpires]: expires, ...annotations } = secret.metadata?.annotations ?? {};
+  const wanted = encoded(configurationHash);
+  if (expires === undefined && secret.data?.["hc-configuration-hash"] === wanted) return undefined;
+  return {
+    ...secret,
+    metadata: { ...secret.metadata, annotations },
+    data: { ...secret.data, "hc-configuration-hash": wanted },
+  };
+}
+
+export interface TokenSecretView {
+  readonly pool: ObjectName | undefined;
+  /** Undefined rather than empty: an empty token would let everybody in. */
+  readonly token: string | undefined;
+  readonly oldToken: string | undefined;
+  readonly releaseImage: string;
+  readonly releaseVersion: string;
+  readonly pullSecretHash: string;
+  readonly trustBundleHash: string;
+  readonly configurationHash: string;
+  readonly stream: string;
+  readonly upgradeType: UpgradeType | undefined;
+  readonly generatedAt: number | undefined;
+  /** Undefined: never. NaN: nobody can tell, which counts as passed. */
+  readonly expiresAt: number | undefined;
+  readonly reached: boolean;
+  /** What came of making the payload; undefined before the server tried. */
+  readonly outcome: { readonly reason: string; readonly message: string } | undefined;
+  /** Unpacked on demand; throws when it cannot be read. */
+  rawConfig(): string;
+}
+
+export function readTokenSecret(secret: Secret): TokenSecretView {
+  const annotations = secret.metadata?.annotations ?? {};
+  const text = (key: string) => secretText(secret, key) ?? "";
+  const expires = annotations[annotation.tokenExpires];
+  const reason = secretText(secret, "reason");
+  return {
+    pool: readPath(annotations[annotation.nodePool]),
+    token: text("token") || undefined,
+    oldToken: text("old_token") || undefined,
+    releaseImage: text("release"),
+    releaseVersion: text("release-version"),
+    pullSecretHash: text("pull-secret-hash"),
+    trustBundleHash: text("additional-trust-bundle-hash"),
+    configurationHash: text("hc-configuration-hash"),
+    stream: text("os-stream"),
+    upgradeType: readUpgradeType(annotations[annotation.upgradeType]),
+    generatedAt: parseTime(annotations[annotation.tokenGenerated]),
+    expiresAt: expires === undefined ? undefined : (parseTime(expires) ?? Number.NaN),
+    reached: annotations[annotation.ignitionReached] === "True",
+    outcome: reason === undefined ? undefined : { reason, message: text("message") },
+    rawConfig: () => unpack(text("config")),
+  };
+}
+
+/** Whether the Ignition server should look after it. */
+export function isTokenSecret(secret: Secret): boolean {
+  return secret.metadata?.annotations?.[annotation.ignitionConfig] !== undefined;
+}
+
+export function usableToken(token: string): string {
+  if (token.trim() === "") throw new DrawbridgeError("DB_TOKEN_SECRET", "an empty token would let everybody in");
+  return token;
+}
+
+export function readPath(path: string | undefined): ObjectName | undefined {
+  const parts = path?.split("/") ?? [];
+  const [namespace, name] = parts;
+  return parts.length === 2 && namespace && name ? { namespace, name } : undefined;
+}
+
+function readUpgradeType(text: string | undefined): UpgradeType | undefined {
+  return text === "InPlace" || text === "Replace" ? text : undefined;
+}

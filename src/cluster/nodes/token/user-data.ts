@@ -1,0 +1,84 @@
+/** What a machine is given at first boot: where its real configuration is, whom to trust, and the token that opens it. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import type { EffectiveProxy } from "../hash/global-config.js";
+import { goJson, omitEmpty } from "../hash/go-json.js";
+import { annotation, userDataSecretName } from "../names.js";
+import { encoded, type ObjectName, pathOf, type Secret, secretText } from "../objects.js";
+import { usableToken } from "./token-secret.js";
+
+export interface UserDataContent {
+  readonly pool: ObjectName;
+  readonly hash: string;
+  readonly token: string;
+  /** `host` or `host:port`, as published. */
+  readonly ignitionEndpoint: string;
+  readonly ignitionCaPem: string;
+  readonly proxy?: EffectiveProxy | undefined;
+}
+
+/** The pointer config. Members in HyperShift's order. */
+export function userData(content: UserDataContent): string {
+  const { pool, hash, token, ignitionEndpoint, ignitionCaPem, proxy } = content;
+  return goJson({
+    ignition: {
+      config: {
+        merge: [
+          {
+            httpHeaders: [
+              { name: "Authorization", value: `Bearer ${encoded(usableToken(token))}` },
+              { name: "NodePool", value: pathOf(pool) },
+              { name: "TargetConfigVersionHash", value: hash },
+            ],
+            source: `https://${ignitionEndpoint}/ignition`,
+          },
+        ],
+      },
+      proxy: proxy && {
+        httpProxy: proxy.httpProxy,
+        httpsProxy: proxy.httpsProxy,
+        noProxy: omitEmpty(proxy.noProxy),
+      },
+      security: {
+        tls: { certificateAuthorities: [{ source: `data:text/plain;base64,${encoded(ignitionCaPem)}` }] },
+      },
+      version: "3.2.0",
+    },
+  });
+}
+
+export function makeUserDataSecret(namespace: string, content: UserDataContent): Secret {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: {
+      name: userDataSecretName(content.pool.name, content.hash),
+      namespace,
+      annotations: { [annotation.nodePool]: pathOf(content.pool) },
+    },
+    type: "Opaque",
+    immutable: false,
+    // The first is encoded twice: machine controllers decode it once more.
+    data: { disableTemplating: encoded(encoded("true")), value: encoded(userData(content)) },
+  };
+}
+
+/** The Secret with the wanted pointer config; undefined when it has that already. */
+export function refreshUserDataSecret(secret: Secret, content: UserDataContent): Secret | undefined {
+  const wanted = makeUserDataSecret(secret.metadata?.namespace ?? "", content).data ?? {};
+  const keys = Object.keys(wanted);
+  if (keys.every((key) => secret.data?.[key] === wanted[key])) return undefined;
+  return { ...secret, data: { ...secret.data, ...wanted } };
+}
+
+/** The pointer config to hand to a machine, as it is. */
+export function readUserData(secret: Secret): string {
+  const value = secretText(secret, "value");
+  if (!value) {
+    const { namespace, name } = secret.metadata ?? {};
+    throw new DrawbridgeError(
+      "DB_TOKEN_SECRET",
+      `the Secret ${namespace}/${name} has no user data under the key value`,
+    );
+  }
+  return value;
+}

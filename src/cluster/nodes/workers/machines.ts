@@ -1,0 +1,155 @@
+/** Makes and removes workers, one after the other; what was done is remembered before and after each, so that it can be resumed. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { machineCommand, runMachineCommand } from "./machine-command.js";
+import { isOfWish, planWorkers, type Wish } from "./plan.js";
+import type { PoolUserData } from "./pool-user-data.js";
+import type { WorkerStore } from "./store.js";
+import type { Worker } from "./worker.js";
+import { workerUserData } from "./worker-user-data.js";
+
+export interface Making {
+  readonly store: WorkerStore;
+  readonly userData: PoolUserData;
+  readonly windowMs: number;
+  readonly now: number;
+  /** Changes nothing, and tells what would be done. */
+  readonly dryRun: boolean;
+  /** Of workers that should have one of their own. */
+  readonly ownTokens: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** When the records are complete and before the first machine. */
+  readonly beforeMachines?: (workers: readonly Worker[]) => Promise<void>;
+  readonly onMade?: (made: Made) => void;
+}
+
+/** What workers that are made together have in common. */
+export type Template = Pick<
+  Worker,
+  "provider" | "shape" | "ownToken" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"
+>;
+
+export interface Creation extends Making {
+  readonly wish: Wish;
+  readonly template: Template;
+}
+
+export interface Made {
+  readonly name: string;
+  readonly zone: string;
+  readonly userData: string;
+  /** Empty where nothing is run. */
+  readonly command: readonly string[];
+  readonly action: "made" | "would be made" | "user data written" | "kept";
+}
+
+/** A worker before anybody expects it. */
+export type Draft = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
+
+export async function createWorkers(creation: Creation): Promise<Made[]> {
+  const { store, template, wish } = creation;
+  const before = await store.read();
+  const planned = planWorkers(before, wish, await store.numbers()).map((plan) => ({
+    ...{ ...template, ...plan },
+    ...{ pool: wish.pool, ips: [] },
+  }));
+  const own = before.filter((worker) => isOfWish(worker, wish));
+  // With today's template: a command that failed may have been corrected.
+  const unfinished = own
+    .filter(({ leaving, made }) => !made && leaving === undefined)
+    .map((worker) => ({ ...worker, ...template }));
+  const kept: Made[] = own
+    .filter(({ made }) => made)
+    .map(({ name, zone }) => ({ name, zone, userData: store.userDataFile(name), command: [], action: "kept" }));
+  const made = await makeWorkers(creation, [...unfinished, ...planned]);
+  return [...kept, ...made].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+}
+
+/** Records them all, instead of workers that they replace and that are gone, and makes their machines. */
+export async function makeWorkers(making: Making, drafts: readonly Draft[]): Promise<Made[]> {
+  const { store } = making;
+  const fresh = drafts.map((draft) => expected(draft, making));
+  if (making.dryRun) return fresh.map((worker) => rehearsed(worker, store));
+  const names = new Set(fresh.map(({ name }) => name));
+  const tokens = await making.ownTokens(fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name));
+  const tailored = fresh.map((worker) => ({ worker, text: tailor(worker, tokens, making) }));
+  const all = await store.change((before) => [
+    ...before.filter(({ name }) => !names.has(name) && !fresh.some(({ replaces }) => replaces === name)),
+    ...fresh,
+  ]);
+  await making.beforeMachines?.(all);
+  const done: Made[] = [];
+  for (const { text, worker } of tailored) {
+    const userData = await store.writeUserData(worker.name, text);
+    const command = machineCommand("create", worker, userData);
+    const isRun = command.length > 0;
+    if (isRun) await runMachineCommand("create", worker, command);
+    // Nobody tells us about machines that people make; giving the same user data again does no harm.
+    if (isRun || worker.provider === "files") {
+      await store.change((workers) => workers.map((one) => (one.name === worker.name ? { ...one, made: true } : one)));
+    }
+    const action = isRun ? "made" : "user data written";
+    const made: Made = { name: worker.name, zone: worker.zone, userData, command, action };
+    making.onMade?.(made);
+    done.push(made);
+  }
+  return done;
+}
+
+function rehearsed(worker: Worker, store: WorkerStore): Made {
+  const { name, zone } = worker;
+  const userData = store.userDataFile(name);
+  return { name, zone, userData, command: machineCommand("create", worker, userData), action: "would be made" };
+}
+
+export interface Removed {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly action: "removed" | "would be removed" | "forgotten";
+}
+
+/** `publish` is told who is left after each: a removal that fails must not keep those before it expected. */
+export async function deleteWorkers(
+  store: WorkerStore,
+  names: readonly string[],
+  dryRun: boolean,
+  publish: (left: readonly Worker[]) => Promise<void> = async () => {},
+): Promise<Removed[]> {
+  const removed: Removed[] = [];
+  for (const worker of await knownWorkers(store, names)) {
+    const command = worker.made ? machineCommand("delete", worker, store.userDataFile(worker.name)) : [];
+    if (dryRun) {
+      removed.push({ name: worker.name, command, action: "would be removed" });
+      continue;
+    }
+    if (command.length > 0) await runMachineCommand("delete", worker, command);
+    const left = await store.change((workers) => workers.filter(({ name }) => name !== worker.name));
+    await store.removeUserData(worker.name);
+    await publish(left);
+    removed.push({ name: worker.name, command, action: command.length > 0 ? "removed" : "forgotten" });
+  }
+  return removed;
+}
+
+/** Or says which of them nobody knows. */
+export async function knownWorkers(store: WorkerStore, names: readonly string[]): Promise<Worker[]> {
+  const all = await store.read();
+  const unknown = names.find((name) => !all.some((worker) => worker.name === name));
+  if (unknown !== undefined) throw unknownWorker(unknown, all);
+  return all.filter(({ name }) => names.includes(name));
+}
+
+export function unknownWorker(name: string, all: readonly Worker[]): DrawbridgeError {
+  const known = all.slice(0, 20).map((worker) => worker.name);
+  const there = known.length === 0 ? "none is recorded" : `there is ${known.join(", ")}`;
+  return new DrawbridgeError("DB_WORKERS", `there is no worker ${name}: ${there}${all.length > 20 ? ", ..." : ""}`);
+}
+
+/** From now on. */
+function expected(draft: Draft, { now, userData, windowMs }: Making): Worker {
+  const time = (at: number) => new Date(at).toISOString();
+  return { ...draft, hash: userData.hash, notBefore: time(now), deadline: time(now + windowMs), made: false };
+}
+
+function tailor(worker: Worker, tokens: ReadonlyMap<string, string>, { userData }: Making): string {
+  const { ignitionAddress = "", name, setHostname = true } = worker;
+  return workerUserData(userData.text, { name, setHostname, ignitionAddress, token: tokens.get(name) });
+}

@@ -1,0 +1,137 @@
+/** A directory that remembers workers: one record of all, a user-data file each, and the inventory that an approver reads. */
+import { mkdir, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { readTrustedFile } from "../../../base/trusted-file/trusted-file.js";
+import { replaceFile } from "../../../tunnel/pki/durable-files.js";
+import { readInventory } from "../csr/inventory.js";
+import { inventoryText } from "./inventory-text.js";
+import { type Numbers, usedNumbers } from "./numbers.js";
+import { providers, type Worker } from "./worker.js";
+
+interface Stored {
+  readonly workers: readonly Worker[];
+  readonly numbers: Numbers;
+}
+
+export class WorkerStore {
+  readonly #directory: string;
+  /** Changes of one process, one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Absolute. */
+  get directory(): string {
+    return resolve(this.#directory);
+  }
+
+  /** For `drawbridge csr approver --inventory`. */
+  get inventoryDirectory(): string {
+    return join(this.#directory, "inventory");
+  }
+
+  userDataFile(worker: string): string {
+    return join(this.#directory, `${worker}.ign`);
+  }
+
+  async read(): Promise<Worker[]> {
+    return [...(await this.#read()).workers];
+  }
+
+  /** Which numbers are used up, those of workers that are gone included. */
+  async numbers(): Promise<Numbers> {
+    const { numbers, workers } = await this.#read();
+    return usedNumbers(numbers, namesOf(workers));
+  }
+
+  /** The inventory first: a machine that is not expected yet would be refused, one that is never made does no harm. */
+  async write(workers: readonly Worker[]): Promise<void> {
+    const before = await this.#read();
+    const sorted = [...workers].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+    const numbers = usedNumbers(before.numbers, [...namesOf(before.workers), ...namesOf(sorted)]);
+    const inventory = inventoryText(sorted);
+    // What an approver could not read would stop every approval.
+    readInventory([{ where: "the inventory", text: inventory }]);
+    await replace(join(this.inventoryDirectory, "workers.yaml"), inventory);
+    await replace(this.#record, `${JSON.stringify({ workers: sorted, numbers }, undefined, 2)}\n`);
+  }
+
+  /** Reads, changes and writes with nothing in between; resolves to what is there then. */
+  change(make: (workers: readonly Worker[]) => readonly Worker[]): Promise<Worker[]> {
+    const changed = this.#last.then(async () => {
+      const workers = [...make(await this.read())];
+      await this.write(workers);
+      return workers;
+    });
+    this.#last = changed.catch(() => undefined);
+    return changed;
+  }
+
+  async writeUserData(worker: string, text: string): Promise<string> {
+    const path = this.userDataFile(worker);
+    await replace(path, text);
+    return path;
+  }
+
+  async removeUserData(worker: string): Promise<void> {
+    await rm(this.userDataFile(worker), { force: true });
+  }
+
+  get #record(): string {
+    return join(this.#directory, "workers.json");
+  }
+
+  async #read(): Promise<Stored> {
+    const path = this.#record;
+    let text: string | undefined;
+    try {
+      // It holds commands that remove machines, and they are run.
+      text = await readTrustedFile(resolve(path));
+    } catch (reason) {
+      if (reason instanceof DrawbridgeError) throw reason;
+      throw unusable(`${path} cannot be read: ${messageOf(reason)}`);
+    }
+    if (text === undefined) return { workers: [], numbers: {} };
+    try {
+      const { numbers = {}, workers } = JSON.parse(text) as { workers: unknown; numbers?: Numbers };
+      if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
+      if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("its numbers are none");
+      return { workers, numbers };
+    } catch (reason) {
+      throw unusable(`${path} cannot be used: ${messageOf(reason)}`);
+    }
+  }
+}
+
+function namesOf(workers: readonly Worker[]): string[] {
+  return workers.map(({ name }) => name);
+}
+
+function isWorker(value: unknown): value is Worker {
+  const worker = value as Partial<Worker> | null;
+  return (
+    typeof worker?.name === "string" &&
+    /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(worker.name) &&
+    typeof worker.pool === "string" &&
+    providers.some((provider) => provider === worker.provider) &&
+    Array.isArray(worker.ips) &&
+    Array.isArray(worker.deleteCommand)
+  );
+}
+
+/** Whole or not at all; tokens are in some of them. */
+async function replace(path: string, text: string): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await replaceFile(path, text, 0o600);
+  } catch (reason) {
+    throw unusable(`${path} cannot be written: ${messageOf(reason)}`);
+  }
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS", sentence);
+}

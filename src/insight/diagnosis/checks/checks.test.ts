@@ -1,0 +1,419 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttp, type Server } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer as createTls } from "node:tls";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
+import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
+import { KubeApiError } from "../../../cluster/kube/errors.js";
+import type { KubeApi } from "../../../cluster/kube/port.js";
+import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
+import { writePki } from "../../../tunnel/pki/write-pki.js";
+import type { Cluster } from "../context.js";
+import { context, told } from "../testing/context.js";
+import { addressChoice } from "./address.js";
+import { certificates } from "./certificates.js";
+import { clock, judgeClock } from "./clock.js";
+import { access, permissions } from "./cluster.js";
+import { egressAgreement } from "./egress.js";
+import { health } from "./health.js";
+import { overlap, routeToPods } from "./networks.js";
+import { portsFree } from "./ports.js";
+import { fips, judgeNode, openFiles } from "./runtime.js";
+import { serverReachable } from "./server-reachable.js";
+import { socketPath } from "./socket.js";
+
+let scratch: string;
+const closing: (() => void)[] = [];
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), "drawbridge-doctor-"));
+});
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+describe("the machine", () => {
+  it("Node's version", () => {
+    expect([judgeNode("20.18.9"), judgeNode("18.20.0")].map(({ state }) => state)).toEqual(["wrong", "wrong"]);
+    expect([judgeNode("20.19.0"), judgeNode("22.1.0")].map(({ state }) => state)).toEqual(["ok", "ok"]);
+  });
+
+  it("FIPS: says which programs to use", async () => {
+    const file = "/proc/sys/crypto/fips_enabled";
+    expect(await told(fips, context({}, { files: { [file]: "0\n" } }))).toEqual(["ok: this host is not in FIPS mode"]);
+    const [outcome] = await fips.run(context({}, { files: { [file]: "1\n" } }));
+    expect(outcome).toMatchObject({ state: "warning", remedy: expect.stringMatching(/--image-kind payload/) });
+    expect(await told(fips, context())).toEqual([expect.stringMatching(/^skipped/)]);
+  });
+
+  it("open files, of the running server or of what would be started", async () => {
+    const limits = (soft: string) =>
+      `Limit   Soft Limit\nMax open files            ${soft}                524288               files\n`;
+    const of = (soft: string, server?: string[]) =>
+      context(
+        {},
+        { files: { "/proc/self/limits": limits("1024"), "/proc/7/limits": limits(soft) }, ...(server && { server }) },
+      );
+    expect(await told(openFiles, of("1", undefined))).toEqual([
+      "warning: a program started from here may open only 1024 files, and every tunnel takes one or two",
+    ]);
+    expect(await told(openFiles, of("65536", ["proxy-server"]))).toEqual([
+      "ok: the running proxy-server (process 7) may open 65536 files",
+    ]);
+    expect(await told(openFiles, of("unlimited", ["proxy-server"]))).toEqual([expect.stringMatching(/^ok/)]);
+  });
+});
+
+describe("networks", () => {
+  const networks = (machine: string[], pod: string[], service: string[]) =>
+    context({ networks: { machine, pod, service, from: "flags" } });
+
+  it("apart from each other", async () => {
+    expect(await told(overlap, networks(["10.0.0.0/16"], ["10.128.0.0/14"], ["172.30.0.0/16"]))).toEqual([
+      "ok: machine, pod, service networks do not overlap",
+    ]);
+    expect(await told(overlap, networks(["10.0.0.0/16"], ["fd01::/48"], ["fd02::/112"]))).toEqual([
+      expect.stringMatching(/^ok/),
+    ]);
+  });
+
+  it.each<[string[], string[], string[], RegExp[]]>([
+    [
+      ["10.128.64.0/18"],
+      ["10.128.0.0/14"],
+      ["172.30.0.0/16"],
+      [/machine network 10\.128\.64\.0\/18 and the pod network/],
+    ],
+    [["10.0.0.0/8"], ["10.128.0.0/14"], ["10.96.0.0/12"], [/machine .* pod/, /machine .* service/]],
+    [["10.0.0.0/16"], ["fd01::/48"], ["fd01::/112"], [/pod network fd01::\/48 and the service network fd01::\/112/]],
+    [["10.0.0.0/16"], ["10.1.0.0/16", "10.1.128.0/17"], [], [/pod network .* and the pod network/]],
+  ])("%j %j %j overlap", async (machine, pod, service, expected) => {
+    const found = await told(overlap, networks(machine, pod, service));
+    expect(found).toEqual(
+      expected.map((pattern) => expect.stringMatching(new RegExp(`^wrong: the ${pattern.source}`))),
+    );
+  });
+
+  it("unknown or no prefixes", async () => {
+    expect(await told(overlap, networks(["10.0.0.0/16"], [], []))).toEqual([expect.stringMatching(/^skipped/)]);
+    expect(await told(overlap, networks(["10.0.0.0"], [], []))).toEqual([
+      expect.stringMatching(/^wrong: the machine network "10\.0\.0\.0" is not a prefix/),
+    ]);
+  });
+
+  it("a route to pods that makes a bridge superfluous", async () => {
+    const given = { networks: { machine: [], pod: ["10.128.0.0/14"], service: [], from: "flags" } };
+    expect(await told(routeToPods, context(given))).toEqual([
+      expect.stringMatching(/^ok: this host has no route of its own/),
+    ]);
+    const [outcome] = await routeToPods.run(context(given, { routes: ["10.128.0.0/14 via 10.0.0.9 dev eth0"] }));
+    expect(outcome).toMatchObject({ state: "warning", evidence: ["10.128.0.0/14 via 10.0.0.9 dev eth0"] });
+    expect(outcome?.remedy).toMatch(/ip route del 10\.128\.0\.0\/14 via/);
+  });
+
+  it("the address agents dial, with all that was considered", async () => {
+    const [outcome] = await addressChoice.run(context());
+    expect(outcome).toMatchObject({ state: "ok", finding: "agents dial 192.168.66.10" });
+    expect(outcome?.evidence[0]).toMatch(/^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/);
+    const lost = new FakeHost([own("eth0", "192.168.66.10/24")]);
+    expect(await told(addressChoice, context({}, { network: lost }))).toEqual([
+      expect.stringMatching(/^wrong: This host has no address that agents could dial/),
+    ]);
+    expect(await told(addressChoice, context({ env: { DRAWBRIDGE_BOOTSTRAP_NODE_IP: "127.0.0.1" } }))).toEqual([
+      expect.stringMatching(/^wrong: .*loopback/),
+    ]);
+  });
+
+  it("an address that changed after the certificates were made", async () => {
+    writeFileSync(
+      join(scratch, "bridge-address.json"),
+      JSON.stringify({ target: "192.168.66.99", sans: [], source: "route" }),
+    );
+    expect(await told(addressChoice, context({ pki: scratch }))).toEqual([
+      expect.stringMatching(/^wrong: .*made for 192\.168\.66\.99.*now be 192\.168\.66\.10/),
+    ]);
+    // Where `up` keeps it.
+    expect(await told(addressChoice, context({ egressConfig: join(scratch, "egress.yaml") }))).toEqual([
+      expect.stringMatching(/^wrong: .*made for 192\.168\.66\.99/),
+    ]);
+  });
+});
+
+describe("ports", () => {
+  const by = (port: number, ...words: string[]) => ({ port, owner: { pid: 42, words } });
+
+  it("free, the server's own, somebody else's", async () => {
+    const listeners = [by(8091, "/usr/bin/proxy-server", "--mode=grpc"), by(2041, "python3", "-m", "http.server")];
+    expect(await told(portsFree, context({}, { listeners }))).toEqual([
+      "ok: TCP 8091 (agents) is the server's (process 42)",
+      "wrong: TCP 2041 (health) is taken by process 42, which is no proxy-server",
+      "ok: TCP 8095 (admin) is free",
+    ]);
+    const [, taken] = await portsFree.run(context({}, { listeners }));
+    expect(taken).toMatchObject({
+      evidence: ["process 42: python3 -m http.server"],
+      remedy: expect.stringMatching(/--health-port/),
+    });
+    expect(await told(portsFree, context({}, { listeners: [{ port: 8091, owner: undefined }] }))).toContainEqual(
+      expect.stringMatching(/may not see/),
+    );
+  });
+});
+
+describe("the socket", () => {
+  const at = (socket: string) => context({ socket });
+
+  it("a path that does not fit", async () => {
+    expect(await told(socketPath, at(`/${"x".repeat(107)}`))).toEqual([
+      "wrong: the socket's path has 108 bytes, and 107 fit",
+    ]);
+    expect(await told(socketPath, at(`/nowhere/${"x".repeat(98)}`))).toEqual([expect.stringMatching(/^ok/)]);
+  });
+
+  it("a directory and a socket for everybody, a file in its place, a leftover", async () => {
+    const directory = join(scratch, "run");
+    mkdirSync(directory);
+    chmodSync(directory, 0o755);
+    const path = join(directory, "s.sock");
+    expect((await told(socketPath, at(path)))[0]).toMatch(/^wrong: everybody may enter/);
+    // OpenShift's directory is shared; there only the socket counts.
+    expect(await told(socketPath, { ...at(path), model: bridgeModel({ for: "openshift" }) })).toEqual([
+      expect.stringMatching(/^ok/),
+    ]);
+    chmodSync(directory, 0o770);
+    writeFileSync(path, "");
+    expect(await told(socketPath, at(path))).toEqual([expect.stringMatching(/^wrong: .*is not a socket/)]);
+    rmSync(path);
+    const server = createServer().listen(path);
+    closing.push(() => server.close());
+    await new Promise((resolve) => server.once("listening", resolve));
+    chmodSync(path, 0o777);
+    expect(await told(socketPath, at(path))).toEqual([expect.stringMatching(/^wrong: everybody may use the socket/)]);
+    chmodSync(path, 0o770);
+    expect(await told(socketPath, at(path))).toEqual([`ok: somebody listens on ${path}`]);
+  });
+});
+
+describe("certificates", () => {
+  it("fit, are for another address, have ended, are not there", async () => {
+    const pki = join(scratch, "tls");
+    await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }));
+    const given = { pki, now: () => new Date() };
+    expect(await told(certificates, context({ ...given, address: "192.168.66.10" }))).toEqual([
+      expect.stringMatching(/^ok: 3 certificates fit together/),
+    ]);
+    expect(await told(certificates, context({ ...given, address: "192.168.66.77" }))).toEqual([
+      expect.stringMatching(/^wrong: .*server\.crt: agents that dial 192\.168\.66\.77 refuse it/),
+    ]);
+    const tomorrow = () => new Date(Date.now() + 48 * 3_600_000);
+    expect((await told(certificates, context({ pki, now: tomorrow })))[0]).toMatch(/^wrong: .*expired/);
+    expect(await told(certificates, context())).toEqual(["skipped: /nowhere/pki does not exist here"]);
+    mkdirSync(join(scratch, "empty"));
+    expect(await told(certificates, context({ pki: join(scratch, "empty") }))).toEqual([
+      expect.stringMatching(/^wrong: .*holds no certificate/),
+    ]);
+  });
+});
+
+describe("egress configuration and server", () => {
+  function egress(proxyProtocol: string, udsName: string): string {
+    const file = join(scratch, "egress.yaml");
+    const egressSelections = [{ name: "cluster", connection: { proxyProtocol, transport: { uds: { udsName } } } }];
+    writeFileSync(
+      file,
+      stringify({ apiVersion: "apiserver.k8s.io/v1beta1", kind: "EgressSelectorConfiguration", egressSelections }),
+    );
+    return file;
+  }
+  const server = ["/usr/bin/proxy-server", "--mode=grpc", "--uds-name=/run/s.sock"];
+
+  it("agree, disagree on protocol, on the socket", async () => {
+    const of = (protocol: string, socket: string) =>
+      told(egressAgreement, context({ egressConfig: egress(protocol, socket) }, { server }));
+    expect(await of("GRPC", "/run/s.sock")).toEqual(["ok: kube-apiserver and server agree on protocol and socket"]);
+    expect(await of("HTTPConnect", "/run/s.sock")).toEqual([
+      "wrong: the kube-apiserver speaks HTTPConnect to a server that runs with --mode=grpc",
+    ]);
+    expect(await of("GRPC", "/run/other.sock")).toEqual([
+      "wrong: the server listens on /run/s.sock, the kube-apiserver dials /run/other.sock",
+    ]);
+    expect(await told(egressAgreement, context({ egressConfig: egress("GRPC", "/run/s.sock") }))).toEqual([
+      expect.stringMatching(/^ok: .*no server is here/),
+    ]);
+  });
+
+  it("a file that no kube-apiserver takes, and none", async () => {
+    expect(await told(egressAgreement, context({ egressConfig: egress("Direct", "x") }))).toEqual([
+      expect.stringMatching(/^wrong: .*refused by every kube-apiserver/),
+    ]);
+    expect(await told(egressAgreement, context())).toEqual(["skipped: /nowhere/egress.yaml does not exist"]);
+  });
+});
+
+async function http(status: number, body: string): Promise<number> {
+  const server: Server = createHttp((_, response) => response.writeHead(status).end(body));
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  closing.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+describe("the program here", () => {
+  const of = (port: number, ...flags: string[]) =>
+    context({}, { server: ["proxy-server", `--health-port=${port}`, ...flags] });
+
+  it("is ready, is not, cannot be with its strategies, does not run", async () => {
+    expect(await told(health, of(await http(200, "ok")))).toEqual(["ok: the proxy-server is ready"]);
+    const alone = await http(500, "no connection to any proxy agent");
+    expect(await told(health, of(alone))).toEqual(["wrong: the proxy-server is not ready"]);
+    expect(await told(health, of(alone, "--proxy-strategies=destHost,defaultRoute"))).toEqual([
+      expect.stringMatching(/^warning: the proxy-server cannot become ready/),
+    ]);
+    expect(await told(health, context())).toEqual(["warning: no proxy-server runs in this network"]);
+    expect(await told(health, context({ role: "agent" }))).toEqual(["warning: no proxy-agent runs in this network"]);
+  });
+
+  it("does not answer", async () => {
+    const port = await http(200, "ok");
+    for (const close of closing.splice(0)) close();
+    expect(await told(health, of(port))).toEqual([
+      expect.stringMatching(/^wrong: the proxy-server runs but does not answer/),
+    ]);
+  });
+});
+
+describe("the server as an agent finds it", () => {
+  async function serve(ip: string, now = new Date()): Promise<{ port: number; ca: string }> {
+    const issued = await certificatesFor("bootstrap", { ipAddresses: [ip] }, now);
+    const { certificatePem: cert, privateKeyPem: key } = issued.leaves.get("server")!;
+    const server = createTls({ cert, key, ALPNProtocols: ["h2"] }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    closing.push(() => server.close());
+    return { port: (server.address() as AddressInfo).port, ca: issued.signers.get("ca")!.certificatePem };
+  }
+  const agent = (agentPort: number, ca = "", more: object = {}) =>
+    context(
+      { role: "agent", address: "127.0.0.1", agentPort, pki: "/pki", now: () => new Date(), ...more },
+      { files: ca === "" ? {} : { "/pki/ca.crt": ca } },
+    );
+
+  it("good, for another address, of another authority", async () => {
+    const { port, ca } = await serve("127.0.0.1");
+    expect(await told(serverReachable, agent(port, ca))).toEqual([
+      `ok: agents here reach the server at 127.0.0.1:${port} and can trust it`,
+    ]);
+    const wrongName = await serve("192.0.2.9");
+    const [outcome] = await serverReachable.run(agent(wrongName.port, wrongName.ca));
+    expect(outcome).toMatchObject({
+      state: "wrong",
+      finding: "the server's certificate is not for 127.0.0.1, so agents refuse it",
+    });
+    expect(outcome?.evidence[0]).toMatch(/IP Address:192\.0\.2\.9/);
+    expect(await told(serverReachable, agent(port, wrongName.ca))).toEqual([
+      "wrong: the authority in /pki/ca.crt did not sign the server's certificate",
+    ]);
+  });
+
+  it("with a certificate that has ended, or not begun by this clock", async () => {
+    const { port, ca } = await serve("127.0.0.1");
+    const shifted = (hours: number) => agent(port, ca, { now: () => new Date(Date.now() + hours * 3_600_000) });
+    expect(await told(serverReachable, shifted(48))).toEqual([
+      expect.stringMatching(/^wrong: the server's certificate ended/),
+    ]);
+    expect(await told(serverReachable, shifted(-48))).toEqual([
+      expect.stringMatching(/^wrong: the server's certificate starts only/),
+    ]);
+  });
+
+  it("closed, not TLS, not known", async () => {
+    const plain = createServer((socket) =>
+      socket
+        .on("error", () => undefined)
+        .resume()
+        .end("SSH-2.0-x\r\n"),
+    ).listen(0, "127.0.0.1");
+    await new Promise((resolve) => plain.once("listening", resolve));
+    const { port } = plain.address() as AddressInfo;
+    expect(await told(serverReachable, agent(port))).toEqual([expect.stringMatching(/^wrong: .*speaks no TLS/)]);
+    await new Promise((resolve) => plain.close(resolve));
+    expect(await told(serverReachable, agent(port))).toEqual([`wrong: nothing takes connections on 127.0.0.1:${port}`]);
+    expect(await told(serverReachable, context({ role: "agent" }))).toEqual([expect.stringMatching(/^skipped/)]);
+  });
+});
+
+describe("the cluster", () => {
+  function cluster(
+    allowed: (verb: string, resource: string) => boolean,
+    date = new Date("2026-11-16T00:00:00Z"),
+  ): Cluster {
+    const api = {
+      get: async () => ({ gitVersion: "v1.36.0" }),
+      create: async (_: string, review: { spec: { resourceAttributes: Record<string, string> } }) => {
+        const { verb = "", resource = "" } = review.spec.resourceAttributes;
+        return { status: { allowed: allowed(verb, resource) } };
+      },
+    } as unknown as KubeApi;
+    return { api, server: "https://10.0.0.1:6443", date: async () => ({ date, tookMs: 3 }), close: () => undefined };
+  }
+
+  it("answers, does not, cannot be asked", async () => {
+    expect(await told(access, context({ cluster: cluster(() => true) }))).toEqual([
+      "ok: the API at https://10.0.0.1:6443 answers (v1.36.0)",
+    ]);
+    const refusing = cluster(() => true);
+    const failing = {
+      ...refusing,
+      api: {
+        ...refusing.api,
+        get: () =>
+          Promise.reject(
+            new KubeApiError("The Kubernetes API refused GET /version with 401: Unauthorized", { status: 401 }),
+          ),
+      },
+    };
+    expect(await told(access, context({ cluster: failing }))).toEqual([
+      expect.stringMatching(/^wrong: The Kubernetes API refused .*401/),
+    ]);
+    expect(await told(access, context({ cluster: "The kubeconfig /x cannot be read" }))).toEqual([
+      "wrong: The kubeconfig /x cannot be read",
+    ]);
+    expect(await told(access, context())).toEqual([expect.stringMatching(/^skipped/)]);
+  });
+
+  it("permissions: each missing one by name", async () => {
+    expect(await told(permissions, context({ cluster: cluster(() => true) }))).toEqual([
+      expect.stringMatching(/^ok: .*drawbridge-bootstrap/),
+    ]);
+    const [outcome] = await permissions.run(
+      context({ cluster: cluster((verb, resource) => verb !== "create" || resource === "namespaces") }),
+    );
+    expect(outcome).toMatchObject({
+      state: "wrong",
+      finding: "the user may not create secrets -n drawbridge-bootstrap, create daemonsets -n drawbridge-bootstrap",
+    });
+    expect(outcome?.evidence[0]).toBe("kubectl auth can-i create secrets -n drawbridge-bootstrap: no");
+  });
+
+  it("clocks", async () => {
+    expect(await told(clock, context({ cluster: cluster(() => true) }))).toEqual([
+      "ok: this host's clock agrees with the API server's",
+    ]);
+    expect(await told(clock, context())).toEqual([expect.stringMatching(/^skipped/)]);
+    const at = (offMs: number, tookMs = 0) =>
+      judgeClock(new Date(Date.UTC(2026, 0, 1) + offMs), new Date(Date.UTC(2026, 0, 1)), tookMs, "s");
+    expect(at(9_000).state).toBe("ok");
+    expect(at(-60_000)).toMatchObject({
+      state: "warning",
+      finding: "this host's clock is 1 min behind the API server's",
+    });
+    expect(at(3_600_000)).toMatchObject({
+      state: "wrong",
+      finding: "this host's clock is 1 h ahead of the API server's",
+    });
+    expect(at(15_000, 8_000).state).toBe("ok");
+  });
+});

@@ -1,0 +1,195 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttp } from "node:http";
+import type { AddressInfo, Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer as createTls } from "node:tls";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { KubeApiError } from "../../../cluster/kube/errors.js";
+import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
+import { clusterLabel } from "../../../cluster/nodes/controller/cluster-object.js";
+import { encoded, type Secret } from "../../../cluster/nodes/objects.js";
+import { pool } from "../../../cluster/nodes/testing/world.js";
+import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
+import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
+import { writePki } from "../../../tunnel/pki/write-pki.js";
+import { context, told } from "../testing/context.js";
+import { now } from "../testing/overview.js";
+import { lease, pools } from "./controllers.js";
+import { health } from "./health.js";
+import { ignitionCertificate, ignitionTokens } from "./ignition.js";
+
+/** Objects by the last word of their collection's path, and Leases by name. */
+function objects(
+  byKind: Readonly<Record<string, readonly KubeObject[]>>,
+  leases: Readonly<Record<string, object>> = {},
+) {
+  const api = {
+    list: async (path: string) => ({ items: byKind[path.split("/").at(-1) ?? ""] ?? [] }),
+    get: async (path: string) => {
+      const found = leases[path.split("/").at(-1) ?? ""];
+      if (found === undefined) throw new KubeApiError("no such Lease", { status: 404, reason: "NotFound" });
+      return found;
+    },
+  };
+  return { objects: { api: api as unknown as KubeApi, namespace: "clusters" } };
+}
+
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+async function port(server: Server): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  closing.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+describe("the Ignition server's certificate", () => {
+  let pki: string;
+  beforeAll(async () => {
+    pki = mkdtempSync(join(tmpdir(), "drawbridge-doctor-"));
+    await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["127.0.0.1"] }));
+    return () => rmSync(pki, { recursive: true, force: true });
+  });
+  const serve = () => {
+    const pem = (name: string) => readFileSync(join(pki, name), "utf8");
+    return port(createTls({ cert: pem("server.crt"), key: pem("server.key") }));
+  };
+  const publishing = (ignitionEndpoint: string) =>
+    objects({
+      configmaps: [
+        {
+          metadata: { name: "demo", namespace: "clusters", labels: { [clusterLabel]: "true" } },
+          data: { ignitionEndpoint },
+        } as KubeObject,
+      ],
+    });
+  const ask = (at: number, changes: Parameters<typeof context>[0]) =>
+    told(
+      ignitionCertificate,
+      context(
+        { role: "ignition", now: () => new Date(), ...changes },
+        { ignition: ["drawbridge", `--addr=0.0.0.0:${at}`] },
+      ),
+    );
+
+  it("is for what the cluster publishes, or for something else", async () => {
+    const at = await serve();
+    expect(await ask(at, publishing("127.0.0.1:22624"))).toEqual([
+      "ok: the certificate is for what machines are told: 127.0.0.1",
+    ]);
+    const elsewhere =
+      "wrong: machines are told ignition.example, but the certificate is not for it, so they ask for ever";
+    expect(await ask(at, publishing("ignition.example:22624"))).toEqual([elsewhere]);
+    expect(await ask(at, { address: "ignition.example" })).toEqual([elsewhere]);
+    expect(await ask(at, objects({}))).toEqual(["skipped: no cluster in clusters publishes an Ignition server"]);
+    const later = { address: "127.0.0.1", now: () => new Date(Date.now() + 400 * 24 * 3_600_000) };
+    expect(await ask(at, later)).toEqual([expect.stringMatching(/^wrong: the certificate ended/)]);
+  });
+
+  it("is not shown while the server waits for one", async () => {
+    const at = await serve();
+    for (const close of closing.splice(0)) close();
+    expect(await ask(at, { address: "127.0.0.1" })).toEqual([
+      `wrong: the Ignition server runs but does not serve machines on 127.0.0.1:${at}`,
+    ]);
+  });
+});
+
+describe("tokens and their payloads", () => {
+  const content = {
+    ...{
+      namespace: "clusters",
+      pool: { namespace: "clusters", name: "workers" },
+      hash: "abc",
+      upgradeType: "Replace" as const,
+    },
+    ...{ token: "t-0123456789", releaseImage: "r", releaseVersion: "4.18.0", rawConfig: "{}", pullSecretHash: "" },
+    ...{ trustBundleHash: "", configurationHash: "", stream: "" },
+  } as const;
+  const secret = makeTokenSecret(content, now);
+  const having = (data: Readonly<Record<string, string>>): Secret => ({
+    ...secret,
+    data: { ...secret.data, ...Object.fromEntries(Object.entries(data).map(([key, text]) => [key, encoded(text)])) },
+  });
+  const ask = (...secrets: readonly Secret[]) =>
+    told(ignitionTokens, context({ role: "ignition", ...objects({ secrets }) }));
+
+  it("are made, are not made, cannot be made, and are never shown", async () => {
+    expect(await ask(having({ reason: "AsExpected" }))).toEqual(["ok: the payloads of 1 token Secrets are made"]);
+    expect(await ask(secret)).toEqual([
+      "wrong: no Ignition server has made the payload of pool clusters/workers yet, so machines get 511",
+    ]);
+    const broken = having({ reason: "InvalidConfig", message: "the pull secret is missing" });
+    expect(await ask(broken)).toEqual([
+      "wrong: no payload can be made for pool clusters/workers, so machines get 511: the pull secret is missing",
+    ]);
+    const outcomes = await ignitionTokens.run(context({ role: "ignition", ...objects({ secrets: [broken] }) }));
+    expect(outcomes[0]?.remedy).toContain("drawbridge workers doctor --namespace clusters --pool workers");
+    expect(JSON.stringify(outcomes)).not.toContain("t-0123456789");
+    expect(await ask(having({ token: "" }))).toEqual([expect.stringMatching(/^wrong: .*without a token/)]);
+    expect(await ask()).toEqual(["wrong: no pool has a token Secret in clusters, so every machine gets 511"]);
+  });
+});
+
+describe("the Lease", () => {
+  const held = (seconds: number, holderIdentity = "host_1") => ({
+    spec: { holderIdentity, leaseDurationSeconds: 15, renewTime: new Date(now - seconds * 1000).toISOString() },
+  });
+  const ask = (role: "nodepool" | "approver", leases: Readonly<Record<string, object>>) =>
+    told(lease, context({ role, ...objects({}, leases) }));
+
+  it("is held, has run out, was given back, was never taken", async () => {
+    expect(await ask("nodepool", { "drawbridge-nodepool-controller": held(5) })).toEqual([
+      "ok: a pool controller holds the Lease",
+    ]);
+    expect(await ask("approver", { "drawbridge-csr-approver": held(60) })).toEqual([
+      "wrong: no CSR approver holds the Lease now, so nothing is decided",
+    ]);
+    expect(await ask("approver", { "drawbridge-csr-approver": held(1, "") })).toEqual([
+      expect.stringMatching(/^wrong/),
+    ]);
+    expect(await ask("approver", {})).toEqual([
+      "wrong: no CSR approver has ever held its Lease, so nothing is decided",
+    ]);
+    expect(await told(lease, context({ role: "approver" }))).toEqual([expect.stringMatching(/^skipped/)]);
+    const dry = context(
+      { role: "approver", ...objects({}) },
+      { approver: ["drawbridge", "csr", "approver", "--dry-run"] },
+    );
+    expect(await told(lease, dry)).toEqual([expect.stringMatching(/^skipped: .*--dry-run/)]);
+  });
+});
+
+it("pools: unseen, complained of, in order; the cause is for workers doctor", async () => {
+  const having = (status: string) => ({
+    ...pool,
+    status: { conditions: [{ type: "ValidConfig", status, reason: "Bad", message: "two units of one name" }] },
+  });
+  const given = (one: KubeObject) => context({ role: "nodepool", ...objects({ nodepools: [one] }) });
+  expect(await told(pools, given(pool))).toEqual(["wrong: no controller has got anywhere with pool clusters/workers"]);
+  const [outcome] = await pools.run(given(having("False")));
+  expect(outcome).toMatchObject({
+    state: "warning",
+    finding: "pool clusters/workers: ValidConfig is False: two units of one name",
+    remedy: "Ask drawbridge workers doctor --namespace clusters --pool workers for the cause.",
+  });
+  expect(await told(pools, given(having("True")))).toEqual(["ok: the conditions of 1 pools are in order"]);
+});
+
+it("health of programs that have a port only when they are told", async () => {
+  const answer = (status: number, text: string) =>
+    port(createHttp((_request, response) => response.writeHead(status).end(text)) as Server);
+  const words = (at: number) => ["drawbridge", "csr", "approver", `--health-port=${at}`];
+  const ask = (approver?: readonly string[]) =>
+    told(health, context({ role: "approver", ports: { health: 0, admin: 0 } }, approver ? { approver } : {}));
+  expect(await ask(words(await answer(200, "ok")))).toEqual(["ok: the CSR approver is ready"]);
+  expect(await ask(words(await answer(500, "the inventory cannot be read")))).toEqual([
+    "wrong: the CSR approver is not ready",
+  ]);
+  expect(await ask(["drawbridge", "csr", "approver"])).toEqual(["skipped: the CSR approver has no health port"]);
+  expect(await ask()).toEqual(["warning: no CSR approver runs in this network"]);
+});

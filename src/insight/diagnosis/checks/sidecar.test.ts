@@ -1,0 +1,96 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import type { AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer as createTls } from "node:tls";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
+import { writePki } from "../../../tunnel/pki/write-pki.js";
+import type { SidecarWays } from "../context.js";
+import { context, told } from "../testing/context.js";
+import { frontend, judgeOrder, resolution } from "./sidecar.js";
+
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+const listener = { name: "socks5://127.0.0.1:8090", order: ["agent"], fallbackDirect: false, kubeconfig: "" };
+const ways = (changes: Partial<SidecarWays>): SidecarWays => ({ frontends: [], listeners: [listener], ...changes });
+
+async function listening(server: ReturnType<typeof createServer>): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  closing.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+describe("the frontend", () => {
+  let pki: string;
+  beforeAll(async () => {
+    pki = mkdtempSync(join(tmpdir(), "drawbridge-doctor-"));
+    await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["127.0.0.1"] }));
+    return () => rmSync(pki, { recursive: true, force: true });
+  });
+  const pem = (name: string) => readFileSync(join(pki, name), "utf8");
+
+  const door = (port: number, servername?: string) => ({
+    ...{ mode: "http-connect" as const, host: "127.0.0.1", port },
+    tls: { caFile: "/ca.crt", ...(servername === undefined ? {} : { servername }) },
+  });
+  const ask = (...frontends: SidecarWays["frontends"]) =>
+    told(
+      frontend,
+      context(
+        { role: "sidecar", sidecar: ways({ frontends }), now: () => new Date() },
+        { files: { "/ca.crt": pem("ca.crt") } },
+      ),
+    );
+  const serve = () => listening(createTls({ cert: pem("server.crt"), key: pem("server.key") }));
+
+  it("is reached and trusted, is for another name, is gone", async () => {
+    const port = await serve();
+    expect(await ask(door(port))).toEqual([`ok: the sidecar reaches the frontend 127.0.0.1:${port} and can trust it`]);
+    expect(await ask(door(port, "konnectivity-server-local"))).toEqual([
+      "wrong: the frontend's certificate is not for konnectivity-server-local, so the sidecar refuses it",
+    ]);
+    for (const close of closing.splice(0)) close();
+    expect(await ask(door(port))).toEqual([`wrong: nothing takes connections on the frontend 127.0.0.1:${port}`]);
+  });
+
+  it("that is a spare and gone is only a warning", async () => {
+    const port = await serve();
+    expect(await ask({ mode: "grpc", uds: "/nowhere.sock" }, door(port))).toEqual([
+      "warning: nobody listens on the frontend's socket /nowhere.sock",
+      expect.stringMatching(/^ok/),
+    ]);
+  });
+
+  it("cannot be judged without a sidecar or with flags that nobody understands", async () => {
+    expect(await told(frontend, context({ role: "sidecar" }))).toEqual([
+      expect.stringMatching(/^skipped: no sidecar runs/),
+    ]);
+    const sidecar = "the flags of the sidecar (process 7) cannot be understood here: no";
+    expect(await told(frontend, context({ role: "sidecar", sidecar }))).toEqual([`wrong: ${sidecar}`]);
+  });
+});
+
+it("who looks names up: nobody behind agent, no fallback without the cluster's DNS, no cluster without access", async () => {
+  const finding = (changes: Partial<typeof listener>, inCluster = true) =>
+    judgeOrder({ ...listener, ...changes }, inCluster).map(({ state, finding: text }) => `${state}: ${text}`);
+  expect(finding({})).toEqual([]);
+  expect(finding({ order: ["services", "cluster-dns", "agent"] })).toEqual([]);
+  expect(finding({ order: ["agent", "here"] })).toEqual([
+    "warning: socks5://127.0.0.1:8090 never asks here: agent takes every name as it is",
+  ]);
+  expect(finding({ order: ["here"], fallbackDirect: true })).toEqual([
+    expect.stringMatching(/^warning: .* a fallback that never happens/),
+  ]);
+  expect(finding({ order: ["services"] }, false)).toEqual([expect.stringMatching(/^wrong: .*no pod of a cluster/)]);
+  expect(finding({ order: ["services"], kubeconfig: "/nowhere" })).toEqual([
+    expect.stringMatching(/^wrong: .*\/nowhere is not there/),
+  ]);
+  expect(await told(resolution, context({ sidecar: ways({}) }))).toEqual([
+    "ok: names are looked up in an order that makes sense",
+  ]);
+});

@@ -1,0 +1,115 @@
+/** The cluster's networks: as said, as the install directory has them, as the cluster has them. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/index.js";
+import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
+import { at, listOf, textAt, yamlOf } from "../../cluster/bootstrap/verify/host/manifest.js";
+import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
+import type { Networks } from "./context.js";
+import type { Role } from "./diagnosis.js";
+
+type Found = Omit<Networks, "from">;
+
+export interface NetworkSources {
+  readonly said: Found;
+  readonly installDirectory: string | undefined;
+  readonly api: KubeApi | undefined;
+  readonly role: Role;
+  readonly network?: HostNetwork;
+}
+
+const none: Found = { machine: [], pod: [], service: [] };
+
+/** Each kind from the first source that has it. */
+export async function findNetworks(sources: NetworkSources): Promise<Networks> {
+  const { said, installDirectory, api, role } = sources;
+  const found: [string, Found][] = [["flags", said]];
+  if (installDirectory !== undefined)
+    found.push(["the install directory", await fromInstallDirectory(installDirectory)]);
+  found.push(["this host's manifests", await fromBootstrapHost()]);
+  if (api !== undefined) found.push(["the cluster", await fromCluster(api)]);
+  if (role === "server" || role === "bootstrap") {
+    found.push(["this host's own address", await fromAddress(sources.network ?? hostNetwork())]);
+  }
+  const pick = (kind: keyof Found) => found.find(([, networks]) => networks[kind].length > 0);
+  const used = new Set((["machine", "pod", "service"] as const).flatMap((kind) => pick(kind)?.[0] ?? []));
+  const of = (kind: keyof Found) => pick(kind)?.[1][kind] ?? [];
+  return { machine: of("machine"), pod: of("pod"), service: of("service"), from: [...used].join(", ") || "nowhere" };
+}
+
+const cidrs = (list: unknown): string[] => listOf(list).map((entry) => String(at(entry, "cidr") ?? entry));
+
+/** As install-config.yaml spells it, and as the state file keeps it. */
+function fromInstallConfig(config: unknown): Found {
+  const networking = at(config, "networking");
+  return {
+    machine: cidrs(at(networking, "machineNetwork")),
+    pod: cidrs(at(networking, "clusterNetwork")),
+    service: cidrs(at(networking, "serviceNetwork")),
+  };
+}
+
+async function fromInstallDirectory(dir: string): Promise<Found> {
+  try {
+    const state: unknown = JSON.parse(await readFile(join(dir, ".openshift_install_state.json"), "utf8"));
+    return fromInstallConfig(at(state, "*installconfig.InstallConfig", "config"));
+  } catch {
+    const text = await textAt(join(dir, "install-config.yaml"));
+    return text === undefined ? none : fromInstallConfig(yamlOf(text));
+  }
+}
+
+/** bootstrap.ign leaves the redacted install-config on the host. */
+async function fromBootstrapHost(): Promise<Found> {
+  const text = await textAt("/opt/openshift/manifests/cluster-config.yaml");
+  const config = text === undefined ? undefined : at(yamlOf(text), "data", "install-config");
+  return typeof config === "string" ? fromInstallConfig(yamlOf(config)) : none;
+}
+
+async function fromCluster(api: KubeApi): Promise<Found> {
+  const openshift = await get(api, "/apis/config.openshift.io/v1/networks/cluster");
+  if (openshift !== undefined) {
+    const spec = at(openshift, "spec");
+    return { machine: [], pod: cidrs(at(spec, "clusterNetwork")), service: cidrs(at(spec, "serviceNetwork")) };
+  }
+  const kubeadm = await get(api, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config");
+  const configuration = at(kubeadm, "data", "ClusterConfiguration");
+  const networking = typeof configuration === "string" ? at(yamlOf(configuration), "networking") : undefined;
+  const split = (value: unknown): string[] => (typeof value === "string" ? value.split(",").filter(Boolean) : []);
+  const pod = split(at(networking, "podSubnet"));
+  return {
+    machine: [],
+    pod: pod.length > 0 ? pod : await ofNodes(api),
+    service: split(at(networking, "serviceSubnet")),
+  };
+}
+
+/** What the nodes hand out, when nobody says what it is a part of. */
+async function ofNodes(api: KubeApi): Promise<string[]> {
+  try {
+    const { items } = await api.list<KubeObject>("/api/v1/nodes", { timeoutMs: 10_000 });
+    return items.flatMap((node) => listOf(at(node, "spec", "podCIDRs")).map(String));
+  } catch {
+    return [];
+  }
+}
+
+async function get(api: KubeApi, path: string): Promise<unknown> {
+  try {
+    return await api.get<KubeObject>(path, { timeoutMs: 10_000 });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The network that holds the address this host would use towards others; other interfaces may be the pods' own. */
+async function fromAddress(network: HostNetwork): Promise<Found> {
+  try {
+    const source = (await network.sourceTowards("1.1.1.1")) ?? (await network.sourceTowards("2001:4860:4860::8888"));
+    const own = (await network.globalAddresses()).find(({ address }) => address === source);
+    const prefix = own && parsePrefix(`${own.address}/${own.prefixLength}`);
+    return prefix === undefined ? none : { ...none, machine: [prefix.text] };
+  } catch {
+    return none;
+  }
+}

@@ -1,0 +1,94 @@
+/** The host doctor runs on, asked through /proc and `ip`. */
+import { execFile } from "node:child_process";
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { hostNetwork } from "../../../cluster/bootstrap/address/index.js";
+import { commandLine } from "../../../cluster/bootstrap/verify/host/command-line.js";
+import { textAt } from "../../../cluster/bootstrap/verify/host/manifest.js";
+import type { DoctorHost, Listener, RunningProgram } from "../context.js";
+import { isProgram } from "../program.js";
+import { listeningInodes } from "./proc-net.js";
+
+interface Process {
+  readonly pid: number;
+  readonly words: readonly string[];
+}
+
+export function thisHost(): DoctorHost {
+  return {
+    network: hostNetwork(),
+    listeners,
+    async running(program) {
+      const found = (await processes()).find(({ words }) => isProgram(program, words));
+      return found && ({ ...commandLine(`process ${found.pid}`, found.words), ...found } satisfies RunningProgram);
+    },
+    readText: textAt,
+    routesTo,
+  };
+}
+
+async function pids(): Promise<number[]> {
+  const names = await readdir("/proc").catch(() => []);
+  return names.filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+/** Those that share our network. */
+async function processes(): Promise<Process[]> {
+  const own = await readlink("/proc/self/ns/net").catch(() => "");
+  const found: Process[] = [];
+  for (const pid of await pids()) {
+    if ((await readlink(`/proc/${pid}/ns/net`).catch(() => undefined)) !== own || pid === process.pid) continue;
+    const words = await wordsOf(pid);
+    if (words.length > 0) found.push({ pid, words });
+  }
+  return found;
+}
+
+async function wordsOf(pid: number): Promise<string[]> {
+  const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+  return text.split("\0").slice(0, -1);
+}
+
+async function listeners(): Promise<Listener[]> {
+  const tables = await Promise.all(
+    ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "utf8").catch(() => "")),
+  );
+  const ports = listeningInodes(tables.join("\n"));
+  const owners = await ownersOf(new Set(ports.values()));
+  return [...ports].map(([port, inode]) => ({ port, owner: owners.get(inode) }));
+}
+
+async function ownersOf(inodes: ReadonlySet<string>): Promise<Map<string, Process>> {
+  const found = new Map<string, Process>();
+  for (const pid of await pids()) {
+    for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "");
+      const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
+      if (inode !== undefined && inodes.has(inode)) found.set(inode, { pid, words: await wordsOf(pid) });
+    }
+  }
+  return found;
+}
+
+interface Route {
+  readonly type?: string;
+  readonly dst?: string;
+  readonly gateway?: string;
+  readonly dev?: string;
+}
+
+/** No packet leaves: it is the table that is asked. */
+function routesTo(address: string): Promise<string[]> {
+  const family = address.includes(":") ? "-6" : "-4";
+  const args = ["-j", "-details", family, "route", "show", "match", address];
+  return new Promise((resolve) => {
+    execFile("ip", args, { timeout: 10_000 }, (error, stdout) => {
+      resolve(error === null ? leading(JSON.parse(stdout.trim() || "[]") as Route[]) : []);
+    });
+  });
+}
+
+function leading(routes: readonly Route[]): string[] {
+  return routes
+    .filter(({ dst, type = "unicast" }) => dst !== "default" && type === "unicast")
+    .map(({ dst, gateway, dev }) => [dst, gateway && `via ${gateway}`, dev && `dev ${dev}`].filter(Boolean).join(" "));
+}

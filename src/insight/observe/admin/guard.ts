@@ -1,0 +1,149 @@
+/** Who may use the admin API: whoever knows the token or has a session, under a name that is really ours, and no other site. */
+import { X509Certificate } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { catalogue } from "../../../base/errors/catalogue.js";
+import { messageOf } from "../../../base/errors/error.js";
+import { Pace } from "../../../base/log/pace.js";
+import { TokenFile } from "../../../base/token-file.js";
+import { note } from "../../../tunnel/events/channels.js";
+import { ApiFailure } from "./failure.js";
+import { askingSite, hostOf, isLoopback, isOurName } from "./own-name.js";
+import { type Session, Sessions } from "./sessions.js";
+
+export interface GuardOptions {
+  /** The role, for notes about an unusable token file. */
+  readonly source: object;
+  /** Empty: the API stays closed. */
+  readonly tokenFile: string;
+  /** The host the admin port was bound to; empty for all interfaces. */
+  readonly host: string;
+  /** Of this start of the process. */
+  readonly instance: string;
+}
+
+/** Guesses at the token through the login; a script has the header, where a guess costs as much. */
+const LOGIN_BURST = 10;
+const LOGINS_PER_SECOND = 1;
+
+export class Guard {
+  readonly #options: GuardOptions;
+  readonly #tokens: TokenFile | undefined;
+  readonly #sessions: Sessions;
+  readonly #guesses = new Pace(LOGIN_BURST, LOGINS_PER_SECOND, () => performance.now());
+  #complained = false;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    this.#tokens = options.tokenFile === "" ? undefined : new TokenFile(options.tokenFile);
+    this.#sessions = new Sessions(options.instance);
+  }
+
+  /** Throws unless the request may be answered; a session where it came with one. */
+  async admit(message: IncomingMessage): Promise<Session | undefined> {
+    this.admitAddress(message);
+    const site = this.#refuseOtherSites(message);
+    const tokens = this.#openTokens();
+    const { authorization, cookie } = message.headers;
+    if (authorization !== undefined) {
+      if (await this.#reading(tokens.accepts(authorization))) return undefined;
+      throw unauthenticated();
+    }
+    const session = cookie && this.#sessions.find(cookie, await this.#reading(tokens.digest()));
+    if (!session) throw unauthenticated();
+    if (message.method !== "GET" && message.method !== "HEAD" && site !== "own") throw foreign();
+    return session;
+  }
+
+  /** Where the page itself may be had: no token, but the other checks. */
+  admitAddress(message: IncomingMessage): void {
+    const { host } = message.headers;
+    const socket = message.socket as TLSSocket;
+    const names = [this.#options.host, socket.localAddress];
+    if (!isOurName(host, names) && !certificateNames(socket, host)) {
+      throw new ApiFailure(
+        403,
+        "wrong-host",
+        "the API answers only to its own address, and the Host header names another",
+      );
+    }
+    if (socket.encrypted !== true && !isLoopback(socket.localAddress)) throw catalogued(403, "DB_ADMIN_TLS");
+  }
+
+  /** Before what somebody sends along is even read. */
+  admitLogin(message: IncomingMessage): void {
+    this.admitAddress(message);
+    this.#refuseOtherSites(message);
+    this.#openTokens();
+  }
+
+  /** Answers the cookie to set. */
+  async logIn(message: IncomingMessage, token: string): Promise<string> {
+    this.admitLogin(message);
+    const tokens = this.#openTokens();
+    if (!(await this.#reading(tokens.accepts(`Bearer ${token}`)))) {
+      if (this.#guesses.take()) throw unauthenticated();
+      throw new ApiFailure(429, "too-many", "too many wrong tokens; wait a second");
+    }
+    return this.#sessions.open(await this.#reading(tokens.digest()), isEncrypted(message));
+  }
+
+  logOut(message: IncomingMessage): string {
+    return this.#sessions.close(message.headers.cookie, isEncrypted(message));
+  }
+
+  #refuseOtherSites(message: IncomingMessage): "own" | "unsaid" {
+    const site = askingSite(message, isEncrypted(message) ? "https" : "http");
+    if (site === "foreign") throw foreign();
+    return site;
+  }
+
+  #openTokens(): TokenFile {
+    if (this.#tokens === undefined) throw catalogued(403, "DB_ADMIN_CLOSED");
+    return this.#tokens;
+  }
+
+  async #reading<T>(asked: Promise<T>): Promise<T> {
+    try {
+      const answer = await asked;
+      this.#complained = false;
+      return answer;
+    } catch (reason) {
+      // Once per trouble: anybody can ask, and nobody should be able to fill the log by asking.
+      if (!this.#complained) {
+        note.publish({ source: this.#options.source, level: "error", message: messageOf(reason) });
+      }
+      this.#complained = true;
+      throw new ApiFailure(503, "DB_ADMIN_TOKEN_FILE", "the admin token file cannot be used; the log says why");
+    }
+  }
+}
+
+function isEncrypted({ socket }: IncomingMessage): boolean {
+  return (socket as TLSSocket).encrypted === true;
+}
+
+/** Over TLS a name that our certificate has is ours: the browser has checked it. */
+function certificateNames(socket: TLSSocket, hostHeader: string | undefined): boolean {
+  const own = socket.encrypted === true ? socket.getCertificate() : null;
+  if (own === null || !("raw" in own)) return false;
+  const certificate = new X509Certificate((own as { raw: Buffer }).raw);
+  const host = hostOf(hostHeader ?? "");
+  return host !== "" && (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
+}
+
+function unauthenticated(): ApiFailure {
+  return new ApiFailure(401, "unauthenticated", "send the admin token as Authorization: Bearer <token>, or log in", {
+    headers: { "WWW-Authenticate": 'Bearer realm="drawbridge"' },
+  });
+}
+
+function foreign(): ApiFailure {
+  return new ApiFailure(403, "cross-site", "the request was sent by a page of another site");
+}
+
+function catalogued(status: number, code: "DB_ADMIN_TLS" | "DB_ADMIN_CLOSED"): ApiFailure {
+  const { meaning, remedy } = catalogue[code];
+  return new ApiFailure(status, code, meaning, { remedy });
+}

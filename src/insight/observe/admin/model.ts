@@ -1,0 +1,83 @@
+/** All that can be known about one process: what its role tells, and what is kept of the past. */
+import { randomBytes } from "node:crypto";
+import { listening } from "../../../tunnel/events/channels.js";
+import type { RefusalLog } from "../refusals.js";
+import {
+  API_VERSION,
+  type CertificateInfo,
+  type ListenerInfo,
+  type Overview,
+  type ProcessInfo,
+  type Totals,
+} from "./contract.js";
+import type { EndedTunnels } from "./ended.js";
+import type { Subject } from "./subject.js";
+
+export interface ModelParts {
+  /** The server, agent, sidecar or Ignition server in events. */
+  readonly source: object;
+  readonly version: string;
+  readonly subject: Subject;
+  readonly refusals: RefusalLog;
+  readonly ended: EndedTunnels;
+}
+
+export class AdminModel {
+  readonly subject: Subject;
+  readonly refusals: RefusalLog;
+  readonly ended: EndedTunnels;
+  readonly instance = randomBytes(6).toString("hex");
+  /** In the order in which they were opened. */
+  readonly listeners: ListenerInfo[] = [];
+  /** Of the admin port itself. */
+  ownCertificates: () => readonly CertificateInfo[] = () => [];
+  readonly #version: string;
+  readonly #stopListening: () => void;
+
+  constructor({ source, version, subject, refusals, ended }: ModelParts) {
+    this.subject = subject;
+    this.refusals = refusals;
+    this.ended = ended;
+    this.#version = version;
+    this.#stopListening = listening.subscribe(({ what, address }) => this.listeners.push({ what, address }), source);
+  }
+
+  close(): void {
+    this.#stopListening();
+  }
+
+  process(): ProcessInfo {
+    return {
+      apiVersion: API_VERSION,
+      version: this.#version,
+      instance: this.instance,
+      startedAt: Math.round(performance.timeOrigin),
+      now: Date.now(),
+      ...this.subject.process(),
+    };
+  }
+
+  totals(): Totals {
+    return { at: Date.now(), ...this.subject.totals() };
+  }
+
+  certificates(): readonly CertificateInfo[] {
+    return [...this.subject.certificates(), ...this.ownCertificates()];
+  }
+
+  overview(): Overview {
+    const { subject } = this;
+    const path = subject.path?.();
+    return {
+      process: this.process(),
+      totals: this.totals(),
+      ...(path === undefined ? {} : { path }),
+      ...(subject.servers === undefined ? {} : { servers: [...subject.servers()] }),
+      ...(subject.agents === undefined ? {} : { agents: [...subject.agents()] }),
+      listeners: this.listeners,
+      certificates: this.certificates(),
+      refusals: this.refusals.list(),
+      ...subject.elsewhere?.(),
+    };
+  }
+}

@@ -1,0 +1,152 @@
+/** Beyond loopback the API is spoken over TLS, or not at all. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { RunningHttp } from "../../../base/http.js";
+import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { certificatesReloaded } from "../../../tunnel/events/channels.js";
+import { type Authority, createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
+import { CertificateFiles } from "../../../tunnel/pki/reload.js";
+import { startAdmin } from "../admin.js";
+import type { CertificateInfo, Page } from "./contract.js";
+import { Guard } from "./guard.js";
+import { ask as askInTheClear } from "./testing/asker.js";
+import { PlayedRole } from "./testing/role.js";
+
+const TOKEN = "a-token";
+const authorization = `Bearer ${TOKEN}`;
+let dir: string;
+let authority: Authority;
+let http: RunningHttp;
+let files: CertificateFiles;
+let role: PlayedRole;
+const paths = () => ({ certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.key") });
+
+async function certify(dnsName: string): Promise<void> {
+  const names = { dnsNames: [dnsName], ipAddresses: ["127.0.0.1"] };
+  const pair = await issueCertificate(authority, { profile: "server", commonName: dnsName, ...names });
+  writeFileSync(paths().certFile, pair.certificatePem);
+  writeFileSync(paths().keyFile, pair.privateKeyPem, { mode: 0o600 });
+}
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), "drawbridge-admin-tls-"));
+  writeFileSync(join(dir, "token"), TOKEN);
+  authority = await createAuthority({ commonName: "admin-ca" });
+  await certify("admin.example");
+  role = new PlayedRole();
+  http = await startAdmin({ host: "127.0.0.1", port: 0 }, new MetricsRegistry(), {
+    ...{ ...role.parts, tokenFile: join(dir, "token"), profiling: false },
+    tls: {
+      certFile: paths().certFile,
+      follow: (events) => {
+        files = new CertificateFiles(paths(), events);
+        return files;
+      },
+    },
+  });
+});
+afterEach(async () => {
+  await http.close();
+  rmSync(dir, { recursive: true });
+});
+
+interface Answer {
+  readonly status: number;
+  readonly cookies: readonly string[];
+  readonly body: string;
+}
+
+function ask(path: string, headers: Record<string, string>, { method = "GET", body = "" } = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    // Which names the certificate has is for the server to check here.
+    const tls = { ca: authority.certificatePem, checkServerIdentity: () => undefined, agent: false as const };
+    request(
+      { host: "127.0.0.1", port: http.port, path: `/drawbridge/v1/${path}`, headers, method, ...tls },
+      (answer) => {
+        answer.toArray().then((chunks) => {
+          const text = Buffer.concat(chunks as Buffer[]).toString();
+          resolve({ status: answer.statusCode!, cookies: answer.headers["set-cookie"] ?? [], body: text });
+        }, reject);
+      },
+    )
+      .once("error", reject)
+      .end(body);
+  });
+}
+
+it("answers under the names of its certificate, and no others", async () => {
+  expect((await ask("process", { authorization, host: "admin.example:8095" })).status).toBe(200);
+  expect((await ask("process", { authorization, host: "evil.example" })).status).toBe(403);
+});
+
+it("keeps the session's cookie to TLS", async () => {
+  const origin = { host: "admin.example", origin: "https://admin.example", "content-type": "application/json" };
+  const { cookies } = await ask("login", origin, { method: "POST", body: JSON.stringify({ token: TOKEN }) });
+  expect(cookies[0]).toMatch(/; HttpOnly; SameSite=Strict; Secure$/);
+  const session = { cookie: cookies[0]!.split(";")[0]!, host: "admin.example" };
+  expect((await ask("process", session)).status).toBe(200);
+  expect((await ask("process", { ...session, origin: "http://admin.example" })).status).toBe(403);
+});
+
+it("takes up a new certificate, and shows it among the others", async () => {
+  const reloaded: (readonly string[])[] = [];
+  const end = certificatesReloaded.subscribe(({ files }) => reloaded.push(files), role.source);
+  await certify("new.example");
+  expect(files.check()).toBe(true);
+  end();
+  expect(reloaded).toEqual([[paths().certFile]]);
+  const { body } = await ask("certificates", { authorization, host: "new.example" });
+  const { items } = JSON.parse(body) as Page<CertificateInfo>;
+  expect(items).toMatchObject([{ use: "admin", kind: "own", subject: "CN=new.example", file: paths().certFile }]);
+  expect((await ask("process", { authorization, host: "admin.example" })).status).toBe(403);
+});
+
+it("does not answer in the clear", async () => {
+  await expect(askInTheClear(http.port, "/drawbridge/v1/process", { headers: { authorization } })).rejects.toThrow();
+});
+
+it.each([
+  ["127.0.0.1", false, undefined],
+  ["::1", false, undefined],
+  ["10.0.0.5", false, "DB_ADMIN_TLS"],
+  ["10.0.0.5", true, undefined],
+])("a request to %s, encrypted: %s, is stopped with %s", (localAddress, encrypted, code) => {
+  const guard = new Guard({ source: role.source, tokenFile: "t", host: "", instance: "i" });
+  const host = localAddress.includes(":") ? `[${localAddress}]` : localAddress;
+  const message = { headers: { host }, socket: { localAddress, encrypted } } as unknown as IncomingMessage;
+  let thrown: unknown;
+  try {
+    guard.admitAddress(message);
+  } catch (reason) {
+    thrown = reason;
+  }
+  expect((thrown as { code?: string } | undefined)?.code).toBe(code);
+});
+
+it("sends an agent's scrapers to the health port, which does not speak TLS", async () => {
+  const followed = new CertificateFiles(paths(), { onChange: () => {}, onProblem: () => {} });
+  const agents = await startAdmin(
+    { host: "127.0.0.1", port: 0 },
+    { healthPort: 8093 },
+    {
+      ...{ ...role.parts, tokenFile: "", profiling: false },
+      tls: { certFile: paths().certFile, follow: () => followed },
+    },
+  );
+  const tls = { ca: authority.certificatePem, checkServerIdentity: () => undefined, agent: false as const };
+  const headers = { host: "agent.example:8094" };
+  const location = await new Promise<string | undefined>((resolve, reject) => {
+    request({ host: "127.0.0.1", port: agents.port, path: "/metrics", headers, ...tls }, (answer) => {
+      answer.resume();
+      resolve(answer.headers.location);
+    })
+      .once("error", reject)
+      .end();
+  });
+  await agents.close();
+  expect(location).toBe("http://agent.example:8093/metrics");
+});

@@ -1,0 +1,214 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { processConnections } from "../../base/connections.js";
+import { Logger } from "../../base/log/log.js";
+import * as channels from "../../tunnel/events/channels.js";
+import { logEvents } from "./log-events.js";
+
+const source = { name: "observed" };
+let end = () => {};
+let lines: Record<string, unknown>[] = [];
+let nowMs = 0;
+let timers: { at: number; action: () => void }[] = [];
+const timing = {
+  now: () => nowMs,
+  after(ms: number, action: () => void) {
+    const timer = { at: nowMs + ms, action };
+    timers.push(timer);
+    return () => {
+      timers = timers.filter((each) => each !== timer);
+    };
+  },
+};
+
+function pass(ms: number): void {
+  nowMs += ms;
+  const due = timers.filter(({ at }) => at <= nowMs);
+  timers = timers.filter(({ at }) => at > nowMs);
+  for (const { action } of due) action();
+}
+
+function listen(verbosity: number): void {
+  lines = [];
+  const logger = new Logger({
+    format: "json",
+    verbosity,
+    write: (bytes, done) => {
+      for (const line of bytes.toString().trimEnd().split("\n"))
+        lines.push(JSON.parse(line) as Record<string, unknown>);
+      done(null);
+    },
+  });
+  end = logEvents(logger, source, timing);
+}
+
+const dial = { source, frontend: "grpc", address: "10.0.0.1:443", dialId: 5n, durationMs: 2, error: "" } as const;
+const refusal = {
+  source,
+  referenceId: "r-1",
+  address: "10.0.0.1:443",
+  explanation: { strategies: [{ name: "default", keys: 0, matches: 0 }] },
+};
+
+describe("logEvents", () => {
+  afterEach(() => end());
+
+  it("tells about agents, refusals with their explanation, cuts and certificates at the default verbosity", () => {
+    listen(4);
+    channels.serverAgentConnected.publish({
+      source,
+      agentId: "a-1",
+      identifiers: "host=n1",
+      stream: 3,
+      remote: "127.0.0.1:5000",
+      drawbridge: true,
+    });
+    channels.serverRefused.publish(refusal);
+    channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 8, queuedBytes: 4096, reason: "slow" });
+    channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
+    channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "it is not PEM" });
+    channels.note.publish({ source, level: "warn", message: "something else", fields: { n: 1 } });
+    expect(lines.map(({ time: _time, pid: _pid, ...line }) => line)).toEqual([
+      {
+        level: "info",
+        message: "agent connected",
+        agentId: "a-1",
+        identifiers: "host=n1",
+        stream: 3,
+        remote: "127.0.0.1:5000",
+        drawbridge: true,
+      },
+      {
+        level: "warn",
+        message: "dial was refused",
+        referenceId: "r-1",
+        address: "10.0.0.1:443",
+        explanation: { strategies: [{ name: "default", keys: 0, matches: 0 }] },
+      },
+      {
+        level: "warn",
+        message: "a tunnel was cut because its reader is too slow",
+        address: "10.0.0.1:443",
+        connectId: 8,
+        queuedBytes: 4096,
+        reason: "slow",
+      },
+      { level: "info", message: "certificates were replaced on disk and are in use", files: ["a.pem"] },
+      {
+        level: "error",
+        message: "changed certificate files cannot be used; the old ones stay in use",
+        files: ["a.pem"],
+        error: "it is not PEM",
+      },
+      { level: "warn", message: "something else", n: 1 },
+    ]);
+  });
+
+  it.each([
+    [4, 0],
+    [5, 2],
+  ])("at verbosity %i writes %i lines for a tunnel's life", (verbosity, expected) => {
+    listen(verbosity);
+    channels.serverDialEnded.publish({ ...dial, outcome: "established" });
+    channels.serverTunnelClosed.publish({
+      source,
+      frontend: "grpc",
+      address: "10.0.0.1:443",
+      agentId: "a-1",
+      connectId: 8,
+      durationMs: 100,
+      bytesToAgent: 1,
+      bytesToClient: 2,
+      reason: "client closed",
+    });
+    expect(lines).toHaveLength(expected);
+  });
+
+  it("says which connection was closed before its peer was known, and why, at a bounded pace", () => {
+    listen(4);
+    const closed = { listener: "agent", remote: "10.0.0.9:4711", reason: "handshake-timeout" } as const;
+    for (let i = 0; i < 1_000; i++) processConnections.report(closed);
+    expect(lines[0]).toMatchObject({
+      message: "a connection was closed: its TLS handshake was not finished in time",
+      listener: "agent",
+      remote: "10.0.0.9:4711",
+    });
+    expect(lines.length).toBeLessThan(200);
+  });
+
+  it("gives a refused dial one line, not two", () => {
+    listen(4);
+    channels.serverRefused.publish(refusal);
+    channels.serverDialEnded.publish({ ...dial, outcome: "no_agent", error: "No agent available", referenceId: "r-1" });
+    channels.serverDialEnded.publish({ ...dial, outcome: "error_response", error: "connection refused" });
+    expect(lines.map((line) => line.message)).toEqual(["dial was refused", "dial failed"]);
+  });
+
+  it("thins out a flood of troubles and says how many it left out", () => {
+    listen(4);
+    for (let count = 0; count < 1000; count++) channels.serverRefused.publish(refusal);
+    expect(lines).toHaveLength(100);
+    pass(50);
+    channels.serverRefused.publish(refusal);
+    expect(lines).toHaveLength(101);
+    expect(lines.at(-1)).toMatchObject({ similarLinesLeftOut: 900 });
+  });
+
+  it.each([
+    ["agent connected", channels.serverAgentConnected],
+    ["agent disconnected", channels.serverAgentDisconnected],
+    ["agent is draining", channels.serverAgentDraining],
+    ["agent was not let in", channels.serverAgentRejected],
+    ["connected to server", channels.agentServerConnected],
+    ["lost server", channels.agentServerDisconnected],
+    ["something", channels.note],
+  ] as const)("writes 100 of 1,000 lines that come at once, and the number of the others: %s", (message, channel) => {
+    listen(4);
+    const event = { source, agentId: "a-1", stream: 1, remote: "", error: "", level: "warn", message, reason: "" };
+    for (let count = 0; count < 1000; count++) channel.publish(event as never);
+    expect(lines).toHaveLength(100);
+    pass(10_000);
+    expect(lines).toHaveLength(101);
+    expect(lines.at(-1)).toMatchObject({ message: expect.stringContaining("left out"), count: 900 });
+    pass(10_000);
+    expect(lines).toHaveLength(101);
+  });
+
+  it("writes what happens once beside a flood of something else", () => {
+    listen(4);
+    const agent = { source, agentId: "a-1", stream: 3 };
+    for (let count = 0; count < 1000; count++) channels.serverAgentDisconnected.publish({ ...agent, reason: "EOF" });
+    channels.serverRefused.publish(refusal);
+    expect(lines.at(-1)).toMatchObject({ message: "dial was refused" });
+  });
+
+  it("covers the agent's side", () => {
+    listen(4);
+    const server = { source, serverId: "s-1", address: "10.0.0.9:8091" };
+    channels.agentServerConnected.publish({ ...server, serverCount: 2 });
+    channels.agentServerConnectFailed.publish({ source, address: server.address, error: "connection refused" });
+    channels.agentDuplicateServer.publish(server);
+    channels.agentServerDisconnected.publish({ ...server, reason: "EOF" });
+    const agentDial = { source, address: "10.0.0.1:443", connectId: 1, error: "denied", durationMs: 1 } as const;
+    channels.agentDialEnded.publish({ ...agentDial, outcome: "policy" });
+    channels.agentDialEnded.publish({ ...agentDial, outcome: "timeout" });
+    channels.agentDialEnded.publish({ ...agentDial, outcome: "established" });
+    channels.agentDraining.publish({ source });
+    expect(lines.map((line) => line.message)).toEqual([
+      "connected to server",
+      "cannot connect to server; trying again",
+      "reached a server that is already connected",
+      "lost server",
+      "dial was denied by the destination policy",
+      "dial failed",
+      "draining: servers were asked to prefer others",
+    ]);
+  });
+
+  it("tells nothing of other instances, and nothing after its end", () => {
+    listen(4);
+    channels.agentDraining.publish({ source: { name: "other" } });
+    end();
+    channels.agentDraining.publish({ source });
+    expect(lines).toEqual([]);
+  });
+});

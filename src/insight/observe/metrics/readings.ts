@@ -1,0 +1,45 @@
+/** What a scrape reads from a running server or agent. Nothing here is maintained for metrics' sake. */
+import type { SegmentCounters } from "../../../tunnel/link/counters.js";
+
+/** A service method that this process cannot serve may be left out; upstream does not export it then either. */
+export interface PerServiceMethod {
+  readonly Proxy?: number;
+  readonly Connect?: number;
+}
+
+export interface AgentLoad {
+  readonly agentId: string;
+  readonly tunnels: number;
+  readonly queuedBytes: number;
+}
+
+interface CommonReadings {
+  /** The same segment may come up several times; the counts are added. */
+  segments(): Iterable<readonly [segment: string, counters: SegmentCounters]>;
+  /** Bytes waiting for slow readers in the whole process. */
+  queuedBytes(): number;
+}
+
+export interface ServerReadings extends CommonReadings {
+  /** Open RPCs. */
+  grpcConnections(): PerServiceMethod;
+  /** CONNECT requests in progress, established tunnels included. */
+  httpConnections(): number;
+  pendingDials(): number;
+  establishedTunnels(): number;
+  /** Keys in each strategy's index, in the order of the strategies. */
+  readyBackends(): Iterable<readonly [strategy: string, count: number]>;
+  readyBackendConnections(): number;
+  /** Streams that are paused because what they sent has not been handled yet. */
+  fullReceiveChannels(): PerServiceMethod;
+  /** One entry per agent stream; streams of the same agent are added up. */
+  agents(): Iterable<AgentLoad>;
+  /** The state of every agent's path; absent without a watchdog. */
+  paths?(): Iterable<string>;
+}
+
+export interface AgentReadings extends CommonReadings {
+  openServerConnections(): number;
+  knownServerCount(): number;
+  openEndpointConnections(): number;
+}

@@ -1,0 +1,52 @@
+/** When the last packets are told without being asked for: a path that fails, and a crash. */
+
+import { messageOf } from "../../../base/errors/error.js";
+import { Pace } from "../../../base/log/pace.js";
+import { redact } from "../../../base/redact/redact.js";
+import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
+import type { FlightRecord } from "../admin/contract.js";
+import type { DumpFiles } from "./dump-files.js";
+import type { FlightBook } from "./flight-book.js";
+import { packetText } from "./flight-text.js";
+
+/** When a hundred agents fail at once, the first ten tell the story. */
+const STALLS_AT_ONCE = 10;
+const STALLS_PER_SECOND = 0.1;
+const PACKETS_IN_LOG = 6;
+/** In the file of a crash. */
+const LINKS_IN_CRASH = 50;
+
+export interface DumpParts {
+  /** The server or agent in events. */
+  readonly source: object;
+  readonly flights: FlightBook;
+  /** Undefined: the log has to do. */
+  readonly files: DumpFiles | undefined;
+}
+
+/** A few packets in the log, all that are remembered in a file, once for each series of failures. */
+export function tellOfStalls({ source, flights, files }: DumpParts, now = () => performance.now()): () => void {
+  const pace = new Pace(STALLS_AT_ONCE, STALLS_PER_SECOND, now);
+  return serverPathChecked.subscribe(({ agentId, stream, failures, error }) => {
+    if (failures !== 1 || !pace.take()) return;
+    const flight = flights.find(stream);
+    if (flight === undefined) return;
+    const written = files?.write(`nothing comes through the link any more: ${error}`, [flight]);
+    const fields = { agentId, stream, lastPackets: lastPackets(flight), ...written };
+    note.publish({ source, level: "warn", message: "the last packets of the link that fails", fields });
+  }, source);
+}
+
+function lastPackets({ last }: FlightRecord): string[] {
+  return last.slice(-PACKETS_IN_LOG).map((packet) => packetText(packet).replace(/\s+/g, " "));
+}
+
+/** Only looks on: the crash takes its course. */
+export function tellOfCrash({ flights, files }: DumpParts): () => void {
+  if (files === undefined) return () => {};
+  const onCrash = (error: unknown): void => {
+    files.write(`the process crashed: ${redact(messageOf(error))}`, flights.records(LINKS_IN_CRASH));
+  };
+  process.on("uncaughtExceptionMonitor", onCrash);
+  return () => process.off("uncaughtExceptionMonitor", onCrash);
+}

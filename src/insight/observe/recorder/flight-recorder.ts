@@ -1,0 +1,119 @@
+/**
+ * The last packets of one link, as on board of an aeroplane: written all the time, read when something went wrong.
+ * Headers only; there is no place here for a byte of payload. Writing allocates nothing.
+ */
+import type { Direction, PacketWitness } from "../../../tunnel/link/packet-meter.js";
+import {
+  type ConnectId,
+  type DialId,
+  PACKET_INDEX,
+  PACKET_NAMES,
+  PACKET_TYPE_COUNT,
+  type PacketName,
+} from "../../../tunnel/wire/packet.js";
+
+/** A power of two, so that the place of the next one is a mask. With it a link takes 15 KiB more. */
+const KEPT = 512;
+const SENT = 0x80;
+
+export interface SeenPacket {
+  /** By the recorder's clock. */
+  readonly at: number;
+  readonly direction: Direction;
+  readonly type: PacketName;
+  /** 0 where the packet names none. */
+  readonly connectId: number;
+  /** DATA: of its payload. CREDIT: granted. Meaningless for others, as is the next for what is not about a dial. */
+  readonly bytes: number;
+  readonly dialId: DialId;
+}
+
+export interface PacketTotal {
+  readonly direction: Direction;
+  readonly type: PacketName;
+  readonly packets: number;
+  /** Payload of DATA. */
+  readonly bytes: number;
+}
+
+export class FlightRecorder implements PacketWitness {
+  readonly #now: () => number;
+  readonly #times = new Float64Array(KEPT);
+  readonly #connectIds = new Float64Array(KEPT);
+  readonly #bytes = new Uint32Array(KEPT);
+  /** Whole: cutting a bigint short would cost more than all the rest. */
+  readonly #dialIds = new BigInt64Array(KEPT);
+  /** Packet type and direction. */
+  readonly #kinds = new Uint8Array(KEPT);
+  readonly #totals = new Float64Array(2 * PACKET_TYPE_COUNT);
+  /** Of the present turn. */
+  #time: number;
+  #sentBytes = 0;
+  #receivedBytes = 0;
+  #count = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#time = now();
+  }
+
+  /** All there ever were. */
+  get count(): number {
+    return this.#count;
+  }
+
+  turn(): void {
+    this.#time = this.#now();
+  }
+
+  see(direction: Direction, index: number, connectId: ConnectId, bytes: number): void {
+    this.#bytes[this.#note(direction, index, connectId)] = bytes;
+    if (index !== PACKET_INDEX.DATA) return;
+    if (direction === "sent") this.#sentBytes += bytes;
+    else this.#receivedBytes += bytes;
+  }
+
+  seeDial(direction: Direction, index: number, connectId: ConnectId, dialId: DialId): void {
+    this.#dialIds[this.#note(direction, index, connectId)] = dialId;
+  }
+
+  /** Answers the place of what else is known about it. */
+  #note(direction: Direction, index: number, connectId: ConnectId): number {
+    const at = this.#count++ & (KEPT - 1);
+    const sent = direction === "sent";
+    this.#times[at] = this.#time;
+    this.#connectIds[at] = typeof connectId === "number" ? connectId : Number(connectId);
+    this.#kinds[at] = sent ? index | SENT : index;
+    this.#totals[sent ? index + PACKET_TYPE_COUNT : index]!++;
+    return at;
+  }
+
+  /** The last ones, oldest first. */
+  *last(limit = KEPT): Iterable<SeenPacket> {
+    const from = Math.max(0, this.#count - Math.min(limit, KEPT));
+    for (let each = from; each < this.#count; each++) {
+      const at = each & (KEPT - 1);
+      const kind = this.#kinds[at]!;
+      yield {
+        at: this.#times[at]!,
+        direction: kind & SENT ? "sent" : "received",
+        type: PACKET_NAMES[kind & ~SENT]!,
+        connectId: this.#connectIds[at]!,
+        bytes: this.#bytes[at]!,
+        dialId: this.#dialIds[at]!,
+      };
+    }
+  }
+
+  /** Since the link began; what never came is left out. */
+  *totals(): Iterable<PacketTotal> {
+    for (const direction of ["sent", "received"] as const) {
+      const sent = direction === "sent";
+      for (const [index, type] of PACKET_NAMES.entries()) {
+        const packets = this.#totals[sent ? index + PACKET_TYPE_COUNT : index]!;
+        const bytes = index !== PACKET_INDEX.DATA ? 0 : sent ? this.#sentBytes : this.#receivedBytes;
+        if (packets > 0) yield { direction, type, packets, bytes };
+      }
+    }
+  }
+}

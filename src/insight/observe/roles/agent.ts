@@ -1,0 +1,162 @@
+/** What an agent tells the admin API about itself. */
+import { messageOf } from "../../../base/errors/error.js";
+import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
+import type { ServerLink } from "../../../tunnel/agent/server-link.js";
+import { agentDialEnded } from "../../../tunnel/events/channels.js";
+import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
+import { certificatesIn } from "../../../tunnel/pki/pem.js";
+import { parseDestination } from "../../../tunnel/wire/destination.js";
+import { CertificateBook, rereadNowAndThen } from "../admin/certificate-book.js";
+import type { CertificateInfo, Forecast, ServerPeer, Totals } from "../admin/contract.js";
+import { EndedTunnels } from "../admin/ended.js";
+import { shown } from "../admin/json.js";
+import { onceEach } from "../admin/once-each.js";
+import type { LiveTunnel, Subject } from "../admin/subject.js";
+import { DialTally } from "../admin/tally.js";
+import { type Carrier, TunnelRows } from "../admin/tunnel-row.js";
+import type { FlightBook } from "../recorder/flight-book.js";
+import { RefusalLog } from "../refusals.js";
+
+/** As long as a dial would look. */
+const EXPLAIN_LOOKUP_MS = 5_000;
+
+export class AgentSubject implements Subject {
+  readonly ended = new EndedTunnels();
+  /** What its policy forbade. */
+  readonly refusals = new RefusalLog();
+  readonly #agent: ProxyAgent;
+  readonly #rows: TunnelRows;
+  readonly #epoch: number;
+  readonly #tally = new DialTally();
+  readonly #carrierOf = onceEach(
+    (link: ServerLink): Carrier => ({ server: { key: link.number, id: shown(link.serverId) } }),
+  );
+  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+
+  constructor(agent: ProxyAgent) {
+    this.#agent = agent;
+    this.#epoch = Date.now() - agent.clock.now();
+    this.#rows = new TunnelRows("agent", this.#epoch);
+  }
+
+  /** Keeps what is over from here on. */
+  remember(): void {
+    const agent = this.#agent;
+    agentDialEnded.subscribe(({ address, outcome, error, durationMs }) => {
+      this.#tally.count(outcome === "established", durationMs);
+      if (outcome === "policy") this.refusals.add({ target: address, why: error });
+    }, agent);
+    agent.onTunnelEnded = (link, tunnel, reason) => {
+      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: agent.clock.now(), reason });
+    };
+    agent.onDialFailed = (link, asked, error) => {
+      this.ended.add(this.#rows.failed(asked, this.#carrierOf(link), { at: agent.clock.now(), reason: error, error }));
+    };
+  }
+
+  process() {
+    const { config, ready, unreadyReason, draining } = this.#agent;
+    return {
+      role: "agent" as const,
+      id: config.agentId,
+      ready,
+      draining,
+      ...(ready ? {} : { unreadyReason: unreadyReason ?? "no server is connected" }),
+      identifiers: config.identifiers,
+    };
+  }
+
+  get flights(): FlightBook | undefined {
+    return this.#agent.flights;
+  }
+
+  totals(): Omit<Totals, "at"> {
+    const { traffic } = this.#agent;
+    const readings = this.#agent.readings();
+    let dialsPending = 0;
+    for (const link of this.#agent.links()) dialsPending += link.pendingDials;
+    return {
+      bytesToTarget: traffic.fromServers,
+      bytesFromTarget: traffic.toServers,
+      tunnelsOpen: readings.openEndpointConnections(),
+      dialsPending,
+      ...this.#tally.totals,
+      queuedBytes: readings.queuedBytes(),
+    };
+  }
+
+  readonly certificates = rereadNowAndThen((last: readonly CertificateInfo[] = []) => {
+    const { tls } = this.#agent.config;
+    try {
+      const { cert, ca } = readCertificateSet(tls);
+      return [
+        ...this.#book.describe({ file: tls.certFile, use: "servers", kind: "own" }, cert),
+        ...this.#book.describe({ file: tls.caFile, use: "servers", kind: "trusted" }, ca),
+      ];
+    } catch {
+      // The next connection will say so, in the log; what is shown here is what there was.
+      return last;
+    }
+  });
+
+  *servers(): Iterable<ServerPeer> {
+    for (const link of this.#agent.links()) {
+      const { toFar, toNear } = link.tunnels.traffic();
+      const { roundTripMs } = link;
+      yield {
+        key: link.number,
+        id: shown(link.serverId),
+        address: link.address,
+        drawbridge: link.extended,
+        connectedAt: Math.round(this.#epoch + link.connectedAt),
+        ...(roundTripMs === undefined ? {} : { roundTripMs: Math.round(roundTripMs * 100) / 100 }),
+        draining: link.leaving,
+        tunnels: link.tunnels.size,
+        bytesToTarget: toNear,
+        bytesFromTarget: toFar,
+        queuedBytes: link.queuedBytes,
+      };
+    }
+  }
+
+  *tunnels(): Iterable<LiveTunnel> {
+    for (const link of this.#agent.links()) {
+      const carrier = this.#carrierOf(link);
+      for (const asked of link.dials()) yield this.#rows.dialing(asked, carrier);
+      for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel, carrier);
+    }
+  }
+
+  /** Looks the name up and asks the policy, as a dial would. */
+  async explain(target: string): Promise<Forecast> {
+    const to = parseDestination(target);
+    if ("error" in to) return { target, possible: false, why: `It cannot be dialled: ${to.error}.` };
+    const { host, port } = to;
+    const deadline = AbortSignal.timeout(EXPLAIN_LOOKUP_MS);
+    try {
+      const addresses = host.kind === "address" ? [host.text] : await this.#agent.resolver.find(host.text, deadline);
+      const refusals = addresses.map((address) => this.#agent.policy.refusal(host, address, port));
+      const allowed = addresses.filter((_, at) => refusals[at] === undefined);
+      if (allowed.length > 0) return { target, possible: true, why: `It would be dialled at ${allowed.join(", ")}.` };
+      return { target, possible: false, why: `The destination policy refuses it: ${refusals[0]}.` };
+    } catch (reason) {
+      const why = deadline.aborted ? `lookup ${host.text}: i/o timeout` : messageOf(reason);
+      return { target, possible: false, why: `${why}.` };
+    }
+  }
+
+  closeTunnel(id: number): boolean {
+    for (const link of this.#agent.links()) {
+      const tunnel = link.tunnels.get(id);
+      if (tunnel === undefined) continue;
+      tunnel.close("closed by an operator");
+      return true;
+    }
+    return false;
+  }
+
+  drain(): boolean {
+    this.#agent.drain();
+    return true;
+  }
+}

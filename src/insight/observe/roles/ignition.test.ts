@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import type { Served, Turned } from "../../../cluster/ignition/server/fetches.js";
+import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
+import { IgnitionSubject } from "./ignition.js";
+
+it("an Ignition server tells what it served, whom it turned away, and until when its certificate lasts", async () => {
+  const subject = new IgnitionSubject();
+  expect(subject.process()).toMatchObject({ role: "ignition", ready: false });
+  const passedOn: object[] = [];
+  const recorder = subject.watch({
+    served: (fetch) => passedOn.push(fetch),
+    turnedAway: (fetch) => passedOn.push(fetch),
+  });
+  const served: Served = { at: 1, remote: "10.0.0.1", pool: "clusters/workers", secret: "token-workers", claimed: {} };
+  const turned: Turned = { at: 2, remote: "10.0.0.2", why: "Token not found in cache", claimed: { pool: "workers" } };
+  recorder.served(served);
+  recorder.turnedAway(turned);
+  expect(passedOn).toEqual([served, turned]);
+  expect(subject.totals()).toMatchObject({ payloadsServed: 1, fetchesRefused: 1 });
+  expect(subject.refusals.list()).toMatchObject([
+    { target: "workers", why: "Token not found in cache", remote: "10.0.0.2" },
+  ]);
+
+  const authority = await createAuthority({ commonName: "root" });
+  const pair = await issueCertificate(authority, {
+    profile: "server",
+    commonName: "ignition",
+    dnsNames: ["i.example"],
+  });
+  subject.up("Secret serving", () => ({ cert: pair.certificatePem, key: pair.privateKeyPem }));
+  expect(subject.process().ready).toBe(true);
+  expect(subject.certificates()).toMatchObject([
+    { file: "Secret serving", use: "machines", subject: "CN=ignition", names: ["DNS:i.example"] },
+  ]);
+  expect(JSON.stringify(subject.certificates())).not.toContain("PRIVATE");
+});

@@ -1,0 +1,66 @@
+/** What an Ignition server tells the admin API about itself. */
+import { hostname } from "node:os";
+import type { FetchRecorder, Served, Turned } from "../../../cluster/ignition/server/fetches.js";
+import { certificatesIn } from "../../../tunnel/pki/pem.js";
+import type { CertificateSet } from "../../../tunnel/pki/reload.js";
+import { CertificateBook } from "../admin/certificate-book.js";
+import type { CertificateInfo, Totals } from "../admin/contract.js";
+import { EndedTunnels } from "../admin/ended.js";
+import type { Subject } from "../admin/subject.js";
+import { RefusalLog } from "../refusals.js";
+
+export class IgnitionSubject implements Subject {
+  /** It has no tunnels. */
+  readonly ended = new EndedTunnels();
+  readonly refusals = new RefusalLog();
+  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+  /** Where the certificate is, and what is in force; known once the server is up. */
+  #certificate: { readonly place: string; readonly current: () => CertificateSet } | undefined;
+  #served = 0;
+  #refused = 0;
+
+  /** Counts what goes by. */
+  watch(recorder: FetchRecorder): FetchRecorder {
+    return {
+      served: (fetch: Served) => {
+        this.#served++;
+        recorder.served(fetch);
+      },
+      turnedAway: (fetch: Turned) => {
+        this.#refused++;
+        this.refusals.add({ target: fetch.claimed.pool ?? "", why: fetch.why, remote: fetch.remote });
+        recorder.turnedAway(fetch);
+      },
+    };
+  }
+
+  up(place: string, current: () => CertificateSet): void {
+    this.#certificate = { place, current };
+  }
+
+  process() {
+    const ready = this.#certificate !== undefined;
+    return {
+      role: "ignition" as const,
+      id: hostname(),
+      ready,
+      draining: false,
+      ...(ready ? {} : { unreadyReason: "there is no certificate to serve with yet" }),
+    };
+  }
+
+  totals(): Omit<Totals, "at"> {
+    return {
+      ...{ bytesToTarget: 0, bytesFromTarget: 0, tunnelsOpen: 0, queuedBytes: 0 },
+      ...{ dialsPending: 0, dialsEstablished: 0, dialsFailed: 0, dialMsSum: 0 },
+      payloadsServed: this.#served,
+      fetchesRefused: this.#refused,
+    };
+  }
+
+  certificates(): readonly CertificateInfo[] {
+    if (this.#certificate === undefined) return [];
+    const { place, current } = this.#certificate;
+    return this.#book.describe({ file: place, use: "machines", kind: "own" }, current().cert);
+  }
+}

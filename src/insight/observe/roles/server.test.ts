@@ -1,0 +1,269 @@
+/** The admin API of a real server and a real agent in this process, with real tunnels between them. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { knock, readHead, tunnelTo } from "../../../../test/situations/house/connect.js";
+import { type House, openHouse } from "../../../../test/situations/house/house.js";
+import { payload, readExactly, readToEnd } from "../../../../test/support/callers/bytes.js";
+import { waitUntil } from "../../../../test/support/processes/deadline.js";
+import { startEcho } from "../../../../test/support/targets/echo.js";
+import { listen, type Target } from "../../../../test/support/targets/listener.js";
+import type { RunningHttp } from "../../../base/http.js";
+import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import type {
+  AgentPeer,
+  CertificateInfo,
+  Dump,
+  ExplainedRefusal,
+  Forecast,
+  Overview,
+  Page,
+  Refusal,
+  ServerPeer,
+  Tunnel,
+} from "../admin/contract.js";
+import { type Asking, ask } from "../admin/testing/asker.js";
+import { startAdmin } from "../admin.js";
+import { AgentSubject } from "./agent.js";
+import { ServerSubject } from "./server.js";
+
+const TOKEN = "a-token";
+let house: House;
+let echo: Target;
+const ports: Record<"server" | "agent", RunningHttp | undefined> = { server: undefined, agent: undefined };
+
+beforeEach(async () => {
+  house = await openHouse();
+  echo = await startEcho();
+  const tokenFile = join(house.dir, "admin-token");
+  writeFileSync(tokenFile, TOKEN);
+  const subjects = { server: new ServerSubject(house.server), agent: new AgentSubject(house.agent) };
+  const sources = { server: house.server, agent: house.agent };
+  for (const role of ["server", "agent"] as const) {
+    const subject = subjects[role];
+    subject.remember();
+    ports[role] = await startAdmin({ host: "127.0.0.1", port: 0 }, new MetricsRegistry(), {
+      ...{ source: sources[role], version: "1.2.3", subject, refusals: subject.refusals, ended: subject.ended },
+      ...{ tokenFile, profiling: false },
+    });
+  }
+});
+afterEach(async () => {
+  await Promise.all([ports.server?.close(), ports.agent?.close(), house.close()]);
+  await echo.close();
+});
+
+async function get<T>(role: "server" | "agent", path: string): Promise<T> {
+  const answer = await asked(role, path);
+  expect([path, answer.status]).toEqual([path, 200]);
+  return answer.json<T>();
+}
+
+const asked = (role: "server" | "agent", path: string, asking: Asking = {}) =>
+  ask(ports[role]!.port, `/drawbridge/v1/${path}`, { headers: { authorization: `Bearer ${TOKEN}` }, ...asking });
+
+const post = async (role: "server" | "agent", path: string) => (await asked(role, path, { method: "POST" })).status;
+
+async function theOne<T>(role: "server" | "agent", list: string): Promise<T> {
+  const { items } = await get<Page<T>>(role, list);
+  expect(items).toHaveLength(1);
+  return items[0]!;
+}
+
+describe("a tunnel", () => {
+  test("is the same at both ends, with its bytes and the moments of its life", async () => {
+    const socket = await tunnelTo(house, echo.address);
+    const before = Date.now();
+    const bytes = payload("there and back", 50_000);
+    socket.write(bytes);
+    await readExactly(socket, bytes.length);
+    const atServer = await theOne<Tunnel>("server", "tunnels");
+    const atAgent = await theOne<Tunnel>("agent", "tunnels");
+    for (const tunnel of [atServer, atAgent]) {
+      expect(tunnel).toMatchObject({
+        target: echo.address,
+        state: "open",
+        bytesToTarget: 50_000,
+        bytesFromTarget: 50_000,
+      });
+      expect(Math.abs(tunnel.askedAt - before)).toBeLessThan(60_000);
+      const { dialled = -1, answered = -1, firstByteToTarget = -1, firstByteFromTarget = -1 } = tunnel.marks;
+      const inOrder = [0, dialled, answered, firstByteToTarget, firstByteFromTarget];
+      expect([...inOrder].sort((one, two) => one - two)).toEqual(inOrder);
+      expect(tunnel.marks.ended).toBeUndefined();
+      expect(tunnel.sendWindowBytes).toBeGreaterThan(0);
+      expect(tunnel.receiveWindowBytes).toBeGreaterThanOrEqual(65_536);
+    }
+    expect(atServer.connectId).toBe(atAgent.connectId);
+    expect(atServer).toMatchObject({ frontend: "http-connect", agent: { id: "agent-1" } });
+    expect(atAgent.server).toMatchObject({ id: "house" });
+    expect(await get("server", `tunnels/${atServer.id}`)).toMatchObject({ id: atServer.id });
+    socket.destroy();
+  });
+
+  test("shows which of its ends has nothing more to send", async () => {
+    const target = await listen((socket) => socket.end("that is all"));
+    const socket = await tunnelTo(house, target.address);
+    await readToEnd(socket);
+    const tunnel = await theOne<Tunnel>("server", "tunnels");
+    expect(tunnel.state).toBe("half-closed");
+    expect(tunnel.marks.targetEnded).toBeGreaterThan(0);
+    expect(tunnel.marks.callerEnded).toBeUndefined();
+    expect((await theOne<Tunnel>("agent", "tunnels")).marks.targetEnded).toBeGreaterThan(0);
+    socket.end();
+    await waitUntil("the tunnel to be over", async () => (await get<Page<Tunnel>>("server", "ended")).total === 1);
+    const ended = await theOne<Tunnel>("server", "ended");
+    expect(ended).toMatchObject({ id: tunnel.id, state: "closed", endReason: "both ends closed", bytesFromTarget: 11 });
+    expect(ended.marks.ended).toBeGreaterThanOrEqual(ended.marks.callerEnded!);
+    await target.close();
+  });
+
+  test("that was never answered is told with its reason", async () => {
+    const { address } = echo;
+    await echo.close();
+    const socket = await knock(house);
+    socket.write(`CONNECT ${address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+    expect(await readHead(socket)).not.toContain("200");
+    socket.destroy();
+    for (const role of ["server", "agent"] as const) {
+      const failed = await theOne<Tunnel>(role, "ended");
+      expect(failed).toMatchObject({ target: address, state: "failed", bytesToTarget: 0 });
+      expect(failed.lastError).toContain("connection refused");
+      expect(failed.marks.answered).toBeUndefined();
+    }
+    const { totals } = await get<Overview>("server", "");
+    expect(totals).toMatchObject({ dialsEstablished: 0, dialsFailed: 1, tunnelsOpen: 0 });
+  });
+
+  test("is really closed, from either end", async () => {
+    for (const role of ["server", "agent"] as const) {
+      const socket = await tunnelTo(house, echo.address);
+      const { id } = await theOne<Tunnel>(role, "tunnels");
+      const over = readToEnd(socket);
+      expect(await post(role, `tunnels/${id}/close`)).toBe(200);
+      await over;
+      expect(await post(role, `tunnels/${id}/close`)).toBe(404);
+      socket.destroy();
+      await waitUntil("both ends to forget it", () => house.server.board.establishedTunnels === 0 && house.agent.idle);
+      const { items } = await get<Page<Tunnel>>(role, "ended");
+      expect(items[0]).toMatchObject({ id, state: "closed", endReason: "closed by an operator" });
+    }
+  });
+});
+
+describe("the overview", () => {
+  test("knows the peer at the other end", async () => {
+    const socket = await tunnelTo(house, echo.address);
+    socket.write("ping");
+    await readExactly(socket, 4);
+    await waitUntil("the first ping's answer", async () => {
+      return (await theOne<AgentPeer>("server", "agents")).roundTripMs !== undefined;
+    });
+    const agent = await theOne<AgentPeer>("server", "agents");
+    expect(agent).toMatchObject({
+      ...{ id: "agent-1", drawbridge: true, version: "drawbridge", draining: false, tunnels: 1, pendingDials: 0 },
+      ...{ bytesToTarget: 4, bytesFromTarget: 4, principal: expect.stringContaining("CN=") },
+    });
+    expect(agent.roundTripMs).toBeGreaterThan(0);
+    expect(Math.abs(agent.connectedAt - Date.now())).toBeLessThan(60_000);
+    const server = await theOne<ServerPeer>("agent", "servers");
+    expect(server).toMatchObject({ id: "house", drawbridge: true, tunnels: 1, bytesToTarget: 4, bytesFromTarget: 4 });
+    socket.destroy();
+    // What is over still counts.
+    await waitUntil("the tunnel to be over", () => house.server.board.establishedTunnels === 0);
+    expect(await theOne<AgentPeer>("server", "agents")).toMatchObject({ tunnels: 0, bytesToTarget: 4 });
+    const { totals, process } = await get<Overview>("server", "");
+    expect(totals).toMatchObject({ bytesToTarget: 4, bytesFromTarget: 4, dialsEstablished: 1 });
+    expect(process).toMatchObject({ role: "server", id: "house", version: "1.2.3", strategies: ["default"] });
+  });
+
+  test("has the certificates with their ends, and no key", async () => {
+    for (const role of ["server", "agent"] as const) {
+      const { items } = await get<Page<CertificateInfo>>(role, "certificates");
+      expect(new Set(items.map(({ kind }) => kind))).toEqual(new Set(["own", "trusted"]));
+      for (const { notAfterAt, subject, fingerprint } of items) {
+        expect(notAfterAt).toBeGreaterThan(Date.now());
+        expect(subject).toContain("CN=");
+        expect(fingerprint).toMatch(/^[0-9a-f]{64}$/);
+      }
+    }
+    const dump = await asked("server", "dump");
+    expect(dump.body).not.toMatch(/PRIVATE|BEGIN|a-token/);
+    expect(dump.json<Dump>()).toMatchObject({ process: { id: "house" }, tunnels: [], agents: [{ id: "agent-1" }] });
+  });
+});
+
+describe("draining", () => {
+  test("an agent at its server sends new dials elsewhere, and its tunnels go on", async () => {
+    const socket = await tunnelTo(house, echo.address);
+    await house.addAgent({ agentId: "other" });
+    const { items } = await get<Page<AgentPeer>>("server", "agents");
+    const [first] = items;
+    expect(await post("server", `agents/${first!.key}/drain`)).toBe(200);
+    const more = await Promise.all(Array.from({ length: 10 }, () => tunnelTo(house, echo.address)));
+    const agents = await get<Page<AgentPeer>>("server", "agents");
+    expect(agents.items.map(({ id, draining, tunnels }) => [id, draining, tunnels])).toEqual([
+      ["agent-1", true, 1],
+      ["other", false, 10],
+    ]);
+    socket.write("still here");
+    expect(String(await readExactly(socket, 10))).toBe("still here");
+    for (const each of [socket, ...more]) each.destroy();
+    expect(await post("server", "agents/4711/drain")).toBe(404);
+  });
+
+  test("the agent itself tells all its servers", async () => {
+    expect(await post("agent", "drain")).toBe(200);
+    await waitUntil("the server to know", async () => (await theOne<AgentPeer>("server", "agents")).draining);
+    expect((await get<Overview>("agent", "")).process.draining).toBe(true);
+    expect(await post("server", "drain")).toBe(409);
+    expect(await post("agent", "agents/1/drain")).toBe(409);
+  });
+});
+
+describe("a question about a target", () => {
+  test("is answered with who would be asked, and at the agent with what its policy says", async () => {
+    const forecast = await get<Forecast>("server", `explain?target=${echo.address}`);
+    expect(forecast).toMatchObject({
+      ...{ possible: true, strategy: "default", candidates: [{ id: "agent-1", standing: "ready", load: 0 }] },
+      explanation: { agentsConnected: 1, considered: [{ agentId: "agent-1", passedOver: "it matches" }] },
+    });
+    expect(await get("agent", `explain?target=${echo.address}`)).toMatchObject({ possible: true });
+    const denied = await get<Forecast>("agent", "explain?target=169.254.169.254:80");
+    expect(denied).toMatchObject({ possible: false, why: expect.stringContaining("cloud metadata") });
+    expect(await get("agent", "explain?target=nothing")).toMatchObject({ possible: false });
+    expect((await asked("server", "explain")).status).toBe(400);
+  });
+
+  test("that nobody takes is refused with the reasons under its reference", async () => {
+    await house.agent.stop();
+    await waitUntil("the agent to be gone", () => house.server.board.registry.size === 0);
+    const socket = await knock(house);
+    socket.write(`CONNECT ${echo.address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+    await readHead(socket);
+    const refusal = await theOne<Refusal>("server", "refusals");
+    expect(refusal).toMatchObject({ target: echo.address, why: "No agent is connected." });
+    const explained = await get<ExplainedRefusal>("server", `refusals/${refusal.id}`);
+    expect(explained.explanation).toMatchObject({ agentsConnected: 0, strategies: [{ name: "default" }] });
+    expect((await theOne<Tunnel>("server", "ended")).refusalId).toBe(refusal.id);
+    expect((await get<Forecast>("server", `explain?target=${echo.address}`)).possible).toBe(false);
+    socket.destroy();
+  });
+});
+
+test("tunnels that are being dialled are there, too", async () => {
+  const subject = new ServerSubject(house.server);
+  const link = [...house.server.board.registry.links()][0]!;
+  const dial = { asked: { id: 99, address: "a:1", frontend: "grpc" as const, askedAt: 1, dialledAt: 1 } };
+  link.dial(7n, "udp", "a:1", {
+    ...dial,
+    onAgentAnswer() {},
+    onAgentError() {},
+    onAgentClosedDial() {},
+    onAgentLost() {},
+  });
+  expect([...subject.tunnels()].map((tunnel) => tunnel.describe())).toMatchObject([
+    { id: 99, target: "a:1", state: "dialing", agent: { id: "agent-1" }, bytesToTarget: 0 },
+  ]);
+  await waitUntil("the agent's answer", () => link.pendingDials === 0);
+});

@@ -1,0 +1,192 @@
+/** What a server tells the admin API about itself. */
+
+import { serverDialEnded } from "../../../tunnel/events/channels.js";
+import { certificatesIn } from "../../../tunnel/pki/pem.js";
+import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
+import { preferredOf, STANDINGS, standingOf } from "../../../tunnel/server/agents/choice.js";
+import type { ProxyServer } from "../../../tunnel/server/server.js";
+import { parseDestination } from "../../../tunnel/wire/destination.js";
+import { CertificateBook } from "../admin/certificate-book.js";
+import type { AgentPeer, Candidate, CertificateInfo, Forecast, PathHealth, Totals } from "../admin/contract.js";
+import { EndedTunnels } from "../admin/ended.js";
+import { shown } from "../admin/json.js";
+import { onceEach } from "../admin/once-each.js";
+import type { LiveTunnel, Subject } from "../admin/subject.js";
+import { DialTally } from "../admin/tally.js";
+import { type Carrier, TunnelRows } from "../admin/tunnel-row.js";
+import type { FlightBook } from "../recorder/flight-book.js";
+import { keepServerRefusals, RefusalLog } from "../refusals.js";
+
+/** Whom the most crowded of servers would choose among; nobody reads them all. */
+const MAX_CANDIDATES = 20;
+
+export class ServerSubject implements Subject {
+  readonly ended = new EndedTunnels();
+  readonly refusals = new RefusalLog();
+  readonly #server: ProxyServer;
+  readonly #rows: TunnelRows;
+  /** What the clock has to be added to for milliseconds since 1970. */
+  readonly #epoch: number;
+  readonly #tally = new DialTally();
+  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+  /** Texts that strangers chose, looked through once. */
+  readonly #textsOf = onceEach(textsOf);
+  readonly #carrierOf = onceEach(
+    (link: AgentLink): Carrier => ({ agent: { key: link.number, id: this.#textsOf(link).id } }),
+  );
+
+  constructor(server: ProxyServer) {
+    this.#server = server;
+    this.#epoch = Date.now() - server.board.clock.now();
+    this.#rows = new TunnelRows("server", this.#epoch);
+  }
+
+  /** Keeps what is over from here on. */
+  remember(): void {
+    const { board } = this.#server;
+    keepServerRefusals(this.refusals, this.#server);
+    serverDialEnded.subscribe(({ outcome, durationMs }) => {
+      this.#tally.count(outcome === "established", durationMs);
+    }, this.#server);
+    board.onTunnelEnded = (link, tunnel, reason) => {
+      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: board.clock.now(), reason });
+    };
+    board.onDialFailed = ({ asked, link }, error, refusalId) => {
+      const end = { at: board.clock.now(), reason: error, error, ...(refusalId === undefined ? {} : { refusalId }) };
+      this.ended.add(this.#rows.failed(asked, link && this.#carrierOf(link), end));
+    };
+  }
+
+  process() {
+    const { config, ready, unreadyReason, draining } = this.#server;
+    return {
+      role: "server" as const,
+      id: config.serverId,
+      ready,
+      draining,
+      ...(ready ? {} : { unreadyReason: unreadyReason ?? "no agent is connected" }),
+      serverCount: config.serverCount,
+      strategies: config.strategies,
+    };
+  }
+
+  path(): PathHealth | undefined {
+    return this.#server.watchdog?.path();
+  }
+
+  get flights(): FlightBook | undefined {
+    return this.#server.board.flights;
+  }
+
+  totals(): Omit<Totals, "at"> {
+    const { board, traffic } = this.#server;
+    return {
+      bytesToTarget: traffic.toAgents,
+      bytesFromTarget: traffic.fromAgents,
+      tunnelsOpen: board.establishedTunnels,
+      dialsPending: board.pendingDials,
+      ...this.#tally.totals,
+      queuedBytes: board.budget.queuedBytes,
+    };
+  }
+
+  certificates(): readonly CertificateInfo[] {
+    return this.#server
+      .certificates()
+      .flatMap(({ use, watched: { files, current } }) => [
+        ...this.#book.describe({ file: files.certFile, use, kind: "own" }, current.cert),
+        ...this.#book.describe({ file: files.clientCaFile, use, kind: "trusted" }, current.ca),
+      ]);
+  }
+
+  *agents(): Iterable<AgentPeer> {
+    const now = this.#server.board.clock.now();
+    for (const link of this.#server.board.registry.links()) {
+      const { toFar, toNear } = link.tunnels.traffic();
+      const { roundTripMs } = link;
+      const demotedUntil = Math.max(link.demotedUntil, link.group.demotedUntil);
+      yield {
+        key: link.number,
+        ...this.#textsOf(link),
+        remote: link.identity.remote,
+        drawbridge: link.identity.extended,
+        connectedAt: Math.round(this.#epoch + link.connectedAt),
+        ...(roundTripMs === undefined ? {} : { roundTripMs: Math.round(roundTripMs * 100) / 100 }),
+        draining: link.draining,
+        ...(demotedUntil > now ? { demotedUntil: Math.round(this.#epoch + demotedUntil) } : {}),
+        tunnels: link.tunnels.size,
+        pendingDials: link.pendingDials,
+        bytesToTarget: toFar,
+        bytesFromTarget: toNear,
+        queuedBytes: link.queuedBytes,
+        ...(this.#server.watchdog === undefined ? {} : { path: this.#server.watchdog.pathOf(link) }),
+      };
+    }
+  }
+
+  *tunnels(): Iterable<LiveTunnel> {
+    for (const link of this.#server.board.registry.links()) {
+      const carrier = this.#carrierOf(link);
+      for (const { asked } of link.dials()) yield this.#rows.dialing(asked, carrier);
+      for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel, carrier);
+    }
+  }
+
+  explain(target: string): Forecast {
+    const to = parseDestination(target);
+    if ("error" in to) return { target, possible: false, why: `It cannot be dialled: ${to.error}.` };
+    const { registry, clock } = this.#server.board;
+    const explanation = registry.explain(to.address, [], false);
+    const decision = registry.deciding(to.address);
+    if (decision === undefined) {
+      return { target, possible: false, why: "No agent takes this destination.", explanation };
+    }
+    const { strategy, matches } = decision;
+    const candidates: Candidate[] = matches
+      .map(({ links }) => {
+        const link = preferredOf(links, clock.now())!;
+        const { id } = this.#textsOf(link);
+        return { key: link.number, id, standing: standingOf(link, clock.now()), load: link.load };
+      })
+      .sort((one, two) => STANDINGS.indexOf(one.standing) - STANDINGS.indexOf(two.standing) || one.load - two.load);
+    return {
+      target,
+      possible: true,
+      why: `Strategy ${strategy} decides, with ${matches.length} of ${registry.agents} agents to choose among.`,
+      strategy,
+      candidates: candidates.slice(0, MAX_CANDIDATES),
+      ...(candidates.length > MAX_CANDIDATES ? { candidatesLeftOut: candidates.length - MAX_CANDIDATES } : {}),
+      explanation,
+    };
+  }
+
+  closeTunnel(id: number): boolean {
+    for (const link of this.#server.board.registry.links()) {
+      for (const tunnel of link.tunnels.values()) {
+        if (tunnel.info.id !== id) continue;
+        tunnel.close("closed by an operator");
+        return true;
+      }
+    }
+    return false;
+  }
+
+  drainAgent(key: number): boolean {
+    for (const link of this.#server.board.registry.links()) {
+      if (link.number !== key) continue;
+      link.drain();
+      return true;
+    }
+    return false;
+  }
+}
+
+function textsOf({ identity }: AgentLink): Pick<AgentPeer, "id" | "identifiers" | "principal" | "version"> {
+  const { agentId, identifierText, principal, program } = identity;
+  return {
+    id: shown(agentId),
+    identifiers: shown(identifierText),
+    ...(principal === "" ? {} : { principal: shown(principal) }),
+    ...(program === "" ? {} : { version: shown(program) }),
+  };
+}

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { echo, openStage, openTarget, readAll, readExactly } from "../../../tunnel/sidecar/testing/stage.js";
+import { SidecarSubject } from "./sidecar.js";
+
+const PATIENT = { timeout: 10_000 };
+
+async function watched() {
+  const stage = await openStage("http");
+  const subject = new SidecarSubject(stage.sidecar);
+  subject.remember();
+  return { stage, subject, rows: () => [...subject.tunnels()].map((tunnel) => tunnel.describe()) };
+}
+
+async function connectThrough(stage: Awaited<ReturnType<typeof watched>>["stage"], target: string) {
+  const client = await stage.client();
+  client.write(`CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  return client;
+}
+
+describe("a sidecar's admin API", () => {
+  it("shows a client joined with its target, and how it ended", async () => {
+    const { stage, subject, rows } = await watched();
+    const port = await openTarget(echo);
+    const client = await connectThrough(stage, `127.0.0.1:${port}`);
+    await readExactly(client, "HTTP/1.1 200 Connection established\r\n\r\n".length);
+    client.write("ping");
+    await readExactly(client, 4);
+    const [row] = rows();
+    expect(row).toMatchObject({
+      ...{ id: 1, frontend: "connect", listener: "http", target: `127.0.0.1:${port}`, state: "open" },
+      ...{ bytesToTarget: 4, bytesFromTarget: 4, queuedBytes: 0 },
+    });
+    expect(Math.abs(row!.askedAt - Date.now())).toBeLessThan(60_000);
+    expect(row!.marks.firstByteFromTarget).toBeGreaterThanOrEqual(row!.marks.answered!);
+    expect(subject.totals()).toMatchObject({ tunnelsOpen: 1, bytesToTarget: 4, dialsEstablished: 1 });
+    client.end();
+    client.resume();
+    await expect.poll(() => subject.ended.count, PATIENT).toBe(1);
+    expect(subject.ended.since(0)[0]).toMatchObject({ id: 1, state: "closed", endReason: "both ends closed" });
+    expect(rows()).toEqual([]);
+  });
+
+  it("closes one on request", async () => {
+    const { stage, subject, rows } = await watched();
+    const port = await openTarget((socket) => socket.resume());
+    const client = await connectThrough(stage, `127.0.0.1:${port}`);
+    // A reset that overtakes unread bytes looks like an orderly end to Node.
+    await readExactly(client, "HTTP/1.1 200 Connection established\r\n\r\n".length);
+    client.on("error", () => {}).resume();
+    expect(rows()).toMatchObject([{ id: 1, state: "open" }]);
+    // The reset that it ends with is an error, too.
+    const gone = new Promise((resolve) => client.once("close", resolve));
+    expect(subject.closeTunnel(1)).toBe(true);
+    await gone;
+    await expect.poll(() => subject.ended.count, PATIENT).toBe(1);
+    expect(subject.ended.since(0)[0]).toMatchObject({ lastError: "closed by an operator" });
+    expect(subject.closeTunnel(1)).toBe(false);
+  });
+
+  it("keeps why somebody was turned away", async () => {
+    const { stage, subject } = await watched();
+    const client = await connectThrough(stage, "no-port-at-all:x");
+    await readAll(client);
+    const [refusal] = subject.refusals.list();
+    expect(refusal?.why).not.toBe("");
+    expect(subject.totals()).toMatchObject({ dialsFailed: 1, tunnelsOpen: 0 });
+    expect(subject.process()).toMatchObject({ role: "sidecar" });
+  });
+});

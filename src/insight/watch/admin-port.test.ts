@@ -1,0 +1,145 @@
+/** Against a real admin port on loopback, and against strangers that answer in its place. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { RunningHttp } from "../../base/http.js";
+import { MetricsRegistry } from "../../base/metrics/registry.js";
+import type { Dump, Overview, Page, Tunnel } from "../observe/admin/contract.js";
+import { PlayedRole } from "../observe/admin/testing/role.js";
+import { startAdmin } from "../observe/admin.js";
+import { AdminPort } from "./admin-port.js";
+import type { ServerSentEvent } from "./event-stream.js";
+
+const TOKEN = "a-token-of-this-test";
+/** The machine may be busy with other tests. */
+const wait = { timeout: 10_000 };
+const portAt = (port: number, token = TOKEN) => new AdminPort({ url: new URL(`http://127.0.0.1:${port}`), token });
+
+describe("a process' admin port", () => {
+  let folder: string;
+  let role: PlayedRole;
+  let http: RunningHttp;
+  let stop: AbortController;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "drawbridge-watch-"));
+    const tokenFile = join(folder, "token");
+    writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+    role = new PlayedRole();
+    role.open(7, "10.0.0.7:443");
+    const options = { ...role.parts, tokenFile, profiling: false };
+    http = await startAdmin({ host: "127.0.0.1", port: 0 }, new MetricsRegistry(), options);
+    stop = new AbortController();
+  });
+  afterEach(async () => {
+    stop.abort();
+    await http.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("answers questions", async () => {
+    const port = portAt(http.port);
+    expect((await port.get<Overview>("")).process).toMatchObject({ role: "server", id: "s-1" });
+    expect((await port.get<Page<Tunnel>>("tunnels?target=10.0.0.7")).total).toBe(1);
+    expect((await port.get<Dump>("dump")).tunnels.map(({ id }) => id)).toEqual([7]);
+    expect(await port.text("/metrics")).toBe("");
+  });
+
+  it("has nothing where there is nothing", async () => {
+    expect(await portAt(http.port).find("refusals/none")).toBeUndefined();
+    expect(await portAt(http.port).find("tunnels/7")).toMatchObject({ target: "10.0.0.7:443" });
+  });
+
+  it("says why it refuses, in its own words", async () => {
+    await expect(portAt(http.port, "wrong").get("process")).rejects.toMatchObject({
+      code: "DB_ADMIN_REFUSED",
+      message: expect.stringMatching(/^127\.0\.0\.1:\d+ answered 401: send the admin token/),
+    });
+    await expect(portAt(http.port).get("nothing")).rejects.toThrow("answered 404: there is no /drawbridge/v1/nothing");
+    await expect(portAt(http.port, "wrong").follow(() => {}, stop.signal)).rejects.toThrow("answered 401");
+    await expect(portAt(http.port, "wrong").text("flight/1?format=text")).rejects.toMatchObject({
+      code: "DB_ADMIN_ANSWER",
+      message: expect.stringMatching(/answered 401 to flight\/1\.$/),
+    });
+  });
+
+  it("tells what changes, until it is not wanted any more", async () => {
+    const events: ServerSentEvent[] = [];
+    const following = portAt(http.port).follow((event) => events.push(event), stop.signal);
+    await expect.poll(() => events.map(({ name }) => name), wait).toEqual(["snapshot", "tunnels"]);
+    role.open(8);
+    await expect.poll(() => events.at(-1)?.name, wait).toBe("change");
+    expect(JSON.parse(events.at(-1)!.data)).toMatchObject({ tunnels: { opened: [{ id: 8 }] } });
+    stop.abort();
+    await following;
+  });
+
+  it("hangs up when its process ends, and is not to be reached then", async () => {
+    const names: string[] = [];
+    const following = portAt(http.port).follow(({ name }) => names.push(name), stop.signal);
+    await expect.poll(() => names, wait).toContain("tunnels");
+    const ending = expect(following).rejects.toMatchObject({ code: "DB_ADMIN_UNREACHABLE" });
+    await http.close();
+    await ending;
+    await expect(portAt(http.port).get("process")).rejects.toMatchObject({
+      code: "DB_ADMIN_UNREACHABLE",
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
+  });
+});
+
+describe("somebody else in its place", () => {
+  let server: Server;
+  const answering = async (answer: RequestListener): Promise<AdminPort> => {
+    server = createServer(answer).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return portAt((server.address() as AddressInfo).port);
+  };
+  afterEach(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+
+  it.each(["<html>", "", "null", "5", "{}", '{"error":null}', '{"error":"no"}', '{"error":{}}'])(
+    "that fails with %j gets one sentence",
+    async (body) => {
+      const port = await answering((_request, response) => response.writeHead(500).end(body));
+      const sentence = { code: "DB_ADMIN_ANSWER", message: expect.stringMatching(/answered 500 with something/) };
+      await expect(port.get("process")).rejects.toMatchObject(sentence);
+      await expect(port.follow(() => {}, AbortSignal.timeout(10_000))).rejects.toMatchObject(sentence);
+    },
+  );
+
+  it.each(["<html>", "", "null", "5", '"yes"'])("that answers %j is not believed", async (body) => {
+    const port = await answering((_request, response) => response.end(body));
+    await expect(port.get("process")).rejects.toMatchObject({ code: "DB_ADMIN_ANSWER" });
+  });
+
+  it("that speaks no events is not followed", async () => {
+    const port = await answering((_request, response) => {
+      response.writeHead(200, { "content-type": "text/html" }).end("<html>welcome</html>\n\n");
+    });
+    const following = port.follow(() => {}, AbortSignal.timeout(10_000));
+    await expect(following).rejects.toMatchObject({ code: "DB_ADMIN_ANSWER" });
+  });
+
+  it("that breaks off in the middle is not to be reached", async () => {
+    const port = await answering((_request, response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write("{", () => response.destroy());
+    });
+    await expect(port.get("process")).rejects.toMatchObject({ code: "DB_ADMIN_UNREACHABLE" });
+  });
+});
+
+it("a token that fits in no header is refused without being shown", async () => {
+  await expect(portAt(1, "wrong\nX-Evil: secret").get("process")).rejects.toMatchObject({
+    code: "DB_FLAG_VALUE",
+    message: expect.not.stringContaining("secret"),
+  });
+});

@@ -1,0 +1,136 @@
+/** The admin port of a process, from outside: questions, and the stream of what changes. */
+import { type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { plainText } from "../../tunnel/wire/plain-text.js";
+import { API_PREFIX, type ApiError } from "../observe/admin/contract.js";
+import { EventStreamReader, type ServerSentEvent } from "./event-stream.js";
+
+export interface AdminPortOptions {
+  /** `http://127.0.0.1:8095` */
+  readonly url: URL;
+  readonly token: string;
+  /** PEM; undefined: the system's authorities. */
+  readonly ca?: string | undefined;
+}
+
+const ANSWER_MS = 10_000;
+/** The stream says every 15 s that it is alive. */
+const SILENCE_MS = 45_000;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+export class AdminPort {
+  readonly #options: AdminPortOptions;
+
+  constructor(options: AdminPortOptions) {
+    this.#options = options;
+  }
+
+  get address(): string {
+    return this.#options.url.host;
+  }
+
+  /** Undefined when there is no such thing. */
+  async find<Answer>(route: string): Promise<Answer | undefined> {
+    const { status, body } = await this.#ask(route);
+    return status === 404 ? undefined : this.#answerOf<Answer>(status, body);
+  }
+
+  async get<Answer>(route: string): Promise<Answer> {
+    const { status, body } = await this.#ask(route);
+    return this.#answerOf<Answer>(status, body);
+  }
+
+  /** What is text and no JSON: a route that can be had as such, or with a slash in front a path beside the API. */
+  async text(route: string): Promise<string> {
+    const { status, body } = await this.#ask(route);
+    if (status === 200) return body;
+    throw new DrawbridgeError("DB_ADMIN_ANSWER", `${this.address} answered ${status} to ${route.split("?")[0]}.`);
+  }
+
+  /** Ends when the process hangs up or `stop` is aborted; rejects when it cannot be reached or refuses. */
+  async follow(take: (event: ServerSentEvent) => void, stop: AbortSignal): Promise<void> {
+    const response = await this.#open("events", stop);
+    const status = response.statusCode ?? 0;
+    if (status !== 200) this.#answerOf(status, await textOf(response));
+    if (status !== 200 || !/^text\/event-stream\b/i.test(response.headers["content-type"] ?? "")) {
+      response.destroy();
+      throw this.#notOurs(status, "events");
+    }
+    response.setTimeout(SILENCE_MS, () => response.destroy(new Error("nothing was heard for too long")));
+    const reader = new EventStreamReader();
+    try {
+      for await (const chunk of response) for (const event of reader.take(chunk as Buffer)) take(event);
+    } catch (error) {
+      if (!stop.aborted) throw this.#unreachable(error);
+    }
+  }
+
+  async #ask(route: string): Promise<{ status: number; body: string }> {
+    const response = await this.#open(route, AbortSignal.timeout(ANSWER_MS));
+    try {
+      return { status: response.statusCode ?? 0, body: await textOf(response) };
+    } catch (error) {
+      throw this.#unreachable(error);
+    }
+  }
+
+  #open(route: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const { url, token, ca } = this.#options;
+    if (!/^[!-~]*$/.test(token)) {
+      const why = "the admin token is not one line of printable ASCII, so that no request can carry it";
+      return Promise.reject(new DrawbridgeError("DB_FLAG_VALUE", why));
+    }
+    const options: RequestOptions = { headers: { Authorization: `Bearer ${token}` }, signal };
+    const place = new URL(route.startsWith("/") ? route : API_PREFIX + route, url);
+    return new Promise((resolve, reject) => {
+      const request =
+        url.protocol === "https:"
+          ? requestHttps(place, ca === undefined ? options : { ...options, ca }, resolve)
+          : requestHttp(place, options, resolve);
+      request.once("error", (error) => reject(this.#unreachable(error)));
+      request.end();
+    });
+  }
+
+  #answerOf<Answer>(status: number, body: string): Answer {
+    const parsed = objectIn(body);
+    if (parsed === undefined) throw this.#notOurs(status, "JSON");
+    if (status < 400) return parsed as Answer;
+    const { message, remedy } = (parsed as Partial<ApiError>).error ?? {};
+    if (typeof message !== "string") throw this.#notOurs(status, "JSON");
+    const said = `${this.address} answered ${status}: ${plainText(message)}`;
+    throw new DrawbridgeError("DB_ADMIN_REFUSED", remedy === undefined ? said : `${said} ${plainText(String(remedy))}`);
+  }
+
+  #notOurs(status: number, what: "JSON" | "events"): DrawbridgeError {
+    const message = `${this.address} answered ${status} with something that is not the admin API's ${what}.`;
+    return new DrawbridgeError("DB_ADMIN_ANSWER", message);
+  }
+
+  #unreachable(reason: unknown): DrawbridgeError {
+    const why = `The admin port ${this.address} cannot be reached: ${messageOf(reason)}.`;
+    return new DrawbridgeError("DB_ADMIN_UNREACHABLE", why, { cause: reason });
+  }
+}
+
+/** Undefined for whatever else a stranger may say. */
+function objectIn(body: string): object | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return typeof parsed === "object" && parsed !== null ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response) {
+    length += (chunk as Buffer).length;
+    if (length > MAX_ANSWER_BYTES) throw new Error("the answer has no end");
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,136 @@
+/** A follower of a real admin port whose process ends and comes back, and of a stream that a test tells. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import type { RunningHttp } from "../../base/http.js";
+import { MetricsRegistry } from "../../base/metrics/registry.js";
+import { PlayedRole } from "../observe/admin/testing/role.js";
+import { startAdmin } from "../observe/admin.js";
+import { AdminPort } from "./admin-port.js";
+import { Follower } from "./follower.js";
+import { snapshot, totals, tunnel } from "./testing/samples.js";
+
+const TOKEN = "a-token-of-this-test";
+const wait = { timeout: 10_000 };
+
+describe("a follower of a process", () => {
+  let folder: string;
+  let tokenFile: string;
+  let role: PlayedRole;
+  let http: RunningHttp;
+  let stop: AbortController;
+  let running: Promise<void>;
+  let follower: Follower;
+
+  const start = async (port = 0): Promise<void> => {
+    role = new PlayedRole();
+    const options = { ...role.parts, tokenFile, profiling: false };
+    http = await startAdmin({ host: "127.0.0.1", port }, new MetricsRegistry(), options);
+  };
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "drawbridge-follower-"));
+    tokenFile = join(folder, "token");
+    writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+    await start();
+    stop = new AbortController();
+    follower = new Follower(new AdminPort({ url: new URL(`http://127.0.0.1:${http.port}`), token: TOKEN }));
+    running = follower.run(stop.signal);
+  });
+  afterEach(async () => {
+    stop.abort();
+    await running;
+    await http.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("knows what it knows, and what became of it", async () => {
+    await expect.poll(() => follower.world?.facts.process.id, wait).toBe("s-1");
+    role.open(3).bytesToTarget = 12;
+    await expect.poll(() => follower.world?.tunnels.get(3)?.bytesToTarget, wait).toBe(12);
+    role.list.clear();
+    await expect.poll(() => follower.world?.tunnels.size, wait).toBe(0);
+    expect(follower.problem).toBe("");
+  });
+
+  it("says that it is gone, and goes on with the next one at its address", async () => {
+    role.open(1);
+    await expect.poll(() => follower.world?.tunnels.size, wait).toBe(1);
+    const { port } = http;
+    const before = follower.world!.facts.process.instance;
+    await http.close();
+    await expect.poll(() => follower.problem, wait).not.toBe("");
+    await start(port);
+    role.open(2);
+    await expect.poll(() => follower.world?.facts.process.instance, wait).not.toBe(before);
+    await expect.poll(() => [...(follower.world?.tunnels.keys() ?? [])], wait).toEqual([2]);
+    expect(follower.problem).toBe("");
+  });
+
+  it("says that its token is not the right one any more", async () => {
+    await expect.poll(() => follower.world, wait).toBeDefined();
+    const { port } = http;
+    await http.close();
+    writeFileSync(tokenFile, "another");
+    await start(port);
+    await expect.poll(() => follower.problem, wait).toContain("answered 401");
+  });
+});
+
+describe("what a follower draws", () => {
+  const nobody = new AdminPort({ url: new URL("http://127.0.0.1:1"), token: "x" });
+  const tell = (follower: Follower, name: string, data: object) => follower.take({ name, data: JSON.stringify(data) });
+  const at = (bytes: number, more = {}) => totals({ bytesToTarget: bytes, dialsEstablished: 1, ...more });
+  const process = (instance: string) => ({ ...snapshot().process, instance });
+
+  it("is not zero while nothing is heard, and no peak when it is heard again", () => {
+    const follower = new Follower(nobody);
+    tell(follower, "snapshot", snapshot({ totals: at(1000) }));
+    follower.sample(1000);
+    follower.problem = "it hung up";
+    for (let second = 2; second <= 10; second++) follower.sample(second * 1000);
+    tell(follower, "snapshot", snapshot({ totals: at(11_000) }));
+    follower.sample(11_000);
+    expect(follower.history.columns.toTarget).toEqual([1000]);
+  });
+
+  it("begins anew with a process that was started anew, however far that one is already", () => {
+    const follower = new Follower(nobody);
+    tell(follower, "snapshot", snapshot({ process: process("a"), totals: at(1000, { dialMsSum: 900 }) }));
+    follower.sample(1000);
+    tell(follower, "snapshot", snapshot({ process: process("b"), totals: at(90_000, { dialsEstablished: 4 }) }));
+    follower.sample(2000);
+    expect(follower.history.columns.toTarget).toEqual([]);
+    follower.sample(3000);
+    expect(follower.history.columns.toTarget).toEqual([0]);
+    expect(follower.history.columns.dialMs).toEqual([null]);
+  });
+
+  it("is the new snapshot after something was lost", () => {
+    const follower = new Follower(nobody);
+    tell(follower, "snapshot", snapshot());
+    tell(follower, "tunnels", { tunnels: [tunnel(1), tunnel(2)], more: false });
+    tell(follower, "lost", { skipped: 4 });
+    tell(follower, "snapshot", snapshot());
+    tell(follower, "tunnels", { tunnels: [tunnel(2)], more: false });
+    expect([...follower.world!.tunnels.keys()]).toEqual([2]);
+  });
+
+  it("ends at once when it was over before it began", async () => {
+    // A pause would not come to an end.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    await new Follower(nobody).run(AbortSignal.abort());
+    const stop = new AbortController();
+    const running = new Follower({
+      address: "nobody",
+      follow: () => {
+        stop.abort();
+        return Promise.reject(new Error("no"));
+      },
+    } as unknown as AdminPort).run(stop.signal);
+    await running;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import type { ChangeEvent, Overview, SnapshotEvent } from "../../observe/admin/contract.js";
+import { type Answer, type Provider, Source } from "./source.js";
+import { startOverview } from "./start.js";
+
+/** Answers what the test puts there, and counts the questions. */
+class Played implements Provider {
+  readonly what = "pools";
+  readonly where = "/some/kubeconfig";
+  asked = 0;
+  next: () => Promise<Answer> = async () => ({ findings: { pools: [] } });
+
+  ask(): Promise<Answer> {
+    this.asked++;
+    return this.next();
+  }
+}
+
+const poolNamed = (name: string): Answer => ({
+  findings: { pools: [{ name, cluster: "", version: "", hash: "", ready: true, troubles: [] }] },
+});
+
+describe("one who is asked", () => {
+  it("is asked again when somebody wants to know and the answer is old, and not otherwise", async () => {
+    let now = 1_000;
+    const played = new Played();
+    const source = new Source(played, 3_000, () => now);
+    expect(source.info).toEqual({ what: "pools", where: "/some/kubeconfig", state: "asking" });
+    await source.ask();
+    now += 2_999;
+    expect(source.findings).toEqual({ pools: [] });
+    expect(played.asked).toBe(1);
+    now += 1;
+    expect(source.findings).toEqual({ pools: [] });
+    expect(source.findings).toEqual({ pools: [] });
+    expect(played.asked).toBe(2);
+    await source.ask();
+    expect(played.asked).toBe(2);
+    expect(source.info).toMatchObject({ state: "ok", answeredAt: 4_000 });
+  });
+
+  it("that does not answer leaves what is known, says why and what to do, and may recover", async () => {
+    let now = 1_000;
+    const played = new Played();
+    const source = new Source(played, 3_000, () => now);
+    played.next = async () => ({ ...poolNamed("a/b"), leftOut: 7 });
+    await source.ask();
+    expect(source.info).toMatchObject({ state: "ok", leftOut: 7 });
+    now = 9_000;
+    played.next = () => Promise.reject(new DrawbridgeError("DB_KUBECONFIG", "it is gone"));
+    await source.ask();
+    expect(source.info).toMatchObject({ state: "failing", error: "it is gone", answeredAt: 1_000 });
+    expect(source.info.remedy).toMatch(/\w+/);
+    expect(source.findings).toMatchObject({ pools: [{ name: "a/b" }] });
+    played.next = () => Promise.reject(new Error("x".repeat(10_000)));
+    await source.ask();
+    expect(source.info.error).toHaveLength(500);
+    expect(source.info.remedy).toBeUndefined();
+    played.next = async () => poolNamed("c/d");
+    await source.ask();
+    expect(source.info).toEqual({ what: "pools", where: "/some/kubeconfig", state: "ok", answeredAt: 9_000 });
+  });
+});
+
+describe("the port", () => {
+  const closers: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+
+  async function open(played: Played): Promise<(route: string) => Promise<Response>> {
+    const folder = mkdtempSync(join(tmpdir(), "db-overview-"));
+    closers.push(() => rmSync(folder, { recursive: true }));
+    const tokenFile = join(folder, "token");
+    writeFileSync(tokenFile, "for-this-test-only", { mode: 0o600 });
+    const http = await startOverview({ port: 0, tokenFile, version: "1.2.3", providers: [played] });
+    closers.push(() => http.close());
+    expect(http.address).toMatch(/^127\.0\.0\.1:/);
+    const headers = { Authorization: "Bearer for-this-test-only" };
+    return (route) => fetch(`http://${http.address}/drawbridge/v1/${route}`, { headers });
+  }
+
+  it("answers with what is known from the first request on, and says which role it is", async () => {
+    const played = new Played();
+    played.next = async () => poolNamed("a/b");
+    const get = await open(played);
+    expect(played.asked).toBe(1);
+    const overview = (await (await get("")).json()) as Overview;
+    expect(overview.process).toMatchObject({ role: "overview", version: "1.2.3", ready: true });
+    expect(overview.pools).toMatchObject([{ name: "a/b" }]);
+    expect(overview.sources).toMatchObject([{ what: "pools", state: "ok" }]);
+    expect(overview).not.toHaveProperty("agents");
+    expect((await get("tunnels")).status).toBe(404);
+    expect(await (await get("dump")).json()).toMatchObject({ pools: [{ name: "a/b" }], tunnels: [] });
+  });
+
+  it("tells a reader of events what became different, and only that", async () => {
+    const played = new Played();
+    played.next = async () => poolNamed("a/b");
+    const get = await open(played);
+    const events = eventsOf(await get("events"));
+    const snapshot = (await events("snapshot")) as SnapshotEvent;
+    expect(snapshot.pools?.[0]?.name).toBe("a/b");
+    played.next = async () => poolNamed("c/d");
+    let change: ChangeEvent;
+    do change = (await events("change")) as ChangeEvent;
+    while (change.pools === undefined);
+    expect(change.pools[0]?.name).toBe("c/d");
+    expect(change).not.toHaveProperty("listeners");
+  });
+});
+
+/** The next event of that name. */
+function eventsOf(response: Response): (name: string) => Promise<unknown> {
+  const reader = response.body!.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  return async (name) => {
+    for (;;) {
+      const end = text.indexOf("\n\n");
+      if (end >= 0) {
+        const [first = "", second = ""] = text.slice(0, end).split("\n");
+        text = text.slice(end + 2);
+        if (first === `event: ${name}`) return JSON.parse(second.slice("data: ".length));
+        continue;
+      }
+      const { value, done } = await reader.read();
+      if (done) throw new Error("the stream ended");
+      text += decoder.decode(value, { stream: true });
+    }
+  };
+}

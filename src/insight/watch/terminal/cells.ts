@@ -1,0 +1,46 @@
+/** Text in a terminal's columns. What strangers chose is made harmless before it gets there. */
+import { plainText } from "../../../tunnel/wire/plain-text.js";
+
+/** Exactly `width` columns; what does not fit loses its beginning, because the end of a name tells most. */
+export function cell(text: string, width: number, align: "left" | "right" = "left"): string {
+  if (width <= 0) return "";
+  const letters = [...plainText(text)];
+  const fitting = letters.length <= width ? letters : ["…", ...letters.slice(letters.length - width + 1)];
+  const space = " ".repeat(width - fitting.length);
+  return align === "left" ? fitting.join("") + space : space + fitting.join("");
+}
+
+/** The same for a line of our own making, whose spaces mean something. */
+export const line = (text: string, width: number): string => text.slice(0, width).padEnd(width);
+
+const SGR = { bold: 1, dim: 2, reverse: 7, red: 31, green: 32, yellow: 33, blue: 34 } as const;
+export type Paint = keyof typeof SGR;
+
+export const painted = (text: string, ...paints: readonly Paint[]): string =>
+  paints.length === 0 ? text : `\u001b[${paints.map((paint) => SGR[paint]).join(";")}m${text}\u001b[0m`;
+
+/** A finished line, colours and all, no wider than the screen: one that is wrapped would push the last one out. */
+export function clipped(text: string, width: number): string {
+  let room = width;
+  return text
+    .split(COLOURS)
+    .map((part, index) => {
+      // Every second part is what was split at.
+      if (index % 2 === 1) return part;
+      const letters = [...part].slice(0, room);
+      room -= letters.length;
+      return letters.join("");
+    })
+    .join("");
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: our own
+const COLOURS = /(\u001b\[[\d;]*m)/;
+
+/** The last values as a row of bars, the latest at the right. */
+export function sparkline(values: readonly number[], width: number): string {
+  const shown = values.slice(-width);
+  const highest = Math.max(...shown, 1);
+  const bars = shown.map((value) => "▁▂▃▄▅▆▇█"[Math.min(7, Math.floor((value / highest) * 8))] ?? "▁");
+  return bars.join("").padStart(width);
+}

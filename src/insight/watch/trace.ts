@@ -1,0 +1,133 @@
+/** One dial through the real path, each step with its time: what the caller sees, and what the server says of it. */
+
+import { messageOf } from "../../base/errors/error.js";
+import { describeFrontend } from "../../tunnel/client/frontend.js";
+import { dialThrough, type Frontend } from "../../tunnel/client/index.js";
+import type { ChoiceExplanation, ExplainedRefusal, Page, ProcessInfo, Tunnel } from "../observe/admin/contract.js";
+import type { AdminPort } from "./admin-port.js";
+
+export interface Step {
+  readonly name: string;
+  readonly ms: number;
+  readonly detail?: string;
+}
+
+export interface Trace {
+  readonly target: string;
+  readonly ok: boolean;
+  readonly totalMs: number;
+  readonly steps: readonly Step[];
+  /** Absent when the dial went well. */
+  readonly error?: string;
+  /** Why no agent was chosen, where that was it. */
+  readonly explanation?: ChoiceExplanation;
+  /** The server's own record of it was not found; the message says why. */
+  readonly blind?: string;
+}
+
+/** Without an admin port only the caller's side is known. */
+export async function trace(
+  frontend: Frontend,
+  target: string,
+  admin: AdminPort | undefined,
+  timeoutMs: number,
+): Promise<Trace> {
+  const began = performance.now();
+  const wallBegan = Date.now();
+  const elapsed = (): number => performance.now() - began;
+  let reachedMs: number | undefined;
+  let error: string | undefined;
+  const onFrontend = (): void => {
+    reachedMs = elapsed();
+  };
+  const socket = await dialThrough(frontend, target, { timeoutMs, onFrontend }).catch((reason: unknown) => {
+    error = messageOf(reason);
+    return undefined;
+  });
+  const totalMs = elapsed();
+  const record = await recordOf(admin, target, wallBegan);
+  socket?.destroy();
+  return {
+    target,
+    ok: socket !== undefined,
+    totalMs,
+    steps: stepsOf(describeFrontend(frontend), reachedMs, record.tunnel, totalMs, socket !== undefined),
+    ...(error === undefined ? {} : { error }),
+    ...(record.explanation === undefined ? {} : { explanation: record.explanation }),
+    ...(record.blind === undefined ? {} : { blind: record.blind }),
+  };
+}
+
+interface ServerRecord {
+  readonly tunnel?: Tunnel;
+  readonly explanation?: ChoiceExplanation;
+  readonly blind?: string;
+}
+
+/** What the way to the server and back may hide of the difference between two clocks. */
+const SLACK_MS = 5000;
+/** Of a thousand tunnels each; there are never more to one target. */
+const MOST_PAGES = 20;
+
+async function recordOf(admin: AdminPort | undefined, target: string, since: number): Promise<ServerRecord> {
+  if (admin === undefined) return { blind: "no admin port was given, so only this side's times are known" };
+  try {
+    const query = `?target=${encodeURIComponent(target)}&limit=1000`;
+    const [{ now }, open, ended] = await Promise.all([
+      admin.get<ProcessInfo>("process"),
+      allTunnels(admin, query),
+      admin.get<Page<Tunnel>>(`ended${query}`),
+    ]);
+    const sinceByItsClock = since + (now - Date.now()) - SLACK_MS;
+    // Nobody else dials this target just then, as a rule; if somebody does, the last one is ours.
+    const ours = [...open, ...ended.items]
+      .filter((tunnel) => tunnel.target === target && tunnel.askedAt >= sinceByItsClock)
+      .sort((a, b) => b.id - a.id)[0];
+    if (ours === undefined) return { blind: `${admin.address} knows of no such dial: does it serve this frontend?` };
+    const { refusalId } = ours;
+    if (refusalId === undefined) return { tunnel: ours };
+    const refusal = await admin.find<ExplainedRefusal>(`refusals/${encodeURIComponent(refusalId)}`);
+    return refusal?.explanation === undefined ? { tunnel: ours } : { tunnel: ours, explanation: refusal.explanation };
+  } catch (reason) {
+    return { blind: messageOf(reason) };
+  }
+}
+
+/** The newest stand on the last page. */
+async function allTunnels(admin: AdminPort, query: string): Promise<Tunnel[]> {
+  const found: Tunnel[] = [];
+  let after = "";
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const { items, next } = await admin.get<Page<Tunnel>>(`tunnels${query}${after}`);
+    found.push(...items);
+    if (next === undefined) break;
+    after = `&after=${next}`;
+  }
+  return found;
+}
+
+function stepsOf(
+  where: string,
+  reachedMs: number | undefined,
+  tunnel: Tunnel | undefined,
+  totalMs: number,
+  ok: boolean,
+): Step[] {
+  if (reachedMs === undefined) return [{ name: "reach the frontend", ms: totalMs, detail: `${where}, in vain` }];
+  const steps: Step[] = [{ name: "reach the frontend", ms: reachedMs, detail: where }];
+  const { dialled, answered, ended } = tunnel?.marks ?? {};
+  const inServer = answered ?? ended;
+  if (tunnel === undefined || inServer === undefined) {
+    return [...steps, { name: "ask, and wait for the answer", ms: totalMs - reachedMs }];
+  }
+  const agent = tunnel.agent?.id;
+  if (dialled !== undefined) {
+    steps.push({ name: "choose an agent", ms: dialled, ...(agent === undefined ? {} : { detail: agent }) });
+    steps.push({ name: ok ? "agent dials the target" : "agent tries the target", ms: inServer - dialled });
+  } else {
+    steps.push({ name: "choose an agent", ms: inServer, detail: "in vain" });
+  }
+  // The rest is the way of question and answer between this process and the server.
+  steps.push({ name: "way to the server and back", ms: Math.max(0, totalMs - reachedMs - inServer) });
+  return steps;
+}

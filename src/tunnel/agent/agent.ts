@@ -1,0 +1,237 @@
+/** A proxy-agent: connections to its servers, and what they ask it to open. */
+
+import { messageOf } from "../../base/errors/error.js";
+import type { AskedFacts } from "../../insight/observe/admin/tunnel-row.js";
+import type { AgentReadings } from "../../insight/observe/metrics/readings.js";
+import { FlightBook } from "../../insight/observe/recorder/flight-book.js";
+import { Budget } from "../connection/budget.js";
+import { type Clock, systemClock } from "../connection/clock.js";
+import type { Tunnel } from "../connection/tunnel.js";
+import { untilDate } from "../connection/until-date.js";
+import {
+  agentDialEnded,
+  agentDraining,
+  agentServerDisconnected,
+  agentTunnelClosed,
+  leaseListed,
+  leaseWatched,
+  note,
+  streamError,
+  tunnelCut,
+} from "../events/channels.js";
+import { SegmentCounters } from "../link/counters.js";
+import { goCodeName } from "../link/grpc-status.js";
+import { keepAlive } from "../link/keepalive.js";
+import { PacketStream } from "../link/packet-stream.js";
+import { Resolver } from "../resolver/resolver.js";
+import type { AgentConfig } from "./config.js";
+import { connectOnce, type ServerConnection } from "./connect.js";
+import { pingInterval } from "./ping-interval.js";
+import { DestinationPolicy } from "./policy.js";
+import { createServerCount, type ServerCount } from "./server-count/server-count.js";
+import { ServerLink } from "./server-link.js";
+import { ServerSet } from "./server-set.js";
+import { certificateEnd, restReason } from "./time-box.js";
+
+export class ProxyAgent {
+  readonly config: AgentConfig;
+  readonly #clock: Clock;
+  readonly #budget: Budget;
+  readonly #policy: DestinationPolicy;
+  readonly resolver: Resolver;
+  readonly #received = new SegmentCounters();
+  readonly #sent = new SegmentCounters();
+  readonly #count: ServerCount;
+  readonly #servers: ServerSet;
+  /** All links with tunnels, those of servers that are going away included. */
+  readonly #links = new Set<ServerLink>();
+  #connectIds = 0;
+  #connections = 0;
+  #draining = false;
+  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
+  onTunnelEnded: ((link: ServerLink, tunnel: Tunnel, reason: string) => void) | undefined;
+  onDialFailed: ((link: ServerLink, asked: AskedFacts, error: string) => void) | undefined;
+  #running: Promise<void> | undefined;
+  /** The last packets of every link; undefined: nobody remembers them. */
+  readonly flights: FlightBook | undefined;
+
+  /** `program`: what servers are told that it is. */
+  constructor(config: AgentConfig, clock: Clock = systemClock, program = "drawbridge", resolver = new Resolver()) {
+    this.config = config;
+    // The system's files are read at once: later there may be no descriptor left to read them with.
+    this.resolver = resolver.prepare();
+    this.#clock = clock;
+    this.flights = config.flightRecorder === false ? undefined : new FlightBook();
+    this.#budget = new Budget(config.limits);
+    this.#policy = new DestinationPolicy(config.allow, config.deny);
+    this.#count = createServerCount({
+      config,
+      onListed: (status, seconds, reason) =>
+        leaseListed.publish({ source: this, status, durationMs: seconds * 1000, reason }),
+      onWatched: (status, reason) => leaseWatched.publish({ source: this, status, durationMs: 0, reason }),
+      onError: (reason) =>
+        note.publish({ source: this, level: "warn", message: `counting server leases: ${messageOf(reason)}` }),
+    });
+    this.#servers = new ServerSet({
+      source: this,
+      config,
+      clock,
+      count: this.#count,
+      connect: (server) => connectOnce(config, server, program, this.resolver),
+      adopt: (connection, address) => this.#adopt(connection, address),
+      ...(config.timeBoxed ? { restReason: () => restReason(config.tls.certFile) } : {}),
+    });
+  }
+
+  get clock(): Clock {
+    return this.#clock;
+  }
+
+  get policy(): DestinationPolicy {
+    return this.#policy;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** All with tunnels, those of servers that are going away included. */
+  links(): IterableIterator<ServerLink> {
+    return this.#links.values();
+  }
+
+  /** Payload that crossed the links to servers since the start. */
+  get traffic(): { readonly toServers: number; readonly fromServers: number } {
+    return { toServers: this.#sent.payloadBytes, fromServers: this.#received.payloadBytes };
+  }
+
+  get ready(): boolean {
+    return this.#servers.size > 0;
+  }
+
+  /** Why it is not ready, where there is more to say than that no server is connected. */
+  get unreadyReason(): string | undefined {
+    return this.#servers.resting;
+  }
+
+  /** Could end now without a byte lost. */
+  get idle(): boolean {
+    return [...this.#links].every((link) => link.idle && !link.flushing);
+  }
+
+  start(): void {
+    this.#count.start();
+    this.#running = this.#servers.run();
+  }
+
+  /** Asks the servers to prefer other agents; everything goes on as it was. */
+  drain(): void {
+    this.#draining = true;
+    this.#servers.drain();
+    for (const link of this.#links) link.drain();
+    agentDraining.publish({ source: this });
+  }
+
+  async stop(): Promise<void> {
+    this.#servers.stop();
+    for (const link of this.#links) link.cancel("the agent is stopping");
+    await Promise.all([this.#running, this.#count.stop()]);
+  }
+
+  #adopt(connection: ServerConnection, address: string): ServerLink {
+    const { session, stream, serverId } = connection;
+    const { extended, echo } = connection.features;
+    const link = new ServerLink({
+      number: ++this.#connections,
+      serverId,
+      address,
+      extended,
+      echo,
+      budget: this.#budget,
+      clock: this.#clock,
+      policy: this.#policy,
+      resolver: this.resolver,
+      nextConnectId: () => ++this.#connectIds,
+      events: {
+        onDialEnded: (dialled, asked, outcome, error) => {
+          const { id, address, askedAt } = asked;
+          const durationMs = this.#clock.now() - askedAt;
+          if (outcome !== "established") this.onDialFailed?.(dialled, asked, error);
+          agentDialEnded.publish({ source: this, address, connectId: id, outcome, error, durationMs });
+        },
+        onTunnelFinished: (finished, tunnel, reason) => {
+          this.onTunnelEnded?.(finished, tunnel, reason);
+          agentTunnelClosed.publish({
+            source: this,
+            address: tunnel.info.address,
+            connectId: tunnel.connectId,
+            durationMs: this.#clock.now() - tunnel.info.openedAt,
+            bytesToServer: tunnel.bytesToFar,
+            bytesToEndpoint: tunnel.bytesToNear,
+            reason,
+          });
+        },
+        onTunnelCut: (tunnel, queuedBytes) =>
+          tunnelCut.publish({
+            source: this,
+            address: tunnel.info.address,
+            connectId: tunnel.connectId,
+            queuedBytes,
+            reason: `the endpoint did not read while server ${serverId}, which knows no window, went on sending`,
+          }),
+        onClosed: (closed, end) => {
+          endTimeBox();
+          this.#links.delete(closed);
+          this.flights?.close(closed.number);
+          this.#servers.forget(closed);
+          session.destroy();
+          if (end.status !== 0) {
+            const code = goCodeName(end.status);
+            streamError.publish({ source: this, segment: "to_agent", code, packetType: "Unknown" });
+          }
+          agentServerDisconnected.publish({ source: this, serverId, address, reason: end.reason });
+        },
+      },
+    });
+    const endTimeBox = this.#timeBox(link);
+    this.#links.add(link);
+    link.attach(new PacketStream(stream, link, this.#received, this.#sent, this.flights?.open(link.number, serverId)));
+    stream.resume();
+    keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
+      note.publish({
+        source: this,
+        level: "warn",
+        message: "the server answers no pings",
+        fields: { serverId, address },
+      }),
+    );
+    // Measures the round trip. Upstream's servers count pings that come too soon.
+    if (extended) session.ping(() => {});
+    // The server is leaving: look for its successor, but let the tunnels that stand finish.
+    session.once("goaway", () => {
+      link.leaving = true;
+      this.#servers.forget(link);
+      if (link.idle && !link.flushing) link.cancel("the server is shutting down");
+    });
+    return link;
+  }
+
+  #timeBox(link: ServerLink): () => void {
+    const end = this.config.timeBoxed ? certificateEnd(this.config.tls.certFile) : undefined;
+    if (end === undefined) return () => {};
+    return untilDate(this.#clock, end, () => link.cancel("this agent's certificate has ended"));
+  }
+
+  readings(): AgentReadings {
+    return {
+      openServerConnections: () => this.#servers.size,
+      knownServerCount: () => this.#servers.wanted,
+      openEndpointConnections: () => [...this.#links].reduce((sum, link) => sum + link.tunnels.size, 0),
+      segments: () => [
+        ["to_agent", this.#received],
+        ["from_agent", this.#sent],
+      ],
+      queuedBytes: () => this.#budget.queuedBytes,
+    };
+  }
+}

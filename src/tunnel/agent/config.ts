@@ -1,0 +1,55 @@
+/** What a proxy-agent is told. The command line builds it (cli/), embedders may build it by hand. */
+import type { KubeAccess, MemoryLimits } from "../connection/config.js";
+
+export interface AgentConfig {
+  readonly agentId: string;
+  /** URL query as sent to servers, e.g. `ipv4=10.0.0.1&default-route=true`. */
+  readonly identifiers: string;
+  /** Every proxy-server address; each may be a load balancer with several servers behind it. */
+  readonly servers: readonly { readonly host: string; readonly port: number }[];
+  readonly tls: {
+    readonly caFile: string;
+    /** Both empty: no client certificate. */
+    readonly certFile: string;
+    readonly keyFile: string;
+    /** Offered before `h2`. */
+    readonly alpn: readonly string[];
+  };
+  /** Empty: no token. Read again for every connection. */
+  readonly tokenFile: string;
+  readonly health: { readonly host: string; readonly port: number };
+  readonly admin: {
+    readonly host: string;
+    readonly port: number;
+    readonly tokenFile: string;
+    readonly profiling: boolean;
+    /** Undefined: in the clear, and the API on loopback only. */
+    readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  };
+  readonly syncIntervalMs: number;
+  readonly syncIntervalCapMs: number;
+  readonly probeIntervalMs: number;
+  readonly keepaliveMs: number;
+  readonly syncForever: boolean;
+  readonly serverCountSource: "default" | "max";
+  /** Set when --count-server-leases is given. */
+  readonly leases?: { readonly namespace: string; readonly labelSelector: string };
+  readonly kube: KubeAccess;
+  /** Upstream's --xfr-channel-size; kept for its log line, our bounds are in bytes. */
+  readonly xfrChannelSize: number;
+  readonly warnOnChannelLimit: boolean;
+  /** How long a server may take to answer Connect with its headers. */
+  readonly headerTimeoutMs: number;
+  /** After the first signal: exit once idle, at the latest after this; 0 waits for the second signal as upstream does. */
+  readonly drainTimeoutMs: number;
+  /** Streams end with this agent's certificate, and none is asked for until there is a new one. */
+  readonly timeBoxed: boolean;
+  /** Destination rules as written on the command line; see agent/policy.ts for the grammar. */
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  readonly limits: MemoryLimits;
+  /** False: links do not remember their last packets. */
+  readonly flightRecorder?: boolean;
+  /** Where the last packets are written when the process crashes; empty or undefined: nowhere. */
+  readonly dumpDir?: string;
+}

@@ -1,0 +1,88 @@
+import { type Clock, pause, systemClock } from "../../../cluster/kube/clock.js";
+import { isLeaseValid, type Lease, leasesPath } from "../../../cluster/kube/lease.js";
+import { ListWatch } from "../../../cluster/kube/list-watch.js";
+import type { KubeApi } from "../../../cluster/kube/port.js";
+import type { LeaseObservers } from "./server-count.js";
+
+export interface LeaseCountOptions extends LeaseObservers {
+  readonly openApi: () => Promise<KubeApi>;
+  readonly namespace: string;
+  readonly labelSelector: string;
+  readonly clock?: Clock;
+}
+
+/** Each server renews its lease every 15 s, so three renewals missed by all of them mean that the watch is dead. */
+const silenceMs = 45_000;
+const reopenMs = 10_000;
+
+/** Counts the servers by the leases they keep. Begins at once, ends with `stop`. */
+export class LeaseCount {
+  readonly #options: LeaseCountOptions;
+  readonly #clock: Clock;
+  readonly #stopped = new AbortController();
+  readonly #running: Promise<void>;
+  #leases: ListWatch<Lease> | undefined;
+  /** False while we do not hear from the API; leases then seem to run out although their holders renew them. */
+  #current = false;
+  #last: number | undefined;
+
+  constructor(options: LeaseCountOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#running = this.#run();
+  }
+
+  /** Servers with a valid lease, at least one; undefined until the first list has come. */
+  count(): number | undefined {
+    if (this.#current) this.#last = this.#valid();
+    return this.#last;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+    await this.#leases?.stop();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      try {
+        this.#leases = this.#watch(await this.#options.openApi());
+        return;
+      } catch (reason) {
+        this.#options.onError?.(reason);
+        await pause(this.#clock, reopenMs, this.#stopped.signal);
+      }
+    }
+  }
+
+  #watch(api: KubeApi): ListWatch<Lease> {
+    const { labelSelector, namespace, onError, onListed, onWatched } = this.#options;
+    const leases = new ListWatch<Lease>({
+      api,
+      clock: this.#clock,
+      labelSelector,
+      silenceMs,
+      path: leasesPath(namespace),
+      onChange: () => {
+        this.#current = true;
+        this.#last = this.#valid();
+      },
+      onError: (reason) => {
+        this.#current = false;
+        onError?.(reason);
+      },
+      ...(onListed === undefined ? {} : { onListed }),
+      ...(onWatched === undefined ? {} : { onWatched }),
+    });
+    leases.start();
+    return leases;
+  }
+
+  #valid(): number {
+    const now = this.#clock.now();
+    let valid = 0;
+    for (const lease of this.#leases?.items.values() ?? []) if (isLeaseValid(lease, now)) valid++;
+    return Math.max(1, valid);
+  }
+}

@@ -1,0 +1,229 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { ManualClock } from "../connection/testing/manual-clock.js";
+import type { ServerConnection } from "./connect.js";
+import { type ConnectedServer, ServerSet } from "./server-set.js";
+
+interface Plan {
+  readonly servers?: readonly string[];
+  readonly wanted?: number;
+  readonly syncForever?: boolean;
+  /** What stands behind each attempt, in order: a server's ID, or an error. The last repeats. */
+  readonly behind: (address: string, attempt: number) => string | Error;
+  /** Attempts never end. */
+  readonly hangs?: boolean;
+  /** The middle: every rest is about as long as its interval. */
+  readonly random?: () => number;
+}
+
+/** The same numbers each time, different ones for each seed. */
+function drawnFrom(seed: string): () => number {
+  let drawn = 0;
+  return () => createHash("sha256").update(`${seed} ${drawn++}`).digest().readUInt32BE(0) / 2 ** 32;
+}
+
+/** A set whose attempts a test answers; every attempt and every rest is one step. */
+class Bench {
+  readonly clock = new ManualClock();
+  readonly attempts: string[] = [];
+  readonly destroyed: string[] = [];
+  readonly adopted: ConnectedServer[] = [];
+  readonly counts: number[] = [];
+  wanted: number;
+  readonly set: ServerSet;
+  running: Promise<void> | undefined;
+
+  constructor({ servers = ["a"], wanted = 1, syncForever = false, behind, hangs = false, random }: Plan) {
+    this.wanted = wanted;
+    this.set = new ServerSet({
+      source: this,
+      config: {
+        servers: servers.map((host) => ({ host, port: 1 })),
+        syncIntervalMs: 1000,
+        syncIntervalCapMs: 10_000,
+        syncForever,
+      },
+      clock: this.clock,
+      count: { wanted: () => this.wanted, received: (count) => this.counts.push(count) },
+      random: random ?? (() => 0.5),
+      connect: async (server) => {
+        this.attempts.push(server.host);
+        if (hangs) await new Promise(() => {});
+        const found = behind(server.host, this.attempts.length);
+        if (typeof found !== "string") throw found;
+        return {
+          serverId: found,
+          serverCount: 3,
+          session: { destroy: () => this.destroyed.push(found) },
+        } as unknown as ServerConnection;
+      },
+      adopt: ({ serverId }, address) => {
+        const server = { serverId, address };
+        this.adopted.push(server);
+        return server;
+      },
+    });
+    this.running = this.set.run();
+  }
+
+  /** Lets promises settle, without time passing. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.settle();
+    for (let left = ms; left > 0; left -= 100) {
+      this.clock.advance(Math.min(100, left));
+      await this.settle();
+    }
+  }
+
+  async end(): Promise<void> {
+    this.set.stop();
+    await this.running;
+  }
+}
+
+describe("looking for servers", () => {
+  test("one server, one connection, and then rest", async () => {
+    const bench = new Bench({ behind: () => "s1" });
+    await bench.pass(10_000);
+    expect(bench.attempts).toHaveLength(1);
+    expect(bench.set.size).toBe(1);
+    expect(bench.counts).toEqual([3]);
+    await bench.end();
+  });
+
+  test("several behind one address: one attempt a second until all are found", async () => {
+    const bench = new Bench({ wanted: 3, behind: (_address, attempt) => `s${((attempt - 1) % 3) + 1}` });
+    await bench.pass(2_500);
+    expect(bench.adopted.map(({ serverId }) => serverId)).toEqual(["s1", "s2", "s3"]);
+    await bench.pass(10_000);
+    expect(bench.attempts).toHaveLength(3);
+    await bench.end();
+  });
+
+  test("a duplicate is dropped, the connection there was stays, its count is not taken", async () => {
+    const bench = new Bench({ wanted: 2, behind: () => "same" });
+    await bench.pass(1_500);
+    expect(bench.destroyed).toEqual(["same"]);
+    expect([bench.set.size, bench.counts.length]).toEqual([1, 1]);
+    await bench.end();
+  });
+
+  test("servers that are not there are looked for ever more slowly", async () => {
+    const bench = new Bench({ wanted: 2, behind: () => "same" });
+    await bench.pass(120_000);
+    expect(bench.attempts.length).toBeLessThan(40);
+    await bench.end();
+  });
+
+  test("a connection that is lost is replaced within the usual interval, however slowly others were looked for", async () => {
+    const bench = new Bench({ wanted: 2, behind: () => "same" });
+    await bench.pass(120_000);
+    bench.set.forget(bench.adopted[0]!);
+    const before = bench.attempts.length;
+    await bench.pass(1_200);
+    expect(bench.attempts.length).toBeGreaterThan(before);
+    await bench.end();
+  });
+
+  test("a server's successor is looked for at the usual pace when the server goes, however long ago it said goodbye", async () => {
+    const bench = new Bench({ behind: (_address, attempt) => (attempt === 1 ? "leaving" : new Error("refused")) });
+    await bench.pass(500);
+    const [leaving] = bench.adopted;
+    bench.set.forget(leaving!);
+    await bench.pass(60_000);
+    const before = bench.attempts.length;
+    bench.set.forget(leaving!);
+    await bench.pass(1_200);
+    expect(bench.attempts).toHaveLength(before + 1);
+    await bench.end();
+  });
+
+  test("agents that search in step behind a balancer that takes turns find all servers all the same", async () => {
+    let turn = 0;
+    const behind = () => `s${turn++ % 3}`;
+    const benches = ["x", "y", "z"].map((seed) => new Bench({ wanted: 3, behind, random: drawnFrom(seed) }));
+    for (let each = 0; each < 300; each++) for (const bench of benches) await bench.pass(100);
+    expect(benches.map(({ set }) => set.size)).toEqual([3, 3, 3]);
+    for (const bench of benches) await bench.end();
+  });
+
+  test("failures back off and success ends it", async () => {
+    const bench = new Bench({ behind: (_address, attempt) => (attempt < 5 ? new Error("refused") : "s1") });
+    await bench.pass(900);
+    expect(bench.attempts).toHaveLength(1);
+    await bench.pass(200);
+    expect(bench.attempts).toHaveLength(2);
+    await bench.pass(1_300);
+    expect(bench.attempts).toHaveLength(2);
+    await bench.pass(20_000);
+    expect(bench.set.size).toBe(1);
+    await bench.end();
+  });
+
+  test("several addresses: each is tried, those without a connection first", async () => {
+    const bench = new Bench({ servers: ["a", "b", "c"], behind: (address) => `id-${address}` });
+    await bench.pass(2_500);
+    expect(bench.attempts).toEqual(["a", "b", "c"]);
+    expect(bench.set.wanted).toBe(3);
+    const lost = bench.adopted.find(({ serverId }) => serverId === "id-b")!;
+    bench.set.forget(lost);
+    await bench.pass(1_100);
+    expect(bench.attempts.slice(3)).toEqual(["b"]);
+    await bench.end();
+  });
+
+  test("one dead address does not keep the others from being found", async () => {
+    const bench = new Bench({
+      servers: ["dead", "b", "c"],
+      behind: (address) => (address === "dead" ? new Error("refused") : `id-${address}`),
+    });
+    await bench.pass(10_000);
+    expect(bench.adopted.map(({ serverId }) => serverId).sort()).toEqual(["id-b", "id-c"]);
+    await bench.end();
+  });
+
+  test("a wanted number that grows is acted on, one that shrinks drops nothing", async () => {
+    const bench = new Bench({ wanted: 1, behind: (_address, attempt) => `s${attempt}` });
+    await bench.pass(3_000);
+    bench.wanted = 3;
+    await bench.pass(4_000);
+    expect(bench.set.size).toBe(3);
+    bench.wanted = 1;
+    await bench.pass(3_000);
+    expect([bench.set.size, bench.destroyed.length]).toEqual([3, 0]);
+    await bench.end();
+  });
+
+  test("--sync-forever goes on looking", async () => {
+    const bench = new Bench({ syncForever: true, behind: () => "s1" });
+    await bench.pass(5_000);
+    expect(bench.attempts.length).toBeGreaterThan(3);
+    await bench.end();
+  });
+
+  test("draining: no further attempt, and stop ends the loop at once", async () => {
+    const bench = new Bench({ behind: () => new Error("refused") });
+    await bench.pass(100);
+    bench.set.drain();
+    await bench.pass(30_000);
+    expect(bench.attempts).toHaveLength(1);
+    await bench.end();
+  });
+
+  test("stop does not wait for an attempt that hangs", async () => {
+    const hanging = new Bench({ behind: () => "never", hangs: true });
+    await hanging.settle();
+    hanging.set.stop();
+    let ended = false;
+    hanging.running!.then(() => {
+      ended = true;
+    });
+    await hanging.settle();
+    expect(ended).toBe(true);
+  });
+});

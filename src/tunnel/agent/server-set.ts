@@ -1,0 +1,178 @@
+/**
+ * The servers this agent is connected to. Several may stand behind one address: each attempt is a fresh connection, the
+ * server's ID tells whether it is a new one, and the wanted number says when to stop looking.
+ */
+
+import { joinHostPort } from "../../base/address.js";
+import { messageOf } from "../../base/errors/error.js";
+import type { Clock } from "../connection/clock.js";
+import { agentDuplicateServer, agentServerConnected, agentServerConnectFailed, note } from "../events/channels.js";
+import { Backoff } from "./backoff.js";
+import type { AgentConfig } from "./config.js";
+import type { ServerConnection } from "./connect.js";
+import type { ServerCount } from "./server-count/server-count.js";
+
+type ServerAddress = AgentConfig["servers"][number];
+
+/** A server that is being served. */
+export interface ConnectedServer {
+  readonly serverId: string;
+  readonly address: string;
+}
+
+export interface ServerSetOptions {
+  /** Identity of the agent in events. */
+  readonly source: object;
+  readonly config: Pick<AgentConfig, "servers" | "syncIntervalMs" | "syncIntervalCapMs" | "syncForever">;
+  readonly clock: Clock;
+  readonly count: Pick<ServerCount, "wanted" | "received">;
+  /** One attempt. */
+  readonly connect: (server: ServerAddress) => Promise<ServerConnection>;
+  /** Starts serving a new server. */
+  readonly adopt: (connection: ServerConnection, address: string) => ConnectedServer;
+  /** Why no server should be asked now; looked at before every attempt. */
+  readonly restReason?: () => string | undefined;
+  readonly random?: () => number;
+}
+
+/** How soon a new certificate is noticed. */
+const REST_MS = 5_000;
+
+export class ServerSet {
+  readonly #options: ServerSetOptions;
+  readonly #connected = new Set<ConnectedServer>();
+  readonly #backoff: Backoff;
+  #next = 0;
+  #duplicates = 0;
+  #stopped = false;
+  #draining = false;
+  /** Why no server is asked at present. */
+  resting: string | undefined;
+  /** Ends the present rest after the given time instead. */
+  #restFor: (ms: number) => void = () => {};
+  #stop: () => void = () => {};
+  readonly #whenStopped = new Promise<undefined>((resolve) => {
+    this.#stop = () => resolve(undefined);
+  });
+
+  constructor(options: ServerSetOptions) {
+    this.#options = options;
+    const { syncIntervalMs, syncIntervalCapMs } = options.config;
+    this.#backoff = new Backoff(syncIntervalMs, syncIntervalCapMs, options.random);
+  }
+
+  get size(): number {
+    return this.#connected.size;
+  }
+
+  /** Several addresses are several servers at least. */
+  get wanted(): number {
+    return Math.max(this.#options.count.wanted(), this.#options.config.servers.length);
+  }
+
+  /** No further connections; those there are stay. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stop();
+  }
+
+  /** The connection is about to be gone, or is: another attempt is due. */
+  forget(server: ConnectedServer): void {
+    this.#connected.delete(server);
+    // However slowly servers were being searched for, a lost one's successor is looked for at the usual pace: also when
+    // it only now goes after a goodbye that all attempts since then were too early for.
+    this.#duplicates = 0;
+    this.#restFor(this.#backoff.reset());
+  }
+
+  /** Runs until stopped: policy here, one attempt in #attempt. */
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      // An attempt may hang until its own deadline; stopping does not wait for it.
+      const rest = await Promise.race([this.#round(), this.#whenStopped]);
+      if (rest !== undefined) await this.#sleep(rest);
+    }
+  }
+
+  /** One round; returns how long to rest after it. */
+  async #round(): Promise<number> {
+    const { syncForever } = this.#options.config;
+    if (this.#draining || (!syncForever && this.size >= this.wanted)) return this.#backoff.reset();
+    if (this.#rests()) return REST_MS;
+    const server = this.#nextAddress();
+    const address = joinHostPort(server.host, server.port);
+    try {
+      const duplicate = await this.#attempt(server, address);
+      // Looking for servers that are not there costs them a handshake each time: search ever more slowly.
+      this.#duplicates = duplicate ? this.#duplicates + 1 : 0;
+      const rest = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
+      return duplicate ? this.#backoff.scattered(rest) : rest;
+    } catch (reason) {
+      agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason) });
+      return this.#backoff.next();
+    }
+  }
+
+  /** Said once, not with every look. */
+  #rests(): boolean {
+    const reason = this.#options.restReason?.();
+    if (reason !== undefined && this.resting === undefined) {
+      note.publish({ source: this.#options.source, level: "warn", message: reason });
+    }
+    this.resting = reason;
+    return reason !== undefined;
+  }
+
+  async #attempt(server: ServerAddress, address: string): Promise<boolean> {
+    const { source, count, connect, adopt } = this.#options;
+    const connection = await connect(server);
+    if (this.#stopped || this.#draining) {
+      connection.session.destroy();
+      return false;
+    }
+    const { serverId, serverCount } = connection;
+    if ([...this.#connected].some((known) => known.serverId === serverId)) {
+      connection.session.destroy();
+      agentDuplicateServer.publish({ source, serverId, address });
+      return true;
+    }
+    count.received(serverCount);
+    this.#connected.add(adopt(connection, address));
+    agentServerConnected.publish({ source, serverId, address, serverCount });
+    return false;
+  }
+
+  /** Addresses in turn, those without a connection first. */
+  #nextAddress(): ServerAddress {
+    const { servers } = this.#options.config;
+    const used = new Set([...this.#connected].map(({ address }) => address));
+    for (let step = 0; step < servers.length; step++) {
+      const candidate = servers[(this.#next + step) % servers.length]!;
+      if (used.has(joinHostPort(candidate.host, candidate.port))) continue;
+      this.#next = (this.#next + step + 1) % servers.length;
+      return candidate;
+    }
+    const candidate = servers[this.#next % servers.length]!;
+    this.#next = (this.#next + 1) % servers.length;
+    return candidate;
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    let cancel: () => void = () => {};
+    const rested = new Promise<void>((resolve) => {
+      this.#restFor = (next) => {
+        cancel();
+        cancel = clock.after(next, resolve);
+      };
+      this.#restFor(ms);
+    });
+    await Promise.race([rested, this.#whenStopped]);
+    cancel();
+    this.#restFor = () => {};
+  }
+}

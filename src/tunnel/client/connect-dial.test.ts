@@ -1,0 +1,166 @@
+/** CONNECT answers that our own server would not give in just this way. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { readToEnd } from "../../../test/support/callers/bytes.js";
+import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels } from "../wire/connect.js";
+import { dialThrough } from "./dial.js";
+import type { DialRefusedError } from "./errors.js";
+
+let dir: string;
+let close: () => void;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "drawbridge-connect-"));
+});
+
+afterEach(() => {
+  close();
+  rmSync(dir, { recursive: true });
+});
+
+/** A door that calls `script` once a whole request head has come. */
+async function door(script: (socket: Socket, request: string) => void): Promise<{ mode: "http-connect"; uds: string }> {
+  const uds = join(dir, "door.sock");
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    let head = "";
+    socket.on("error", () => {});
+    socket.on("data", (chunk) => {
+      const before = head.includes("\r\n\r\n");
+      head += chunk.toString("latin1");
+      if (!before && head.includes("\r\n\r\n")) script(socket, head);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(uds, resolve));
+  close = () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { mode: "http-connect", uds };
+}
+
+describe("a CONNECT dial", () => {
+  it.each([
+    ["[fd00::1]:443", undefined, "[fd00::1]"],
+    ["db.example:5432", undefined, "db.example"],
+    ["10.0.0.7:5432", "db.example", "db.example"],
+  ])("asks for %s (which is %s), and for nothing else", async (address, name, host) => {
+    let seen = "";
+    const frontend = await door((socket, request) => {
+      seen = request;
+      socket.write(ESTABLISHED);
+    });
+    (await dialThrough(frontend, address, { name })).destroy();
+    expect(seen).toBe(`CONNECT ${address} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+  });
+
+  it("refuses a name that would break out of its header", async () => {
+    const frontend = await door(() => {});
+    const dialled = dialThrough(frontend, "10.0.0.7:1", { name: "a\r\nX: y" });
+    await expect(dialled).rejects.toMatchObject({ code: "DB_DIAL_FAILED" });
+  });
+
+  it("keeps bytes, and the end, that come with the answer in one piece", async () => {
+    const frontend = await door((socket) => socket.end(`${ESTABLISHED}first words`));
+    const { bytes, error } = await readToEnd(await dialThrough(frontend, "a:1"));
+    expect({ text: bytes.toString(), error }).toEqual({ text: "first words", error: undefined });
+  });
+
+  it("keeps them for a reader that comes late, and in order with what follows", async () => {
+    const frontend = await door((socket) => {
+      socket.write(`${ESTABLISHED}one `);
+      setImmediate(() => socket.end("two"));
+    });
+    const socket = await dialThrough(frontend, "a:1");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    let text = "";
+    for await (const chunk of socket) text += String(chunk);
+    expect(text).toBe("one two");
+  });
+
+  it("reads an answer that comes byte by byte", async () => {
+    const frontend = await door((socket) => {
+      const bytes = [...Buffer.from(`${ESTABLISHED}x`)];
+      const next = (): void => {
+        const byte = bytes.shift();
+        if (byte === undefined) socket.end();
+        else socket.write(Buffer.from([byte]), () => setImmediate(next));
+      };
+      next();
+    });
+    expect((await readToEnd(await dialThrough(frontend, "a:1"))).bytes.toString()).toBe("x");
+  });
+
+  it.each([
+    [noTunnels("No agent available"), 500, "DB_NO_AGENT", "currently no tunnels available: No agent available"],
+    [
+      gatewayTrouble(502, "Backend context error: context canceled"),
+      502,
+      "DB_AGENT_LOST",
+      "Backend context error: context canceled",
+    ],
+    [
+      gatewayTrouble(504, "Backend dial timeout: timed out waiting for backend dial"),
+      504,
+      "DB_DIAL_TIMEOUT",
+      "Backend dial timeout: timed out waiting for backend dial",
+    ],
+    [
+      gatewayTrouble(504, "Failed to tunnel dial request: timed out waiting for backend dial"),
+      504,
+      "DB_DIAL_TIMEOUT",
+      "Failed to tunnel dial request: timed out waiting for backend dial",
+    ],
+    [dialFailed(504, "dial tcp 10.0.0.1:80: i/o timeout"), 504, "DB_DIAL_TIMEOUT", "dial tcp 10.0.0.1:80: i/o timeout"],
+    [
+      dialFailed(502, "refused by this agent's destination policy: no"),
+      502,
+      "DB_DIAL_DENIED",
+      "refused by this agent's destination policy: no",
+    ],
+    ["HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", 407, "DB_PEER_PROTOCOL", ""],
+  ])("takes a refusal apart: %j", async (answer, status, code, text) => {
+    const frontend = await door((socket) => socket.end(answer));
+    await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ status, code, answer: text });
+  });
+
+  it("does not wait for the end of a connection that is kept after a refusal", async () => {
+    const frontend = await door((socket) => socket.write(methodNotAllowed(new Date(0), true)));
+    // The time for the rest of a text never passes here: whoever waits for it waits for ever.
+    const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
+    try {
+      await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ status: 405 });
+    } finally {
+      timeout.mockRestore();
+    }
+  });
+
+  it("gives a refusal's text a bound in bytes and in time", async () => {
+    const endless = await door((socket) => {
+      socket.write("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+      const more = (): void => {
+        while (!socket.destroyed && socket.write("x".repeat(4096)));
+      };
+      socket.on("drain", more);
+      more();
+    });
+    const long = (await dialThrough(endless, "a:1").catch((reason: unknown) => reason)) as DialRefusedError;
+    expect(long.answer.length).toBe(8 * 1024);
+    close();
+    const stuck = await door((socket) => socket.write("HTTP/1.1 503 Service Unavailable\r\n\r\ntoo many open"));
+    await expect(dialThrough(stuck, "a:1")).rejects.toMatchObject({ status: 503, answer: "too many open" });
+  });
+
+  it.each([
+    ["a hang-up", "", "was lost: it hung up without an answer"],
+    ["half an answer", "HTTP/1.1 200 Conn", "was lost: it hung up without an answer"],
+    ["something else", "SSH-2.0-OpenSSH\r\n", "it is not HTTP/1"],
+  ])("tells %s from a refusal", async (_what, answer, words) => {
+    const frontend = await door((socket) => socket.end(answer));
+    await expect(dialThrough(frontend, "a:1")).rejects.toThrow(words);
+  });
+});

@@ -1,0 +1,35 @@
+/** Opens a connection to an address that only the agents of a proxy-server can reach. */
+import { joinHostPort } from "../../base/address.js";
+import { canonicalTarget, parseTarget } from "./address.js";
+import { type DialOptions, withinBounds } from "./bounds.js";
+import { dialConnect } from "./connect-dial.js";
+import type { Frontend } from "./frontend.js";
+import { dialGrpc } from "./grpc-session.js";
+import type { TunnelSocket } from "./tunnel-socket.js";
+
+/** Whatever dials: a frontend by itself, or a pool that shares one connection to it. */
+export interface Dialer {
+  dial(address: string, options?: DialOptions): Promise<TunnelSocket>;
+}
+
+/**
+ * Dials `host:port` through the frontend; the agent resolves names. Rejects with a DrawbridgeError, with a
+ * DialRefusedError when the server or the agent said no, or with the reason of `options.signal`.
+ */
+export async function dialThrough(
+  frontend: Frontend,
+  target: string,
+  options: DialOptions = {},
+): Promise<TunnelSocket> {
+  const address = canonicalTarget(target);
+  const name = options.name === undefined ? undefined : parseTarget(joinHostPort(options.name, 1)).host;
+  return await withinBounds(address, options, (stop): Promise<TunnelSocket> => {
+    return frontend.mode === "grpc"
+      ? dialGrpc(frontend, address, options, stop)
+      : dialConnect(frontend, { ...options, name, address }, stop);
+  });
+}
+
+export function dialerOf(way: Frontend | Dialer): Dialer {
+  return "dial" in way ? way : { dial: (address, options) => dialThrough(way, address, options) };
+}

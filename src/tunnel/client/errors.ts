@@ -1,0 +1,68 @@
+/** Why a dial failed: the proxy-server's and the agent's own words, under our codes. */
+import type { ErrorCode } from "../../base/errors/catalogue.js";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+
+/** The agent tried and the endpoint, or the way to it, said no. */
+const ENDPOINT_FAILED: ErrorCode = "DB_DIAL_FAILED";
+
+/** The proxy-server itself cannot be reached or hung up. */
+const FRONTEND_FAILED: ErrorCode = "DB_FRONTEND";
+
+/** A dial that was answered, with no. */
+export class DialRefusedError extends DrawbridgeError {
+  /** The HTTP status of the answer; undefined on gRPC frontends, which have none. */
+  readonly status: number | undefined;
+  /** The refusal as it was received. */
+  readonly answer: string;
+
+  constructor(address: string, answer: string, status?: number) {
+    const [words = ""] = answer.split("\n");
+    const what = [status, words].filter((part) => part !== undefined && part !== "").join(", ");
+    super(codeOf(answer, status), `the proxy-server did not connect to ${address}: ${what}`);
+    this.status = status;
+    this.answer = answer;
+  }
+}
+
+/** Both kinds of frontend pass the same phrases on, so they decide; a status only where none is known. */
+function codeOf(answer: string, status: number | undefined): ErrorCode {
+  if (status !== undefined && status < 500) return "DB_PEER_PROTOCOL";
+  if (/no agent available|no tunnels available/i.test(answer)) return "DB_NO_AGENT";
+  if (/destination policy/i.test(answer)) return "DB_DIAL_DENIED";
+  if (status === 504 || /timeout|timed out|deadline exceeded/i.test(answer)) return "DB_DIAL_TIMEOUT";
+  if (/backend context error|failed to tunnel dial request/i.test(answer)) return "DB_AGENT_LOST";
+  return ENDPOINT_FAILED;
+}
+
+/** An address that no agent could dial; it is not even sent. */
+export function badAddress(address: string, why: string): DrawbridgeError {
+  return new DrawbridgeError(ENDPOINT_FAILED, `${JSON.stringify(address)} cannot be dialled: ${why}; write host:port.`);
+}
+
+export function dialTimeout(address: string, timeoutMs: number): DrawbridgeError {
+  return new DrawbridgeError("DB_DIAL_TIMEOUT", `the dial of ${address} was not answered within ${timeoutMs} ms.`);
+}
+
+export function agentGaveUp(address: string): DrawbridgeError {
+  return new DrawbridgeError("DB_AGENT_LOST", `the agent gave the dial of ${address} up without a reason.`);
+}
+
+export function frontendUnreachable(where: string, cause: unknown): DrawbridgeError {
+  const message = `the proxy-server at ${where} cannot be reached: ${wordsOf(cause)}.`;
+  return new DrawbridgeError(FRONTEND_FAILED, message, { cause });
+}
+
+export function frontendLost(where: string, cause: unknown): DrawbridgeError {
+  const message = `the connection to the proxy-server at ${where} was lost: ${wordsOf(cause)}.`;
+  return new DrawbridgeError(FRONTEND_FAILED, message, { cause });
+}
+
+/** OpenSSL's messages carry its source lines; the reason alone says it. */
+function wordsOf(cause: unknown): string {
+  const { reason } = (cause ?? {}) as { reason?: unknown };
+  return typeof reason === "string" ? reason : messageOf(cause);
+}
+
+export function badAnswer(where: string, why: string): DrawbridgeError {
+  return new DrawbridgeError("DB_PEER_PROTOCOL", `the answer of ${where} makes no sense: ${why}.`);
+}

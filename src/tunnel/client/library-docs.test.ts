@@ -1,0 +1,78 @@
+/** Runs the examples of docs/library.md as a reader would: each in a process of its own. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { freePort } from "../../../test/support/processes/ports.js";
+import { startEcho } from "../../../test/support/targets/echo.js";
+import type { Target } from "../../../test/support/targets/listener.js";
+import type { Frontend } from "./frontend.js";
+import { type Rig, startRig } from "./testing/rig.js";
+
+const page = readFileSync(new URL("../../../docs/library.md", import.meta.url), "utf8");
+const examples = [...page.matchAll(/```js\n(.*?)```/gs)].map((match) => match[1]!);
+const library = new URL("index.ts", import.meta.url).href;
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+// Each example is compiled and run in a process of its own.
+vi.setConfig({ testTimeout: 60_000 });
+
+let rig: Rig;
+let echo: Target;
+let dir: string;
+
+beforeAll(async () => {
+  [rig, echo, dir] = await Promise.all([startRig(), startEcho(), mkdtemp(join(tmpdir(), "drawbridge-docs-"))]);
+  await rig.startAgent();
+});
+
+afterAll(async () => {
+  await Promise.all([rig.close(), echo.close(), rm(dir, { recursive: true })]);
+});
+
+const socketOf = (frontend: Frontend): string => ("uds" in frontend ? frontend.uds : "");
+
+async function run(example: string, env: Record<string, string>): Promise<string> {
+  const file = join(dir, `example-${examples.indexOf(example)}.mts`);
+  await writeFile(file, example.replace('from "drawbridge"', `from ${JSON.stringify(library)}`));
+  const options = { cwd: root, env: { ...process.env, ...env }, timeout: 50_000 };
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--import", "tsx", file], options);
+  expect(stderr).toBe("");
+  return stdout;
+}
+
+const exampleWith = (text: string): string => {
+  const found = examples.filter((example) => example.includes(text));
+  expect(found, text).toHaveLength(1);
+  return found[0]!;
+};
+
+it("has a socket that echoes", async () => {
+  const env = { FRONTEND_SOCKET: socketOf(rig.doors["connect-uds"]), TARGET: echo.address };
+  expect(await run(exampleWith("TARGET,"), env)).toBe("hello through the tunnel\n");
+});
+
+it("has a web request", async () => {
+  const files = { cert: readFileSync(rig.files.endpoint), key: readFileSync(rig.files.endpointKey) };
+  const site = https.createServer(files, (_request, response) => response.end("from behind the tunnel"));
+  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  const env = {
+    FRONTEND_SOCKET: socketOf(rig.doors["grpc-uds"]),
+    TARGET_URL: `https://localhost:${(site.address() as AddressInfo).port}/`,
+    TARGET_CA: readFileSync(rig.files.ca, "utf8"),
+  };
+  expect(await run(exampleWith("TARGET_URL"), env)).toBe("from behind the tunnel");
+  site.close();
+});
+
+it("has a refusal", async () => {
+  const address = `127.0.0.1:${await freePort()}`;
+  const env = { FRONTEND_SOCKET: socketOf(rig.doors["connect-uds"]), CLOSED_PORT: address };
+  expect(await run(exampleWith("CLOSED_PORT"), env)).toMatch(/^DB_\w+ 502 dial tcp .*: connect: connection refused\n$/);
+});

@@ -1,0 +1,61 @@
+import { copyFileSync, rmSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { makePki } from "../../../test/support/processes/certs.js";
+import { Scope } from "../../../test/support/processes/scope.js";
+import { secureContextOf } from "./secure-context.js";
+
+const scope = new Scope();
+afterEach(() => scope.close());
+
+let seconds = 0;
+
+function files() {
+  const dir = scope.tempDir();
+  const pki = makePki(dir);
+  const tls = { caFile: join(dir, "x-ca"), certFile: join(dir, "x-cert"), keyFile: join(dir, "x-key") };
+  const put = (from: "caller" | "agent", what: "cert" | "key"): void => {
+    const to = what === "cert" ? tls.certFile : tls.keyFile;
+    rmSync(to, { force: true });
+    copyFileSync(pki[from][what], to);
+    // Two files of one moment may have the same time, and a file the inode of the one that was removed before it.
+    utimesSync(to, ++seconds, seconds);
+  };
+  copyFileSync(pki.caller.ca, tls.caFile);
+  put("caller", "cert");
+  put("caller", "key");
+  return { tls, put };
+}
+
+describe("the certificates for a front door", () => {
+  it("are made ready once, and again when they were replaced", () => {
+    const { tls, put } = files();
+    const first = secureContextOf(tls);
+    expect(secureContextOf(tls)).toBe(first);
+    put("agent", "cert");
+    put("agent", "key");
+    const second = secureContextOf(tls);
+    expect(second).not.toBe(first);
+    expect(secureContextOf(tls)).toBe(second);
+  });
+
+  it("stay in service while only one of two files is replaced, but not for ever", () => {
+    const { tls, put } = files();
+    let now = 0;
+    const first = secureContextOf(tls, () => now);
+    put("agent", "cert");
+    expect(secureContextOf(tls, () => now)).toBe(first);
+    now = 59_999;
+    expect(secureContextOf(tls, () => now)).toBe(first);
+    now = 60_000;
+    expect(() => secureContextOf(tls, () => now)).toThrow(/does not belong/);
+    put("agent", "key");
+    expect(secureContextOf(tls, () => now)).not.toBe(first);
+  });
+
+  it("are refused at once when they never fitted", () => {
+    const { tls, put } = files();
+    put("agent", "cert");
+    expect(() => secureContextOf(tls)).toThrow(expect.objectContaining({ code: "DB_CERT_KEY_MISMATCH" }));
+  });
+});

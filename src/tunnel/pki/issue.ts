@@ -1,0 +1,223 @@
+// @peculiar/x509 throws at import unless reflect-metadata came first.
+import "reflect-metadata";
+import { createPublicKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
+import * as x509 from "@peculiar/x509";
+import { messageOf } from "../../base/errors/error.js";
+import { leafIn, pemText, privateKeyIn } from "./pem.js";
+import {
+  type CertificateRequest,
+  dayMs,
+  defaultBackdateMs,
+  extendedKeyUsages,
+  issueError,
+  type KeyKind,
+  validateLifetime,
+  validateNamePart,
+  validateRequest,
+} from "./request.js";
+
+export type { CertificateProfile, CertificateRequest, KeyKind } from "./request.js";
+
+/** A certificate and its private key (PKCS #8), both PEM. */
+export interface PemPair {
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+}
+
+export interface AuthorityRequest {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly organizationalUnits?: readonly string[];
+  readonly key?: KeyKind;
+  /** Default one day. */
+  readonly validForMs?: number;
+  /** Default five minutes. */
+  readonly backdateMs?: number;
+  readonly now?: Date;
+}
+
+/** A certificate authority that can sign. */
+export interface Authority extends PemPair {
+  readonly certificate: x509.X509Certificate;
+  readonly signingKey: webcrypto.CryptoKey;
+}
+
+const keyAlgorithms = {
+  p256: { name: "ECDSA", namedCurve: "P-256" },
+  rsa2048: {
+    name: "RSASSA-PKCS1-v1_5",
+    modulusLength: 2048,
+    publicExponent: new Uint8Array([1, 0, 1]),
+    hash: "SHA-256",
+  },
+} as const satisfies Record<KeyKind, object>;
+
+const keyOperations: webcrypto.KeyUsage[] = ["sign", "verify"];
+
+/** Makes a self-signed authority that may sign end-entity certificates only (path length 0). */
+export async function createAuthority(request: AuthorityRequest): Promise<Authority> {
+  return selfSign(request, await generateKeys(request.key));
+}
+
+/**
+ * The same authority with a new life: same name and key, so that what it signed before and what it signs from now on
+ * verify with either certificate for as long as that one lives.
+ */
+export async function extendAuthority(authority: Authority, request: AuthorityRequest): Promise<Authority> {
+  const der = createPublicKey(authority.privateKeyPem).export({ type: "spki", format: "der" });
+  const algorithm = authority.signingKey.algorithm as webcrypto.EcKeyImportParams;
+  const publicKey = await webcrypto.subtle.importKey("spki", der, algorithm, true, ["verify"]);
+  return selfSign(request, { privateKey: authority.signingKey, publicKey });
+}
+
+async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair): Promise<Authority> {
+  validateNamePart("common name", request.commonName);
+  for (const part of [...(request.organizations ?? []), ...(request.organizationalUnits ?? [])]) {
+    validateNamePart("organization", part);
+  }
+  validateLifetime(request.validForMs);
+  const usages = x509.KeyUsageFlags;
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: randomSerial(),
+    name: distinguishedName(request),
+    ...validity(request),
+    signingAlgorithm: signingAlgorithm(keys.privateKey),
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(usages.keyCertSign | usages.cRLSign | usages.digitalSignature, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return {
+    certificate,
+    signingKey: keys.privateKey,
+    certificatePem: certificateText(certificate),
+    privateKeyPem: privatePem(keys.privateKey),
+  };
+}
+
+/** Takes up an authority that was made before, e.g. read from a Secret. */
+export async function loadAuthority(pem: PemPair): Promise<Authority> {
+  try {
+    const certificate = new x509.X509Certificate(leafIn(pem.certificatePem).raw);
+    if (certificate.getExtension(x509.BasicConstraintsExtension)?.ca !== true) {
+      throw issueError(`the certificate "${certificate.subject}" is not an authority's and must not sign others`);
+    }
+    const key = privateKeyIn(pem.privateKeyPem)?.key;
+    if (key === undefined) throw issueError("it has no key");
+    const algorithm = key.asymmetricKeyType === "rsa" ? keyAlgorithms.rsa2048 : ecAlgorithm(key);
+    const der = key.export({ type: "pkcs8", format: "der" });
+    const signingKey = await webcrypto.subtle.importKey("pkcs8", der, algorithm, true, ["sign"]);
+    return { ...pem, certificate, signingKey };
+  } catch (reason) {
+    throw issueError(`the authority cannot be loaded: ${messageOf(reason)}`, reason);
+  }
+}
+
+/** Issues an end-entity certificate with a fresh key. */
+export async function issueCertificate(authority: Authority, request: CertificateRequest): Promise<PemPair> {
+  validateRequest(request);
+  const keys = await generateKeys(request.key);
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: randomSerial(),
+    subject: distinguishedName(request),
+    // The parsed name, not its text: Go compares issuer and subject byte by byte.
+    issuer: authority.certificate.subjectName,
+    ...validity(request, authority.certificate),
+    signingAlgorithm: signingAlgorithm(authority.signingKey),
+    publicKey: keys.publicKey,
+    signingKey: authority.signingKey,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(leafUsages(request), true),
+      new x509.ExtendedKeyUsageExtension([...extendedKeyUsages[request.profile]]),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      authorityKeyIdentifier(authority.certificate) ??
+        (await x509.AuthorityKeyIdentifierExtension.create(authority.certificate.publicKey)),
+      ...subjectAlternativeNames(request),
+    ],
+  });
+  return { certificatePem: certificateText(certificate), privateKeyPem: privatePem(keys.privateKey) };
+}
+
+/** The library reads quotes, backslashes and a leading # in plain strings as syntax; typed values stay what they are. */
+export function distinguishedName({
+  organizations = [],
+  organizationalUnits = [],
+  commonName,
+}: AuthorityRequest): x509.Name {
+  return new x509.Name([
+    ...organizations.map((organization) => ({ O: [{ utf8String: organization }] })),
+    ...organizationalUnits.map((unit) => ({ OU: [{ utf8String: unit }] })),
+    { CN: [{ utf8String: commonName }] },
+  ]);
+}
+
+export function generateKeys(kind: KeyKind = "p256"): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(
+    keyAlgorithms[kind],
+    true,
+    keyOperations,
+  ) as unknown as Promise<webcrypto.CryptoKeyPair>;
+}
+
+/** Sixteen random bytes with the top bit clear, so that DER needs no seventeenth, and never zero in front. */
+function randomSerial(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = (bytes[0]! & 0x3f) | 0x40;
+  return bytes.toString("hex");
+}
+
+/** Certificates count in whole seconds; cutting them here keeps notAfter from rounding past the authority's. */
+function validity(
+  { validForMs = dayMs, backdateMs = defaultBackdateMs, now = new Date() }: AuthorityRequest,
+  within?: x509.X509Certificate,
+): { notBefore: Date; notAfter: Date } {
+  const made = Math.floor(now.getTime() / 1000) * 1000;
+  const notBefore = Math.max(made - backdateMs, within?.notBefore.getTime() ?? 0);
+  const notAfter = new Date(Math.min(made + validForMs, within?.notAfter.getTime() ?? Number.POSITIVE_INFINITY));
+  if (notAfter.getTime() <= made) {
+    throw issueError(`the authority expired on ${notAfter.toISOString()} and cannot sign any more; make a new one`);
+  }
+  return { notBefore: new Date(notBefore), notAfter };
+}
+
+function leafUsages(request: CertificateRequest): number {
+  const usages = x509.KeyUsageFlags;
+  // keyEncipherment is meaningful for RSA key exchange only.
+  return request.key === "rsa2048" ? usages.digitalSignature | usages.keyEncipherment : usages.digitalSignature;
+}
+
+export function subjectAlternativeNames(request: CertificateRequest): x509.Extension[] {
+  const names = [
+    ...(request.dnsNames ?? []).map((value) => ({ type: "dns" as const, value })),
+    ...(request.ipAddresses ?? []).map((value) => ({ type: "ip" as const, value })),
+  ];
+  return names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)];
+}
+
+/** Verifiers match this against the authority's own identifier, however that one was computed. */
+function authorityKeyIdentifier(authority: x509.X509Certificate): x509.Extension | undefined {
+  const keyId = authority.getExtension(x509.SubjectKeyIdentifierExtension)?.keyId;
+  return keyId === undefined ? undefined : new x509.AuthorityKeyIdentifierExtension(keyId);
+}
+
+export function signingAlgorithm(key: webcrypto.CryptoKey): { name: string; hash: string } {
+  return { name: key.algorithm.name, hash: "SHA-256" };
+}
+
+function ecAlgorithm(key: KeyObject): { name: string; namedCurve: string } {
+  const curve = key.asymmetricKeyDetails?.namedCurve;
+  if (curve === "prime256v1") return keyAlgorithms.p256;
+  if (curve === "secp384r1") return { name: "ECDSA", namedCurve: "P-384" };
+  throw issueError(`its key is ${curve ?? key.asymmetricKeyType}; use RSA, P-256 or P-384`);
+}
+
+function certificateText(certificate: x509.X509Certificate): string {
+  return pemText("CERTIFICATE", Buffer.from(certificate.rawData));
+}
+
+export function privatePem(key: webcrypto.CryptoKey): string {
+  return KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString();
+}

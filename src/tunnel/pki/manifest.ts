@@ -1,0 +1,102 @@
+/**
+ * `pki.json` beside the certificates: what was made, for which addresses, until when. No secrets. Later commands read it
+ * to make the same again, to renew, and to notice that something else is wanted now. certs.sh writes the same file.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import type { IssuedPki } from "./certificates-for.js";
+import { leafIn } from "./pem.js";
+import { type ProfileName, type ProfileOptions, profileNames } from "./profiles/by-name.js";
+import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles/profile-set.js";
+
+export const manifestFile = "pki.json";
+
+/** ISO 8601. */
+interface Validity {
+  readonly notBefore: string;
+  readonly notAfter: string;
+}
+
+export type SignerEntry = SignerPlan & Validity;
+export type LeafEntry = LeafPlan & Validity;
+
+export interface PkiManifest extends Omit<ProfileSet, "signers" | "leaves"> {
+  readonly version: 1;
+  readonly profile: ProfileName;
+  /** What was asked for. */
+  readonly options: ProfileOptions[ProfileName];
+  readonly madeAt: string;
+  /** Whether `<signer>.key` files belong to the set. */
+  readonly signerKeysKept: boolean;
+  readonly signers: readonly SignerEntry[];
+  readonly leaves: readonly LeafEntry[];
+}
+
+export function manifestOf(issued: IssuedPki, signerKeysKept: boolean): PkiManifest {
+  const { profile, options, set, madeAt, signers, leaves } = issued;
+  return {
+    version: 1,
+    profile,
+    madeAt: madeAt.toISOString(),
+    signerKeysKept,
+    options,
+    ...set,
+    signers: set.signers.map((plan) => ({ ...plan, ...validityOf(signers.get(plan.name)!.certificatePem) })),
+    leaves: set.leaves.map((plan) => ({ ...plan, ...validityOf(leaves.get(plan.name)!.certificatePem) })),
+  };
+}
+
+export function validityOf(certificatePem: string): Validity {
+  const { validFrom, validTo } = leafIn(certificatePem);
+  return { notBefore: new Date(validFrom).toISOString(), notAfter: new Date(validTo).toISOString() };
+}
+
+export function manifestText(manifest: PkiManifest): string {
+  return `${JSON.stringify(manifest, undefined, 2)}\n`;
+}
+
+/** Every file the set consists of, the manifest included. */
+export function filesOf({ signers, leaves, bundles, signerKeysKept }: PkiManifest): string[] {
+  return [
+    ...signers.flatMap(({ name }) => (signerKeysKept ? [`${name}.crt`, `${name}.key`] : [`${name}.crt`])),
+    ...leaves.flatMap(({ name }) => [`${name}.crt`, `${name}.key`]),
+    ...bundles.map(({ name }) => `${name}.crt`),
+    manifestFile,
+  ];
+}
+
+/** Undefined when the directory has none. */
+export async function readManifest(dir: string): Promise<PkiManifest | undefined> {
+  const file = join(dir, manifestFile);
+  let document: unknown;
+  try {
+    document = JSON.parse(await readFile(file, "utf8"));
+  } catch (reason) {
+    const { code } = reason as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw unusable(file, messageOf(reason), reason);
+  }
+  return checked(document as Partial<PkiManifest> | null, file);
+}
+
+/** The file may have been edited or come from a later version: names in it become paths, so they are looked at. */
+function checked(document: Partial<PkiManifest> | null, file: string): PkiManifest {
+  if (document?.version !== 1) throw unusable(file, `its version is ${JSON.stringify(document?.version)}, not 1`);
+  const { profile, options, signers, leaves, bundles } = document;
+  if (!profileNames.includes(profile!)) throw unusable(file, `it names no known profile`);
+  if (typeof options !== "object" || options === null) throw unusable(file, "it does not say what was asked for");
+  for (const list of [signers, leaves, bundles]) {
+    if (!Array.isArray(list)) throw unusable(file, "a list of certificates is missing");
+    for (const { name } of list as readonly { name?: unknown }[]) {
+      if (typeof name !== "string" || !/^[a-z0-9][a-z0-9.-]*$/.test(name)) {
+        throw unusable(file, `${JSON.stringify(name)} is no certificate's name`);
+      }
+    }
+  }
+  return document as PkiManifest;
+}
+
+function unusable(file: string, why: string, cause?: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_PKI_MANIFEST", `${file} cannot be used: ${why}.`, { cause });
+}

@@ -1,0 +1,240 @@
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
+import type { DrawbridgeError } from "../../base/errors/error.js";
+import { createAuthority, issueCertificate, type PemPair } from "./issue.js";
+import { CertificateFiles, type CertificateSet } from "./reload.js";
+
+let ca: string;
+let otherCa: string;
+let first: PemPair;
+let second: PemPair;
+let dir: string;
+let at: (name: string) => string;
+
+beforeAll(async () => {
+  const authority = await createAuthority({ commonName: "one" });
+  const other = await createAuthority({ commonName: "two", key: "rsa2048" });
+  ca = authority.certificatePem;
+  otherCa = other.certificatePem;
+  first = await issueCertificate(authority, { profile: "client", commonName: "first" });
+  second = await issueCertificate(other, { profile: "client", commonName: "second" });
+}, 60_000);
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "drawbridge-reload-"));
+  at = (name) => join(dir, name);
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function place(pair: PemPair, bundle = ca): void {
+  put("tls.crt", pair.certificatePem);
+  put("tls.key", pair.privateKeyPem);
+  put("ca.crt", bundle);
+}
+
+function put(name: string, text: string): void {
+  writeFileSync(at(`${name}.new`), text);
+  renameSync(at(`${name}.new`), at(name));
+}
+
+function replaceByDirectory(name: string): void {
+  rmSync(at(name));
+  mkdirSync(at(name));
+}
+
+/** The files under a hand-turned clock, with everything it called back. */
+function watch() {
+  const changes: CertificateSet[] = [];
+  const problems: DrawbridgeError[] = [];
+  let tick = () => {};
+  let stopped = 0;
+  const files = new CertificateFiles(
+    { certFile: at("tls.crt"), keyFile: at("tls.key"), caFile: at("ca.crt") },
+    {
+      onChange: (set) => changes.push(set),
+      onProblem: (error) => problems.push(error),
+      every: (ms, run) => {
+        expect(ms).toBe(5000);
+        tick = run;
+        return () => {
+          stopped++;
+        };
+      },
+    },
+  );
+  return { files, changes, problems, tick: () => tick(), stopped: () => stopped };
+}
+
+describe("first load", () => {
+  it("offers what the files hold", () => {
+    place(first);
+    expect(watch().files.current).toEqual({ cert: first.certificatePem, key: first.privateKeyPem, ca });
+  });
+
+  it("needs only the parts that were named", () => {
+    put("ca.crt", ca);
+    const files = new CertificateFiles({ certFile: "", keyFile: "", caFile: at("ca.crt") });
+    files.close();
+    expect(files.current).toEqual({ ca });
+  });
+
+  it.each<[string, () => void, ErrorCode, RegExp]>([
+    ["a missing file", () => rmSync(at("tls.key")), "DB_CERT_MISSING", /tls\.key cannot be used: it does not exist\.$/],
+    [
+      "something else than PEM",
+      () => put("tls.crt", "hello"),
+      "DB_CERT_NOT_PEM",
+      /tls\.crt cannot be used: it is not PEM\.$/,
+    ],
+    [
+      "a foreign key",
+      () => put("tls.key", second.privateKeyPem),
+      "DB_CERT_KEY_MISMATCH",
+      /tls\.key .* does not belong to .*tls\.crt\.$/,
+    ],
+    [
+      "a key in place of the certificate",
+      () => put("tls.crt", first.privateKeyPem),
+      "DB_CERT_FILE",
+      /holds no certificate/,
+    ],
+    [
+      "a certificate in place of the key",
+      () => put("tls.key", first.certificatePem),
+      "DB_CERT_FILE",
+      /holds no private key/,
+    ],
+    [
+      "a bundle of keys",
+      () => put("ca.crt", first.privateKeyPem),
+      "DB_CA_BUNDLE_EMPTY",
+      /ca\.crt cannot be used: it holds no certificate\.$/,
+    ],
+    ["a directory", () => replaceByDirectory("ca.crt"), "DB_CERT_FILE", /ca\.crt .* is a directory/],
+    [
+      "a certificate block with foreign content",
+      () => put("ca.crt", `${ca}-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n`),
+      "DB_CERT_FILE",
+      /ca\.crt .* CERTIFICATE block in it cannot be parsed/,
+    ],
+    [
+      "an encrypted key",
+      () => put("tls.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\naGVsbG8=\n-----END ENCRYPTED PRIVATE KEY-----\n"),
+      "DB_CERT_FILE",
+      /encrypted/,
+    ],
+  ])("names the file and the fault: %s", (_, spoil, code, sentence) => {
+    place(first);
+    spoil();
+    expect(watch).toThrow(expect.objectContaining({ code, message: expect.stringMatching(sentence) }));
+  });
+
+  it("says when a certificate comes without its key", () => {
+    place(first);
+    expect(() => new CertificateFiles({ certFile: at("tls.crt") })).toThrow(/must be given together/);
+  });
+
+  it("never shows key material in an error", () => {
+    place(first);
+    const secret = first.privateKeyPem.replace(/\n/g, "").slice(40, 80);
+    put("tls.key", first.privateKeyPem.replace("MIGH", "AAAA"));
+    let text = "";
+    try {
+      watch();
+    } catch (reason) {
+      text = String(reason) + String((reason as Error).cause);
+    }
+    expect(text).toMatch(/cannot be parsed/);
+    expect(text).not.toContain(secret);
+  });
+
+  it("takes the certificates out of a bundle and leaves the rest, as upstream does", () => {
+    place(first);
+    const broken = "-----BEGIN CERTIFICATE-----\nnot base64 !!\n-----END CERTIFICATE-----\n";
+    const torn = "-----BEGIN CERTIFICATE-----\nMIIB\n";
+    put("ca.crt", `a comment\n${first.privateKeyPem}${broken}${ca}${torn}${otherCa}\r\n`);
+    expect(watch().files.current.ca).toBe(ca + otherCa);
+  });
+
+  it("finds an EC key behind its parameters", () => {
+    place(first);
+    put(
+      "tls.key",
+      `-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${first.privateKeyPem}`,
+    );
+    expect(watch().files.current.key).toBe(first.privateKeyPem);
+  });
+});
+
+describe("later changes", () => {
+  it("hands over a new set once, and only when something changed", () => {
+    place(first);
+    const { changes, files, problems, tick } = watch();
+    tick();
+    expect(changes).toEqual([]);
+    place(second, otherCa);
+    tick();
+    tick();
+    expect(changes).toEqual([{ cert: second.certificatePem, key: second.privateKeyPem, ca: otherCa }]);
+    expect(files.current).toBe(changes[0]);
+    expect(problems).toEqual([]);
+  });
+
+  it("keeps the old set while the files do not fit, says so once per change, and recovers", () => {
+    place(first);
+    const { changes, files, problems, tick } = watch();
+    put("tls.crt", second.certificatePem);
+    tick();
+    tick();
+    expect(files.current.cert).toBe(first.certificatePem);
+    expect(problems.map((error) => error.code)).toEqual(["DB_CERT_KEY_MISMATCH"]);
+    rmSync(at("tls.key"));
+    tick();
+    tick();
+    expect(problems).toHaveLength(2);
+    expect(problems[1]!.message).toMatch(/tls\.key .* does not exist/);
+    put("tls.key", second.privateKeyPem);
+    tick();
+    expect(changes).toHaveLength(1);
+    expect(problems).toHaveLength(2);
+  });
+
+  it("follows the link that Kubernetes swaps", () => {
+    for (const [name, pair] of [
+      ["v1", first],
+      ["v2", second],
+    ] as const) {
+      mkdirSync(at(name));
+      writeFileSync(at(`${name}/tls.crt`), pair.certificatePem);
+      writeFileSync(at(`${name}/tls.key`), pair.privateKeyPem);
+      writeFileSync(at(`${name}/ca.crt`), ca);
+      // Same time and, for the bundle, same size: only the inode tells them apart.
+      for (const file of ["tls.crt", "tls.key", "ca.crt"]) utimesSync(at(`${name}/${file}`), 1000, 1000);
+    }
+    symlinkSync("v1", at("..data"));
+    for (const file of ["tls.crt", "tls.key", "ca.crt"]) symlinkSync(`..data/${file}`, at(file));
+    const { changes, tick } = watch();
+    symlinkSync("v2", at("..data_tmp"));
+    renameSync(at("..data_tmp"), at("..data"));
+    tick();
+    expect(changes.map((set) => set.cert)).toEqual([second.certificatePem]);
+  });
+
+  it("looks again when only permissions changed, without calling an unchanged set new", () => {
+    place(first);
+    const { changes, problems, tick } = watch();
+    chmodSync(at("tls.key"), 0o400);
+    tick();
+    expect([changes, problems]).toEqual([[], []]);
+  });
+
+  it("stops its timer when closed", () => {
+    place(first);
+    const { files, stopped } = watch();
+    files.close();
+    expect(stopped()).toBe(1);
+  });
+});

@@ -1,0 +1,119 @@
+/** Puts a whole set of certificates into a directory, which holds either all of it or nothing of it. */
+import { randomBytes } from "node:crypto";
+import { cp, mkdir, readdir, realpath, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { DrawbridgeError } from "../../base/errors/error.js";
+import type { IssuedPki } from "./certificates-for.js";
+import { syncDirectory, writeNewFile } from "./durable-files.js";
+import { filesOf, manifestFile, manifestOf, manifestText, type PkiManifest, readManifest } from "./manifest.js";
+import { writeError } from "./write-pem.js";
+
+export interface WriteOptions {
+  /** Also write the signers' keys, for `issue` and `renew` later. */
+  readonly keepSignerKeys?: boolean;
+  /** Put the set in place of one that is there. */
+  readonly replace?: boolean;
+}
+
+/**
+ * Written beside the directory first, complete on disk, then renamed. Files that are not part of a replaced set stay.
+ * All files are 0600, the directory 0700.
+ */
+export async function writePki(dir: string, issued: IssuedPki, options: WriteOptions = {}): Promise<PkiManifest> {
+  const target = await realpath(dir).catch(() => resolve(dir));
+  const present = await listing(target);
+  const before = await readManifest(target);
+  if (present.length > 0) refuseToOverwrite(target, before, options);
+  const manifest = manifestOf(issued, options.keepSignerKeys ?? false);
+  const strangers = before === undefined ? [] : present.filter((name) => !filesOf(before).includes(name));
+  const staging = asideOf(target, "new");
+  try {
+    await mkdir(dirname(target), { recursive: true });
+    await removeAbandoned(target);
+    await mkdir(staging, { mode: 0o700 });
+    for (const [name, text] of textsOf(issued, manifest)) await writeNewFile(join(staging, name), text, 0o600);
+    for (const name of strangers) {
+      await cp(join(target, name), join(staging, name), { recursive: true, errorOnExist: true, force: false });
+    }
+    await syncDirectory(staging);
+    await swap(staging, target, present.length > 0);
+    await syncDirectory(dirname(target));
+  } catch (reason) {
+    await rm(staging, { recursive: true, force: true });
+    throw writeError(target, reason);
+  }
+  return manifest;
+}
+
+/** Names in the directory; none when it does not exist. */
+async function listing(dir: string): Promise<string[]> {
+  try {
+    return await readdir(dir);
+  } catch (reason) {
+    if ((reason as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw writeError(dir, reason);
+  }
+}
+
+function refuseToOverwrite(dir: string, before: PkiManifest | undefined, { replace = false }: WriteOptions): void {
+  if (before === undefined) {
+    throw new DrawbridgeError(
+      "DB_PKI_EXISTS",
+      `${dir} holds files but no ${manifestFile}, so they are not drawbridge's to replace.`,
+    );
+  }
+  if (!replace) {
+    throw new DrawbridgeError("DB_PKI_EXISTS", `${dir} already holds certificates, made ${before.madeAt}.`);
+  }
+}
+
+function textsOf(issued: IssuedPki, manifest: PkiManifest): [string, string][] {
+  const texts: [string, string][] = [];
+  for (const [name, pair] of issued.signers) {
+    texts.push([`${name}.crt`, pair.certificatePem]);
+    if (manifest.signerKeysKept) texts.push([`${name}.key`, pair.privateKeyPem]);
+  }
+  for (const [name, pair] of issued.leaves) {
+    texts.push([`${name}.crt`, pair.certificatePem], [`${name}.key`, pair.privateKeyPem]);
+  }
+  for (const [name, bundle] of issued.bundles) texts.push([`${name}.crt`, bundle]);
+  texts.push([manifestFile, manifestText(manifest)]);
+  return texts;
+}
+
+/** Node cannot exchange two directories in one step; killed in between, the set is absent, never mixed. */
+async function swap(staging: string, target: string, occupied: boolean): Promise<void> {
+  if (!occupied) return rename(staging, target);
+  const before = asideOf(target, "old");
+  await rename(target, before);
+  try {
+    await rename(staging, target);
+  } catch (reason) {
+    await rename(before, target);
+    throw reason;
+  }
+  await rm(before, { recursive: true, force: true });
+}
+
+function asideOf(target: string, what: "new" | "old"): string {
+  const name = `.${basename(target)}.${what}-${process.pid}-${randomBytes(6).toString("hex")}`;
+  return join(dirname(target), name);
+}
+
+/** What a killed process left holds keys; one that is still alive may be at work here. */
+async function removeAbandoned(target: string): Promise<void> {
+  const prefix = `.${basename(target)}.`;
+  for (const name of await readdir(dirname(target))) {
+    const pid = name.startsWith(prefix) && /^(?:new|old)-(\d+)-[0-9a-f]{12}$/.exec(name.slice(prefix.length))?.[1];
+    if (pid && !isAlive(Number(pid))) await rm(join(dirname(target), name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (reason) {
+    return (reason as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * Addresses of names, as Go's own resolver finds them: /etc/hosts first, then DNS with the servers, search domains and
+ * options of /etc/resolv.conf. getaddrinfo would do the same on one of four threads of the process, where a few slow names
+ * keep all others waiting, and could not be given up.
+ */
+import { PassingMap } from "../../base/short-lived.js";
+import { canonicalAddress, judgedHost } from "../wire/destination.js";
+import { goPhrase } from "../wire/dial-error.js";
+import { type AddressType, addressesFor, type DnsAnswer } from "../wire/dns.js";
+import { encodeName, searchNames } from "../wire/dns-name.js";
+import { ordered } from "./address-order.js";
+import { type NameServer, parseHosts, parseResolvConf, type ResolvConf, WatchedFile } from "./system-files.js";
+import { askServer } from "./udp-exchange.js";
+
+export class LookupError extends Error {
+  /** ENOTFOUND, ETIMEOUT, ESERVFAIL, or the system's reason why the question could not be asked. */
+  readonly code: string;
+
+  constructor(name: string, code: string, words: string) {
+    super(`lookup ${name}: ${words}`);
+    this.code = code;
+  }
+}
+
+export type LookupDone = (found: readonly string[] | LookupError) => void;
+
+export interface ResolverOptions {
+  readonly hostsFile?: string;
+  readonly resolvConf?: string;
+  /** How many names may be looked up at once. */
+  readonly maxPending?: number;
+}
+
+/** Two sockets each. */
+const MAX_PENDING = 256;
+
+interface Pending {
+  readonly name: string;
+  readonly waiting: Set<LookupDone>;
+  readonly stop: AbortController;
+}
+
+export class Resolver {
+  readonly #hosts: WatchedFile<ReturnType<typeof parseHosts>>;
+  readonly #conf: WatchedFile<ResolvConf>;
+  readonly #maxPending: number;
+  /** By name, the oldest first. */
+  readonly #pending = new PassingMap<string, Pending>();
+  #rotation = 0;
+
+  constructor({ hostsFile = "/etc/hosts", resolvConf = "/etc/resolv.conf", maxPending }: ResolverOptions = {}) {
+    this.#hosts = new WatchedFile(hostsFile, parseHosts);
+    this.#conf = new WatchedFile(resolvConf, (text) => parseResolvConf(text));
+    this.#maxPending = maxPending ?? MAX_PENDING;
+  }
+
+  /** Names that are being looked up. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** Reads the files now, while there are descriptors to read them with. */
+  prepare(): this {
+    void this.#hosts.value;
+    void this.#conf.value;
+    return this;
+  }
+
+  /**
+   * Calls `done` once, later, with the addresses in the order in which to try them, unless the returned function is called
+   * before. Whoever asks sets the deadline in this way. The name is in its one form (wire/destination.ts); equal names are
+   * looked up together. When too many are pending, the one that has waited longest fails: quick names always get through.
+   */
+  lookup(name: string, done: LookupDone): () => void {
+    let pending = this.#pending.get(name);
+    if (pending === undefined) {
+      if (this.#pending.size >= this.#maxPending) this.#dropOldest();
+      pending = { name, waiting: new Set(), stop: new AbortController() };
+      this.#pending.set(name, pending);
+      void this.#run(pending);
+    }
+    const { waiting, stop } = pending;
+    waiting.add(done);
+    return () => {
+      if (!waiting.delete(done) || waiting.size > 0) return;
+      this.#forget(name, stop);
+      stop.abort(new LookupError(name, "ECANCELLED", "nobody waits for it any more"));
+    };
+  }
+
+  /** The same as a promise; it rejects with the signal's reason when that comes first. */
+  find(name: string, signal: AbortSignal): Promise<readonly string[]> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const onAbort = (): void => {
+        cancel();
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      const cancel = this.lookup(name, (found) => {
+        signal.removeEventListener("abort", onAbort);
+        if (found instanceof LookupError) reject(found);
+        else resolve(found);
+      });
+    });
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#pending.values();
+    if (oldest === undefined) return;
+    this.#pending.delete(oldest.name);
+    oldest.stop.abort("too many");
+  }
+
+  async #run({ name, waiting, stop }: Pending): Promise<void> {
+    let found: readonly string[] | LookupError;
+    try {
+      found = ordered(await this.#addressesOf(name, stop.signal));
+      if (found.length === 0) found = notFound(name);
+    } catch (reason) {
+      found = this.#failure(name, reason, stop.signal);
+    }
+    this.#forget(name, stop);
+    for (const done of [...waiting]) {
+      waiting.delete(done);
+      done(found);
+    }
+  }
+
+  #failure(name: string, reason: unknown, stop: AbortSignal): LookupError {
+    if (reason instanceof LookupError) return reason;
+    if (stop.aborted) {
+      const why = `more than ${this.#maxPending} names are being looked up, this one for the longest time`;
+      return new LookupError(name, "ETIMEOUT", `i/o timeout (${why})`);
+    }
+    const { code = "", message } = reason as NodeJS.ErrnoException;
+    return new LookupError(name, code, goPhrase(code) ?? `server misbehaving (${code || message})`);
+  }
+
+  /** Another lookup of the same name may have begun. */
+  #forget(name: string, stop: AbortController): void {
+    if (this.#pending.get(name)?.stop === stop) this.#pending.delete(name);
+  }
+
+  async #addressesOf(name: string, stop: AbortSignal): Promise<readonly string[]> {
+    const bare = judgedHost(name);
+    const last = bare.slice(bare.lastIndexOf(".") + 1);
+    // What other programs would take for an address; and RFC 6761's name of nobody.
+    if (/^(?:\d+|0x[0-9a-f]*)$/.test(last) || last === "invalid") return [];
+    const listed = this.#hosts.value.get(bare);
+    if (listed !== undefined) return listed;
+    if (last === "localhost") return ["127.0.0.1", "::1"];
+    const conf = this.#conf.value;
+    let failure: LookupError | undefined;
+    for (const candidate of searchNames(name, conf.search, conf.ndots)) {
+      if (encodeName(candidate) === undefined) continue;
+      const found = await this.#askBothFamilies(conf, name, candidate, stop);
+      if (!(found instanceof LookupError)) {
+        if (found.length > 0) return found;
+        continue;
+      }
+      failure ??= found;
+      // Servers that say nothing say nothing about the next one either.
+      if (found.code === "ETIMEOUT") break;
+    }
+    // As long as one candidate is unknown, "there is no such host" would be a guess.
+    if (failure !== undefined) throw failure;
+    return [];
+  }
+
+  async #askBothFamilies(
+    conf: ResolvConf,
+    name: string,
+    candidate: string,
+    stop: AbortSignal,
+  ): Promise<readonly string[] | LookupError> {
+    const first = conf.rotate ? this.#rotation++ : 0;
+    const ask = (type: AddressType) => askServers(conf, first, { name, candidate, type }, stop);
+    const families = await Promise.allSettled([ask("A"), ask("AAAA")]);
+    const found: string[] = [];
+    let failure: LookupError | undefined;
+    for (const family of families) {
+      if (family.status === "fulfilled") found.push(...family.value);
+      else if (family.reason instanceof LookupError) failure ??= family.reason;
+      else throw family.reason;
+    }
+    return found.length === 0 && failure !== undefined ? failure : found;
+  }
+}
+
+interface Question {
+  /** What was asked for, for people. */
+  readonly name: string;
+  readonly candidate: string;
+  readonly type: AddressType;
+}
+
+/** Each server in turn, as often as resolv.conf says, until one knows. */
+async function askServers(
+  { servers, attempts, timeoutMs }: ResolvConf,
+  first: number,
+  { name, candidate, type }: Question,
+  stop: AbortSignal,
+): Promise<string[]> {
+  let failure: LookupError | undefined;
+  for (let turn = 0; turn < attempts * servers.length; turn++) {
+    const server = servers[(first + turn) % servers.length]!;
+    const answer = await askWithin(timeoutMs, server, candidate, type, stop);
+    if (typeof answer !== "string") return addressesIn(answer, candidate, type);
+    failure =
+      answer === "timeout"
+        ? new LookupError(name, "ETIMEOUT", "i/o timeout")
+        : new LookupError(name, "ESERVFAIL", `server misbehaving (${answer})`);
+  }
+  throw failure!;
+}
+
+const NO_SUCH_NAME = 3;
+
+/** What the server said, or why it cannot be believed. Throws what is nobody's fault but this process's. */
+async function askWithin(
+  timeoutMs: number,
+  server: NameServer,
+  name: string,
+  type: AddressType,
+  stop: AbortSignal,
+): Promise<DnsAnswer | string> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort("timeout"), timeoutMs);
+  const onStop = (): void => late.abort(stop.reason);
+  stop.addEventListener("abort", onStop);
+  try {
+    stop.throwIfAborted();
+    const answer = await askServer(server, name, type, late.signal);
+    const { rcode } = answer;
+    return rcode === 0 || rcode === NO_SUCH_NAME ? answer : `error ${rcode}`;
+  } catch (reason) {
+    stop.throwIfAborted();
+    if (reason === "timeout") return reason;
+    const { code = "", message } = reason as NodeJS.ErrnoException;
+    if (code === "EMFILE" || code === "ENFILE") throw reason;
+    return code || message;
+  } finally {
+    clearTimeout(timer);
+    stop.removeEventListener("abort", onStop);
+  }
+}
+
+function addressesIn(answer: DnsAnswer, name: string, type: AddressType): string[] {
+  const found = addressesFor(name, type, answer)?.addresses ?? [];
+  return found.map((address) => canonicalAddress(address)!);
+}
+
+function notFound(name: string): LookupError {
+  return new LookupError(name, "ENOTFOUND", "no such host");
+}

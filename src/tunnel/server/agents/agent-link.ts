@@ -1,0 +1,265 @@
+/** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
+
+import { PassingMap } from "../../../base/short-lived.js";
+import type { AskedFacts } from "../../../insight/observe/admin/tunnel-row.js";
+import type { Clock } from "../../connection/clock.js";
+import { type TableOptions, TunnelTable } from "../../connection/table.js";
+import type { Tunnel } from "../../connection/tunnel.js";
+import { PacketCarrier } from "../../link/packet-carrier.js";
+import type { StreamEnd, StreamOwner } from "../../link/packet-stream.js";
+import type { Identifiers } from "../../wire/identifiers.js";
+import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
+import { ProbeLane } from "../watchdog/probe-lane.js";
+import type { Principal } from "./claims.js";
+import type { AgentGroup } from "./groups.js";
+import { RecentIds } from "./recent-ids.js";
+
+/** Whoever has just answered is not asked again, or others could keep it in question all the time. */
+const SIGN_OF_LIFE_MS = 10_000;
+
+/** A dial that waits for this agent's answer. */
+export interface PendingDial {
+  readonly asked: AskedFacts;
+  onAgentAnswer(link: AgentLink, connectId: ConnectId): void;
+  onAgentError(link: AgentLink, error: string): void;
+  /** The agent gave the dial up without a word (DIAL_CLS). */
+  onAgentClosedDial(link: AgentLink): void;
+  onAgentLost(link: AgentLink): void;
+}
+
+export interface AgentIdentity {
+  readonly agentId: string;
+  readonly identifiers: Identifiers;
+  /** As sent, for display. */
+  readonly identifierText: string;
+  readonly remote: string;
+  /** Whom the certificate or token names; empty when nobody was asked. */
+  readonly principal: string;
+  /** Both ends are drawbridge. */
+  readonly extended: boolean;
+  /** The agent has an echo that the watchdog may dial. */
+  readonly echo: boolean;
+  /** What its program calls itself; empty when it does not say. */
+  readonly program: string;
+  /** The same with all its parts, for the claim rules. */
+  readonly claimant: Principal;
+  /** Streams with the same key are one agent in the choice. */
+  readonly groupKey: string;
+}
+
+/** The connection below a stream; others may share it. */
+export interface AgentConnection {
+  /** Calls back when the peer has answered. */
+  ping(onAnswer: () => void): void;
+}
+
+export interface AgentLinkEvents {
+  onDraining(link: AgentLink): void;
+  onUnrecognizedAnswer(link: AgentLink, dialId: DialId): void;
+  onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void;
+  onTunnelCut(link: AgentLink, tunnel: Tunnel, queuedBytes: number): void;
+  /** Frontends were handed what came in one turn; it took this long. */
+  onFlushed(ms: number): void;
+  onClosed(link: AgentLink, end: StreamEnd): void;
+}
+
+export class AgentLink extends PacketCarrier implements StreamOwner {
+  /** The server's own number for this stream: an agentID is only what a peer claims. */
+  readonly number: number;
+  readonly identity: AgentIdentity;
+  readonly connection: AgentConnection;
+  /** Whose stream it is in the choice among agents; the registry decides. */
+  group!: AgentGroup;
+  readonly tunnels: TunnelTable;
+  readonly connectedAt: number;
+  /** The watchdog's; undefined when the agent has no echo. */
+  readonly lane: ProbeLane | undefined;
+  draining = false;
+  /** Not preferred before this time: recent dials failed for reasons of the agent's own. */
+  demotedUntil = 0;
+  /** Failures of its own in a row. */
+  ownFailures = 0;
+  /** A newer stream of the same agent came, and this one's peer has not answered since. */
+  inQuestion = false;
+
+  readonly #events: AgentLinkEvents;
+  readonly #clock: Clock;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  readonly #pending = new PassingMap<DialId, PendingDial>();
+  readonly #closing = new RecentIds();
+
+  constructor(
+    number: number,
+    identity: AgentIdentity,
+    connection: AgentConnection,
+    events: AgentLinkEvents,
+    shared: Pick<TableOptions, "budget" | "clock">,
+  ) {
+    super();
+    this.number = number;
+    this.identity = identity;
+    this.connection = connection;
+    this.#events = events;
+    this.#clock = shared.clock;
+    this.connectedAt = shared.clock.now();
+    this.tunnels = new TunnelTable({
+      ...shared,
+      carrier: this,
+      closeWith: "CLOSE_REQ",
+      pendingDials: () => this.#pending.size,
+      onFinished: (tunnel, reason) => {
+        this.#closing.add(tunnel.connectId);
+        events.onTunnelFinished(this, tunnel, reason);
+      },
+      onCut: (tunnel, queuedBytes) => events.onTunnelCut(this, tunnel, queuedBytes),
+    });
+    this.lane = identity.echo ? new ProbeLane(this, shared, (connectId) => this.#closing.add(connectId)) : undefined;
+  }
+
+  /** Open and pending tunnels: what the choice among agents compares. */
+  get load(): number {
+    return this.tunnels.size + this.#pending.size;
+  }
+
+  get pendingDials(): number {
+    return this.#pending.size;
+  }
+
+  dials(): IterableIterator<PendingDial> {
+    return this.#pending.values();
+  }
+
+  /** Is anybody still there? Until the answer comes, newer streams of the same agent are preferred. */
+  askForSign(): void {
+    const now = this.#clock.now();
+    if (this.inQuestion || now - this.#askedAt < SIGN_OF_LIFE_MS) return;
+    this.inQuestion = true;
+    this.#askedAt = now;
+    this.connection.ping(() => {
+      this.inQuestion = false;
+    });
+  }
+
+  /** New dials go elsewhere while there is an elsewhere. */
+  drain(): void {
+    if (this.draining) return;
+    this.draining = true;
+    this.#events.onDraining(this);
+  }
+
+  get extended(): boolean {
+    return this.identity.extended;
+  }
+
+  /** Ends the stream, and with it every tunnel; the agent reads why. */
+  dismiss(status: number, reason: string): void {
+    this.stream.fail(status, reason);
+  }
+
+  /** Ends the connection below it, for an agent that does not even read that it was dismissed. */
+  disconnect(): void {
+    this.stream.destroySession();
+  }
+
+  // ---- dials -------------------------------------------------------------------------------------------------------
+
+  /** False when this dial ID is in use on this link. */
+  dial(dialId: DialId, protocol: string, address: string, dial: PendingDial): boolean {
+    if (this.#pending.has(dialId)) return false;
+    this.#pending.set(dialId, dial);
+    this.control({ type: "DIAL_REQ", protocol, address, random: dialId });
+    return true;
+  }
+
+  /** The caller no longer wants it: agents that honour DIAL_CLS stop dialling, from others a late answer is closed. */
+  cancelDial(dialId: DialId): void {
+    if (this.#pending.delete(dialId)) this.control({ type: "DIAL_CLS", random: dialId });
+  }
+
+  // ---- StreamOwner: what comes from the agent ----------------------------------------------------------------------
+
+  onData(connectId: ConnectId, chunk: Buffer): void {
+    const tunnel = this.#tunnel(connectId);
+    if (tunnel !== undefined) tunnel.onFarData(chunk);
+    else if (connectId !== 0 && !this.#closing.has(connectId)) this.control({ type: "CLOSE_REQ", connectId });
+  }
+
+  /** A caller's, or else the watchdog's. */
+  #tunnel(connectId: ConnectId): Tunnel | undefined {
+    return this.tunnels.get(connectId) ?? this.lane?.tunnels.get(connectId);
+  }
+
+  onControl(packet: ControlPacket): void {
+    switch (packet.type) {
+      case "DIAL_RSP":
+        this.#onDialAnswer(packet.random, packet.connectId, packet.error);
+        break;
+      case "DIAL_CLS": {
+        const dial = this.#pending.get(packet.random);
+        this.#pending.delete(packet.random);
+        dial?.onAgentClosedDial(this);
+        break;
+      }
+      case "CLOSE_RSP":
+        this.#tunnel(packet.connectId)?.onFarClosed("the agent closed the connection");
+        this.#closing.delete(packet.connectId);
+        break;
+      case "DRAIN":
+        this.drain();
+        break;
+      case "CREDIT":
+        if (this.extended) this.#tunnel(packet.connectId)?.onFarCredit(packet.bytes);
+        break;
+      case "END_OF_STREAM":
+        if (this.extended) this.#tunnel(packet.connectId)?.onFarEnd();
+        break;
+      default:
+        // DIAL_REQ and CLOSE_REQ travel the other way only; upstream ignores them here, too.
+        break;
+    }
+  }
+
+  #onDialAnswer(dialId: DialId, connectId: ConnectId, error: string): void {
+    const dial = this.#pending.get(dialId);
+    if (dial === undefined) {
+      if (this.lane?.onDialAnswer(dialId, connectId, error)) return;
+      this.#events.onUnrecognizedAnswer(this, dialId);
+      if (connectId !== 0) this.control({ type: "CLOSE_REQ", connectId });
+      return;
+    }
+    this.#pending.delete(dialId);
+    if (error !== "") dial.onAgentError(this, error);
+    else if (connectId === 0 || this.#tunnel(connectId) !== undefined) {
+      dial.onAgentError(this, `agent answered with connection number ${connectId}, which it may not use`);
+    } else {
+      this.#closing.delete(connectId);
+      dial.onAgentAnswer(this, connectId);
+    }
+  }
+
+  onSettle(): void {
+    const before = performance.now();
+    if (this.tunnels.settle()) this.#events.onFlushed(performance.now() - before);
+    this.lane?.tunnels.settle();
+  }
+
+  onDrain(): void {
+    this.tunnels.drained();
+    this.lane?.tunnels.drained();
+  }
+
+  onEmpty(): void {}
+
+  onRemoteEnd(): void {
+    this.stream.end();
+  }
+
+  onClosed(end: StreamEnd): void {
+    this.#events.onClosed(this, end);
+    this.lane?.giveUp();
+    const dials = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const dial of dials) dial.onAgentLost(this);
+    this.tunnels.linkLost("the agent's stream ended");
+  }
+}

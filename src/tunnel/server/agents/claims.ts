@@ -1,0 +1,164 @@
+/**
+ * Who may claim what. Identifiers are only what an agent says of itself; with rules, the server lets a certificate or a
+ * service account claim just what the operator wrote down, so that a worker cannot attract another host's traffic.
+ *
+ *   rules:
+ *     - match: { issuer: "CN=control-plane-signer" }
+ *       mayClaim: ["ipv4=172.30.0.0/16", "host=*.svc"]
+ *       exclusive: true
+ *     - match: { serviceAccount: "kube-system/konnectivity-agent" }
+ *       mayClaim: ["default-route"]
+ *
+ * The first rule that matches decides; nobody's rule means no claims at all, not even the empty one. What a rule may
+ * claim exclusively goes to agents that claim it or to nobody: not to a default route while those agents are away.
+ * With `countAsOne: true` all agents of one certificate subject or service account get one agent's share of the dials;
+ * without it a certificate may be shared, as by the pods of a DaemonSet, and each of them has its own share.
+ */
+import type ipaddr from "ipaddr.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { judgedHost } from "../../wire/destination.js";
+import type { Identifiers } from "../../wire/identifiers.js";
+import { parseAddress } from "./strategies.js";
+
+/** Whom the peer's certificate or token names. */
+export interface Principal {
+  /** Distinguished names with their parts in alphabetical order, as `CN=x,O=y`; empty without a certificate. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** `namespace/name`; empty without token authentication. */
+  readonly serviceAccount: string;
+}
+
+interface Rule {
+  readonly match: Partial<Record<keyof Principal, string>>;
+  readonly mayClaim: readonly string[];
+  readonly exclusive: boolean;
+  readonly countAsOne: boolean;
+}
+
+const MATCH_KEYS: readonly string[] = ["subject", "issuer", "serviceAccount"] satisfies (keyof Principal)[];
+const CLAIM = /^(default-route|(ipv4|ipv6|host|cidr)=\S+)$/;
+
+export class ClaimRules {
+  readonly #rules: readonly Rule[];
+
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules;
+  }
+
+  /** Undefined when everything is allowed, else the sentence that says what is not. */
+  refusal(principal: Principal, identifiers: Identifiers): string | undefined {
+    const rule = this.#ruleOf(principal);
+    if (rule === undefined) return "no claim rule matches this agent's certificate or service account";
+    const refused = claimsOf(identifiers).find((claim) => !rule.mayClaim.some((allowed) => covers(allowed, claim)));
+    return refused === undefined ? undefined : `this agent may not claim ${refused}`;
+  }
+
+  /** Whether all agents with this certificate subject or service account count as one when one is chosen for a dial. */
+  countsAsOne(principal: Principal): boolean {
+    return this.#ruleOf(principal)?.countAsOne ?? false;
+  }
+
+  #ruleOf(principal: Principal): Rule | undefined {
+    return this.#rules.find(({ match }) =>
+      Object.entries(match).every(([key, pattern]) => globMatches(pattern, principal[key as keyof Principal])),
+    );
+  }
+
+  /** Whether only agents that claim this host may serve it. */
+  reserves(host: string): boolean {
+    return this.#rules.some(({ exclusive, mayClaim }) => exclusive && mayClaim.some((each) => reaches(each, host)));
+  }
+}
+
+/** A host as a dial names it, under a rule for addresses, prefixes or names. */
+function reaches(allowed: string, host: string): boolean {
+  const [key, value = ""] = split(allowed);
+  if (key === "default-route") return false;
+  return key === "host" ? hostMatches(value, host) : prefixCovers(value, host);
+}
+
+/** A prefix that does not parse would silently allow nothing; better told when the file is read. */
+function isClaim(text: string): boolean {
+  if (!CLAIM.test(text)) return false;
+  const [key, value = ""] = split(text);
+  return key === "host" || key === "default-route" || parsePrefix(value) !== undefined;
+}
+
+function claimsOf(identifiers: Identifiers): string[] {
+  const { ipv4, ipv6, host, cidr, defaultRoute } = identifiers;
+  const named = { ipv4, ipv6, host, cidr };
+  const claims = Object.entries(named).flatMap(([key, values]) => values.map((value) => `${key}=${value}`));
+  return defaultRoute ? [...claims, "default-route"] : claims;
+}
+
+/** Addresses and prefixes may lie inside an allowed prefix; names match with `*`. */
+function covers(allowed: string, claim: string): boolean {
+  if (allowed === claim) return true;
+  const [allowedKey, allowedValue = ""] = split(allowed);
+  const [key, value = ""] = split(claim);
+  if (allowedKey !== key) return false;
+  return key === "host" ? hostMatches(allowedValue, value) : prefixCovers(allowedValue, value);
+}
+
+function split(claim: string): [string, string?] {
+  const equals = claim.indexOf("=");
+  return equals < 0 ? [claim] : [claim.slice(0, equals), claim.slice(equals + 1)];
+}
+
+function prefixCovers(allowed: string, claimed: string): boolean {
+  const outer = parsePrefix(allowed);
+  const inner = parsePrefix(claimed);
+  if (outer === undefined || inner === undefined || outer.address.kind() !== inner.address.kind()) return false;
+  return inner.length >= outer.length && inner.address.match(outer.address, outer.length);
+}
+
+function parsePrefix(text: string): { address: ipaddr.IPv4 & ipaddr.IPv6; length: number } | undefined {
+  const [host = "", bits] = text.split("/");
+  const address = parseAddress(host);
+  if (address === undefined) return undefined;
+  const most = address.kind() === "ipv4" ? 32 : 128;
+  if (bits !== undefined && !/^\d{1,3}$/.test(bits)) return undefined;
+  const length = bits === undefined ? most : Number(bits);
+  if (length > most) return undefined;
+  return { address: address as ipaddr.IPv4 & ipaddr.IPv6, length };
+}
+
+/** As names are: in any case, with or without a last dot. */
+function hostMatches(pattern: string, host: string): boolean {
+  return globMatches(judgedHost(pattern.toLowerCase()), judgedHost(host.toLowerCase()));
+}
+
+function globMatches(pattern: string, text: string): boolean {
+  const parts = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`, "s").test(text);
+}
+
+/** Checks a parsed claims file; the sentence names the rule at fault. */
+export function parseClaimRules(document: unknown, file: string): ClaimRules {
+  const bad = (what: string): never => {
+    throw new DrawbridgeError("DB_CLAIMS_FILE", `${file} cannot be used: ${what}.`);
+  };
+  const rules = (document as { rules?: unknown } | null)?.rules;
+  if (!Array.isArray(rules)) return bad("it needs a list named `rules`");
+  return new ClaimRules(
+    rules.map((rule: Partial<Record<keyof Rule, unknown>> | null, index): Rule => {
+      const match = rule?.match;
+      const mayClaim = rule?.mayClaim;
+      if (typeof match !== "object" || match === null || Object.keys(match).length === 0) {
+        return bad(`rule ${index + 1} needs a \`match\` with subject, issuer or serviceAccount`);
+      }
+      for (const [key, value] of Object.entries(match)) {
+        if (!MATCH_KEYS.includes(key)) return bad(`rule ${index + 1} matches on \`${key}\`, which does not exist`);
+        if (typeof value !== "string") return bad(`rule ${index + 1}: \`${key}\` must be text`);
+      }
+      if (!Array.isArray(mayClaim)) return bad(`rule ${index + 1} needs a list named \`mayClaim\``);
+      const wrong = mayClaim.find((claim) => typeof claim !== "string" || !isClaim(claim));
+      if (wrong !== undefined) return bad(`rule ${index + 1} allows ${JSON.stringify(wrong)}, which is no identifier`);
+      const { exclusive = false, countAsOne = false } = rule!;
+      if (typeof exclusive !== "boolean") return bad(`rule ${index + 1}: \`exclusive\` must be true or false`);
+      if (typeof countAsOne !== "boolean") return bad(`rule ${index + 1}: \`countAsOne\` must be true or false`);
+      return { match, mayClaim, exclusive, countAsOne };
+    }),
+  );
+}

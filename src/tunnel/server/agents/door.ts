@@ -1,0 +1,182 @@
+/** Where agents come in: metadata, authentication, claims, headers, and only then a place in the registry. */
+import type { PeerCertificate } from "node:tls";
+import { messageOf } from "../../../base/errors/error.js";
+import { untilDate } from "../../connection/until-date.js";
+import { serverAgentRejected } from "../../events/channels.js";
+import type { SegmentCounters } from "../../link/counters.js";
+import { FEATURES_KEY, featureHeader, featuresIn } from "../../link/features.js";
+import { GrpcStatus } from "../../link/grpc-status.js";
+import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
+import { PacketStream } from "../../link/packet-stream.js";
+import { type Identifiers, NO_IDENTIFIERS, parseIdentifiers } from "../../wire/identifiers.js";
+import type { Switchboard } from "../switchboard.js";
+import type { AgentLink } from "./agent-link.js";
+import type { ClaimRules, Principal } from "./claims.js";
+import type { Asker } from "./review-queue.js";
+import type { TokenAuthenticator } from "./token-auth.js";
+
+export interface AgentDoorOptions {
+  readonly board: Switchboard;
+  readonly serverId: string;
+  readonly serverCount: number;
+  readonly received: SegmentCounters;
+  readonly sent: SegmentCounters;
+  readonly tokens?: TokenAuthenticator | undefined;
+  /** Those in force now. */
+  readonly claims?: { readonly current: ClaimRules } | undefined;
+  /** Streams end with the certificates of their agents. */
+  readonly timeBoxed?: boolean;
+}
+
+export class AgentDoor {
+  /** Open Connect calls, those still being authenticated included. */
+  openCalls = 0;
+  readonly #options: AgentDoorOptions;
+  /** Calls of agents that take a goodbye well. */
+  readonly #polite = new Set<IncomingCall>();
+
+  constructor(options: AgentDoorOptions) {
+    this.#options = options;
+  }
+
+  onCall(call: IncomingCall): void {
+    this.openCalls++;
+    call.stream.once("close", () => this.openCalls--);
+    this.#admit(call).catch((reason: unknown) => this.#reject(call, reason));
+  }
+
+  async #admit(call: IncomingCall): Promise<void> {
+    const { board, serverId, serverCount, received, sent, tokens, claims } = this.#options;
+    const agentId = readAgentId(call);
+    const identifierText = readIdentifierText(call);
+    const identifiers = identifierText === "" ? NO_IDENTIFIERS : readIdentifiers(identifierText);
+    const account = await tokens?.authenticate(call.metadata("authorization"), askerOf(call));
+    const principal: Principal = {
+      ...certificateNames(call),
+      serviceAccount: account === undefined ? "" : `${account.namespace}/${account.serviceAccount}`,
+    };
+    const refusal = claims?.current.refusal(principal, identifiers);
+    if (refusal !== undefined) throw new Error(refusal);
+    if (call.stream.closed) return;
+    call.admitted();
+
+    const features = featuresIn(call.metadata(FEATURES_KEY)[0]);
+    acceptCall(call.stream, {
+      serverid: serverId,
+      servercount: String(serverCount),
+      ...featureHeader(features),
+    });
+    const link = board.newAgentLink(
+      {
+        agentId,
+        identifiers,
+        identifierText,
+        remote: call.remote,
+        principal: principal.serviceAccount || principal.subject,
+        ...features,
+        program: call.metadata("user-agent")[0] ?? "",
+        claimant: principal,
+        groupKey: claims?.current.countsAsOne(principal) ? groupKey(principal) : groupKey(principal, agentId),
+      },
+      call.stream.session,
+    );
+    link.attach(new PacketStream(call.stream, link, received, sent, board.flights?.open(link.number, agentId)));
+    board.agentConnected(link);
+    // The first of the pings that measure the round trip; gRPC clients answer any number of them.
+    call.stream.session.ping(() => {});
+    if (features.extended) {
+      this.#polite.add(call);
+      call.stream.once("close", () => this.#polite.delete(call));
+    }
+    if (this.#options.timeBoxed) this.#timeBox(call, link);
+  }
+
+  /**
+   * Our agents look for another server and let their tunnels here finish. Upstream's take a goodbye for the end and drop
+   * their tunnels, so they are told nothing.
+   */
+  sayGoodbye(): void {
+    for (const { stream } of this.#polite) stream.session.close();
+  }
+
+  #timeBox(call: IncomingCall, link: AgentLink): void {
+    const end = call.tlsSocket?.getPeerX509Certificate()?.validTo;
+    if (end === undefined) return;
+    const cancel = untilDate(this.#options.board.clock, new Date(end), () =>
+      link.dismiss(GrpcStatus.UNAUTHENTICATED, "the agent's certificate has ended"),
+    );
+    call.stream.once("close", cancel);
+  }
+
+  /** Somebody knocked whose certificate, or lack of one, ended the conversation before it began. */
+  onTlsError(error: string, remote: string): void {
+    serverAgentRejected.publish({ source: this.#options.board.source, remote, error });
+  }
+
+  /** The peer is told the message alone: a cause may name what is no stranger's business. */
+  #reject(call: IncomingCall, reason: unknown): void {
+    const agentId = call.metadata("agentid")[0];
+    const message = messageOf(reason);
+    const cause = reason instanceof Error ? reason.cause : undefined;
+    serverAgentRejected.publish({
+      source: this.#options.board.source,
+      remote: call.remote,
+      error: cause === undefined ? message : `${message}: ${messageOf(cause)}`,
+      ...(agentId === undefined ? {} : { agentId }),
+    });
+    // Upstream's handlers return plain errors, which gRPC turns into UNKNOWN.
+    endWithStatus(call.stream, GrpcStatus.UNKNOWN, message);
+  }
+}
+
+function askerOf({ stream, remote }: IncomingCall): Asker {
+  const gone = new AbortController();
+  if (stream.closed) gone.abort();
+  else stream.once("close", () => gone.abort());
+  return { connection: stream.session, remote, signal: gone.signal };
+}
+
+/** Without an agentID, all streams of a certificate's subject or a service account are one agent in the choice. */
+function groupKey({ issuer, subject, serviceAccount }: Principal, agentId?: string): string {
+  return JSON.stringify([issuer, subject, serviceAccount, agentId ?? null]);
+}
+
+function readAgentId(call: IncomingCall): string {
+  const ids = call.metadata("agentid");
+  if (ids.length !== 1) throw new Error(`expected one agent ID in the context, got [${ids.join(" ")}]`);
+  return ids[0]!;
+}
+
+function readIdentifierText(call: IncomingCall): string {
+  const texts = call.metadata("agentidentifiers");
+  if (texts.length > 1) {
+    throw new Error(`expected at most one set of agent identifiers in the context, got [${texts.join(" ")}]`);
+  }
+  return texts[0] ?? "";
+}
+
+function readIdentifiers(text: string): Identifiers {
+  try {
+    return parseIdentifiers(text);
+  } catch (reason) {
+    throw new Error(`fail to parse url encoded string: ${messageOf(reason)}`);
+  }
+}
+
+function certificateNames(call: IncomingCall): Pick<Principal, "subject" | "issuer"> {
+  const certificate: PeerCertificate | undefined = call.tlsSocket?.getPeerCertificate();
+  return { subject: distinguishedName(certificate?.subject), issuer: distinguishedName(certificate?.issuer) };
+}
+
+/** A value must not be able to look like two parts. */
+function escaped(value: string): string {
+  return value.replace(/[\\,=]/g, "\\$&");
+}
+
+function distinguishedName(name: object | undefined): string {
+  if (name === undefined) return "";
+  return Object.entries(name)
+    .flatMap(([key, value]: [string, string | string[]]) => [value].flat().map((each) => `${key}=${escaped(each)}`))
+    .sort()
+    .join(",");
+}

@@ -1,0 +1,166 @@
+/** All agent streams that are connected, and the choice among them. */
+
+import { hostOfAddress } from "../../../base/address.js";
+import type { ChoiceExplanation } from "../../../insight/observe/admin/contract.js";
+import type { Clock } from "../../connection/clock.js";
+import { judgedHost } from "../../wire/destination.js";
+import type { StrategyName } from "../config.js";
+import type { AgentLink } from "./agent-link.js";
+import { type Candidate, chooseAmong, preferredOf, standingOf } from "./choice.js";
+import { AgentGroups } from "./groups.js";
+import { createStrategy, type Strategy } from "./strategies.js";
+
+/** The first own failure keeps an agent out of favour this long; each further one doubles it. */
+const DEMOTION_MS = 15_000;
+const MAX_DEMOTION_MS = 5 * 60_000;
+
+/** More would make a log line nobody reads. */
+const EXPLAINED_AGENTS = 20;
+
+export class AgentRegistry {
+  readonly #links = new Set<AgentLink>();
+  readonly #groups = new AgentGroups();
+  readonly #strategies: readonly Strategy[];
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #isReserved: (host: string) => boolean;
+  #lastChanged = 0;
+
+  constructor(
+    strategies: readonly StrategyName[],
+    clock: Clock,
+    random: () => number = Math.random,
+    /** Whether only agents that claim this host may have its dials. */
+    isReserved: (host: string) => boolean = () => false,
+  ) {
+    this.#strategies = strategies.map(createStrategy);
+    this.#clock = clock;
+    this.#random = random;
+    this.#isReserved = isReserved;
+  }
+
+  get size(): number {
+    return this.#links.size;
+  }
+
+  /** Agents as the choice counts them: several streams may be one. */
+  get agents(): number {
+    return this.#groups.size;
+  }
+
+  links(): IterableIterator<AgentLink> {
+    return this.#links.values();
+  }
+
+  /** Upstream's readiness: the first strategy has someone. */
+  get ready(): boolean {
+    return (this.#strategies[0]?.keys ?? 0) > 0;
+  }
+
+  /** Keys per strategy, and the figure upstream's deprecated gauge shows: that of the strategy that changed last. */
+  *readyBackends(): Iterable<[string, number]> {
+    for (const strategy of this.#strategies) yield [strategy.name, strategy.keys];
+  }
+
+  get lastReadyBackends(): number {
+    return this.#lastChanged;
+  }
+
+  add(link: AgentLink): void {
+    this.#links.add(link);
+    const group = this.#groups.add(link);
+    // An agent that lost its connection comes back before the server has noticed: whoever is alive says so.
+    const before = preferredOf(group.links, this.#clock.now());
+    if (before !== undefined && before.connection !== link.connection) before.askForSign();
+    link.group = group;
+    for (const strategy of this.#strategies) strategy.add(link);
+    this.#noteChange();
+  }
+
+  remove(link: AgentLink): void {
+    if (!this.#links.delete(link)) return;
+    for (const strategy of this.#strategies) strategy.remove(link);
+    this.#groups.remove(link);
+    this.#noteChange();
+  }
+
+  #noteChange(): void {
+    this.#lastChanged = this.#strategies.at(-1)?.keys ?? 0;
+  }
+
+  /**
+   * Strategies in order; the first that has a match decides, also when all its matches were tried: another strategy's
+   * agents may stand in another network, where the same address is somebody else.
+   */
+  choose(address: string, tried: readonly AgentLink[]): AgentLink | undefined {
+    const host = judgedHost(hostOfAddress(address));
+    const now = this.#clock.now();
+    for (const strategy of this.#strategies) {
+      const matches = this.#matches(strategy, host);
+      if (matches.length > 0) return chooseAmong(matches, tried, now, this.#random);
+    }
+    return undefined;
+  }
+
+  #matches(strategy: Strategy, host: string): readonly Candidate[] {
+    return strategy.takesAnything && this.#isReserved(host) ? [] : strategy.matches(host);
+  }
+
+  /** The agent failed for a reason of its own: others first, for a while. Another of its streams does not help it. */
+  demote(link: AgentLink): void {
+    const now = this.#clock.now();
+    const isPreferred = preferredOf(link.group.links, now) === link;
+    demoteFrom(now, link);
+    if (isPreferred) demoteFrom(now, link.group);
+  }
+
+  rehabilitate(link: AgentLink): void {
+    const { group } = link;
+    link.ownFailures = group.ownFailures = 0;
+    link.demotedUntil = group.demotedUntil = 0;
+  }
+
+  /** The strategy that would decide about a dial now, and whom it would choose among. */
+  deciding(address: string): { readonly strategy: string; readonly matches: readonly Candidate[] } | undefined {
+    const host = judgedHost(hostOfAddress(address));
+    for (const strategy of this.#strategies) {
+      const matches = this.#matches(strategy, host);
+      if (matches.length > 0) return { strategy: strategy.name, matches };
+    }
+    return undefined;
+  }
+
+  /** Why nobody took a dial, or who would: what the log and the admin API tell, never the caller. */
+  explain(address: string, tried: readonly AgentLink[], isOver = true): ChoiceExplanation {
+    const host = judgedHost(hostOfAddress(address));
+    const now = this.#clock.now();
+    const matchesOf = this.#strategies.map((strategy) => this.#matches(strategy, host));
+    return {
+      address,
+      host,
+      agentsConnected: this.#links.size,
+      strategies: this.#strategies.map(({ name, keys }, index) => ({ name, keys, matches: matchesOf[index]!.length })),
+      considered: [...this.#links].slice(0, EXPLAINED_AGENTS).map((link) => ({
+        agentId: link.identity.agentId,
+        stream: link.number,
+        identifiers: link.identity.identifierText,
+        standing: standingOf(link, now),
+        load: link.load,
+        passedOver: tried.includes(link)
+          ? "its dial failed and was not tried there again"
+          : matchesOf.some((matches) => matches.some(({ links }) => links.includes(link)))
+            ? isOver
+              ? "it matches, but the dial was over before its turn"
+              : "it matches"
+            : this.#isReserved(host)
+              ? "the host is reserved for agents that claim it, and it does not"
+              : "no strategy matches its identifiers with this host",
+      })),
+    };
+  }
+}
+
+function demoteFrom(now: number, whom: Pick<AgentLink, "demotedUntil" | "ownFailures">): void {
+  whom.demotedUntil = now + Math.min(MAX_DEMOTION_MS, DEMOTION_MS * 2 ** whom.ownFailures);
+  whom.ownFailures++;
+}

@@ -1,0 +1,182 @@
+/** Agents that prove who they are with a service account token, which the Kubernetes API reviews for us. */
+import { createHash } from "node:crypto";
+import type { Clock } from "../../../cluster/kube/clock.js";
+import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
+import type { TokenAuthConfig } from "../config.js";
+import { type Asker, ReviewQueue } from "./review-queue.js";
+import { malformedToken, tokenRefused } from "./token-refusal.js";
+
+export interface AgentAccount {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** `system:serviceaccount:<namespace>:<serviceAccount>`. */
+  readonly username: string;
+}
+
+export interface TokenAuthenticator {
+  /**
+   * Takes every value of the `authorization` metadata key. Rejects with a DrawbridgeError whose message may be sent to a
+   * stranger, in upstream's words as far as they say nothing of the API server; what the API server said is its cause.
+   */
+  authenticate(authorizationHeaderValues: readonly string[], asker: Asker): Promise<AgentAccount>;
+}
+
+/** The answer to a TokenReview. */
+export interface TokenReviewStatus {
+  readonly authenticated?: boolean;
+  readonly error?: string;
+  readonly audiences?: readonly string[];
+  readonly user?: { readonly username?: string };
+}
+
+export type TokenReviewer = (
+  token: string,
+  audiences: readonly string[],
+  signal: AbortSignal,
+) => Promise<TokenReviewStatus>;
+
+const scheme = "Bearer ";
+/** How long an account may stay accepted after its token was revoked. */
+const acceptedMs = 60_000;
+/** Long enough to spare the API an agent that retries with a bad token, short enough for a mistake put right. */
+const rejectedMs = 3000;
+const mostAccepted = 4096;
+const mostRejected = 1024;
+const reviewTimeoutMs = 10_000;
+/** Those of service accounts have one or two thousand characters. */
+const longestToken = 16 * 1024;
+
+export function kubeTokenReviewer(api: KubeApi): TokenReviewer {
+  return async (token, audiences, signal) => {
+    const review: KubeObject & { spec: object; status?: TokenReviewStatus } = {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token, audiences },
+    };
+    const path = "/apis/authentication.k8s.io/v1/tokenreviews";
+    return (await api.create(path, review, { timeoutMs: reviewTimeoutMs, signal })).status ?? {};
+  };
+}
+
+export function createTokenAuthenticator(
+  config: TokenAuthConfig,
+  reviewer: TokenReviewer,
+  { clock, qps, burst }: { readonly clock: Clock; readonly qps: number; readonly burst: number },
+): TokenAuthenticator {
+  /** Both in order of last use, by the token's hash: the tokens themselves are not kept. */
+  const accepted = new Map<string, Remembered>();
+  const rejected = new Map<string, Remembered>();
+  const queue = new ReviewQueue<Verdict>({
+    review: (token, signal) => judge(config, reviewer, token, signal),
+    ...{ clock, qps, burst },
+  });
+
+  async function verdictOn(token: string, asker: Asker): Promise<Verdict> {
+    const key = createHash("sha256").update(token).digest("base64");
+    const known = take(accepted, key) ?? take(rejected, key);
+    if (known !== undefined) {
+      remember(key, known);
+      if (clock.now() < known.until) return known.verdict;
+    }
+    const verdict = await queue.ask(key, token, accepted.has(key), asker);
+    const now = clock.now();
+    const until = verdict.account === undefined ? now + rejectedMs : Math.min(now + acceptedMs, expiryOf(token));
+    remember(key, { verdict, until });
+    return verdict;
+  }
+
+  /** One that is no longer good without a review still says that the token was good before. */
+  function remember(key: string, what: Remembered): void {
+    const isGood = what.verdict.account !== undefined;
+    const [where, most, other] = isGood ? [accepted, mostAccepted, rejected] : [rejected, mostRejected, accepted];
+    other.delete(key);
+    where.delete(key);
+    where.set(key, what);
+    if (where.size > most) where.delete(where.keys().next().value!);
+  }
+
+  return {
+    async authenticate(values, asker) {
+      const verdict = await verdictOn(bearerToken(values), asker);
+      if (verdict.account === undefined) throw tokenRefused(verdict.refusal, verdict.said);
+      return verdict.account;
+    },
+  };
+}
+
+interface Remembered {
+  readonly verdict: Verdict;
+  /** In force without a review before this time. */
+  readonly until: number;
+}
+
+function take<Value>(from: Map<string, Value>, key: string): Value | undefined {
+  const value = from.get(key);
+  from.delete(key);
+  return value;
+}
+
+type Verdict =
+  | { readonly account: AgentAccount }
+  /** `said`: what the API server said, for the log. */
+  | { readonly account?: undefined; readonly refusal: string; readonly said?: Error };
+
+function bearerToken(values: readonly string[]): string {
+  const [value, ...more] = values;
+  if (value === undefined) throw malformedToken("Authentication context was not found in metadata");
+  if (more.length > 0) throw malformedToken(`too many (${values.length}) tokens are received`);
+  if (!value.startsWith(scheme)) throw malformedToken(`received token does not have "${scheme}" prefix`);
+  if (value.length > scheme.length + longestToken) {
+    throw malformedToken(`received token is longer than ${longestToken} characters`);
+  }
+  // Agents that send their token file as it is leave its newline behind.
+  return value.slice(scheme.length).trimEnd();
+}
+
+async function judge(
+  config: TokenAuthConfig,
+  reviewer: TokenReviewer,
+  token: string,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  let status: TokenReviewStatus;
+  try {
+    status = await reviewer(token, [config.audience], signal);
+  } catch (reason) {
+    throw tokenRefused("Failed to authenticate request", reason);
+  }
+  const refuse = (why: string, said?: Error): Verdict => ({
+    refusal: `lookup failed: ${why}`,
+    ...(said === undefined ? {} : { said }),
+  });
+  if (status.error) return refuse("service account jwt not valid", new Error(status.error));
+  if (status.authenticated !== true) return refuse("service account jwt not valid");
+  // Without a word about audiences the token is good for the API server itself, says the API's reference, and for us
+  // only by accident. Kubernetes' own webhook authenticator decides the same. Upstream does not look.
+  if (!status.audiences?.includes(config.audience)) {
+    return refuse(`token is not meant for audience ${JSON.stringify(config.audience)}`);
+  }
+  const username = status.user?.username ?? "";
+  const [system, kind, namespace, serviceAccount, ...more] = username.split(":");
+  if (namespace === undefined || serviceAccount === undefined || more.length > 0) {
+    return refuse("unexpected username format");
+  }
+  if (system !== "system" || kind !== "serviceaccount") return refuse("username returned is not a service account");
+  if (namespace !== config.namespace) {
+    return refuse(`incoming request from "${namespace}" namespace. Expected "${config.namespace}"`);
+  }
+  if (serviceAccount !== config.serviceAccount) {
+    return refuse(`incoming request from "${serviceAccount}" service account. Expected "${config.serviceAccount}"`);
+  }
+  return { account: { namespace, serviceAccount, username } };
+}
+
+/** When the token says it ends, in milliseconds since 1970. Not verified: it may only shorten how long we remember. */
+function expiryOf(token: string): number {
+  try {
+    const { exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { exp?: unknown };
+    return typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

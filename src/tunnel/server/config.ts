@@ -1,0 +1,111 @@
+/** What a proxy-server is told. The command line builds it (cli/), embedders may build it by hand. */
+import type { KubeAccess, MemoryLimits } from "../connection/config.js";
+
+/** Certificates as files, so that they can be replaced on disk while the server runs. */
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Callers must present a certificate from this bundle. Empty: no client certificate is asked for. */
+  readonly clientCaFile: string;
+}
+
+export interface TlsPolicy {
+  /** Node's names, e.g. `TLSv1.2`. */
+  readonly minVersion: "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL names; empty: the runtime's default. No effect on TLS 1.3. */
+  readonly cipherSuites: readonly string[];
+}
+
+export type FrontendMode = "grpc" | "http-connect";
+
+/** One front door. */
+export type ListenerConfig =
+  | {
+      readonly mode: FrontendMode;
+      readonly transport: "uds";
+      readonly path: string;
+      readonly deleteExisting: boolean;
+      /** File mode of the socket; upstream's umask yields 0770. */
+      readonly fileMode: number;
+      /** Numeric owner of the socket file; undefined leaves what the process has. */
+      readonly owner?: { readonly uid: number; readonly gid: number };
+    }
+  | {
+      readonly mode: FrontendMode;
+      readonly transport: "tcp";
+      readonly host: string;
+      readonly port: number;
+      readonly tls: TlsFiles;
+    };
+
+export type StrategyName = "default" | "destHost" | "defaultRoute" | "destCIDR";
+
+export interface TokenAuthConfig {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly audience: string;
+}
+
+export interface LeaseControllerConfig {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** How agents' paths are checked (server/watchdog). */
+export interface WatchdogConfig {
+  /** Between two questions to one agent. */
+  readonly intervalMs: number;
+  /** For one question. */
+  readonly timeoutMs: number;
+  /** So many in a row, and the link is ended. */
+  readonly failures: number;
+}
+
+export interface ServerConfig {
+  readonly serverId: string;
+  readonly serverCount: number;
+  readonly listeners: readonly ListenerConfig[];
+  readonly agents: {
+    readonly host: string;
+    readonly port: number;
+    readonly tls: TlsFiles;
+    readonly tokenAuth?: TokenAuthConfig;
+    readonly allowUnauthenticated: boolean;
+    /** Streams end when the certificates their agents came with end. */
+    readonly timeBoxed: boolean;
+    /** JSON or YAML file that maps certificates and service accounts to the identifiers they may claim; empty: no rules. */
+    readonly claimsFile: string;
+  };
+  readonly tlsPolicy: TlsPolicy;
+  /** Of connections whose peers are not known yet, at each listener of agents and callers. */
+  readonly pending?: { readonly handshakeTimeoutMs: number; readonly maxPending: number };
+  readonly health: { readonly host: string; readonly port: number };
+  readonly admin: {
+    readonly host: string;
+    readonly port: number;
+    /** File with the bearer token that opens the admin API; empty: only /metrics (and profiling) is served. */
+    readonly tokenFile: string;
+    readonly profiling: boolean;
+    /** Undefined: in the clear, and the API on loopback only. */
+    readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  };
+  readonly strategies: readonly StrategyName[];
+  readonly keepaliveMs: number;
+  readonly frontendKeepaliveMs: number;
+  /** 0 switches the deadline off. */
+  readonly dialTimeoutMs: number;
+  readonly gracefulShutdownMs: number;
+  /** Upstream's --xfr-channel-size: packets a frontend may have waiting before it is paused. */
+  readonly xfrChannelSize: number;
+  readonly kube: KubeAccess;
+  readonly leases?: LeaseControllerConfig;
+  readonly limits: MemoryLimits;
+  /** Undefined: nobody is asked. */
+  readonly watchdog?: WatchdogConfig;
+  /** `agents`: one is connected, as upstream has it, and the default. `path`: bytes come through one. */
+  readonly readiness?: "agents" | "path";
+  /** False: links do not remember their last packets. */
+  readonly flightRecorder?: boolean;
+  /** Where the last packets are written when a path fails or the process crashes; empty or undefined: nowhere. */
+  readonly dumpDir?: string;
+}

@@ -1,0 +1,187 @@
+/**
+ * One caller's wish for a connection, from the choice of an agent to its answer.
+ * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
+ */
+import type { AskedFacts } from "../../insight/observe/admin/tunnel-row.js";
+import type { ServerDialOutcome } from "../events/events.js";
+import { judgedHost, parseDestination } from "../wire/destination.js";
+import { isAgentsOwnFault } from "../wire/dial-error.js";
+import { ECHO_HOST, ECHO_REFUSAL } from "../wire/echo.js";
+import type { ConnectId, DialId } from "../wire/packet.js";
+import { plainText } from "../wire/plain-text.js";
+import type { AgentLink, PendingDial } from "./agents/agent-link.js";
+import type { Caller, Refusal } from "./caller.js";
+import { newDialId } from "./dial-id.js";
+import type { Switchboard } from "./switchboard.js";
+
+/** Of an address that cannot be dialled. */
+const SHOWN_ADDRESS_CHARS = 300;
+
+/** One more agent after the first. */
+const MAX_ATTEMPTS = 2;
+
+/**
+ * Agents give up on an endpoint after 5 s and say so; one that is silent for longer is itself the trouble. Only with a
+ * deadline that leaves another agent time for the same.
+ */
+const SILENT_AGENT_MS = 6_000;
+
+export class Dial implements PendingDial {
+  /** The server's own number for it, and for the tunnel that comes of it. */
+  readonly id: number;
+  readonly caller: Caller;
+  /** Where to, in the one form that agents are chosen by and dial; what was asked for, to be shown, when that cannot be dialled. */
+  address: string;
+  readonly startedAt: number;
+  /** When the agent that has it now was asked; 0 before. */
+  dialledAt = 0;
+  readonly #board: Switchboard;
+  readonly #tried: AgentLink[] = [];
+  #link: AgentLink | undefined;
+  /** The caller's own ID unless that is taken on the agent's link. */
+  #dialId: DialId;
+  #cancelTimer: (() => void) | undefined;
+  #over = false;
+
+  constructor(board: Switchboard, caller: Caller, id: number) {
+    this.id = id;
+    this.#board = board;
+    this.caller = caller;
+    this.address = plainText(caller.address.slice(0, SHOWN_ADDRESS_CHARS));
+    this.#dialId = caller.dialId;
+    this.startedAt = board.clock.now();
+  }
+
+  start(): void {
+    const refusal = this.#takeAddress();
+    if (refusal !== undefined) this.#refuse({ kind: "dial-error", text: refusal }, "error_response", refusal);
+    else if (!this.#tryNext()) this.#refuseForWantOfAgents();
+  }
+
+  /** Why the address cannot be dialled by anybody. */
+  #takeAddress(): string | undefined {
+    const { protocol, address } = this.caller;
+    const to = parseDestination(address);
+    if ("error" in to) return `dial ${plainText(protocol)}: ${to.error}`;
+    // Agents' own echoes are the watchdog's, and no destination.
+    if (judgedHost(to.host.text) === ECHO_HOST) return ECHO_REFUSAL;
+    this.address = to.address;
+    return undefined;
+  }
+
+  /** The agent that was asked last. */
+  get link(): AgentLink | undefined {
+    return this.#link;
+  }
+
+  get asked(): AskedFacts {
+    return {
+      id: this.id,
+      address: this.address,
+      frontend: this.caller.frontend,
+      askedAt: this.startedAt,
+      dialledAt: this.dialledAt,
+    };
+  }
+
+  /** The caller hung up, or said it no longer wants it. */
+  cancel(): void {
+    if (this.#over) return;
+    this.#link?.cancelDial(this.#dialId);
+    this.#finish("frontend_close", "the caller gave up");
+  }
+
+  // ---- attempts ----------------------------------------------------------------------------------------------------
+
+  #tryNext(): boolean {
+    if (this.#tried.length >= MAX_ATTEMPTS) return false;
+    const link = this.#board.registry.choose(this.address, this.#tried);
+    if (link === undefined) return false;
+    this.#tried.push(link);
+    this.#link = link;
+    const { protocol } = this.caller;
+    this.dialledAt = this.#board.clock.now();
+    while (!link.dial(this.#dialId, protocol, this.address, this)) this.#dialId = newDialId();
+    this.#armTimer();
+    return true;
+  }
+
+  /** Waits for the agent; the first one only so long that another still gets its chance. */
+  #armTimer(wholeRest = false): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (this.#board.dialTimeoutMs === 0) return;
+    const left = Math.max(0, this.#deadline - this.#board.clock.now());
+    const last = wholeRest || this.#tried.length >= MAX_ATTEMPTS || left < 2 * SILENT_AGENT_MS;
+    this.#cancelTimer = this.#board.clock.after(last ? left : SILENT_AGENT_MS, this.#onTimeout);
+  }
+
+  get #deadline(): number {
+    return this.startedAt + this.#board.dialTimeoutMs;
+  }
+
+  readonly #onTimeout = (): void => {
+    const silent = this.#link!;
+    const silentId = this.#dialId;
+    this.#board.registry.demote(silent);
+    if (this.#board.clock.now() >= this.#deadline) {
+      silent.cancelDial(silentId);
+      this.#refuse({ kind: "timeout" }, "backend_dial_timeout", "timed out waiting for backend dial");
+    } else if (this.#tryNext()) silent.cancelDial(silentId);
+    else this.#armTimer(true);
+  };
+
+  // ---- answers -----------------------------------------------------------------------------------------------------
+
+  onAgentAnswer(link: AgentLink, connectId: ConnectId): void {
+    this.#cancelTimer?.();
+    this.#board.registry.rehabilitate(link);
+    const port = this.caller.accept(connectId);
+    if (port === undefined) {
+      link.control({ type: "CLOSE_REQ", connectId });
+      this.#finish("send_rsp", "the caller was gone when the dial succeeded", connectId);
+      return;
+    }
+    const { id, address, startedAt: askedAt, dialledAt } = this;
+    const { frontend } = this.caller;
+    const openedAt = this.#board.clock.now();
+    const tunnel = link.tunnels.add(connectId, port, { id, address, askedAt, dialledAt, openedAt, frontend });
+    this.#finish("established", "", connectId);
+    tunnel.start();
+  }
+
+  onAgentError(link: AgentLink, error: string): void {
+    if (isAgentsOwnFault(error)) {
+      this.#board.registry.demote(link);
+      if (this.#tryNext()) return;
+    } else this.#board.registry.rehabilitate(link);
+    this.#refuse({ kind: "dial-error", text: error }, "error_response", error);
+  }
+
+  onAgentClosedDial(): void {
+    this.#refuse({ kind: "closed-by-agent" }, "backend_close", "the agent closed the dial");
+  }
+
+  onAgentLost(): void {
+    if (this.#tryNext()) return;
+    this.#refuse({ kind: "agent-lost" }, "backend_close", "the agent's stream ended");
+  }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+
+  #refuseForWantOfAgents(): void {
+    const { referenceId, text } = this.#board.explainNoAgent(this.address, this.#tried);
+    this.#refuse({ kind: "no-agent", text }, "no_agent", text, referenceId);
+  }
+
+  #refuse(refusal: Refusal, outcome: ServerDialOutcome, error: string, referenceId?: string): void {
+    this.#finish(outcome, error, undefined, referenceId);
+    this.caller.refuse(refusal);
+  }
+
+  #finish(outcome: ServerDialOutcome, error: string, connectId?: ConnectId, referenceId?: string): void {
+    this.#over = true;
+    this.#cancelTimer?.();
+    this.#board.dialEnded(this, this.#link, outcome, error, connectId, referenceId);
+  }
+}

@@ -1,0 +1,100 @@
+/** The end of a server and of an agent: what is under way arrives, and everyone else looks elsewhere. */
+import type { Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { tunnelTo } from "../../../test/situations/house/connect.js";
+import { type House, type HousePlan, openHouse } from "../../../test/situations/house/house.js";
+import { payload, readExactly, readToEnd, sha256 } from "../../../test/support/callers/bytes.js";
+import { waitUntil } from "../../../test/support/processes/deadline.js";
+import { startEcho } from "../../../test/support/targets/echo.js";
+import { startSteered } from "../../../test/support/targets/half-open.js";
+import { ServerSubject } from "../../insight/observe/roles/server.js";
+import { ProxyServer } from "./server.js";
+
+/** Much less than a tunnel's first window. */
+const PIECE_BYTES = 16 * 1024;
+
+let house: House;
+const endings: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0)) await end();
+  await house.close();
+});
+
+async function open(plan: HousePlan = {}): Promise<void> {
+  house = await openHouse(plan);
+}
+
+/**
+ * Has the endpoint speak until its caller's socket is full and the server keeps the rest, and returns what it said. How
+ * much that takes is the kernel's business, and depends on the pieces in which the bytes come.
+ */
+async function fill(endpoint: Socket): Promise<Buffer> {
+  const theTunnel = () => [...new ServerSubject(house.server).tunnels()][0]!;
+  const said: Buffer[] = [];
+  while (theTunnel().queuedBytes === 0) {
+    if (said.length > 4_096) throw new Error("the caller's socket does not get full");
+    said.push(payload(`piece ${said.length}`, PIECE_BYTES));
+    endpoint.write(said.at(-1)!);
+    await waitUntil("it to arrive", () => theTunnel().bytesFromTarget === said.length * PIECE_BYTES);
+  }
+  return Buffer.concat(said);
+}
+
+async function echoes(socket: Socket, text: string): Promise<boolean> {
+  socket.write(text);
+  return String(await readExactly(socket, text.length)) === text;
+}
+
+test("a server that drains is not ready, lets no agent in, and its tunnels go on", async () => {
+  await open();
+  const echo = await startEcho();
+  endings.push(() => echo.close());
+  const socket = await tunnelTo(house, echo.address);
+  const drained = house.server.drain(60_000);
+  expect([house.server.ready, house.server.unreadyReason]).toEqual([false, "shutting down"]);
+  const late = house.launchAgent({ agentId: "late" });
+  expect(await echoes(socket, "still here")).toBe(true);
+  await waitUntil("the first agent to look elsewhere", () => !house.agent.ready);
+  expect(late.ready).toBe(false);
+  expect(await echoes(socket, "and still")).toBe(true);
+  socket.destroy();
+  expect(await drained).toBe(true);
+});
+
+test("agents are with the successor while the tunnels of the server that drains finish", async () => {
+  await open();
+  const echo = await startEcho();
+  endings.push(() => echo.close());
+  const socket = await tunnelTo(house, echo.address);
+  const drained = house.server.drain(60_000);
+  const successor = new ProxyServer({ ...house.server.config, serverId: "successor", listeners: [] });
+  await successor.start();
+  endings.push(() => successor.destroy());
+  await waitUntil("the agent to find the successor", () => successor.ready && house.agent.ready);
+  expect(await echoes(socket, "through the old one")).toBe(true);
+  socket.end();
+  await readToEnd(socket);
+  expect(await drained).toBe(true);
+});
+
+test("a server waits for the last bytes that a slow caller has not taken yet", async () => {
+  await open();
+  const target = await startSteered();
+  endings.push(() => target.close());
+  const socket = await tunnelTo(house, target.address);
+  socket.pause();
+  const endpoint = (await target.next()).socket;
+  const said = await fill(endpoint);
+  endpoint.end();
+  socket.end();
+  await waitUntil("the tunnel to be over", () => house.server.board.establishedTunnels === 0);
+  const drained = house.server.drain(60_000).then((all) => {
+    house.server.destroy();
+    return all;
+  });
+  const meanwhile = new Promise((resolve) => setTimeout(resolve, 300, "waits"));
+  expect(await Promise.race([drained, meanwhile])).toBe("waits");
+  const { bytes } = await readToEnd(socket);
+  expect([bytes.length, sha256(bytes)]).toEqual([said.length, sha256(said)]);
+  expect(await drained).toBe(true);
+});

@@ -1,0 +1,143 @@
+/** One connection at an HTTP CONNECT door, from its request head to the tunnel. */
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { connectionOf } from "../../../base/connection.js";
+import { GatheredBytes } from "../../../base/gathered-bytes.js";
+import type { NearEvents, Port } from "../../connection/port.js";
+import { SocketPort } from "../../connection/socket-port.js";
+import type { PeerTrust } from "../../link/peer-trust.js";
+import {
+  BAD_REQUEST,
+  dialFailed,
+  ESTABLISHED,
+  gatewayTrouble,
+  methodNotAllowed,
+  noTunnels,
+  parseConnectRequest,
+} from "../../wire/connect.js";
+import { statusOfDialError } from "../../wire/dial-error.js";
+import type { ConnectId, DialId } from "../../wire/packet.js";
+import type { Caller, Refusal } from "../caller.js";
+import type { Dial } from "../dial.js";
+import { newDialId } from "../dial-id.js";
+import type { Switchboard } from "../switchboard.js";
+
+/** What a caller may send behind its head before the dial is answered; more waits in the socket. */
+const EARLY_BYTES = 64 * 1024;
+
+export class ConnectCaller implements Caller, NearEvents {
+  readonly frontend = "http-connect";
+  readonly protocol = "tcp";
+  readonly dialId: DialId = newDialId();
+  address = "";
+
+  readonly #socket: Socket;
+  readonly #port: SocketPort;
+  readonly #board: Switchboard;
+  readonly #trust: PeerTrust | undefined;
+  #dial: Dial | undefined;
+  /** Bytes of the head, then bytes that came early. */
+  readonly #early = new GatheredBytes();
+  #gone = false;
+
+  /** `trust` judges the certificates of callers that have to have one. */
+  constructor(socket: Socket, board: Switchboard, trust: PeerTrust | undefined) {
+    this.#socket = socket;
+    this.#board = board;
+    this.#trust = trust;
+    this.#port = new SocketPort(socket, board.clock);
+    this.#port.attach(this);
+  }
+
+  onNearData(chunk: Uint8Array): void {
+    const before = this.#early.length;
+    this.#early.append(chunk);
+    if (this.#dial === undefined) this.#readHead(before);
+    // Still reading, so that a hang-up is noticed; but not without a bound.
+    else if (this.#early.length > EARLY_BYTES) this.#socket.pause();
+  }
+
+  /** The first `seen` bytes did not hold all of it. */
+  #readHead(seen: number): void {
+    const request = parseConnectRequest(this.#early.bytes, seen);
+    if (request === undefined) return;
+    if (request.kind === "malformed") {
+      this.#goodbye(BAD_REQUEST);
+      return;
+    }
+    if (this.#trust?.refusal(this.#socket as TLSSocket) !== undefined) {
+      this.#goodbye("");
+      return;
+    }
+    this.#early.drop(request.headBytes);
+    if (request.kind === "other-method") {
+      // A caller that does not wait for its answer gets no further ones to pile up.
+      const keepAlive = request.keepAlive && this.#early.length === 0 && this.#socket.writableLength === 0;
+      const answer = methodNotAllowed(new Date(), keepAlive);
+      if (keepAlive) this.#socket.write(answer);
+      else this.#goodbye(answer);
+      return;
+    }
+    connectionOf(this.#socket)?.settled();
+    this.address = request.target;
+    this.#dial = this.#board.dial(this);
+  }
+
+  onNearEnd(): void {
+    this.#hangUp();
+  }
+
+  onNearLost(): void {
+    this.#hangUp();
+  }
+
+  onNearDrained(): void {}
+
+  #hangUp(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#dial?.cancel();
+    this.#port.close();
+  }
+
+  accept(_connectId: ConnectId): Port | undefined {
+    if (this.#gone || this.#socket.destroyed) return undefined;
+    this.#gone = true;
+    // On its own and before anything else: kube-apiserver refuses a 200 with bytes behind it.
+    this.#socket.write(ESTABLISHED);
+    this.#port.hold(this.#early.bytes);
+    this.#port.resume();
+    return this.#port;
+  }
+
+  refuse(refusal: Refusal): void {
+    // Upstream writes nothing when the agent itself closed the dial.
+    if (refusal.kind === "closed-by-agent") this.#goodbye("");
+    else this.#goodbye(answerTo(refusal));
+  }
+
+  #goodbye(answer: string): void {
+    this.#gone = true;
+    this.#port.attach(NOBODY);
+    // Without reading on, a reset could overtake the answer.
+    this.#port.resume();
+    if (answer !== "") this.#socket.write(answer, "latin1");
+    this.#port.close();
+  }
+}
+
+/** Whatever a refused caller still says. */
+const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearLost() {}, onNearDrained() {} };
+
+function answerTo(refusal: Exclude<Refusal, { kind: "closed-by-agent" }>): string {
+  switch (refusal.kind) {
+    case "no-agent":
+      return noTunnels(refusal.text);
+    case "agent-lost":
+      return gatewayTrouble(502, "Backend context error: context canceled");
+    case "timeout":
+      return gatewayTrouble(504, "Backend dial timeout: timed out waiting for backend dial");
+    case "dial-error":
+      return dialFailed(statusOfDialError(refusal.text), Buffer.from(refusal.text, "utf8").toString("latin1"));
+  }
+}

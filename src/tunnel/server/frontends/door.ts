@@ -1,0 +1,162 @@
+/** A front door: one listener of one kind, on a Unix socket or on TCP with TLS. */
+import net, { type Server, type Socket } from "node:net";
+import tls, { type SecureContextOptions } from "node:tls";
+import type { ListenerLimits } from "../../../base/connection.js";
+import type { Connections } from "../../../base/connections.js";
+import { listenOn } from "../../../base/listen.js";
+import { PassingSet } from "../../../base/short-lived.js";
+import { listenOnSocketFile } from "../../../base/socket-file.js";
+import { streamError } from "../../events/channels.js";
+import type { SegmentCounters } from "../../link/counters.js";
+import { goCodeName } from "../../link/grpc-status.js";
+import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
+import { PacketStream } from "../../link/packet-stream.js";
+import { PeerTrust } from "../../link/peer-trust.js";
+import { CALLER_WINDOW_BYTES, MAX_CALLER_STREAMS } from "../../link/tuning.js";
+import type { ListenerConfig } from "../config.js";
+import type { Switchboard } from "../switchboard.js";
+import { ConnectCaller } from "./connect-caller.js";
+import { GrpcCaller } from "./grpc-caller.js";
+
+const NOTHING = (): void => {};
+
+export interface FrontDoorOptions {
+  readonly board: Switchboard;
+  readonly config: ListenerConfig;
+  /** Absent on Unix sockets. */
+  readonly tls?: SecureContextOptions;
+  readonly keepaliveMs: number;
+  readonly received: SegmentCounters;
+  readonly sent: SegmentCounters;
+}
+
+export interface FrontDoor {
+  readonly config: ListenerConfig;
+  readonly server: Server;
+  /** Proxy streams or CONNECT requests in progress. */
+  readonly open: number;
+  /** Whether bytes for a caller still wait for its connection to take them. */
+  readonly flushing: boolean;
+  setSecureContext(options: SecureContextOptions): void;
+  /** Removes the Unix socket, if it is still this door's. */
+  removeSocket: () => void;
+  /** No new callers; those under way may finish. */
+  drain(): void;
+  destroy(): void;
+}
+
+export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
+  return options.config.mode === "grpc" ? grpcDoor(options) : connectDoor(options);
+}
+
+function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
+  const callers = new PassingSet<PacketStream>();
+  const onCall = (call: IncomingCall): void => {
+    call.admitted();
+    acceptCall(call.stream);
+    const caller = new GrpcCaller(board, {
+      onStreamClosed(end) {
+        leave();
+        if (end.status === 0) return;
+        const code = goCodeName(end.status);
+        streamError.publish({ source: board.source, segment: "from_client", code, packetType: "Unknown" });
+      },
+    });
+    const packets = new PacketStream(call.stream, caller, received, sent);
+    const leave = callers.add(packets);
+    caller.attach(packets);
+  };
+  const listener: GrpcListener = createGrpcListener({
+    method: "/ProxyService/Proxy",
+    keepaliveMs,
+    streamWindowBytes: CALLER_WINDOW_BYTES,
+    maxStreams: MAX_CALLER_STREAMS,
+    onCall,
+    ...(secure === undefined ? {} : { tls: { ...secure, requestCert: secure.ca !== undefined } }),
+  });
+  return {
+    config,
+    server: listener.server,
+    get open() {
+      return callers.size;
+    },
+    get flushing() {
+      for (const caller of callers) if (caller.queuedBytes > 0) return true;
+      return false;
+    },
+    setSecureContext: (context) => listener.setSecureContext(context),
+    removeSocket: NOTHING,
+    drain() {
+      this.removeSocket();
+      listener.drain();
+    },
+    destroy() {
+      this.removeSocket();
+      listener.destroy();
+    },
+  };
+}
+
+function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoor {
+  const sockets = new PassingSet<Socket>();
+  const trust = secure?.ca === undefined ? undefined : new PeerTrust(secure);
+  const onSocket = (socket: Socket): void => {
+    socket.once("close", sockets.add(socket));
+    socket.setNoDelay(true);
+    new ConnectCaller(socket, board, trust);
+  };
+  // Half-open, so that a caller's FIN does not throw away what still travels towards it.
+  const server =
+    secure === undefined
+      ? net.createServer({ allowHalfOpen: true }, onSocket)
+      : tls.createServer(
+          {
+            ...secure,
+            allowHalfOpen: true,
+            ALPNProtocols: ["http/1.1"],
+            requestCert: secure.ca !== undefined,
+            rejectUnauthorized: secure.ca !== undefined,
+          },
+          onSocket,
+        );
+  return {
+    config,
+    server,
+    get open() {
+      return sockets.size;
+    },
+    get flushing() {
+      for (const socket of sockets) if (socket.writableLength > 0) return true;
+      return false;
+    },
+    setSecureContext(context) {
+      trust?.update(context);
+      (server as tls.Server).setSecureContext(context);
+    },
+    removeSocket: NOTHING,
+    drain() {
+      this.removeSocket();
+      server.close();
+    },
+    destroy() {
+      this.removeSocket();
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Opens the door; resolves to its address. */
+export async function openDoor(door: FrontDoor, limits: ListenerLimits, connections: Connections): Promise<string> {
+  const { config, server } = door;
+  const what = `${config.mode} frontend`;
+  if (config.transport === "tcp") {
+    const clientCertificates = config.tls.clientCaFile !== "";
+    const { host, port } = config;
+    await listenOn(server, what, { host, port }, { ...limits, clientCertificates }, connections);
+    return `${host}:${port}`;
+  }
+  const { path, fileMode, owner, deleteExisting: replace } = config;
+  door.removeSocket = await listenOnSocketFile(server, what, { path, fileMode, owner, replace }, limits, connections);
+  return path;
+}

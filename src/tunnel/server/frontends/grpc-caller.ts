@@ -1,0 +1,170 @@
+/** One Proxy stream at a gRPC door: one dial, one connection, then nothing more. */
+
+import type { Port } from "../../connection/port.js";
+import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
+import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
+import type { Caller, Refusal } from "../caller.js";
+import type { Dial } from "../dial.js";
+import type { Switchboard } from "../switchboard.js";
+import { GrpcPort } from "./grpc-port.js";
+
+/** waiting -> dialing -> open -> done; packets of a caller that is done are read and ignored, as upstream does. */
+type State = "waiting" | "dialing" | "open" | "done";
+
+export interface GrpcCallerEvents {
+  onStreamClosed(end: StreamEnd): void;
+}
+
+export class GrpcCaller implements Caller, StreamOwner {
+  readonly frontend = "grpc";
+  protocol = "tcp";
+  address = "";
+  dialId: DialId = 0n;
+
+  readonly #board: Switchboard;
+  readonly #events: GrpcCallerEvents;
+  #state: State = "waiting";
+  #stream: PacketStream | undefined;
+  #dial: Dial | undefined;
+  #port: GrpcPort | undefined;
+
+  constructor(board: Switchboard, events: GrpcCallerEvents) {
+    this.#board = board;
+    this.#events = events;
+  }
+
+  attach(stream: PacketStream): void {
+    this.#stream = stream;
+  }
+
+  // ---- packets from the caller -------------------------------------------------------------------------------------
+
+  onData(connectId: ConnectId, chunk: Buffer): void {
+    if (this.#state === "done" || connectId === 0) return;
+    if (this.#state === "waiting") this.#stop({ type: "CLOSE_RSP", connectId, error: "backend not initialized" });
+    else if (this.#port === undefined || this.#port.connectId !== connectId) this.#onForeignData(connectId);
+    else this.#port.near?.onNearData(chunk);
+  }
+
+  /** A caller may only write to its own connection: both are closed towards it, ours also at the agent. */
+  #onForeignData(connectId: ConnectId): void {
+    const error = "mismatched connection IDs";
+    const own = this.#port;
+    this.#stop({ type: "CLOSE_RSP", connectId, error });
+    if (own !== undefined) {
+      own.close(error);
+      own.near?.onNearLost(error);
+    } else this.#dial?.cancel();
+  }
+
+  onControl(packet: ControlPacket): void {
+    if (this.#state === "done") return;
+    switch (packet.type) {
+      case "DIAL_REQ":
+        if (this.#state === "waiting") this.#startDial(packet);
+        else this.#refuseSecondDial(packet.random);
+        break;
+      case "DIAL_CLS":
+        if (packet.random === this.dialId && this.#state === "dialing") {
+          this.#state = "done";
+          this.#dial?.cancel();
+        } else if (packet.random === this.dialId && this.#state === "open") {
+          // It crossed our answer: the caller does not know of the connection, so nobody else would ever close it.
+          this.#state = "done";
+          this.#port?.near?.onNearLost("the caller gave the dial up");
+        }
+        break;
+      case "CLOSE_REQ":
+        this.#onCloseRequest(packet.connectId);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #startDial(packet: { protocol: string; address: string; random: DialId }): void {
+    this.#state = "dialing";
+    this.protocol = packet.protocol;
+    this.address = packet.address;
+    this.dialId = packet.random;
+    this.#dial = this.#board.dial(this);
+  }
+
+  /** One stream carries one connection; upstream would mix two up. */
+  #refuseSecondDial(random: DialId): void {
+    const error = "this stream has dialled already; open another for a second connection";
+    this.#stream!.control({ type: "DIAL_RSP", error, connectId: 0, random });
+  }
+
+  #onCloseRequest(connectId: ConnectId): void {
+    if (this.#state === "waiting") {
+      this.#stream!.control({ type: "CLOSE_RSP", connectId, error: "backend uninitialized" });
+      return;
+    }
+    this.#state = "done";
+    if (this.#port === undefined) this.#dial?.cancel();
+    else this.#port.near?.onNearLost("the caller closed the connection");
+  }
+
+  #stop(lastWord: ControlPacket): void {
+    this.#state = "done";
+    this.#stream!.control(lastWord);
+  }
+
+  // ---- answers to the caller ---------------------------------------------------------------------------------------
+
+  accept(connectId: ConnectId): Port | undefined {
+    const stream = this.#stream!;
+    if (this.#state !== "dialing" || stream.closed) return undefined;
+    this.#state = "open";
+    stream.control({ type: "DIAL_RSP", error: "", connectId, random: this.dialId });
+    this.#port = new GrpcPort(connectId, stream);
+    return this.#port;
+  }
+
+  refuse(refusal: Refusal): void {
+    if (refusal.kind === "closed-by-agent") this.#stop({ type: "DIAL_CLS", random: this.dialId });
+    else this.#stop({ type: "DIAL_RSP", error: textOf(refusal), connectId: 0, random: this.dialId });
+  }
+
+  // ---- the stream --------------------------------------------------------------------------------------------------
+
+  onSettle(): void {}
+
+  onDrain(): void {
+    this.#port?.drained();
+  }
+
+  onEmpty(): void {
+    this.#port?.drained();
+  }
+
+  onRemoteEnd(): void {
+    this.#gone("the caller ended its stream");
+    this.#stream!.end();
+  }
+
+  onClosed(end: StreamEnd): void {
+    this.#gone(end.reason);
+    this.#events.onStreamClosed(end);
+  }
+
+  #gone(reason: string): void {
+    const state = this.#state;
+    this.#state = "done";
+    if (state === "dialing") this.#dial?.cancel();
+    else this.#port?.near?.onNearLost(reason);
+  }
+}
+
+function textOf(refusal: Exclude<Refusal, { kind: "closed-by-agent" }>): string {
+  switch (refusal.kind) {
+    case "no-agent":
+    case "dial-error":
+      return refusal.text;
+    case "agent-lost":
+      return "Backend context error: context canceled";
+    case "timeout":
+      return "timed out waiting for backend dial";
+  }
+}

@@ -1,0 +1,276 @@
+/** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
+
+import { joinHostPort } from "../../base/address.js";
+import { type Connections, processConnections } from "../../base/connections.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
+import { listenOn } from "../../base/listen.js";
+import type { AgentLoad, ServerReadings } from "../../insight/observe/metrics/readings.js";
+import { FlightBook } from "../../insight/observe/recorder/flight-book.js";
+import { Budget } from "../connection/budget.js";
+import { type Clock, systemClock } from "../connection/clock.js";
+import { claimRulesRefused, claimRulesReloaded, listening } from "../events/channels.js";
+import { SegmentCounters } from "../link/counters.js";
+import { GrpcStatus } from "../link/grpc-status.js";
+import { createGrpcListener, type GrpcListener } from "../link/listener.js";
+import { LINK_WINDOW_BYTES, MAX_AGENT_STREAMS } from "../link/tuning.js";
+import type { FollowOptions } from "../pki/followed-files.js";
+import type { ClaimRules } from "./agents/claims.js";
+import type { ClaimRulesFile } from "./agents/claims-file.js";
+import { AgentDoor } from "./agents/door.js";
+import { AgentRegistry } from "./agents/registry.js";
+import type { TokenAuthenticator } from "./agents/token-auth.js";
+import { type WatchedCertificates, watchCertificates } from "./certificates.js";
+import type { FrontendMode, ServerConfig, TlsFiles, WatchdogConfig } from "./config.js";
+import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/door.js";
+import { Switchboard } from "./switchboard.js";
+import { Watchdog } from "./watchdog/watchdog.js";
+
+/** What the command line decided and what has to be loaded only then. */
+export interface ServerParts {
+  readonly tokens?: TokenAuthenticator | undefined;
+  /** Rules that are read again when their file changes. */
+  readonly claims?:
+    | ((events: FollowOptions<ClaimRules>) => Pick<ClaimRulesFile, "current" | "check" | "close">)
+    | undefined;
+  readonly clock?: Clock;
+  /** Among which this server's are; those of the process unless told otherwise. */
+  readonly connections?: Connections;
+}
+
+export class ProxyServer {
+  readonly config: ServerConfig;
+  readonly board: Switchboard;
+  /** Undefined when nobody is asked. */
+  readonly watchdog: Watchdog | undefined;
+  readonly connections: Connections;
+  readonly #clock: Clock;
+  readonly #counters = {
+    from_client: new SegmentCounters(),
+    to_client: new SegmentCounters(),
+    from_agent: new SegmentCounters(),
+    to_agent: new SegmentCounters(),
+  };
+  readonly #frontDoors: FrontDoor[] = [];
+  readonly #certificates: { readonly use: string; readonly watched: WatchedCertificates }[] = [];
+  readonly #agentDoor: AgentDoor;
+  readonly #claims: ReturnType<NonNullable<ServerParts["claims"]>> | undefined;
+  #agentListener: GrpcListener | undefined;
+  #draining = false;
+
+  constructor(config: ServerConfig, parts: ServerParts = {}) {
+    this.config = config;
+    const { tls, allowUnauthenticated } = config.agents;
+    if (tls.clientCaFile === "" && parts.tokens === undefined && !allowUnauthenticated) {
+      const message = "agents would be let in without a certificate or a token, and nobody asked for that.";
+      throw new DrawbridgeError("DB_AGENT_AUTH_MISSING", message);
+    }
+    const claims = parts.claims?.({
+      onChange: (rules) => this.#applyClaims(rules),
+      onProblem: ({ message: error }) =>
+        claimRulesRefused.publish({ source: this, file: config.agents.claimsFile, error }),
+    });
+    this.#claims = claims;
+    this.#clock = parts.clock ?? systemClock;
+    this.connections = parts.connections ?? processConnections;
+    this.board = new Switchboard({
+      source: this,
+      registry: new AgentRegistry(
+        config.strategies,
+        this.#clock,
+        Math.random,
+        (host) => claims?.current.reserves(host) ?? false,
+      ),
+      clock: this.#clock,
+      budget: new Budget(config.limits),
+      dialTimeoutMs: config.dialTimeoutMs,
+      flights: config.flightRecorder === false ? undefined : new FlightBook(),
+    });
+    this.watchdog = config.watchdog && this.#watchdog(config.watchdog);
+    this.#agentDoor = new AgentDoor({
+      board: this.board,
+      serverId: config.serverId,
+      serverCount: config.serverCount,
+      received: this.#counters.from_agent,
+      sent: this.#counters.to_agent,
+      tokens: parts.tokens,
+      claims,
+      timeBoxed: config.agents.timeBoxed,
+    });
+  }
+
+  #watchdog(config: WatchdogConfig): Watchdog {
+    return new Watchdog({ source: this, registry: this.board.registry, clock: this.#clock, config });
+  }
+
+  /** Not while it drains: whoever balances between servers should choose another. */
+  get ready(): boolean {
+    if (this.#draining || !this.board.registry.ready) return false;
+    return this.config.readiness !== "path" || this.watchdog?.path().state === "ok";
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Why it is not ready, where there is more to say than that no agent is connected. */
+  get unreadyReason(): string | undefined {
+    if (this.#draining) return "shutting down";
+    if (this.ready || !this.board.registry.ready) return undefined;
+    return "agents are connected, but the path of none is known to work";
+  }
+
+  /** Opens every door, or none. */
+  async start(): Promise<void> {
+    try {
+      await this.#openAgentDoor();
+      for (const listener of this.config.listeners) await this.#openFrontDoor(listener);
+      this.watchdog?.start();
+    } catch (error) {
+      this.destroy();
+      throw error;
+    }
+  }
+
+  async #openAgentDoor(): Promise<void> {
+    const { agents, keepaliveMs } = this.config;
+    const certificates = this.#watch("agents", agents.tls);
+    const listener = createGrpcListener({
+      method: "/AgentService/Connect",
+      tls: { ...certificates.context, requestCert: agents.tls.clientCaFile !== "" },
+      keepaliveMs,
+      streamWindowBytes: LINK_WINDOW_BYTES,
+      maxStreams: MAX_AGENT_STREAMS,
+      onCall: (call) => this.#agentDoor.onCall(call),
+      onTlsError: (error, remote) => this.#agentDoor.onTlsError(error, remote),
+    });
+    this.#agentListener = listener;
+    certificates.onChange((context) => listener.setSecureContext(context));
+    const limits = { ...this.config.pending, clientCertificates: agents.tls.clientCaFile !== "" };
+    await listenOn(listener.server, "agent", { host: agents.host, port: agents.port }, limits, this.connections);
+    listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
+  }
+
+  async #openFrontDoor(config: ServerConfig["listeners"][number]): Promise<void> {
+    const certificates = config.transport === "tcp" ? this.#watch(`${config.mode} frontend`, config.tls) : undefined;
+    const door = createFrontDoor({
+      board: this.board,
+      config,
+      keepaliveMs: this.config.frontendKeepaliveMs,
+      received: this.#counters.from_client,
+      sent: this.#counters.to_client,
+      ...(certificates === undefined ? {} : { tls: certificates.context }),
+    });
+    this.#frontDoors.push(door);
+    certificates?.onChange((context) => door.setSecureContext(context));
+    const address = await openDoor(door, this.config.pending ?? {}, this.connections);
+    listening.publish({ source: this, what: `${config.mode} frontend`, address });
+  }
+
+  #watch(use: string, files: TlsFiles): WatchedCertificates {
+    const watched = watchCertificates(this, files, this.config.tlsPolicy);
+    this.#certificates.push({ use, watched });
+    return watched;
+  }
+
+  /** Looks at all certificate files and claim rules now. */
+  checkFiles(): void {
+    for (const { watched } of this.#certificates) watched.check();
+    this.#claims?.check();
+  }
+
+  /** Agents that the new rules would not let in have to go: what they claimed is somebody else's now. */
+  #applyClaims(rules: ClaimRules): void {
+    let dismissed = 0;
+    for (const link of [...this.board.registry.links()]) {
+      const refusal = rules.refusal(link.identity.claimant, link.identity.identifiers);
+      if (refusal === undefined) continue;
+      link.dismiss(GrpcStatus.PERMISSION_DENIED, `the claim rules have changed: ${refusal}`);
+      dismissed++;
+    }
+    claimRulesReloaded.publish({ source: this, file: this.config.agents.claimsFile, dismissed });
+  }
+
+  /**
+   * Turns new callers and agents away and waits until the last tunnel is done, at most `limitMs`. True when all were.
+   * Agents that can are told to look for this server's successor meanwhile.
+   */
+  async drain(limitMs: number): Promise<boolean> {
+    this.#draining = true;
+    this.watchdog?.stop();
+    for (const door of this.#frontDoors) door.drain();
+    this.#agentListener?.server.close();
+    this.#agentDoor.sayGoodbye();
+    const deadline = this.#clock.now() + limitMs;
+    while (this.#busy && this.#clock.now() < deadline) {
+      await new Promise<void>((resolve) => this.#clock.after(50, resolve));
+    }
+    return !this.#busy;
+  }
+
+  /** Bytes of tunnels that are over may still be on their way to a caller or an agent. */
+  get #busy(): boolean {
+    const { establishedTunnels, pendingDials, registry } = this.board;
+    if (establishedTunnels > 0 || pendingDials > 0 || this.#frontDoors.some((door) => door.flushing)) return true;
+    for (const link of registry.links()) if (link.queuedBytes > 0) return true;
+    return false;
+  }
+
+  destroy(): void {
+    this.watchdog?.stop();
+    this.#agentListener?.destroy();
+    for (const door of this.#frontDoors) door.destroy();
+    for (const { watched } of this.#certificates) watched.close();
+    this.#claims?.close();
+  }
+
+  /** What metrics read when they are scraped. */
+  readings(): ServerReadings {
+    const { board } = this;
+    const { listeners } = this.config;
+    const open = (mode: FrontendMode) =>
+      this.#frontDoors.reduce((sum, door) => (door.config.mode === mode ? sum + door.open : sum), 0);
+    return {
+      grpcConnections: () => ({
+        ...(listeners.some(({ mode }) => mode === "grpc") ? { Proxy: open("grpc") } : {}),
+        Connect: this.#agentDoor.openCalls,
+      }),
+      httpConnections: () => open("http-connect"),
+      pendingDials: () => board.pendingDials,
+      establishedTunnels: () => board.establishedTunnels,
+      readyBackends: () => board.registry.readyBackends(),
+      readyBackendConnections: () => board.registry.lastReadyBackends,
+      fullReceiveChannels: () => ({ Connect: this.#pausedLinks() }),
+      segments: () => Object.entries(this.#counters),
+      agents: () => this.#agentLoads(),
+      queuedBytes: () => board.budget.queuedBytes,
+      ...(this.watchdog === undefined ? {} : { paths: () => this.#paths(this.watchdog!) }),
+    };
+  }
+
+  *#paths(watchdog: Watchdog): Iterable<string> {
+    for (const link of this.board.registry.links()) yield watchdog.pathOf(link).state;
+  }
+
+  #pausedLinks(): number {
+    let paused = 0;
+    for (const link of this.board.registry.links()) if (link.tunnels.readingPaused) paused++;
+    return paused;
+  }
+
+  *#agentLoads(): Iterable<AgentLoad> {
+    for (const link of this.board.registry.links()) {
+      yield { agentId: link.identity.agentId, tunnels: link.tunnels.size, queuedBytes: link.queuedBytes };
+    }
+  }
+
+  /** Payload that crossed the links to agents since the start. */
+  get traffic(): { readonly toAgents: number; readonly fromAgents: number } {
+    const { to_agent, from_agent } = this.#counters;
+    return { toAgents: to_agent.payloadBytes, fromAgents: from_agent.payloadBytes };
+  }
+
+  /** Those in force, by the door they are for. */
+  certificates(): readonly { readonly use: string; readonly watched: WatchedCertificates }[] {
+    return this.#certificates;
+  }
+}

@@ -1,0 +1,187 @@
+/** Joins callers and agents: the one place both kinds of frontend come to, and every agent stream reports to. */
+import { randomBytes } from "node:crypto";
+import type { FlightBook } from "../../insight/observe/recorder/flight-book.js";
+import type { Budget } from "../connection/budget.js";
+import type { Clock } from "../connection/clock.js";
+import type { Tunnel } from "../connection/tunnel.js";
+import {
+  serverAgentConnected,
+  serverAgentDisconnected,
+  serverAgentDraining,
+  serverDialEnded,
+  serverRefused,
+  serverTunnelClosed,
+  streamError,
+  tunnelCut,
+} from "../events/channels.js";
+import type { ServerDialOutcome } from "../events/events.js";
+import { goCodeName } from "../link/grpc-status.js";
+import type { StreamEnd } from "../link/packet-stream.js";
+import type { ConnectId, DialId } from "../wire/packet.js";
+import { type AgentConnection, type AgentIdentity, AgentLink, type AgentLinkEvents } from "./agents/agent-link.js";
+import type { AgentRegistry } from "./agents/registry.js";
+import type { Caller } from "./caller.js";
+import { Dial } from "./dial.js";
+
+export interface SwitchboardOptions {
+  /** Identity of the server in events. */
+  readonly source: object;
+  readonly registry: AgentRegistry;
+  readonly clock: Clock;
+  readonly budget: Budget;
+  /** 0: no deadline. */
+  readonly dialTimeoutMs: number;
+  /** The last packets of every agent's link; undefined: nobody remembers them. */
+  readonly flights?: FlightBook | undefined;
+}
+
+export class Switchboard implements AgentLinkEvents {
+  readonly source: object;
+  readonly registry: AgentRegistry;
+  readonly clock: Clock;
+  readonly budget: Budget;
+  readonly dialTimeoutMs: number;
+  readonly flights: FlightBook | undefined;
+  pendingDials = 0;
+  establishedTunnels = 0;
+  #streams = 0;
+  #dials = 0;
+  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
+  onTunnelEnded: ((link: AgentLink, tunnel: Tunnel, reason: string) => void) | undefined;
+  onDialFailed: ((dial: Dial, error: string, referenceId: string | undefined) => void) | undefined;
+  /** Told, once a turn, how many seconds its bytes took to be handed to frontends. */
+  onFrontendWrite: (seconds: number) => void = () => {};
+
+  constructor(options: SwitchboardOptions) {
+    this.source = options.source;
+    this.registry = options.registry;
+    this.clock = options.clock;
+    this.budget = options.budget;
+    this.dialTimeoutMs = options.dialTimeoutMs;
+    this.flights = options.flights;
+  }
+
+  // ---- callers -----------------------------------------------------------------------------------------------------
+
+  dial(caller: Caller): Dial {
+    const dial = new Dial(this, caller, ++this.#dials);
+    this.pendingDials++;
+    dial.start();
+    return dial;
+  }
+
+  dialEnded(
+    dial: Dial,
+    link: AgentLink | undefined,
+    outcome: ServerDialOutcome,
+    error: string,
+    connectId?: ConnectId,
+    referenceId?: string,
+  ): void {
+    this.pendingDials--;
+    if (outcome === "established") this.establishedTunnels++;
+    else this.onDialFailed?.(dial, error, referenceId);
+    const { address } = dial;
+    const { frontend, dialId } = dial.caller;
+    serverDialEnded.publish({
+      source: this.source,
+      frontend,
+      address,
+      dialId,
+      outcome,
+      error,
+      durationMs: this.clock.now() - dial.startedAt,
+      ...(link === undefined ? {} : { agentId: link.identity.agentId }),
+      ...(connectId === undefined ? {} : { connectId }),
+      ...(referenceId === undefined ? {} : { referenceId }),
+    });
+  }
+
+  /** Upstream's own words first, since peers match on them; then counts and an id; the reasons stay with the operator. */
+  explainNoAgent(address: string, tried: readonly AgentLink[]): { referenceId: string; text: string } {
+    const referenceId = randomBytes(4).toString("hex");
+    const explanation = this.registry.explain(address, tried);
+    serverRefused.publish({ source: this.source, referenceId, address, explanation });
+    const connected = explanation.agentsConnected;
+    const text = `No agent available (${connected} connected, none for this destination; reference ${referenceId})`;
+    return { referenceId, text };
+  }
+
+  // ---- agents ------------------------------------------------------------------------------------------------------
+
+  newAgentLink(identity: AgentIdentity, connection: AgentConnection): AgentLink {
+    return new AgentLink(++this.#streams, identity, connection, this, { budget: this.budget, clock: this.clock });
+  }
+
+  agentConnected(link: AgentLink): void {
+    this.registry.add(link);
+    const { agentId, identifierText, remote, extended, principal } = link.identity;
+    serverAgentConnected.publish({
+      source: this.source,
+      agentId,
+      identifiers: identifierText,
+      stream: link.number,
+      remote,
+      drawbridge: extended,
+      ...(principal === "" ? {} : { principal }),
+    });
+  }
+
+  onClosed(link: AgentLink, end: StreamEnd): void {
+    this.registry.remove(link);
+    this.flights?.close(link.number);
+    if (end.status !== 0) {
+      const code = goCodeName(end.status);
+      streamError.publish({ source: this.source, segment: "from_agent", code, packetType: "Unknown" });
+    }
+    const { agentId } = link.identity;
+    serverAgentDisconnected.publish({ source: this.source, agentId, stream: link.number, reason: end.reason });
+  }
+
+  onFlushed(ms: number): void {
+    this.onFrontendWrite(ms / 1000);
+  }
+
+  onDraining(link: AgentLink): void {
+    serverAgentDraining.publish({ source: this.source, agentId: link.identity.agentId, stream: link.number });
+  }
+
+  onUnrecognizedAnswer(link: AgentLink, dialId: DialId): void {
+    serverDialEnded.publish({
+      source: this.source,
+      frontend: "grpc",
+      address: "",
+      agentId: link.identity.agentId,
+      dialId,
+      outcome: "unrecognized_response",
+      error: "the agent answered a dial that nobody waits for",
+      durationMs: 0,
+    });
+  }
+
+  onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void {
+    this.establishedTunnels--;
+    this.onTunnelEnded?.(link, tunnel, reason);
+    serverTunnelClosed.publish({
+      source: this.source,
+      frontend: tunnel.info.frontend!,
+      address: tunnel.info.address,
+      agentId: link.identity.agentId,
+      connectId: tunnel.connectId,
+      durationMs: this.clock.now() - tunnel.info.openedAt,
+      bytesToAgent: tunnel.bytesToFar,
+      bytesToClient: tunnel.bytesToNear,
+      reason,
+    });
+  }
+
+  onTunnelCut(link: AgentLink, tunnel: Tunnel, queuedBytes: number): void {
+    tunnelCut.publish({
+      source: this.source,
+      address: tunnel.info.address,
+      connectId: tunnel.connectId,
+      queuedBytes,
+      reason: `the caller did not read while agent ${link.identity.agentId}, which knows no window, went on sending`,
+    });
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * The watchdog's way through one agent link: dials the agent's echo over the same packets, windows and queues as
+ * callers' connections, in a table of its own, so that nobody counts, shows or waits for it. One probe at a time.
+ */
+import { randomBytes } from "node:crypto";
+import { type TableOptions, TunnelTable } from "../../connection/table.js";
+import type { PacketCarrier } from "../../link/packet-carrier.js";
+import { ECHO_ADDRESS } from "../../wire/echo.js";
+import type { ConnectId, DialId } from "../../wire/packet.js";
+import { newDialId } from "../dial-id.js";
+import { ProbePort } from "./probe-port.js";
+
+const NONCE_BYTES = 16;
+/** Dials that were given up, whose answers may still come when a link thaws. */
+const GIVEN_UP_KEPT = 64;
+
+/** What the lane needs of its link. */
+type ProbedLink = TableOptions["carrier"] & Pick<PacketCarrier, "sent" | "received" | "leaveUncounted">;
+
+interface Probe {
+  readonly dialId: DialId;
+  readonly onOver: (failure?: string) => void;
+  /** Once the dial is answered. */
+  tunnel?: { readonly connectId: ConnectId; readonly port: ProbePort };
+}
+
+export class ProbeLane {
+  readonly tunnels: TunnelTable;
+  readonly #link: ProbedLink;
+  readonly #givenUp = new Set<DialId>();
+  #probe: Probe | undefined;
+
+  /** `onFinished`: the agent may still send for that connection. */
+  constructor(
+    link: ProbedLink,
+    shared: Pick<TableOptions, "budget" | "clock">,
+    onFinished: (connectId: ConnectId) => void,
+  ) {
+    this.#link = link;
+    this.tunnels = new TunnelTable({
+      ...shared,
+      carrier: link,
+      closeWith: "CLOSE_REQ",
+      pendingDials: () => 0,
+      onFinished: ({ connectId }) => onFinished(connectId),
+      onCut: () => {},
+    });
+  }
+
+  get busy(): boolean {
+    return this.#probe !== undefined;
+  }
+
+  /** `onOver` is called once, with one sentence when it failed, unless the probe is given up before. */
+  start(onOver: (failure?: string) => void): void {
+    const dialId = newDialId();
+    this.#probe = { dialId, onOver };
+    this.#link.control({ type: "DIAL_REQ", protocol: "tcp", address: ECHO_ADDRESS, random: dialId });
+    this.#link.sent.uncount("DIAL_REQ");
+  }
+
+  /** Ends the probe without a verdict of its own; answers how far it had come. */
+  giveUp(): string {
+    const probe = this.#probe;
+    this.#probe = undefined;
+    if (probe === undefined) return "nothing was asked";
+    if (probe.tunnel === undefined) {
+      this.#givenUp.add(probe.dialId);
+      if (this.#givenUp.size > GIVEN_UP_KEPT) this.#givenUp.delete(this.#givenUp.values().next().value!);
+      return "the agent did not answer a dial of its own echo";
+    }
+    const { progress } = probe.tunnel.port;
+    this.#close(probe);
+    return progress;
+  }
+
+  /** False when the answer belongs to no probe. */
+  onDialAnswer(dialId: DialId, connectId: ConnectId, error: string): boolean {
+    const probe = this.#probe;
+    if (probe?.dialId !== dialId) return this.#onLateAnswer(dialId, connectId);
+    this.#link.received.uncount("DIAL_RSP");
+    if (error !== "" || connectId === 0) this.#finish(probe, `the agent did not open its own echo: ${error}`);
+    else this.#open(probe, connectId);
+    return true;
+  }
+
+  #onLateAnswer(dialId: DialId, connectId: ConnectId): boolean {
+    if (!this.#givenUp.delete(dialId)) return false;
+    this.#link.received.uncount("DIAL_RSP");
+    if (connectId === 0) return true;
+    this.#link.leaveUncounted(connectId);
+    this.#link.control({ type: "CLOSE_REQ", connectId });
+    return true;
+  }
+
+  #open(probe: Probe, connectId: ConnectId): void {
+    this.#link.leaveUncounted(connectId);
+    const port = new ProbePort(randomBytes(NONCE_BYTES), (failure) => this.#finish(probe, failure));
+    probe.tunnel = { connectId, port };
+    const now = this.tunnels.clock.now();
+    const info = { id: 0, address: ECHO_ADDRESS, askedAt: now, dialledAt: now, openedAt: now };
+    this.tunnels.add(connectId, port, info).start();
+  }
+
+  #finish(probe: Probe, failure?: string): void {
+    if (this.#probe !== probe) return;
+    this.#probe = undefined;
+    this.#close(probe);
+    probe.onOver(failure);
+  }
+
+  #close({ tunnel }: Probe): void {
+    if (tunnel !== undefined) this.tunnels.get(tunnel.connectId)?.close("the probe is over");
+  }
+}

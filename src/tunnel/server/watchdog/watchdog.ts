@@ -1,0 +1,153 @@
+/**
+ * Asks every agent that has an echo, at intervals, to send a few bytes back over the path real connections take. What
+ * comes of it is shown; a link on which nothing moves any more is ended, so that its agent connects anew.
+ */
+
+import type { PathHealth } from "../../../insight/observe/admin/contract.js";
+import type { Clock } from "../../connection/clock.js";
+import { serverLinkRecycled, serverPathChecked } from "../../events/channels.js";
+import { GrpcStatus } from "../../link/grpc-status.js";
+import type { AgentLink } from "../agents/agent-link.js";
+import type { AgentRegistry } from "../agents/registry.js";
+import type { WatchdogConfig } from "../config.js";
+import { overallPath, PathWatch } from "./path-watch.js";
+
+/** All agents share one timer, that ticks this often; with shorter intervals more often. */
+const SLOWEST_TICK_MS = 1_000;
+/** So many may be asked in one tick, or twice as many as would be if they were spread evenly. */
+const LEAST_BURST = 16;
+/** A new agent is asked soon: readiness may wait for it. */
+const FIRST_WITHIN_MS = 1_000;
+/** Each time is this much earlier or later, so that agents that came together do not stay together. */
+const SPREAD = 0.1;
+/** For a dismissed agent to read that it is; after that its connection is ended. */
+const FAREWELL_MS = 5_000;
+
+export interface WatchdogParts {
+  /** Identity of the server in events. */
+  readonly source: object;
+  readonly registry: AgentRegistry;
+  readonly clock: Clock;
+  readonly config: WatchdogConfig;
+  readonly random?: () => number;
+}
+
+export class Watchdog {
+  readonly #parts: WatchdogParts;
+  readonly #random: () => number;
+  readonly #watches = new WeakMap<AgentLink, PathWatch>();
+  readonly #tickMs: number;
+  readonly #epoch: number;
+  #lastTick = 0;
+  #cancelTick: (() => void) | undefined;
+
+  constructor(parts: WatchdogParts) {
+    this.#parts = parts;
+    this.#random = parts.random ?? Math.random;
+    const { intervalMs, timeoutMs } = parts.config;
+    this.#tickMs = Math.min(SLOWEST_TICK_MS, Math.max(10, Math.min(intervalMs, timeoutMs) / 4));
+    this.#epoch = Date.now() - parts.clock.now();
+  }
+
+  start(): void {
+    this.#lastTick = this.#parts.clock.now();
+    this.#armTick();
+  }
+
+  stop(): void {
+    this.#cancelTick?.();
+    for (const link of this.#parts.registry.links()) link.lane?.giveUp();
+  }
+
+  /** `unknown` for those that have no echo, and before the first answer. */
+  pathOf(link: AgentLink): PathHealth {
+    return this.#watches.get(link)?.health(this.#epoch) ?? { state: "unknown" };
+  }
+
+  /** Works when that of one agent does. */
+  path(): PathHealth {
+    return overallPath([...this.#parts.registry.links()].map((link) => this.pathOf(link)));
+  }
+
+  // ---- the timer ---------------------------------------------------------------------------------------------------
+
+  #armTick(): void {
+    this.#cancelTick = this.#parts.clock.after(this.#tickMs, this.#tick);
+  }
+
+  readonly #tick = (): void => {
+    const { registry, clock, config } = this.#parts;
+    const now = clock.now();
+    // If this very process stood still, the agents are not to blame for answers that wait to be read.
+    const stoodStill = Math.max(0, now - this.#lastTick - 2 * this.#tickMs);
+    this.#lastTick = now;
+    let burst = Math.max(LEAST_BURST, Math.ceil((2 * registry.size * this.#tickMs) / config.intervalMs));
+    for (const link of [...registry.links()]) {
+      if (link.lane === undefined) continue;
+      const watch = this.#watchOf(link, now);
+      if (link.lane.busy) {
+        watch.deadline += stoodStill;
+        if (now >= watch.deadline) this.#failed(link, watch, `${link.lane.giveUp()} within ${config.timeoutMs} ms`);
+      } else if (now >= watch.nextAt && burst > 0) {
+        burst--;
+        this.#ask(link, watch, now);
+      }
+    }
+    this.#armTick();
+  };
+
+  #watchOf(link: AgentLink, now: number): PathWatch {
+    const known = this.#watches.get(link);
+    if (known !== undefined) return known;
+    const watch = new PathWatch(now + this.#random() * Math.min(FIRST_WITHIN_MS, this.#parts.config.intervalMs));
+    this.#watches.set(link, watch);
+    return watch;
+  }
+
+  // ---- one question ------------------------------------------------------------------------------------------------
+
+  #ask(link: AgentLink, watch: PathWatch, now: number): void {
+    const { clock, config } = this.#parts;
+    watch.asked(now, now + config.timeoutMs, trafficOf(link));
+    watch.nextAt = now + config.intervalMs * (1 - SPREAD + 2 * SPREAD * this.#random());
+    link.lane!.start((failure) => {
+      if (failure === undefined) this.#worked(link, watch, clock.now());
+      else this.#failed(link, watch, failure);
+    });
+  }
+
+  #worked(link: AgentLink, watch: PathWatch, now: number): void {
+    const failuresBefore = watch.failures;
+    const roundTripMs = watch.worked(now);
+    serverPathChecked.publish({ ...this.#about(link), failures: 0, failuresBefore, roundTripMs });
+  }
+
+  #failed(link: AgentLink, watch: PathWatch, error: string): void {
+    const { clock, config, registry } = this.#parts;
+    const now = clock.now();
+    const failuresBefore = watch.failures;
+    watch.failed(now, error, trafficOf(link));
+    // Asked again at once: callers wait for this link.
+    watch.nextAt = now;
+    registry.demote(link);
+    const { failures } = watch;
+    serverPathChecked.publish({ ...this.#about(link), failures, failuresBefore, error });
+    if (watch.silentFailures >= config.failures) this.#recycle(link, failures, error);
+  }
+
+  #recycle(link: AgentLink, failures: number, error: string): void {
+    serverLinkRecycled.publish({ ...this.#about(link), failures, error });
+    link.dismiss(GrpcStatus.UNAVAILABLE, `nothing comes through this link any more: ${error}`);
+    this.#parts.clock.after(FAREWELL_MS, () => link.disconnect());
+  }
+
+  #about(link: AgentLink) {
+    return { source: this.#parts.source, agentId: link.identity.agentId, stream: link.number };
+  }
+}
+
+/** Of callers' connections only, both ways. */
+function trafficOf(link: AgentLink): number {
+  const { toFar, toNear } = link.tunnels.traffic();
+  return toFar + toNear;
+}

@@ -1,0 +1,69 @@
+/** What happens in a sidecar, for its log and its metrics; nothing here may hold a secret. */
+import { Channel, type Sourced } from "../../base/channel.js";
+import type { Route } from "./way/parts.js";
+import type { Hindrance } from "./way.js";
+
+/** What a client came for: a connection by SOCKS5, CONNECT or Upgrade, or the answer to one HTTP request. */
+export type Wish = "socks5" | "connect" | "upgrade" | "forward";
+
+export type Outcome =
+  | "established"
+  | Hindrance
+  /** The client went away first. */
+  | "abandoned"
+  /** The client did not say in time what it wanted. */
+  | "late"
+  | "malformed"
+  /** It wanted something that is not offered: another command, authentication, a web page. */
+  | "unsupported"
+  /** There were too many connections. */
+  | "full";
+
+export interface WishDecided extends Sourced {
+  readonly listener: string;
+  readonly wish: Wish;
+  readonly outcome: Outcome;
+  /** `host:port`, once known. */
+  readonly target?: string;
+  /** Empty when established. */
+  readonly error: string;
+  /** Of the catalogue, where there is one. */
+  readonly code?: string;
+  /** Undefined when nothing was dialled, or a connection was used again. */
+  readonly dialMs?: number;
+}
+
+export interface ConnectionClosed extends Sourced {
+  readonly listener: string;
+  readonly target: string;
+  readonly durationMs: number;
+  readonly bytesToTarget: number;
+  readonly bytesFromTarget: number;
+  readonly error: string;
+}
+
+export interface RouteTaken extends Sourced {
+  readonly listener: string;
+  readonly route: Route;
+}
+
+export interface FallbackChanged extends Sourced {
+  readonly listener: string;
+  readonly active: boolean;
+  readonly why: string;
+}
+
+export interface ProbeEnded extends Sourced {
+  readonly listener: string;
+  /** Empty when an agent answered. */
+  readonly error: string;
+  readonly code?: string;
+}
+
+const channel = <T extends Sourced>(event: string) => new Channel<T>("shared", `sidecar-${event}`);
+
+export const wishDecided = channel<WishDecided>("wish-decided");
+export const connectionClosed = channel<ConnectionClosed>("connection-closed");
+export const routeTaken = channel<RouteTaken>("route-taken");
+export const fallbackChanged = channel<FallbackChanged>("fallback-changed");
+export const probeEnded = channel<ProbeEnded>("probe-ended");

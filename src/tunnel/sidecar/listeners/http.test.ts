@@ -1,0 +1,229 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { eventually } from "../../../cluster/kube/testing/eventually.js";
+import { echo, openStage, openTarget, readAll, readExactly } from "../testing/stage.js";
+import { type Hindrance, WayError } from "../way.js";
+
+const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+async function establish(client: Socket, authority: string): Promise<void> {
+  client.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+  expect((await readExactly(client, ESTABLISHED.length)).toString()).toBe(ESTABLISHED);
+}
+
+describe("CONNECT", () => {
+  it("carries bytes both ways, and the end of each direction by itself", async () => {
+    const stage = await openStage("http");
+    const client = await stage.client();
+    await establish(client, `127.0.0.1:${await openTarget(echo)}`);
+    client.end("hello");
+    expect((await readAll(client)).toString()).toBe("hello");
+    expect(stage.wishes).toMatchObject([{ wish: "connect", outcome: "established" }]);
+  });
+
+  it("is understood however its bytes are split, with what was sent along", async () => {
+    const stage = await openStage("http");
+    const authority = `127.0.0.1:${await openTarget(echo)}`;
+    const said = Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\npayload`);
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: said.length - 1 }), { maxLength: 6 }), async (cuts) => {
+        const client = await stage.client();
+        let from = 0;
+        for (const to of [...cuts.sort((a, b) => a - b), said.length]) {
+          client.write(said.subarray(from, to));
+          from = to;
+          await new Promise(setImmediate);
+        }
+        client.end();
+        expect((await readAll(client)).toString()).toBe(`${ESTABLISHED}payload`);
+        client.destroy();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("to a target that speaks first gets its words behind the answer", async () => {
+    const stage = await openStage("http");
+    const port = await openTarget((socket) => socket.end("220 ready\r\n"));
+    const client = await stage.client();
+    client.end(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`);
+    expect((await readAll(client)).toString()).toBe(`${ESTABLISHED}220 ready\r\n`);
+  });
+
+  it("whose client has ended its side while the target was dialled lets the target know", async () => {
+    const stage = await openStage("http");
+    const port = await openTarget((socket) => socket.resume().once("end", () => socket.end("you are done")));
+    const open = stage.way.open;
+    const client = await stage.client();
+    vi.spyOn(stage.way, "open").mockImplementation(async (target, stop) => {
+      client.end();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return await open(target, stop);
+    });
+    client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`);
+    expect((await readAll(client)).toString()).toBe(`${ESTABLISHED}you are done`);
+  });
+
+  it.each([
+    ["example.com", { host: "example.com", port: 80 }],
+    ["[fd00::1]:443", { host: "fd00::1", port: 443 }],
+  ])("to %s means %j", async (authority, target) => {
+    const stage = await openStage("http");
+    const asked: unknown[] = [];
+    vi.spyOn(stage.way, "open").mockImplementation(async (wanted) => {
+      asked.push(wanted);
+      throw new WayError("refused", "DB_DIAL_FAILED", "no");
+    });
+    const client = await stage.client();
+    client.write(`CONNECT ${authority} HTTP/1.1\r\n\r\n`);
+    await readAll(client);
+    expect(asked).toEqual([target]);
+  });
+
+  it("that sends on while its target is dialled is held back", async () => {
+    const stage = await openStage("http");
+    stage.way.hanging = true;
+    const client = await stage.client();
+    client.write("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n");
+    const bytes = Buffer.alloc(64 << 20);
+    client.write(bytes);
+    let before = 0;
+    await vi.waitFor(
+      () => {
+        const still = client.writableLength === before;
+        before = client.writableLength;
+        expect(still).toBe(true);
+      },
+      { timeout: 10_000, interval: 200 },
+    );
+    // What is gone is in the kernel's buffers, and a little in ours.
+    expect(before).toBeGreaterThan(bytes.length / 2);
+  });
+
+  it("that goes away takes its dial with it", async () => {
+    const stage = await openStage("http");
+    stage.way.hanging = true;
+    const client = await stage.client();
+    client.write("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n");
+    await eventually(() => expect(stage.way.dials).toBe(1));
+    client.resetAndDestroy();
+    await eventually(() => expect(stage.way.stopped).toBe(1));
+  });
+});
+
+describe("an HTTP client is refused", () => {
+  it.each<[Hindrance, number, string]>([
+    ["name", 502, "dns_error"],
+    ["refused", 502, "connection_refused"],
+    ["network", 502, "destination_ip_unroutable"],
+    ["host", 502, "destination_unavailable"],
+    ["timeout", 504, "connection_timeout"],
+    ["forbidden", 403, "http_request_denied"],
+    ["path", 503, "proxy_internal_error"],
+  ])("when the way is hindered by %s, with %i, and the connection ends", async (hindrance, status, proxyStatus) => {
+    const stage = await openStage("http");
+    stage.way.failure = new WayError(hindrance, "DB_DIAL_FAILED", "it did not work\nat all");
+    for (const request of ["CONNECT 10.0.0.1:80 HTTP/1.1", "GET http://10.0.0.1/ HTTP/1.1"]) {
+      const client = await stage.client();
+      client.write(`${request}\r\nHost: 10.0.0.1\r\n\r\n`);
+      const answer = (await readAll(client)).toString();
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      expect(answer).toContain(`\r\nProxy-Status: drawbridge; error=${proxyStatus}\r\n`);
+      expect(answer).toMatch(
+        /\r\nContent-Type: text\/plain.*\r\n\r\nit did not work at all \(DB_DIAL_FAILED: .+\)\n$/s,
+      );
+    }
+    expect(stage.wishes.map(({ wish, outcome }) => [wish, outcome])).toEqual([
+      ["connect", hindrance],
+      ["forward", hindrance],
+    ]);
+  });
+
+  it.each([
+    ["GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 400, "This is a proxy"],
+    ["GET https://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", 400, "https needs CONNECT"],
+    ["GET ftp://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", 400, "ftp needs CONNECT"],
+    ["GET http://user:secret@example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", 400, "user name"],
+    ["GET http://:80/ HTTP/1.1\r\nHost: x\r\n\r\n", 400, "no usable host"],
+    ["CONNECT example.com:99999 HTTP/1.1\r\n\r\n", 400, "CONNECT needs a host and a port"],
+    ["CONNECT /path HTTP/1.1\r\n\r\n", 400, ""],
+    ["\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "This is not an HTTP/1.1 request"],
+    [`GET http://x/ HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(20_000)}\r\n\r\n`, 431, "longer than 16384 bytes"],
+  ])("for %j", async (request, status, text) => {
+    const client = await (await openStage("http")).client();
+    client.write(request, "latin1");
+    const answer = (await readAll(client)).toString();
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer).toContain(text);
+    expect(answer).toContain("Connection: close");
+  });
+
+  it("when it takes too long, whether it said something or nothing", async () => {
+    const stage = await openStage("http", { handshakeTimeoutMs: 200 });
+    const [silent, slow] = [await stage.client(), await stage.client()];
+    slow.write("GET http://x/ HTTP/1.1\r\nA: ");
+    const trickle = setInterval(() => slow.write("a"), 50);
+    for (const client of [silent, slow]) expect((await readAll(client)).toString()).toMatch(/^HTTP\/1.1 408 /);
+    clearInterval(trickle);
+    expect(stage.wishes).toMatchObject([{ outcome: "late" }, { outcome: "late" }]);
+  });
+
+  it("in its own terms when there are too many", async () => {
+    const stage = await openStage("http", { maxConnections: 1 });
+    const port = await openTarget(echo);
+    await establish(await stage.client(), `127.0.0.1:${port}`);
+    for (const request of [`CONNECT 127.0.0.1:${port} HTTP/1.1`, `GET http://127.0.0.1:${port}/ HTTP/1.1`]) {
+      const client = await stage.client();
+      client.end(`${request}\r\nHost: x\r\n\r\n`);
+      expect((await readAll(client)).toString()).toMatch(/^HTTP\/1.1 503 .*connection_limit_reached/s);
+    }
+  });
+
+  it("or hung up on, whatever bytes it sends, and the next client is served", async () => {
+    const stage = await openStage("http", { handshakeTimeoutMs: 300 });
+    stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
+    const words = fc.constantFrom(
+      ...["GET ", "CONNECT ", "POST ", "http://a/", "a:1", " HTTP/1.1\r\n", "Host: a\r\n", "\r\n", "Upgrade: x\r\n"],
+      ...[
+        "Connection: upgrade\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Content-Length: 3\r\n",
+        "3\r\nabc\r\n",
+        "0\r\n",
+      ],
+    );
+    const noise = fc.oneof(
+      fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes).toString("latin1")),
+      fc.array(words, { maxLength: 12 }).map((parts) => parts.join("")),
+    );
+    await fc.assert(
+      fc.asyncProperty(noise, async (text) => {
+        const client = await stage.client();
+        client.end(text, "latin1");
+        const answer = (await readAll(client)).toString("latin1");
+        if (answer !== "") expect(answer).toMatch(/^HTTP\/1\.1 \d{3} /);
+        client.destroy();
+      }),
+      { numRuns: 100 },
+    );
+    const next = async (): Promise<string> => {
+      const client = await stage.client();
+      client.write("CONNECT 10.0.0.1:80 HTTP/1.1\r\n\r\n");
+      return (await readAll(client)).toString();
+    };
+    // On a machine that stands still for a moment, one client may be late.
+    await expect.poll(next, { timeout: 10_000 }).toMatch(/^HTTP\/1.1 502 /);
+  });
+});
+
+it("a client that was served leaves nothing behind", async () => {
+  const stage = await openStage("http");
+  const client = await stage.client();
+  await establish(client, `127.0.0.1:${await openTarget(echo)}`);
+  client.destroy();
+  await eventually(() => expect([stage.sidecar.gate.open, stage.sidecar.listeners[0]?.desk.joined]).toEqual([0, 0]));
+  const { socket } = stage.way.opened[0]!;
+  if (!socket.closed) await once(socket, "close");
+});

@@ -1,0 +1,257 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import fc from "fast-check";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { eventually } from "../../../cluster/kube/testing/eventually.js";
+import { echo, openStage, openTarget, readAll, readExactly, TEST_LIMITS } from "../testing/stage.js";
+import { type Hindrance, WayError } from "../way.js";
+
+const GREETING = Buffer.from([5, 1, 0]);
+const CHOSEN = Buffer.from([5, 0]);
+const REPLY_BYTES = 10;
+
+const toIpv4 = (port: number, ...address: number[]): Buffer =>
+  Buffer.from([5, 1, 0, 1, ...(address.length === 4 ? address : [127, 0, 0, 1]), port >> 8, port & 255]);
+const toName = (name: string, port: number): Buffer =>
+  Buffer.concat([Buffer.from([5, 1, 0, 3, name.length]), Buffer.from(name), Buffer.from([port >> 8, port & 255])]);
+
+async function establish(client: Socket, request: Buffer): Promise<void> {
+  client.write(Buffer.concat([GREETING, request]));
+  expect(await readExactly(client, 2)).toEqual(CHOSEN);
+  const reply = await readExactly(client, REPLY_BYTES);
+  expect([...reply.subarray(0, 4)]).toEqual([5, 0, 0, 1]);
+}
+
+describe("a SOCKS5 client", () => {
+  it("reaches an IPv4 address and is told our end of the connection", async () => {
+    const stage = await openStage("socks5");
+    const client = await stage.client();
+    let seen = 0;
+    const port = await openTarget((socket) => {
+      seen = socket.remotePort ?? 0;
+      echo(socket);
+    });
+    client.write(Buffer.concat([GREETING, toIpv4(port)]));
+    await readExactly(client, 2);
+    const reply = await readExactly(client, REPLY_BYTES);
+    // The target may learn of the connection after the client has.
+    await eventually(() => expect(seen).not.toBe(0));
+    expect([...reply]).toEqual([5, 0, 0, 1, 127, 0, 0, 1, seen >> 8, seen & 255]);
+    client.end("hello");
+    expect((await readAll(client)).toString()).toBe("hello");
+  });
+
+  it("reaches a name, and an IPv6 address", async () => {
+    const stage = await openStage("socks5");
+    stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
+    const asked: string[] = [];
+    const open = vi.spyOn(stage.way, "open").mockImplementation(async ({ host, port }) => {
+      asked.push(`${host} ${port}`);
+      throw stage.way.failure;
+    });
+    const v6 = Buffer.from([5, 1, 0, 4, 0xfd, ...new Array(14).fill(0), 9, 1, 187]);
+    for (const request of [toName("api.example", 443), v6]) {
+      const client = await stage.client();
+      client.write(Buffer.concat([GREETING, request]));
+      expect([...(await readAll(client))]).toEqual([5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
+    }
+    expect(asked).toEqual(["api.example 443", "fd00::9 443"]);
+    open.mockRestore();
+  });
+
+  it("may send greeting, request and payload in one packet, and end its side at once", async () => {
+    const stage = await openStage("socks5");
+    const port = await openTarget(echo);
+    const client = await stage.client();
+    client.end(Buffer.concat([GREETING, toIpv4(port), Buffer.from("payload")]));
+    expect((await readAll(client)).subarray(2 + REPLY_BYTES).toString()).toBe("payload");
+  });
+
+  it("is understood however its bytes are split", async () => {
+    const stage = await openStage("socks5");
+    const port = await openTarget(echo);
+    const said = Buffer.concat([Buffer.from([5, 3, 1, 0, 2]), toName("localhost", port), Buffer.from("payload")]);
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: said.length - 1 }), { maxLength: 6 }), async (cuts) => {
+        const client = await stage.client();
+        let from = 0;
+        for (const to of [...cuts.sort((a, b) => a - b), said.length]) {
+          client.write(said.subarray(from, to));
+          from = to;
+          await new Promise(setImmediate);
+        }
+        client.end();
+        expect((await readAll(client)).subarray(2 + REPLY_BYTES).toString()).toBe("payload");
+        client.destroy();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("gets an answer or an end for whatever bytes it sends, and the next client is served", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const stage = await openStage("socks5");
+    stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
+    const next = async (): Promise<number | undefined> => {
+      const client = await stage.client();
+      client.write(Buffer.concat([GREETING, toIpv4(1)]));
+      return (await readAll(client))[3];
+    };
+    const noise = fc.oneof(
+      fc.uint8Array({ maxLength: 600 }),
+      fc.uint8Array({ maxLength: 300 }).map((bytes) => Uint8Array.of(5, 1, 0, 5, ...bytes)),
+      fc.uint8Array({ maxLength: 300 }).map((bytes) => Uint8Array.of(5, 1, 0, 5, 1, 0, ...bytes)),
+    );
+    await fc.assert(
+      fc.asyncProperty(noise, async (bytes) => {
+        const client = await stage.client();
+        client.write(bytes);
+        // Once one that came later has its answer, all of it was read, and who is still waited for is late.
+        expect(await next()).toBe(5);
+        vi.advanceTimersByTime(TEST_LIMITS.handshakeTimeoutMs);
+        const answer = await readAll(client);
+        expect(answer.length).toBeLessThanOrEqual(2 + REPLY_BYTES);
+        client.destroy();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("keeps its half of the connection after the target has ended", async () => {
+    const stage = await openStage("socks5");
+    let heard = "";
+    const port = await openTarget((socket) => {
+      socket.end("goodbye");
+      socket.on("data", (chunk) => {
+        heard += String(chunk);
+      });
+    });
+    const client = await stage.client();
+    await establish(client, toIpv4(port));
+    expect((await readAll(client)).toString()).toBe("goodbye");
+    client.end("still here");
+    await eventually(() => expect(heard).toBe("still here"));
+  });
+
+  it("notices that the target was reset", async () => {
+    const stage = await openStage("socks5");
+    const port = await openTarget((socket) => socket.once("data", () => socket.resetAndDestroy()));
+    const client = await stage.client();
+    await establish(client, toIpv4(port));
+    client.write("x");
+    const [error] = await once(client, "error");
+    expect(error).toMatchObject({ code: "ECONNRESET" });
+  });
+
+  it("that goes away takes its dial with it", async () => {
+    const stage = await openStage("socks5");
+    stage.way.hanging = true;
+    const client = await stage.client();
+    client.write(Buffer.concat([GREETING, toIpv4(1)]));
+    await eventually(() => expect(stage.way.dials).toBe(1));
+    client.resetAndDestroy();
+    await eventually(() => expect(stage.way.stopped).toBe(1));
+    expect(stage.wishes).toMatchObject([{ wish: "socks5", outcome: "abandoned" }]);
+  });
+});
+
+describe("a SOCKS5 client is refused", () => {
+  const ANY_REQUEST = toIpv4(80);
+
+  it.each<[Hindrance, number]>([
+    ["name", 4],
+    ["refused", 5],
+    ["network", 3],
+    ["host", 4],
+    ["timeout", 6],
+    ["forbidden", 2],
+    ["path", 1],
+  ])("when the way is hindered by %s, with reply %i", async (hindrance, reply) => {
+    const stage = await openStage("socks5");
+    stage.way.failure = new WayError(hindrance, "DB_DIAL_FAILED", "no");
+    const client = await stage.client();
+    client.write(Buffer.concat([GREETING, ANY_REQUEST]));
+    expect([...(await readAll(client))]).toEqual([5, 0, 5, reply, 0, 1, 0, 0, 0, 0, 0, 0]);
+    expect(stage.wishes).toMatchObject([{ wish: "socks5", outcome: hindrance, target: "127.0.0.1:80" }]);
+  });
+
+  it.each([
+    ["BIND", [5, 2, 0, 1, 127, 0, 0, 1, 0, 80], 7, "unsupported"],
+    ["UDP ASSOCIATE", [5, 3, 0, 1, 127, 0, 0, 1, 0, 80], 7, "unsupported"],
+    ["an unknown address type", [5, 1, 0, 2, 127, 0, 0, 1, 0, 80], 8, "unsupported"],
+    ["a name with a line break", [5, 1, 0, 3, 3, 97, 13, 10, 0, 80], 1, "malformed"],
+    ["an empty name", [5, 1, 0, 3, 0, 0, 80], 1, "malformed"],
+    ["port 0", [5, 1, 0, 1, 127, 0, 0, 1, 0, 0], 1, "malformed"],
+  ])("for %s", async (_what, request, reply, outcome) => {
+    const stage = await openStage("socks5");
+    const client = await stage.client();
+    client.write(Buffer.concat([GREETING, Buffer.from(request)]));
+    expect([...(await readAll(client))]).toEqual([5, 0, 5, reply, 0, 1, 0, 0, 0, 0, 0, 0]);
+    expect(stage.wishes).toMatchObject([{ outcome }]);
+  });
+
+  it("when it insists on a password", async () => {
+    const client = await (await openStage("socks5")).client();
+    client.write(Buffer.from([5, 1, 2]));
+    expect([...(await readAll(client))]).toEqual([5, 0xff]);
+  });
+
+  it("without a word when it speaks something else", async () => {
+    const client = await (await openStage("socks5")).client();
+    client.write("GET / HTTP/1.1\r\n\r\n");
+    expect(await readAll(client)).toHaveLength(0);
+  });
+
+  it("when it takes too long", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const stage = await openStage("socks5", { handshakeTimeoutMs: 100 });
+    const client = await stage.client();
+    client.write(Buffer.from([5, 1, 0, 5]));
+    expect(await readExactly(client, 2)).toEqual(CHOSEN);
+    vi.advanceTimersByTime(99);
+    expect(stage.wishes).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(await readAll(client)).toHaveLength(0);
+    expect(stage.wishes).toMatchObject([{ outcome: "late" }]);
+  });
+
+  it("not at all when those who keep it out have said nothing: the oldest of them leaves", async () => {
+    const stage = await openStage("socks5", { maxConnections: 2 });
+    const port = await openTarget(echo);
+    const silent = [await stage.client(), await stage.client()];
+    await eventually(() => expect(stage.sidecar.gate.open).toBe(2));
+    await establish(await stage.client(), toIpv4(port));
+    for (const client of silent) client.resume();
+    await eventually(() =>
+      expect(silent.map(({ readableEnded, closed }) => readableEnded || closed)).toEqual([true, false]),
+    );
+  });
+
+  it("with a refusal when silent ones come to be refused, too", async () => {
+    const stage = await openStage("socks5", { maxConnections: 1 });
+    const port = await openTarget(echo);
+    await establish(await stage.client(), toIpv4(port));
+    await stage.client();
+    await eventually(() => expect(stage.sidecar.gate.open).toBe(2));
+    const third = await stage.client();
+    third.write(Buffer.concat([GREETING, toIpv4(port)]));
+    expect([...(await readAll(third))].slice(2, 4)).toEqual([5, 1]);
+  });
+
+  it("in its own terms when there are too many, until one leaves", async () => {
+    const stage = await openStage("socks5", { maxConnections: 1 });
+    const port = await openTarget(echo);
+    const first = await stage.client();
+    await establish(first, toIpv4(port));
+    const second = await stage.client();
+    second.write(Buffer.concat([GREETING, toIpv4(port)]));
+    expect([...(await readAll(second))].slice(2, 4)).toEqual([5, 1]);
+    expect(stage.wishes.map(({ outcome }) => outcome)).toEqual(["established", "full"]);
+    first.end();
+    second.end();
+    await eventually(() => expect(stage.sidecar.gate.open).toBe(0));
+    await establish(await stage.client(), toIpv4(port));
+  });
+});

@@ -1,0 +1,59 @@
+import { expect, it, onTestFinished, vi } from "vitest";
+import { Logger } from "../../base/log/log.js";
+import { connectionClosed, fallbackChanged, probeEnded, wishDecided } from "./channels.js";
+import { logSidecar } from "./log.js";
+
+function logOf(verbosity: number) {
+  let text = "";
+  const write = (bytes: Buffer, done: () => void): void => {
+    text += bytes.toString();
+    done();
+  };
+  const source = {};
+  onTestFinished(logSidecar(new Logger({ format: "text", verbosity, write }), source));
+  return { source, lines: () => text.split("\n").filter((line) => line !== "") };
+}
+
+it("every connection is told only to those who asked for that much", () => {
+  const [usual, chatty] = [logOf(4), logOf(5)];
+  for (const { source } of [usual, chatty]) {
+    wishDecided.publish({ source, listener: "a", wish: "connect", outcome: "established", target: "b:1", error: "" });
+    const bytes = { bytesToTarget: 1, bytesFromTarget: 2 };
+    connectionClosed.publish({ source, listener: "a", target: "b:1", durationMs: 3, ...bytes, error: "" });
+  }
+  expect(usual.lines()).toHaveLength(0);
+  expect(chatty.lines()).toHaveLength(2);
+  expect(chatty.lines()[1]).toMatch(/connection closed .*target="b:1".*bytesFromTarget=2/);
+});
+
+it("refusals are told with their reason, but not by the thousand", () => {
+  // However long the thousand take: more are told as time goes by.
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { source, lines } = logOf(4);
+  for (let i = 0; i < 1_000; i++) {
+    wishDecided.publish({
+      source,
+      listener: "a",
+      wish: "socks5",
+      outcome: "name",
+      target: "x:1",
+      error: "no such host",
+    });
+  }
+  expect(lines()[0]).toMatch(/^W.*request was not served .*outcome="name".*error="no such host"/);
+  expect(lines()).toHaveLength(100);
+});
+
+it("probes and the fallback are told when they change", () => {
+  const { source, lines } = logOf(4);
+  for (const error of ["", "lost", "lost", "", ""]) probeEnded.publish({ source, listener: "a", error });
+  fallbackChanged.publish({ source, listener: "a", active: true, why: "no answer" });
+  fallbackChanged.publish({ source, listener: "a", active: false, why: "" });
+  expect(lines().map((line) => line.replace(/^(.).*?\] /, "$1 "))).toEqual([
+    'W the probe through the tunnel fails listener="a" error="lost"',
+    'I the probe through the tunnel works again listener="a"',
+    'W the tunnel does not work; targets are dialled straight from here listener="a" why="no answer"',
+    'I the tunnel works again listener="a"',
+  ]);
+});

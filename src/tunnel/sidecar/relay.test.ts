@@ -1,0 +1,164 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { eventually } from "../../cluster/kube/testing/eventually.js";
+import { Relay, type RelayEnd, type Traffic } from "./relay.js";
+import { connectTo, openTarget, readAll, readExactly } from "./testing/stage.js";
+
+/** The two ends of one TCP connection. */
+async function pair(): Promise<[ours: Socket, theirs: Socket]> {
+  let accepted: ((socket: Socket) => void) | undefined;
+  const ours = new Promise<Socket>((resolve) => {
+    accepted = resolve;
+  });
+  const theirs = await connectTo(await openTarget((socket) => accepted?.(socket)));
+  return [await ours, theirs];
+}
+
+async function relayed(idleTimeoutMs = 0) {
+  const [[near, client], [far, target]] = [await pair(), await pair()];
+  const traffic = { toTarget: 0, fromTarget: 0 };
+  const ends: RelayEnd[] = [];
+  const relay = new Relay(near, far, { traffic, idleTimeoutMs, onEnd: (end) => ends.push(end) });
+  return { near, far, client, target, traffic, ends, relay };
+}
+
+/** Until everything that can move without a reader has moved. */
+async function untilStill(traffic: Traffic): Promise<void> {
+  let before = -1;
+  await vi.waitFor(
+    () => {
+      const now = traffic.toTarget;
+      const still = now === before;
+      before = now;
+      expect(still && now > 0).toBe(true);
+    },
+    { timeout: 10_000, interval: 200 },
+  );
+}
+
+describe("a relay", () => {
+  it("carries a lot both ways at once, whole and in order", async () => {
+    const { client, target, traffic, ends } = await relayed();
+    const [up, down] = [randomBytes(8 << 20), randomBytes(5 << 20)];
+    client.end(up);
+    target.end(down);
+    const [atTarget, atClient] = await Promise.all([readAll(target), readAll(client)]);
+    const sum = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+    expect([sum(atTarget), sum(atClient)]).toEqual([sum(up), sum(down)]);
+    await eventually(() => expect(ends).toEqual([{ toTarget: up.length, fromTarget: down.length, error: "" }]));
+    expect(traffic).toEqual({ toTarget: up.length, fromTarget: down.length });
+  });
+
+  it("holds a sender back while the other side does not read, and goes on when it does", async () => {
+    const { client, target, traffic } = await relayed();
+    const bytes = Buffer.alloc(32 << 20, "drawbridge ");
+    client.end(bytes);
+    await untilStill(traffic);
+    expect(traffic.toTarget).toBeLessThan(bytes.length);
+    expect((await readAll(target)).equals(bytes)).toBe(true);
+  });
+
+  it("hands on what was read before it came, and an end that came before it", async () => {
+    const [[near, client], [far, target]] = [await pair(), await pair()];
+    client.end("early ");
+    target.write("also ");
+    for (const socket of [near, far]) await once(socket, "readable");
+    near.unshift("very ");
+    await eventually(() => expect(near.read(0) === null && near.readableLength).toBe(11));
+    new Relay(near, far, { traffic: { toTarget: 0, fromTarget: 0 }, idleTimeoutMs: 0, onEnd: () => {} });
+    expect((await readAll(target)).toString()).toBe("very early ");
+    target.end("late");
+    expect((await readAll(client)).toString()).toBe("also late");
+  });
+
+  it("ends with the streams it was given, and they with it", async () => {
+    const one = await relayed();
+    one.near.destroy();
+    await eventually(() => expect(one.ends).toMatchObject([{ error: "the connection was lost" }]));
+    expect([one.near.closed, one.far.closed]).toEqual([true, true]);
+    const other = await relayed();
+    other.client.end();
+    other.target.end();
+    await eventually(() => expect([other.near.closed, other.far.closed]).toEqual([true, true]));
+    expect(other.ends).toMatchObject([{ error: "" }]);
+  });
+
+  it("ends one direction alone", async () => {
+    const { client, target } = await relayed();
+    client.end("question");
+    expect((await readAll(target)).toString()).toBe("question");
+    target.write("long ");
+    expect((await readExactly(client, 5)).toString()).toBe("long ");
+    target.end("answer");
+    expect((await readAll(client)).toString()).toBe("answer");
+  });
+
+  it("lets the other side know of a reset, and says so at the end", async () => {
+    const { client, target, ends } = await relayed();
+    const reset = once(client, "error");
+    target.resetAndDestroy();
+    expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
+    await eventually(() => expect(ends).toMatchObject([{ error: "read ECONNRESET" }]));
+  });
+
+  it("is cut when nothing moves, but not while something does", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { client, target, ends } = await relayed(150);
+    for (let i = 0; i < 6; i++) {
+      client.write("x");
+      // Nothing could be read of a relay that was cut.
+      await readExactly(target, 1);
+      vi.advanceTimersByTime(149);
+    }
+    expect(ends).toHaveLength(0);
+    vi.advanceTimersByTime(1);
+    vi.useRealTimers();
+    await eventually(() => expect(ends).toEqual([{ toTarget: 6, fromTarget: 0, error: "nothing moved for 150 ms" }]));
+  });
+
+  it("bounds a connection that stays half open", async () => {
+    const { client, target, ends } = await relayed(150);
+    client.end("only this");
+    await readAll(target);
+    await eventually(() => expect(ends).toMatchObject([{ error: "nothing moved for 150 ms" }]));
+  });
+
+  it("does not wait for drains that a stream with a high mark of its own never announces", async () => {
+    const [near, client] = await pair();
+    const taken: (() => void)[] = [];
+    const far = new Duplex({
+      writableHighWaterMark: 1 << 20,
+      read() {},
+      write: (_chunk, _encoding, done) => void taken.push(done),
+    });
+    const traffic = { toTarget: 0, fromTarget: 0 };
+    new Relay(near, far, { traffic, idleTimeoutMs: 0, onEnd: () => {} });
+    const bytes = Buffer.alloc(3 << 20);
+    client.write(bytes);
+    await vi.waitFor(
+      () => {
+        taken.shift()?.();
+        expect(traffic.toTarget).toBe(bytes.length);
+      },
+      { timeout: 10_000, interval: 1 },
+    );
+    far.destroy();
+  });
+
+  it("hears a client out for which the target has gone", async () => {
+    const [near, client] = await pair();
+    const far = new Duplex({ allowHalfOpen: false, read() {}, write: (_chunk, _encoding, done) => done() });
+    const ends: RelayEnd[] = [];
+    new Relay(near, far, { traffic: { toTarget: 0, fromTarget: 0 }, idleTimeoutMs: 0, onEnd: (end) => ends.push(end) });
+    far.push("last words");
+    far.push(null);
+    await once(far, "close");
+    client.end(Buffer.alloc(1 << 20));
+    expect((await readAll(client)).toString()).toBe("last words");
+    await eventually(() => expect(ends).toMatchObject([{ error: "" }]));
+  });
+});

@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { eventually } from "../../cluster/kube/testing/eventually.js";
+import { sidecarMetrics } from "./metrics.js";
+import { Sidecar } from "./sidecar.js";
+import { plainWay } from "./testing/plain-way.js";
+import { echo, openStage, openTarget, readAll, readExactly, TEST_LIMITS } from "./testing/stage.js";
+import { DEFAULT_WAY } from "./way/config.js";
+import { WayError } from "./way.js";
+
+const CONNECTED = "HTTP/1.1 200 Connection established\r\n\r\n".length;
+
+describe("a sidecar", () => {
+  it("counts what it does, by listener and outcome", async () => {
+    const stage = await openStage("http");
+    const { registry, close } = sidecarMetrics(stage.sidecar);
+    onTestFinished(close);
+    const port = await openTarget(echo);
+    const client = await stage.client();
+    client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\nhello`);
+    await readExactly(client, CONNECTED + 5);
+    expect(registry.text()).toContain('drawbridge_sidecar_connections_open{listener="http"} 1\n');
+    client.end();
+    await readAll(client);
+    stage.way.failure = new WayError("name", "DB_DIAL_FAILED", "no");
+    const refused = await stage.client();
+    refused.write("GET http://nowhere/ HTTP/1.1\r\nHost: nowhere\r\n\r\n");
+    await readAll(refused);
+    await eventually(() => expect(stage.sidecar.listeners[0]?.desk.joined).toBe(0));
+    const text = registry.text();
+    for (const line of [
+      'connections_total{listener="http",outcome="established"} 1',
+      'connections_open{listener="http"} 0',
+      'forwarded_requests_total{listener="http",outcome="name"} 1',
+      'bytes_total{listener="http",direction="to_target"} 5',
+      'bytes_total{listener="http",direction="from_target"} 5',
+      'dial_seconds_count{listener="http"} 1',
+      "ready 1",
+    ]) {
+      expect(text).toContain(`drawbridge_sidecar_${line}\n`);
+    }
+  });
+
+  it("drains: no new clients, the old ones to their end, and idle ones not waited for", async () => {
+    const stage = await openStage("http");
+    const port = await openTarget(echo);
+    const client = await stage.client();
+    client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`);
+    await readExactly(client, CONNECTED);
+    const drained = stage.sidecar.drain(10_000);
+    await expect(stage.client()).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    expect(stage.sidecar.readiness.ready).toBe(false);
+    client.end("still works");
+    expect((await readAll(client)).toString()).toBe("still works");
+    expect(await drained).toBe(true);
+  });
+
+  it("cuts what is left at the end of the drain", async () => {
+    const stage = await openStage("socks5");
+    const port = await openTarget(echo);
+    const client = await stage.client();
+    client.write(Buffer.from([5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, port >> 8, port & 255]));
+    await readExactly(client, 12);
+    expect(await stage.sidecar.drain(50)).toBe(false);
+    const reset = once(client, "error");
+    stage.sidecar.destroy();
+    expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
+  });
+
+  it("listens on unix sockets with the mode it was told, and leaves other files alone", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "db-"));
+    onTestFinished(() => rmSync(dir, { recursive: true }));
+    const open = (path: string): Sidecar => {
+      const sidecar = new Sidecar(
+        {
+          listeners: [
+            {
+              name: "uds",
+              protocol: "http",
+              where: { path, fileMode: 0o620 },
+              way: { ...DEFAULT_WAY, frontends: [], own: [] },
+            },
+          ],
+          limits: TEST_LIMITS,
+          health: undefined,
+          probe: { intervalMs: 60_000, timeoutMs: 1_000 },
+          drainTimeoutMs: 0,
+        },
+        plainWay,
+      );
+      onTestFinished(() => sidecar.destroy());
+      return sidecar;
+    };
+    const path = join(dir, "proxy.sock");
+    await open(path).start();
+    expect(statSync(path).mode & 0o777).toBe(0o620);
+    const client = connect({ path, allowHalfOpen: true });
+    client.write(`CONNECT 127.0.0.1:${await openTarget(echo)} HTTP/1.1\r\n\r\n`);
+    client.end("hello");
+    expect((await readAll(client)).subarray(CONNECTED).toString()).toBe("hello");
+    writeFileSync(join(dir, "file"), "");
+    await expect(open(join(dir, "file")).start()).rejects.toMatchObject({ code: "DB_UDS_NOT_SOCKET" });
+  });
+});

@@ -1,0 +1,173 @@
+/** Ways that lead through somebody else's HTTP proxy, or past the tunnel. */
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { readToEnd } from "../../../../test/support/callers/bytes.js";
+import { makePki } from "../../../../test/support/processes/certs.js";
+import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
+import { startBanner, startEcho } from "../../../../test/support/targets/echo.js";
+import { DEFAULT_WAY, directFromEnvironment, type WayConfig } from "./config.js";
+import type { WayParts } from "./parts.js";
+import { fakeTunnel } from "./testing/fake-tunnel.js";
+import { hello, NEVER, nothingHere, useWays } from "./testing/test-way.js";
+
+const scope = useWays();
+afterEach(() => vi.unstubAllEnvs());
+
+describe("the customer's proxy", () => {
+  const customerOf = (changes: Partial<WayConfig["customer"]>) => ({
+    customer: { ...DEFAULT_WAY.customer, ...changes },
+  });
+
+  it("is asked by the target's name, with the login as it was meant, except for what NO_PROXY covers", async () => {
+    const echo = scope.use(await startEcho());
+    const proxy = scope.use(
+      await startHttpProxy({ login: "us@er:p:a/s%s", routes: { "db.example:80": `127.0.0.1:${echo.port}` } }),
+    );
+    const tunnel = fakeTunnel({ "proxy.corp:3128": proxy.port, "in.example:80": echo.port });
+    const httpsProxy = "http://us%40er:p%3Aa%2Fs%25s@proxy.corp:3128";
+    const way = scope.way(customerOf({ httpsProxy, noProxy: "in.example" }), { dialer: tunnel });
+    expect(await way.echo("db.example", 80)).toBe("hello");
+    expect(await way.echo("in.example", 80)).toBe("hello");
+    expect(proxy.lines).toEqual(["CONNECT db.example:80 HTTP/1.1"]);
+    expect(proxy.headers[0]?.host).toBe("db.example:80");
+    expect(tunnel.dialled).toEqual(["proxy.corp:3128", "in.example:80"]);
+    expect(way.routes).toEqual(["customer-proxy db.example:80", "tunnel in.example:80"]);
+  });
+
+  it("may speak TLS, signed by an authority of the trust bundle, with early bytes and the end kept", async () => {
+    const pki = makePki(scope.tempDir());
+    const banner = scope.use(await startBanner("220 ready\n"));
+    const routes = { "mail.example:25": `127.0.0.1:${banner.port}` };
+    const proxy = scope.use(await startHttpProxy({ tls: pki.webhook, routes }));
+    const tunnel = fakeTunnel({ "localhost:3128": proxy.port });
+    const customer = customerOf({ httpsProxy: "https://localhost:3128", trustBundleFile: pki.webhook.ca });
+    const stream = await scope.way(customer, { dialer: tunnel }).open({ host: "mail.example", port: 25 }, NEVER);
+    stream.end("QUIT\n");
+    expect(String((await readToEnd(stream)).bytes)).toBe("220 ready\nQUIT\n");
+  });
+
+  it("may be signed by an authority that was put into the system's folder, beside files that are broken", async () => {
+    const pki = makePki(scope.tempDir());
+    const folder = scope.tempDir();
+    writeFileSync(join(folder, "broken.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    copyFileSync(pki.webhook.ca, join(folder, "proxy-trusted-ca.pem"));
+    vi.stubEnv("SSL_CERT_DIR", folder);
+    const echo = scope.use(await startEcho());
+    const routes = { "db.example:80": `127.0.0.1:${echo.port}` };
+    const proxy = scope.use(await startHttpProxy({ tls: pki.webhook, routes }));
+    const customer = customerOf({ httpsProxy: "https://localhost:3128" });
+    const way = scope.way(customer, { dialer: fakeTunnel({ "localhost:3128": proxy.port }) });
+    expect(await way.echo("db.example", 80)).toBe("hello");
+  });
+
+  it("is refused when nobody trusted signed its certificate", async () => {
+    const pki = makePki(scope.tempDir());
+    const proxy = scope.use(await startHttpProxy({ tls: pki.webhook }));
+    const way = scope.way(customerOf({ httpsProxy: "https://localhost:3128" }), {
+      dialer: fakeTunnel({ "localhost:3128": proxy.port }),
+    });
+    await expect(way.open({ host: "db.example", port: 80 }, NEVER)).rejects.toMatchObject({
+      hindrance: "path",
+      code: "DB_SIDECAR_PROXY",
+      message: expect.stringMatching(/^the proxy localhost:3128 cannot be spoken to by TLS: .*certificate/),
+    });
+  });
+
+  it.each([
+    ["HTTP/1.1 407 Nope\r\n\r\nno", "path", /wants a login \(407\): no\.$/],
+    [
+      "HTTP/1.1 403 Forbidden\r\n\r\nnot\r\nyou\u0007",
+      "forbidden",
+      /refused to connect to db.example:80 \(403\): not you\.$/,
+    ],
+    [`HTTP/1.1 502 Bad\r\n\r\n${"x".repeat(2_000)}`, "host", /\(502\): x{500}\.$/],
+    ["HTTP/1.1 504 Late\r\nContent-Length: 4\r\n\r\nlateXXX", "timeout", /\(504\): late\.$/],
+    ["SSH-2.0-OpenSSH\r\n", "path", /does not speak HTTP\/1\.$/],
+    ["", "path", /did not answer for db.example:80: it hung up without an answer\.$/],
+  ])("%j is told as: %s", async (answer, hindrance, message) => {
+    const proxy = scope.use(await startHttpProxy({ answer }));
+    const way = scope.way(customerOf({ httpsProxy: "proxy.corp:3128" }), {
+      dialer: fakeTunnel({ "proxy.corp:3128": proxy.port }),
+    });
+    await expect(way.open({ host: "db.example", port: 80 }, NEVER)).rejects.toMatchObject({
+      hindrance,
+      code: "DB_SIDECAR_PROXY",
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it("is itself the one that cannot be reached", async () => {
+    const way = scope.way(customerOf({ httpsProxy: "http://u:secret@proxy.corp:3128" }), { dialer: fakeTunnel() });
+    const opening = way.open({ host: "db.example", port: 80 }, NEVER);
+    await expect(opening).rejects.toMatchObject({ hindrance: "path", code: "DB_SIDECAR_PROXY" });
+    await expect(opening).rejects.not.toThrow(/secret/);
+    await expect(opening).rejects.toThrow(/proxy.corp:3128 of the customer cannot be reached: .*connection refused\.$/);
+  });
+
+  it("gets plain HTTP requests whole, from the URL for http alone", async () => {
+    const echo = scope.use(await startEcho());
+    const tunnel = fakeTunnel({ "proxy.corp:3128": echo.port, "in.example:80": echo.port });
+    const way = scope.way(customerOf({ httpProxy: "http://u:p@proxy.corp:3128", noProxy: ".example" }), {
+      dialer: tunnel,
+    });
+    const hop = way.wayForHttp({ host: "db.corp", port: 80 });
+    expect(hop).toMatchObject({ form: "absolute", proxyAuthorization: `Basic ${btoa("u:p")}` });
+    expect(hop.key).toBe(way.wayForHttp({ host: "other.corp", port: 8080 }).key);
+    expect(await hello(await hop.open(NEVER))).toBe("hello");
+    const past = way.wayForHttp({ host: "in.example", port: 80 });
+    expect(past).toMatchObject({ form: "origin", proxyAuthorization: undefined });
+    expect(past.key).not.toBe(way.wayForHttp({ host: "in.example", port: 81 }).key);
+    expect(await hello(await past.open(NEVER))).toBe("hello");
+    expect(way.routes).toEqual(["customer-proxy db.corp:80", "tunnel in.example:80"]);
+  });
+});
+
+describe("the bypass for cloud APIs", () => {
+  const cloud = { bypass: true, exclude: ["kept.azure.com"] };
+
+  it("goes straight, past tunnel and customer's proxy, but not for what is excluded", async () => {
+    const echo = scope.use(await startEcho());
+    const tunnel = fakeTunnel({ "proxy.azure.com:3128": echo.port, "kept.azure.com:443": echo.port });
+    const httpsProxy = "http://proxy.azure.com:3128";
+    const customer = { ...DEFAULT_WAY.customer, httpsProxy, noProxy: "kept.azure.com,proxy.azure.com" };
+    const parts: WayParts = { dialer: tunnel, lookup: async () => ["127.0.0.1"] };
+    const way = scope.way({ cloud, customer }, parts);
+    expect(await way.echo("management.azure.com", echo.port)).toBe("hello");
+    expect(await way.echo("kept.azure.com", 443)).toBe("hello");
+    expect(await way.echo("proxy.azure.com", 3128)).toBe("hello");
+    expect(tunnel.dialled).toEqual(["kept.azure.com:443", "proxy.azure.com:3128"]);
+    expect(way.wayForHttp({ host: "management.azure.com", port: 80 })).toMatchObject({ form: "origin" });
+  });
+
+  it("honours HTTPS_PROXY in either case, its login, TLS to it and NO_PROXY", async () => {
+    const pki = makePki(scope.tempDir());
+    const echo = scope.use(await startEcho());
+    const routes = { "ec2.amazonaws.com:443": `127.0.0.1:${echo.port}` };
+    const proxy = scope.use(await startHttpProxy({ tls: pki.webhook, login: "a b:c", routes }));
+    const direct = directFromEnvironment({
+      HTTPS_PROXY: "",
+      https_proxy: `https://a%20b:c@localhost:${proxy.port}`,
+      NO_PROXY: "sts.amazonaws.com",
+    });
+    const customer = { ...DEFAULT_WAY.customer, trustBundleFile: pki.webhook.ca };
+    const way = scope.way({ cloud, direct, customer }, { dialer: fakeTunnel(), lookup: async () => ["127.0.0.1"] });
+    expect(await way.echo("ec2.amazonaws.com", 443)).toBe("hello");
+    expect(await way.echo("sts.amazonaws.com", echo.port)).toBe("hello");
+    expect(proxy.lines).toEqual(["CONNECT ec2.amazonaws.com:443 HTTP/1.1"]);
+  });
+
+  it("says what failed", async () => {
+    const way = scope.way({ cloud }, { dialer: fakeTunnel(), lookup: nothingHere });
+    await expect(way.open({ host: "ec2.amazonaws.com", port: 443 }, NEVER)).rejects.toMatchObject({
+      hindrance: "name",
+      code: "DB_SIDECAR_DIRECT",
+      message: "the direct connection to ec2.amazonaws.com:443 failed: the name has no address here.",
+    });
+    const refused = scope.way({ cloud }, { dialer: fakeTunnel(), lookup: async () => ["127.0.0.1"] });
+    await expect(refused.open({ host: "ec2.amazonaws.com", port: 1 }, NEVER)).rejects.toMatchObject({
+      hindrance: "refused",
+      code: "DB_SIDECAR_DIRECT",
+    });
+  });
+});

@@ -1,0 +1,102 @@
+/**
+ * The one form of a destination that rules judge, agents are chosen by and connections are made to. Every entrance brings
+ * what it was given into this form or refuses it, so that no two readers of one text can take it for different hosts.
+ */
+import ipaddr from "ipaddr.js";
+import { joinHostPort, splitHostPort } from "../../base/address.js";
+import { plainText } from "./plain-text.js";
+
+/**
+ * An address: IPv4 as four decimal parts, IPv6 as RFC 5952 writes it, an IPv4-mapped one as IPv4, the unspecified ones as
+ * the loopback addresses that the system connects to for them; with a zone only where it is link-local.
+ * A name: in lower case, with its last dot, which keeps search domains away from it.
+ */
+export interface Host {
+  readonly kind: "address" | "name";
+  readonly text: string;
+}
+
+export interface Destination {
+  readonly host: Host;
+  readonly port: number;
+  /** Both, as they are sent to agents. */
+  readonly address: string;
+}
+
+/** What is wrong with a host that parseHost does not take. */
+export const NOT_A_HOST =
+  "a host is an IP address, or a name of ASCII letters, digits, hyphens and underscores in labels of 1 to 63 characters";
+
+const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
+const NAME = /^(?=.{1,253}\.?$)(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
+
+/** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
+const MAX_ADDRESS_CHARS = 300;
+
+const LOCAL: Host = { kind: "address", text: "127.0.0.1" };
+
+/** Undefined: it is neither an address nor a name (NOT_A_HOST). Brackets are not part of a host. */
+export function parseHost(text: string): Host | undefined {
+  const address = canonicalAddress(text);
+  if (address !== undefined) return { kind: "address", text: address };
+  return NAME.test(text) ? { kind: "name", text: text.toLowerCase() } : undefined;
+}
+
+/** `host:port` as callers write it; errors in Go's words. No host means this one, as in Go. */
+export function parseDestination(address: string): Destination | { readonly error: string } {
+  if (address.length > MAX_ADDRESS_CHARS)
+    return { error: `the address is longer than ${MAX_ADDRESS_CHARS} characters` };
+  const split = splitHostPort(address);
+  if ("error" in split) return { error: plainText(split.error) };
+  const host = split.host === "" ? LOCAL : parseHost(split.host);
+  if (host === undefined) return { error: `lookup ${plainText(split.host)}: no such host (${NOT_A_HOST})` };
+  const port = Number(split.port);
+  if (!/^\d+$/.test(split.port) || port > 65_535) {
+    return { error: `lookup tcp/${plainText(split.port)}: unknown port` };
+  }
+  return { host, port, address: joinHostPort(host.text, port) };
+}
+
+/** A host in its one form, as rules and strategies look at it: a zone says which interface, a last dot nothing. */
+export function judgedHost(host: string): string {
+  if (host.endsWith(".")) return host.slice(0, -1);
+  const zone = host.indexOf("%");
+  return zone < 0 ? host : host.slice(0, zone);
+}
+
+/** Undefined: it is not an address. Only what inet_pton and Go's netip take: no octal, hexadecimal or short forms. */
+export function canonicalAddress(text: string): string | undefined {
+  if (IPV4.test(text)) return text === "0.0.0.0" ? "127.0.0.1" : text;
+  if (!text.includes(":")) return undefined;
+  const [, bare = "", zone = ""] = /^([^%]*)(%[A-Za-z0-9._-]{1,15})?$/.exec(text) ?? [];
+  const groups = ipv6Groups(bare);
+  if (groups === undefined) return undefined;
+  const address = new ipaddr.IPv6(groups);
+  if (address.isIPv4MappedAddress()) return canonicalAddress(address.toIPv4Address().toString());
+  if (groups.every((group) => group === 0)) return "::1";
+  return address.range() === "linkLocal" ? `${address.toString()}${zone}` : address.toString();
+}
+
+function ipv6Groups(text: string): number[] | undefined {
+  const [front, back, more] = withoutDots(text)
+    .split("::")
+    .map((half) => (half === "" ? [] : half.split(":")));
+  if (front === undefined || more !== undefined) return undefined;
+  const written = [...front, ...(back ?? [])];
+  if (!written.every((group) => /^[0-9A-Fa-f]{1,4}$/.test(group))) return undefined;
+  const left = 8 - written.length;
+  // Two colons stand for one group at least.
+  if (back === undefined ? left !== 0 : left < 1) return undefined;
+  const zeros = new Array<string>(left).fill("0");
+  return [...front, ...zeros, ...(back ?? [])].map((group) => Number.parseInt(group, 16));
+}
+
+/** The IPv4 address at the end of an IPv6 one as two groups; what is not one stays, and is no group. */
+function withoutDots(text: string): string {
+  const at = text.lastIndexOf(":") + 1;
+  const last = text.slice(at);
+  if (at === 0 || !IPV4.test(last)) return text;
+  const [a = 0, b = 0, c = 0, d = 0] = last.split(".").map(Number);
+  return `${text.slice(0, at)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+}
