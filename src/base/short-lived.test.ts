@@ -2,7 +2,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PassingMap, PassingSet } from "./short-lived.js";
+import { ShortLivedMap, ShortLivedSet } from "./short-lived.js";
 
 describe("a map of what passes", () => {
   it("does as a Map does", () => {
@@ -14,7 +14,7 @@ describe("a map of what passes", () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-        const [ours, plain] = [new PassingMap<number | bigint, number>(), new Map<number | bigint, number>()];
+        const [ours, plain] = [new ShortLivedMap<number | bigint, number>(), new Map<number | bigint, number>()];
         for (const each of steps) {
           if (each.what === "clear") {
             ours.clear();
@@ -35,7 +35,7 @@ describe("a map of what passes", () => {
   });
 
   it("can lose values while they are gone through", () => {
-    const map = new PassingMap<number, string>();
+    const map = new ShortLivedMap<number, string>();
     for (const key of [1, 2, 3]) map.set(key, `of ${key}`);
     const seen: string[] = [];
     for (const value of map.values()) {
@@ -48,7 +48,7 @@ describe("a map of what passes", () => {
 
 describe("a set of what passes", () => {
   it("has what came and did not go, also when one came twice", () => {
-    const set = new PassingSet<string>();
+    const set = new ShortLivedSet<string>();
     const [go] = [set.add("a"), set.add("b"), set.add("a")];
     expect([...set]).toEqual(["a", "b", "a"]);
     go?.();
@@ -84,6 +84,6 @@ function keptByMistake(add: (thing: object) => () => void): number {
 
 // With a Set it is 38 under Node 26, and 2 under Node 20.
 it("lets go of what is gone", () => {
-  const passing = new PassingSet<object>();
+  const passing = new ShortLivedSet<object>();
   expect(keptByMistake((thing) => passing.add(thing))).toBeLessThan(1.5);
 });

@@ -6,7 +6,7 @@
  * copy dead tunnels instead of forgetting them, and take ten times as long. Here only numbers are in such tables.
  */
 
-export class PassingMap<Key, Value> {
+export class ShortLivedMap<Key, Value> {
   readonly #places = new Map<Key, number>();
   readonly #values: (Value | undefined)[] = [];
   readonly #free: number[] = [];
@@ -52,8 +52,8 @@ export class PassingMap<Key, Value> {
   }
 }
 
-export class PassingSet<Item> {
-  readonly #items = new PassingMap<number, Item>();
+export class ShortLivedSet<Item> {
+  readonly #items = new ShortLivedMap<number, Item>();
   #count = 0;
 
   get size(): number {

@@ -1,6 +1,6 @@
 /** One stream to one proxy-server, as the agent sees it: dials that are asked for, tunnels that stand. */
 import type { Socket } from "node:net";
-import { PassingMap } from "../../base/short-lived.js";
+import { ShortLivedMap } from "../../base/short-lived.js";
 import type { AskedFacts } from "../../insight/observe/admin/tunnel-row.js";
 import type { Budget } from "../connection/budget.js";
 import type { Clock } from "../connection/clock.js";
@@ -60,7 +60,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   leaving = false;
   readonly #echo: EchoTunnels | undefined;
   readonly #options: ServerLinkOptions;
-  readonly #dials = new PassingMap<DialId, { readonly dial: EndpointDial; readonly asked: AskedFacts }>();
+  readonly #dials = new ShortLivedMap<DialId, { readonly dial: EndpointDial; readonly asked: AskedFacts }>();
 
   constructor(options: ServerLinkOptions) {
     super();

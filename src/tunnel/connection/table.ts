@@ -1,5 +1,5 @@
 /** The tunnels of one link, by connection number, and the link's turn: who was written to, who waits for room. */
-import { PassingMap } from "../../base/short-lived.js";
+import { ShortLivedMap } from "../../base/short-lived.js";
 import type { ConnectId } from "../wire/packet.js";
 import type { Budget } from "./budget.js";
 import type { Clock } from "./clock.js";
@@ -23,7 +23,7 @@ export class TunnelTable implements TunnelKeeper {
   readonly budget: Budget;
   readonly clock: Clock;
   readonly #options: TableOptions;
-  readonly #tunnels = new PassingMap<ConnectId, Tunnel>();
+  readonly #tunnels = new ShortLivedMap<ConnectId, Tunnel>();
   readonly #overflow: Overflow;
   /** Of tunnels that are over. */
   #pastToFar = 0;

@@ -2,7 +2,7 @@
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
 import { type Connection, connectionOf } from "../../base/connection.js";
-import { PassingSet } from "../../base/short-lived.js";
+import { ShortLivedSet } from "../../base/short-lived.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
 import { ErrorCode } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
@@ -54,7 +54,7 @@ export interface GrpcListener {
 const LONGEST_PING_INTERVAL_MS = 30_000;
 
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
-  const sessions = new PassingSet<Session>();
+  const sessions = new ShortLivedSet<Session>();
   const trust = options.tls?.requestCert ? new PeerTrust(options.tls) : undefined;
   const onSocket = (socket: Socket): void => {
     const tlsSocket = options.tls === undefined ? undefined : (socket as TLSSocket);

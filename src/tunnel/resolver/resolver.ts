@@ -3,7 +3,7 @@
  * options of /etc/resolv.conf. getaddrinfo would do the same on one of four threads of the process, where a few slow names
  * keep all others waiting, and could not be given up.
  */
-import { PassingMap } from "../../base/short-lived.js";
+import { ShortLivedMap } from "../../base/short-lived.js";
 import { canonicalAddress, judgedHost } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";
 import { type AddressType, addressesFor, type DnsAnswer } from "../wire/dns.js";
@@ -45,7 +45,7 @@ export class Resolver {
   readonly #conf: WatchedFile<ResolvConf>;
   readonly #maxPending: number;
   /** By name, the oldest first. */
-  readonly #pending = new PassingMap<string, Pending>();
+  readonly #pending = new ShortLivedMap<string, Pending>();
   #rotation = 0;
 
   constructor({ hostsFile = "/etc/hosts", resolvConf = "/etc/resolv.conf", maxPending }: ResolverOptions = {}) {

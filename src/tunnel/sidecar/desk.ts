@@ -1,7 +1,7 @@
 /** What every listener does for its clients, whatever they speak: dial for them, join the two ends, tell what happened. */
 import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../base/address.js";
-import { PassingMap, PassingSet } from "../../base/short-lived.js";
+import { ShortLivedMap, ShortLivedSet } from "../../base/short-lived.js";
 import { connectionClosed, type Outcome, type Wish, type WishDecided, wishDecided } from "./channels.js";
 import type { Limits, ListenerConfig } from "./config.js";
 import type { Gate } from "./gate.js";
@@ -58,9 +58,9 @@ export class Desk {
   readonly way: Pick<OpenWay, "open" | "wayForHttp">;
   readonly #source: object;
   readonly #listener: string;
-  readonly #pairs = new PassingSet<JoinedPair>();
+  readonly #pairs = new ShortLivedSet<JoinedPair>();
   /** Never more than there are clients. */
-  readonly #dials = new PassingMap<number, Asked>();
+  readonly #dials = new ShortLivedMap<number, Asked>();
   /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
   onEnded: ((pair: JoinedPair, error: string) => void) | undefined;
   /** The same for what never came about. */

@@ -1,14 +1,14 @@
 /** Who is inside: every client connection of the process, up to a limit, over all listeners. */
 import type { Socket } from "node:net";
 import { processConnections } from "../../base/connections.js";
-import { PassingSet } from "../../base/short-lived.js";
+import { ShortLivedSet } from "../../base/short-lived.js";
 
 /** How many more may come in to be told, in their protocol, that there is no room; the rest is closed unheard. */
 const TO_BE_REFUSED = 128;
 
 export class Gate {
   readonly #max: number;
-  readonly #sockets = new PassingSet<Socket>();
+  readonly #sockets = new ShortLivedSet<Socket>();
   readonly #full = new WeakSet<Socket>();
   #onEmpty: (() => void)[] = [];
   #joined = 0;

@@ -1,6 +1,6 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
 
-import { PassingMap } from "../../../base/short-lived.js";
+import { ShortLivedMap } from "../../../base/short-lived.js";
 import type { AskedFacts } from "../../../insight/observe/admin/tunnel-row.js";
 import type { Clock } from "../../connection/clock.js";
 import { type TableOptions, TunnelTable } from "../../connection/table.js";
@@ -85,7 +85,7 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   readonly #events: AgentLinkEvents;
   readonly #clock: Clock;
   #askedAt = Number.NEGATIVE_INFINITY;
-  readonly #pending = new PassingMap<DialId, PendingDial>();
+  readonly #pending = new ShortLivedMap<DialId, PendingDial>();
   readonly #closing = new RecentIds();
 
   constructor(

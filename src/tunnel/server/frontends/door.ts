@@ -4,7 +4,7 @@ import tls, { type SecureContextOptions } from "node:tls";
 import type { ListenerLimits } from "../../../base/connection.js";
 import type { Connections } from "../../../base/connections.js";
 import { listenOn } from "../../../base/listen.js";
-import { PassingSet } from "../../../base/short-lived.js";
+import { ShortLivedSet } from "../../../base/short-lived.js";
 import { listenOnSocketFile } from "../../../base/socket-file.js";
 import { streamError } from "../../events/channels.js";
 import type { SegmentCounters } from "../../link/counters.js";
@@ -50,7 +50,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
 }
 
 function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
-  const callers = new PassingSet<PacketStream>();
+  const callers = new ShortLivedSet<PacketStream>();
   const onCall = (call: IncomingCall): void => {
     call.admitted();
     acceptCall(call.stream);
@@ -98,7 +98,7 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
 }
 
 function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoor {
-  const sockets = new PassingSet<Socket>();
+  const sockets = new ShortLivedSet<Socket>();
   const trust = secure?.ca === undefined ? undefined : new PeerTrust(secure);
   const onSocket = (socket: Socket): void => {
     socket.once("close", sockets.add(socket));
