@@ -5,9 +5,9 @@ import { parseAgentArgs } from "./tunnel/agent-args.js";
 import { parseServerArgs } from "./tunnel/server-args.js";
 
 // Any files will do: flags only look whether they are there.
-const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-const [cert, key, ca] = [file("server-args.ts"), file("server-flags.ts"), file("server-rules.ts")];
-const [kubeconfig, token] = [file("help.ts"), file("port.ts")];
+const file = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
+const [cert, key, ca] = [file("README.md"), file("package.json"), file("LICENSE")];
+const [kubeconfig, token] = [file("tsconfig.json"), file("biome.json")];
 
 test("HyperShift's server", () => {
   const invocation = parseServerArgs(

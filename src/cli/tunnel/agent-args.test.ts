@@ -6,8 +6,8 @@ import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { parseAgentArgs } from "./agent-args.js";
 
 // Any files will do: flags only look whether they are there.
-const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-const [cert, key, ca, token] = [file("agent-args.ts"), file("agent-flags.ts"), file("agent-rules.ts"), file("help.ts")];
+const file = (name: string): string => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
+const [cert, key, ca, token] = [file("README.md"), file("package.json"), file("LICENSE"), file("biome.json")];
 const good = [`--ca-cert=${ca}`];
 
 function invoke(argv: readonly string[], env = {}) {

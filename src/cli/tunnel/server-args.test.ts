@@ -6,8 +6,8 @@ import type { ServerConfig } from "../../tunnel/server/config.js";
 import { parseServerArgs } from "./server-args.js";
 
 // Any files will do: flags only look whether they are there.
-const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-const [cert, key, ca] = [file("server-args.ts"), file("server-flags.ts"), file("server-rules.ts")];
+const file = (name: string): string => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
+const [cert, key, ca] = [file("README.md"), file("package.json"), file("LICENSE")];
 const cluster = [`--cluster-cert=${cert}`, `--cluster-key=${key}`, `--cluster-ca-cert=${ca}`];
 const uds = ["--uds-name=/run/k.sock", "--server-port=0"];
 const tcp = [`--server-cert=${cert}`, `--server-key=${key}`, `--server-ca-cert=${ca}`];
