@@ -1,7 +1,7 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { measureLooks } from "./admin-look.js";
 
-it("a look at a server's tunnels is measured with all of them in it", async () => {
+test("a look at a server's tunnels is measured with all of them in it", async () => {
   const { still, busy, longestTurn, rows } = await measureLooks(20, 3, 1);
   expect(rows).toBe(20);
   for (const { least, median, most } of [still, busy, longestTurn]) {

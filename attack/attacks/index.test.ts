@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { attacks } from "./index.js";
 
 const page = readFileSync(new URL("../../docs/security.md", import.meta.url), "utf8");
 
-it("gives each attack a name of its own and a row in docs/security.md with its result", () => {
+test("gives each attack a name of its own and a row in docs/security.md with its result", () => {
   const names = attacks.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   const rows = page.split("\n").filter((line) => line.startsWith("| `"));
@@ -12,7 +12,7 @@ it("gives each attack a name of its own and a row in docs/security.md with its r
   expect(withResult).toEqual(expect.arrayContaining(names));
 });
 
-it("makes every attack on a link also by a hostile server, where a server can make it", () => {
+test("makes every attack on a link also by a hostile server, where a server can make it", () => {
   const bases = attacks.filter(({ name }) => name.endsWith("-agents")).map(({ name }) => name.replace(/-agents$/, ""));
   const onLinks = bases.filter((base) => attacks.some(({ name }) => name === `${base}-grpc`));
   // A server opens no streams and sends no requests.

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { type Attack, BOUND_MIB } from "../attack.js";
 import type { Round } from "./round.js";
 import { judge, tooSlow } from "./verdict.js";
@@ -20,11 +20,11 @@ function round(latencyMs: number, changes: Partial<Round> = {}): Round {
 const failuresOf = (attacked: Round, sunk = round(10), mustEnd = false): readonly string[] =>
   judge(attack, [{ sunk, attacked }], mustEnd).failures;
 
-it("withstands what changes nothing", () => {
+test("withstands what changes nothing", () => {
   expect(failuresOf(round(12))).toEqual([]);
 });
 
-it.each<[string, Round, string]>([
+test.each<[string, Round, string]>([
   ["a request without an answer", round(1, { measured: { answered: 1, failures: ["late"], latencies: [1] } }), "late"],
   ["a newcomer outside", round(1, { newcomer: "refused" }), "the newcomer did not get in: refused"],
   ["an endpoint that is forbidden", round(1, { forbidden: 2 }), "forbidden endpoints were reached 2 times"],
@@ -43,11 +43,11 @@ it.each<[string, Round, string]>([
   expect(failuresOf(attacked).join()).toContain(text);
 });
 
-it("fails for connections that are held where they must be ended", () => {
+test("fails for connections that are held where they must be ended", () => {
   expect(failuresOf(round(1), round(1), true)).toEqual(["1 of 1 of the attacker's connections were not ended"]);
 });
 
-it("compares the victim's p99 with the sink's, above 50 ms only, and needs one pair that is good", () => {
+test("compares the victim's p99 with the sink's, above 50 ms only, and needs one pair that is good", () => {
   const [slow, good] = [round(200), round(20)];
   expect(tooSlow([{ sunk: round(10), attacked: slow }])).toBe(true);
   expect(tooSlow([{ sunk: round(70), attacked: slow }])).toBe(false);
@@ -60,7 +60,7 @@ it("compares the victim's p99 with the sink's, above 50 ms only, and needs one p
   ).toBe(false);
 });
 
-it("takes a standstill in one pair for what it is, however good the next pair was", () => {
+test("takes a standstill in one pair for what it is, however good the next pair was", () => {
   const pairs = [
     { sunk: round(10), attacked: round(5_000) },
     { sunk: round(10), attacked: round(10) },
@@ -68,7 +68,7 @@ it("takes a standstill in one pair for what it is, however good the next pair wa
   expect(judge(attack, pairs, false).failures).toEqual(["the victim's p99 was 5000 ms, 10 ms with the sink"]);
 });
 
-it("fails when the run with the sink failed already", () => {
+test("fails when the run with the sink failed already", () => {
   expect(failuresOf(round(1), round(1, { newcomer: "refused" }))).toEqual([
     "already the run with the sink failed: refused",
   ]);

@@ -1,10 +1,10 @@
 /** What the attackers write is compared with the codec in src/, which they do not use. */
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { encodePacket } from "../../src/tunnel/wire/encode.js";
 import { integer } from "./headers.js";
 import { dataPacket, dialRequest, dialResponse, PacketCollector, PacketType } from "./packets.js";
 
-it("writes packets as the codec of src/ does", () => {
+test("writes packets as the codec of src/ does", () => {
   const [random, address] = [-5_000_000_000_000_000_000n, "127.0.0.2:80"];
   expect(dialRequest(address, random)).toEqual(
     Buffer.from(encodePacket({ type: "DIAL_REQ", protocol: "tcp", address, random })),
@@ -14,7 +14,7 @@ it("writes packets as the codec of src/ does", () => {
   );
 });
 
-it("reads what it writes, in any pieces and with all 64 bits of a dial's number", () => {
+test("reads what it writes, in any pieces and with all 64 bits of a dial's number", () => {
   const random = 2n ** 63n - 3n;
   const bytes = Buffer.concat([dialResponse(random, 3), dataPacket(3, Buffer.from("abc"))]);
   const collector = new PacketCollector();
@@ -25,7 +25,7 @@ it("reads what it writes, in any pieces and with all 64 bits of a dial's number"
   ]);
 });
 
-it("writes HPACK's integers as RFC 7541 has them (C.1)", () => {
+test("writes HPACK's integers as RFC 7541 has them (C.1)", () => {
   expect(integer(10, 5, 0)).toEqual(Buffer.of(0b01010));
   expect(integer(1337, 5, 0)).toEqual(Buffer.of(0b11111, 0b10011010, 0b1010));
 });

@@ -14,9 +14,9 @@ import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory
 import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
 import {
   outcomeOf,
+  REQUESTS_PATH,
   requestName,
   requestPath,
-  requestsPath,
   type SigningRequest,
 } from "../../src/cluster/nodes/csr/signing-request.js";
 import { type Authority, createAuthority, issueCertificate } from "../../src/tunnel/pki/issue.js";
@@ -88,7 +88,7 @@ export class StandInApi {
   /** What the controller-manager does in a cluster. */
   #sign(): void {
     const look = async () => {
-      const { items } = await this.api.list<SigningRequest>(requestsPath);
+      const { items } = await this.api.list<SigningRequest>(REQUESTS_PATH);
       for (const request of items) {
         if (outcomeOf(request) !== "approved" || request.status?.certificate) continue;
         const certificate = Buffer.from(await signed(this.#authority, request)).toString("base64");
@@ -136,7 +136,7 @@ async function answer(
   if (method !== "POST") throw new KubeApiError(`${caller.username} may not do that`, { status: 403 });
   // Who files a request is not for the request to say.
   const spec = { ...(object as SigningRequest).spec, ...caller };
-  return api.create(path, path === requestsPath ? ({ ...object, spec } as KubeObject) : object);
+  return api.create(path, path === REQUESTS_PATH ? ({ ...object, spec } as KubeObject) : object);
 }
 
 function callerOf({ headers, socket }: IncomingMessage, token: string): Caller | undefined {

@@ -1,15 +1,15 @@
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
-import { requestPem, type SigningRequest, servingSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import { requestPem, SERVING_SIGNER, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import type { Authority } from "../../src/tunnel/pki/issue.js";
-import { clientAuth, serverAuth } from "../../src/tunnel/pki/request.js";
+import { CLIENT_AUTH, SERVER_AUTH } from "../../src/tunnel/pki/request.js";
 
 const HOUR_MS = 60 * 60_000;
 
 /** The certificate that an approved request asks for, PEM. */
 export async function signed(authority: Authority, request: SigningRequest): Promise<string> {
   const asked = new x509.Pkcs10CertificateRequest(requestPem(request));
-  const isServing = request.spec?.signerName === servingSigner;
+  const isServing = request.spec?.signerName === SERVING_SIGNER;
   const names = asked.getExtension("2.5.29.17");
   const certificate = await x509.X509CertificateGenerator.create({
     subject: asked.subjectName,
@@ -22,7 +22,7 @@ export async function signed(authority: Authority, request: SigningRequest): Pro
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([isServing ? serverAuth : clientAuth]),
+      new x509.ExtendedKeyUsageExtension([isServing ? SERVER_AUTH : CLIENT_AUTH]),
       ...(names === null ? [] : [names]),
     ],
   });

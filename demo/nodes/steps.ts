@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import type { PoolStanding } from "../../src/cluster/nodes/controller/status.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
-import { clientSigner, requestsPath, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
+import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import { makeSigningRequest } from "../../src/tunnel/pki/make-request.js";
 import { waitUntil, within } from "../../test/support/processes/deadline.js";
 import type { Processes, Running } from "../processes/processes.js";
@@ -111,7 +111,7 @@ export async function forge(cast: Cast, show: Show): Promise<void> {
     if (action === "approve") throw new Error("a forged request was approved");
     show.note(`${action === "deny" ? "denied" : "left pending"}: ${explanation} (rule ${rule})`);
   }
-  const issued = (await api.api.list<SigningRequest>(requestsPath)).items.filter(
+  const issued = (await api.api.list<SigningRequest>(REQUESTS_PATH)).items.filter(
     ({ metadata, status }) => metadata?.name?.startsWith("forged-") && status?.certificate,
   );
   if (issued.length > 0 || masters.action !== "deny") throw new Error("a forged request got through");
@@ -122,9 +122,9 @@ export async function forge(cast: Cast, show: Show): Promise<void> {
   async function file(name: string, node: string, organizations: string[]): Promise<DecisionEntry> {
     const { requestPem } = await makeSigningRequest({ commonName: `system:node:${node}`, organizations });
     const usages = ["digital signature", "client auth"];
-    const spec = { request: Buffer.from(requestPem).toString("base64"), signerName: clientSigner, usages };
+    const spec = { request: Buffer.from(requestPem).toString("base64"), signerName: CLIENT_SIGNER, usages };
     const kind = { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name } };
-    await thief.create<SigningRequest>(requestsPath, { ...kind, spec });
+    await thief.create<SigningRequest>(REQUESTS_PATH, { ...kind, spec });
     return waitUntil(`a decision about ${name}`, () => cast.decisions().find(({ request }) => request === name));
   }
 }

@@ -1,8 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { hostOfAddress, joinHostPort, splitHostPort } from "./address.js";
 
 describe("hostOfAddress", () => {
-  it.each([
+  test.each([
     ["localhost:8080", "localhost"],
     ["localhost", "localhost"],
     ["[fd00::1]:443", "fd00::1"],
@@ -15,7 +15,7 @@ describe("hostOfAddress", () => {
 });
 
 describe("splitHostPort", () => {
-  it.each([
+  test.each([
     ["10.0.0.1", "address 10.0.0.1: missing port in address"],
     ["[::1]", "address [::1]: missing port in address"],
     ["::1:80", "address ::1:80: too many colons in address"],
@@ -26,7 +26,7 @@ describe("splitHostPort", () => {
     expect(splitHostPort(address)).toEqual({ error });
   });
 
-  it("undoes joinHostPort", () => {
+  test("undoes joinHostPort", () => {
     for (const host of ["10.0.0.1", "fd00::1", "name.example"]) {
       expect(splitHostPort(joinHostPort(host, 443))).toEqual({ host, port: "443" });
     }

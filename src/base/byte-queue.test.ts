@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ByteQueue, looseViews } from "./byte-queue.js";
 
 /** The memory behind the pieces that a queue gives back, each allocation once. */
@@ -39,7 +39,7 @@ describe("a queue of bytes", () => {
     fc.constant("settle" as const),
   );
 
-  it("gives back what was put in, in order, and keeps at most twice as much memory alive", () => {
+  test("gives back what was put in, in order, and keeps at most twice as much memory alive", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const queue = new ByteQueue();
@@ -68,13 +68,13 @@ describe("a queue of bytes", () => {
     );
   });
 
-  it("does not keep a chunk alive for a part of it", () => {
+  test("does not keep a chunk alive for a part of it", () => {
     const queue = new ByteQueue();
     for (let count = 0; count < 100; count++) for (const view of views([5000, 5000], 1)) queue.push(view);
     expect(drain(queue).retained).toBeLessThan(1.5 * 1_000_000);
   });
 
-  it("keeps parts of chunks as they are while little is kept alive for them in the whole process", () => {
+  test("keeps parts of chunks as they are while little is kept alive for them in the whole process", () => {
     looseViews.bytesLeft = 3 * CHUNK_BYTES;
     const queues = [new ByteQueue(), new ByteQueue()];
     for (let count = 0; count < 100; count++) {
@@ -88,7 +88,7 @@ describe("a queue of bytes", () => {
     expect(looseViews.bytesLeft).toBe(3 * CHUNK_BYTES);
   });
 
-  it("keeps a piece that is alone as it is, until it has to wait", () => {
+  test("keeps a piece that is alone as it is, until it has to wait", () => {
     const queue = new ByteQueue();
     const [alone, waits] = views([5000, 5], 1) as [Buffer, Buffer];
     queue.push(alone);
@@ -98,7 +98,7 @@ describe("a queue of bytes", () => {
     expect(drain(queue).retained).toBeLessThan(1024);
   });
 
-  it("gathers pieces of one byte, and takes a quarter of a million of them in no time", () => {
+  test("gathers pieces of one byte, and takes a quarter of a million of them in no time", () => {
     const queue = new ByteQueue();
     const chunk = Buffer.alloc(64 * 1024, 7);
     for (let count = 0; count < 250_000; count++)
@@ -108,14 +108,14 @@ describe("a queue of bytes", () => {
     expect(pieces).toBeLessThan(40);
   });
 
-  it("does not copy pieces that together are nearly all of the chunk they came in", () => {
+  test("does not copy pieces that together are nearly all of the chunk they came in", () => {
     const queue = new ByteQueue();
     const pieces = [...views([16_384, 16_384, 16_384, 16_000], 1), ...views([60_000], 2)];
     for (const piece of pieces) queue.push(piece);
     for (const piece of pieces) expect(queue.shift()!.buffer).toBe(piece.buffer);
   });
 
-  it("keeps nothing after it was cleared", () => {
+  test("keeps nothing after it was cleared", () => {
     const queue = new ByteQueue();
     queue.push(Buffer.alloc(10_000));
     queue.push(Buffer.from("x"));

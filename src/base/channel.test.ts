@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import * as channels from "../tunnel/events/channels.js";
 import { Channel, type Sourced } from "./channel.js";
 
@@ -13,7 +13,7 @@ describe("Channel", () => {
     for (const end of endings.splice(0)) end();
   });
 
-  it("tells every listener until it unsubscribes", () => {
+  test("tells every listener until it unsubscribes", () => {
     const heard: number[] = [];
     const end = bell.subscribe((message) => heard.push(message.count));
     expect(bell.hasSubscribers).toBe(true);
@@ -24,7 +24,7 @@ describe("Channel", () => {
     expect(bell.hasSubscribers).toBe(false);
   });
 
-  it("keeps two sources in one process apart", () => {
+  test("keeps two sources in one process apart", () => {
     const first = { id: "same" };
     const second = { id: "same" };
     const heard: number[] = [];
@@ -34,7 +34,7 @@ describe("Channel", () => {
     expect(heard).toEqual([2]);
   });
 
-  it("turns a failing listener into a warning and still tells the others", async () => {
+  test("turns a failing listener into a warning and still tells the others", async () => {
     const warned = vi.fn<(warning: Error) => void>();
     process.on("warning", warned);
     endings.push(() => process.off("warning", warned));
@@ -54,7 +54,7 @@ describe("Channel", () => {
 });
 
 describe("the channels", () => {
-  it("have distinct names of the documented shape", () => {
+  test("have distinct names of the documented shape", () => {
     const names = Object.values(channels).map((channel) => channel.name);
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^drawbridge:(server|agent|shared):[a-z-]+$/);

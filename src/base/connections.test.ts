@@ -3,7 +3,7 @@ import http from "node:http";
 import https from "node:https";
 import net, { type AddressInfo, type Server, type Socket } from "node:net";
 import tls from "node:tls";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../cluster/kube/testing/eventually.js";
 import { ManualClock } from "../tunnel/connection/testing/manual-clock.js";
 import { createAuthority, issueCertificate } from "../tunnel/pki/issue.js";
@@ -79,7 +79,7 @@ class Stage {
 }
 
 describe("a handshake", () => {
-  it("that does not end is closed after its deadline, with its socket", async () => {
+  test("that does not end is closed after its deadline, with its socket", async () => {
     const stage = new Stage();
     const port = await stage.listen(tls.createServer(certificate), "agent", {});
     const peer = await stage.connect(port);
@@ -92,7 +92,7 @@ describe("a handshake", () => {
     expect(stage.closed).toEqual([{ listener: "agent", remote, reason: "handshake-timeout" }]);
   });
 
-  it("is not late because this process was too busy to work on it", async () => {
+  test("is not late because this process was too busy to work on it", async () => {
     const stage = new Stage();
     const port = await stage.listen(tls.createServer(certificate), "agent", {});
     await stage.connect(port);
@@ -104,7 +104,7 @@ describe("a handshake", () => {
     expect(stage.closed).toEqual([]);
   });
 
-  it("that has ended leaves a minute for the request, with a certificate and without", async () => {
+  test("that has ended leaves a minute for the request, with a certificate and without", async () => {
     for (const clientCertificates of [true, false]) {
       const stage = new Stage();
       const server = tls.createServer(certificate);
@@ -119,7 +119,7 @@ describe("a handshake", () => {
     }
   });
 
-  it("of a connection that asked for something in time never is late", async () => {
+  test("of a connection that asked for something in time never is late", async () => {
     const stage = new Stage();
     const server = tls.createServer(certificate, (socket) => connectionOf(socket)?.settled());
     const port = await stage.listen(server, "agent", {});
@@ -133,7 +133,7 @@ describe("a handshake", () => {
 });
 
 describe("pending connections", () => {
-  it("make way for new ones, the oldest first, when a listener has too many", async () => {
+  test("make way for new ones, the oldest first, when a listener has too many", async () => {
     const stage = new Stage();
     const port = await stage.listen(net.createServer(), "agent", { maxPending: 2 });
     const peers = [await stage.connect(port), await stage.connect(port), await stage.connect(port)];
@@ -144,7 +144,7 @@ describe("pending connections", () => {
     expect(stage.connections.full).toBeUndefined();
   });
 
-  it("do not make way once their peers are known", async () => {
+  test("do not make way once their peers are known", async () => {
     const stage = new Stage();
     const port = await stage.listen(net.createServer(), "agent", { maxPending: 1 });
     const first = await stage.connect(port);
@@ -155,7 +155,7 @@ describe("pending connections", () => {
     expect(first.closed).toBe(false);
   });
 
-  it("of all listeners together are at most twice those of one, and the oldest of them goes", async () => {
+  test("of all listeners together are at most twice those of one, and the oldest of them goes", async () => {
     const stage = new Stage();
     const ports: number[] = [];
     for (const name of ["a", "b", "c"]) ports.push(await stage.listen(net.createServer(), name, { maxPending: 2 }));
@@ -172,7 +172,7 @@ describe("when descriptors run out", () => {
   /** 32 of 256 are kept back, 50 are used by something else. */
   const scarce = (stage: () => Stage): Descriptors => ({ limit: 256, count: () => 50 + stage().connections.held });
 
-  it("the oldest pending connection makes way, and health is still served", async () => {
+  test("the oldest pending connection makes way, and health is still served", async () => {
     const stage: Stage = new Stage(scarce(() => stage));
     const port = await stage.listen(net.createServer(), "agent", {});
     const health = await stage.listen(net.createServer(), "health", { isEssential: true });
@@ -186,7 +186,7 @@ describe("when descriptors run out", () => {
     expect(stage.connections.readings()[1]).toMatchObject({ name: "health", open: 20 });
   });
 
-  it("a newcomer is closed at once when everybody else is at work", async () => {
+  test("a newcomer is closed at once when everybody else is at work", async () => {
     const stage: Stage = new Stage(scarce(() => stage));
     const port = await stage.listen(net.createServer(), "agent", {});
     for (let each = 0; each < 174; each++) {
@@ -200,7 +200,7 @@ describe("when descriptors run out", () => {
 });
 
 describe("connections of an HTTP server", () => {
-  it("make way between two requests, not during one", async () => {
+  test("make way between two requests, not during one", async () => {
     const stage = new Stage();
     const answers: http.ServerResponse[] = [];
     const server = http.createServer((_request, response) => answers.push(response));
@@ -226,22 +226,30 @@ describe("connections of an HTTP server", () => {
   });
 });
 
-it.each(["http", "https"])("forgets an %s connection that is gone before its request was answered", async (scheme) => {
-  const stage = new Stage();
-  let asked = 0;
-  const onRequest = (): void => {
-    asked++;
-  };
-  const server = scheme === "http" ? http.createServer(onRequest) : https.createServer(certificate, onRequest);
-  const port = await stage.listen(server, "admin", { isEssential: true });
-  const client = (scheme === "http" ? http : https).get({ port, host: "127.0.0.1", ca: certificate.ca, agent: false });
-  client.on("error", () => {});
-  await eventually(() => expect(asked).toBe(1));
-  client.destroy();
-  await eventually(() => expect(stage.connections.readings()).toMatchObject([{ open: 0, pending: 0 }]));
-});
+test.each(["http", "https"])(
+  "forgets an %s connection that is gone before its request was answered",
+  async (scheme) => {
+    const stage = new Stage();
+    let asked = 0;
+    const onRequest = (): void => {
+      asked++;
+    };
+    const server = scheme === "http" ? http.createServer(onRequest) : https.createServer(certificate, onRequest);
+    const port = await stage.listen(server, "admin", { isEssential: true });
+    const client = (scheme === "http" ? http : https).get({
+      port,
+      host: "127.0.0.1",
+      ca: certificate.ca,
+      agent: false,
+    });
+    client.on("error", () => {});
+    await eventually(() => expect(asked).toBe(1));
+    client.destroy();
+    await eventually(() => expect(stage.connections.readings()).toMatchObject([{ open: 0, pending: 0 }]));
+  },
+);
 
-it("remembers where a connection came from when it is gone", async () => {
+test("remembers where a connection came from when it is gone", async () => {
   const stage = new Stage();
   const port = await stage.listen(tls.createServer(certificate), "agent", {});
   const { socket } = await stage.connect(port);

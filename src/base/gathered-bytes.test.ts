@@ -1,7 +1,7 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { GatheredBytes } from "./gathered-bytes.js";
 
-it("holds what came, in order, in little more memory than that, however small the pieces were", () => {
+test("holds what came, in order, in little more memory than that, however small the pieces were", () => {
   const gathered = new GatheredBytes();
   const sent = Buffer.from(Array.from({ length: 50_000 }, (_, at) => at % 251));
   for (const byte of sent) gathered.append(Buffer.from([byte]));
@@ -9,7 +9,7 @@ it("holds what came, in order, in little more memory than that, however small th
   expect(gathered.bytes.buffer.byteLength).toBeLessThanOrEqual(2 * sent.length);
 });
 
-it("forgets what was dropped and goes on behind the rest", () => {
+test("forgets what was dropped and goes on behind the rest", () => {
   const gathered = new GatheredBytes();
   gathered.append(Buffer.from("head and body"));
   gathered.drop(5);
@@ -21,7 +21,7 @@ it("forgets what was dropped and goes on behind the rest", () => {
   expect(String(gathered.bytes)).toBe("next");
 });
 
-it("does not write into a piece that it was given", () => {
+test("does not write into a piece that it was given", () => {
   const slab = Buffer.from("abcdef");
   const gathered = new GatheredBytes();
   gathered.append(slab.subarray(0, 3));

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { startAgentHealth, startServerHealth } from "./health.js";
 import type { RunningHttp } from "./http.js";
 import { gaugeRead } from "./metrics/families.js";
@@ -35,7 +35,7 @@ afterEach(async () => {
 const TEXT = "text/plain; charset=utf-8";
 
 describe("the server's health port", () => {
-  it("answers as upstream does", async () => {
+  test("answers as upstream does", async () => {
     const get = await started(startServerHealth(anywhere, readiness, registry()));
     expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
     expect(await get("/ready")).toBe(`500 ${TEXT} no connection to any proxy agent`);
@@ -51,7 +51,7 @@ describe("the server's health port", () => {
     );
   });
 
-  it("is ready but says so when there is no room for new connections", async () => {
+  test("is ready but says so when there is no room for new connections", async () => {
     ready = true;
     const full = { ...readiness, full: () => "the agent listener is full" };
     const get = await started(startServerHealth(anywhere, full, registry()));
@@ -59,7 +59,7 @@ describe("the server's health port", () => {
     expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
   });
 
-  it("answers somebody who waits to be told that he may send a body", async () => {
+  test("answers somebody who waits to be told that he may send a body", async () => {
     await started(startServerHealth(anywhere, readiness, registry()));
     const socket = connect(running[0]!.port, "127.0.0.1");
     socket.write("POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
@@ -68,7 +68,7 @@ describe("the server's health port", () => {
     expect(String(answer)).toMatch(/^HTTP\/1\.1 100 Continue\r\n/);
   });
 
-  it("closes connections that ask for nothing when there are more than 256", async () => {
+  test("closes connections that ask for nothing when there are more than 256", async () => {
     const get = await started(startServerHealth(anywhere, readiness, registry()));
     const { port } = running[0]!;
     let closed = 0;
@@ -82,7 +82,7 @@ describe("the server's health port", () => {
     }
   });
 
-  it("does not tell the reason of its own failures", async () => {
+  test("does not tell the reason of its own failures", async () => {
     const broken = registry();
     gaugeRead(broken, "hidden", "Cannot be read.", () => {
       throw new Error("secret path");
@@ -94,7 +94,7 @@ describe("the server's health port", () => {
 });
 
 describe("the agent's health port", () => {
-  it("answers as upstream does", async () => {
+  test("answers as upstream does", async () => {
     const get = await started(startAgentHealth(anywhere, readiness, registry()));
     expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
     const failed = `503 ${TEXT} [+]ping ok\n[-]server-connected failed: no servers connected\n`;
@@ -109,7 +109,7 @@ describe("the agent's health port", () => {
 });
 
 describe("a port of ours", () => {
-  it("refuses to open where another listens, in one sentence", async () => {
+  test("refuses to open where another listens, in one sentence", async () => {
     await started(startServerHealth(anywhere, readiness, registry()));
     const { port } = running[0]!;
     await expect(startServerHealth({ host: "127.0.0.1", port }, readiness, registry())).rejects.toMatchObject({
@@ -122,14 +122,14 @@ describe("a port of ours", () => {
     });
   });
 
-  it("takes headers of 16 KiB and no more", async () => {
+  test("takes headers of 16 KiB and no more", async () => {
     const get = await started(startServerHealth(anywhere, readiness, registry()));
     const withHeader = (size: number) => get("/healthz", { headers: { "x-long": "x".repeat(size) } });
     expect(await withHeader(15_000)).toBe(`200 ${TEXT} ok`);
     expect(await withHeader(17_000)).toMatch(/^431 /);
   });
 
-  it("closes promptly although clients keep their connections", async () => {
+  test("closes promptly although clients keep their connections", async () => {
     const http = await startServerHealth(anywhere, readiness, registry());
     const idle = connect(http.port, "127.0.0.1");
     const used = await fetch(`http://127.0.0.1:${http.port}/healthz`);

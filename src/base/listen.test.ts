@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:net";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { listenOn } from "./listen.js";
 
 const servers: Server[] = [];
@@ -13,13 +13,13 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-it("listens on all interfaces where no host is named", async () => {
+test("listens on all interfaces where no host is named", async () => {
   const server = fresh();
   await listenOn(server, "test", { host: "", port: 0 }, {});
   expect(server.address()).toMatchObject({ address: expect.stringMatching(/^(::|0\.0\.0\.0)$/) });
 });
 
-it.each([
+test.each([
   [{ host: "192.0.2.1", port: 80 }, "192.0.2.1:80: it is not an address of this host"],
   [{ host: "2001:db8::1", port: 80 }, "[2001:db8::1]:80: "],
   [{ path: "/nowhere/at/all.sock" }, "/nowhere/at/all.sock: "],
@@ -27,7 +27,7 @@ it.each([
   await expect(listenOn(fresh(), "test", where, {})).rejects.toThrow(`The test listener cannot open ${sentence}`);
 });
 
-it("does not let a connection that cannot be accepted end the process", async () => {
+test("does not let a connection that cannot be accepted end the process", async () => {
   const server = fresh();
   await listenOn(server, "test", { host: "127.0.0.1", port: 0 }, {});
   expect(() => server.emit("error", new Error("accept EMFILE"))).not.toThrow();

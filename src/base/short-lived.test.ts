@@ -1,11 +1,11 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ShortLivedMap, ShortLivedSet } from "./short-lived.js";
 
 describe("a map of what passes", () => {
-  it("does as a Map does", () => {
+  test("does as a Map does", () => {
     const keys = fc.oneof(fc.nat(5), fc.bigInt(0n, 5n));
     const step = fc.oneof(
       fc.record({ what: fc.constant("set" as const), key: keys, value: fc.nat() }),
@@ -34,7 +34,7 @@ describe("a map of what passes", () => {
     );
   });
 
-  it("can lose values while they are gone through", () => {
+  test("can lose values while they are gone through", () => {
     const map = new ShortLivedMap<number, string>();
     for (const key of [1, 2, 3]) map.set(key, `of ${key}`);
     const seen: string[] = [];
@@ -47,7 +47,7 @@ describe("a map of what passes", () => {
 });
 
 describe("a set of what passes", () => {
-  it("has what came and did not go, also when one came twice", () => {
+  test("has what came and did not go, also when one came twice", () => {
     const set = new ShortLivedSet<string>();
     const [go] = [set.add("a"), set.add("b"), set.add("a")];
     expect([...set]).toEqual(["a", "b", "a"]);
@@ -83,7 +83,7 @@ function keptByMistake(add: (thing: object) => () => void): number {
 }
 
 // With a Set it is 38 under Node 26, and 2 under Node 20.
-it("lets go of what is gone", () => {
+test("lets go of what is gone", () => {
   const passing = new ShortLivedSet<object>();
   expect(keptByMistake((thing) => passing.add(thing))).toBeLessThan(1.5);
 });

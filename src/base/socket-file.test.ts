@@ -12,7 +12,7 @@ import {
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { listenOnSocketFile } from "./socket-file.js";
 
 let dir: string;
@@ -49,7 +49,7 @@ async function heardAt(socket: Socket): Promise<string> {
 }
 
 describe("a Unix socket", () => {
-  it("has its mode, and is all that is left in its folder", async () => {
+  test("has its mode, and is all that is left in its folder", async () => {
     await open(serverSaying("hello"), { fileMode: 0o617 });
     expect(lstatSync(path).isSocket()).toBe(true);
     expect((lstatSync(path).mode & 0o777).toString(8)).toBe("617");
@@ -57,7 +57,7 @@ describe("a Unix socket", () => {
     expect(await heardAt(connect(path))).toBe("hello");
   });
 
-  it("of a process that ends stays when it is that of the next process already", async () => {
+  test("of a process that ends stays when it is that of the next process already", async () => {
     const old = serverSaying("old");
     const removeOld = await open(old);
     const removeNew = await open(serverSaying("new"));
@@ -71,7 +71,7 @@ describe("a Unix socket", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("is opened without changing what a link in its place points to", async () => {
+  test("is opened without changing what a link in its place points to", async () => {
     const other = join(dir, "somebody's");
     writeFileSync(other, "");
     chmodSync(other, 0o600);
@@ -87,21 +87,21 @@ describe("a Unix socket", () => {
     expect(lstatSync(path).isSocket()).toBe(true);
   });
 
-  it("does not replace another one unless told to", async () => {
+  test("does not replace another one unless told to", async () => {
     await open(serverSaying("first"));
     await expect(open(serverSaying("second"), { replace: false })).rejects.toMatchObject({ code: "DB_LISTEN_IN_USE" });
     expect(await heardAt(connect(path))).toBe("first");
     expect(readdirSync(dir)).toEqual(["frontend.sock"]);
   });
 
-  it.each(["file", "link"])("does not replace a %s", async (what) => {
+  test.each(["file", "link"])("does not replace a %s", async (what) => {
     if (what === "file") writeFileSync(path, "mine");
     else symlinkSync("/nowhere", path);
     await expect(open(serverSaying("hello"))).rejects.toMatchObject({ code: "DB_UDS_NOT_SOCKET" });
     expect(readdirSync(dir)).toEqual(["frontend.sock"]);
   });
 
-  it.each([
+  test.each([
     [() => join(dir, "x".repeat(107)), "DB_UDS_PATH_TOO_LONG"],
     [() => join(dir, "missing", "a.sock"), "DB_LISTEN"],
   ])("says why it cannot be opened", async (place, code) => {
@@ -109,7 +109,7 @@ describe("a Unix socket", () => {
     await expect(open(serverSaying("hello"))).rejects.toMatchObject({ code });
   });
 
-  it("has a path of up to 107 bytes", async () => {
+  test("has a path of up to 107 bytes", async () => {
     path = join(dir, "x".repeat(107 - dir.length - 1));
     await open(serverSaying("hello"));
     expect(await heardAt(connect(path))).toBe("hello");

@@ -1,5 +1,5 @@
 /** explain, trace, top and doctor print what strangers chose, and carry a token: neither may do harm. */
-import { expect, it, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { safeJson } from "../insight/observe/admin/json.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { complain } from "./framework/command.js";
@@ -19,7 +19,7 @@ const explanation = {
   considered: [{ agentId: EVIL, stream: 1, identifiers: EVIL, standing: EVIL, load: 0, passedOver: EVIL }],
 };
 
-it("a forecast has no orders for a terminal in it", () => {
+test("a forecast has no orders for a terminal in it", () => {
   const candidates = [{ key: 1, id: EVIL, standing: EVIL as "ready", load: 0 }];
   const text = forecastText({ target: EVIL, possible: true, why: EVIL, strategy: EVIL, candidates });
   harmless(text);
@@ -27,24 +27,24 @@ it("a forecast has no orders for a terminal in it", () => {
   harmless(forecastText({ target: EVIL, possible: false, why: EVIL, explanation }));
 });
 
-it("neither has a trace", () => {
+test("neither has a trace", () => {
   const steps = [{ name: "choose an agent", ms: 1, detail: EVIL }];
   harmless(traceText({ target: EVIL, ok: false, totalMs: 1, steps, error: EVIL, explanation, blind: EVIL }));
 });
 
-it("nor a diagnosis", () => {
+test("nor a diagnosis", () => {
   const found = { id: "admin", state: "wrong" as const, finding: EVIL, evidence: [EVIL], remedy: EVIL };
   harmless(reportDiagnoses("server", [found]));
 });
 
-it("nor the JSON of any of them, which still means the same", () => {
+test("nor the JSON of any of them, which still means the same", () => {
   const json = safeJson({ explanation }, 2);
   harmless(json);
   expect(json).toContain('{\n  "explanation": {');
   expect(JSON.parse(json)).toEqual({ explanation });
 });
 
-it("nor a complaint, whose sentence may have a certificate's name in it", () => {
+test("nor a complaint, whose sentence may have a certificate's name in it", () => {
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   complain(new Error(`two lines\nof ${EVIL}`));
   const said = String(write.mock.calls[0]?.[0]);
@@ -53,14 +53,14 @@ it("nor a complaint, whose sentence may have a certificate's name in it", () => 
   expect(said).toMatch(/^Error: two lines\nof /);
 });
 
-it.each(["http://10.0.0.5:8095", "http://admin.example:8095", "http://localhost.evil.example"])(
+test.each(["http://10.0.0.5:8095", "http://admin.example:8095", "http://localhost.evil.example"])(
   "%s would be sent the token in the clear",
   (url) => {
     expect(() => checkAdminUrl(url)).toThrow("https");
   },
 );
 
-it.each(["http://127.0.0.1:8095", "http://localhost:1", "http://[::1]:8095", "https://10.0.0.5:8095"])(
+test.each(["http://127.0.0.1:8095", "http://localhost:1", "http://[::1]:8095", "https://10.0.0.5:8095"])(
   "%s may be asked",
   (url) => {
     const set = new FlagSet();
@@ -70,6 +70,6 @@ it.each(["http://127.0.0.1:8095", "http://localhost:1", "http://[::1]:8095", "ht
   },
 );
 
-it.each(["ftp://127.0.0.1", "127.0.0.1:8095", "http://u:p@127.0.0.1"])("%s is no admin port", (url) => {
+test.each(["ftp://127.0.0.1", "127.0.0.1:8095", "http://u:p@127.0.0.1"])("%s is no admin port", (url) => {
   expect(() => checkAdminUrl(url)).toThrow("--admin must be a URL");
 });

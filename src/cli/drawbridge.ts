@@ -1,6 +1,6 @@
 /** The drawbridge executable: one word names the command, the rest belongs to it. */
 import { main } from "./framework/command.js";
-import { type Family, misuse, runFamily } from "./framework/subcommands.js";
+import { type Family, MISUSE, runFamily } from "./framework/subcommands.js";
 import { version } from "./framework/version.js";
 
 const drawbridge: Family = {
@@ -14,7 +14,7 @@ To see it: top, page, or the page of an admin port. When it does not work: docto
     agent: {
       summary: "Dial out to proxy-servers and open connections for them (proxy-agent)",
       run: async (argv) =>
-        (await import("./tunnel/agent-command.js")).agentCommand("drawbridge agent", argv, { misuse }),
+        (await import("./tunnel/agent-command.js")).agentCommand("drawbridge agent", argv, { misuse: MISUSE }),
     },
     bootstrap: {
       summary: "Build, prove and take away the bridge that a kube-apiserver needs at bootstrap",
@@ -75,12 +75,12 @@ To see it: top, page, or the page of an admin port. When it does not work: docto
     server: {
       summary: "Take connections from an API server and hand them to agents (proxy-server)",
       run: async (argv) =>
-        (await import("./tunnel/server-command.js")).serverCommand("drawbridge server", argv, { misuse }),
+        (await import("./tunnel/server-command.js")).serverCommand("drawbridge server", argv, { misuse: MISUSE }),
     },
     sidecar: {
       summary: "Serve SOCKS5 and HTTP proxies whose connections go through the tunnel",
       run: async (argv) =>
-        (await import("./tunnel/sidecar-command.js")).sidecarCommand("drawbridge sidecar", argv, { misuse }),
+        (await import("./tunnel/sidecar-command.js")).sidecarCommand("drawbridge sidecar", argv, { misuse: MISUSE }),
     },
     "simulate-node": {
       summary: "Play a machine's first boot with its user data, into a directory",

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { findSecret, planted, spellings } from "../base/redact/testing/planted.js";
 import { tarEntries } from "../cluster/bootstrap/analyze/bundle/tar-entries.js";
 import { bootstrapGather } from "./bootstrap/gather.js";
@@ -45,7 +45,7 @@ function outside(bytes: Buffer, all: ReturnType<typeof planted>): string[] {
   return all.filter(({ secrets }) => secrets.some(isOut)).map(({ name }) => name);
 }
 
-it("drawbridge support", async () => {
+test("drawbridge support", async () => {
   const all = planted();
   const flags = all.map(({ content, file }, index) => {
     const path = join(folder, `${index}-${file}`);
@@ -65,7 +65,7 @@ it("drawbridge support", async () => {
   }
 }, 120_000);
 
-it("drawbridge bootstrap gather", async () => {
+test("drawbridge bootstrap gather", async () => {
   // What a log holds, one after the other; a key without an end comes last, as it does where a log was cut.
   const all = planted().filter(
     ({ content, name }) => !content.includes(0) && content[0] !== 0x1f && !/latin/.test(name),

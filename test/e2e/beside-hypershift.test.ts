@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
 import { crdPath } from "../../src/cluster/nodes/controller/hypershift.js";
-import { clientSigner, servingSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import { CLIENT_SIGNER, SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { encoded } from "../../src/cluster/nodes/objects.js";
 import { equipped } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
@@ -104,7 +104,7 @@ describe.skipIf(!ready)("beside HyperShift", () => {
     await lab.plane.admin.run(["create", "namespace", "drawbridge"]);
     await approver.ready("it decides", SOON, () => approver.log().includes("this replica decides"));
     const bootstrap = await lab.asBootstrapper();
-    const client = { signerName: clientSigner, usages: CLIENT };
+    const client = { signerName: CLIENT_SIGNER, usages: CLIENT };
     for (const node of ["workers-0", "workers-9"]) {
       await file(bootstrap, { name: `csr-${node}`, pem: lab.request(subjectOf(node)), ...client });
     }
@@ -116,7 +116,7 @@ describe.skipIf(!ready)("beside HyperShift", () => {
     await file(lab.as({ pair: { cert, key: lab.keyFile } }), {
       name: "csr-serving",
       pem: lab.request(subjectOf("workers-0"), "DNS:workers-0,IP:192.0.2.20"),
-      ...{ signerName: servingSigner, usages: SERVING },
+      ...{ signerName: SERVING_SIGNER, usages: SERVING },
     });
     await lab.issued("csr-serving");
   });

@@ -6,15 +6,15 @@ import { X509Certificate } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
 import { namesOf } from "../../src/cluster/nodes/csr/case.js";
 import { spelled } from "../../src/cluster/nodes/csr/held.js";
 import {
-  clientSigner,
+  CLIENT_SIGNER,
   outcomeOf,
   requestPath,
   requestPem,
-  servingSigner,
+  SERVING_SIGNER,
 } from "../../src/cluster/nodes/csr/signing-request.js";
 import type { ConfigMap } from "../../src/cluster/nodes/objects.js";
 import { factsOf } from "../../src/tunnel/pki/inspect/facts.js";
@@ -112,12 +112,12 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
 
   /** What the approver keeps about a node. */
   async function remembered(node: string): Promise<string> {
-    const path = `/api/v1/namespaces/${NAMESPACE}/configmaps/${approverName}`;
+    const path = `/api/v1/namespaces/${NAMESPACE}/configmaps/${APPROVER_NAME}`;
     return (await lab.admin.get<ConfigMap>(path)).data?.[node] ?? "";
   }
 
   const fileClient = (name: string, node: string) =>
-    file(bootstrapper, { name, pem: lab.request(subjectOf(node)), signerName: clientSigner, usages: CLIENT });
+    file(bootstrapper, { name, pem: lab.request(subjectOf(node)), signerName: CLIENT_SIGNER, usages: CLIENT });
 
   async function fileRow(row: Row, kind: "client" | "serving"): Promise<string> {
     const { node, as, extension, key, subject = subjectOf(node), usages } = row;
@@ -131,7 +131,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     await file(filer, {
       name,
       pem,
-      signerName: kind === "client" ? clientSigner : servingSigner,
+      signerName: kind === "client" ? CLIENT_SIGNER : SERVING_SIGNER,
       usages: usages ?? (kind === "client" ? CLIENT : SERVING),
     });
     return name;
@@ -166,7 +166,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     const status = { addresses: [{ type: "InternalIP", address: "192.0.2.20" }] };
     await node.update("/api/v1/nodes/life/status", { ...made, status } as KubeObject);
     const serving = (name: string, names: string) =>
-      file(node, { name, pem: lab.request(subjectOf("life"), names), signerName: servingSigner, usages: SERVING });
+      file(node, { name, pem: lab.request(subjectOf("life"), names), signerName: SERVING_SIGNER, usages: SERVING });
     await serving("csr-life-serving", "DNS:life,IP:192.0.2.20");
     const served = new X509Certificate(await lab.issued("csr-life-serving"));
     expect(served.subjectAltName).toBe("DNS:life, IP Address:192.0.2.20");
@@ -177,7 +177,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     await file(node, {
       name: "csr-life-renewal",
       pem: lab.request(subjectOf("life")),
-      signerName: clientSigner,
+      signerName: CLIENT_SIGNER,
       usages: CLIENT,
     });
     expect(new X509Certificate(await lab.issued("csr-life-renewal")).subject).toBe(first.subject);
@@ -194,7 +194,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     test("that nobody could have signed, or that is none, the API refuses by itself", async () => {
       const pem = lab.request(subjectOf("altered"));
       for (const text of [altered(pem), "hello", pem.replaceAll("CERTIFICATE REQUEST", "CERTIFICATE")]) {
-        const filing = file(bootstrapper, { name: "csr-none", pem: text, signerName: clientSigner, usages: CLIENT });
+        const filing = file(bootstrapper, { name: "csr-none", pem: text, signerName: CLIENT_SIGNER, usages: CLIENT });
         await expect(filing).rejects.toMatchObject({ status: 422 });
       }
     });
@@ -227,7 +227,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     ])("hidden $name, stays pending", async ({ hide }) => {
       const pem = hide(forged()) + lab.request(subjectOf("hidden"));
       const name = `csr-hidden-${++hiddenCount}`;
-      await file(bootstrapper, { name, pem, signerName: clientSigner, usages: CLIENT });
+      await file(bootstrapper, { name, pem, signerName: CLIENT_SIGNER, usages: CLIENT });
       expect(await decision(name)).toMatchObject({
         action: "leave",
         rule: "request-readable",
@@ -242,7 +242,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
 
     test.each(forms)("with $what becomes a certificate with what was judged", async ({ node, pem }) => {
       const name = `csr-${node}`;
-      await file(lab.asNode(node), { name, pem, signerName: servingSigner, usages: SERVING });
+      await file(lab.asNode(node), { name, pem, signerName: SERVING_SIGNER, usages: SERVING });
       expect(await decision(name)).toMatchObject({ action: "approve" });
       await expectAsJudged(name);
     });
@@ -271,7 +271,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
       file(lab.asNode(who), {
         name,
         pem: lab.request(subjectOf(node), names),
-        signerName: clientSigner,
+        signerName: CLIENT_SIGNER,
         usages: CLIENT,
       });
     await ask("csr-renew-other", "s-good", "s-self");
@@ -305,7 +305,9 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
   test("in a flood nothing is approved; when it is over, what was in order is", async () => {
     const pem = lab.request(subjectOf("flood"));
     const names = Array.from({ length: 160 }, (_, index) => `csr-flood-${index}`);
-    await Promise.all(names.map((name) => file(bootstrapper, { name, pem, signerName: clientSigner, usages: CLIENT })));
+    await Promise.all(
+      names.map((name) => file(bootstrapper, { name, pem, signerName: CLIENT_SIGNER, usages: CLIENT })),
+    );
     await fileClient("csr-in-flood", "in-flood");
     expect(await decision("csr-in-flood")).toMatchObject({ action: "leave", rule: "brake" });
     expect(outcomeOf(await lab.find("csr-in-flood"))).toBe("pending");
@@ -323,7 +325,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
       file(lab.asNode(node), {
         name,
         pem: lab.request(subjectOf(node), `DNS:${node},IP:${HEIRLOOM}`),
-        signerName: servingSigner,
+        signerName: SERVING_SIGNER,
         usages: SERVING,
       });
     await ask("csr-tenant", "s-tenant");
@@ -419,8 +421,8 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     /** What becomes of an approval that no rule looked at. */
     async function approvalAs(signerName: string): Promise<string> {
       const name = `csr-bare-${signerName.replace(/\W/g, "-")}`;
-      const usages = signerName === servingSigner ? SERVING : CLIENT;
-      const names = signerName === servingSigner ? "DNS:bare" : "";
+      const usages = signerName === SERVING_SIGNER ? SERVING : CLIENT;
+      const names = signerName === SERVING_SIGNER ? "DNS:bare" : "";
       await file(lab.admin, { name, pem: lab.request(subjectOf("bare"), names), signerName, usages });
       const request = await lab.find(name);
       const now = new Date().toISOString();
@@ -447,7 +449,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     });
 
     test("it can approve for kubelets' two signers and for nobody else", async () => {
-      const signers = [clientSigner, servingSigner, "kubernetes.io/kube-apiserver-client", "example.com/signer"];
+      const signers = [CLIENT_SIGNER, SERVING_SIGNER, "kubernetes.io/kube-apiserver-client", "example.com/signer"];
       const verdicts = await Promise.all(signers.map(approvalAs));
       expect(verdicts).toEqual(["approved", "approved", "forbidden", "forbidden"]);
     });

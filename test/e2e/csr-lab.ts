@@ -5,7 +5,7 @@ import { isNotFound } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
-import { requestPath, requestsPath, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
+import { REQUESTS_PATH, requestPath, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import type { Pair } from "../support/lab/certificates.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { component } from "../support/lab/equipment.js";
@@ -189,7 +189,7 @@ export interface Filing {
 }
 
 export async function file(api: KubeApi, { name, pem, ...spec }: Filing): Promise<void> {
-  await api.create(requestsPath, {
+  await api.create(REQUESTS_PATH, {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",
     metadata: { name },

@@ -4,10 +4,10 @@ import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { Approver } from "../../src/cluster/nodes/csr/approver/approver.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/approver/inventory-source.js";
 import { MemoryStore } from "../../src/cluster/nodes/csr/approver/memory-store.js";
-import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
 import { noDecisionLog } from "../../src/cluster/nodes/csr/decision-log.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
-import { clientSigner, outcomeOf, requestPath, servingSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import { CLIENT_SIGNER, outcomeOf, requestPath, SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { until } from "../support/lab/wait.js";
 import { file, type Lab } from "./csr-lab.js";
 import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, role } from "./csr-roles.js";
@@ -18,7 +18,7 @@ export { APPROVER, clusterPermissions, namespacePermissions } from "./csr-roles.
 
 const SOON = 60_000;
 const MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
-const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${approverName}`;
+const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${APPROVER_NAME}`;
 
 type Kind = "client" | "serving";
 
@@ -44,15 +44,15 @@ export class Trial {
   /** With `remembers` there is something in the memory already, so that it is changed and not made. */
   async runUntil(what: string, holds: (course: Course) => boolean, remembers = false): Promise<Course> {
     const names = await this.#file();
-    if (remembers) await this.#lab.admin.create(MAPS, configMap(approverName, {}));
+    if (remembers) await this.#lab.admin.create(MAPS, configMap(APPROVER_NAME, {}));
     const api = this.#approver;
     const errors: string[] = [];
     const onError = (sentence: string) => errors.push(sentence);
-    const election = new LeaderElection({ api, namespace: NAMESPACE, name: approverName, identity: "trial", onError });
+    const election = new LeaderElection({ api, namespace: NAMESPACE, name: APPROVER_NAME, identity: "trial", onError });
     const approver = new Approver({
       ...{ api, policy: defaultPolicy, log: noDecisionLog, dryRun: false, intervalMs: 200, onError },
       inventory: configMapInventory(api, NAMESPACE),
-      store: new MemoryStore(api, { namespace: NAMESPACE, name: approverName }),
+      store: new MemoryStore(api, { namespace: NAMESPACE, name: APPROVER_NAME }),
       leading: () => election.leading,
     });
     election.start();
@@ -74,7 +74,7 @@ export class Trial {
     const lab = this.#lab;
     const worker = `r-${++this.#round}`;
     const names = { client: `csr-${worker}-client`, serving: `csr-${worker}-serving` };
-    await Promise.all([LEASE, `${MAPS}/${approverName}`, `${MAPS}/rack`].map((path) => lab.remove(path)));
+    await Promise.all([LEASE, `${MAPS}/${APPROVER_NAME}`, `${MAPS}/rack`].map((path) => lab.remove(path)));
     const workers = [
       { name: worker, notBefore: minutesFromNow(-1) },
       { name: "r-node", notBefore: minutesFromNow(-1), joined: true, ips: ["192.0.2.40"] },
@@ -82,9 +82,9 @@ export class Trial {
     const rack = { rack: JSON.stringify({ pool: POOL, workers }) };
     await lab.admin.create(MAPS, configMap("rack", rack, { "drawbridge/inventory": "true" }));
     const first = lab.request(subjectOf(worker));
-    await file(this.#bootstrapper, { name: names.client, pem: first, signerName: clientSigner, usages: CLIENT });
+    await file(this.#bootstrapper, { name: names.client, pem: first, signerName: CLIENT_SIGNER, usages: CLIENT });
     const pem = lab.request(subjectOf("r-node"), "DNS:r-node,IP:192.0.2.40");
-    await file(lab.asNode("r-node"), { name: names.serving, pem, signerName: servingSigner, usages: SERVING });
+    await file(lab.asNode("r-node"), { name: names.serving, pem, signerName: SERVING_SIGNER, usages: SERVING });
     return names;
   }
 
@@ -101,7 +101,7 @@ function configMap(name: string, data: object, labels = {}): KubeObject {
 
 /** Which approvals cannot happen. Without the others it works for a while: until a watch ends or the lease must be renewed. */
 export function stoppedWithout({ name, resource, verb }: Right): readonly Kind[] {
-  if (resource === "signers") return name === clientSigner ? ["client"] : ["serving"];
+  if (resource === "signers") return name === CLIENT_SIGNER ? ["client"] : ["serving"];
   const onlyLater = verb === "watch" || (verb === "update" && resource === "leases");
   return onlyLater ? [] : ["client", "serving"];
 }

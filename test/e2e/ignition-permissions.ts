@@ -4,7 +4,7 @@ import { TokenBook } from "../../src/cluster/ignition/server/token-book.js";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import { ListWatch } from "../../src/cluster/kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { claimsConfigMap, ignitionServerRules } from "../../src/cluster/nodes/install/ignition-server.js";
+import { CLAIMS_CONFIG_MAP, ignitionServerRules } from "../../src/cluster/nodes/install/ignition-server.js";
 import type { Secret } from "../../src/cluster/nodes/objects.js";
 import { claimsInConfigMap } from "../../src/cluster/nodes/serving/claim-store.js";
 import { payloadSource } from "../../src/cluster/nodes/serving/ingredients.js";
@@ -71,7 +71,7 @@ class Server {
     });
     this.#recorder = new Recorder({
       ...{ api, namespace, onError, makesEvents: true, audit: () => {} },
-      claims: [claimsInConfigMap(api, { namespace, name: claimsConfigMap })],
+      claims: [claimsInConfigMap(api, { namespace, name: CLAIMS_CONFIG_MAP })],
       secret: (name) => this.#controller.secret(name),
     });
     this.#secrets = new ListWatch<Secret>({
@@ -116,7 +116,7 @@ class Server {
     const read = <T extends KubeObject>(path: string) =>
       this.#api.get<T & { data?: Record<string, string> }>(`/api/v1/namespaces/${this.#namespace}/${path}`);
     const secret = await read<Secret>(`secrets/token-workers-${HASH}`);
-    const claims = (await read(`configmaps/${claimsConfigMap}`)).data?.claims ?? "";
+    const claims = (await read(`configmaps/${CLAIMS_CONFIG_MAP}`)).data?.claims ?? "";
     const isReached = JSON.stringify(secret.metadata?.annotations).includes("ignition-reached");
     const isOldGone = this.#controller.secret("token-workers-44444444") === undefined;
     return isReached && secret.data?.payload !== undefined && isOldGone && claims.split("worker:").length > 10;

@@ -5,10 +5,10 @@ import { parse } from "yaml";
 import { requirePeer } from "../../peers/index.js";
 import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory/api.js";
 import { readInventory } from "../../src/cluster/nodes/csr/inventory.js";
-import { annotation, servingCertificateSecret } from "../../src/cluster/nodes/names.js";
+import { annotation, SERVING_CERTIFICATE_SECRET } from "../../src/cluster/nodes/names.js";
 import { encoded, type Secret, secretText } from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
-import { workerTokensAnnotation } from "../../src/cluster/nodes/serving/worker-tokens.js";
+import { WORKER_TOKENS_ANNOTATION } from "../../src/cluster/nodes/serving/worker-tokens.js";
 import { expiring, rotateAfterMs } from "../../src/cluster/nodes/token/rotation.js";
 import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";
 import { readUserData, userData } from "../../src/cluster/nodes/token/user-data.js";
@@ -174,7 +174,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
       metadata: {
         name: "workers",
         namespace: NAMESPACE,
-        annotations: { [workerTokensAnnotation]: "true", [annotation.nodePool]: "clusters/workers" },
+        annotations: { [WORKER_TOKENS_ANNOTATION]: "true", [annotation.nodePool]: "clusters/workers" },
       },
       data: { "worker-3": encoded(token) },
     });
@@ -362,7 +362,10 @@ describe.skipIf(!(await equipped({})))("without a cluster", () => {
     const objects = scope.file("pool");
     mkdirSync(objects);
     const [namespace, access] = ["drawbridge", [`--directory=${objects}`, "--namespace=drawbridge"]];
-    const server = await lab.start("issued", "kubelet.yaml", [...access, `--cert-secret=${servingCertificateSecret}`]);
+    const server = await lab.start("issued", "kubelet.yaml", [
+      ...access,
+      `--cert-secret=${SERVING_CERTIFICATE_SECRET}`,
+    ]);
     const port = server.endpoint.split(":")[1];
     const put = (name: string, object: object) => writeFileSync(`${objects}/${name}.yaml`, JSON.stringify(object));
     const publish = (ignitionEndpoint: string) =>

@@ -8,7 +8,7 @@ import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
-import { servingSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import { SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { component, equipped, nodeExecutables } from "../support/lab/equipment.js";
 import { agedNodeCertificate } from "../support/lab/node/aged-certificate.js";
 import { type BootedMachine, FirstBoot, switchOn } from "../support/lab/node/first-boot.js";
@@ -162,7 +162,7 @@ describe.skipIf(!ready)("a machine joins", () => {
 type Kind = "first" | "renewal" | "serving";
 
 function kindOf({ node, signer, user }: DecisionEntry): Kind {
-  if (signer === servingSigner) return "serving";
+  if (signer === SERVING_SIGNER) return "serving";
   return user === `system:node:${node}` ? "renewal" : "first";
 }
 

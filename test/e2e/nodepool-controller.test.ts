@@ -7,10 +7,10 @@ import { createKubeApi } from "../../src/cluster/kube/client.js";
 import { isNotFound } from "../../src/cluster/kube/errors.js";
 import { kubeconfigEndpoint } from "../../src/cluster/kube/kubeconfig/endpoint.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { crdPath, ownerLabel } from "../../src/cluster/nodes/controller/hypershift.js";
-import { controllerName } from "../../src/cluster/nodes/controller/name.js";
+import { crdPath, OWNER_LABEL } from "../../src/cluster/nodes/controller/hypershift.js";
+import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
 import { collectionPath, namedPath } from "../../src/cluster/nodes/controller/paths.js";
-import { annotation, ignitionCaSecret, servingCertificateSecret } from "../../src/cluster/nodes/names.js";
+import { annotation, IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../src/cluster/nodes/names.js";
 import { type ConfigMap, encoded, type Secret, secretText } from "../../src/cluster/nodes/objects.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 import { readUserData } from "../../src/cluster/nodes/token/user-data.js";
@@ -89,7 +89,7 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
     // As on OpenShift: who sets an owner needs a right for it.
     plane = await startOnLoopback(scope, undefined, { admissionPlugins: ["OwnerReferencesPermissionEnforcement"] });
     admin = createKubeApi(await kubeconfigEndpoint(plane.adminConfig), { qps: -1 });
-    access = plane.kubeconfig(`system:serviceaccount:${NAMESPACE}:${controllerName}`);
+    access = plane.kubeconfig(`system:serviceaccount:${NAMESPACE}:${CONTROLLER_NAME}`);
   });
 
   afterAll(async () => {
@@ -212,7 +212,7 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
     const { ignitionCA: _, ...data } = demo.data ?? {};
     const at = (name: string) => admin.get<Secret>(namedPath("Secret", { namespace: NAMESPACE, name }));
     const names = async () => {
-      const secret = await at(servingCertificateSecret).catch(() => ({}));
+      const secret = await at(SERVING_CERTIFICATE_SECRET).catch(() => ({}));
       const pem = secretText(secret, "tls.crt");
       return pem === undefined ? "" : new X509Certificate(pem).subjectAltName;
     };
@@ -227,13 +227,13 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
     await until("the certificate", SOON, async () => (await names()) === "DNS:ignition.example");
     await published("10.0.0.5:30080");
     await until("the other certificate", SOON, async () => (await names()) === "IP Address:10.0.0.5");
-    const authority = secretText(await at(ignitionCaSecret), "tls.crt") ?? "";
+    const authority = secretText(await at(IGNITION_CA_SECRET), "tls.crt") ?? "";
     await until("user data with both", SOON, async () => {
       const [userData] = await secrets("user-data-workers-");
       const text = readUserData(userData!);
       return text.includes("https://10.0.0.5:30080/ignition") && text.includes(encoded(authority));
     });
-    expect((await at(servingCertificateSecret)).type).toBe("kubernetes.io/tls");
+    expect((await at(SERVING_CERTIFICATE_SECRET)).type).toBe("kubernetes.io/tls");
   });
 
   test("a failure is an event of the pool, once", async () => {
@@ -318,7 +318,7 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
 
   test("neither install nor controller works where the resource is HyperShift's", async () => {
     const crd = await admin.get<KubeObject>(crdPath);
-    const { [ownerLabel]: _, ...labels } = crd.metadata?.labels ?? {};
+    const { [OWNER_LABEL]: _, ...labels } = crd.metadata?.labels ?? {};
     await admin.update(crdPath, { ...crd, metadata: { ...crd.metadata, labels } });
     const refused = { code: 1, stderr: expect.stringContaining("DB_NODEPOOL_HYPERSHIFT") };
     const flags = [`--kubeconfig=${plane.adminConfig}`];

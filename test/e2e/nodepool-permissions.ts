@@ -5,7 +5,7 @@ import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { PoolController } from "../../src/cluster/nodes/controller/controller.js";
 import { failureEvents } from "../../src/cluster/nodes/controller/failure-events.js";
 import { requireInstalled } from "../../src/cluster/nodes/controller/hypershift.js";
-import { controllerName } from "../../src/cluster/nodes/controller/name.js";
+import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
 import { collectionPath, namedPath } from "../../src/cluster/nodes/controller/paths.js";
 import type { PolicyRule } from "../../src/cluster/nodes/csr/approver/permissions.js";
 import { controllerClusterRules, controllerNamespaceRules } from "../../src/cluster/nodes/install/permissions.js";
@@ -48,8 +48,8 @@ export async function complaintWithout(stage: Stage, right: Right, round: number
   const isClusterWide = clusterRights.includes(right);
   const place = isClusterWide ? undefined : namespace;
   const path = isClusterWide
-    ? `${rbac}/clusterroles/${controllerName}.${namespace}`
-    : `${rbac}/namespaces/${namespace}/roles/${controllerName}`;
+    ? `${rbac}/clusterroles/${CONTROLLER_NAME}.${namespace}`
+    : `${rbac}/namespaces/${namespace}/roles/${CONTROLLER_NAME}`;
   const role = await admin.get<Role>(path);
   const left = (isClusterWide ? clusterRights : namespaceRights).filter((one) => one !== right);
   await admin.update(path, { ...role, rules: left.map(ruleOf) });
@@ -74,9 +74,9 @@ async function complaint(stage: Stage, right: Right, name: string): Promise<stri
     onError((reason as Error).message);
     return found() ?? errors.join("; ");
   }
-  await remove(admin, `${leases}/${namespace}/leases/${controllerName}`);
+  await remove(admin, `${leases}/${namespace}/leases/${CONTROLLER_NAME}`);
   const election = new LeaderElection({
-    ...{ api, namespace, name: controllerName, identity: name, onError },
+    ...{ api, namespace, name: CONTROLLER_NAME, identity: name, onError },
     onChange: (leads) => leads && controller.lookAtAll(),
   });
   const onFailure = failureEvents({ api, namespace, onError });

@@ -6,11 +6,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { controllerName } from "../../src/cluster/nodes/controller/name.js";
-import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
+import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
-import { clientSigner, outcomeOf, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
-import { ignitionServerName, payloadConfigMap } from "../../src/cluster/nodes/install/ignition-server.js";
+import { CLIENT_SIGNER, outcomeOf, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
+import { IGNITION_SERVER_NAME, PAYLOAD_CONFIG_MAP } from "../../src/cluster/nodes/install/ignition-server.js";
 import { type Secret, secretText } from "../../src/cluster/nodes/objects.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import { equipped } from "../support/lab/equipment.js";
@@ -23,7 +23,7 @@ import { bootstrapAccess, bootstrapper, NAMESPACE, POOL, poolObjects } from "./n
 const SOON = 60_000;
 const ENDPOINT = "ignition.lab.test";
 const DOOR = 9090;
-const PARTS = [controllerName, approverName, ignitionServerName];
+const PARTS = [CONTROLLER_NAME, APPROVER_NAME, IGNITION_SERVER_NAME];
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
@@ -126,12 +126,12 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
       return secrets.length > 0 && secrets;
     });
     expect(found).toHaveLength(1);
-    const leader = await leaderOf(controllerName);
+    const leader = await leaderOf(CONTROLLER_NAME);
     // What a pod says is on the node's disk a moment later.
-    await until("the leader's word", SOON, () => podLog(controllerName, leader).includes("this replica looks after"));
-    const logs = (await pods(controllerName)).map(({ metadata }) => ({
+    await until("the leader's word", SOON, () => podLog(CONTROLLER_NAME, leader).includes("this replica looks after"));
+    const logs = (await pods(CONTROLLER_NAME)).map(({ metadata }) => ({
       leads: metadata.name === leader,
-      saysSo: podLog(controllerName, metadata.name).includes("this replica looks after"),
+      saysSo: podLog(CONTROLLER_NAME, metadata.name).includes("this replica looks after"),
     }));
     expect(logs.filter(({ leads }) => leads)).toEqual([{ leads: true, saysSo: true }]);
     expect(logs.filter(({ leads }) => !leads)).toEqual([{ leads: false, saysSo: false }]);
@@ -141,7 +141,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
     const create = ["workers", "create", `--pool=${POOL}`, "--count=2", "--own-token", "--publish", "--output=json"];
     expect(await asAdmin(...create, `--state=${lab.scope.file("state")}`)).toMatchObject({ code: 0, stderr: "" });
     headers = headersOf(readFileSync(lab.scope.file("state/workers-0.ign"), "utf8"));
-    for (const pod of await running(ignitionServerName)) {
+    for (const pod of await running(IGNITION_SERVER_NAME)) {
       const payload = await until("the payload", SOON, () => fetchFrom(pod));
       expect(payload).toContain(Buffer.from("workers-0\n").toString("base64"));
     }
@@ -159,23 +159,23 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
   });
 
   test("when those that do the work are lost, others go on where they were", async () => {
-    const [controller, approver] = [await leaderOf(controllerName), await leaderOf(approverName)];
-    const servers = await pods(ignitionServerName);
+    const [controller, approver] = [await leaderOf(CONTROLLER_NAME), await leaderOf(APPROVER_NAME)];
+    const servers = await pods(IGNITION_SERVER_NAME);
     const before = await secretsOf(`token-${POOL}-`);
     const [, , fresh] = await Promise.all([
-      lose(controllerName, controller),
-      lose(approverName, approver),
-      lose(ignitionServerName, ...servers.map(({ metadata }) => metadata.name)),
+      lose(CONTROLLER_NAME, controller),
+      lose(APPROVER_NAME, approver),
+      lose(IGNITION_SERVER_NAME, ...servers.map(({ metadata }) => metadata.name)),
     ]);
     // Payloads and tokens are made of what is in the cluster.
     for (const pod of fresh)
       expect(await until("the payload", SOON, () => fetchFrom(pod))).toContain("kubelet.service");
     expect((await secretsOf(`token-${POOL}-`)).map(tokenOf)).toEqual(before.map(tokenOf));
     // What was approved is remembered: the name is taken.
-    await until("another approver", SOON, async () => ![approver, ""].includes(await leaderOf(approverName)));
+    await until("another approver", SOON, async () => ![approver, ""].includes(await leaderOf(APPROVER_NAME)));
     await fileRequest("second", "workers-0");
     await until("a decision", SOON, async () => {
-      const logs = (await pods(approverName)).map(({ metadata }) => podLog(approverName, metadata.name));
+      const logs = (await pods(APPROVER_NAME)).map(({ metadata }) => podLog(APPROVER_NAME, metadata.name));
       return logs.some((log) => log.includes('request="second"'));
     });
     expect(await outcome("second")).toBe("pending");
@@ -185,7 +185,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
     // And pools are looked after.
     await lab.kubectl("patch", "configmap", "demo", "-n", NAMESPACE, "-p", '{"data":{"version":"4.18.1"}}');
     await until("another token", SOON, async () => (await secretsOf(`token-${POOL}-`)).length === 2);
-    expect(await leaderOf(controllerName)).not.toBe(controller);
+    expect(await leaderOf(CONTROLLER_NAME)).not.toBe(controller);
   });
 
   const podLog = (part: string, pod: string) => lab.nodes[0]!.podLog(NAMESPACE, pod, part);
@@ -205,7 +205,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
     await lab.apply({
       apiVersion: "v1",
       kind: "ConfigMap",
-      metadata: { name: payloadConfigMap, namespace: NAMESPACE },
+      metadata: { name: PAYLOAD_CONFIG_MAP, namespace: NAMESPACE },
       data: { "payload.yaml": recipe },
     });
     expect(await asAdmin("nodepool", "apply", "-f", file)).toMatchObject({ code: 0 });
@@ -222,7 +222,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
       metadata: { name },
       spec: {
         request: readFileSync(file).toString("base64"),
-        signerName: clientSigner,
+        signerName: CLIENT_SIGNER,
         usages: ["digital signature", "client auth"],
       },
     };

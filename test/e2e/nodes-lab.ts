@@ -1,10 +1,10 @@
 /** A cluster without nodes and without HyperShift, in a network of its own, and drawbridge's three parts beside it as processes. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { controllerName } from "../../src/cluster/nodes/controller/name.js";
-import { approverName } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
+import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
-import { ignitionServerName } from "../../src/cluster/nodes/install/ignition-server.js";
+import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/ignition-server.js";
 import { Authority } from "../support/lab/certificates.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";
 import { startControllerManager } from "../support/lab/controller-manager.js";
@@ -78,13 +78,13 @@ export class NodesLab {
 
   /** Controller, approver and Ignition server, each with the rights that `nodepool install` gave its account. */
   async startParts(): Promise<void> {
-    const controller = this.#part("controller", controllerName, "nodepool", "controller");
+    const controller = this.#part("controller", CONTROLLER_NAME, "nodepool", "controller");
     const approver = this.#part(
-      ...(["approver", approverName, "csr", "approver"] as const),
+      ...(["approver", APPROVER_NAME, "csr", "approver"] as const),
       ...[...POLICY, `--decision-log=${this.decisionLog}`, "--interval=1s"],
     );
     const ignition = this.#part(
-      ...(["ignition-server", ignitionServerName, "ignition", "serve"] as const),
+      ...(["ignition-server", IGNITION_SERVER_NAME, "ignition", "serve"] as const),
       ...[`--addr=${BOOTSTRAP}:${IGNITION_PORT}`, "--metrics-addr=127.0.0.1:0", `--payload=${this.#recipe()}`],
       ...this.#servingCertificate(),
       `--claims-configmap=${NAMESPACE}/drawbridge-claims`,

@@ -3,7 +3,7 @@
  * built against. The numbers are the list's own. Items 14 to 17 concern certificates, agents and conditions, not the
  * sidecar; their tests stand with those.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { joinHostPort } from "../../src/base/address.js";
 import { parseSocks5ProxyArgs } from "../../src/cli/tunnel/konnectivity-args.js";
 import { Sidecar } from "../../src/tunnel/sidecar/sidecar.js";
@@ -43,7 +43,7 @@ const customerOf = (changes: Partial<WayConfig["customer"]>): Partial<WayConfig>
 });
 
 describe("the conformance list", () => {
-  it.each(origins)("19.1 the CONNECT request, byte for byte, and server (%s) takes it", async (origin) => {
+  test.each(origins)("19.1 the CONNECT request, byte for byte, and server (%s) takes it", async (origin) => {
     const { recorder } = origin === "ours" ? stage : await startRecorded(stage, origin);
     recorder.forget();
     const way = wayOn(stage, {
@@ -60,7 +60,7 @@ describe("the conformance list", () => {
     ]);
   });
 
-  it("19.2 name or address as the target, by mode", async () => {
+  test("19.2 name or address as the target, by mode", async () => {
     const { recorder, echo } = stage;
     const dialled = async (options: Parameters<typeof wayOn>[1], host: string): Promise<readonly string[]> => {
       recorder.forget();
@@ -80,7 +80,7 @@ describe("the conformance list", () => {
     expect(proxy.lines).toEqual([`CONNECT far.example:${echo.port} HTTP/1.1`]);
   });
 
-  it("19.3 DNS over TCP through the tunnel, both families, and only IPv4 when that is preferred", async () => {
+  test("19.3 DNS over TCP through the tunnel, both families, and only IPv4 when that is preferred", async () => {
     const six = stage.use(await listen((socket) => socket.pipe(socket), "::1"));
     stage.recorder.forget();
     stage.dns.asked.length = 0;
@@ -93,7 +93,7 @@ describe("the conformance list", () => {
     expect(stage.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${six.port}`]);
   });
 
-  it("19.4 fallback: direct while only this host's DNS answers, one retry after 30 s, recovery", async () => {
+  test("19.4 fallback: direct while only this host's DNS answers, one retry after 30 s, recovery", async () => {
     const here = { "idp.guest.example": "127.0.0.1" };
     const way = wayOn(stage, { order: ["cluster-dns"], fallback: true, here });
     await way.echo("idp.guest.example");
@@ -115,7 +115,7 @@ describe("the conformance list", () => {
     expect([...way.routes].sort()).toEqual([...Array(5).fill("fallback"), ...Array(3).fill("tunnel")]);
   });
 
-  it("19.5 no fallback when both kinds of DNS fail", async () => {
+  test("19.5 no fallback when both kinds of DNS fail", async () => {
     const way = wayOn(stage, { order: ["cluster-dns"], fallback: true });
     stage.dns.mode = "servfail";
     await expect(way.echo("idp.guest.example")).rejects.toMatchObject({ code: "DB_SIDECAR_NAME" });
@@ -126,7 +126,7 @@ describe("the conformance list", () => {
     expect(way.routes).toEqual(["tunnel"]);
   });
 
-  it("19.6 port 53 goes through the tunnel, fallback or not", async () => {
+  test("19.6 port 53 goes through the tunnel, fallback or not", async () => {
     const way = wayOn(stage, { order: ["cluster-dns"], fallback: true, here: { "idp.guest.example": "127.0.0.1" } });
     stage.dns.mode = "servfail";
     await way.echo("idp.guest.example");
@@ -137,7 +137,7 @@ describe("the conformance list", () => {
     expect(way.routes).toEqual(["fallback", "tunnel"]);
   });
 
-  it("19.7 suffixes of cloud APIs, look-alikes and exclusions", async () => {
+  test("19.7 suffixes of cloud APIs, look-alikes and exclusions", async () => {
     const direct = ["ec2.amazonaws.com", "s3.c2s.ic.gov", "login.microsoftonline.com", "iam.cloud.ibm.com"];
     direct.push("compute.googleapis.com", "a.hci.ic.gov", "a.sc2s.sgov.gov", "management.azure.com");
     const tunnelled = ["azure.com", "notazure.com", "ec2.amazonaws.com.example", "kept.azure.com", "example.com"];
@@ -151,7 +151,7 @@ describe("the conformance list", () => {
     expect(new Set(off.routes)).toEqual(new Set(["tunnel"]));
   });
 
-  it("19.8 HTTPS_PROXY with credentials for what is dialled directly", async () => {
+  test("19.8 HTTPS_PROXY with credentials for what is dialled directly", async () => {
     const routes = { "*": `127.0.0.1:${stage.echo.port}` };
     const proxy = stage.use(await startHttpProxy({ login: "op@corp:p/w:d", routes }));
     const direct = directFromEnvironment({
@@ -169,7 +169,7 @@ describe("the conformance list", () => {
     });
   });
 
-  it("19.9 no_proxy: what goes past the customer's proxy", async () => {
+  test("19.9 no_proxy: what goes past the customer's proxy", async () => {
     const proxy = stage.use(await startHttpProxy({ routes: { "*": `127.0.0.1:${stage.echo.port}` } }));
     const rules: [string, string, number, boolean][] = [
       ["", "localhost", 443, true],
@@ -205,7 +205,7 @@ describe("the conformance list", () => {
     expect(asked).toEqual(rules);
   });
 
-  it("19.10 a customer's proxy: http and https, awkward logins, 407, and bodies cut at 500 bytes", async () => {
+  test("19.10 a customer's proxy: http and https, awkward logins, 407, and bodies cut at 500 bytes", async () => {
     const pki = makePki(stage.tempDir());
     const routes = { "*": `127.0.0.1:${stage.echo.port}` };
     const login = "us@er:p:a/s%s w#rd?ü";
@@ -228,7 +228,7 @@ describe("the conformance list", () => {
     });
   });
 
-  it("19.18 bytes that come with the answer are delivered", async () => {
+  test("19.18 bytes that come with the answer are delivered", async () => {
     const banner = payload("banner", 3_000);
     const target = stage.use(await startBanner(banner));
     const way = wayOn(stage, {});
@@ -259,7 +259,7 @@ describe("the conformance list, as clients of HyperShift's SOCKS5 proxy see it",
     await sidecar.start();
   });
 
-  it.each<[number, string, () => Socks5Request]>([
+  test.each<[number, string, () => Socks5Request]>([
     [0, "a name of the hosted cluster", () => ({ host: "idp.guest.example", port: stage.echo.port })],
     [0, "an address", () => ({ address: ipv4("127.0.0.1"), port: stage.echo.port })],
     // Refused by the agent's own kernel; no packet leaves it.
@@ -276,7 +276,7 @@ describe("the conformance list, as clients of HyperShift's SOCKS5 proxy see it",
     expect(answer.code).toBe(code);
   });
 
-  it("19.12 large transfers, and the end of either direction alone", async () => {
+  test("19.12 large transfers, and the end of either direction alone", async () => {
     const request = payload("request", 8_000_000);
     const answer = payload("answer", 8_000_000);
     const patient = stage.use(await startAnswerAfterEnd((got) => Buffer.concat([Buffer.from(sha256(got)), answer])));
@@ -313,12 +313,12 @@ describe("19.13 a server that wants certificates", () => {
     return wayOn(stage, { config: { frontends: [{ mode: "http-connect", host: "127.0.0.1", port, tls }] } });
   };
 
-  it("takes the right one", async () => {
+  test("takes the right one", async () => {
     const { ca, cert, key } = pki.caller;
     expect(await at({ caFile: ca, certFile: cert, keyFile: key }).echo("127.0.0.1")).toBe("hello");
   });
 
-  it.each([
+  test.each([
     ["none", () => ({ caFile: pki.caller.ca })],
     ["a stranger's", () => ({ caFile: pki.caller.ca, certFile: pki.stranger.cert, keyFile: pki.stranger.key })],
     [

@@ -1,8 +1,8 @@
 /** A cluster with pools, an Ignition server, signer, scheduler and everything that draining needs; all of it real but the machines. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { controllerName } from "../../src/cluster/nodes/controller/name.js";
-import { ignitionServerName } from "../../src/cluster/nodes/install/ignition-server.js";
+import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
+import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/ignition-server.js";
 import { encoded } from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
 import { Authority } from "../support/lab/certificates.js";
@@ -58,8 +58,8 @@ export async function startHouse(scope: Scope): Promise<House> {
   await must([DRAWBRIDGE, "nodepool", "install", "--image=none", "--components=controller,ignition", admin]);
   // With the rights of what was installed, and no others.
   const as = (name: string) => `--kubeconfig=${plane.kubeconfig(`system:serviceaccount:${NAMESPACE}:${name}`)}`;
-  drawbridge(scope, "controller", ["nodepool", "controller", as(controllerName), `--namespace=${NAMESPACE}`]);
-  const { endpoint, ca } = await serveIgnition(scope, as(ignitionServerName));
+  drawbridge(scope, "controller", ["nodepool", "controller", as(CONTROLLER_NAME), `--namespace=${NAMESPACE}`]);
+  const { endpoint, ca } = await serveIgnition(scope, as(IGNITION_SERVER_NAME));
   const poolFile = scope.file("pool.yaml");
   writeFileSync(poolFile, poolText(endpoint, ca, plane.api.url));
   const machines = scope.file("machines");

@@ -4,7 +4,7 @@ import { request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isConflict, isNotFound } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { clientSigner } from "../../src/cluster/nodes/csr/signing-request.js";
+import { CLIENT_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { type Node, nodePath } from "../../src/cluster/nodes/fleet/node.js";
 import { type Pod, podPath } from "../../src/cluster/nodes/fleet/pod.js";
 import { file, type Lab } from "./csr-lab.js";
@@ -74,7 +74,7 @@ export class Hypervisor {
       if (answer.status === 200) this.payloads.set(name, answer.body);
     }
     const pem = this.#lab.request(subjectOf(name));
-    await file(this.#bootstrapper, { name: `csr-${name}`, pem, signerName: clientSigner, usages: CLIENT });
+    await file(this.#bootstrapper, { name: `csr-${name}`, pem, signerName: CLIENT_SIGNER, usages: CLIENT });
     let certificate: string | undefined;
     for (; certificate === undefined && this.#lives(name); await sleep(OFTEN)) {
       certificate = (await this.#lab.find(`csr-${name}`)).status?.certificate;

@@ -1,6 +1,6 @@
 /** NO_PROXY as we read it and as Go reads it, over everything that either could see differently. */
 import { spawnSync } from "node:child_process";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
 import { bypassesProxy } from "../../src/tunnel/wire/no-proxy.js";
 
@@ -127,7 +127,7 @@ const questions = LISTS.flatMap((noProxy) => HOSTS.flatMap((host) => PORTS.map((
 const peer = requirePeer("no-proxy");
 
 describe.skipIf(peer === undefined)("NO_PROXY", () => {
-  it("means to us what it means to Go", () => {
+  test("means to us what it means to Go", () => {
     const run = spawnSync(peer!, { input: JSON.stringify(questions), encoding: "utf8", maxBuffer: 1 << 24 });
     expect({ status: run.status, stderr: run.stderr }).toEqual({ status: 0, stderr: "" });
     const go = JSON.parse(run.stdout) as boolean[];

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type CatalogueEntry, catalogue } from "./catalogue.js";
 
 interface Section {
@@ -25,16 +25,16 @@ function documented(): Map<string, Section> {
 const entries: [string, CatalogueEntry][] = Object.entries(catalogue);
 
 describe("the error catalogue", () => {
-  it.each(entries)("%s is spelt like a code and speaks in whole sentences", (code, { meaning, remedy }) => {
+  test.each(entries)("%s is spelt like a code and speaks in whole sentences", (code, { meaning, remedy }) => {
     expect(code).toMatch(/^DB_[A-Z]+(_[A-Z]+)*$/);
     for (const sentence of [meaning, remedy]) expect(sentence).toMatch(/^[A-Z].*\.$/);
   });
 
-  it("and docs/errors.md explain the same codes, in the same order", () => {
+  test("and docs/errors.md explain the same codes, in the same order", () => {
     expect([...documented().keys()]).toEqual(Object.keys(catalogue));
   });
 
-  it.each(entries)("%s has its meaning, cause, check and remedy in docs/errors.md", (code, { meaning, remedy }) => {
+  test.each(entries)("%s has its meaning, cause, check and remedy in docs/errors.md", (code, { meaning, remedy }) => {
     const section = documented().get(code);
     expect(section?.meaning).toBe(meaning);
     expect([...(section?.parts.keys() ?? [])]).toEqual(["Cause", "Check", "Remedy"]);

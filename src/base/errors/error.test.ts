@@ -1,8 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { DrawbridgeError, messageOf } from "./error.js";
 
 describe("DrawbridgeError", () => {
-  it("carries its code, sentence, cause and remedy", () => {
+  test("carries its code, sentence, cause and remedy", () => {
     const cause = new Error("EADDRINUSE");
     const error = new DrawbridgeError("DB_LISTEN_IN_USE", "127.0.0.1:8090 is taken.", { cause });
     expect(error).toMatchObject({ name: "DrawbridgeError", code: "DB_LISTEN_IN_USE", cause });
@@ -12,7 +12,7 @@ describe("DrawbridgeError", () => {
 });
 
 describe("messageOf", () => {
-  it.each([
+  test.each([
     [new Error("plain"), "plain"],
     ["a string", "a string"],
     [undefined, "undefined"],

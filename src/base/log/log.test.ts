@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { Logger, type LoggerOptions } from "./log.js";
 import type { WriteBytes } from "./log-sink.js";
 
@@ -24,7 +24,7 @@ function logger(options: Partial<LoggerOptions> = {}): { log: Logger; text: () =
 }
 
 describe("Logger", () => {
-  it("writes text with klog's header", () => {
+  test("writes text with klog's header", () => {
     const { log, text } = logger();
     log.info(1, "agent connected", { agentId: "a-1", stream: 7, draining: false, dialId: 9n, nothing: undefined });
     log.warn("careful", { files: ["a.pem", "b.pem"] });
@@ -37,7 +37,7 @@ describe("Logger", () => {
     );
   });
 
-  it("writes one JSON object per line", () => {
+  test("writes one JSON object per line", () => {
     const { log, text } = logger({ format: "json" });
     log.info(1, "agent connected", { dialId: 2n ** 62n, message: "cannot overwrite" });
     expect(text().endsWith("\n")).toBe(true);
@@ -50,7 +50,7 @@ describe("Logger", () => {
     });
   });
 
-  it("keeps information above its verbosity to itself, warnings never", () => {
+  test("keeps information above its verbosity to itself, warnings never", () => {
     const { log, text } = logger({ verbosity: 2 });
     log.info(3, "too much");
     log.info(2, "just right");
@@ -60,7 +60,7 @@ describe("Logger", () => {
     expect(text()).toContain("always");
   });
 
-  it.each(["text", "json"] as const)("takes secrets out of %s wherever they stand", (format) => {
+  test.each(["text", "json"] as const)("takes secrets out of %s wherever they stand", (format) => {
     const { log, text } = logger({ format });
     const pem = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\nabc\n-----END EC PRIVATE KEY-----";
     const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
@@ -75,7 +75,7 @@ describe("Logger", () => {
     if (format === "json") expect(() => JSON.parse(text())).not.toThrow();
   });
 
-  it.each(["text", "json"] as const)("cannot be made to begin a line of %s by a peer", (format) => {
+  test.each(["text", "json"] as const)("cannot be made to begin a line of %s by a peer", (format) => {
     const { log, text } = logger({ format });
     log.warn("from\nI1115 forged\r\u001b[31m", { agentId: "x\nE1115 forged\u001b[31m" });
     expect(
@@ -86,14 +86,14 @@ describe("Logger", () => {
     expect(text()).not.toContain("\u001b");
   });
 
-  it.each(["text", "json"] as const)("keeps %s lines to a length", (format) => {
+  test.each(["text", "json"] as const)("keeps %s lines to a length", (format) => {
     const { log, text } = logger({ format });
     log.warn("long", { text: "x".repeat(1_000_000) });
     expect(text().length).toBeLessThan(80_000);
     if (format === "json") expect(JSON.parse(text())).toMatchObject({ message: "long" });
   });
 
-  it("drops and counts what a slow reader cannot take, and says so when it can again", () => {
+  test("drops and counts what a slow reader cannot take, and says so when it can again", () => {
     const chunks: string[] = [];
     const waiting: (() => void)[] = [];
     const write: WriteBytes = (bytes, done) => {
@@ -117,7 +117,7 @@ describe("a process whose standard error nobody reads", () => {
   const folder = mkdtempSync(join(tmpdir(), "drawbridge-log-"));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it("goes on, stays small and ends when it wants to", async () => {
+  test("goes on, stays small and ends when it wants to", async () => {
     // Bundled as for users: a loader for TypeScript has its own hands on standard error.
     await build({
       entryPoints: [fileURLToPath(new URL("./log.ts", import.meta.url))],

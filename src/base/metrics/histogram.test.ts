@@ -1,9 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { DurationHistogram, goFloat } from "./histogram.js";
 import { MetricsRegistry } from "./registry.js";
 
 describe("goFloat", () => {
-  it.each([
+  test.each([
     [1e-6, "1e-06"],
     [1e-5, "1e-05"],
     [2.5e-10, "2.5e-10"],
@@ -17,7 +17,7 @@ describe("goFloat", () => {
 });
 
 describe("DurationHistogram", () => {
-  it("is printed by the registry as Go prints it, bounds included in their bucket", async () => {
+  test("is printed by the registry as Go prints it, bounds included in their bucket", async () => {
     const registry = new MetricsRegistry();
     const histogram = new DurationHistogram(registry, {
       name: "walk_seconds",
@@ -40,7 +40,7 @@ describe("DurationHistogram", () => {
     );
   });
 
-  it("keeps one series per set of labels", async () => {
+  test("keeps one series per set of labels", async () => {
     const registry = new MetricsRegistry();
     const histogram = new DurationHistogram(registry, { name: "walk_seconds", help: "A walk.", buckets: [1] });
     histogram.observeWith({ dog: "Rex" }, 0.5);
@@ -52,7 +52,7 @@ describe("DurationHistogram", () => {
     expect(text).toContain('walk_seconds_count{dog="Bello"} 1\n');
   });
 
-  it("is not shown before its first observation", async () => {
+  test("is not shown before its first observation", async () => {
     const registry = new MetricsRegistry();
     new DurationHistogram(registry, { name: "walk_seconds", help: "A walk.", buckets: [1] });
     expect(registry.text()).toBe("");

@@ -3,7 +3,7 @@
  * the values of secret names out. Every character is looked at a bounded number of times.
  */
 import { isCredentialHeader, isPasswordName, isSecretName } from "./names.js";
-import { removed } from "./removed.js";
+import { REMOVED } from "./removed.js";
 import { isPlainValue } from "./values.js";
 
 /** Every secret name has one of these in it. */
@@ -142,7 +142,7 @@ function headerValue(
   if (to === begin) return undefined;
   const scheme = /^[A-Za-z][\w-]{0,20}[ \t]+(?=\S)/.exec(text.slice(begin, begin + 40))?.[0] ?? "";
   const kept = /^(?:basic|bearer|digest|negotiate|ntlm|token|aws4-hmac-sha256)\b/i.test(scheme) ? scheme : "";
-  return { from: begin, to, instead: `${kept}${removed}` };
+  return { from: begin, to, instead: `${kept}${REMOVED}` };
 }
 
 /** The quotation mark right before a name: `'Authorization: ...'`. */
@@ -198,11 +198,11 @@ function plainValue(text: string, { name, start, from, by, lineStart, lineEnd }:
     return blockValue(text, name, { indent: indentOf(text, lineStart), from, lineEnd });
   if (/^(?:[{|>]|$)/.test(rest)) return undefined;
   if (rest[0] === "[") {
-    if (rest.startsWith(removed) || /^\[\s*\\{0,8}["']?\[removed\]/.test(rest)) return undefined;
+    if (rest.startsWith(REMOVED) || /^\[\s*\\{0,8}["']?\[removed\]/.test(rest)) return undefined;
     const close = text.slice(from, Math.min(lineEnd, from + LONGEST_LIST)).indexOf("]");
     const list = cut(text, name, from + 1, close === -1 ? lineEnd : from + close);
     const quote = /^\[\s*(\\{0,8}["'])/.exec(rest)?.[1] ?? "";
-    return list && { ...list, instead: quote + removed + quote };
+    return list && { ...list, instead: quote + REMOVED + quote };
   }
   const [opening, closing] = /["'`\\]/.test(rest[0] ?? "") ? quoteAt(text, from) : ["", ""];
   if (opening !== "") {
@@ -212,7 +212,7 @@ function plainValue(text: string, { name, start, from, by, lineStart, lineEnd }:
     const inner = cut(text, name, begin, close);
     const after = close + closing.length;
     const glued = gluedEnd(text, after, lineEnd);
-    return inner && glued > after ? { ...inner, to: glued, instead: removed + closing } : inner;
+    return inner && glued > after ? { ...inner, to: glued, instead: REMOVED + closing } : inner;
   }
   if (isFirst && (by === "colon" || by === "equals")) return cut(text, name, from, trimmedEnd(text, from, lineEnd));
   const firstWord = /^[^\s"'`,;]*/.exec(rest)?.[0] ?? "";
@@ -236,7 +236,7 @@ function isProse(value: string, next: string, name: string): boolean {
 
 function cut(text: string, name: string, from: number, to: number): Cut | undefined {
   if (to <= from || isPlainValue(text.slice(from, Math.min(to, from + 400)), isPasswordName(name))) return undefined;
-  return { from, to, instead: removed };
+  return { from, to, instead: REMOVED };
 }
 
 /** The lines below that are indented further. */
@@ -261,7 +261,7 @@ function blockValue(
   while (to > lineEnd && /\s/.test(text[to - 1] ?? "")) to--;
   if (to <= lineEnd || isPlainValue(text.slice(lineEnd, to).trim(), isPasswordName(name))) return undefined;
   const space = /\s$/.test(text.slice(from - 1, from)) ? "" : " ";
-  return { from, to, instead: `${space}${removed}` };
+  return { from, to, instead: `${space}${REMOVED}` };
 }
 
 /** `name: text`; what is called `value` or the like is what the name above it means. */

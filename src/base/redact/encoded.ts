@@ -3,7 +3,7 @@ import { createPublicKey, X509Certificate } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { looksRandom, SHORTEST_RANDOM } from "./entropy.js";
 import { publicSpans, type Span } from "./pem.js";
-import { removed } from "./removed.js";
+import { REMOVED } from "./removed.js";
 import { asText, fromText, type TextForm } from "./text-form.js";
 
 /** Judges a text that was found in another one; undefined when it lies too deep or is too much. */
@@ -42,11 +42,11 @@ function judgedRun(run: string, before: () => string, inner: JudgeInner): string
   const decoded = decodedText(run);
   if (decoded !== undefined) {
     const clean = inner(decoded.text);
-    return clean === undefined ? removed : clean === decoded.text ? run : decoded.encode(clean);
+    return clean === undefined ? REMOVED : clean === decoded.text ? run : decoded.encode(clean);
   }
   if (run.length < SHORTEST_RANDOM || !looksRandom(run)) return run;
   if (STARTS_OPEN.test(run) || OPEN_CONTEXT.test(before()) || isPublicDer(run)) return run;
-  return removed;
+  return REMOVED;
 }
 
 interface Decoded {
@@ -124,7 +124,7 @@ function joinedLines(text: string, inner: JudgeInner): string {
     const decoded = joined === "" ? undefined : decodedText(joined);
     const clean = decoded && inner(decoded.text);
     if (decoded === undefined || clean === decoded.text) out.push(...block);
-    else out.push(`${/^[ \t]*/.exec(first)?.[0]}${clean === undefined ? removed : decoded.encode(clean)}`);
+    else out.push(`${/^[ \t]*/.exec(first)?.[0]}${clean === undefined ? REMOVED : decoded.encode(clean)}`);
     for (const line of block) at += line.length + 1;
     index = last;
   }
@@ -151,7 +151,7 @@ function withoutPercent(text: string, inner: JudgeInner): string {
     const plain = decodedPercent(stretch.slice(prefix.length));
     const clean = plain === stretch ? plain : inner(plain);
     out +=
-      text.slice(kept, from) + (clean === plain ? stretch : prefix + (clean === undefined ? removed : percent(clean)));
+      text.slice(kept, from) + (clean === plain ? stretch : prefix + (clean === undefined ? REMOVED : percent(clean)));
     kept = to;
   }
   return out + text.slice(kept);
@@ -178,6 +178,6 @@ const HEX = /(?<![A-Za-z0-9])(?:[0-9a-f]{2}){14,}(?![A-Za-z0-9])|(?<![A-Za-z0-9]
 function withoutHex(text: string, inner: JudgeInner): string {
   return text.replace(HEX, (run) => {
     const form = asText(Buffer.from(run, "hex"), SHORTEST_ENCODED);
-    return form === undefined || inner(form.text) === form.text ? run : removed;
+    return form === undefined || inner(form.text) === form.text ? run : REMOVED;
   });
 }

@@ -1,6 +1,6 @@
 /** What must never leave, in every form it is known to take; and what must stay readable. */
 import { generateKeyPairSync } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
 import { redactFile } from "./file.js";
@@ -25,7 +25,7 @@ function holds(text: string, secret: string): boolean {
 }
 
 describe("private keys", () => {
-  it.each(pems)("as PEM, in a log with prefixes, in JSON, in base64", (pem) => {
+  test.each(pems)("as PEM, in a log with prefixes, in JSON, in base64", (pem) => {
     const base64 = Buffer.from(pem).toString("base64");
     const prefixed = pem.replace(/^/gm, "2026-11-16T00:00:00Z stderr F ");
     for (const text of [
@@ -45,7 +45,7 @@ describe("private keys", () => {
     expect(kept(`before\n${pem}after\n`)).toMatch(/^before\n.*\nafter\n$/s);
   });
 
-  it("cut in the middle", () => {
+  test("cut in the middle", () => {
     const clean = kept(`line\n${pems[0]!.slice(0, 400)}`);
     expect(holds(clean, pems[0]!)).toBe(false);
     expect(clean).toMatch(/^line\n/);
@@ -53,7 +53,7 @@ describe("private keys", () => {
 });
 
 describe("credentials", () => {
-  it.each([
+  test.each([
     `Authorization: Bearer ${token}`,
     `curl -H "Authorization: Bearer sha256~abcdefghijklmnop"`,
     `token=${token}`,
@@ -73,7 +73,7 @@ describe("credentials", () => {
 });
 
 describe("whole files", () => {
-  it.each([
+  test.each([
     "rendered-assets/openshift/auth/kubeconfig",
     "bootstrap/kubeconfig-loopback",
     "tls/server.key",
@@ -83,7 +83,7 @@ describe("whole files", () => {
     expect(redactFile(path, Buffer.from("x"))).toMatchObject({ state: "left-out" });
   });
 
-  it.each([
+  test.each([
     "apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  a: Yg==\n",
     "---\n- kind: Secret\n  data: {a: Yg==}\n",
     `{"apiVersion":"v1","kind":"Secret","data":{"a":"Yg=="}}`,
@@ -94,18 +94,18 @@ describe("whole files", () => {
     expect(kept(text, "bootstrap/thing.yaml")).not.toContain("Yg==");
   });
 
-  it("what is no text is left out", () => {
+  test("what is no text is left out", () => {
     expect(redactFile("x.log", Buffer.from([1, 0, 2]))).toMatchObject({ state: "left-out", why: "it is not text" });
   });
 
-  it("a log that mentions one Secret loses that line only", () => {
+  test("a log that mentions one Secret loses that line only", () => {
     const clean = kept(`one\n{"kind":"Secret","data":{"tls.key":"c2VjcmV0"}}\ntwo\n`, "a.log");
     expect(clean).toBe('one\n{"kind":"Secret","data":{"tls.key":"[removed]"}}\ntwo\n');
   });
 });
 
 describe("what must stay", () => {
-  it("certificates, manifests and logs, byte for byte", async () => {
+  test("certificates, manifests and logs, byte for byte", async () => {
     const { leaves, signers } = await certificatesFor("bootstrap", { ipAddresses: ["192.0.2.1"] });
     const pem = leaves.get("server")!.certificatePem;
     const manifest = stringify({
@@ -147,7 +147,7 @@ describe("what must stay", () => {
   });
 });
 
-it("leaves a file out, and goes on, when a line in it is too long for any expression", () => {
+test("leaves a file out, and goes on, when a line in it is too long for any expression", () => {
   const run = Buffer.alloc(12 * 1024 * 1024, "a");
   const files = [run, Buffer.concat([Buffer.from("short\n"), run, Buffer.from("\nshort\n")])];
   for (const content of files) {

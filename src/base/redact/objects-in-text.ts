@@ -1,7 +1,7 @@
 /** Objects in the midst of other text, as logs have them: JSON in a line, and Secrets over several lines. */
 import { withoutJsonSecrets } from "./structure.js";
 
-const secretRemoved = "[a Secret removed]";
+const SECRET_REMOVED = "[a Secret removed]";
 const SECRET_IN_LINE =
   /\\{0,8}"kind\\{0,8}"[ \t]{0,9}:[ \t]{0,9}\\{0,8}"Secret(?:List)?\\{0,8}"|\bkind:[ \t]?Secret(?:List)?\b.{0,2000}\bdata:/;
 const SECRET_LINE = /^[^{}]{0,200}?(?:^|[\s-])"?kind"?:[ \t]{0,9}"?Secret(?:List)?"?[ \t]{0,9},?[ \t\r]{0,9}$/;
@@ -23,7 +23,7 @@ export function withoutObjects(text: string, inner: (text: string) => string): s
       let end = index;
       while (end + 1 < lines.length && end - index < MOST_LINES && isObjectLine(lines[end + 1] as string)) end++;
       index = end;
-      out.push(secretRemoved);
+      out.push(SECRET_REMOVED);
       continue;
     }
     const clean = cleanLine(line, inner);
@@ -43,5 +43,5 @@ function cleanLine(line: string, inner: (text: string) => string): string {
   const clean = start === -1 || end <= start ? undefined : withoutJsonSecrets(line.slice(start, end), inner);
   if (clean !== undefined) return line.slice(0, start) + clean + line.slice(end);
   if (!line.includes("Secret") || !SECRET_IN_LINE.test(line) || !/\bdata\b|stringData/.test(line)) return line;
-  return `${start === -1 ? "" : line.slice(0, start)}${secretRemoved}`;
+  return `${start === -1 ? "" : line.slice(0, start)}${SECRET_REMOVED}`;
 }

@@ -1,6 +1,6 @@
 /** Private keys in armour: PEM, OpenSSH, PGP and PuTTY, whole or cut off, in logs with prefixes, in one line of JSON. */
 
-const keyRemoved = "[private key removed]";
+const KEY_REMOVED = "[private key removed]";
 const ARMOUR = /-----(BEGIN|END) ([A-Z0-9 ]{0,60})-----|---- (BEGIN|END) ([A-Z0-9 ]{0,60}) ----/g;
 const PUTTY = /PuTTY-User-Key-File-\d{1,2}:/g;
 
@@ -29,7 +29,7 @@ export function withoutKeys(text: string): string {
       kept = Math.max(kept, to);
       continue;
     }
-    out += text.slice(kept, from) + keyRemoved;
+    out += text.slice(kept, from) + KEY_REMOVED;
     kept = to;
   }
   return out + text.slice(kept);

@@ -1,6 +1,6 @@
 /** What explains an installation must stay readable, byte for byte: a bundle of nothing but gaps helps nobody. */
 import { createHash, generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
 import { redactFile } from "./file.js";
@@ -183,16 +183,16 @@ describe("stays as it is", () => {
     certificate = leaves.get("server")!.certificatePem;
   });
 
-  it("the corpus has at least forty forms", () => {
+  test("the corpus has at least forty forms", () => {
     expect(texts.length).toBeGreaterThanOrEqual(40);
   });
 
-  it.each(texts.map(([name, text, file = "some.log"]) => [name, text, file] as const))("%s", (_, text, file) => {
+  test.each(texts.map(([name, text, file = "some.log"]) => [name, text, file] as const))("%s", (_, text, file) => {
     const redacted = redactFile(`config/${file}`, Buffer.from(text));
     expect(redacted.state === "kept" ? redacted.content.toString() : redacted.why).toBe(text);
   });
 
-  it("a certificate: in PEM, cut off, in a log, in base64, in JSON, in YAML, in DER", () => {
+  test("a certificate: in PEM, cut off, in a log, in base64, in JSON, in YAML, in DER", () => {
     const base64 = Buffer.from(certificate).toString("base64");
     const der = certificate.replace(/-----[^-]*-----|\s/g, "");
     for (const text of [
@@ -212,7 +212,7 @@ describe("stays as it is", () => {
     }
   });
 
-  it("everything around a secret", () => {
+  test("everything around a secret", () => {
     const text = `I1116 before\nW1116 login with password=${"x".repeat(3)}.yz agent="a1"\nI1116 after\n`;
     const redacted = redactFile("some.log", Buffer.from(text));
     expect(redacted.state === "kept" && redacted.content.toString()).toBe(

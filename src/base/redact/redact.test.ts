@@ -1,6 +1,6 @@
 /** Nothing of a planted secret gets out, in any spelling, of whatever form; and what explains a bridge stays readable. */
 import { gzipSync } from "node:zlib";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { redactFile } from "./file.js";
 import { findSecret, planted } from "./testing/planted.js";
@@ -8,14 +8,14 @@ import { findSecret, planted } from "./testing/planted.js";
 describe("a planted secret does not get out", () => {
   const all = planted();
 
-  it("the corpus has at least a hundred forms, each with a secret of its own that can be found in it", () => {
+  test("the corpus has at least a hundred forms, each with a secret of its own that can be found in it", () => {
     expect(all.length).toBeGreaterThanOrEqual(100);
     expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
     const unfound = all.filter(({ content, secrets }) => !secrets.some((secret) => findSecret(content, secret)));
     expect(unfound.map(({ name }) => name)).toEqual([]);
   });
 
-  it.each(all.map((form) => [form.name, form] as const))("%s", (_, { file, content, secrets }) => {
+  test.each(all.map((form) => [form.name, form] as const))("%s", (_, { file, content, secrets }) => {
     const redacted = redactFile(`config/${file}`, content);
     expect(redacted.state, "kept, so that the rest can be read").toBe("kept");
     if (redacted.state !== "kept") return;
@@ -43,7 +43,7 @@ describe("what was JSON or YAML before is so afterwards", () => {
     return read === undefined ? [] : [[name, file, content, read] as const];
   });
 
-  it.each(structured)("%s", (_, file, content, read) => {
+  test.each(structured)("%s", (_, file, content, read) => {
     const redacted = redactFile(file, content);
     const text = redacted.state === "kept" ? redacted.content.toString() : "";
     expect(reads(read, text), text).toBe(true);
@@ -69,7 +69,7 @@ describe("whatever a stranger wrote is searched in a time that grows with its le
     ],
   ];
 
-  it.each(pieces)("half a megabyte of %j, in one line and in many", (piece) => {
+  test.each(pieces)("half a megabyte of %j, in one line and in many", (piece) => {
     const count = Math.floor(256_000 / piece.length);
     // The processor's time: what others do on the machine must not decide.
     const began = process.cpuUsage();
@@ -79,7 +79,7 @@ describe("whatever a stranger wrote is searched in a time that grows with its le
     expect((user + system) / 1000).toBeLessThan(5_000);
   });
 
-  it("what was packed to fill the memory is not unpacked, and what lies too deep is taken out", () => {
+  test("what was packed to fill the memory is not unpacked, and what lies too deep is taken out", () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, "a "));
     expect(redactFile("a.log.gz", bomb)).toEqual({ state: "left-out", why: "it cannot be unpacked" });
     const inText = redactFile("a.log", Buffer.from(`x ${bomb.toString("base64")} y\n`));

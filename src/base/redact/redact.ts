@@ -7,7 +7,7 @@ import { withoutEncodedSecrets } from "./encoded.js";
 import { isPasswordName, isSecretName } from "./names.js";
 import { withoutObjects } from "./objects-in-text.js";
 import { withoutKeys } from "./pem.js";
-import { removed } from "./removed.js";
+import { REMOVED } from "./removed.js";
 import { withoutShapes } from "./shapes.js";
 import { withoutJsonSecrets } from "./structure.js";
 import { isPlainValue } from "./values.js";
@@ -40,7 +40,7 @@ export class Redactor {
 
   #clean(text: string, depth: number): string {
     if (text.length < SHORTEST || !MAY_HOLD.test(text)) return text;
-    const inner = (within: string): string => this.#inner(within, depth) ?? removed;
+    const inner = (within: string): string => this.#inner(within, depth) ?? REMOVED;
     let clean = withoutKeys(text);
     clean = this.#byStructure(clean, inner) ?? withoutObjects(clean, inner);
     clean = withoutSecretValues(clean);
@@ -69,7 +69,7 @@ const wholeJson: StructurePass = (text, inner) => (/^\s*[{[]/.test(text) ? witho
 /** A field of a log line or an answer. */
 export function redactField(name: string, value: string): string {
   const isSecret = /^key(?:pem)?$/i.test(name) || (isSecretName(name) && !isPlainValue(value, isPasswordName(name)));
-  return isSecret ? removed : redact(value);
+  return isSecret ? REMOVED : redact(value);
 }
 
 /** For logs and answers: one text that a program or a peer wrote. */

@@ -1,2 +1,2 @@
 /** What stands where a secret stood. */
-export const removed = "[removed]";
+export const REMOVED = "[removed]";

@@ -1,6 +1,6 @@
 /** Redaction of values whose structure is known: Kubernetes objects, kubeconfigs, Ignition configs, lists of arguments. */
 import { isPasswordName, isSecretName } from "./names.js";
-import { removed } from "./removed.js";
+import { REMOVED } from "./removed.js";
 import { isPlainValue } from "./values.js";
 
 /** What a value stands in; each says something about the names and values below. */
@@ -39,14 +39,14 @@ function isSecretPair(beside: (name: string) => unknown): boolean {
 
 /** Whether the text itself is a secret, by where it stands. */
 function isSecretValue(text: string, name: string, context: Context): boolean {
-  if (context.all) return text !== "" && text !== removed;
+  if (context.all) return text !== "" && text !== REMOVED;
   return context.named === true && !isPlainValue(text, isPasswordName(name));
 }
 
 /** A text or a number in its place. */
 export function cleanScalar(value: unknown, name: string, context: Context, text: (text: string) => string): unknown {
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "bigint") return value;
-  if (isSecretValue(String(value), name, context)) return removed;
+  if (isSecretValue(String(value), name, context)) return REMOVED;
   return typeof value === "string" ? text(value) : value;
 }
 
@@ -62,7 +62,7 @@ export function withoutMembers(value: unknown, text: (text: string) => string): 
 
 function walk(value: unknown, name: string, context: Context, text: (text: string) => string, depth: number): unknown {
   if (typeof value !== "object" || value === null) return cleanScalar(value, name, context, text);
-  if (depth > DEEPEST) return removed;
+  if (depth > DEEPEST) return REMOVED;
   if (Array.isArray(value)) {
     let changed = false;
     const items = value.map((item, index) => {

@@ -1,7 +1,7 @@
 /** YAML by its structure. Only what has to go is changed; all else stays as it was written. */
 import { isAlias, isMap, isScalar, isSeq, type Node, parseAllDocuments, Scalar, type YAMLMap } from "yaml";
 import { isSecretName } from "./names.js";
-import { removed } from "./removed.js";
+import { REMOVED } from "./removed.js";
 import { announcesSecret, type Context, cleanScalar, memberContext } from "./structure.js";
 
 /** Longer texts are judged by their lines. */
@@ -41,7 +41,7 @@ class Walker {
 
   walk(node: Node | null | undefined, name: string, context: Context, depth: number): void {
     if (!node || isAlias(node)) return;
-    if (depth > DEEPEST) this.#replace(node, JSON.stringify(removed));
+    if (depth > DEEPEST) this.#replace(node, JSON.stringify(REMOVED));
     else if (isScalar(node)) this.#scalar(node, name, context);
     else if (isSeq<Node>(node)) {
       for (const [index, item] of node.items.entries()) {
@@ -65,7 +65,7 @@ class Walker {
   #scalar(node: Scalar, name: string, context: Context): void {
     const clean = cleanScalar(node.value, name, context, this.#inner);
     if (clean === node.value) return;
-    const isBlock = node.type === Scalar.BLOCK_LITERAL && clean !== removed;
+    const isBlock = node.type === Scalar.BLOCK_LITERAL && clean !== REMOVED;
     this.#replace(node, isBlock ? this.#block(node, String(clean)) : JSON.stringify(clean));
   }
 

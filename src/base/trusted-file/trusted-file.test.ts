@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { directoryFault, fileFault, readTrustedFile } from "./trusted-file.js";
 
 const jane = { uid: 1000, gid: 1000 };
@@ -10,7 +10,7 @@ const file = (uid: number, mode: number) => ({ uid, mode: 0o100000 | mode, isFil
 const directory = (uid: number, gid: number, mode: number) => ({ uid, gid, mode: 0o040000 | mode });
 
 describe("who can have written it", () => {
-  it.each([
+  test.each([
     ["root's file, for root", fileFault(file(0, 0o600), root), undefined],
     ["root's file, for a user", fileFault(file(0, 0o644), jane), undefined],
     ["the user's own file", fileFault(file(1000, 0o600), jane), undefined],
@@ -39,14 +39,14 @@ describe("a file that is acted upon", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("is read when it is one's own, and absent when it is not there", async () => {
+  test("is read when it is one's own, and absent when it is not there", async () => {
     writeFileSync(join(folder, "a"), "text", { mode: 0o600 });
     expect(await readTrustedFile(join(folder, "a"))).toBe("text");
     expect(await readTrustedFile(join(folder, "b"))).toBeUndefined();
     expect(await readTrustedFile(join(folder, "a", "b"))).toBeUndefined();
   });
 
-  it("is read below one's own link, and not when it is a link itself", async () => {
+  test("is read below one's own link, and not when it is a link itself", async () => {
     mkdirSync(join(folder, "real"), { mode: 0o700 });
     mkdirSync(join(folder, "real", "in"), { mode: 0o700 });
     writeFileSync(join(folder, "real", "in", "a"), "text", { mode: 0o600 });
@@ -56,7 +56,7 @@ describe("a file that is acted upon", () => {
     await expect(readTrustedFile(join(folder, "a"))).rejects.toThrow("is not believed: it is a symbolic link.");
   });
 
-  it("is not read where a directory behind a link is open to all", async () => {
+  test("is not read where a directory behind a link is open to all", async () => {
     mkdirSync(join(folder, "open"));
     chmodSync(join(folder, "open"), 0o777);
     mkdirSync(join(folder, "open", "real"), { mode: 0o700 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { TestBundle } from "../../cluster/bootstrap/analyze/testing/bundle.js";
 import { bootstrapAnalyze } from "./analyze.js";
 
@@ -26,12 +26,12 @@ afterEach(() => {
 const analyze = (...argv: string[]) => bootstrapAnalyze("drawbridge bootstrap analyze", argv);
 
 describe("drawbridge bootstrap analyze", () => {
-  it("ends with 0 when nothing is wrong", async () => {
+  test("ends with 0 when nothing is wrong", async () => {
     expect(await analyze(bundle.pack())).toBe(0);
     expect(out).toMatch(/\(by openshift-install gather bootstrap\)\n\nNothing wrong was found\.\n\nWorth knowing:/);
   });
 
-  it("ends with 1 and prints cause, evidence by file and line, and remedy", async () => {
+  test("ends with 1 and prints cause, evidence by file and line, and remedy", async () => {
     bundle.serverLog("starting", "Error: unknown flag: --x", "Error: unknown flag: --x");
     expect(await analyze(bundle.pack())).toBe(1);
     expect(out).toMatch(
@@ -39,7 +39,7 @@ describe("drawbridge bootstrap analyze", () => {
     );
   });
 
-  it("gives scripts JSON", async () => {
+  test("gives scripts JSON", async () => {
     bundle.serverLog("Error: x", "Error: x");
     expect(await analyze("--output", "json", bundle.folder)).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
@@ -48,7 +48,7 @@ describe("drawbridge bootstrap analyze", () => {
     });
   });
 
-  it("ends with 2 when misused, with 1 and one sentence when it cannot read", async () => {
+  test("ends with 2 when misused, with 1 and one sentence when it cannot read", async () => {
     expect(await analyze()).toBe(2);
     expect(await analyze("a", "b")).toBe(2);
     expect(await analyze("--output=xml", "a")).toBe(2);

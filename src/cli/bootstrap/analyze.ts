@@ -9,7 +9,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { reportAnalysis } from "./analyze-report.js";
 
 interface AnalyzeConfig {
@@ -23,7 +23,7 @@ Reads an archive of drawbridge bootstrap gather, a log bundle of openshift-insta
 one of them unpacked. Ends with 0 when it finds nothing, with 1 when it finds something.`;
 
 export function bootstrapAnalyze(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse });
+  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[]): Invocation<AnalyzeConfig> {

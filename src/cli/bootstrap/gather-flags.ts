@@ -1,4 +1,4 @@
-import { defaultStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean, duration, integer, string, stringArray, stringSlice } from "../flags/flag-value.js";
@@ -32,7 +32,7 @@ export function declareGatherFlags(program: string) {
     stateDirectory: set.add(
       "state-dir",
       string,
-      defaultStateDirectory,
+      DEFAULT_STATE_DIRECTORY,
       "Where up keeps its record on this host, which tells the other places.",
     ),
     pki: set.add(

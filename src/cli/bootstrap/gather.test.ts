@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { bootstrapGather } from "./gather.js";
 
 let err = "";
@@ -18,7 +18,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const gather = (...argv: string[]) => bootstrapGather("drawbridge bootstrap gather", argv);
 
-it.each<[string[], RegExp]>([
+test.each<[string[], RegExp]>([
   [["x"], /"x" belongs to no flag/],
   [["--log", "/var/log/x"], /is not NAME=\/FILE/],
   [["--log", "konnectivity-server=relative.log"], /is not NAME=\/FILE/],
@@ -35,17 +35,17 @@ it.each<[string[], RegExp]>([
   expect(err).toMatch(sentence);
 });
 
-it("explains itself", async () => {
+test("explains itself", async () => {
   expect(await gather("--help")).toBe(0);
   expect(out).toMatch(/never get into the archive/);
 });
 
-it("a state directory without a record is one sentence", async () => {
+test("a state directory without a record is one sentence", async () => {
   expect(await gather("--state-dir", "/nowhere")).toBe(1);
   expect(err).toMatch(/^Error: No bridge is recorded in \/nowhere\. .*\(DB_BRIDGE_RECORD: /);
 });
 
-it("an install directory that is none is one sentence", async () => {
+test("an install directory that is none is one sentence", async () => {
   expect(await gather("--dir", "/nowhere")).toBe(1);
   expect(err).toMatch(/^Error: \/nowhere cannot be used as an install directory: .*\(DB_INSTALL_DIR: /);
 });

@@ -10,7 +10,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { declareGatherFlags, type GatherFlags } from "./gather-flags.js";
 import { bootstrapTarget, checkSshFlags } from "./ssh.js";
@@ -21,7 +21,7 @@ Runs on the bootstrap host, or reaches it over SSH (--dir, --bootstrap); agents 
 keys, tokens, kubeconfigs and Secrets never get into the archive. Read it with drawbridge bootstrap analyze.`;
 
 export function bootstrapGather(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse });
+  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[]): Invocation<GatherFlags> {

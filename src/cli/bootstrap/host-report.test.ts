@@ -1,5 +1,5 @@
 /** What `up` and `status` print for people. */
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { TestBridge } from "../../cluster/bootstrap/host/testing/bridge.js";
 import { statusText } from "./status-report.js";
 import { progressOn, upText } from "./up-report.js";
@@ -7,7 +7,7 @@ import { progressOn, upText } from "./up-report.js";
 let bridge: TestBridge | undefined;
 afterEach(() => bridge?.close());
 
-it("progress says each step as it ends, and at once what is left to a person", () => {
+test("progress says each step as it ends, and at once what is left to a person", () => {
   const parts: string[] = [];
   const progress = progressOn({ write: (part) => parts.push(part) });
   const step = {
@@ -25,7 +25,7 @@ it("progress says each step as it ends, and at once what is left to a person", (
   );
 });
 
-it("up ends with a table, what is left to do, the end of the bridge and what comes next", async () => {
+test("up ends with a table, what is left to do, the end of the bridge and what comes next", async () => {
   bridge = await TestBridge.prepare("kubeadm");
   const waiting = upText(await bridge.up());
   expect(waiting).toMatch(/^STEP +STATE +DETAIL\ndirectories +done +\/run\/drawbridge-bootstrap, /);
@@ -37,7 +37,7 @@ it("up ends with a table, what is left to do, the end of the bridge and what com
   expect(standing).toContain("drawbridge bootstrap teardown takes it away");
 });
 
-it("status shows steps and nodes, and says when something is wrong", async () => {
+test("status shows steps and nodes, and says when something is wrong", async () => {
   bridge = await TestBridge.prepare("kubeadm");
   await bridge.up({ apply: true });
   const text = statusText(await bridge.status());

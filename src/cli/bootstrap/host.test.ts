@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { bootstrapCommand } from "./command.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "drawbridge-host-command-"));
@@ -30,7 +30,7 @@ const places = ["state-dir", "runtime-directory", "config-directory"].map(
 );
 
 describe("misuse ends with 2 and one sentence", () => {
-  it.each([
+  test.each([
     [["up", "--for-platform=openshift"], /must be one of kubeadm, bare/],
     [["up", "--server=podman"], /must be one of static-pod, systemd, process/],
     [["up", "--for=59s"], /--for must be at least one minute/],
@@ -61,7 +61,7 @@ describe("misuse ends with 2 and one sentence", () => {
 });
 
 describe("refusals end with 1 and one sentence", () => {
-  it.each([
+  test.each([
     ["up", ["--address=127.0.0.1", "--kubeconfig=/none"], "DB_ADDRESS_REFUSED"],
     ["up", ["--address=192.0.2.1", "--kubeconfig=/none/admin.conf"], "DB_KUBECONFIG"],
     ["up", ["--address=192.0.2.1", "--kubeconfig=/none", "--image-kind=payload"], "DB_BRIDGE_OPTIONS"],
@@ -71,13 +71,13 @@ describe("refusals end with 1 and one sentence", () => {
     expect(stderr).toMatch(new RegExp(`^Error: [^\\n]+\\(${errorCode}: [^\\n]+\\)\\n$`));
   });
 
-  it("status without a bridge", async () => {
+  test("status without a bridge", async () => {
     const { code, stderr } = await bootstrap("status", places[0]!);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^Error: No bridge is recorded in .*\(DB_BRIDGE_ABSENT: /);
   });
 
-  it("teardown with a kubeconfig that cannot be used, before anything is looked at", async () => {
+  test("teardown with a kubeconfig that cannot be used, before anything is looked at", async () => {
     vi.stubEnv("KUBECONFIG", "/none/admin.conf");
     const { code, stdout, stderr } = await bootstrap("teardown", places[0]!);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
@@ -85,21 +85,21 @@ describe("refusals end with 1 and one sentence", () => {
   });
 });
 
-it("an install directory that is none, or has no kubeconfig, is refused before anything is looked at", async () => {
+test("an install directory that is none, or has no kubeconfig, is refused before anything is looked at", async () => {
   const none = await bootstrap("teardown", "--dir=/none");
   expect({ code: none.code, stdout: none.stdout }).toEqual({ code: 1, stdout: "" });
   expect(none.stderr).toMatch(/^Error: \/none cannot be used as an install directory.*\(DB_INSTALL_DIR: /);
   expect((await bootstrap("teardown", `--dir=${scratch}`)).stderr).toContain("has no auth/kubeconfig");
 });
 
-it.each(["up", "status", "teardown"])("%s --help explains itself", async (command) => {
+test.each(["up", "status", "teardown"])("%s --help explains itself", async (command) => {
   const { code, stdout } = await bootstrap(command, "--help");
   expect(code).toBe(0);
   expect(stdout).toContain(`Usage:\n  drawbridge bootstrap ${command} [flags]`);
   expect(stdout).toContain("--state-dir string");
 });
 
-it("a parent that is not there for the record is told, and nothing is made", async () => {
+test("a parent that is not there for the record is told, and nothing is made", async () => {
   writeFileSync(join(scratch, "config"), JSON.stringify(kubeconfig));
   const state = `--state-dir=${join(scratch, "none/drawbridge")}`;
   const words = ["--for-platform=bare", "--address=192.0.2.1", `--kubeconfig=${join(scratch, "config")}`, state];

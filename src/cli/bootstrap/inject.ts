@@ -7,7 +7,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { declareInjectFlags, type InjectFlags, optionsOf } from "./inject-flags.js";
 import { reportChange, reportChecks, reportFiles } from "./inject-report.js";
 
@@ -26,7 +26,7 @@ The release is taken from the installer's version in the file, else from the tag
 scripts. A file that has the bridge already is brought up to date; what was said with flags the last time still holds.`;
 
 export function bootstrapInject(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[], env: Environment): Invocation<InjectConfig> {

@@ -11,7 +11,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { declareRenderFlags, type RenderFlags } from "./render-flags.js";
 
@@ -24,7 +24,7 @@ interface RenderConfig {
 }
 
 export function bootstrapRender(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse });
+  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[]): Invocation<RenderConfig> {

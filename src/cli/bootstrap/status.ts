@@ -1,7 +1,7 @@
 /** `drawbridge bootstrap status`: parse, look, print; 1 when something is not as it should be. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { checkStateDirectory, defaultStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { checkStateDirectory, DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import type { StatusWishes } from "../../cluster/bootstrap/host/status.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
@@ -10,7 +10,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { statusText } from "./status-report.js";
 
 interface StatusConfig {
@@ -22,7 +22,7 @@ const purpose =
   "Shows how the bridge on this host stands, step by step. Ends with 1 when something is not as it should be.";
 
 export function bootstrapStatus(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[], env: Environment): Invocation<StatusConfig> {
@@ -30,7 +30,7 @@ function parse(program: string, argv: readonly string[], env: Environment): Invo
   const flags = {
     help: set.add("help", boolean, false, `help for ${program}`, { shorthand: "h" }),
     kubeconfig: set.add("kubeconfig", string, "", "An administrator's access. If empty, the one that up used."),
-    stateDirectory: set.add("state-dir", string, defaultStateDirectory, "Where the bridge's record and backups are."),
+    stateDirectory: set.add("state-dir", string, DEFAULT_STATE_DIRECTORY, "Where the bridge's record and backups are."),
     output: set.add("output", choice("text", "json"), undefined, "For people or for scripts. If empty, text."),
   };
   const { positional, warnings } = set.parse(argv);

@@ -1,5 +1,5 @@
 import { platforms } from "../../cluster/bootstrap/firewall/plan.js";
-import { defaultStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
 import type { TeardownWishes } from "../../cluster/bootstrap/teardown/teardown.js";
 import { choice } from "../flags/choice.js";
@@ -51,7 +51,7 @@ export function declareTeardownFlags(program: string) {
       [],
       "Prefix of the nodes; repeatable. If empty, as the cluster says.",
     ),
-    stateDirectory: set.add("state-dir", string, defaultStateDirectory, "Where the bridge's record and backups are."),
+    stateDirectory: set.add("state-dir", string, DEFAULT_STATE_DIRECTORY, "Where the bridge's record and backups are."),
     output: set.add("output", choice("text", "json"), undefined, "For people or for scripts. If empty, text."),
   };
   return { set, flags };

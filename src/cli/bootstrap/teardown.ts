@@ -11,7 +11,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { checkSshFlags, knownTarget, refuseSshFlags } from "./ssh.js";
 import { declareTeardownFlags, type TeardownFlags, teardownWishes } from "./teardown-flags.js";
 
@@ -32,7 +32,7 @@ It ends with 0 when all is gone, with 1 when it stopped because a kube-apiserver
 something is left or the Kubernetes API did not answer; the receipt says what. Run it again then.`;
 
 export function bootstrapTeardown(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[], env: Environment): Invocation<TeardownConfig> {

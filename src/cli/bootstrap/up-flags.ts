@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { UpWishes } from "../../cluster/bootstrap/host/plan.js";
-import { defaultStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { imageKinds } from "../../cluster/bootstrap/model/images.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
@@ -87,7 +87,7 @@ export function declareUpFlags(program: string) {
       "Directory of egress configuration and certificates. If empty, under /etc.",
     ),
     manifestsDirectory: text("manifests-directory", "The kubelet's static pods. If empty, /etc/kubernetes/manifests."),
-    stateDirectory: set.add("state-dir", string, defaultStateDirectory, "Where the bridge's record and backups are."),
+    stateDirectory: set.add("state-dir", string, DEFAULT_STATE_DIRECTORY, "Where the bridge's record and backups are."),
     timeout: set.add(
       "timeout",
       duration,

@@ -8,7 +8,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { declareUpFlags, upWishes } from "./up-flags.js";
 import { progressOn, upText } from "./up-report.js";
@@ -23,10 +23,10 @@ const purpose = `Brings the bridge up on this host of a kubeadm or bare control 
 Run it again at any time, also after it was killed: what is there already stays as it is. What it makes is recorded before
 it is made, and drawbridge bootstrap teardown takes all of it away.`;
 
-const shortestMs = 60_000;
+const SHORTEST_MS = 60_000;
 
 export function bootstrapUp(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[], env: Environment): Invocation<UpConfig> {
@@ -39,7 +39,7 @@ function parse(program: string, argv: readonly string[], env: Environment): Invo
   checkStateDirectory(asked.stateDirectory);
   if (flags.restoreCommand.value !== "" && asked.applyCommand === undefined)
     throw refused("--restore-command belongs to --apply-command");
-  if ((asked.validForMs ?? shortestMs) < shortestMs) throw refused("--for must be at least one minute");
+  if ((asked.validForMs ?? SHORTEST_MS) < SHORTEST_MS) throw refused("--for must be at least one minute");
   if (asked.timeoutMs <= 0) throw refused("--timeout must be more than nothing");
   const wishes = { ...asked, version: version(), ownProgram: ownProgram(), env };
   const config = { wishes, output: flags.output.value ?? "text" } as const;

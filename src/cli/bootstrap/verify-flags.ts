@@ -1,4 +1,4 @@
-import { defaultStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
@@ -28,7 +28,7 @@ export function declareVerifyFlags(program: string, env: Environment) {
     stateDirectory: text(
       "state-dir",
       "Where up keeps its record, which tells whatever no flag says.",
-      defaultStateDirectory,
+      DEFAULT_STATE_DIRECTORY,
     ),
     uds: text("uds", "The server's socket. If empty, as in the egress configuration."),
     frontend: text("frontend", "host:port of a server that listens on TCP instead."),

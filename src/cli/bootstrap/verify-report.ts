@@ -39,7 +39,7 @@ function asJson(results: readonly TimedResult[]): string {
   return `${JSON.stringify({ ok: count.fail === 0, counts: count, results }, null, 2)}\n`;
 }
 
-const suite = "drawbridge bootstrap verify";
+const SUITE = "drawbridge bootstrap verify";
 
 function asJunit(results: readonly TimedResult[]): string {
   const { fail, skip } = counts(results);
@@ -48,7 +48,7 @@ function asJunit(results: readonly TimedResult[]): string {
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${numbers}>`,
-    `  <testsuite name="${suite}" ${numbers}>`,
+    `  <testsuite name="${SUITE}" ${numbers}>`,
     ...results.map(testCase),
     "  </testsuite>",
     "</testsuites>",

@@ -6,7 +6,7 @@ import { boolean, integer, string } from "../flags/flag-value.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 
 interface TestWebhookConfig {
   readonly host: string;
@@ -18,7 +18,7 @@ interface TestWebhookConfig {
 const program = "drawbridge test-webhook";
 
 export function testWebhookCommand(argv: readonly string[]): Promise<number> {
-  return runRole({ parse, run }, program, argv, { misuse });
+  return runRole({ parse, run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(argv: readonly string[]): Invocation<TestWebhookConfig> {

@@ -17,7 +17,7 @@ import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { checkSshFlags, knownTarget, refuseSshFlags } from "./ssh.js";
 import { declareVerifyFlags, type VerifyFlags } from "./verify-flags.js";
 import { type Output, report } from "./verify-report.js";
@@ -40,7 +40,7 @@ Run it as root on the host of the kube-apiserver and the server; with --dir on a
 there. Ends with 0 when nothing failed, with 1 otherwise.`;
 
 export function bootstrapVerify(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[], env: Environment): Invocation<VerifyConfig> {

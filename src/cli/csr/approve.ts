@@ -3,12 +3,12 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { stringSlice } from "../flags/flag-value.js";
 import { runPlainCommand } from "../framework/plain-command.js";
 import { findRequest, notOurs, oneName } from "./explain.js";
-import { addDecisionLog, checkCsrFlags, declareCsrFlags, inventoryHelp, lookOnce, openAccess } from "./flags.js";
+import { addDecisionLog, checkCsrFlags, declareCsrFlags, INVENTORY_HELP, lookOnce, openAccess } from "./flags.js";
 
 const purpose = `Approves one pending request. Rules it breaks must be named with --despite; what a request looks like and who filed
 it cannot be overlooked, since the signer would refuse it. What is approved is remembered as if the approver had done it.
 
-${inventoryHelp}`;
+${INVENTORY_HELP}`;
 
 export function csrApprove(program: string, argv: readonly string[]): Promise<number> {
   return runPlainCommand(program, argv, {

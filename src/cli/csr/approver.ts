@@ -1,6 +1,6 @@
 /** `drawbridge csr approver`: the process that decides, until it is told to end. */
 
-import { approverName } from "../../cluster/nodes/csr/approver/permissions.js";
+import { APPROVER_NAME } from "../../cluster/nodes/csr/approver/permissions.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, duration } from "../flags/flag-value.js";
 import { type GoDuration, parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
@@ -12,7 +12,7 @@ import {
   type CsrFlags,
   checkCsrFlags,
   declareCsrFlags,
-  inventoryHelp,
+  INVENTORY_HELP,
   openAccess,
   policyOf,
 } from "./flags.js";
@@ -24,9 +24,9 @@ log; only forgeries are denied. Other signers' requests are not touched. Several
 It needs, and nothing else: certificatesigningrequests get, list, watch; certificatesigningrequests/approval update; signers
 approve for kubernetes.io/kube-apiserver-client-kubelet and kubernetes.io/kubelet-serving; nodes list, watch; services and
 endpointslices get for those named kubernetes; in its namespace leases and configmaps create, and get, update for those
-named ${approverName}; configmaps list unless --inventory is given.
+named ${APPROVER_NAME}; configmaps list unless --inventory is given.
 
-${inventoryHelp}`;
+${INVENTORY_HELP}`;
 
 interface ApproverFlags extends CsrFlags, HealthFlags {
   readonly dryRun: Flag<boolean>;

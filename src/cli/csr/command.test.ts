@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { type RequestChange, signingRequest } from "../../cluster/nodes/testing/requests.js";
 import { keepWhatIsSaid } from "../testing/said.js";
@@ -44,7 +44,7 @@ async function file(name: string, change: RequestChange = {}): Promise<void> {
 }
 
 describe("drawbridge csr list", () => {
-  it("shows what is pending and what would become of it", async () => {
+  test("shows what is pending and what would become of it", async () => {
     await file("w0");
     await file("stranger");
     await file("old", { status: { conditions: [{ type: "Approved", status: "True" }] } });
@@ -60,7 +60,7 @@ describe("drawbridge csr list", () => {
     expect(cluster.stub.requests.every(({ method }) => method === "GET")).toBe(true);
   });
 
-  it("speaks JSON to scripts, and says when nothing is pending", async () => {
+  test("speaks JSON to scripts, and says when nothing is pending", async () => {
     expect(await csrCommand(["list", ...access])).toBe(0);
     expect(said.stdout).toBe("No request of a kubelet is pending.\n");
     said.stdout = "";
@@ -73,7 +73,7 @@ describe("drawbridge csr list", () => {
 });
 
 describe("drawbridge csr explain", () => {
-  it("goes through every rule and ends by what would become of it", async () => {
+  test("goes through every rule and ends by what would become of it", async () => {
     await file("w0");
     await file("stranger");
     expect(await csrCommand(["explain", "csr-w0", ...access])).toBe(0);
@@ -90,7 +90,7 @@ describe("drawbridge csr explain", () => {
     expect(said.stdout).toMatch(/\n {2}kept {4}usages +the usages are exactly a kubelet's\n/);
   });
 
-  it("says why there is nothing to explain", async () => {
+  test("says why there is nothing to explain", async () => {
     await file("foreign", { spec: { signerName: "example.com/x" } });
     await file("old", { status: { conditions: [{ type: "Denied", status: "True" }] } });
     for (const [name, why] of [
@@ -112,7 +112,7 @@ describe("drawbridge csr approve", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
 
-  it("approves what is in order", async () => {
+  test("approves what is in order", async () => {
     await file("w0");
     expect(await csrCommand(["approve", "csr-w0", `--decision-log=${join(folder, "log")}`, ...access])).toBe(0);
     expect(cluster.answers).toEqual(["csr-w0 Approved"]);
@@ -122,7 +122,7 @@ describe("drawbridge csr approve", () => {
     });
   });
 
-  it("needs the rules to overlook by name, and records them", async () => {
+  test("needs the rules to overlook by name, and records them", async () => {
     await file("stranger");
     expect(await csrCommand(["approve", "csr-stranger", ...access])).toBe(1);
     expect(said.stderr).toContain("csr-stranger is not approved, because nobody expects stranger (rule expected)");
@@ -133,7 +133,7 @@ describe("drawbridge csr approve", () => {
     expect(log()).toMatchObject([{ action: "approve", despite: ["expected"], node: "stranger" }]);
   });
 
-  it("never overlooks who filed a request and what it looks like, and denies nothing", async () => {
+  test("never overlooks who filed a request and what it looks like, and denies nothing", async () => {
     await file("w0", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] });
     expect(await csrCommand(["approve", "csr-w0", "--despite=subject-group", ...access])).toBe(1);
     expect(said.stderr).toContain("rule subject-group");
@@ -142,7 +142,7 @@ describe("drawbridge csr approve", () => {
 });
 
 describe("misuse", () => {
-  it.each([
+  test.each([
     [["explain"], "name one request"],
     [["approve", "a", "b"], "name one request"],
     [["list", "word"], '"word" belongs to no flag'],
@@ -158,13 +158,13 @@ describe("misuse", () => {
     expect(said.stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  it("of the inventory is one sentence", async () => {
+  test("of the inventory is one sentence", async () => {
     writeFileSync(join(folder, "broken.yaml"), "pool: x");
     expect(await csrCommand(["list", ...access])).toBe(1);
     expect(said.stderr).toMatch(/broken\.yaml cannot be used: pool must be namespace\/name \(DB_CSR_INVENTORY: /);
   });
 
-  it("is avoided by --help, which shows the inventory's format and the permissions", async () => {
+  test("is avoided by --help, which shows the inventory's format and the permissions", async () => {
     expect(await csrCommand(["approver", "--help"])).toBe(0);
     expect(said.stdout).toContain("drawbridge/inventory=true");
     expect(said.stdout).toContain("certificatesigningrequests/approval update");

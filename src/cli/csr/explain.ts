@@ -3,13 +3,13 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import type { Look } from "../../cluster/nodes/csr/approver/look.js";
 import type { SigningRequest } from "../../cluster/nodes/csr/signing-request.js";
 import { addOutput, json, refused, runPlainCommand } from "../framework/plain-command.js";
-import { checkCsrFlags, declareCsrFlags, inventoryHelp, lookOnce, openAccess } from "./flags.js";
+import { checkCsrFlags, declareCsrFlags, INVENTORY_HELP, lookOnce, openAccess } from "./flags.js";
 import { explainText } from "./report.js";
 
 const purpose = `Goes through every rule for one pending request and says which it keeps and which it breaks. Changes nothing.
 Ends with 0 when it would be approved, with 1 otherwise.
 
-${inventoryHelp}`;
+${INVENTORY_HELP}`;
 
 export function csrExplain(program: string, argv: readonly string[]): Promise<number> {
   return runPlainCommand(program, argv, {

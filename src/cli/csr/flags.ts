@@ -4,7 +4,7 @@ import type { KubeApi } from "../../cluster/kube/port.js";
 import { Networks } from "../../cluster/nodes/csr/addresses.js";
 import type { InventorySource } from "../../cluster/nodes/csr/approver/inventory-source.js";
 import type { MemoryStore } from "../../cluster/nodes/csr/approver/memory-store.js";
-import { approverName } from "../../cluster/nodes/csr/approver/permissions.js";
+import { APPROVER_NAME } from "../../cluster/nodes/csr/approver/permissions.js";
 import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/policy.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, integer, string, stringSlice } from "../flags/flag-value.js";
@@ -12,7 +12,7 @@ import { refused } from "../framework/plain-command.js";
 import { openObjects } from "../nodepool/flags.js";
 
 /** For --help: the one format, wherever the inventory is kept. */
-export const inventoryHelp = `The inventory says which machines are expected. It is every *.yaml, *.yml and *.json file of the directory given with
+export const INVENTORY_HELP = `The inventory says which machines are expected. It is every *.yaml, *.yml and *.json file of the directory given with
 --inventory or, without that flag, every key of the ConfigMaps labelled drawbridge/inventory=true in --namespace:
 
   pool: clusters/workers         # namespace/name of the pool
@@ -114,7 +114,7 @@ export async function openAccess(flags: CsrFlags, namespace = flags.namespace.va
     flags.inventory.value === ""
       ? sources.configMapInventory(api, namespace)
       : sources.directoryInventory(flags.inventory.value);
-  return { api, inventory, store: new MemoryStore(api, { namespace, name: approverName }) };
+  return { api, inventory, store: new MemoryStore(api, { namespace, name: APPROVER_NAME }) };
 }
 
 /** What a command that looks once sees. */

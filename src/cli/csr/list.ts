@@ -2,12 +2,12 @@
 import type { Decision } from "../../cluster/nodes/csr/decide.js";
 import { addOutput, json, runPlainCommand } from "../framework/plain-command.js";
 import { noWords } from "../nodepool/flags.js";
-import { checkCsrFlags, declareCsrFlags, inventoryHelp, lookOnce, openAccess } from "./flags.js";
+import { checkCsrFlags, declareCsrFlags, INVENTORY_HELP, lookOnce, openAccess } from "./flags.js";
 import { listText } from "./report.js";
 
 const purpose = `Lists the pending requests of kubelets with what an approver that was started with the same flags would do. Changes nothing.
 
-${inventoryHelp}`;
+${INVENTORY_HELP}`;
 
 export function csrList(program: string, argv: readonly string[]): Promise<number> {
   return runPlainCommand(program, argv, {

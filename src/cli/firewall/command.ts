@@ -9,7 +9,7 @@ import { quote } from "../flags/go-text.js";
 import { type ExitCodes, runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Invocation } from "../framework/invocation.js";
-import { type Command, type Family, misuse, runFamily } from "../framework/subcommands.js";
+import { type Command, type Family, MISUSE, runFamily } from "../framework/subcommands.js";
 
 interface Asked {
   readonly platform: Platform | undefined;
@@ -43,7 +43,7 @@ export function firewallCommand(program: string, argv: readonly string[]): Promi
 }
 
 function subcommand(program: string, summary: string, run: Run): Command {
-  const exitCodes: ExitCodes = { misuse };
+  const exitCodes: ExitCodes = { misuse: MISUSE };
   const parse = (argv: readonly string[]) => parseFirewallArgs(argv, program, `${summary}.`);
   return { summary, run: (argv) => runRole({ parse, run }, program, argv, exitCodes) };
 }

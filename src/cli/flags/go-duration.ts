@@ -18,7 +18,7 @@ const nanosecondsIn: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 };
 
-const tooBig = 1n << 63n;
+const TOO_BIG = 1n << 63n;
 
 /** Throws an Error with Go's own text. */
 export function parseGoDuration(text: string): GoDuration {
@@ -39,12 +39,12 @@ export function parseGoDuration(text: string): GoDuration {
     if (nanoseconds === undefined)
       throw new Error(`time: unknown unit ${quoteBytes(unit)} in duration ${quoteBytes(text)}`);
     rest = rest.slice(unit.length);
-    if (count > tooBig / nanoseconds) throw invalid(text);
+    if (count > TOO_BIG / nanoseconds) throw invalid(text);
     total += count * nanoseconds + fractionOf(fraction, nanoseconds);
-    if (total > tooBig) throw invalid(text);
+    if (total > TOO_BIG) throw invalid(text);
   }
   if (negative) return -total;
-  if (total === tooBig) throw invalid(text);
+  if (total === TOO_BIG) throw invalid(text);
   return total;
 }
 
@@ -57,7 +57,7 @@ function boundedInteger(digits: string): bigint | undefined {
   const significant = digits.replace(/^0+/, "");
   if (significant.length > 19) return undefined;
   const value = BigInt(significant || "0");
-  return value > tooBig ? undefined : value;
+  return value > TOO_BIG ? undefined : value;
 }
 
 /** Go keeps as many decimals as fit 63 bits and ignores the rest, then multiplies in floating point. */
@@ -65,9 +65,9 @@ function fractionOf(digits: string, nanoseconds: bigint): bigint {
   let value = 0n;
   let scale = 1;
   for (const digit of digits.slice(0, 20)) {
-    if (value > (tooBig - 1n) / 10n) break;
+    if (value > (TOO_BIG - 1n) / 10n) break;
     const next = value * 10n + BigInt(digit);
-    if (next > tooBig) break;
+    if (next > TOO_BIG) break;
     value = next;
     scale *= 10;
   }
@@ -108,10 +108,10 @@ function decimalOf(value: bigint, decimals: number): string {
 }
 
 // Node's timers hold 31 bits of milliseconds and fire at once beyond that; 24 days is as good as never for our waits.
-const longestTimer = 2 ** 31 - 1;
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Whole milliseconds for Node's timers; a positive duration never becomes 0, which often means "off". */
 export function toMilliseconds(duration: GoDuration): number {
   const rounded = duration > 0n ? (duration + 999_999n) / 1_000_000n : duration / 1_000_000n;
-  return Number(rounded > BigInt(longestTimer) ? BigInt(longestTimer) : rounded);
+  return Number(rounded > BigInt(LONGEST_TIMER) ? BigInt(LONGEST_TIMER) : rounded);
 }

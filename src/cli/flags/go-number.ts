@@ -34,8 +34,8 @@ export function parseBool(text: string): boolean {
 }
 
 // Underscores may separate digits and may follow the base prefix (a leading 0 is one), as in Go's own literals.
-const literal = /^([+-]?)(0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0(?:_?[0-7])*|[1-9](?:_?[0-9])*)$/;
-const decimal = /^([+-]?)([0-9]+)$/;
+const LITERAL = /^([+-]?)(0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0(?:_?[0-7])*|[1-9](?:_?[0-9])*)$/;
+const DECIMAL = /^([+-]?)([0-9]+)$/;
 
 /** `base` 0 takes Go's prefixes (0x, 0b, 0o, 0) and underscores; 10 takes digits only. */
 export function parseInteger(text: string, base: 0 | 10, bits: 32 | 64): number {
@@ -53,7 +53,7 @@ export function parseUnsigned64(text: string): number {
 }
 
 function signedDigits(parser: string, text: string, base: 0 | 10): bigint {
-  const match = (base === 0 ? literal : decimal).exec(text);
+  const match = (base === 0 ? LITERAL : DECIMAL).exec(text);
   if (!match) throw new GoNumberError(parser, text, "invalid syntax");
   const digits = (match[2] ?? "").replaceAll("_", "");
   const magnitude = BigInt(
@@ -67,14 +67,14 @@ function stripZeros(digits: string): string {
   return digits.replace(/^0+(?=\d)/, "");
 }
 
-const float = /^[+-]?(?:[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9]+)?$/;
+const FLOAT = /^[+-]?(?:[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9]+)?$/;
 
 /** Decimal notation, `inf` and `nan`. Go's hexadecimal floats are refused: nobody writes a rate that way. */
 export function parseFloat32(text: string): number {
   const word = /^([+-]?)(inf|infinity)$/i.exec(text);
   if (word) return word[1] === "-" ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
-  if (!float.test(text)) throw new GoNumberError("ParseFloat", text, "invalid syntax");
+  if (!FLOAT.test(text)) throw new GoNumberError("ParseFloat", text, "invalid syntax");
   const value = Math.fround(Number(text.replaceAll("_", "")));
   if (!Number.isFinite(value)) throw new GoNumberError("ParseFloat", text, "value out of range");
   return value;

@@ -12,12 +12,12 @@ const named: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 export function quote(text: string): string {
   let quoted = '"';
   for (const character of text)
-    quoted += named[character] ?? (printable.test(character) ? character : escaped(character));
+    quoted += named[character] ?? (PRINTABLE.test(character) ? character : escaped(character));
   return `${quoted}"`;
 }
 

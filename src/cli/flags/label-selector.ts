@@ -2,22 +2,22 @@
 import type { FlagKind } from "./flag-value.js";
 import { quote } from "./go-text.js";
 
-const name = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
-const subdomain = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-const end = "";
+const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+const END = "";
 
 /** Throws an Error that says what was found and what was expected. Empty selects everything. */
 export function checkLabelSelector(selector: string): void {
-  const tokens = [...(selector.match(/==|!=|[=!<>(),]|[^ \t\r\n=!<>(),]+/g) ?? []), end];
+  const tokens = [...(selector.match(/==|!=|[=!<>(),]|[^ \t\r\n=!<>(),]+/g) ?? []), END];
   let at = 0;
-  const next = (): string => tokens[at++] ?? end;
-  if (tokens[0] === end) return;
+  const next = (): string => tokens[at++] ?? END;
+  if (tokens[0] === END) return;
   for (;;) {
-    checkRequirement(next, () => tokens[at] ?? end);
+    checkRequirement(next, () => tokens[at] ?? END);
     const separator = next();
-    if (separator === end) return;
+    if (separator === END) return;
     if (separator !== ",") throw found(separator, "',' or 'end of string'");
-    if (!isWord(tokens[at] ?? end) && tokens[at] !== "!") throw found(tokens[at] ?? end, "identifier after ','");
+    if (!isWord(tokens[at] ?? END) && tokens[at] !== "!") throw found(tokens[at] ?? END, "identifier after ','");
   }
 }
 
@@ -25,14 +25,14 @@ function checkRequirement(next: () => string, peek: () => string): void {
   const first = next();
   const negated = first === "!";
   checkKey(negated ? next() : first);
-  if (negated || peek() === end || peek() === ",") return;
+  if (negated || peek() === END || peek() === ",") return;
   const operator = next();
   if (operator === "in" || operator === "notin") {
     checkSet(next, peek);
     return;
   }
   if (!["=", "==", "!=", ">", "<"].includes(operator)) throw found(operator, "in, notin, =, ==, !=, gt, lt");
-  const value = peek() === end || peek() === "," ? "" : next();
+  const value = peek() === END || peek() === "," ? "" : next();
   checkValue(value);
   if ((operator === ">" || operator === "<") && !/^[+-]?\d{1,18}$/.test(value)) {
     throw new Error(`the value ${quote(value)} after '${operator}' must be an integer`);
@@ -55,16 +55,16 @@ function checkKey(key: string): void {
   const slash = key.indexOf("/");
   const prefix = key.slice(0, Math.max(slash, 0));
   const label = key.slice(slash + 1);
-  const prefixFits = slash < 0 || (prefix.length <= 253 && subdomain.test(prefix));
-  if (!prefixFits || label.length > 63 || !name.test(label)) throw new Error(`${quote(key)} is not a label key`);
+  const prefixFits = slash < 0 || (prefix.length <= 253 && SUBDOMAIN.test(prefix));
+  if (!prefixFits || label.length > 63 || !NAME.test(label)) throw new Error(`${quote(key)} is not a label key`);
 }
 
 function checkValue(value: string): void {
-  if (value !== "" && (value.length > 63 || !name.test(value))) throw new Error(`${quote(value)} is not a label value`);
+  if (value !== "" && (value.length > 63 || !NAME.test(value))) throw new Error(`${quote(value)} is not a label value`);
 }
 
 function isWord(token: string): boolean {
-  return token !== end && !/^[=!<>(),]/.test(token);
+  return token !== END && !/^[=!<>(),]/.test(token);
 }
 
 function found(token: string, expected: string): Error {

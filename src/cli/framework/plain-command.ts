@@ -5,7 +5,7 @@ import { type Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean } from "../flags/flag-value.js";
 import { runRole } from "./command.js";
 import { usagePage } from "./help.js";
-import { misuse } from "./subcommands.js";
+import { MISUSE } from "./subcommands.js";
 
 export const addOutput = (set: FlagSet): Flag<"text" | "json" | undefined> =>
   set.add("output", choice("text", "json"), undefined, "For people or for scripts. If empty, text.");
@@ -31,7 +31,9 @@ export function runPlainCommand<Flags>(program: string, argv: readonly string[],
     command.check(flags, positional);
     return { config: { flags, positional }, logging: { verbosity: 0, format: "text" }, warnings } as const;
   };
-  return runRole({ parse, run: ({ flags, positional }) => command.run(flags, positional) }, program, argv, { misuse });
+  return runRole({ parse, run: ({ flags, positional }) => command.run(flags, positional) }, program, argv, {
+    misuse: MISUSE,
+  });
 }
 
 export function refused(sentence: string): DrawbridgeError {

@@ -15,7 +15,7 @@ export interface Family {
   readonly commands: Readonly<Record<string, Command>>;
 }
 
-export const misuse = 2;
+export const MISUSE = 2;
 
 /** Resolves to the exit code. */
 export async function runFamily(family: Family, [name, ...rest]: readonly string[]): Promise<number> {
@@ -28,7 +28,7 @@ export async function runFamily(family: Family, [name, ...rest]: readonly string
   const known = Object.keys(family.commands).join(", ");
   const what = name.startsWith("-") ? `unknown flag: ${name}` : `unknown command: ${quote(name)}`;
   complain(new DrawbridgeError("DB_FLAG_UNKNOWN", `${what}; commands of ${family.program} are: ${known}`));
-  return misuse;
+  return MISUSE;
 }
 
 function overview({ program, purpose, commands }: Family): string {

@@ -8,7 +8,7 @@ import { parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { type Access, addHostedKubeconfig, requireKubeconfig, withClusters } from "./clusters.js";
 import { declareHostedFlags, type HostedFlags, hostedConfig, refuseWords } from "./flags.js";
@@ -33,7 +33,7 @@ first time, issued again when they near their end, no longer fit the description
   delete: `Removes everything that apply made, from both clusters, certificates included.`,
 } as const;
 
-const differs = 3;
+const DIFFERS = 3;
 
 export const hostedApply = (program: string, argv: readonly string[]): Promise<number> =>
   command("apply", program, argv);
@@ -42,7 +42,7 @@ export const hostedDelete = (program: string, argv: readonly string[]): Promise<
   command("delete", program, argv);
 
 function command(name: Wishes["command"], program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(name, program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(name, program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(
@@ -119,5 +119,5 @@ async function run(wishes: Wishes): Promise<number> {
   process.stdout.write(
     wishes.output === "json" ? `${JSON.stringify(report, null, 2)}\n` : reportText(wishes.command, report),
   );
-  return wishes.command === "diff" && report.outcomes.some(isChange) ? differs : 0;
+  return wishes.command === "diff" && report.outcomes.some(isChange) ? DIFFERS : 0;
 }

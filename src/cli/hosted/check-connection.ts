@@ -6,7 +6,7 @@ import { parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { refused, refuseWords } from "./flags.js";
 
 interface CheckConfig {
@@ -19,7 +19,7 @@ const purpose = `Stamps, every minute, that the kube-apiserver was reached from 
 It runs in the hosted cluster, as apply puts it there.`;
 
 export function hostedCheckConnection(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse });
+  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[]): Invocation<CheckConfig> {

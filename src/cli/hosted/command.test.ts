@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../tunnel/pki/write-pki.js";
 import { hostedCommand } from "./command.js";
@@ -41,7 +41,7 @@ async function pki(): Promise<string> {
 }
 
 describe("render", () => {
-  it("prints both sides from flags alone, and says that certificates are missing", async () => {
+  test("prints both sides from flags alone, and says that certificates are missing", async () => {
     const { status, stdout, stderr } = await hosted("render", ...least);
     expect(status).toBe(0);
     expect(stderr).toContain("there are no certificates");
@@ -50,14 +50,14 @@ describe("render", () => {
     expect(stdout).not.toContain("kind: Secret");
   });
 
-  it("one side as JSON", async () => {
+  test("one side as JSON", async () => {
     const { stdout } = await hosted("render", ...least, "--side=hosted", "--output=json");
     const { objects, patches } = JSON.parse(stdout) as { objects: { side: string }[]; patches: unknown[] };
     expect(new Set(objects.map(({ side }) => side))).toEqual(new Set(["hosted"]));
     expect(patches).toEqual([]);
   });
 
-  it("prints keys only when asked, and writes them for the owner only", async () => {
+  test("prints keys only when asked, and writes them for the owner only", async () => {
     const dir = await pki();
     const key = readFileSync(join(dir, "konnectivity-agent.key"));
     const hidden = await hosted("render", ...least, `--pki=${dir}`);
@@ -74,7 +74,7 @@ describe("render", () => {
     expect(readdirSync(join(out, "patches"))).toContain("kube-apiserver.yaml");
   });
 
-  it("flags win over the file, field by field", async () => {
+  test("flags win over the file, field by field", async () => {
     const file = join(scratch, "hosted.yaml");
     writeFileSync(file, "name: demo\nreplicas: 5\npublishing: {type: LoadBalancer, address: 192.0.2.1}\n");
     const { stdout } = await hosted("render", `--config=${file}`, "--address=192.0.2.9");
@@ -84,7 +84,7 @@ describe("render", () => {
 });
 
 describe("refusals", () => {
-  it.each<[string[], number, string]>([
+  test.each<[string[], number, string]>([
     [["render"], 1, "name is missing"],
     [["render", ...least, "extra"], 2, '"extra" belongs to no flag'],
     [["render", ...least, "--pki=a", "--kubeconfig=b"], 2, "exclude each other"],
@@ -101,7 +101,7 @@ describe("refusals", () => {
     expect(answer.stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  it("a file that is no YAML is not quoted", async () => {
+  test("a file that is no YAML is not quoted", async () => {
     const file = join(scratch, "hosted.yaml");
     writeFileSync(file, "proxy: {https: http://me:secret@p:1\n- x");
     const { stderr } = await hosted("render", `--config=${file}`);
@@ -109,7 +109,7 @@ describe("refusals", () => {
     expect(stderr).not.toContain("secret");
   });
 
-  it("a directory that lacks a certificate writes nothing", async () => {
+  test("a directory that lacks a certificate writes nothing", async () => {
     const out = join(scratch, "out");
     const { status, stderr } = await hosted("render", ...least, `--pki=${scratch}`, `--out=${out}`);
     expect(status).toBe(1);

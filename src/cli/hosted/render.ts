@@ -10,7 +10,7 @@ import { boolean, string } from "../flags/flag-value.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { withClusters } from "./clusters.js";
 import { declareHostedFlags, type HostedFlags, hostedConfig, refused, refuseWords } from "./flags.js";
@@ -31,7 +31,7 @@ Certificates come from the control plane's Secrets (--kubeconfig) or from a dire
 trust bundles are left out. Keys are printed with --show-secrets only.`;
 
 export function hostedRender(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(program: string, argv: readonly string[], env: Environment): Invocation<RenderConfig> {

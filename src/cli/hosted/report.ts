@@ -2,7 +2,7 @@
 import { type Change, isChange, type Outcome, type Report } from "../../cluster/hosted/apply/outcome.js";
 
 const places = { "control-plane": "management", hosted: "hosted" } as const;
-const longestValue = 120;
+const LONGEST_VALUE = 120;
 
 export function reportText(command: "apply" | "diff" | "delete", { outcomes, issued }: Report): string {
   const shown = outcomes.filter((outcome) => isChange(outcome) || outcome.action === "skipped");
@@ -26,7 +26,7 @@ function shown(value: unknown): string {
   if (value === undefined) return "nothing";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const line = text.replace(/\s+/g, " ");
-  return line.length <= longestValue ? line : `${line.slice(0, longestValue)}...`;
+  return line.length <= LONGEST_VALUE ? line : `${line.slice(0, LONGEST_VALUE)}...`;
 }
 
 function summary(outcomes: readonly Outcome[]): string {

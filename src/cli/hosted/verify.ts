@@ -4,7 +4,7 @@ import { choice } from "../flags/choice.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { type Access, addHostedKubeconfig, requireKubeconfig, withClusters } from "./clusters.js";
 import { declareHostedFlags, type HostedFlags, hostedConfig, refuseWords } from "./flags.js";
@@ -32,7 +32,7 @@ export const hostedStatus = (program: string, argv: readonly string[]): Promise<
   command("status", program, argv);
 
 function command(name: VerifyConfig["command"], program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(name, program, words, env), run }, program, argv, { misuse });
+  return runRole({ parse: (words, env) => parse(name, program, words, env), run }, program, argv, { misuse: MISUSE });
 }
 
 function parse(

@@ -2,14 +2,14 @@
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { boolean } from "../flags/flag-value.js";
 import { print, runIgnitionCommand } from "./files.js";
-import { declarePayloads, payloadHelp, readPayload } from "./payloads.js";
+import { declarePayloads, PAYLOAD_HELP, readPayload } from "./payloads.js";
 
 const purpose = `Shows what differs between two payloads: files, units, users and settings, texts line by line.
 
 Private keys, pull secrets, kubeconfigs, passwords and headers are compared but never shown. Configs of different spec
 versions that do the same do not differ. Ends with 0 whether or not they differ, unless --exit-code.
 
-${payloadHelp}`;
+${PAYLOAD_HELP}`;
 
 export function ignitionDiff(program: string, argv: readonly string[]): Promise<number> {
   return runIgnitionCommand(program, argv, {

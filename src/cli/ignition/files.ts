@@ -6,7 +6,7 @@ import { type Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean } from "../flags/flag-value.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 
 export interface IgnitionCommand<Flags> {
   readonly purpose: string;
@@ -37,7 +37,7 @@ export function runIgnitionCommand<Flags>(
       throw new DrawbridgeError("DB_FLAG_VALUE", `${counted(files)} needed: ${program} ${words}`);
     return { config: { flags, positional }, logging: { verbosity: 0, format: "text" }, warnings } as const;
   };
-  return runRole({ parse, run: ({ flags, positional }) => run(flags, positional) }, program, argv, { misuse });
+  return runRole({ parse, run: ({ flags, positional }) => run(flags, positional) }, program, argv, { misuse: MISUSE });
 }
 
 function counted({ from, to }: { readonly from: number; readonly to: number }): string {

@@ -39,7 +39,7 @@ async function mergedFiles(files: readonly string[]): Promise<Config> {
   const { requireConfig } = await import("../../cluster/ignition/parse.js");
   const { pathText } = await import("../../cluster/ignition/json-path.js");
   const { validate } = await import("../../cluster/ignition/validate/validate.js");
-  const { newest } = await import("../../cluster/ignition/model/spec.js");
+  const { NEWEST: newest } = await import("../../cluster/ignition/model/spec.js");
   const configs: Config[] = [];
   for (const file of files) configs.push(requireConfig(await readConfigFile(file), nameOf(file)));
   const result = configs.reduce(merge);

@@ -6,7 +6,7 @@ import { type AccessFlags, checkAccess, declareAccess, withObjects } from "../no
 import { nameOf, readConfigFile } from "./files.js";
 
 /** For --help. */
-export const payloadHelp = `With --pool the eight digits of a hash stand for the payload that the pool has, or had until lately, under that hash, and
+export const PAYLOAD_HELP = `With --pool the eight digits of a hash stand for the payload that the pool has, or had until lately, under that hash, and
 the word current for the one in force. It is taken from the token Secrets of --namespace; those of pools that are not
 upgraded in place do not hold it, so it is made anew by --payload.`;
 

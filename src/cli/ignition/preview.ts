@@ -1,12 +1,12 @@
 /** `drawbridge ignition preview`: a payload as a tree. */
 import { print, runIgnitionCommand } from "./files.js";
-import { declarePayloads, payloadHelp, readPayload } from "./payloads.js";
+import { declarePayloads, PAYLOAD_HELP, readPayload } from "./payloads.js";
 
 const purpose = `Shows a payload as a tree of files with mode, owner and size, with units, users and when certificates end.
 
 Private keys, pull secrets, kubeconfigs, passwords and headers are never shown. FILE may be - for standard input.
 
-${payloadHelp}`;
+${PAYLOAD_HELP}`;
 
 export function ignitionPreview(program: string, argv: readonly string[]): Promise<number> {
   return runIgnitionCommand(program, argv, {

@@ -50,7 +50,7 @@ export interface ServingAdmin {
   readonly version: string;
 }
 
-const tendEveryMs = 5_000;
+const TEND_EVERY_MS = 5_000;
 
 /** Resolves to the exit code when the process should end. */
 export async function runServing(config: ServingConfig): Promise<number> {
@@ -125,7 +125,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
   const tending = setInterval(() => {
     book.sweep();
     void workers.readFile();
-  }, tendEveryMs);
+  }, TEND_EVERY_MS);
   logger.info(0, "ignition server is up", { address: server.address, metrics: health.address, namespace });
 
   logger.info(0, "shutting down", { signal: await nextSignal() });

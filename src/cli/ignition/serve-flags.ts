@@ -3,13 +3,13 @@
 import { splitHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { Endpoint } from "../../base/http.js";
-import { servingCertificateSecret } from "../../cluster/nodes/names.js";
+import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/names.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { string } from "../flags/flag-value.js";
 import type { Environment } from "../framework/invocation.js";
 import { addAdminFlags, checkAdminFlags } from "../tunnel/admin-flags.js";
 
-const servingCertificate = "/var/run/secrets/ignition/serving-cert";
+const SERVING_CERTIFICATE = "/var/run/secrets/ignition/serving-cert";
 
 // The return type is inferred: one entry a flag.
 export function declareServeFlags(set: FlagSet, env: Environment) {
@@ -19,12 +19,12 @@ export function declareServeFlags(set: FlagSet, env: Environment) {
     certFile: text(
       "cert-file",
       "Serving certificate; a new one is taken up by itself.",
-      `${servingCertificate}/tls.crt`,
+      `${SERVING_CERTIFICATE}/tls.crt`,
     ),
-    keyFile: text("key-file", "Its key.", `${servingCertificate}/tls.key`),
+    keyFile: text("key-file", "Its key.", `${SERVING_CERTIFICATE}/tls.key`),
     certSecret: text(
       "cert-secret",
-      `Secret of the namespace with certificate and key, instead of files; ${servingCertificateSecret} is the one of nodepool controller --issue-certificate.`,
+      `Secret of the namespace with certificate and key, instead of files; ${SERVING_CERTIFICATE_SECRET} is the one of nodepool controller --issue-certificate.`,
     ),
     metricsAddr: text("metrics-addr", "Where /metrics is, over HTTP.", "0.0.0.0:8080"),
     adminAddr: text("admin-addr", "Where the admin API and the live page are, 127.0.0.1:8095 say. If empty, nowhere."),

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ignitionCommand } from "./command.js";
 
 let dir: string;
@@ -30,14 +30,14 @@ const serve = (...flags: readonly string[]) => ignitionCommand(["serve", ...flag
 const enough = ["--namespace=ns", "--payload=p.yaml"];
 
 describe("drawbridge ignition serve", () => {
-  it("explains itself, with HyperShift's defaults where it has HyperShift's flags", async () => {
+  test("explains itself, with HyperShift's defaults where it has HyperShift's flags", async () => {
     expect(await serve("--help")).toBe(0);
     for (const text of ["0.0.0.0:9090", "0.0.0.0:8080", "serving-cert/tls.crt", "profile: rhcos"]) {
       expect(stdout).toContain(text);
     }
   });
 
-  it.each([
+  test.each([
     ["no namespace", ["--payload=p.yaml"], "--namespace must not be empty"],
     ["no payload", ["--namespace=ns"], "--payload must not be empty"],
     [
@@ -64,7 +64,7 @@ describe("drawbridge ignition serve", () => {
     expect(stderr).toContain(`Error: ${sentence}`);
   });
 
-  it("takes its namespace from the environment, and says what is wrong with its certificate", async () => {
+  test("takes its namespace from the environment, and says what is wrong with its certificate", async () => {
     vi.stubEnv("MY_NAMESPACE", "ns");
     writeFileSync(join(dir, "tls.crt"), "no certificate");
     const files = [`--cert-file=${join(dir, "tls.crt")}`, `--key-file=${join(dir, "tls.key")}`];
@@ -72,7 +72,7 @@ describe("drawbridge ignition serve", () => {
     expect(stderr).toMatch(/^Error: .*tls\.(crt|key).* \(DB_\w+: .*\)\n$/);
   });
 
-  it("says so when the audit log cannot be written", async () => {
+  test("says so when the audit log cannot be written", async () => {
     const audit = `--audit-log=${join(dir, "none", "audit.jsonl")}`;
     expect(await serve(...enough, `--directory=${dir}`, audit)).toBe(1);
     expect(stderr).toContain("DB_IGNITION_AUDIT");

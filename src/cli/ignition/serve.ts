@@ -6,7 +6,7 @@ import { boolean } from "../flags/flag-value.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Environment } from "../framework/invocation.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { openObjects } from "../nodepool/flags.js";
 import { adminAccessOf } from "../tunnel/admin-flags.js";
@@ -50,7 +50,7 @@ export function ignitionServe(program: string, argv: readonly string[]): Promise
     const addresses = checkServeFlags(flags, positional);
     return { config: { flags, addresses }, logging: { verbosity: 0, format: "text" }, warnings } as const;
   };
-  return runRole({ parse, run: ({ flags, addresses }) => serve(flags, addresses) }, program, argv, { misuse });
+  return runRole({ parse, run: ({ flags, addresses }) => serve(flags, addresses) }, program, argv, { misuse: MISUSE });
 }
 
 async function serve(flags: ServeFlags, addresses: ServeAddresses): Promise<number> {

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keepWhatIsSaid } from "../testing/said.js";
 import { simulateNode } from "./simulate-node.js";
 
@@ -25,7 +25,7 @@ function simulate(config: object, ...flags: string[]): Promise<number> {
 const files = [{ path: "/etc/key", mode: 0o600, contents: { source: "data:,s3cr3t" } }];
 
 describe("drawbridge simulate-node", () => {
-  it("says what it wrote and what it left out, without showing it", async () => {
+  test("says what it wrote and what it left out, without showing it", async () => {
     const user = { passwd: { users: [{ name: "core" }] }, storage: { files } };
     expect([await simulate(user), said.stderr]).toEqual([0, ""]);
     expect(said.stdout).toContain(
@@ -36,7 +36,7 @@ describe("drawbridge simulate-node", () => {
     expect(readFileSync(at("root/etc/key"), "utf8")).toBe("s3cr3t");
   });
 
-  it("gives the same to scripts", async () => {
+  test("gives the same to scripts", async () => {
     expect(await simulate({ storage: { files } }, "--output=json")).toBe(0);
     expect(JSON.parse(said.stdout)).toMatchObject({
       root: at("root"),
@@ -45,7 +45,7 @@ describe("drawbridge simulate-node", () => {
     });
   });
 
-  it("shows each attempt, and ends with 1 when it came to nothing", async () => {
+  test("shows each attempt, and ends with 1 when it came to nothing", async () => {
     const merge = [{ source: "http://127.0.0.1:1/ignition" }];
     // Long enough for a second attempt, also where the first takes its time.
     expect(await simulate({ ignition: { version: "3.2.0", config: { merge } } }, "--timeout=3s")).toBe(1);
@@ -55,11 +55,11 @@ describe("drawbridge simulate-node", () => {
     expect(said.stderr).toContain("a machine would go on asking (DB_SIMULATE_FETCH");
   });
 
-  it("needs a name to become a node", async () => {
+  test("needs a name to become a node", async () => {
     expect([await simulate({}, "--csr"), said.stderr]).toEqual([1, expect.stringContaining("DB_SIMULATE_JOIN")]);
   });
 
-  it.each([
+  test.each([
     [[], "the user-data file is missing"],
     [["a", "b", "--root=c"], '"b" is one word too many'],
     [["a"], "--root is missing"],

@@ -1,4 +1,4 @@
-import { defaultStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
 import { roles } from "../../insight/diagnosis/diagnosis.js";
 import { choice } from "../flags/choice.js";
@@ -36,7 +36,7 @@ export function addDoctorFlags(set: FlagSet) {
     stateDirectory: set.add(
       "state-dir",
       string,
-      defaultStateDirectory,
+      DEFAULT_STATE_DIRECTORY,
       "Where up keeps its record, which tells whatever no flag says.",
     ),
     dir: text("dir", "Install directory of openshift-install."),

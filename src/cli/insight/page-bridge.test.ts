@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { BridgeStatus, StatusLine } from "../../cluster/bootstrap/host/status.js";
 import { bridgeInfo, type Circumstances, isUpAtWork } from "./page-bridge.js";
 
@@ -18,7 +18,7 @@ const circumstances: Circumstances = { atWork: false, setting: { by: "hand" }, f
 const states = (info: ReturnType<typeof bridgeInfo>) => info.steps.map(({ name, state }) => `${name} ${state}`);
 
 describe("the bridge's steps", () => {
-  it("are as status has them, and what is not so has failed when nobody is at work", () => {
+  test("are as status has them, and what is not so has failed when nobody is at work", () => {
     const info = bridgeInfo(status(line("server", true), line("port", false), line("ready", false)), circumstances);
     expect(states(info)).toEqual(["server done", "port failed", "ready failed"]);
     expect(info.steps[0]).toEqual({ name: "server", title: "Title server", state: "done", detail: "so it is" });
@@ -29,14 +29,14 @@ describe("the bridge's steps", () => {
     });
   });
 
-  it("run one after the other while up is at work", () => {
+  test("run one after the other while up is at work", () => {
     const lines = [line("a", true), line("b", false), line("c", false), line("d", true)];
     const info = bridgeInfo(status(...lines), { ...circumstances, atWork: true });
     expect(states(info)).toEqual(["a done", "b running", "c waiting", "d done"]);
     expect(info.steps.map(({ remedy }) => remedy)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  it("wait for a person where the kube-apiserver is theirs to change, with the flag to the letter", () => {
+  test("wait for a person where the kube-apiserver is theirs to change, with the flag to the letter", () => {
     const lines = status(line("kube-apiserver", false));
     const step = (setting: Circumstances["setting"]) => bridgeInfo(lines, { ...circumstances, setting }).steps[0];
     expect(step({ by: "hand" })).toMatchObject({ state: "waiting", remedy: expect.stringContaining("--flag=/file") });
@@ -46,7 +46,7 @@ describe("the bridge's steps", () => {
     expect(step({ by: "command", apply: "x", restore: undefined })).toMatchObject({ state: "failed" });
   });
 
-  it("are bounded in what they say", () => {
+  test("are bounded in what they say", () => {
     const { steps } = bridgeInfo(status(line("a", false, "x".repeat(9_000))), circumstances);
     expect(steps[0]?.detail).toHaveLength(500);
   });
@@ -54,7 +54,7 @@ describe("the bridge's steps", () => {
 
 describe("whether up is at work", () => {
   const processes = (...argv: string[]) => [{ pid: 1, argv }];
-  it.each([
+  test.each([
     [["node", "drawbridge", "bootstrap", "up", "--state-dir=/a"], true],
     [["drawbridge", "bootstrap", "up", "--apply", "--state-dir", "/a"], true],
     [["drawbridge", "bootstrap", "up", "--state-dir=/b"], false],
@@ -63,7 +63,7 @@ describe("whether up is at work", () => {
     [["up", "bootstrap"], false],
   ])("%j: %s", (argv, expected) => expect(isUpAtWork(processes(...argv), "/a", "/default")).toBe(expected));
 
-  it("takes up without a directory for that of the default", () => {
+  test("takes up without a directory for that of the default", () => {
     expect(isUpAtWork(processes("drawbridge", "bootstrap", "up"), "/default", "/default")).toBe(true);
   });
 });

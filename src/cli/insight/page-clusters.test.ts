@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ApiStub } from "../../cluster/kube/testing/api-stub.js";
 import { CollectionStub } from "../../cluster/kube/testing/collection-stub.js";
 import { collectionPath } from "../../cluster/nodes/controller/paths.js";
-import { inventoryLabel } from "../../cluster/nodes/csr/approver/inventory-source.js";
+import { INVENTORY_LABEL } from "../../cluster/nodes/csr/approver/inventory-source.js";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
 import type { Findings } from "../../insight/watch/overview/source.js";
@@ -54,11 +54,11 @@ describe("pools in one cluster, their machines in another", () => {
   }
 
   const inventory = (name: string, text: string) => ({
-    metadata: { name, labels: { [inventoryLabel]: "true" } },
+    metadata: { name, labels: { [INVENTORY_LABEL]: "true" } },
     data: { "inventory.yaml": text },
   });
 
-  it("are each asked where they are, and counted together", async () => {
+  test("are each asked where they are, and counted together", async () => {
     const set = new FlagSet();
     const flags = {
       ...declareCsrFlags(set),
@@ -90,7 +90,7 @@ describe("pools in one cluster, their machines in another", () => {
   });
 });
 
-it("a hosted cluster alone is not enough: the pools are elsewhere", async () => {
+test("a hosted cluster alone is not enough: the pools are elsewhere", async () => {
   expect(await pageCommand("drawbridge page", ["--hosted-kubeconfig=h", "--directory=d"])).toBe(2);
   expect(said.stderr).toContain("--hosted-kubeconfig goes with --kubeconfig");
 });

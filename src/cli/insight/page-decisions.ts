@@ -4,11 +4,11 @@ import type { DecisionEntry } from "../../cluster/nodes/csr/decision-log.js";
 import {
   createdAt,
   kindOf,
-  nodeUserPrefix,
+  NODE_USER_PREFIX,
   outcomeOf,
+  REQUESTS_PATH,
   requestName,
   requestPem,
-  requestsPath,
   type SigningRequest,
 } from "../../cluster/nodes/csr/signing-request.js";
 import type { DecisionInfo } from "../../insight/observe/admin/contract.js";
@@ -82,7 +82,7 @@ function loggedDecision({ action, at, by, explanation, node, pool, request, rule
 export function decisionsProvider(access: CsrAccess, flags: CsrFlags, logFile: string, where: string): Provider {
   const ask = async (): Promise<Answer> => {
     const [{ items }, log] = await Promise.all([
-      access.api.list<SigningRequest>(requestsPath),
+      access.api.list<SigningRequest>(REQUESTS_PATH),
       logFile === "" ? [] : endOfDecisionLog(logFile),
     ]);
     const ours = items
@@ -114,7 +114,7 @@ async function decisionsAbout(
 function nodeOf(request: SigningRequest): string {
   try {
     const [name = ""] = inspectRequest(requestPem(request)).commonNames;
-    return name.startsWith(nodeUserPrefix) ? name.slice(nodeUserPrefix.length) : name;
+    return name.startsWith(NODE_USER_PREFIX) ? name.slice(NODE_USER_PREFIX.length) : name;
   } catch {
     return "";
   }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PoolStanding } from "../../cluster/nodes/controller/status.js";
 import { decide } from "../../cluster/nodes/csr/decide.js";
 import type { DecisionEntry } from "../../cluster/nodes/csr/decision-log.js";
@@ -38,7 +38,7 @@ const standing = (change: Partial<PoolStanding> = {}): PoolStanding => ({
 const nobody = { inventory: undefined, memory: undefined };
 
 describe("a pool", () => {
-  it("has its numbers, and the time of its token's rotation", () => {
+  test("has its numbers, and the time of its token's rotation", () => {
     expect(poolInfo(standing(), nobody)).toEqual({
       ...{ name: pool, cluster: "demo", version: "4.18.0", replicas: 2, hash: "abc", ready: true },
       ...{ tokenMadeAt: Date.UTC(2031, 0), tokenRotatesAt: Date.UTC(2031, 0, 1, 5, 30), payload: "AsExpected" },
@@ -46,7 +46,7 @@ describe("a pool", () => {
     });
   });
 
-  it("names the conditions that are not as they should be, and no others", () => {
+  test("names the conditions that are not as they should be, and no others", () => {
     const conditions = [
       condition("ValidMachineConfig", "False", "x".repeat(2_000)),
       condition("UpdatingConfig", "False"),
@@ -59,13 +59,13 @@ describe("a pool", () => {
     ]);
   });
 
-  it("says that no controller has looked at it, and has no token before one did", () => {
+  test("says that no controller has looked at it, and has no token before one did", () => {
     const info = poolInfo(standing({ conditions: [], tokens: [], hash: "" }), nobody);
     expect(info.troubles).toEqual([{ type: "", message: "no controller has looked at it yet" }]);
     expect(info).not.toHaveProperty("tokenRotatesAt");
   });
 
-  it("counts who is expected, who fetched and who joined", () => {
+  test("counts who is expected, who fetched and who joined", () => {
     const workers = ["w0", "w1", "w2", "w3"].map((name) => ({ ...worker, name, joined: name === "w3" }));
     const claims = [
       { pool, worker: "w0", at: 1 },
@@ -83,7 +83,7 @@ describe("a pool", () => {
 });
 
 describe("claims", () => {
-  it("are the newest, newest first, and as many as a page can show", () => {
+  test("are the newest, newest first, and as many as a page can show", () => {
     const claims = Array.from({ length: 250 }, (_, at) => ({ pool, at, ...(at % 2 ? { worker: `w${at}` } : {}) }));
     const shown = claimInfos({ claims });
     expect(shown.claims).toHaveLength(100);
@@ -96,7 +96,7 @@ describe("claims", () => {
 });
 
 describe("decisions", () => {
-  it("about pending requests are what an approver would do, and why", async () => {
+  test("about pending requests are what an approver would do, and why", async () => {
     const request = await signingRequest("client", { spec: { username: "mallory" } });
     const decision = await decide(request, surroundings("client"));
     expect(pendingDecision(request, decision!)).toMatchObject({
@@ -105,7 +105,7 @@ describe("decisions", () => {
     });
   });
 
-  it("about settled ones are in the words of whoever settled them", async () => {
+  test("about settled ones are in the words of whoever settled them", async () => {
     const settled = async (type: string, message: string) => {
       const conditions = [{ type, status: "True", message, lastUpdateTime: "2031-01-01T00:00:00Z" }];
       return settledDecision(await signingRequest("client", { status: { conditions } }), "w0");
@@ -132,7 +132,7 @@ describe("decisions", () => {
     ...{ request, uid: "", signer: "", user: "u", node: "w9", pool: "", ...more },
   });
 
-  it("are joined with the log: who decided, and what is gone from the API", async () => {
+  test("are joined with the log: who decided, and what is gone from the API", async () => {
     const conditions = [{ type: "Denied", status: "True", message: "m", lastUpdateTime: "2031-01-02T00:00:00Z" }];
     const known = settledDecision(await signingRequest("client", { status: { conditions } }), "w0");
     const all = withLog([known], [entry("csr-client", "deny", { pool }), entry("a", "leave"), entry("b", "approve")]);
@@ -146,7 +146,7 @@ describe("decisions", () => {
     expect(withLog([known], [entry("csr-client", "approve")])[0]).not.toHaveProperty("by");
   });
 
-  it("come from the end of a log, whatever else is in it", async () => {
+  test("come from the end of a log, whatever else is in it", async () => {
     const file = join(folder, "log.jsonl");
     expect(await endOfDecisionLog(file)).toEqual([]);
     const long = JSON.stringify(entry("old", "leave", { explanation: "x".repeat(300_000) }));
@@ -158,7 +158,7 @@ describe("decisions", () => {
 });
 
 describe("the token", () => {
-  it("is made once, for its owner only, and what is there is kept", async () => {
+  test("is made once, for its owner only, and what is there is kept", async () => {
     const path = join(folder, "made", "token");
     expect(await keepToken(path)).toBe(true);
     expect(statSync(path).mode & 0o777).toBe(0o600);

@@ -7,7 +7,7 @@ import { rotateAfterMs } from "../../cluster/nodes/token/rotation.js";
 import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../insight/observe/admin/contract.js";
 import type { Answer, Provider } from "../../insight/watch/overview/source.js";
 import type { CsrAccess } from "../csr/flags.js";
-import { notLookedAt, troublesOf } from "../nodepool/report.js";
+import { NOT_LOOKED_AT, troublesOf } from "../nodepool/report.js";
 
 const MAX_POOLS = 100;
 const MAX_TROUBLES = 10;
@@ -36,7 +36,7 @@ export function poolInfo(standing: PoolStanding, machines: Machines): PoolInfo {
 }
 
 function troubles(standing: PoolStanding): readonly PoolTrouble[] {
-  if (standing.conditions.length === 0) return [{ type: "", message: notLookedAt }];
+  if (standing.conditions.length === 0) return [{ type: "", message: NOT_LOOKED_AT }];
   return troublesOf(standing)
     .slice(0, MAX_TROUBLES)
     .map(({ type, message, reason, lastTransitionTime }) => {

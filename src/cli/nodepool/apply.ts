@@ -3,12 +3,12 @@ import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, string } from "../flags/flag-value.js";
 import { objectsText } from "../framework/objects-file.js";
 import { addOutput, json, refused, runPlainCommand } from "../framework/plain-command.js";
-import { type AccessFlags, checkAccess, clusterHelp, declareAccess, noWords, withObjects } from "./flags.js";
+import { type AccessFlags, CLUSTER_HELP, checkAccess, declareAccess, noWords, withObjects } from "./flags.js";
 
 const purpose = `Brings NodePools, and the ConfigMaps and Secrets they stand on, from a YAML file into a cluster by server-side apply, or into
 a directory of objects. Everything is checked before anything is written; what must not change is refused.
 
-${clusterHelp}`;
+${CLUSTER_HELP}`;
 
 interface ApplyFlags extends AccessFlags {
   readonly file: Flag<string>;

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { collectionPath } from "../../cluster/nodes/controller/paths.js";
 import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
@@ -37,7 +37,7 @@ const ready = () =>
   );
 
 describe("drawbridge nodepool apply", () => {
-  it("brings a pool and what it stands on into a directory, and says what changed", async () => {
+  test("brings a pool and what it stands on into a directory, and says what changed", async () => {
     const path = file(makePool(), clusterMap, pullSecret);
     expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(0);
     expect(said.stdout).toBe(
@@ -52,7 +52,7 @@ describe("drawbridge nodepool apply", () => {
     ]);
   });
 
-  it.each([
+  test.each([
     ["a field that is wrong", [makePool("workers", { arch: "riscv" })], "spec.arch must be one of amd64, arm64"],
     ["a kind that is none of ours", [{ apiVersion: "v1", kind: "Pod", metadata: { name: "a" } }], "it holds a Pod"],
     ["an object without a name", [{ apiVersion: "v1", kind: "Secret" }], "has no metadata.name"],
@@ -69,14 +69,14 @@ describe("drawbridge nodepool apply", () => {
     expect((await house.api.list(collectionPath("ConfigMap", namespace))).items).toEqual([]);
   });
 
-  it("refuses to change what machines were made for", async () => {
+  test("refuses to change what machines were made for", async () => {
     expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "amd64" })), ...access])).toBe(0);
     expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "arm64" })), ...access])).toBe(1);
     expect(said.stderr).toContain('spec.arch must stay "amd64"');
     expect((await house.pool()).spec?.arch).toBe("amd64");
   });
 
-  it.each([
+  test.each([
     [["apply"], "--filename is missing"],
     [["apply", "-f", "x", "--kubeconfig=y"], "exclude each other"],
     [["apply", "-f", "x", "more"], '"more" belongs to no flag'],
@@ -94,7 +94,7 @@ describe("drawbridge nodepool apply", () => {
 });
 
 describe("drawbridge nodepool status", () => {
-  it("says that nobody looked yet, then what there is, and never a token", async () => {
+  test("says that nobody looked yet, then what there is, and never a token", async () => {
     await house.furnish(makePool());
     expect(await nodepoolCommand(["status", "workers", ...access])).toBe(1);
     expect(said.stdout).toContain("No controller has looked at it yet.");
@@ -113,7 +113,7 @@ describe("drawbridge nodepool status", () => {
 });
 
 describe("drawbridge nodepool install --output yaml", () => {
-  it("prints objects and asks no cluster", async () => {
+  test("prints objects and asks no cluster", async () => {
     expect(await nodepoolCommand(["install", "--image=registry.example/d:1", "--output=yaml"])).toBe(0);
     const kinds = parseAllDocuments(said.stdout).map((document) => (document.toJS() as { kind: string }).kind);
     expect(kinds.slice(0, 2)).toEqual(["Namespace", "CustomResourceDefinition"]);
@@ -122,7 +122,7 @@ describe("drawbridge nodepool install --output yaml", () => {
 });
 
 describe("a directory after a pool was made in it", () => {
-  it("holds the Secrets as files", async () => {
+  test("holds the Secrets as files", async () => {
     await house.furnish(makePool());
     house.start();
     await ready();

@@ -1,23 +1,23 @@
 /** `drawbridge nodepool controller`: the process that looks after pools, until it is told to end. */
-import { ignitionCaSecret, servingCertificateSecret } from "../../cluster/nodes/names.js";
+import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/names.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean } from "../flags/flag-value.js";
 import { runPlainCommand } from "../framework/plain-command.js";
 import { checkHealth, declareHealth, type HealthFlags, healthOf } from "../tunnel/health-flags.js";
-import { type AccessFlags, checkAccess, clusterHelp, declareAccess, noWords, openObjects } from "./flags.js";
+import { type AccessFlags, CLUSTER_HELP, checkAccess, declareAccess, noWords, openObjects } from "./flags.js";
 
 const purpose = `Watches the pools of a namespace and keeps for each the token Secret, the user-data Secret and the status that go with its
 configuration. Several replicas elect one that writes. It refuses to run where HyperShift does. With --directory it
 works on YAML files instead of a cluster.
 
-With --issue-certificate it also makes an authority and a certificate for the Ignition server (Secrets ${ignitionCaSecret} and
-${servingCertificateSecret}), for whatever addresses the clusters publish, anew when these change and a month
+With --issue-certificate it also makes an authority and a certificate for the Ignition server (Secrets ${IGNITION_CA_SECRET} and
+${SERVING_CERTIFICATE_SECRET}), for whatever addresses the clusters publish, anew when these change and a month
 before its end. Clusters with an ignitionCA of their own are left out.
 
 Conditions that need HyperShift are never set: ValidReleaseImage (unless something is wrong), SupportedVersionSkew,
 AllMachinesReady, AllNodesHealthy.
 
-${clusterHelp}`;
+${CLUSTER_HELP}`;
 
 interface ControllerFlags extends AccessFlags, HealthFlags {
   readonly issueCertificate: Flag<boolean>;
@@ -35,7 +35,7 @@ function declare(set: FlagSet): ControllerFlags {
       "issue-certificate",
       boolean,
       false,
-      `Keep the Ignition server's certificate in the Secret ${servingCertificateSecret}, for the addresses of the clusters that name no ignitionCA.`,
+      `Keep the Ignition server's certificate in the Secret ${SERVING_CERTIFICATE_SECRET}, for the addresses of the clusters that name no ignitionCA.`,
     ),
   };
 }

@@ -5,7 +5,7 @@ import { string } from "../flags/flag-value.js";
 import { refused } from "../framework/plain-command.js";
 
 /** For --help. */
-export const clusterHelp = `Pools belong to a cluster. Without HyperShift that is a ConfigMap beside them:
+export const CLUSTER_HELP = `Pools belong to a cluster. Without HyperShift that is a ConfigMap beside them:
 
   apiVersion: v1
   kind: ConfigMap

@@ -44,7 +44,7 @@ export function poolText(pool: PoolStanding): string {
   ].join("");
 }
 
-export const notLookedAt = "no controller has looked at it yet";
+export const NOT_LOOKED_AT = "no controller has looked at it yet";
 
 /** The conditions that are not as they should be. */
 export function troublesOf({ conditions }: Pick<PoolStanding, "conditions">): readonly Condition[] {
@@ -52,7 +52,7 @@ export function troublesOf({ conditions }: Pick<PoolStanding, "conditions">): re
 }
 
 function troubleOf(pool: PoolStanding): string {
-  if (pool.conditions.length === 0) return notLookedAt;
+  if (pool.conditions.length === 0) return NOT_LOOKED_AT;
   return troublesOf(pool)
     .map(({ message, reason, type }) => `${type}: ${message || reason}`)
     .join("; ");

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { pkiCommand } from "./command.js";
 
 let scratch: string;
@@ -31,7 +31,7 @@ async function pki(...argv: string[]) {
 
 const bootstrap = ["init", "--profile=bootstrap", "--ip=192.0.2.1,2001:db8::1"];
 
-it("init makes a set, a second run finds it good, another wish is refused", async () => {
+test("init makes a set, a second run finds it good, another wish is refused", async () => {
   const first = await pki(...bootstrap, `--dir=${dir}`);
   expect(first).toMatchObject({ status: 0, stderr: "" });
   expect(first.stdout).toMatch(
@@ -46,7 +46,7 @@ it("init makes a set, a second run finds it good, another wish is refused", asyn
   );
 });
 
-it("init --replace asks for what was asked before, but for what is said", async () => {
+test("init --replace asks for what was asked before, but for what is said", async () => {
   await pki(...bootstrap, "--organization=openshift", "--for=2h", "--node=a,b", `--dir=${dir}`);
   const ca = readFileSync(join(dir, "ca.crt"), "utf8");
   const { status, stdout } = await pki("init", "--replace", `--dir=${dir}`, "--node=c", "--output=json");
@@ -67,7 +67,7 @@ it("init --replace asks for what was asked before, but for what is said", async 
   expect(readdirSync(dir)).not.toContain("agent-a.crt");
 });
 
-it("init makes a hosted control plane's set for a year", async () => {
+test("init makes a hosted control plane's set for a year", async () => {
   const { status, stdout } = await pki(
     "init",
     "--profile=hosted",
@@ -80,7 +80,7 @@ it("init makes a hosted control plane's set for a year", async () => {
   expect(stdout).toContain("konnectivity-server.clusters-a.svc.cluster.local, k.test, until ");
 });
 
-it.each([
+test.each([
   [["init", "--dir=x"], /--profile is missing/],
   [["init", "--profile=bootstrap"], /--dir is missing/],
   [["init", "--profile=bootstrap", "--dir=x"], /--ip or --dns is missing/],
@@ -103,14 +103,14 @@ it.each([
   expect(stderr).toMatch(/^Error: [^\n]+\n$/);
 });
 
-it("an address that is none is refused before anything is written", async () => {
+test("an address that is none is refused before anything is written", async () => {
   const { status, stderr } = await pki("init", "--profile=bootstrap", "--ip=null", `--dir=${dir}`);
   expect(status).toBe(1);
   expect(stderr).toMatch(/"null" is not an IP address.*DB_CERT_ISSUE/);
   expect(readdirSync(scratch)).toEqual([]);
 });
 
-it("issue and renew work with a kept signer key and say what to do without", async () => {
+test("issue and renew work with a kept signer key and say what to do without", async () => {
   await pki(...bootstrap, `--dir=${dir}`);
   for (const argv of [
     ["issue", "--node=n"],
@@ -131,7 +131,7 @@ it("issue and renew work with a kept signer key and say what to do without", asy
   expect(JSON.parse(renewed.stdout)).toMatchObject({ renewed: ["server", "agent", "agent-n"], extended: ["ca"] });
 });
 
-it("renew changes signers in three steps and says what comes next", async () => {
+test("renew changes signers in three steps and says what comes next", async () => {
   const hosted = ["init", "--profile=hosted", "--namespace=a", "--dns=b.test", "--keep-signer-key"];
   await pki(...hosted, `--dir=${dir}`);
   const early = await pki("renew", "--drop-former-signers", `--dir=${dir}`);
@@ -152,7 +152,7 @@ it("renew changes signers in three steps and says what comes next", async () => 
   expect(JSON.parse(third.stdout)).toMatchObject({ dropped: { length: 4 }, former: [], renewed: [] });
 });
 
-it("inspect prints what is there and ends with 1 when something is wrong", async () => {
+test("inspect prints what is there and ends with 1 when something is wrong", async () => {
   await pki(...bootstrap, `--dir=${dir}`);
   const good = await pki("inspect", dir, "--address=192.0.2.1");
   expect(good).toMatchObject({ status: 0, stderr: "" });
@@ -173,7 +173,7 @@ it("inspect prints what is there and ends with 1 when something is wrong", async
   });
 });
 
-it("nothing it prints holds a key", async () => {
+test("nothing it prints holds a key", async () => {
   await pki(...bootstrap, "--keep-signer-key", `--dir=${dir}`);
   const outputs = [
     await pki("inspect", dir),

@@ -8,7 +8,7 @@ import type { GoDuration } from "../flags/go-duration.js";
 import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
-import { misuse } from "../framework/subcommands.js";
+import { MISUSE } from "../framework/subcommands.js";
 
 export interface PkiCommand<Flags> {
   readonly purpose: string;
@@ -32,7 +32,7 @@ export function runPkiCommand<Flags>(
     if (help.value) return { help: usagePage(`${program}${operands}`, purpose, set) };
     return { config: { flags, positional }, logging: { verbosity: 0, format: "text" }, warnings } as const;
   };
-  return runRole({ parse, run: ({ flags, positional }) => run(flags, positional) }, program, argv, { misuse });
+  return runRole({ parse, run: ({ flags, positional }) => run(flags, positional) }, program, argv, { misuse: MISUSE });
 }
 
 export const addDir = (set: FlagSet): Flag<string> =>

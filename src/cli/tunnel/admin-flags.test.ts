@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { FlagSet } from "../flags/flag-set.js";
 import { addAdminFlags, adminAccessOf, checkAdminFlags } from "./admin-flags.js";
 
@@ -21,7 +21,7 @@ function access(...argv: readonly string[]) {
   return adminAccessOf(flags);
 }
 
-it("are a token, and a certificate with its key for beyond loopback", () => {
+test("are a token, and a certificate with its key for beyond loopback", () => {
   expect(access()).toEqual({ tokenFile: "" });
   const tls = { certFile: file("crt"), keyFile: file("key") };
   const all = [
@@ -32,7 +32,7 @@ it("are a token, and a certificate with its key for beyond loopback", () => {
   expect(access(...all)).toEqual({ tokenFile: file("token"), tls });
 });
 
-it("name files that exist, and a key never without its certificate", () => {
+test("name files that exist, and a key never without its certificate", () => {
   expect(() => access("--admin-token-file=/nope")).toThrow("error checking admin token file /nope");
   expect(() => access(`--admin-key-file=${file("key")}`)).toThrow("cannot have admin cert empty");
   expect(() => access(`--admin-cert-file=${file("crt")}`)).toThrow("cannot have admin key empty");

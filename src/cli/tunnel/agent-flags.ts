@@ -5,7 +5,7 @@ import { boolean, duration, integer, string, stringSlice } from "../flags/flag-v
 import { parseGoDuration } from "../flags/go-duration.js";
 import { labelSelector } from "../flags/label-selector.js";
 import type { Environment } from "../framework/invocation.js";
-import { addCommonFlags, ours } from "./common-flags.js";
+import { addCommonFlags, OURS } from "./common-flags.js";
 import { serverHosts } from "./server-addresses.js";
 
 export type AgentFlags = ReturnType<typeof declareAgentFlags>["flags"];
@@ -87,19 +87,19 @@ export function declareAgentFlags(env: Environment, program: string) {
       "allow",
       stringSlice,
       [],
-      `${ours}Destinations this agent may dial, as NAME, ADDRESS or PREFIX with an optional :PORT; repeatable. If empty, all but the denied.`,
+      `${OURS}Destinations this agent may dial, as NAME, ADDRESS or PREFIX with an optional :PORT; repeatable. If empty, all but the denied.`,
     ),
-    deny: set.add("deny", stringSlice, [], `${ours}Destinations this agent must not dial, as for --allow; repeatable.`),
-    serverHeaderTimeout: time("server-header-timeout", "15s", `${ours}How long a proxy-server may take to greet.`),
+    deny: set.add("deny", stringSlice, [], `${OURS}Destinations this agent must not dial, as for --allow; repeatable.`),
+    serverHeaderTimeout: time("server-header-timeout", "15s", `${OURS}How long a proxy-server may take to greet.`),
     drainTimeout: time(
       "drain-timeout",
       "0s",
-      `${ours}After the first signal, exit once idle and at the latest then; 0 waits for a second signal.`,
+      `${OURS}After the first signal, exit once idle and at the latest then; 0 waits for a second signal.`,
     ),
     timeBoxed: yesNo(
       "time-boxed",
       false,
-      `${ours}End streams with this agent's certificate, then rest until there is a new one.`,
+      `${OURS}End streams with this agent's certificate, then rest until there is a new one.`,
     ),
     ...addCommonFlags(set, program),
   };

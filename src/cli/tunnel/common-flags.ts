@@ -7,9 +7,9 @@ import type { LoggingOptions } from "../framework/invocation.js";
 import { type AdminFlags, addAdminFlags, checkAdminFlags } from "./admin-flags.js";
 
 /** Marks in --help what upstream's executables do not know. */
-export const ours = "drawbridge: ";
+export const OURS = "drawbridge: ";
 
-const mebibyte = 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 
 export interface CommonFlags extends AdminFlags {
   readonly help: Flag<boolean>;
@@ -24,12 +24,12 @@ export interface CommonFlags extends AdminFlags {
 
 export function addCommonFlags(set: FlagSet, program: string): CommonFlags {
   const bytes = (name: string, mebibytes: number, usage: string): Flag<number> =>
-    set.add(name, integer, mebibytes * mebibyte, ours + usage);
+    set.add(name, integer, mebibytes * MEBIBYTE, OURS + usage);
   return {
     help: set.add("help", boolean, false, `help for ${program}`, { shorthand: "h" }),
     ...addKlogFlags(set),
-    logFormat: set.add("log-format", string, "text", `${ours}Log lines as text or as json.`),
-    ...addAdminFlags(set, ours),
+    logFormat: set.add("log-format", string, "text", `${OURS}Log lines as text or as json.`),
+    ...addAdminFlags(set, OURS),
     tunnelQueueBytes: bytes("tunnel-queue-bytes", 4, "Bytes that may wait for one slow reader."),
     processQueueBytes: bytes("process-queue-bytes", 256, "Bytes that may wait for all slow readers together."),
     creditBudgetBytes: bytes("credit-budget-bytes", 128, "Bytes of extra window granted over all tunnels."),
@@ -37,13 +37,13 @@ export function addCommonFlags(set: FlagSet, program: string): CommonFlags {
       "flight-recorder",
       boolean,
       true,
-      `${ours}Remember the headers of the last 512 packets of each link, never their payload.`,
+      `${OURS}Remember the headers of the last 512 packets of each link, never their payload.`,
     ),
     dumpDir: set.add(
       "dump-dir",
       string,
       "",
-      `${ours}Folder for what the flight recorder remembers when a path fails (server) or the process crashes. If empty, nothing is written.`,
+      `${OURS}Folder for what the flight recorder remembers when a path fails (server) or the process crashes. If empty, nothing is written.`,
     ),
   };
 }

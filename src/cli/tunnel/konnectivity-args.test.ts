@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseHttpsProxyArgs, parseSocks5ProxyArgs } from "./konnectivity-args.js";
 
 const kubeconfig = "/etc/kubernetes/secrets/kubeconfig/kubeconfig";
@@ -16,7 +16,7 @@ function parsed(parse: typeof parseSocks5ProxyArgs, ...argv: string[]) {
 }
 
 describe("konnectivity-socks5-proxy", () => {
-  it("run", () => {
+  test("run", () => {
     const { config, listener, way, logging, warnings } = parsed(parseSocks5ProxyArgs, "run");
     expect(listener).toMatchObject({ protocol: "socks5", where: { host: "", port: 8090 } });
     expect(way).toMatchObject({
@@ -30,7 +30,7 @@ describe("konnectivity-socks5-proxy", () => {
     expect([logging.format, warnings]).toEqual(["json", []]);
   });
 
-  it.each([
+  test.each([
     [["--disable-resolver=true"], ["agent"], false],
     [["--disable-resolver", "--resolve-from-guest-cluster-dns=true"], ["agent"], false],
     [["--resolve-from-guest-cluster-dns=true"], ["services", "cluster-dns"], false],
@@ -45,7 +45,7 @@ describe("konnectivity-socks5-proxy", () => {
     expect([way.resolution.order, way.fallback.direct]).toEqual([order, direct]);
   });
 
-  it("tells every violation at once", () => {
+  test("tells every violation at once", () => {
     const argv = ["run", "--ca-cert-path=", "--tls-key-path=", "--konnectivity-hostname=", "--konnectivity-port=0"];
     expect(() => parsed(parseSocks5ProxyArgs, ...argv)).toThrow(
       "failed validation: --ca-cert-path is required; --tls-key-path is required; --konnectivity-hostname is required; " +
@@ -53,14 +53,14 @@ describe("konnectivity-socks5-proxy", () => {
     );
   });
 
-  it("counts ports as uint32", () => {
+  test("counts ports as uint32", () => {
     expect(() => parsed(parseSocks5ProxyArgs, "--serving-port=4294967296")).toThrow("value out of range");
     expect(() => parsed(parseSocks5ProxyArgs, "--serving-port=-1")).toThrow("--serving-port");
   });
 });
 
 describe("konnectivity-https-proxy", () => {
-  it("as oauth-openshift runs it, with a customer's proxy", () => {
+  test("as oauth-openshift runs it, with a customer's proxy", () => {
     const { listener, way, warnings } = parsed(
       parseHttpsProxyArgs,
       ...["run", "--http-proxy", "", "--https-proxy", "http://u:p@proxy.example:3128", "--no-proxy", ".svc,10.0.0.0/8"],
@@ -76,7 +76,7 @@ describe("konnectivity-https-proxy", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("reads the customer's proxies from files, so that no list of processes has their passwords", () => {
+  test("reads the customer's proxies from files, so that no list of processes has their passwords", () => {
     const dir = mkdtempSync(join(tmpdir(), "drawbridge-konnectivity-"));
     try {
       writeFileSync(join(dir, "httpProxy"), "");
@@ -92,7 +92,7 @@ describe("konnectivity-https-proxy", () => {
     );
   });
 
-  it("does not know what belongs to the other one", () => {
+  test("does not know what belongs to the other one", () => {
     expect(() => parsed(parseHttpsProxyArgs, "--disable-resolver")).toThrow("unknown flag: --disable-resolver");
   });
 });

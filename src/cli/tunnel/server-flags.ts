@@ -5,7 +5,7 @@ import { FlagSet } from "../flags/flag-set.js";
 import { boolean, duration, float32, integer, string, stringArray, stringSlice } from "../flags/flag-value.js";
 import { parseGoDuration } from "../flags/go-duration.js";
 import type { Environment } from "../framework/invocation.js";
-import { addCommonFlags, ours } from "./common-flags.js";
+import { addCommonFlags, OURS } from "./common-flags.js";
 
 export type ServerFlags = ReturnType<typeof declareServerFlags>["flags"];
 
@@ -97,44 +97,44 @@ export function declareServerFlags(env: Environment, program: string) {
       "listen",
       stringArray,
       [],
-      `${ours}One more front door, MODE+TRANSPORT:ADDRESS[,key=value...]; repeatable. Keys: mode, owner (uds); cert, key, ca (tcp).`,
+      `${OURS}One more front door, MODE+TRANSPORT:ADDRESS[,key=value...]; repeatable. Keys: mode, owner (uds); cert, key, ca (tcp).`,
     ),
-    udsMode: text("uds-mode", `${ours}Octal permissions of the frontend's unix socket.`, "0770"),
-    udsOwner: text("uds-owner", `${ours}Numeric uid:gid of the frontend's unix socket. If empty, that of the process.`),
+    udsMode: text("uds-mode", `${OURS}Octal permissions of the frontend's unix socket.`, "0770"),
+    udsOwner: text("uds-owner", `${OURS}Numeric uid:gid of the frontend's unix socket. If empty, that of the process.`),
     allowUnauthenticatedAgents: yesNo(
       "allow-unauthenticated-agents",
       false,
-      `${ours}Let anyone who reaches the agent port become an agent.`,
+      `${OURS}Let anyone who reaches the agent port become an agent.`,
     ),
     agentClaimsFile: text(
       "agent-claims-file",
-      `${ours}Which agents may claim which identifiers. If empty, anyone anything.`,
+      `${OURS}Which agents may claim which identifiers. If empty, anyone anything.`,
     ),
-    timeBoxed: yesNo("time-boxed", false, `${ours}End an agent's stream when the certificate it came with ends.`),
+    timeBoxed: yesNo("time-boxed", false, `${OURS}End an agent's stream when the certificate it came with ends.`),
     handshakeTimeout: time(
       "handshake-timeout",
       "10s",
-      `${ours}How long the TLS handshake of an agent or a caller may take before its connection is closed.`,
+      `${OURS}How long the TLS handshake of an agent or a caller may take before its connection is closed.`,
     ),
     maxPendingConnections: number(
       "max-pending-connections",
       DEFAULT_MAX_PENDING,
-      `${ours}Connections a listener may have whose peers are not known yet, and half of what all may have; then the oldest is closed.`,
+      `${OURS}Connections a listener may have whose peers are not known yet, and half of what all may have; then the oldest is closed.`,
     ),
     watchdogInterval: time(
       "watchdog-interval",
       "30s",
-      `${ours}How often each drawbridge agent is asked to send a few bytes back through its link; 0 is never.`,
+      `${OURS}How often each drawbridge agent is asked to send a few bytes back through its link; 0 is never.`,
     ),
-    watchdogTimeout: time("watchdog-timeout", "10s", `${ours}How long those bytes may take.`),
+    watchdogTimeout: time("watchdog-timeout", "10s", `${OURS}How long those bytes may take.`),
     watchdogFailures: number(
       "watchdog-failures",
       3,
-      `${ours}So many failures in a row, with nothing else moving, and the link is ended so that its agent connects anew.`,
+      `${OURS}So many failures in a row, with nothing else moving, and the link is ended so that its agent connects anew.`,
     ),
     readiness: text(
       "readiness",
-      `${ours}What /readyz means: agents, one is connected; or path, the watchdog got bytes back from one.`,
+      `${OURS}What /readyz means: agents, one is connected; or path, the watchdog got bytes back from one.`,
       "agents",
     ),
     ...addCommonFlags(set, program),

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import type { Environment } from "../framework/invocation.js";
 import { parseSidecarArgs } from "./sidecar-args.js";
@@ -15,7 +15,7 @@ function configOf(argv: readonly string[], env: Environment = {}): SidecarConfig
 const listenersOf = (...listen: string[]) => configOf(listen.map((text) => `--listen=${text}`)).listeners;
 
 describe("drawbridge sidecar", () => {
-  it("without flags stands where HyperShift's sidecars stand, on loopback", () => {
+  test("without flags stands where HyperShift's sidecars stand, on loopback", () => {
     const { listeners, health, limits } = configOf([], {
       KUBECONFIG: "/k",
       HTTPS_PROXY: "http://p:3128",
@@ -53,7 +53,7 @@ describe("drawbridge sidecar", () => {
     });
   });
 
-  it("tells every way about every listener", () => {
+  test("tells every way about every listener", () => {
     const own = [
       { host: "127.0.0.1", port: 1 },
       { host: "", port: 2 },
@@ -62,7 +62,7 @@ describe("drawbridge sidecar", () => {
       expect(way.own).toEqual(own);
   });
 
-  it("gives each listener what is special about it, and what is said for all otherwise", () => {
+  test("gives each listener what is special about it, and what is said for all otherwise", () => {
     const { listeners } = configOf([
       "--listen=socks5://127.0.0.1:1",
       "--listen=http://[::1]:2/?resolve=services,here&prefer-ipv4=false&fallback-direct=true&cloud-bypass=true&customer-proxy=false",
@@ -87,7 +87,7 @@ describe("drawbridge sidecar", () => {
     });
   });
 
-  it("listens on unix sockets", () => {
+  test("listens on unix sockets", () => {
     expect(
       listenersOf("socks5+unix:/run/a.sock", "http+unix:///run/b.sock?mode=0660").map(({ where }) => where),
     ).toEqual([
@@ -96,7 +96,7 @@ describe("drawbridge sidecar", () => {
     ]);
   });
 
-  it("takes any number of front doors", () => {
+  test("takes any number of front doors", () => {
     const { listeners } = configOf([
       "--frontend=grpc+uds:/run/k.sock",
       "--frontend=http-connect+tcp:[::1]:8090,servername=server,ca=a,cert=b,key=c",
@@ -113,7 +113,7 @@ describe("drawbridge sidecar", () => {
     ]);
   });
 
-  it("reads a proxy's URL from a file, so that its password is in no list of processes", () => {
+  test("reads a proxy's URL from a file, so that its password is in no list of processes", () => {
     const dir = mkdtempSync(join(tmpdir(), "db-"));
     onTestFinished(() => rmSync(dir, { recursive: true }));
     writeFileSync(join(dir, "url"), "http://u:p%40@proxy.example:3128\n");
@@ -121,7 +121,7 @@ describe("drawbridge sidecar", () => {
     expect(listeners[0]?.way.customer.httpsProxy).toBe("http://u:p%40@proxy.example:3128");
   });
 
-  it.each([
+  test.each([
     ["--listen=tcp:127.0.0.1:1", "must be a URL such as socks5://127.0.0.1:8090"],
     ["--listen=socks5://127.0.0.1", "has no usable address"],
     ["--listen=socks5://127.0.0.1:0", "needs a port from 1 to 65535"],
@@ -143,13 +143,13 @@ describe("drawbridge sidecar", () => {
     expect(() => configOf([flag])).toThrow(sentence);
   });
 
-  it("refuses the same listener twice", () => {
+  test("refuses the same listener twice", () => {
     expect(() => listenersOf("http://127.0.0.1:1", "http://127.0.0.1:1?resolve=here")).toThrow(
       "names http://127.0.0.1:1 twice",
     );
   });
 
-  it("explains itself", () => {
+  test("explains itself", () => {
     const { help } = parseSidecarArgs(["--help"], {}, "drawbridge sidecar");
     expect(help).toContain("Usage:\n  drawbridge sidecar [flags]\n");
     expect(help).toContain("HTTPS_PROXY=http://127.0.0.1:8092");

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { collectionPath, namedPath } from "../../cluster/nodes/controller/paths.js";
 import {
   clusterMap,
@@ -53,7 +53,7 @@ const bearerOf = (secret: Secret): string =>
 const expected = async () => [...(await directoryInventory(join(state, "inventory"))()).workers.keys()];
 
 describe("drawbridge workers create", () => {
-  it("writes user data that opens the pool's configuration, and tells the approver whom to expect", async () => {
+  test("writes user data that opens the pool's configuration, and tells the approver whom to expect", async () => {
     const secret = await withPool();
     expect(await create("--count=3", "--zones=a,b", "--name-prefix=rack", "--own-token=false")).toBe(0);
     const file = join(state, "rack-1.ign");
@@ -70,7 +70,7 @@ describe("drawbridge workers create", () => {
     expect(deadline - notBefore).toBe(2 * 60 * 60_000);
   });
 
-  it("keeps what there is when more are wanted", async () => {
+  test("keeps what there is when more are wanted", async () => {
     await withPool();
     await create("--count=2");
     const before = readFileSync(join(state, "workers-0.ign"), "utf8");
@@ -84,7 +84,7 @@ describe("drawbridge workers create", () => {
     expect(readFileSync(join(state, "workers-0.ign"), "utf8")).toBe(before);
   });
 
-  it("never makes fewer, and never uses a name twice", async () => {
+  test("never makes fewer, and never uses a name twice", async () => {
     await withPool();
     await create("--count=3");
     expect(await create("--count=2")).toBe(1);
@@ -94,14 +94,14 @@ describe("drawbridge workers create", () => {
     expect(await expected()).toEqual(["workers-0", "workers-1", "workers-3"]);
   });
 
-  it("publishes the inventory for an approver in the cluster", async () => {
+  test("publishes the inventory for an approver in the cluster", async () => {
     await withPool();
     expect(await create("--count=2", "--publish")).toBe(0);
     const { workers } = await configMapInventory(house.api, namespace)();
     expect([...workers.keys()]).toEqual(["workers-0", "workers-1"]);
   });
 
-  it("runs a command for each, remembers how far it came, and goes on from there", async () => {
+  test("runs a command for each, remembers how far it came, and goes on from there", async () => {
     await withPool();
     const made = join(house.directory, "made.txt");
     const script = join(house.directory, "make.txt");
@@ -123,7 +123,7 @@ describe("drawbridge workers create", () => {
     expect(readFileSync(made, "utf8")).toBe("workers-0 a true\nworkers-1 a true\nworkers-2 a true\n");
   });
 
-  it("gives each worker a token of its own, for our own server knows such, keeps it, and takes it back", async () => {
+  test("gives each worker a token of its own, for our own server knows such, keeps it, and takes it back", async () => {
     await withPool();
     const tokens = async () => {
       const [secret] = await house.secrets("worker-tokens-");
@@ -143,7 +143,7 @@ describe("drawbridge workers create", () => {
     expect((await tokens()).get("workers-0")).toBe(first.get("workers-0"));
   });
 
-  it("only shows gcloud's arguments in a dry run, and leaves nothing behind", async () => {
+  test("only shows gcloud's arguments in a dry run, and leaves nothing behind", async () => {
     await withPool();
     const flags = ["--provider=gcloud", "--zones=a", "--machine-type=n2", "--image=rhcos", "--disk=100", "--dry-run"];
     expect(await create(...flags)).toBe(0);
@@ -154,7 +154,7 @@ describe("drawbridge workers create", () => {
     expect([existsSync(join(state, "workers.json")), await house.secrets("worker-tokens-")]).toEqual([false, []]);
   });
 
-  it("takes the user data of a HyperShift cluster from its control plane's namespace", async () => {
+  test("takes the user data of a HyperShift cluster from its control plane's namespace", async () => {
     const secret = await withPool();
     const moved = { ...secret, metadata: { ...secret.metadata, namespace: controllerNamespace } };
     await house.close(false);
@@ -166,7 +166,7 @@ describe("drawbridge workers create", () => {
     expect(await house.secrets("worker-tokens-")).toEqual([]);
   });
 
-  it("makes nothing for a pool that is not ready, or not there", async () => {
+  test("makes nothing for a pool that is not ready, or not there", async () => {
     expect(await create()).toBe(1);
     expect(said.stderr).toContain("pool clusters/workers has no configuration yet");
     expect(await workersCommand(["create", "--pool=nobody", ...access])).toBe(1);
@@ -174,7 +174,7 @@ describe("drawbridge workers create", () => {
     expect(existsSync(state)).toBe(false);
   });
 
-  it.each([
+  test.each([
     [["create"], "--pool is missing"],
     [["create", "--pool=p", "--count=0"], "--count must be at least 1"],
     [["create", "--pool=p", "--provider=command"], "needs --create-command"],
@@ -206,7 +206,7 @@ describe("drawbridge workers create", () => {
 });
 
 describe("workers that there are", () => {
-  it("are listed with whose configuration is behind", async () => {
+  test("are listed with whose configuration is behind", async () => {
     await withPool();
     await create("--count=2");
     const newer = { ...clusterMap, data: { ...clusterMap.data, version: "4.18.1" } };
@@ -225,7 +225,7 @@ describe("workers that there are", () => {
     expect(said.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +- +[0-9a-f]{8} +unknown/);
   });
 
-  it("get fresh user data, and a new window when asked", async () => {
+  test("get fresh user data, and a new window when asked", async () => {
     const secret = await withPool();
     await create("--window=1m", "--own-token=false");
     const window = async () => {
@@ -242,7 +242,7 @@ describe("workers that there are", () => {
     expect(said.stderr).toContain("there is no worker workers-9");
   });
 
-  it("are removed from everywhere, with their machine", async () => {
+  test("are removed from everywhere, with their machine", async () => {
     await withPool();
     const gone = join(house.directory, "gone.txt");
     const remove = `--delete-command=node -e 'require("node:fs").appendFileSync(process.argv[1], process.argv[2])' ${gone} {name}`;
@@ -258,7 +258,7 @@ describe("workers that there are", () => {
     expect(await expected()).toEqual([]);
   });
 
-  it("that are gone are expected nowhere, even when the next machine cannot be removed", async () => {
+  test("that are gone are expected nowhere, even when the next machine cannot be removed", async () => {
     await withPool();
     const remove = `--delete-command=sh -c 'test "$0" != workers-1' {name}`;
     const how = ["--provider=command", "--create-command=true", remove, "--publish"];
@@ -271,7 +271,7 @@ describe("workers that there are", () => {
     expect([...workers.keys()]).toEqual(["workers-1", "workers-2"]);
   });
 
-  it("get another window where the approver is, too", async () => {
+  test("get another window where the approver is, too", async () => {
     await withPool();
     await create("--window=1m", "--publish");
     const published = async () => (await configMapInventory(house.api, namespace)()).workers.get("workers-0")!;
@@ -282,7 +282,7 @@ describe("workers that there are", () => {
     expect([deadline - notBefore, before.deadline - before.notBefore]).toEqual([300_000, 60_000]);
   });
 
-  it("are listed by what their nodes say of themselves", async () => {
+  test("are listed by what their nodes say of themselves", async () => {
     await withPool();
     await create("--count=2");
     const put = async (name: string, status: string, hash: string) => {
@@ -304,7 +304,7 @@ describe("workers that there are", () => {
     expect(said.stdout).toMatch(/workers-1 .* yes +NotReady +01234567 +behind/);
   });
 
-  it("are not guessed at when the record is broken", async () => {
+  test("are not guessed at when the record is broken", async () => {
     await withPool();
     await create();
     writeFileSync(join(state, "workers.json"), '{"workers": [{"name": "../x"}]}');

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectionPath } from "../../cluster/nodes/controller/paths.js";
-import { inventoryLabel } from "../../cluster/nodes/csr/approver/inventory-source.js";
+import { INVENTORY_LABEL } from "../../cluster/nodes/csr/approver/inventory-source.js";
 import type { ConfigMap } from "../../cluster/nodes/objects.js";
 import { TOKEN, Ward } from "../../cluster/nodes/recovery/testing/ward.js";
 import { keepWhatIsSaid } from "../testing/said.js";
@@ -28,13 +28,13 @@ const spoil = () => writeFileSync(ward.store.userDataFile("w-0"), "{}");
 const fixLog = () => join(ward.store.directory, "fixes.jsonl");
 
 describe("drawbridge workers doctor", () => {
-  it("ends with 0 when nothing is wrong, and finds the pool by its workers", async () => {
+  test("ends with 0 when nothing is wrong, and finds the pool by its workers", async () => {
     expect([await doctor(), said.stderr]).toEqual([0, ""]);
     expect(said.stdout).toMatch(/^Pool clusters\/workers\n/);
     expect(said.stdout).toContain("0 wrong, 0 to look at");
   });
 
-  it("shows what is wrong with its code, what shows it and what to do, and ends with 1", async () => {
+  test("shows what is wrong with its code, what shows it and what to do, and ends with 1", async () => {
     spoil();
     expect(await doctor()).toBe(1);
     expect(said.stdout).toContain("WRONG DB_NODE_USER_DATA: The user data of w-0: a machine would refuse it");
@@ -45,7 +45,7 @@ describe("drawbridge workers doctor", () => {
     expect(existsSync(fixLog())).toBe(false);
   });
 
-  it("says what it would do, does it, and then has nothing to do", async () => {
+  test("says what it would do, does it, and then has nothing to do", async () => {
     spoil();
     expect(await doctor("--fix", "--dry-run")).toBe(1);
     expect(said.stdout).toMatch(/Fixes:\n {2}would be done: write .*w-0\.ign anew.* \(DB_NODE_USER_DATA\)/);
@@ -58,7 +58,7 @@ describe("drawbridge workers doctor", () => {
     expect(readFileSync(fixLog(), "utf8").trim().split("\n")).toHaveLength(2);
   });
 
-  it("puts a fix off while another command is at work there, and still says what is wrong", async () => {
+  test("puts a fix off while another command is at work there, and still says what is wrong", async () => {
     spoil();
     writeFileSync(join(ward.store.directory, ".lock"), `${process.ppid}\n`);
     expect(await doctor("--fix")).toBe(1);
@@ -68,12 +68,12 @@ describe("drawbridge workers doctor", () => {
     expect(existsSync(fixLog())).toBe(false);
   });
 
-  it("knows the claims of an Ignition server in the cluster, where claims are asked for", async () => {
+  test("knows the claims of an Ignition server in the cluster, where claims are asked for", async () => {
     await ward.file("csr-1", "w-0");
     expect(await doctor("--require-claim")).toBe(1);
     expect(said.stdout).toContain("rule claim");
     const claims = `pool: clusters/workers\nclaims: [{worker: w-0, at: "${new Date().toISOString()}"}]\n`;
-    const labels = { [inventoryLabel]: "true" };
+    const labels = { [INVENTORY_LABEL]: "true" };
     const metadata = { name: "drawbridge-claims", namespace: "clusters", labels };
     const map: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { claims } };
     await ward.api.create(collectionPath("ConfigMap", "clusters"), map);
@@ -83,7 +83,7 @@ describe("drawbridge workers doctor", () => {
     expect(said.stdout).toContain("keeps every rule, and nobody approves it");
   });
 
-  it("looks at the other pools when one is gone", async () => {
+  test("looks at the other pools when one is gone", async () => {
     spoil();
     await ward.store.change((all) => [...all, { ...all[0]!, name: "x-0", pool: "clusters/gone" }]);
     expect(await doctor()).toBe(1);
@@ -91,7 +91,7 @@ describe("drawbridge workers doctor", () => {
     expect(said.stdout).toContain("WRONG DB_NODE_USER_DATA: The user data of w-0");
   });
 
-  it("gives the same to scripts", async () => {
+  test("gives the same to scripts", async () => {
     spoil();
     expect(await doctor("--output=json", "w-0")).toBe(1);
     const { ok, pools } = JSON.parse(said.stdout);
@@ -102,7 +102,7 @@ describe("drawbridge workers doctor", () => {
     });
   });
 
-  it.each([
+  test.each([
     [["--dry-run"], "--dry-run goes with --fix"],
     [["--health-port=1"], "--health-port needs --watch"],
     [["--watch", "--output=json"], "--watch logs"],
@@ -112,7 +112,7 @@ describe("drawbridge workers doctor", () => {
     expect([await doctor(...flags), said.stderr]).toEqual([2, expect.stringContaining(sentence)]);
   });
 
-  it("knows whom it does not know", async () => {
+  test("knows whom it does not know", async () => {
     expect([await doctor("w-7"), said.stderr]).toEqual([1, expect.stringContaining("there is no worker w-7")]);
     expect([await doctor("--pool=other"), said.stderr]).toEqual([
       1,

@@ -96,7 +96,7 @@ function run(flags: DoctorFlags, names: readonly string[]): Promise<number> {
 }
 
 async function roundOptions(flags: DoctorFlags, names: readonly string[], clusters: Clusters): Promise<RoundOptions> {
-  const [sources, { MemoryStore }, { approverName }] = await Promise.all([
+  const [sources, { MemoryStore }, { APPROVER_NAME: approverName }] = await Promise.all([
     import("../../cluster/nodes/csr/approver/inventory-source.js"),
     import("../../cluster/nodes/csr/approver/memory-store.js"),
     import("../../cluster/nodes/csr/approver/permissions.js"),

@@ -1,10 +1,10 @@
 /** Commands that bring workers in and out, on a directory of objects: no cluster, and nodes that the test plays. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
-import { type Node, nodePath, nodesPath } from "../../cluster/nodes/fleet/node.js";
+import { NODES_PATH, type Node, nodePath } from "../../cluster/nodes/fleet/node.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 import { workersCommand } from "./command.js";
 
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 async function putNode(name: string, status = "True"): Promise<void> {
   const node: Node = { apiVersion: "v1", kind: "Node", metadata: { name } };
-  await house.api.create<Node>(nodesPath, node);
+  await house.api.create<Node>(NODES_PATH, node);
   const conditions = [{ type: "Ready", status, reason: "KubeletReady", message: "" }];
   // Whatever its version is: the controller labels it at the same time.
   await house.api.update<Node>(`${nodePath(name)}/status`, { ...node, status: { conditions } });
@@ -42,7 +42,7 @@ async function booting<T>(names: readonly string[], command: Promise<T>): Promis
   return command;
 }
 
-it("goes from a file to nodes, to more, to others, to fewer", async () => {
+test("goes from a file to nodes, to more, to others, to fewer", async () => {
   house.start();
   const file = join(house.directory, ".pool.txt");
   const pool = makePool("workers", { nodeLabels: { tier: "front" } });
@@ -87,7 +87,7 @@ it("goes from a file to nodes, to more, to others, to fewer", async () => {
   expect(numbers).toEqual({ workers: 3 });
 }, 60_000);
 
-it("verifies, and ends with 1 while something is missing", async () => {
+test("verifies, and ends with 1 while something is missing", async () => {
   await house.furnish(makePool());
   house.start();
   await vi.waitFor(async () => expect((await house.pool()).status?.version).toBe("4.18.0"), { timeout: 10_000 });
@@ -104,7 +104,7 @@ it("verifies, and ends with 1 while something is missing", async () => {
   expect(said.stderr).toContain("there is no worker workers-9: there is workers-0, workers-1");
 }, 30_000);
 
-it("begins nothing that cannot be done", async () => {
+test("begins nothing that cannot be done", async () => {
   await house.furnish(makePool());
   expect(await workersCommand(["up", "--pool=workers", "--approve", ...access, "--timeout=1s"])).toBe(1);
   expect(said.stderr).toContain("waiting for user data of pool workers: 1 s were not enough");

@@ -16,7 +16,7 @@ import { showProgress } from "./progress.js";
 import { approverNamespaceOf, declarePublishing, publisher } from "./publishing.js";
 
 /** For --help. */
-export const approvalHelp = `New machines are let in by an approver of certificate requests. --approve runs one for as long as the command does, with the
+export const APPROVAL_HELP = `New machines are let in by an approver of certificate requests. --approve runs one for as long as the command does, with the
 flags of drawbridge csr approver; otherwise one must be running that knows the inventory (--publish), or somebody else
 approves (--approved-elsewhere).`;
 

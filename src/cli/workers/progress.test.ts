@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { showProgress } from "./progress.js";
 
 function screen(isTTY: boolean) {
@@ -6,7 +6,7 @@ function screen(isTTY: boolean) {
   return { isTTY, columns: 20, write: (part: string) => parts.push(part), text: () => parts.join("") };
 }
 
-it("writes each state once where nobody looks", () => {
+test("writes each state once where nobody looks", () => {
   const to = screen(false);
   const progress = showProgress(to);
   for (const line of ["0 of 2", "0 of 2", "1 of 2"]) progress.status(line);
@@ -16,7 +16,7 @@ it("writes each state once where nobody looks", () => {
   expect(to.text()).toBe("0 of 2\n1 of 2\nw-0: said \ufffd[31mred\n");
 });
 
-it("changes one line on a terminal, no longer than it is wide", () => {
+test("changes one line on a terminal, no longer than it is wide", () => {
   const to = screen(true);
   const progress = showProgress(to);
   progress.status("waiting for something long");

@@ -17,21 +17,21 @@ export function showProgress(screen: Screen = process.stderr): ShownProgress {
   return screen.isTTY === true ? onTerminal(screen) : asLines(screen);
 }
 
-const clearLine = "\r\u001b[K";
+const CLEAR_LINE = "\r\u001b[K";
 
 function onTerminal(screen: Screen): ShownProgress {
   let shown = "";
-  const draw = () => screen.write(clearLine + shown.slice(0, (screen.columns ?? 80) - 1));
+  const draw = () => screen.write(CLEAR_LINE + shown.slice(0, (screen.columns ?? 80) - 1));
   return {
     tell(line) {
-      screen.write(`${clearLine}${plainText(line)}\n`);
+      screen.write(`${CLEAR_LINE}${plainText(line)}\n`);
       draw();
     },
     status(line) {
       shown = plainText(line);
       draw();
     },
-    end: () => void screen.write(clearLine),
+    end: () => void screen.write(CLEAR_LINE),
   };
 }
 

@@ -9,7 +9,7 @@ import { boolean, string } from "../flags/flag-value.js";
 import { json, refused, runPlainCommand } from "../framework/plain-command.js";
 import { poolOf } from "./flags.js";
 import {
-  approvalHelp,
+  APPROVAL_HELP,
   approving,
   checkDraining,
   checkFleet,
@@ -25,7 +25,7 @@ same kind, with the pool's configuration of today, must become Ready before the 
 name: a machine that was let in keeps certificates of its own, and no other is let in under it. What stands in the way of
 draining is said before anything is changed. Killed at any point, the same command goes on.
 
-${approvalHelp}`;
+${APPROVAL_HELP}`;
 
 export function workersReplace(program: string, argv: readonly string[]): Promise<number> {
   return runPlainCommand(program, argv, { purpose, words: " [NAME...]", declare, check, run });

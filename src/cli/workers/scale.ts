@@ -5,7 +5,7 @@ import { json, refused, runPlainCommand } from "../framework/plain-command.js";
 import { noWords } from "../nodepool/flags.js";
 import { poolOf } from "./flags.js";
 import {
-  approvalHelp,
+  APPROVAL_HELP,
   approving,
   checkDraining,
   checkFleet,
@@ -21,7 +21,7 @@ cordoned and drained (PodDisruptionBudgets are respected, DaemonSets' pods stay)
 the Node is deleted. What stands in the way of draining is said before anything is changed. Killed at any point, the same
 command goes on.
 
-${approvalHelp}`;
+${APPROVAL_HELP}`;
 
 export function workersScale(program: string, argv: readonly string[]): Promise<number> {
   return runPlainCommand(program, argv, { purpose, declare, check, run });

@@ -9,7 +9,7 @@ import { objectsText } from "../framework/objects-file.js";
 import { json, runPlainCommand } from "../framework/plain-command.js";
 import { noWords } from "../nodepool/flags.js";
 import { poolOf } from "./flags.js";
-import { approvalHelp, approving, checkFleet, declareFleet, withFleet } from "./fleet.js";
+import { APPROVAL_HELP, approving, checkFleet, declareFleet, withFleet } from "./fleet.js";
 import { checkMaking, declareMaking, providersHelp, templateOf, wishOf } from "./making.js";
 import { checkPods, declarePods, podOf } from "./verify-flags.js";
 import { verdictText } from "./verify-report.js";
@@ -18,7 +18,7 @@ const purpose = `From nothing to --count nodes that run pods: applies --filename
 makes the workers that are missing, lets them in, puts the pool's nodeLabels and taints on their nodes as they join, and
 verifies them. Every step finds out what was done before: killed at any point, the same command goes on.
 
-${approvalHelp}
+${APPROVAL_HELP}
 
 ${providersHelp}`;
 

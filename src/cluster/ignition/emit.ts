@@ -7,10 +7,10 @@ import { type Minor, versionOf } from "./model/spec.js";
 import { validate } from "./validate/validate.js";
 
 /** What OpenShift's machine config server and every RHCOS since 4.7 understand. */
-export const usualMinor: Minor = 2;
+export const USUAL_MINOR: Minor = 2;
 
 /** Throws DB_IGNITION_EXPRESS with the place of what the version cannot say. */
-export function emit(config: Config, minor: Minor = usualMinor): Fields {
+export function emit(config: Config, minor: Minor = USUAL_MINOR): Fields {
   const versioned = { ...config, ignition: { ...config.ignition, version: versionOf(minor) } };
   const result = emitted(versioned as unknown as Fields, configShape, minor, []);
   const refusal = validate(result as unknown as Config, minor).find(({ severity }) => severity === "error");

@@ -6,7 +6,7 @@ import { type Finding, findingText, isFatal, located, type Problem } from "./fin
 import type { Config } from "./model/config.js";
 import { decode } from "./model/decode.js";
 import { configShape, versionShape } from "./model/schema.js";
-import { type Minor, minorOf, minors, newest, versionOf } from "./model/spec.js";
+import { type Minor, minorOf, minors, NEWEST, versionOf } from "./model/spec.js";
 import { upTranslated } from "./model/translate.js";
 import { validate } from "./validate/validate.js";
 
@@ -75,7 +75,7 @@ function parsed(text: string): JsonNode {
 }
 
 function versionIn(root: JsonNode): { version?: Minor; problems: readonly Problem[] } {
-  const { fields, problems } = decode(root, versionShape, newest);
+  const { fields, problems } = decode(root, versionShape, NEWEST);
   if (isFatal(problems.list)) return { problems: problems.list };
   const spelling = (fields.ignition as { version: string } | undefined)?.version ?? "";
   const version = minorOf(spelling);
@@ -84,5 +84,5 @@ function versionIn(root: JsonNode): { version?: Minor; problems: readonly Proble
   return { problems: [{ severity: "error", path: ["ignition", "version"], message }] };
 }
 
-const KNOWN = `${versionOf(minors[0])} to ${versionOf(newest)}`;
+const KNOWN = `${versionOf(minors[0])} to ${versionOf(NEWEST)}`;
 const unreadable = (why: string) => new DrawbridgeError("DB_IGNITION_CONFIG", why);

@@ -3,7 +3,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { pathText } from "./json-path.js";
 import { merge } from "./merge.js";
 import type { Config, Resource } from "./model/config.js";
-import { newest } from "./model/spec.js";
+import { NEWEST } from "./model/spec.js";
 import { requireConfig } from "./parse.js";
 import { validate } from "./validate/validate.js";
 
@@ -23,7 +23,7 @@ const MOST_REFERENCES = 100;
 export async function render(config: Config, fetch: FetchConfig): Promise<Config> {
   const walk = new Walk(fetch);
   const result = withoutReferences(await walk.rendered(config));
-  const first = validate(result, newest).find(({ severity }) => severity === "error");
+  const first = validate(result, NEWEST).find(({ severity }) => severity === "error");
   if (first !== undefined)
     throw new DrawbridgeError(
       "DB_IGNITION_INVALID",

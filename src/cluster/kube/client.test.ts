@@ -1,5 +1,5 @@
 import type { TLSSocket } from "node:tls";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
 import { createKubeApi } from "./client.js";
 import type { KubeCredentials } from "./endpoint.js";
@@ -27,7 +27,7 @@ async function connect(
 }
 
 describe("createKubeApi", () => {
-  it("speaks JSON with credentials", async () => {
+  test("speaks JSON with credentials", async () => {
     const { api, stub } = await connect(({ body }, response) => reply(response, 201, body));
     const made = await api.create("/api/v1/things", { kind: "Thing", metadata: { name: "é" } });
     expect(made).toEqual({ kind: "Thing", metadata: { name: "é" } });
@@ -39,7 +39,7 @@ describe("createKubeApi", () => {
     });
   });
 
-  it("keeps its connection", async () => {
+  test("keeps its connection", async () => {
     const ports = new Set<number | undefined>();
     const { api } = await connect(({ message }, response) => {
       ports.add(message.socket.remotePort);
@@ -49,7 +49,7 @@ describe("createKubeApi", () => {
     expect(ports.size).toBe(1);
   });
 
-  it("looks at the server's certificate for every connection", async () => {
+  test("looks at the server's certificate for every connection", async () => {
     const authority = await createAuthority({ commonName: "cluster" });
     const names = { commonName: "api", ipAddresses: ["127.0.0.1"] };
     const server = await issueCertificate(authority, { profile: "server", ...names });
@@ -68,7 +68,7 @@ describe("createKubeApi", () => {
     expect(resumed).toEqual([false, false, false]);
   });
 
-  it("says what the API refused and why", async () => {
+  test("says what the API refused and why", async () => {
     const { api } = await connect((_, response) => replyStatus(response, 403, "Forbidden", "leases is forbidden"));
     await expect(api.get("/apis/x")).rejects.toMatchObject({
       code: "DB_API_REQUEST",
@@ -79,7 +79,7 @@ describe("createKubeApi", () => {
     });
   });
 
-  it("survives answers that are not the API's", async () => {
+  test("survives answers that are not the API's", async () => {
     const { api } = await connect(({ path }, response) => {
       response.writeHead(path === "/bad-gateway" ? 502 : 200).end("<html>");
     });
@@ -87,7 +87,7 @@ describe("createKubeApi", () => {
     await expect(api.get("/ok")).rejects.toThrow(/did not answer GET \/ok: what came back is not JSON/);
   });
 
-  it("names the server that cannot be reached, and shows no secret", async () => {
+  test("names the server that cannot be reached, and shows no secret", async () => {
     const { api, stub } = await connect(() => {});
     await stub.close();
     const error: KubeApiError = await api.get("/x?token=secret").then(
@@ -99,7 +99,7 @@ describe("createKubeApi", () => {
     expect(error.message).not.toMatch(/secret|t0/);
   });
 
-  it.each(["before the head", "in the body"])("gives up at the deadline when nothing comes %s", async (when) => {
+  test.each(["before the head", "in the body"])("gives up at the deadline when nothing comes %s", async (when) => {
     let arrived = false;
     const { api, clock } = await connect((_, response) => {
       if (when === "in the body") response.writeHead(200, { "content-length": "10" }).write("{");
@@ -112,7 +112,7 @@ describe("createKubeApi", () => {
     expect(clock.waiting).toEqual([]);
   });
 
-  it("lets the caller call it off", async () => {
+  test("lets the caller call it off", async () => {
     const { api, clock, stub } = await connect(() => {});
     const caller = new AbortController();
     const answer = api.get("/x", { signal: caller.signal }).catch((reason: unknown) => reason);
@@ -122,7 +122,7 @@ describe("createKubeApi", () => {
     expect(clock.waiting).toEqual([]);
   });
 
-  it("waits as long as an overloaded API server asks, within the deadline", async () => {
+  test("waits as long as an overloaded API server asks, within the deadline", async () => {
     const { api, clock, stub } = await connect((_, response) => {
       if (stub.requests.length === 1) reply(response, 429, {}, { "retry-after": "5" });
       else if (stub.requests.length === 2) reply(response, 200, { kind: "Thing" });
@@ -135,7 +135,7 @@ describe("createKubeApi", () => {
     await expect(api.get("/x")).rejects.toMatchObject({ status: 429, detail: "too many" });
   });
 
-  it("does not send more than the limit allows", async () => {
+  test("does not send more than the limit allows", async () => {
     const { api, clock, stub } = await connect((_, response) => reply(response, 200, {}), { qps: 1 });
     await Promise.all(Array.from({ length: 40 }, () => api.get("/x")));
     const late = api.get("/x");
@@ -146,7 +146,7 @@ describe("createKubeApi", () => {
     expect(stub.requests).toHaveLength(41);
   });
 
-  it("repeats what is safe to repeat when a kept connection dies under it", async () => {
+  test("repeats what is safe to repeat when a kept connection dies under it", async () => {
     let dying = false;
     const { api, stub } = await connect(({ message }, response) => {
       if (dying && stub.requests.length % 2 === 0) message.socket.resetAndDestroy();
@@ -169,7 +169,7 @@ describe("createKubeApi", () => {
 });
 
 describe("credentials", () => {
-  it("are read again after ten seconds, and at once when refused", async () => {
+  test("are read again after ten seconds, and at once when refused", async () => {
     let token = "one";
     let reads = 0;
     const { api, clock, stub } = await connect(
@@ -196,7 +196,7 @@ describe("credentials", () => {
     expect(reads).toBe(3);
   });
 
-  it("are not shown twice to a server that refuses them", async () => {
+  test("are not shown twice to a server that refuses them", async () => {
     const { api, stub } = await connect((_, response) => replyStatus(response, 401, "Unauthorized", "no"));
     await expect(api.get("/x")).rejects.toMatchObject({ status: 401 });
     expect(stub.requests).toHaveLength(1);
@@ -204,7 +204,7 @@ describe("credentials", () => {
 });
 
 describe("list", () => {
-  it("puts the pages together", async () => {
+  test("puts the pages together", async () => {
     const { api, stub } = await connect(({ query }, response) => {
       const page = Number(query.get("continue") ?? "1");
       const metadata = { resourceVersion: "7", ...(page < 3 ? { continue: String(page + 1) } : {}) };
@@ -221,7 +221,7 @@ describe("list", () => {
 });
 
 describe("apply", () => {
-  it("says who owns the fields, in the API server's own content type", async () => {
+  test("says who owns the fields, in the API server's own content type", async () => {
     const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
     const object = { apiVersion: "v1", kind: "Thing", metadata: { name: "a" } };
     expect(await api.apply("/things/a", object, { fieldManager: "me", force: true })).toEqual(object);
@@ -233,7 +233,7 @@ describe("apply", () => {
     expect(Object.fromEntries(polite!.query)).toEqual({ fieldManager: "me" });
   });
 
-  it("asks for a dry run only when told to", async () => {
+  test("asks for a dry run only when told to", async () => {
     const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
     await api.apply("/things/a", {}, { fieldManager: "me", dryRun: true });
     await api.apply("/things/a", {}, { fieldManager: "me", dryRun: false });
@@ -242,7 +242,7 @@ describe("apply", () => {
 });
 
 describe("text", () => {
-  it("gives what is not JSON as it is, and failures as failures", async () => {
+  test("gives what is not JSON as it is, and failures as failures", async () => {
     const { api, stub } = await connect(({ path }, response) => {
       if (path === "/readyz") response.end("ok");
       else response.writeHead(500).end("[-]etcd failed");
@@ -254,7 +254,7 @@ describe("text", () => {
 });
 
 describe("delete", () => {
-  it("carries its precondition and what happens to what it owns", async () => {
+  test("carries its precondition and what happens to what it owns", async () => {
     const { api, stub } = await connect((_, response) => reply(response, 200, {}));
     await api.delete("/things/a", { resourceVersion: "12" });
     await api.delete("/things/b");

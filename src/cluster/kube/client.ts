@@ -16,10 +16,10 @@ export interface KubeClientOptions {
   readonly clock?: Clock;
 }
 
-const defaultTimeoutMs = 30_000;
-const pageSize = 500;
+const DEFAULT_TIMEOUT_MS = 30_000;
+const PAGE_SIZE = 500;
 /** Nothing we ask for comes near; an answer that does is not an API server's. */
-const longestAnswer = 64 * 1024 * 1024;
+const LONGEST_ANSWER = 64 * 1024 * 1024;
 
 /** Talks JSON to one API server. */
 export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions = {}): KubeApi {
@@ -41,7 +41,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     return parse<T>(call, await answerText(call, options));
   }
 
-  async function answerText(call: Call, { timeoutMs = defaultTimeoutMs, signal }: RequestOptions): Promise<string> {
+  async function answerText(call: Call, { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions): Promise<string> {
     const until = deadline(clock, timeoutMs, signal);
     try {
       for (;;) {
@@ -69,7 +69,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
       for await (const chunk of response as AsyncIterable<Buffer>) {
         chunks.push(chunk);
         length += chunk.length;
-        if (length > longestAnswer) throw new Error("its answer is too long");
+        if (length > LONGEST_ANSWER) throw new Error("its answer is too long");
       }
       return Buffer.concat(chunks).toString();
     } catch (reason) {
@@ -93,7 +93,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
       const next = page?.metadata?.continue;
       const query = next === undefined ? selection(options) : { ...selection(options), resourceVersion: undefined };
       page = await answer<KubeList<T>>(
-        { method: "GET", path: withQuery(path, { ...query, limit: String(pageSize), continue: next }) },
+        { method: "GET", path: withQuery(path, { ...query, limit: String(PAGE_SIZE), continue: next }) },
         options,
       );
       // Go marshals an empty list as null.
@@ -111,7 +111,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
         clock,
         server: connection.server,
         open: async (query) => {
-          const until = deadline(clock, defaultTimeoutMs, options.signal);
+          const until = deadline(clock, DEFAULT_TIMEOUT_MS, options.signal);
           try {
             const call: Call = { method: "GET", path: withQuery(path, { ...selection(options), ...query }) };
             return await open(call, until);

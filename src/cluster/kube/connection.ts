@@ -17,9 +17,9 @@ export interface Call {
 }
 
 /** Files and plugins are asked at most this often; a 401 asks at once. */
-const credentialsMs = 10_000;
+const CREDENTIALS_MS = 10_000;
 /** Below the idle time after which API servers and balancers hang up, so that we seldom write into a dying connection. */
-const idleMs = 30_000;
+const IDLE_MS = 30_000;
 
 /** Kept-alive connections to one API server, with whatever credentials are current. */
 export class KubeConnection {
@@ -63,7 +63,7 @@ export class KubeConnection {
   }
 
   async #current(): Promise<KubeCredentials> {
-    if (this.#credentials !== undefined && this.#clock.now() - this.#readAt < credentialsMs) return this.#credentials;
+    if (this.#credentials !== undefined && this.#clock.now() - this.#readAt < CREDENTIALS_MS) return this.#credentials;
     return this.#refresh();
   }
 
@@ -126,7 +126,7 @@ export class KubeConnection {
     const wanted = JSON.stringify([this.server, proxy, tls]);
     if (this.#agent !== undefined && wanted === this.#agentFits) return this.#agent;
     const options = {
-      ...{ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: idleMs },
+      ...{ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: IDLE_MS },
       // Node does not look at a server's certificate again when it resumes a session.
       maxCachedSessions: 0,
     };

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { configError, readConfigFile, readTokenFile } from "./config-file.js";
 import type { KubeEndpoint } from "./endpoint.js";
 
-const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";
+const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** What every pod is given: the API server's address in the environment, a token and a CA bundle as files. */
 export function inClusterEndpoint(
   environment: NodeJS.ProcessEnv = process.env,
-  directory = serviceAccountDir,
+  directory = SERVICE_ACCOUNT_DIR,
 ): KubeEndpoint {
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "" } = environment;
   if (host === "" || port === "") {

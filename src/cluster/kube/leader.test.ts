@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeApi } from "./client.js";
 import { LeaderElection } from "./leader.js";
 import { type Lease, leasesPath } from "./lease.js";
@@ -54,7 +54,7 @@ async function turn(ms = 2000): Promise<void> {
 }
 
 describe("an election", () => {
-  it("is won by the first, who makes the lease and renews it", async () => {
+  test("is won by the first, who makes the lease and renews it", async () => {
     const a = replica("a");
     expect(a.leading).toBe(false);
     a.start();
@@ -75,7 +75,7 @@ describe("an election", () => {
     expect(a.leading).toBe(true);
   });
 
-  it("leaves the second waiting until the first gives the lease back", async () => {
+  test("leaves the second waiting until the first gives the lease back", async () => {
     const a = replica("a");
     a.start();
     await eventually(() => expect(a.leading).toBe(true));
@@ -90,7 +90,7 @@ describe("an election", () => {
     expect([b.leading, holder(), lease()?.spec?.leaseTransitions]).toEqual([true, "b", 1]);
   });
 
-  it("goes on when the first falls silent: not before its lease ran out, by the other's own clock", async () => {
+  test("goes on when the first falls silent: not before its lease ran out, by the other's own clock", async () => {
     const renewTime = "2099-01-01T00:00:00.000000Z";
     leases.put({
       metadata: { name: "approver" },
@@ -104,7 +104,7 @@ describe("an election", () => {
     expect([b.leading, holder()]).toEqual([true, "b"]);
   });
 
-  it("ends before anybody else may take over when the API is away, and begins again with it", async () => {
+  test("ends before anybody else may take over when the API is away, and begins again with it", async () => {
     const a = replica("a");
     a.start();
     await eventually(() => expect(a.leading).toBe(true));
@@ -122,7 +122,7 @@ describe("an election", () => {
     expect(a.leading).toBe(true);
   });
 
-  it("says what to do where its namespace is missing, and leads as soon as it is there", async () => {
+  test("says what to do where its namespace is missing, and leads as soon as it is there", async () => {
     leases.intercept = (_, response) => {
       replyStatus(response, 404, "NotFound", 'namespaces "ns" not found');
       return true;
@@ -135,7 +135,7 @@ describe("an election", () => {
     expect(a.leading).toBe(true);
   });
 
-  it("has one winner when two write at once", async () => {
+  test("has one winner when two write at once", async () => {
     leases.put({ metadata: { name: "approver" }, spec: { holderIdentity: "" } } as Lease);
     const both = [replica("a"), replica("b")];
     for (const one of both) one.start();

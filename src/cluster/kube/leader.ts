@@ -20,10 +20,10 @@ export interface LeaderOptions {
 }
 
 // client-go's numbers, which every cluster is used to.
-const leaseSeconds = 15;
-const renewDeadlineMs = 10_000;
-const retryMs = 2000;
-const requestTimeoutMs = 5000;
+const LEASE_SECONDS = 15;
+const RENEW_DEADLINE_MS = 10_000;
+const RETRY_MS = 2000;
+const REQUEST_TIMEOUT_MS = 5000;
 
 export class LeaderElection {
   readonly #options: LeaderOptions;
@@ -70,7 +70,7 @@ export class LeaderElection {
     while (!this.#stopped.signal.aborted) {
       const began = this.#clock.now();
       try {
-        if (await this.#acquire()) this.#leadsUntil = began + renewDeadlineMs;
+        if (await this.#acquire()) this.#leadsUntil = began + RENEW_DEADLINE_MS;
         else this.#leadsUntil = Number.NEGATIVE_INFINITY;
       } catch (reason) {
         // Somebody was faster; that is what elections are for.
@@ -79,7 +79,7 @@ export class LeaderElection {
         }
       }
       this.#tell();
-      await pause(this.#clock, retryMs, this.#stopped.signal);
+      await pause(this.#clock, RETRY_MS, this.#stopped.signal);
     }
   }
 
@@ -89,7 +89,7 @@ export class LeaderElection {
     const lease = await this.#get();
     if (lease === undefined) {
       const made = this.#held({ metadata: { name, namespace } }, true);
-      await api.create(leasesPath(namespace), made, { timeoutMs: requestTimeoutMs }).catch((reason: unknown) => {
+      await api.create(leasesPath(namespace), made, { timeoutMs: REQUEST_TIMEOUT_MS }).catch((reason: unknown) => {
         // A collection is missing only together with all that is in its namespace.
         if (!isNotFound(reason)) throw reason;
         throw new Error(`there is no namespace ${namespace}; create it, or name another with --namespace`);
@@ -109,7 +109,7 @@ export class LeaderElection {
       this.#seenAt = this.#clock.now();
     }
     if (!spec?.holderIdentity) return true;
-    return this.#clock.now() - this.#seenAt > (spec.leaseDurationSeconds ?? leaseSeconds) * 1000;
+    return this.#clock.now() - this.#seenAt > (spec.leaseDurationSeconds ?? LEASE_SECONDS) * 1000;
   }
 
   #held(base: Lease, isTaken: boolean): Lease {
@@ -121,7 +121,7 @@ export class LeaderElection {
       spec: {
         ...base.spec,
         holderIdentity: this.#options.identity,
-        leaseDurationSeconds: leaseSeconds,
+        leaseDurationSeconds: LEASE_SECONDS,
         renewTime: now,
         ...(isTaken ? { acquireTime: now, leaseTransitions: (base.spec?.leaseTransitions ?? -1) + 1 } : {}),
       },
@@ -130,12 +130,12 @@ export class LeaderElection {
 
   #get(): Promise<Lease | undefined> {
     const { api, name, namespace } = this.#options;
-    return find(api, leasePath(namespace, name), { timeoutMs: requestTimeoutMs });
+    return find(api, leasePath(namespace, name), { timeoutMs: REQUEST_TIMEOUT_MS });
   }
 
   #put(lease: Lease): Promise<Lease> {
     const { api, name, namespace } = this.#options;
-    return api.update(leasePath(namespace, name), lease, { timeoutMs: requestTimeoutMs });
+    return api.update(leasePath(namespace, name), lease, { timeoutMs: REQUEST_TIMEOUT_MS });
   }
 
   #tell(): void {

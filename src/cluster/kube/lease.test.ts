@@ -1,10 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isLeaseValid, leasePath, microTime } from "./lease.js";
 
 const now = Date.parse("2031-01-01T00:01:00Z");
 
 describe("isLeaseValid", () => {
-  it.each([
+  test.each([
     ["renewed in time", { renewTime: "2031-01-01T00:00:40.123456Z", leaseDurationSeconds: 30 }, true],
     ["expired", { renewTime: "2031-01-01T00:00:29.999999Z", leaseDurationSeconds: 30 }, false],
     ["expiring this moment", { renewTime: "2031-01-01T00:00:30.000000Z", leaseDurationSeconds: 30 }, false],
@@ -25,13 +25,13 @@ describe("isLeaseValid", () => {
     expect(isLeaseValid({ spec }, now)).toBe(valid);
   });
 
-  it("is false for a lease without any content", () => {
+  test("is false for a lease without any content", () => {
     expect(isLeaseValid({}, now)).toBe(false);
   });
 });
 
 describe("spelling", () => {
-  it("writes times and paths as the API wants them", () => {
+  test("writes times and paths as the API wants them", () => {
     expect(microTime(now + 7)).toBe("2031-01-01T00:01:00.007000Z");
     expect(leasePath("kube-system", "a/b")).toBe("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/a%2Fb");
   });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeApi } from "./client.js";
 import { ListWatch } from "./list-watch.js";
 import type { KubeApi, KubeObject } from "./port.js";
@@ -59,7 +59,7 @@ function query(index: number): string {
 }
 
 describe("ListWatch", () => {
-  it("keeps up with additions, changes and deletions of what matches", async () => {
+  test("keeps up with additions, changes and deletions of what matches", async () => {
     things.put(thing("a"));
     things.put(thing("foreign", "y"));
     expect(loop.synced).toBe(false);
@@ -77,7 +77,7 @@ describe("ListWatch", () => {
     expect(log).toEqual(["list 200  0", "watch 200 "]);
   });
 
-  it("goes on where an ended watch stopped, as far as bookmarks carried it", async () => {
+  test("goes on where an ended watch stopped, as far as bookmarks carried it", async () => {
     await started();
     things.send({ type: "BOOKMARK", object: { metadata: { resourceVersion: "777" } } });
     clock.advance(5000);
@@ -91,7 +91,7 @@ describe("ListWatch", () => {
     expect(errors).toEqual([]);
   });
 
-  it("lists anew when its version is too old, this time not from the cache", async () => {
+  test("lists anew when its version is too old, this time not from the cache", async () => {
     things.put(thing("a"));
     await started();
     clock.advance(5000);
@@ -104,7 +104,7 @@ describe("ListWatch", () => {
     expect(errors).toEqual([]);
   });
 
-  it("keeps what it has while the API fails, and waits longer each time", async () => {
+  test("keeps what it has while the API fails, and waits longer each time", async () => {
     things.put(thing("a"));
     await started();
     clock.advance(5000);
@@ -137,7 +137,7 @@ describe("ListWatch", () => {
     ]);
   });
 
-  it("does not spin when watches end at once", async () => {
+  test("does not spin when watches end at once", async () => {
     await started();
     things.endWatches();
     await eventually(() => expect(clock.waiting[0]).toBeLessThanOrEqual(1200));
@@ -147,7 +147,7 @@ describe("ListWatch", () => {
     expect(query(2)).toMatch(/^watch/);
   });
 
-  it("stops whatever it is doing", async () => {
+  test("stops whatever it is doing", async () => {
     things.intercept = () => true;
     loop.start();
     await eventually(() => expect(stub.requests).toHaveLength(1));

@@ -20,10 +20,10 @@ export interface ListWatchOptions<T> {
   readonly onWatched?: (status: number, reason: string) => void;
 }
 
-const firstDelayMs = 800;
-const longestDelayMs = 30_000;
+const FIRST_DELAY_MS = 800;
+const LONGEST_DELAY_MS = 30_000;
 /** A watch that ends sooner did not work, whatever it said. */
-const shortWatchMs = 1000;
+const SHORT_WATCH_MS = 1000;
 
 /** Keeps a copy of what the API server has: lists, watches, and starts again whenever that breaks. */
 export class ListWatch<T extends KubeObject> {
@@ -71,7 +71,7 @@ export class ListWatch<T extends KubeObject> {
         for (;;) {
           const lasted = await this.#watch();
           if (signal.aborted) return;
-          if (lasted < shortWatchMs) await this.#backOff();
+          if (lasted < SHORT_WATCH_MS) await this.#backOff();
         }
       } catch (reason) {
         if (signal.aborted) return;
@@ -141,13 +141,13 @@ export class ListWatch<T extends KubeObject> {
       }
       throw reason;
     } finally {
-      if (open && this.#clock.now() - began >= shortWatchMs) this.#failures = 0;
+      if (open && this.#clock.now() - began >= SHORT_WATCH_MS) this.#failures = 0;
     }
     return this.#clock.now() - began;
   }
 
   async #backOff(): Promise<void> {
-    const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures++);
+    const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#failures++);
     // Spread by up to a half, or a thousand agents return in step after an outage.
     await pause(this.#clock, delay * (1 + Math.random() / 2), this.#stopped.signal);
   }

@@ -1,5 +1,5 @@
 import type { TLSSocket } from "node:tls";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startHttpProxy } from "../../../test/support/sidecar/http-proxy.js";
 import { createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
 import { createKubeApi } from "./client.js";
@@ -37,7 +37,7 @@ async function ask(proxy: string): Promise<unknown> {
 const local = () => stub.url.slice("https://".length);
 
 describe("an API server behind a proxy", () => {
-  it("is reached by CONNECT, with the proxy's user name and password", async () => {
+  test("is reached by CONNECT, with the proxy's user name and password", async () => {
     const proxy = await startHttpProxy({ login: "me:p@ss", routes: { "api.test:6443": local() } });
     endings.push(() => proxy.close());
     expect(await ask(`http://me:p%40ss@127.0.0.1:${proxy.port}`)).toEqual({ kind: "api.test" });
@@ -47,7 +47,7 @@ describe("an API server behind a proxy", () => {
     );
   });
 
-  it.each([
+  test.each([
     ["without a login", undefined, "127.0.0.1"],
     ["with a login", "me:secret", "me:secret@127.0.0.1"],
   ])("is reached by SOCKS5 %s, by its name", async (_, login, authority) => {
@@ -56,7 +56,7 @@ describe("an API server behind a proxy", () => {
     expect(await ask(`socks5://${authority}:${proxy.port}`)).toEqual({ kind: "api.test" });
   });
 
-  it("is not reached when the SOCKS5 proxy refuses the password or the target", async () => {
+  test("is not reached when the SOCKS5 proxy refuses the password or the target", async () => {
     const proxy = await startSocks5Proxy({ login: "me:secret", routes: {} });
     endings.push(() => proxy.close());
     await expect(ask(`socks5://me:wrong@127.0.0.1:${proxy.port}`)).rejects.toThrow(
@@ -66,7 +66,7 @@ describe("an API server behind a proxy", () => {
     await expect(ask(`socks5://127.0.0.1:${proxy.port}`)).rejects.toThrow(/another kind of authentication/);
   });
 
-  it.each(["ftp://proxy.test", "nonsense"])("is not looked for behind %s", async (proxy) => {
+  test.each(["ftp://proxy.test", "nonsense"])("is not looked for behind %s", async (proxy) => {
     await expect(ask(proxy)).rejects.toThrow(
       /proxy-url of the kubeconfig is not the address of an http, https or socks5/,
     );

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import { configError } from "./config-file.js";
 
-const connectMs = 30_000;
+const CONNECT_MS = 30_000;
 
 interface Target {
   readonly host: string;
@@ -59,7 +59,7 @@ function throughConnect(proxy: URL, { host, port }: Target): Promise<Socket> {
       method: "CONNECT",
       path,
       headers: { host: path, ...authorization },
-      timeout: connectMs,
+      timeout: CONNECT_MS,
     });
     request.once("connect", (response, socket: Socket) => {
       socket.setTimeout(0);
@@ -122,7 +122,7 @@ class ByteReader {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    socket.setTimeout(connectMs, this.#onTimeout);
+    socket.setTimeout(CONNECT_MS, this.#onTimeout);
     socket.on("readable", this.#onEvent).on("end", this.#onEnd).on("error", this.#onError);
   }
 

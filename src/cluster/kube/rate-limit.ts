@@ -1,8 +1,8 @@
 import type { Clock } from "./clock.js";
 
 // client-go's 5 and 10 throttle a server that reviews the tokens of many agents at once.
-const defaultQps = 20;
-const defaultBurst = 40;
+const DEFAULT_QPS = 20;
+const DEFAULT_BURST = 40;
 
 /** Token bucket: `burst` requests at once, `qps` a second after that. */
 export class RateLimit {
@@ -16,8 +16,8 @@ export class RateLimit {
   /** 0 means the default; a negative `qps` switches the limit off, as in client-go. */
   constructor(clock: Clock, qps: number, burst: number) {
     this.#clock = clock;
-    this.#qps = qps === 0 ? defaultQps : qps;
-    this.#burst = burst <= 0 ? defaultBurst : burst;
+    this.#qps = qps === 0 ? DEFAULT_QPS : qps;
+    this.#burst = burst <= 0 ? DEFAULT_BURST : burst;
     this.#tokens = this.#burst;
     this.#at = clock.now();
   }

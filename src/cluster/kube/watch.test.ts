@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createKubeApi } from "./client.js";
 import type { KubeObject, WatchEvent } from "./port.js";
 import { ApiStub, replyStatus } from "./testing/api-stub.js";
@@ -45,7 +45,7 @@ function line(name: string): string {
 }
 
 describe("watch", () => {
-  it("asks for bookmarks, from the given version, for a limited time", async () => {
+  test("asks for bookmarks, from the given version, for a limited time", async () => {
     const { stub, isOpen } = await watching();
     const { timeoutSeconds, ...rest } = Object.fromEntries(stub.requests[0]!.query);
     expect(rest).toEqual({ watch: "true", allowWatchBookmarks: "true", resourceVersion: "5", labelSelector: "a=b" });
@@ -54,7 +54,7 @@ describe("watch", () => {
     await eventually(() => expect(isOpen()).toBe(true));
   });
 
-  it("yields events however the bytes are cut", async () => {
+  test("yields events however the bytes are cut", async () => {
     const { body, ended, seen } = await watching();
     const bytes = Buffer.from(line("ä") + line("b") + line("c"));
     const cut = bytes.indexOf("ä") + 1;
@@ -65,7 +65,7 @@ describe("watch", () => {
     expect(seen.map(({ object }) => object.metadata?.name)).toEqual(["ä", "b", "c"]);
   });
 
-  it("ends when it falls silent, and not before", async () => {
+  test("ends when it falls silent, and not before", async () => {
     const { body, clock, ended, seen, isOpen } = await watching();
     await eventually(() => expect(isOpen()).toBe(true));
     await eventually(() => expect(clock.waiting).toEqual([150_000]));
@@ -82,7 +82,7 @@ describe("watch", () => {
     expect(clock.waiting).toEqual([]);
   });
 
-  it.each<[string, (parts: Awaited<ReturnType<typeof watching>>) => void]>([
+  test.each<[string, (parts: Awaited<ReturnType<typeof watching>>) => void]>([
     ["the caller calls it off", ({ caller }) => caller.abort()],
     ["the connection is reset", ({ body }) => body.socket?.resetAndDestroy()],
   ])("ends quietly when %s", async (_, act) => {
@@ -94,7 +94,7 @@ describe("watch", () => {
     expect(parts.clock.waiting).toEqual([]);
   });
 
-  it("throws what the API says went wrong", async () => {
+  test("throws what the API says went wrong", async () => {
     const refused = await watching((response) => replyStatus(response, 403, "Forbidden", "watch is forbidden"));
     expect(await refused.ended).toMatchObject({ status: 403, detail: "watch is forbidden" });
     expect(refused.isOpen()).toBe(false);
@@ -104,13 +104,13 @@ describe("watch", () => {
     expect(await ended).toMatchObject({ status: 410, reason: "Expired", detail: "too old" });
   });
 
-  it("does not pass over a line it cannot read", async () => {
+  test("does not pass over a line it cannot read", async () => {
     const { body, ended } = await watching();
     body.write("{half\n");
     expect(await ended).toMatchObject({ message: expect.stringContaining("not JSON") });
   });
 
-  it("does not wait for ever to be accepted", async () => {
+  test("does not wait for ever to be accepted", async () => {
     const { clock, ended } = await watching(() => {});
     clock.advance(30_000);
     expect(await ended).toMatchObject({ status: 0, message: expect.stringContaining("nothing came within 30 s") });

@@ -10,10 +10,10 @@ export interface WatchTransport {
   open(query: Readonly<Record<string, string>>): Promise<IncomingMessage>;
 }
 
-const defaultSilenceMs = 150_000;
+const DEFAULT_SILENCE_MS = 150_000;
 /** The API server ends a watch after this many seconds; spread, so that many clients do not come back together. */
-const shortestWatch = 300;
-const longestLine = 16 * 1024 * 1024;
+const SHORTEST_WATCH = 300;
+const LONGEST_LINE = 16 * 1024 * 1024;
 
 export async function* watchStream<T extends KubeObject>(
   path: string,
@@ -24,7 +24,7 @@ export async function* watchStream<T extends KubeObject>(
   const response = await transport.open({
     watch: "true",
     allowWatchBookmarks: "true",
-    timeoutSeconds: String(Math.floor(shortestWatch * (1 + Math.random()))),
+    timeoutSeconds: String(Math.floor(SHORTEST_WATCH * (1 + Math.random()))),
   });
   response.setEncoding("utf8");
   if (response.statusCode !== 200) throw refused(what, response.statusCode ?? 0, await bodyOf(response));
@@ -37,18 +37,18 @@ export async function* watchStream<T extends KubeObject>(
 /** Whole lines until the stream ends, for whatever reason: the next watch starts where this one stopped. */
 async function* lines(response: IncomingMessage, options: WatchOptions, clock: Clock): AsyncGenerator<string> {
   const end = () => response.destroy();
-  let cancel = clock.after(options.silenceMs ?? defaultSilenceMs, end);
+  let cancel = clock.after(options.silenceMs ?? DEFAULT_SILENCE_MS, end);
   options.signal.addEventListener("abort", end);
   if (options.signal.aborted) end();
   let rest = "";
   try {
     for await (const chunk of response as AsyncIterable<string>) {
       cancel();
-      cancel = clock.after(options.silenceMs ?? defaultSilenceMs, end);
+      cancel = clock.after(options.silenceMs ?? DEFAULT_SILENCE_MS, end);
       const parts = (rest + chunk).split("\n");
       rest = parts.pop() ?? "";
       for (const part of parts) if (part.trim() !== "") yield part;
-      if (rest.length > longestLine) return;
+      if (rest.length > LONGEST_LINE) return;
     }
   } catch {
     // The connection was reset, or destroyed above; what the consumer throws does not come through here.

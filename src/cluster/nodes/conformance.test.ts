@@ -22,7 +22,7 @@ import { fnv1a } from "./hash/fnv.js";
 import { globalConfig } from "./hash/global-config.js";
 import { configurationHash, poolHashes, pullSecretHash, trustBundleHash } from "./hash/pool-hash.js";
 import { rawConfig } from "./hash/raw-config.js";
-import { annotation, servingCertificateSecret } from "./names.js";
+import { annotation, SERVING_CERTIFICATE_SECRET } from "./names.js";
 import { type ConfigMap, encoded, type Secret, secretText } from "./objects.js";
 import { bootstrapKubeconfig, pullSecret } from "./payload/testing/ingredients.js";
 import { reconcile } from "./pool/reconcile.js";
@@ -456,7 +456,7 @@ test("17 the Ignition server's certificate is for the published address, also wh
       data: { ...data, ignitionEndpoint },
     } as ConfigMap);
   const names = async () => {
-    const at = namedPath("Secret", { namespace: poolNamespace, name: servingCertificateSecret });
+    const at = namedPath("Secret", { namespace: poolNamespace, name: SERVING_CERTIFICATE_SECRET });
     return new X509Certificate(secretText(await pools.api.get<Secret>(at), "tls.crt") ?? "").subjectAltName;
   };
   await publish("ignition.example:443");

@@ -10,7 +10,7 @@ export interface Happening {
 }
 
 /** The API refuses more. */
-const longestMessage = 1024;
+const LONGEST_MESSAGE = 1024;
 
 export function eventAbout(about: KubeObject, what: Happening, component: string, at: number): KubeObject {
   const { apiVersion, kind, metadata } = about;
@@ -21,7 +21,7 @@ export function eventAbout(about: KubeObject, what: Happening, component: string
     kind: "Event",
     metadata: { generateName: `${name}.`, namespace },
     involvedObject: { apiVersion, kind, namespace, name, uid: metadata?.uid },
-    ...{ ...what, message: what.message.slice(0, longestMessage) },
+    ...{ ...what, message: what.message.slice(0, LONGEST_MESSAGE) },
     ...{ count: 1, firstTimestamp: time, lastTimestamp: time, source: { component } },
   } as KubeObject;
 }

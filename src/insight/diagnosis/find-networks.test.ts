@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { FakeHost, own } from "../../cluster/bootstrap/address/testing/fake-host.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
@@ -20,7 +20,7 @@ const api = (objects: Readonly<Record<string, unknown>>, nodes: object[] = []) =
     list: async () => ({ items: nodes }),
   }) as unknown as KubeApi;
 
-it("flags come before the install directory, which comes before the cluster", async () => {
+test("flags come before the install directory, which comes before the cluster", async () => {
   const networking = {
     machineNetwork: [{ cidr: "10.0.0.0/16" }],
     clusterNetwork: [{ cidr: "10.128.0.0/14", hostPrefix: 23 }],
@@ -42,7 +42,7 @@ it("flags come before the install directory, which comes before the cluster", as
   });
 });
 
-it("an install-config that was not used yet", async () => {
+test("an install-config that was not used yet", async () => {
   writeFileSync(
     join(dir, "install-config.yaml"),
     stringify({ networking: { clusterNetwork: [{ cidr: "fd01::/48" }] } }),
@@ -51,7 +51,7 @@ it("an install-config that was not used yet", async () => {
   expect(found.pod).toEqual(["fd01::/48"]);
 });
 
-it("OpenShift's network object, kubeadm's configuration, nodes", async () => {
+test("OpenShift's network object, kubeadm's configuration, nodes", async () => {
   const of = (given: KubeApi) =>
     findNetworks({ said: nothing, installDirectory: undefined, api: given, role: "workstation" });
   const openshift = { spec: { clusterNetwork: [{ cidr: "10.128.0.0/14" }], serviceNetwork: ["172.30.0.0/16"] } };
@@ -74,7 +74,7 @@ it("OpenShift's network object, kubeadm's configuration, nodes", async () => {
   expect(await of(api({}, [{ spec: { podCIDRs: ["10.128.1.0/24"] } }]))).toMatchObject({ pod: ["10.128.1.0/24"] });
 });
 
-it("a server's own network, not that of its pods", async () => {
+test("a server's own network, not that of its pods", async () => {
   const network = new FakeHost([own("cni0", "10.128.1.1/24"), own("eth0", "192.168.66.10/24")], {
     "1.1.1.1": "192.168.66.10",
   });

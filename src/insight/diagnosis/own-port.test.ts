@@ -1,11 +1,11 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { commandLine } from "../../cluster/bootstrap/verify/host/command-line.js";
 import { adminPortOf, healthPortOf } from "./own-port.js";
 import type { Program } from "./program.js";
 
 const running = (...words: string[]) => ({ ...commandLine("process 7", words), pid: 7, words });
 
-it.each<[Program, string[], string | undefined, string | undefined]>([
+test.each<[Program, string[], string | undefined, string | undefined]>([
   ["server", ["proxy-server"], "127.0.0.1:8092", "127.0.0.1:8095"],
   ["agent", ["proxy-agent", "--health-server-port=2042"], "127.0.0.1:2042", "127.0.0.1:8094"],
   ["agent", ["proxy-agent", "--admin-bind-address=10.0.0.7"], "127.0.0.1:8093", "10.0.0.7:8094"],

@@ -1,7 +1,7 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { isProgram, type Program, programs } from "./program.js";
 
-it.each<[string[], Program[]]>([
+test.each<[string[], Program[]]>([
   [["/usr/bin/proxy-agent", "--x"], ["agent"]],
   [["node", "/x/bin/proxy-agent"], ["agent"]],
   [["/usr/bin/drawbridge", "agent"], ["agent"]],

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RunningHttp } from "../../base/http.js";
 import { gaugeRead } from "../../base/metrics/families.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
@@ -52,7 +52,7 @@ afterEach(async () => {
 });
 
 describe("an admin port without a token file, as upstream has it", () => {
-  it("shows a server's metrics to everybody", async () => {
+  test("shows a server's metrics to everybody", async () => {
     await start({ tokenFile: "" });
     expect(await get("/metrics", { host: "prometheus.example" })).toMatchObject({
       status: 200,
@@ -60,7 +60,7 @@ describe("an admin port without a token file, as upstream has it", () => {
     });
   });
 
-  it("sends an agent's scrapers to the health port", async () => {
+  test("sends an agent's scrapers to the health port", async () => {
     http = await startAdmin(anywhere, { healthPort: 8093 }, options({ tokenFile: "" }));
     const answer = await get("/metrics?x=1&y", { host: "10.0.0.1:8094" });
     expect(answer).toMatchObject({
@@ -73,12 +73,12 @@ describe("an admin port without a token file, as upstream has it", () => {
     expect(await get("/metrics", { host: "agent" }, "POST")).toMatchObject({ status: 301, body: "" });
   });
 
-  it.each(["/debug/pprof", "/debug/pprof/", "/debug/pprof/profile", "/"])("has no %s", async (path) => {
+  test.each(["/debug/pprof", "/debug/pprof/", "/debug/pprof/profile", "/"])("has no %s", async (path) => {
     await start({ tokenFile: "" });
     expect(await get(path)).toMatchObject({ status: 404, body: "404 page not found\n" });
   });
 
-  it("says which flag opens the API", async () => {
+  test("says which flag opens the API", async () => {
     await start({ tokenFile: "" });
     const answer = await get("/drawbridge/v1/agents", { authorization });
     expect(answer.status).toBe(403);
@@ -88,14 +88,14 @@ describe("an admin port without a token file, as upstream has it", () => {
 });
 
 describe("profiling", () => {
-  it("has upstream's paths", async () => {
+  test("has upstream's paths", async () => {
     await start({ profiling: true });
     expect(await get("/debug/pprof?debug=1")).toMatchObject({ status: 301, headers: { location: "/debug/pprof/" } });
     expect((await get("/debug/pprof/")).body).toContain("profile?seconds=");
     expect(await get("/debug/pprof/goroutine")).toMatchObject({ status: 404, body: "Unknown profile\n" });
   });
 
-  it("takes one CPU profile at a time", async () => {
+  test("takes one CPU profile at a time", async () => {
     await start({ profiling: true });
     // The one that is taken lasts until the other is turned away, however long that takes.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -115,7 +115,7 @@ describe("profiling", () => {
     }
   });
 
-  it("ends a profile with the client that asked for it", async () => {
+  test("ends a profile with the client that asked for it", async () => {
     await start({ profiling: true });
     const asked = request({ host: "127.0.0.1", port: http.port, path: "/debug/pprof/profile?seconds=60" });
     asked.on("error", () => {}).end();
@@ -127,7 +127,7 @@ describe("profiling", () => {
     await expect.poll(next, { timeout: 15_000 }).toBe(200);
   });
 
-  it("gives the heap, which holds every key in memory, to holders of the token only", async () => {
+  test("gives the heap, which holds every key in memory, to holders of the token only", async () => {
     await start({ profiling: true });
     expect((await get("/debug/pprof/heap")).status).toBe(401);
     const answer = await get("/debug/pprof/heap", { authorization });
@@ -139,7 +139,7 @@ describe("profiling", () => {
 describe("the live page", () => {
   const html = Buffer.from("<html><style>b{}</style><script type=module>go('<')</script></html>");
 
-  it("is served under a policy that knows its scripts and styles by their hashes", async () => {
+  test("is served under a policy that knows its scripts and styles by their hashes", async () => {
     await start({ page: () => livePage(html) });
     const { status, headers, body } = await get("/");
     expect([status, body]).toEqual([200, html.toString()]);
@@ -151,12 +151,12 @@ describe("the live page", () => {
     expect(headers).toMatchObject({ "x-frame-options": "DENY", "x-content-type-options": "nosniff" });
   });
 
-  it("is not served under another's name", async () => {
+  test("is not served under another's name", async () => {
     await start({ page: () => livePage(html) });
     expect((await get("/", { host: "evil.example" })).status).toBe(403);
   });
 
-  it("is replaced by a text where it was not built", async () => {
+  test("is replaced by a text where it was not built", async () => {
     await start({ page: () => undefined });
     const { body, headers } = await get("/");
     expect(headers["content-type"]).toContain("text/plain");

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { processConnections } from "../../base/connections.js";
 import { Logger } from "../../base/log/log.js";
 import * as channels from "../../tunnel/events/channels.js";
@@ -52,7 +52,7 @@ const refusal = {
 describe("logEvents", () => {
   afterEach(() => end());
 
-  it("tells about agents, refusals with their explanation, cuts and certificates at the default verbosity", () => {
+  test("tells about agents, refusals with their explanation, cuts and certificates at the default verbosity", () => {
     listen(4);
     channels.serverAgentConnected.publish({
       source,
@@ -103,7 +103,7 @@ describe("logEvents", () => {
     ]);
   });
 
-  it.each([
+  test.each([
     [4, 0],
     [5, 2],
   ])("at verbosity %i writes %i lines for a tunnel's life", (verbosity, expected) => {
@@ -123,7 +123,7 @@ describe("logEvents", () => {
     expect(lines).toHaveLength(expected);
   });
 
-  it("says which connection was closed before its peer was known, and why, at a bounded pace", () => {
+  test("says which connection was closed before its peer was known, and why, at a bounded pace", () => {
     listen(4);
     const closed = { listener: "agent", remote: "10.0.0.9:4711", reason: "handshake-timeout" } as const;
     for (let i = 0; i < 1_000; i++) processConnections.report(closed);
@@ -135,7 +135,7 @@ describe("logEvents", () => {
     expect(lines.length).toBeLessThan(200);
   });
 
-  it("gives a refused dial one line, not two", () => {
+  test("gives a refused dial one line, not two", () => {
     listen(4);
     channels.serverRefused.publish(refusal);
     channels.serverDialEnded.publish({ ...dial, outcome: "no_agent", error: "No agent available", referenceId: "r-1" });
@@ -143,7 +143,7 @@ describe("logEvents", () => {
     expect(lines.map((line) => line.message)).toEqual(["dial was refused", "dial failed"]);
   });
 
-  it("thins out a flood of troubles and says how many it left out", () => {
+  test("thins out a flood of troubles and says how many it left out", () => {
     listen(4);
     for (let count = 0; count < 1000; count++) channels.serverRefused.publish(refusal);
     expect(lines).toHaveLength(100);
@@ -153,7 +153,7 @@ describe("logEvents", () => {
     expect(lines.at(-1)).toMatchObject({ similarLinesLeftOut: 900 });
   });
 
-  it.each([
+  test.each([
     ["agent connected", channels.serverAgentConnected],
     ["agent disconnected", channels.serverAgentDisconnected],
     ["agent is draining", channels.serverAgentDraining],
@@ -173,7 +173,7 @@ describe("logEvents", () => {
     expect(lines).toHaveLength(101);
   });
 
-  it("writes what happens once beside a flood of something else", () => {
+  test("writes what happens once beside a flood of something else", () => {
     listen(4);
     const agent = { source, agentId: "a-1", stream: 3 };
     for (let count = 0; count < 1000; count++) channels.serverAgentDisconnected.publish({ ...agent, reason: "EOF" });
@@ -181,7 +181,7 @@ describe("logEvents", () => {
     expect(lines.at(-1)).toMatchObject({ message: "dial was refused" });
   });
 
-  it("covers the agent's side", () => {
+  test("covers the agent's side", () => {
     listen(4);
     const server = { source, serverId: "s-1", address: "10.0.0.9:8091" };
     channels.agentServerConnected.publish({ ...server, serverCount: 2 });
@@ -204,7 +204,7 @@ describe("logEvents", () => {
     ]);
   });
 
-  it("tells nothing of other instances, and nothing after its end", () => {
+  test("tells nothing of other instances, and nothing after its end", () => {
     listen(4);
     channels.agentDraining.publish({ source: { name: "other" } });
     end();

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Dump, Tunnel } from "../observe/admin/contract.js";
 import { type Part, type SupportManifest, writeBundle } from "./bundle.js";
 import { configPart, dumpPiece, logPart } from "./parts.js";
@@ -31,7 +31,7 @@ async function bundle(parts: readonly Part[], secrets: readonly string[] = []) {
 const names = ({ files }: SupportManifest) => files.map(({ path }) => path);
 
 describe("a bundle", () => {
-  it("holds what there is, says what there is not, and is for its owner only", async () => {
+  test("holds what there is, says what there is not, and is for its owner only", async () => {
     const { out, manifest, text } = await bundle([
       logPart(file("server.log", "up\n")),
       logPart(join(folder, "absent.log")),
@@ -46,7 +46,7 @@ describe("a bundle", () => {
     expect(text).toContain('"tool": "drawbridge 1.2.3"');
   });
 
-  it("is not there when it cannot be written whole", async () => {
+  test("is not there when it cannot be written whole", async () => {
     const parts = [logPart(file("server.log", "up\n"))];
     const out = join(folder, "absent", "support.tar.gz");
     const options = { out, version: "1.2.3", now: new Date(), parts, secrets: [] };
@@ -64,7 +64,7 @@ describe("a bundle", () => {
     expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
   });
 
-  it("keeps two files of one name apart, and leaves out what is too large", async () => {
+  test("keeps two files of one name apart, and leaves out what is too large", async () => {
     const large: Part = {
       name: "large",
       collect: () => [{ path: "large.txt", content: "x\n".repeat(5 * 1024 * 1024) }],
@@ -77,7 +77,7 @@ describe("a bundle", () => {
 });
 
 describe("secrets", () => {
-  it("planted everywhere are nowhere in the archive", async () => {
+  test("planted everywhere are nowhere in the archive", async () => {
     const token = "5e1f-admin-token-value-77";
     const password = "correct-horse-battery";
     const kubeconfig = `apiVersion: v1\nkind: Config\nusers:\n- name: a\n  user:\n    token: kubeconfig-token-1\n    client-key-data: ${Buffer.from(key).toString("base64")}\n`;
@@ -134,7 +134,7 @@ describe("secrets", () => {
     expect(manifest.missing).toEqual([{ name: "failing with [removed]", why: expect.stringContaining("refused") }]);
   });
 
-  it.each([
+  test.each([
     "GET https://x/y?token=planted-1&z=1",
     "GET https://x/y?z=1&access_token=planted-1",
     "fetch https://planted-1@git.example/x",
@@ -154,7 +154,7 @@ describe("secrets", () => {
     expect(text).not.toMatch(/planted|abcdef/);
   });
 
-  it.each(["-", "?token", "a-", "token", " token", "authorization:", "https://x", "--token", "eyJ", "A"])(
+  test.each(["-", "?token", "a-", "token", " token", "authorization:", "https://x", "--token", "eyJ", "A"])(
     "a long line of %j is searched in no time worth mentioning",
     (piece) => {
       const line = piece.repeat(Math.floor(512_000 / piece.length));
@@ -167,7 +167,7 @@ describe("secrets", () => {
     30_000,
   );
 
-  it("a text without any is left as it is", () => {
+  test("a text without any is left as it is", () => {
     const text =
       '{"key": 7, "secretsServed": 3, "window": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"} --admin-token-file /run/x https://a.example/b\n';
     const scrubbed = new Scrubber(["", "abc"]).scrub("dump.json", Buffer.from(text));
@@ -176,14 +176,14 @@ describe("secrets", () => {
 });
 
 describe("the end of a log", () => {
-  it("begins with a whole line", async () => {
+  test("begins with a whole line", async () => {
     const path = file("x.log", "first line\nsecond line\nthird\n");
     const { content, isCut } = await tailOf(path, 12);
     expect([content.toString(), isCut]).toEqual(["third\n", true]);
     expect((await tailOf(path, 1000)).isCut).toBe(false);
   });
 
-  it("that starts within a key has nothing of it", async () => {
+  test("that starts within a key has nothing of it", async () => {
     const path = file("x.log", `before\n${key}\nafter\n`);
     const { content } = await tailOf(path, 60);
     expect(content.toString()).toBe("\nafter\n");
@@ -191,7 +191,7 @@ describe("the end of a log", () => {
   });
 });
 
-it("a dump that is too long has fewer tunnels, and stays JSON", () => {
+test("a dump that is too long has fewer tunnels, and stays JSON", () => {
   const tunnels = Array.from({ length: 100 }, (_, id) => ({ id }) as Tunnel);
   const { content, isCut } = dumpPiece(
     "dump.json",

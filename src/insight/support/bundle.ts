@@ -47,8 +47,8 @@ export interface SupportManifest {
 }
 
 /** Of one file, before it is packed. */
-export const largestFile = 8 * 1024 * 1024;
-const largestBundle = 64 * 1024 * 1024;
+export const LARGEST_FILE = 8 * 1024 * 1024;
+const LARGEST_BUNDLE = 64 * 1024 * 1024;
 
 /** Throws DB_SUPPORT when it cannot be written; then nothing is left behind. */
 export async function writeBundle(options: BundleOptions): Promise<SupportManifest> {
@@ -106,7 +106,7 @@ class Bundle {
   async #add({ path: given, content, isCut = false }: Piece): Promise<void> {
     const path = this.#freeName(given);
     const raw = Buffer.from(content);
-    if (raw.length > largestFile || this.#bytes + raw.length > largestBundle) {
+    if (raw.length > LARGEST_FILE || this.#bytes + raw.length > LARGEST_BUNDLE) {
       return void this.#leftOut.push({ path, why: "it is too large" });
     }
     const scrubbed = this.#scrubber.scrub(path, raw);

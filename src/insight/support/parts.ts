@@ -4,7 +4,7 @@ import { arch, availableParallelism, freemem, hostname, loadavg, platform, relea
 import { basename } from "node:path";
 import type { Dump, FlightSummary, Page } from "../observe/admin/contract.js";
 import type { AdminPort } from "../watch/admin-port.js";
-import { largestFile, type Part, type Piece } from "./bundle.js";
+import { LARGEST_FILE, type Part, type Piece } from "./bundle.js";
 import { tailOf } from "./tail.js";
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
@@ -37,7 +37,7 @@ export function logPart(file: string): Part {
   return {
     name: file,
     async collect() {
-      const { content, isCut } = await tailOf(file, largestFile);
+      const { content, isCut } = await tailOf(file, LARGEST_FILE);
       return [{ path: `logs/${basename(file).replace(/(\.log)?$/, ".log")}`, content, isCut }];
     },
   };
@@ -47,7 +47,7 @@ export function configPart(file: string): Part {
   return {
     name: file,
     async collect() {
-      const { content, isCut } = await tailOf(file, largestFile);
+      const { content, isCut } = await tailOf(file, LARGEST_FILE);
       if (isCut) throw new Error("it is too large for a configuration");
       return [{ path: `config/${basename(file)}`, content }];
     },
@@ -71,7 +71,7 @@ export function adminParts(port: AdminPort): Part[] {
 }
 
 /** A list that is cut in two is no JSON: rather fewer tunnels. */
-export function dumpPiece(path: string, dump: Dump, most = largestFile): Piece {
+export function dumpPiece(path: string, dump: Dump, most = LARGEST_FILE): Piece {
   let [tunnels, ended] = [dump.tunnels.length, dump.ended.length];
   for (;;) {
     const leftOut = { tunnels: dump.tunnels.length - tunnels, ended: dump.ended.length - ended };
@@ -83,14 +83,14 @@ export function dumpPiece(path: string, dump: Dump, most = largestFile): Piece {
   }
 }
 
-const mostFlights = 50;
+const MOST_FLIGHTS = 50;
 
 /** Roles without links have none, nor have older versions: that is nothing to complain of. */
 async function* flights(port: AdminPort, folder: string): AsyncGenerator<Piece> {
   const links = await port.find<Page<FlightSummary>>("flight");
   if (links === undefined) return;
-  yield { path: `${folder}/flight/links.json`, content: json(links), isCut: links.items.length > mostFlights };
-  for (const { key } of links.items.slice(0, mostFlights)) {
+  yield { path: `${folder}/flight/links.json`, content: json(links), isCut: links.items.length > MOST_FLIGHTS };
+  for (const { key } of links.items.slice(0, MOST_FLIGHTS)) {
     yield { path: `${folder}/flight/${key}.txt`, content: await port.text(`flight/${key}?format=text`) };
   }
 }

@@ -1,6 +1,6 @@
 /** The one redaction, and what only a bundle knows: the very secrets it was made with. */
 import { type Redacted, redactFile } from "../../base/redact/file.js";
-import { removed } from "../../base/redact/removed.js";
+import { REMOVED } from "../../base/redact/removed.js";
 import { spellingsOf } from "../../base/redact/spellings.js";
 
 export class Scrubber {
@@ -24,6 +24,6 @@ export class Scrubber {
 
   /** Without the known secrets only. */
   text(text: string): string {
-    return this.#known.reduce((rest, secret) => rest.replaceAll(secret, removed), text);
+    return this.#known.reduce((rest, secret) => rest.replaceAll(secret, REMOVED), text);
   }
 }

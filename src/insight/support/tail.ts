@@ -23,8 +23,8 @@ export async function tailOf(path: string, most: number): Promise<Tail> {
   }
 }
 
-const keyEnd = /-----END [A-Z0-9 ]*PRIVATE KEY-----/;
-const keyBegin = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/;
+const KEY_END = /-----END [A-Z0-9 ]*PRIVATE KEY-----/;
+const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/;
 
 /** A key that the cut went through has lost the line by which it is known, so all before its end goes. */
 function fromWholeLine(content: Buffer): Buffer {
@@ -32,8 +32,8 @@ function fromWholeLine(content: Buffer): Buffer {
   const whole = line === -1 ? Buffer.alloc(0) : content.subarray(line + 1);
   // One character a byte, so that places in the text are places in the file.
   const text = content.toString("latin1");
-  const end = keyEnd.exec(text);
-  const begin = keyBegin.exec(text);
+  const end = KEY_END.exec(text);
+  const begin = KEY_BEGIN.exec(text);
   if (end === null || (begin !== null && begin.index < end.index)) return whole;
   return content.subarray(Math.max(line + 1, end.index + end[0].length));
 }

@@ -5,7 +5,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RunningHttp } from "../../base/http.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
 import type { Dump, Overview, Page, Tunnel } from "../observe/admin/contract.js";
@@ -41,7 +41,7 @@ describe("a process' admin port", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("answers questions", async () => {
+  test("answers questions", async () => {
     const port = portAt(http.port);
     expect((await port.get<Overview>("")).process).toMatchObject({ role: "server", id: "s-1" });
     expect((await port.get<Page<Tunnel>>("tunnels?target=10.0.0.7")).total).toBe(1);
@@ -49,12 +49,12 @@ describe("a process' admin port", () => {
     expect(await port.text("/metrics")).toBe("");
   });
 
-  it("has nothing where there is nothing", async () => {
+  test("has nothing where there is nothing", async () => {
     expect(await portAt(http.port).find("refusals/none")).toBeUndefined();
     expect(await portAt(http.port).find("tunnels/7")).toMatchObject({ target: "10.0.0.7:443" });
   });
 
-  it("says why it refuses, in its own words", async () => {
+  test("says why it refuses, in its own words", async () => {
     await expect(portAt(http.port, "wrong").get("process")).rejects.toMatchObject({
       code: "DB_ADMIN_REFUSED",
       message: expect.stringMatching(/^127\.0\.0\.1:\d+ answered 401: send the admin token/),
@@ -67,7 +67,7 @@ describe("a process' admin port", () => {
     });
   });
 
-  it("tells what changes, until it is not wanted any more", async () => {
+  test("tells what changes, until it is not wanted any more", async () => {
     const events: ServerSentEvent[] = [];
     const following = portAt(http.port).follow((event) => events.push(event), stop.signal);
     await expect.poll(() => events.map(({ name }) => name), wait).toEqual(["snapshot", "tunnels"]);
@@ -78,7 +78,7 @@ describe("a process' admin port", () => {
     await following;
   });
 
-  it("hangs up when its process ends, and is not to be reached then", async () => {
+  test("hangs up when its process ends, and is not to be reached then", async () => {
     const names: string[] = [];
     const following = portAt(http.port).follow(({ name }) => names.push(name), stop.signal);
     await expect.poll(() => names, wait).toContain("tunnels");
@@ -105,7 +105,7 @@ describe("somebody else in its place", () => {
     await once(server, "close");
   });
 
-  it.each(["<html>", "", "null", "5", "{}", '{"error":null}', '{"error":"no"}', '{"error":{}}'])(
+  test.each(["<html>", "", "null", "5", "{}", '{"error":null}', '{"error":"no"}', '{"error":{}}'])(
     "that fails with %j gets one sentence",
     async (body) => {
       const port = await answering((_request, response) => response.writeHead(500).end(body));
@@ -115,12 +115,12 @@ describe("somebody else in its place", () => {
     },
   );
 
-  it.each(["<html>", "", "null", "5", '"yes"'])("that answers %j is not believed", async (body) => {
+  test.each(["<html>", "", "null", "5", '"yes"'])("that answers %j is not believed", async (body) => {
     const port = await answering((_request, response) => response.end(body));
     await expect(port.get("process")).rejects.toMatchObject({ code: "DB_ADMIN_ANSWER" });
   });
 
-  it("that speaks no events is not followed", async () => {
+  test("that speaks no events is not followed", async () => {
     const port = await answering((_request, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<html>welcome</html>\n\n");
     });
@@ -128,7 +128,7 @@ describe("somebody else in its place", () => {
     await expect(following).rejects.toMatchObject({ code: "DB_ADMIN_ANSWER" });
   });
 
-  it("that breaks off in the middle is not to be reached", async () => {
+  test("that breaks off in the middle is not to be reached", async () => {
     const port = await answering((_request, response) => {
       response.writeHead(200, { "content-length": "100" });
       response.write("{", () => response.destroy());
@@ -137,7 +137,7 @@ describe("somebody else in its place", () => {
   });
 });
 
-it("a token that fits in no header is refused without being shown", async () => {
+test("a token that fits in no header is refused without being shown", async () => {
   await expect(portAt(1, "wrong\nX-Evil: secret").get("process")).rejects.toMatchObject({
     code: "DB_FLAG_VALUE",
     message: expect.not.stringContaining("secret"),

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { RunningHttp } from "../../base/http.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
 import { PlayedRole } from "../observe/admin/testing/role.js";
@@ -45,7 +45,7 @@ describe("a follower of a process", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("knows what it knows, and what became of it", async () => {
+  test("knows what it knows, and what became of it", async () => {
     await expect.poll(() => follower.world?.facts.process.id, wait).toBe("s-1");
     role.open(3).bytesToTarget = 12;
     await expect.poll(() => follower.world?.tunnels.get(3)?.bytesToTarget, wait).toBe(12);
@@ -54,7 +54,7 @@ describe("a follower of a process", () => {
     expect(follower.problem).toBe("");
   });
 
-  it("says that it is gone, and goes on with the next one at its address", async () => {
+  test("says that it is gone, and goes on with the next one at its address", async () => {
     role.open(1);
     await expect.poll(() => follower.world?.tunnels.size, wait).toBe(1);
     const { port } = http;
@@ -68,7 +68,7 @@ describe("a follower of a process", () => {
     expect(follower.problem).toBe("");
   });
 
-  it("says that its token is not the right one any more", async () => {
+  test("says that its token is not the right one any more", async () => {
     await expect.poll(() => follower.world, wait).toBeDefined();
     const { port } = http;
     await http.close();
@@ -84,7 +84,7 @@ describe("what a follower draws", () => {
   const at = (bytes: number, more = {}) => totals({ bytesToTarget: bytes, dialsEstablished: 1, ...more });
   const process = (instance: string) => ({ ...snapshot().process, instance });
 
-  it("is not zero while nothing is heard, and no peak when it is heard again", () => {
+  test("is not zero while nothing is heard, and no peak when it is heard again", () => {
     const follower = new Follower(nobody);
     tell(follower, "snapshot", snapshot({ totals: at(1000) }));
     follower.sample(1000);
@@ -95,7 +95,7 @@ describe("what a follower draws", () => {
     expect(follower.history.columns.toTarget).toEqual([1000]);
   });
 
-  it("begins anew with a process that was started anew, however far that one is already", () => {
+  test("begins anew with a process that was started anew, however far that one is already", () => {
     const follower = new Follower(nobody);
     tell(follower, "snapshot", snapshot({ process: process("a"), totals: at(1000, { dialMsSum: 900 }) }));
     follower.sample(1000);
@@ -107,7 +107,7 @@ describe("what a follower draws", () => {
     expect(follower.history.columns.dialMs).toEqual([null]);
   });
 
-  it("is the new snapshot after something was lost", () => {
+  test("is the new snapshot after something was lost", () => {
     const follower = new Follower(nobody);
     tell(follower, "snapshot", snapshot());
     tell(follower, "tunnels", { tunnels: [tunnel(1), tunnel(2)], more: false });
@@ -117,7 +117,7 @@ describe("what a follower draws", () => {
     expect([...follower.world!.tunnels.keys()]).toEqual([2]);
   });
 
-  it("ends at once when it was over before it began", async () => {
+  test("ends at once when it was over before it began", async () => {
     // A pause would not come to an end.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());

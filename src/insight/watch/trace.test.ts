@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RunningHttp } from "../../base/http.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
 import { PlayedRole } from "../observe/admin/testing/role.js";
@@ -55,7 +55,7 @@ function accept(caller: Socket): void {
   caller.write("HTTP/1.1 200 Connection established\r\n\r\n");
 }
 
-it("a dial that goes well has its steps, and who carried it", async () => {
+test("a dial that goes well has its steps, and who carried it", async () => {
   answer = (caller) => {
     opens(5);
     accept(caller);
@@ -72,7 +72,7 @@ it("a dial that goes well has its steps, and who carried it", async () => {
   for (const { ms } of traced.steps) expect(ms).toBeGreaterThanOrEqual(0);
 });
 
-it.each([-3_600_000, 3_600_000])("a server whose clock is %d ms apart is understood all the same", async (apart) => {
+test.each([-3_600_000, 3_600_000])("a server whose clock is %d ms apart is understood all the same", async (apart) => {
   const told = { role: "server" as const, id: "s-1", ready: true, draining: false };
   role.process = () => ({ ...told, now: Date.now() + apart });
   // Somebody else's, from before.
@@ -87,7 +87,7 @@ it.each([-3_600_000, 3_600_000])("a server whose clock is %d ms apart is underst
   expect((await trace(frontend(), TARGET, admin(), 5_000)).blind).toContain("knows of no such dial");
 });
 
-it("it is found among thousands to the same target", async () => {
+test("it is found among thousands to the same target", async () => {
   for (let id = 1; id <= 2_500; id++) role.open(id, TARGET);
   answer = (caller) => {
     opens(2_507);
@@ -96,7 +96,7 @@ it("it is found among thousands to the same target", async () => {
   expect((await trace(frontend(), TARGET, admin(), 5_000)).steps[1]?.detail).toBe("agent-7");
 });
 
-it("one that nobody takes says why", async () => {
+test("one that nobody takes says why", async () => {
   const explanation = {
     ...{ address: TARGET, host: "10.0.0.7", agentsConnected: 2, considered: [] },
     strategies: [{ name: "default", keys: 2, matches: 0 }],
@@ -114,7 +114,7 @@ it("one that nobody takes says why", async () => {
   expect(traced.steps[1]).toEqual({ name: "choose an agent", ms: 1.5, detail: "in vain" });
 });
 
-it("without the server's word only this side's times are known, and it says so", async () => {
+test("without the server's word only this side's times are known, and it says so", async () => {
   answer = accept;
   const alone = await trace(frontend(), TARGET, undefined, 5_000);
   expect(alone.steps.map(({ name }) => name)).toEqual(["reach the frontend", "ask, and wait for the answer"]);
@@ -123,7 +123,7 @@ it("without the server's word only this side's times are known, and it says so",
   expect(refused).toMatchObject({ ok: true, blind: expect.stringContaining("answered 401") });
 });
 
-it("a door that is not there is not reached", async () => {
+test("a door that is not there is not reached", async () => {
   const traced = await trace({ mode: "http-connect", uds: join(folder, "nothing") }, TARGET, undefined, 5_000);
   expect(traced.ok).toBe(false);
   expect(traced.steps).toMatchObject([{ name: "reach the frontend", detail: `${join(folder, "nothing")}, in vain` }]);

@@ -1,8 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { pingInterval } from "./ping-interval.js";
 
 describe("how often an agent pings", () => {
-  it.each([
+  test.each([
     [3_600_000, true, 35_000],
     [3_600_000, false, 35_000],
     [20_000, true, 20_000],

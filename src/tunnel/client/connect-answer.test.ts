@@ -1,12 +1,12 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels } from "../wire/connect.js";
 import { parseConnectAnswer } from "./connect-answer.js";
 
 const parse = (text: string) => parseConnectAnswer(Buffer.from(text, "latin1"));
 
 describe("the answer to CONNECT", () => {
-  it.each([
+  test.each([
     [String(ESTABLISHED), 200],
     ["HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n", 200],
     ["HTTP/1.0 200\n\n", 200],
@@ -17,15 +17,15 @@ describe("the answer to CONNECT", () => {
     expect(parse(`${head}and more`)).toEqual({ kind: "answer", status, bodyBytes: undefined, headBytes: head.length });
   });
 
-  it("tells how long a body with a length is", () => {
+  test("tells how long a body with a length is", () => {
     expect(parse(methodNotAllowed(new Date(0), true))).toMatchObject({ status: 405, bodyBytes: 45 });
   });
 
-  it("waits on every strict prefix of an answer", () => {
+  test("waits on every strict prefix of an answer", () => {
     for (let cut = 0; cut < ESTABLISHED.length; cut++) expect(parse(String(ESTABLISHED).slice(0, cut))).toBeUndefined();
   });
 
-  it.each([
+  test.each([
     "\x00\x00\x12\x04",
     "SSH-2.0-x",
     "HTTP/2 200\r\n\r\n",
@@ -36,12 +36,12 @@ describe("the answer to CONNECT", () => {
     expect(parse(text)).toEqual({ kind: "malformed" });
   });
 
-  it("gives up on a head without an end", () => {
+  test("gives up on a head without an end", () => {
     expect(parse("HTTP/1.1 200 OK\r\n")).toBeUndefined();
     expect(parse(`HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(12_000)}`)).toEqual({ kind: "malformed" });
   });
 
-  it("never throws, whatever arrives", () => {
+  test("never throws, whatever arrives", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
         const result = parseConnectAnswer(Buffer.concat([Buffer.from("HTTP/1."), bytes, Buffer.from("\r\n\r\n")]));

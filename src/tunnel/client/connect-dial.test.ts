@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { readToEnd } from "../../../test/support/callers/bytes.js";
 import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels } from "../wire/connect.js";
 import { dialThrough } from "./dial.js";
@@ -44,7 +44,7 @@ async function door(script: (socket: Socket, request: string) => void): Promise<
 }
 
 describe("a CONNECT dial", () => {
-  it.each([
+  test.each([
     ["[fd00::1]:443", undefined, "[fd00::1]"],
     ["db.example:5432", undefined, "db.example"],
     ["10.0.0.7:5432", "db.example", "db.example"],
@@ -58,19 +58,19 @@ describe("a CONNECT dial", () => {
     expect(seen).toBe(`CONNECT ${address} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
   });
 
-  it("refuses a name that would break out of its header", async () => {
+  test("refuses a name that would break out of its header", async () => {
     const frontend = await door(() => {});
     const dialled = dialThrough(frontend, "10.0.0.7:1", { name: "a\r\nX: y" });
     await expect(dialled).rejects.toMatchObject({ code: "DB_DIAL_FAILED" });
   });
 
-  it("keeps bytes, and the end, that come with the answer in one piece", async () => {
+  test("keeps bytes, and the end, that come with the answer in one piece", async () => {
     const frontend = await door((socket) => socket.end(`${ESTABLISHED}first words`));
     const { bytes, error } = await readToEnd(await dialThrough(frontend, "a:1"));
     expect({ text: bytes.toString(), error }).toEqual({ text: "first words", error: undefined });
   });
 
-  it("keeps them for a reader that comes late, and in order with what follows", async () => {
+  test("keeps them for a reader that comes late, and in order with what follows", async () => {
     const frontend = await door((socket) => {
       socket.write(`${ESTABLISHED}one `);
       setImmediate(() => socket.end("two"));
@@ -82,7 +82,7 @@ describe("a CONNECT dial", () => {
     expect(text).toBe("one two");
   });
 
-  it("reads an answer that comes byte by byte", async () => {
+  test("reads an answer that comes byte by byte", async () => {
     const frontend = await door((socket) => {
       const bytes = [...Buffer.from(`${ESTABLISHED}x`)];
       const next = (): void => {
@@ -95,7 +95,7 @@ describe("a CONNECT dial", () => {
     expect((await readToEnd(await dialThrough(frontend, "a:1"))).bytes.toString()).toBe("x");
   });
 
-  it.each([
+  test.each([
     [noTunnels("No agent available"), 500, "DB_NO_AGENT", "currently no tunnels available: No agent available"],
     [
       gatewayTrouble(502, "Backend context error: context canceled"),
@@ -128,7 +128,7 @@ describe("a CONNECT dial", () => {
     await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ status, code, answer: text });
   });
 
-  it("does not wait for the end of a connection that is kept after a refusal", async () => {
+  test("does not wait for the end of a connection that is kept after a refusal", async () => {
     const frontend = await door((socket) => socket.write(methodNotAllowed(new Date(0), true)));
     // The time for the rest of a text never passes here: whoever waits for it waits for ever.
     const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
@@ -139,7 +139,7 @@ describe("a CONNECT dial", () => {
     }
   });
 
-  it("gives a refusal's text a bound in bytes and in time", async () => {
+  test("gives a refusal's text a bound in bytes and in time", async () => {
     const endless = await door((socket) => {
       socket.write("HTTP/1.1 503 Service Unavailable\r\n\r\n");
       const more = (): void => {
@@ -155,7 +155,7 @@ describe("a CONNECT dial", () => {
     await expect(dialThrough(stuck, "a:1")).rejects.toMatchObject({ status: 503, answer: "too many open" });
   });
 
-  it.each([
+  test.each([
     ["a hang-up", "", "was lost: it hung up without an answer"],
     ["half an answer", "HTTP/1.1 200 Conn", "was lost: it hung up without an answer"],
     ["something else", "SSH-2.0-OpenSSH\r\n", "it is not HTTP/1"],

@@ -1,6 +1,6 @@
 import { getEventListeners, once } from "node:events";
 import type { Socket } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { payload, readExactly, readToEnd, sha256 } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { freePort } from "../../../test/support/processes/ports.js";
@@ -64,7 +64,7 @@ const nothingLeft = (target: { readonly open: number }) =>
 describe.each(DOORS)("a dial through %s", (name) => {
   const door = (): Frontend => rig.doors[name];
 
-  it("carries bytes both ways and leaves nothing behind, not even in the server's error counts", async () => {
+  test("carries bytes both ways and leaves nothing behind, not even in the server's error counts", async () => {
     const errors: unknown[] = [];
     const unsubscribe = streamError.subscribe((event) => errors.push(event), rig.server);
     const socket = await dial(door(), echo.address);
@@ -79,7 +79,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     expect(errors).toEqual([]);
   });
 
-  it("delivers 5 MiB from the endpoint unchanged, then its end", async () => {
+  test("delivers 5 MiB from the endpoint unchanged, then its end", async () => {
     const bytes = payload(name, 5 * MIB);
     const source = await startSource(bytes);
     const socket = await dial(door(), source.address);
@@ -91,7 +91,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     await source.close();
   });
 
-  it("delivers 5 MiB to the endpoint unchanged", async () => {
+  test("delivers 5 MiB to the endpoint unchanged", async () => {
     const bytes = payload(name, 5 * MIB);
     const sink = await startSink();
     const socket = await dial(door(), sink.address);
@@ -102,7 +102,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     await sink.close();
   });
 
-  it("keeps what the endpoint says before we do", async () => {
+  test("keeps what the endpoint says before we do", async () => {
     const banner = payload("banner", 200_000);
     const talker = await startBanner(banner);
     const socket = await dial(door(), talker.address);
@@ -111,7 +111,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     await talker.close();
   });
 
-  it("reads what was sent before a close at once", async () => {
+  test("reads what was sent before a close at once", async () => {
     const bye = await startSteered();
     const dialled = dial(door(), bye.address);
     (await bye.next()).socket.end("bye");
@@ -120,7 +120,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     await bye.close();
   });
 
-  it("tells the endpoint when it is destroyed, and when it is ended", async () => {
+  test("tells the endpoint when it is destroyed, and when it is ended", async () => {
     const target = await startSteered();
     for (const leave of ["destroy", "end", "destroySoon"] as const) {
       const socket = await dial(door(), target.address);
@@ -132,7 +132,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     await target.close();
   });
 
-  it("holds the program back when the endpoint does not read", async () => {
+  test("holds the program back when the endpoint does not read", async () => {
     const slow = await startSlowReader();
     const socket = await dial(door(), slow.address);
     const chunk = payload("slow", 256 * 1024);
@@ -155,7 +155,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     await slow.close();
   });
 
-  it("holds the endpoint back when the program does not read", async () => {
+  test("holds the endpoint back when the program does not read", async () => {
     const source = await startEndlessSource();
     const socket = await dial(door(), source.address);
     socket.write(GO);
@@ -181,7 +181,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     await source.close();
   });
 
-  it("says what the agent said when the endpoint refuses", async () => {
+  test("says what the agent said when the endpoint refuses", async () => {
     const port = await freePort();
     const error = await refusal(dial(door(), `127.0.0.1:${port}`));
     expect(error.answer).toBe(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
@@ -189,12 +189,12 @@ describe.each(DOORS)("a dial through %s", (name) => {
     expect(error.status).toBe(door().mode === "grpc" ? undefined : 502);
   });
 
-  it("names the policy when the agent's policy forbids the address", async () => {
+  test("names the policy when the agent's policy forbids the address", async () => {
     const error = await refusal(dial(door(), "169.254.169.254:80"));
     expect(error.code).toBe("DB_DIAL_DENIED");
   });
 
-  it("lets go of the caller's signal once it is over", async () => {
+  test("lets go of the caller's signal once it is over", async () => {
     const { signal } = new AbortController();
     const socket = await dial(door(), echo.address, { signal });
     await refusal(dial(door(), `127.0.0.1:${await freePort()}`, { signal }));
@@ -204,7 +204,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
 });
 
 describe.each(["connect-uds", "connect-tcp"] as const)("half-close through %s", (name) => {
-  it("reaches the endpoint, whose answer still comes back", async () => {
+  test("reaches the endpoint, whose answer still comes back", async () => {
     const target = await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`));
     const socket = await dial(rig.doors[name], target.address);
     socket.end(payload("half", 100_000));
@@ -212,7 +212,7 @@ describe.each(["connect-uds", "connect-tcp"] as const)("half-close through %s", 
     await target.close();
   });
 
-  it("comes from the endpoint, and with allowHalfOpen our side goes on", async () => {
+  test("comes from the endpoint, and with allowHalfOpen our side goes on", async () => {
     const target = await startSteered();
     const socket = (await dial(rig.doors[name], target.address, { allowHalfOpen: true })) as Socket;
     const far = await target.next();
@@ -227,7 +227,7 @@ describe.each(["connect-uds", "connect-tcp"] as const)("half-close through %s", 
 });
 
 describe("an address", () => {
-  it.each([
+  test.each([
     "10.0.0.1",
     "10.0.0.1:",
     "10.0.0.1:0",

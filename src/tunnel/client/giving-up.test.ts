@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readToEnd } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { freePort } from "../../../test/support/processes/ports.js";
@@ -37,13 +37,13 @@ const reasonOf = (dial: Promise<unknown>): Promise<unknown> =>
 const codeOf = (reason: unknown): unknown => (reason instanceof DrawbridgeError ? reason.code : reason);
 
 describe.each(DOORS)("through %s", (name) => {
-  it("a server without agents says so, with the reference to look up", async () => {
+  test("a server without agents says so, with the reference to look up", async () => {
     const reason = await reasonOf(dialThrough(lonely.doors[name], "10.0.0.1:443"));
     expect(codeOf(reason)).toBe("DB_NO_AGENT");
     expect((reason as DialRefusedError).answer).toMatch(/No agent available \(0 connected.*reference [0-9a-f]{8}\)/);
   });
 
-  it("a dial ends at its deadline, and the server forgets it", async () => {
+  test("a dial ends at its deadline, and the server forgets it", async () => {
     const reason = await reasonOf(dialThrough(rig.doors[name], nowhere.address, { timeoutMs: 300 }));
     expect(codeOf(reason)).toBe("DB_DIAL_TIMEOUT");
     // A refusal would be the agent's, which gives an endpoint five seconds.
@@ -51,7 +51,7 @@ describe.each(DOORS)("through %s", (name) => {
     await waitUntil("the dial to be forgotten", () => rig.server.board.pendingDials === 0);
   });
 
-  it("a dial is aborted half-way, and the server forgets it", async () => {
+  test("a dial is aborted half-way, and the server forgets it", async () => {
     const patience = new AbortController();
     const dial = reasonOf(dialThrough(rig.doors[name], nowhere.address, { signal: patience.signal }));
     await waitUntil("the dial to be under way", () => rig.server.board.pendingDials === 1);
@@ -61,14 +61,14 @@ describe.each(DOORS)("through %s", (name) => {
     await waitUntil("the dial to be forgotten", () => rig.server.board.pendingDials === 0);
   });
 
-  it("a signal that has fired already starts nothing", async () => {
+  test("a signal that has fired already starts nothing", async () => {
     const before = echo.accepted;
     const dial = dialThrough(rig.doors[name], echo.address, { signal: AbortSignal.abort() });
     await expect(dial).rejects.toMatchObject({ name: "AbortError" });
     expect(echo.accepted).toBe(before);
   });
 
-  it("a signal that fires later does no harm to the tunnel", async () => {
+  test("a signal that fires later does no harm to the tunnel", async () => {
     const patience = new AbortController();
     const socket = await dialThrough(rig.doors[name], echo.address, { signal: patience.signal, timeoutMs: 5_000 });
     patience.abort();
@@ -77,7 +77,7 @@ describe.each(DOORS)("through %s", (name) => {
     socket.destroy();
   });
 
-  it("the agent's end is the tunnel's end", async () => {
+  test("the agent's end is the tunnel's end", async () => {
     const passing = await startRig();
     const agent = await passing.startAgent();
     const socket = await dialThrough(passing.doors[name], echo.address);
@@ -87,7 +87,7 @@ describe.each(DOORS)("through %s", (name) => {
     await passing.close();
   });
 
-  it("the server's end is the tunnel's end, and on gRPC told from an orderly one", async () => {
+  test("the server's end is the tunnel's end, and on gRPC told from an orderly one", async () => {
     const passing = await startRig();
     await passing.startAgent();
     const socket = await dialThrough(passing.doors[name], echo.address);
@@ -101,7 +101,7 @@ describe.each(DOORS)("through %s", (name) => {
 });
 
 describe("a server that is not there", () => {
-  it.each(["http-connect", "grpc"] as const)("is named by its address (%s)", async (mode) => {
+  test.each(["http-connect", "grpc"] as const)("is named by its address (%s)", async (mode) => {
     const port = await freePort();
     const tcp = { mode, host: "127.0.0.1", port, tls: {} };
     await expect(dialThrough(tcp, "a:1")).rejects.toThrow(`the proxy-server at 127.0.0.1:${port} cannot be reached`);
@@ -111,7 +111,7 @@ describe("a server that is not there", () => {
     await expect(dialThrough(long, "a:1")).rejects.toBeInstanceOf(DrawbridgeError);
   });
 
-  it.each(["http-connect", "grpc"] as const)(
+  test.each(["http-connect", "grpc"] as const)(
     "is not waited for beyond the deadline when it is silent (%s)",
     async (mode) => {
       const silent = createServer().listen(join("\0", `drawbridge-silent-${process.pid}-${mode}`));
@@ -123,7 +123,7 @@ describe("a server that is not there", () => {
     },
   );
 
-  it.each(["connect-tcp", "grpc-tcp"] as const)(
+  test.each(["connect-tcp", "grpc-tcp"] as const)(
     "or that we cannot trust, or that does not trust us (%s)",
     async (name) => {
       const door = rig.doors[name];
@@ -146,7 +146,7 @@ describe("a server that is not there", () => {
 });
 
 describe("the wrong kind of door", () => {
-  it.each([
+  test.each([
     ["grpc", "connect-uds", /it is not HTTP\/2, so this may be an http-connect frontend/],
     ["http-connect", "grpc-uds", /it is not HTTP\/1, so this may be a gRPC frontend/],
     ["grpc", "connect-tcp", /no application protocol/],

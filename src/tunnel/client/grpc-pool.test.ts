@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { payload, readExactly, readToEnd, sha256 } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { freePort } from "../../../test/support/processes/ports.js";
@@ -34,7 +34,7 @@ const poolAt = (name: "grpc-uds" | "grpc-tcp", from = rig) => new GrpcTunnelPool
 const proxyStreams = () => rig.server.readings().grpcConnections().Proxy;
 
 describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
-  it("carries many tunnels at once, each its own bytes", async () => {
+  test("carries many tunnels at once, each its own bytes", async () => {
     const pool = poolAt(name);
     const sockets = await Promise.all(Array.from({ length: 30 }, () => pool.dial(echo.address)));
     const echoes = sockets.map(async (socket, index) => {
@@ -48,7 +48,7 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
     await pool.close();
   });
 
-  it("goes on beside a refusal, an abort and a reader that stalls", async () => {
+  test("goes on beside a refusal, an abort and a reader that stalls", async () => {
     const pool = poolAt(name);
     const [hole, source] = await Promise.all([startBlackHole(), startEndlessSource()]);
     const stalled = await pool.dial(source.address);
@@ -64,7 +64,7 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
     await Promise.all([hole.close(), source.close()]);
   });
 
-  it("ends its tunnels when it is closed, and opens a new connection for the next dial", async () => {
+  test("ends its tunnels when it is closed, and opens a new connection for the next dial", async () => {
     const pool = poolAt(name);
     const ending = readToEnd(await pool.dial(echo.address));
     await pool.close();
@@ -75,7 +75,7 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
     await pool.close();
   });
 
-  it("comes back with a server that was started anew", async () => {
+  test("comes back with a server that was started anew", async () => {
     const passing = await startRig();
     await passing.startAgent();
     const pool = poolAt(name, passing);
@@ -93,7 +93,7 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
     successor.destroy();
   });
 
-  it("leaves a server that drains, without cutting what stands", async () => {
+  test("leaves a server that drains, without cutting what stands", async () => {
     const passing = await startRig();
     await passing.startAgent();
     const pool = poolAt(name, passing);
@@ -115,13 +115,13 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
 });
 
 describe("a pool", () => {
-  it("tries again after a connection that failed", async () => {
+  test("tries again after a connection that failed", async () => {
     const pool = new GrpcTunnelPool({ mode: "grpc", uds: "/nonexistent/drawbridge.sock" });
     for (let turn = 0; turn < 2; turn++) await expect(pool.dial("a:1")).rejects.toThrow("cannot be reached");
     await pool.close();
   });
 
-  it("opens another connection when the server takes no more streams on the first, and gives it up again", async () => {
+  test("opens another connection when the server takes no more streams on the first, and gives it up again", async () => {
     const { frontend, streams, close } = await smallDoor(120);
     const pool = new GrpcTunnelPool(frontend);
     const sockets = await Promise.all(Array.from({ length: 300 }, () => pool.dial("a:1")));
@@ -138,7 +138,7 @@ describe("a pool", () => {
     close();
   });
 
-  it("says so when the server takes no streams at all", async () => {
+  test("says so when the server takes no streams at all", async () => {
     const { frontend, close } = await smallDoor(0);
     const pool = new GrpcTunnelPool(frontend);
     for (let dial = 0; dial < 3; dial++) {

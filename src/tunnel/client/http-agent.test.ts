@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import http, { type IncomingMessage, type RequestListener } from "node:http";
 import https from "node:https";
 import type { AddressInfo, Server, Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { freePort } from "../../../test/support/processes/ports.js";
 import { startBlackHole } from "../../../test/support/targets/black-hole.js";
@@ -70,7 +70,7 @@ function ask(url: string, agent: http.Agent, body = ""): Promise<string> {
 const noTunnels = () => waitUntil("the tunnels to be gone", () => rig.server.board.establishedTunnels === 0);
 
 describe.each(DOORS)("agents through %s", (name) => {
-  it("keep one https connection for 20 requests", async () => {
+  test("keep one https connection for 20 requests", async () => {
     const agent = createHttpsAgent(rig.doors[name], { keepAlive: true, ca });
     const before = secure.connections;
     for (let turn = 0; turn < 20; turn++) {
@@ -82,7 +82,7 @@ describe.each(DOORS)("agents through %s", (name) => {
     await noTunnels();
   });
 
-  it("serve http, a connection a request unless told to keep them", async () => {
+  test("serve http, a connection a request unless told to keep them", async () => {
     const agent = createHttpAgent(rig.doors[name]);
     const before = plain.connections;
     const urls = Array.from({ length: 8 }, (_, turn) => `http://127.0.0.1:${plain.port}/${turn}`);
@@ -92,7 +92,7 @@ describe.each(DOORS)("agents through %s", (name) => {
     await noTunnels();
   });
 
-  it("notice that the target closed an idle connection", async () => {
+  test("notice that the target closed an idle connection", async () => {
     const brief = await startSite(http.createServer({ keepAliveTimeout: 20 }, answer), "connection");
     const agent = createHttpAgent(rig.doors[name], { keepAlive: true });
     expect(await ask(`http://127.0.0.1:${brief.port}/first`, agent)).toBe("/first 0");
@@ -103,7 +103,7 @@ describe.each(DOORS)("agents through %s", (name) => {
     brief.server.close();
   });
 
-  it("check the target's certificate, not the proxy-server's", async () => {
+  test("check the target's certificate, not the proxy-server's", async () => {
     const agent = createHttpsAgent(rig.doors[name], { ca });
     const stranger = createHttpsAgent(rig.doors[name]);
     await expect(ask(`https://localhost:${secure.port}/`, stranger)).rejects.toThrow(/unable to verify|self.signed/);
@@ -115,12 +115,12 @@ describe.each(DOORS)("agents through %s", (name) => {
     await noTunnels();
   });
 
-  it("hand the refusal to the request", async () => {
+  test("hand the refusal to the request", async () => {
     const url = `http://127.0.0.1:${await freePort()}/`;
     await expect(ask(url, createHttpAgent(rig.doors[name]))).rejects.toBeInstanceOf(DialRefusedError);
   });
 
-  it("give a request its own timeout while the target is silent", async () => {
+  test("give a request its own timeout while the target is silent", async () => {
     const silent = await startSite(
       http.createServer(() => {}),
       "connection",
@@ -142,7 +142,7 @@ describe.each(DOORS)("agents through %s", (name) => {
 });
 
 describe("an agent", () => {
-  it("gives its dials up when it is destroyed, and after its own deadline", async () => {
+  test("gives its dials up when it is destroyed, and after its own deadline", async () => {
     const hole = await startBlackHole();
     const agent = createHttpAgent(rig.doors["connect-uds"]);
     const request = ask(`http://${hole.address}/`, agent);
@@ -156,7 +156,7 @@ describe("an agent", () => {
     await hole.close();
   });
 
-  it("takes its tunnels from a pool, too", async () => {
+  test("takes its tunnels from a pool, too", async () => {
     const door = rig.doors["grpc-tcp"];
     const pool = new GrpcTunnelPool({ ...door, mode: "grpc" });
     const agent = createHttpsAgent(pool, { ca });

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { freePort } from "../../../test/support/processes/ports.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
 import type { Target } from "../../../test/support/targets/listener.js";
@@ -53,12 +53,12 @@ const exampleWith = (text: string): string => {
   return found[0]!;
 };
 
-it("has a socket that echoes", async () => {
+test("has a socket that echoes", async () => {
   const env = { FRONTEND_SOCKET: socketOf(rig.doors["connect-uds"]), TARGET: echo.address };
   expect(await run(exampleWith("TARGET,"), env)).toBe("hello through the tunnel\n");
 });
 
-it("has a web request", async () => {
+test("has a web request", async () => {
   const files = { cert: readFileSync(rig.files.endpoint), key: readFileSync(rig.files.endpointKey) };
   const site = https.createServer(files, (_request, response) => response.end("from behind the tunnel"));
   await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
@@ -71,7 +71,7 @@ it("has a web request", async () => {
   site.close();
 });
 
-it("has a refusal", async () => {
+test("has a refusal", async () => {
   const address = `127.0.0.1:${await freePort()}`;
   const env = { FRONTEND_SOCKET: socketOf(rig.doors["connect-uds"]), CLOSED_PORT: address };
   expect(await run(exampleWith("CLOSED_PORT"), env)).toMatch(/^DB_\w+ 502 dial tcp .*: connect: connection refused\n$/);

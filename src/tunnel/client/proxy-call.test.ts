@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { readToEnd } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { SegmentCounters } from "../link/counters.js";
@@ -99,7 +99,7 @@ const types = () => said.map(({ type }) => type);
 const streamEnded = () => waitUntil("the stream to end", () => ends[0]);
 
 describe("a gRPC dial", () => {
-  it("asks for the address over tcp with an ID of its own", async () => {
+  test("asks for the address over tcp with an ID of its own", async () => {
     const frontend = await door(answering);
     for (const address of ["[fd00::1]:443", "name.example:80"]) (await dialThrough(frontend, address)).destroy();
     const dials = said.flatMap((packet) => (packet.type === "DIAL_REQ" ? [packet] : []));
@@ -110,7 +110,7 @@ describe("a gRPC dial", () => {
     expect(dials[0]!.random).not.toBe(dials[1]!.random);
   });
 
-  it("keeps bytes, and the end, that come with the answer in one piece", async () => {
+  test("keeps bytes, and the end, that come with the answer in one piece", async () => {
     const frontend = await door((stream, packet) => {
       accepting(stream, packet);
       stream.data(ID, Buffer.from("first words"));
@@ -124,7 +124,7 @@ describe("a gRPC dial", () => {
     expect(types()).toEqual(["DIAL_REQ"]);
   });
 
-  it("sends everything before CLOSE_REQ and waits for its answer", async () => {
+  test("sends everything before CLOSE_REQ and waits for its answer", async () => {
     const frontend = await door(answering);
     const socket = await dialThrough(frontend, "a:1");
     const text = "x".repeat(1_000_000);
@@ -135,7 +135,7 @@ describe("a gRPC dial", () => {
     expect(await streamEnded()).toMatchObject({ status: 0 });
   });
 
-  it.each(["No agent available", "dial tcp 10.0.0.1:80: connect: connection refused"])(
+  test.each(["No agent available", "dial tcp 10.0.0.1:80: connect: connection refused"])(
     "rejects with the agent's words: %s",
     async (error) => {
       const frontend = await door((stream, packet) => {
@@ -147,7 +147,7 @@ describe("a gRPC dial", () => {
     },
   );
 
-  it.each<[string, Script, string]>([
+  test.each<[string, Script, string]>([
     [
       "an answer to another dial",
       (stream) => stream.control({ type: "DIAL_RSP", error: "", connectId: 7, random: 1n }),
@@ -167,7 +167,7 @@ describe("a gRPC dial", () => {
     await expect(dialThrough(await door(script), "a:1")).rejects.toThrow(words);
   });
 
-  it("passes on why a server refuses the call, at once or later", async () => {
+  test("passes on why a server refuses the call, at once or later", async () => {
     const frontend = await listen((call) => endWithStatus(call.stream, 16, "not you"));
     await expect(dialThrough(frontend, "a:1")).rejects.toThrow("Unauthenticated: not you");
     listener.destroy();
@@ -178,7 +178,7 @@ describe("a gRPC dial", () => {
     await expect(dialThrough(later, "a:1")).rejects.toThrow("ResourceExhausted: too much");
   });
 
-  it("says DIAL_CLS when it is given up", async () => {
+  test("says DIAL_CLS when it is given up", async () => {
     let onAsked = (): void => {};
     const asked = new Promise<void>((resolve) => {
       onAsked = resolve;
@@ -196,7 +196,7 @@ describe("a gRPC dial", () => {
     expect(close).toEqual({ type: "DIAL_CLS", random: dial.random });
   });
 
-  it("closes a connection whose answer crossed the abort", async () => {
+  test("closes a connection whose answer crossed the abort", async () => {
     const patience = new AbortController();
     const frontend = await door((stream, packet) => {
       if (packet.type === "DIAL_REQ") patience.abort();
@@ -210,7 +210,7 @@ describe("a gRPC dial", () => {
 });
 
 describe("a gRPC tunnel", () => {
-  it.each<[string, (stream: PacketStream) => void, string]>([
+  test.each<[string, (stream: PacketStream) => void, string]>([
     [
       "closes it with an error",
       (stream) => stream.control({ type: "CLOSE_RSP", connectId: ID, error: "oh" }),
@@ -229,7 +229,7 @@ describe("a gRPC tunnel", () => {
     expect((await ending).error?.message).toContain(words);
   });
 
-  it("is no tunnel when it fails in the same breath as it is answered", async () => {
+  test("is no tunnel when it fails in the same breath as it is answered", async () => {
     const frontend = await door((stream, packet) => {
       accepting(stream, packet);
       stream.control({ type: "CLOSE_RSP", connectId: ID, error: "mismatched connection IDs" });
@@ -237,7 +237,7 @@ describe("a gRPC tunnel", () => {
     await expect(dialThrough(frontend, "a:1")).rejects.toThrow("mismatched connection IDs");
   });
 
-  it("ignores bytes of connections that are not its own", async () => {
+  test("ignores bytes of connections that are not its own", async () => {
     const frontend = await door((stream, packet) => {
       accepting(stream, packet);
       stream.data(1, Buffer.from("not yours"));
@@ -248,7 +248,7 @@ describe("a gRPC tunnel", () => {
     expect((await readToEnd(await dialThrough(frontend, "a:1"))).bytes.toString()).toBe("yours");
   });
 
-  it("does not wait for ever for the answer to its CLOSE_REQ", async () => {
+  test("does not wait for ever for the answer to its CLOSE_REQ", async () => {
     const frontend = await door(accepting);
     const socket = await dialThrough(frontend, "a:1");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -258,7 +258,7 @@ describe("a gRPC tunnel", () => {
     await streamEnded();
   });
 
-  it("is enough of a net.Socket", async () => {
+  test("is enough of a net.Socket", async () => {
     const frontend = await door(answering);
     const socket = await dialThrough(frontend, "[fd00::1]:443");
     expect(socket).toMatchObject({ remoteAddress: "fd00::1", remotePort: 443, connecting: false });

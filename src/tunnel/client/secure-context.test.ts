@@ -1,6 +1,6 @@
 import { copyFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { makePki } from "../../../test/support/processes/certs.js";
 import { Scope } from "../../../test/support/processes/scope.js";
 import { secureContextOf } from "./secure-context.js";
@@ -28,7 +28,7 @@ function files() {
 }
 
 describe("the certificates for a front door", () => {
-  it("are made ready once, and again when they were replaced", () => {
+  test("are made ready once, and again when they were replaced", () => {
     const { tls, put } = files();
     const first = secureContextOf(tls);
     expect(secureContextOf(tls)).toBe(first);
@@ -39,7 +39,7 @@ describe("the certificates for a front door", () => {
     expect(secureContextOf(tls)).toBe(second);
   });
 
-  it("stay in service while only one of two files is replaced, but not for ever", () => {
+  test("stay in service while only one of two files is replaced, but not for ever", () => {
     const { tls, put } = files();
     let now = 0;
     const first = secureContextOf(tls, () => now);
@@ -53,7 +53,7 @@ describe("the certificates for a front door", () => {
     expect(secureContextOf(tls, () => now)).not.toBe(first);
   });
 
-  it("are refused at once when they never fitted", () => {
+  test("are refused at once when they never fitted", () => {
     const { tls, put } = files();
     put("agent", "cert");
     expect(() => secureContextOf(tls)).toThrow(expect.objectContaining({ code: "DB_CERT_KEY_MISMATCH" }));

@@ -1,5 +1,5 @@
 import { Duplex } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Flag, FrameType, frame, settings } from "./h2/frames.js";
 import { Session } from "./h2/session.js";
 import { keepAlive } from "./keepalive.js";
@@ -30,7 +30,7 @@ function watched() {
 }
 
 describe("a session that is kept alive", () => {
-  it("is pinged again and again while the peer answers", async () => {
+  test("is pinged again and again while the peer answers", async () => {
     const { session, pings, answer, late } = watched();
     for (let round = 1; round <= 50; round++) {
       await vi.advanceTimersByTimeAsync(EVERY_MS);
@@ -40,7 +40,7 @@ describe("a session that is kept alive", () => {
     expect([session.destroyed, late()]).toEqual([false, 0]);
   });
 
-  it("is destroyed when an answer does not come in time, and not pinged meanwhile", async () => {
+  test("is destroyed when an answer does not come in time, and not pinged meanwhile", async () => {
     const { session, pings, late } = watched();
     await vi.advanceTimersByTimeAsync(EVERY_MS + PING_TIMEOUT_MS - 1);
     expect([session.destroyed, pings.length]).toEqual([false, 1]);
@@ -49,7 +49,7 @@ describe("a session that is kept alive", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is watched on after it was asked to go away", async () => {
+  test("is watched on after it was asked to go away", async () => {
     const { session, pings } = watched();
     session.request([]);
     session.close();

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { inspectRequest } from "./inspect-request.js";
 import {
   asPem,
@@ -29,7 +29,7 @@ const ucs = (text: string, width: number): Buffer =>
   Buffer.from([...text].flatMap((one) => [...new Array(width - 1).fill(0), one.charCodeAt(0)]));
 
 describe("a request in order", () => {
-  it("is read, with all its names", () => {
+  test("is read, with all its names", () => {
     const names = [dns("w0"), dns("w0.example"), ip(10, 0, 0, 1), ip(0xfd, ...new Array(14).fill(0), 1)];
     expect(read({ attributes: attributesFor(...names) })).toEqual({
       commonNames: ["system:node:w0"],
@@ -44,7 +44,7 @@ describe("a request in order", () => {
     });
   });
 
-  it("may hold several texts in one set of its subject, which are read one by one", () => {
+  test("may hold several texts in one set of its subject, which are read one by one", () => {
     const part = (type: string, value: string) => tlv(0x30, oid(type), tlv(0x13, value));
     const subject = [tlv(0x31, part(organization, "a"), part(commonName, "b"), part("2.5.4.11", "c"))];
     expect(read({ subject })).toMatchObject({
@@ -54,7 +54,7 @@ describe("a request in order", () => {
     });
   });
 
-  it("may have an RSA key", () => {
+  test("may have an RSA key", () => {
     const given = { key: spki(signers.rsa), signatureAlgorithm: sha256WithRsa };
     const facts = inspectRequest(asPem(craftedRequest(given, signers.rsa)));
     expect(facts).toMatchObject({ key: "RSA-2048", signatureFits: true });
@@ -79,7 +79,7 @@ const x = point.subarray(0, 32);
 const p256 = tlv(0x30, oid("1.2.840.10045.2.1"), oid("1.2.840.10045.3.1.7"));
 
 describe("what is not understood is an error that names it", () => {
-  it.each<[string, Partial<Crafted>]>([
+  test.each<[string, Partial<Crafted>]>([
     // Around
     ["the request has 2 bytes behind its end", { behind: bytes("0500") }],
     ["the request has 2 bytes behind its end", { behindSignature: bytes("0500") }],

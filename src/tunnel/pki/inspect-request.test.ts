@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as x509 from "@peculiar/x509";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inspectRequest } from "./inspect-request.js";
 import { pemText } from "./pem.js";
 import { openssl, opensslAvailable } from "./testing/openssl.js";
@@ -26,7 +26,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     return readFileSync(out, "utf8");
   }
 
-  it("as a kubelet makes it has a name, a group and nothing else", async () => {
+  test("as a kubelet makes it has a name, a group and nothing else", async () => {
     expect(inspectRequest(request("/O=system:nodes/CN=system:node:w0"))).toEqual({
       commonNames: ["system:node:w0"],
       organizations: ["system:nodes"],
@@ -40,7 +40,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     });
   });
 
-  it("is read completely", async () => {
+  test("is read completely", async () => {
     const names = "subjectAltName=DNS:w0,DNS:*.x,IP:10.0.0.1,IP:fd00::1,email:a@b,URI:spiffe://x";
     const pem = request("/O=one+O=two/OU=three/CN=a/CN=b", [names, "basicConstraints=critical,CA:TRUE"]);
     expect(inspectRequest(pem)).toMatchObject({
@@ -54,7 +54,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     });
   });
 
-  it("keeps nothing back in its attributes", async () => {
+  test("keeps nothing back in its attributes", async () => {
     const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
     const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
     const san = (name: string) => new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]);
@@ -73,13 +73,13 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     expect(() => inspectRequest(twice)).toThrow("two lists of extensions");
   });
 
-  it("has a key of some kind", async () => {
+  test("has a key of some kind", async () => {
     expect(inspectRequest(request("/CN=x", [], ["-newkey", "rsa:2048"]))).toMatchObject({ key: "RSA-2048" });
     const weak = inspectRequest(request("/CN=x", [], ["-newkey", "rsa:1024"]));
     expect(weak).toMatchObject({ key: "RSA-1024", signatureFits: true });
   });
 
-  it("is signed with that key, or it is told", async () => {
+  test("is signed with that key, or it is told", async () => {
     const pem = request("/CN=system:node:w0");
     const der = Buffer.from(pem.replace(/-----.*-----/g, ""), "base64");
     const at = der.indexOf("system:node:w0");
@@ -90,7 +90,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     });
   });
 
-  it("is refused when it is anything else", async () => {
+  test("is refused when it is anything else", async () => {
     const pem = request("/CN=x");
     const der = pem.replace(/-----.*-----\n/g, "");
     const wrapped = (label: string, body: string) => `-----BEGIN ${label}-----\n${body}-----END ${label}-----\n`;

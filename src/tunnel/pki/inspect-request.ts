@@ -19,14 +19,14 @@ export interface RequestFacts extends SubjectParts, RequestNames {
   readonly signatureFits: boolean;
 }
 
-const subjectAlternativeName = "2.5.29.17";
-const extensionRequest = "1.2.840.113549.1.9.14";
+const SUBJECT_ALTERNATIVE_NAME = "2.5.29.17";
+const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 /** A kubelet's takes about 500 bytes. */
-const longestRequest = 64 * 1024;
+const LONGEST_REQUEST = 64 * 1024;
 
 export function inspectRequest(pem: string): RequestFacts {
   try {
-    if (pem.length > longestRequest) throw new Error("it is far too long");
+    if (pem.length > LONGEST_REQUEST) throw new Error("it is far too long");
     return factsIn(readOneBlock(pem, "CERTIFICATE REQUEST"));
   } catch (reason) {
     const sentence = `the certificate signing request cannot be read: ${messageOf(reason)}`;
@@ -44,7 +44,7 @@ function factsIn(der: Buffer): RequestFacts {
   if (!version.equals(Buffer.of(0))) throw new Error("the request has another version than 1");
   const subject = subjectIn(signed.inside(tags.sequence, "the subject"));
   const key = keyIn(signed.element(tags.sequence, "key").whole);
-  const extensions = attributesIn(signed.inside(attributesTag, "the list of attributes"));
+  const extensions = attributesIn(signed.inside(ATTRIBUTES_TAG, "the list of attributes"));
   signed.end();
   const hash = hashOf(algorithmIn(request, "the signature's algorithm"), key);
   const signature = request.bits("signature");
@@ -52,7 +52,7 @@ function factsIn(der: Buffer): RequestFacts {
   return { ...subject, ...extensions, key: keyName(key), signatureFits: verify(hash, whole, key, signature) };
 }
 
-const attributesTag = 0xa0;
+const ATTRIBUTES_TAG = 0xa0;
 
 /** Readers differ in which of several lists they take, so there may be one. */
 function attributesIn(attributes: DerReader): RequestNames & Pick<RequestFacts, "otherExtensions"> {
@@ -63,17 +63,17 @@ function attributesIn(attributes: DerReader): RequestNames & Pick<RequestFacts, 
     const type = attribute.oid("type");
     if (types.has(type)) {
       throw new Error(
-        type === extensionRequest ? "it has two lists of extensions" : `it has the attribute ${type} twice`,
+        type === EXTENSION_REQUEST ? "it has two lists of extensions" : `it has the attribute ${type} twice`,
       );
     }
     types.add(type);
     const values = attribute.inside(tags.set, "the value of an attribute");
     attribute.end();
-    if (type !== extensionRequest) continue;
+    if (type !== EXTENSION_REQUEST) continue;
     asked = extensionsIn(values.inside(tags.sequence, "the list of extensions"));
     values.end();
   }
-  types.delete(extensionRequest);
+  types.delete(EXTENSION_REQUEST);
   const none = { dnsNames: [], ipAddresses: [], otherNames: [] };
   return { ...(asked.names ?? none), otherExtensions: [...types, ...asked.others] };
 }
@@ -98,8 +98,8 @@ function extensionsIn(list: DerReader): Extensions {
     found.set(type, extension.element(tags.octetString, "value").content);
     extension.end();
   }
-  const names = found.get(subjectAlternativeName);
-  found.delete(subjectAlternativeName);
+  const names = found.get(SUBJECT_ALTERNATIVE_NAME);
+  found.delete(SUBJECT_ALTERNATIVE_NAME);
   return { names: names && namesIn(names), others: [...found.keys()] };
 }
 
@@ -118,8 +118,8 @@ function algorithmIn(reader: DerReader, what: string): Algorithm {
 }
 
 const derNull = Buffer.of(tags.null, 0);
-const rsa = "1.2.840.113549.1.1.1";
-const ecPublicKey = "1.2.840.10045.2.1";
+const RSA = "1.2.840.113549.1.1.1";
+const EC_PUBLIC_KEY = "1.2.840.10045.2.1";
 
 /** RSA, or a point of a named curve, written out. */
 function keyIn(der: Buffer): KeyObject {
@@ -127,7 +127,7 @@ function keyIn(der: Buffer): KeyObject {
   const { oid, parameters } = algorithmIn(key, "the key's algorithm");
   const bits = key.bits("value");
   key.end();
-  if (oid === rsa) {
+  if (oid === RSA) {
     if (!parameters.equals(derNull)) throw new Error("the key's algorithm has odd parameters");
     const numbers = new DerReader(bits, "the RSA key");
     const pair = numbers.inside(tags.sequence, "the RSA key");
@@ -136,7 +136,7 @@ function keyIn(der: Buffer): KeyObject {
     if (!pair.element(tags.integer, "exponent").content.equals(usualExponent))
       throw new Error("the RSA key's exponent is not 65537");
     pair.end();
-  } else if (oid === ecPublicKey) {
+  } else if (oid === EC_PUBLIC_KEY) {
     if (parameters[0] !== tags.oid) throw new Error("the key's curve is not given by its name");
     if (bits[0] !== 4) throw new Error("the key's point is not written out in full");
   } else {

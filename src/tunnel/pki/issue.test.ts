@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, createServer, type TLSSocket } from "node:tls";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Authority, createAuthority, issueCertificate, loadAuthority, type PemPair } from "./issue.js";
 
 const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 describe("createAuthority", () => {
-  it("makes a self-signed P-256 authority that lives one day, back-dated five minutes", async () => {
+  test("makes a self-signed P-256 authority that lives one day, back-dated five minutes", async () => {
     const made = await createAuthority({ commonName: oddName, now });
     const certificate = new X509Certificate(made.certificatePem);
     expect(certificate.ca).toBe(true);
@@ -37,13 +37,13 @@ describe("createAuthority", () => {
     expect(new Date(certificate.validTo).toISOString()).toBe("2031-05-07T07:08:09.000Z");
   });
 
-  it("refuses a common name that no verifier would accept", async () => {
+  test("refuses a common name that no verifier would accept", async () => {
     await expect(createAuthority({ commonName: "x".repeat(65) })).rejects.toMatchObject({ code: "DB_CERT_ISSUE" });
   });
 });
 
 describe("issueCertificate", () => {
-  it("puts names and addresses where clients look for them", () => {
+  test("puts names and addresses where clients look for them", () => {
     const certificate = new X509Certificate(server.certificatePem);
     expect(certificate.checkHost("localhost")).toBe("localhost");
     expect(certificate.checkHost("a.example.test")).toBe("*.example.test");
@@ -53,14 +53,14 @@ describe("issueCertificate", () => {
     expect(certificate.ca).toBe(false);
   });
 
-  it("gives every certificate its own sixteen-byte serial", async () => {
+  test("gives every certificate its own sixteen-byte serial", async () => {
     const other = await issueCertificate(authority, { profile: "client", commonName: "agent" });
     const serials = [authority, server, other].map((pem) => new X509Certificate(pem.certificatePem).serialNumber);
     expect(new Set(serials).size).toBe(3);
     for (const serial of serials) expect(serial).toMatch(/^[4-7][0-9A-F]{31}$/);
   });
 
-  it.each([
+  test.each([
     ["server", ["1.3.6.1.5.5.7.3.1"]],
     ["client", ["1.3.6.1.5.5.7.3.2"]],
     ["both", ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]],
@@ -69,7 +69,7 @@ describe("issueCertificate", () => {
     expect(new X509Certificate(pem.certificatePem).keyUsage).toEqual(usages);
   });
 
-  it("never lets a certificate outlive its authority", async () => {
+  test("never lets a certificate outlive its authority", async () => {
     const short = await createAuthority({ commonName: "short", validForMs: 60_000, now });
     const pem = await issueCertificate(short, { profile: "client", commonName: "agent", now });
     expect(new X509Certificate(pem.certificatePem).validTo).toBe(new X509Certificate(short.certificatePem).validTo);
@@ -79,7 +79,7 @@ describe("issueCertificate", () => {
     );
   });
 
-  it.each([
+  test.each([
     [{ dnsNames: ["10.0.0.1"] }, /not a DNS name/],
     [{ dnsNames: ["under_score.test"] }, /not a DNS name/],
     [{ ipAddresses: ["example.test"] }, /not an IP address/],
@@ -92,7 +92,7 @@ describe("issueCertificate", () => {
     );
   });
 
-  it("signs with an authority that was stored and loaded again", async () => {
+  test("signs with an authority that was stored and loaded again", async () => {
     for (const key of ["p256", "rsa2048"] as const) {
       const made = await createAuthority({ commonName: `stored ${key}`, key });
       const loaded = await loadAuthority({ certificatePem: made.certificatePem, privateKeyPem: made.privateKeyPem });
@@ -103,7 +103,7 @@ describe("issueCertificate", () => {
     await expect(loadAuthority(server)).rejects.toThrow(/not an authority/);
   });
 
-  it("names an authority exactly as it names itself, odd characters included", async () => {
+  test("names an authority exactly as it names itself, odd characters included", async () => {
     const odd = await createAuthority({ commonName: oddName });
     const pem = await issueCertificate(odd, { profile: "client", commonName: "agent" });
     const certificate = new X509Certificate(pem.certificatePem);
@@ -112,7 +112,7 @@ describe("issueCertificate", () => {
     expect(certificate.checkIssued(parent)).toBe(true);
   });
 
-  it("is accepted by both ends of a mutual TLS handshake", async () => {
+  test("is accepted by both ends of a mutual TLS handshake", async () => {
     const client = await issueCertificate(authority, {
       profile: "client",
       commonName: "agent",
@@ -149,7 +149,7 @@ describe.skipIf(!hasOpenssl)("as openssl sees it", () => {
     return execFileSync("openssl", ["x509", "-noout", "-text"], { input: pem, encoding: "utf8" });
   }
 
-  it.each(["p256", "rsa2048"] as const)("a %s chain verifies for its purpose and no other", async (key) => {
+  test.each(["p256", "rsa2048"] as const)("a %s chain verifies for its purpose and no other", async (key) => {
     const ca = await createAuthority({ commonName: "ca", key });
     const leaf = await issueCertificate(ca, { profile: "client", commonName: "agent", key });
     writeFileSync(join(dir, "ca.crt"), ca.certificatePem);
@@ -164,7 +164,7 @@ describe.skipIf(!hasOpenssl)("as openssl sees it", () => {
     expect(verify("sslserver").status).not.toBe(0);
   });
 
-  it("the authority may sign certificates and revocation lists, one level deep", () => {
+  test("the authority may sign certificates and revocation lists, one level deep", () => {
     const seen = text(authority.certificatePem);
     expect(seen).toMatch(/Basic Constraints: critical\s+CA:TRUE, pathlen:0/);
     expect(seen).toMatch(/Key Usage: critical\s+Digital Signature, Certificate Sign, CRL Sign/);
@@ -172,7 +172,7 @@ describe.skipIf(!hasOpenssl)("as openssl sees it", () => {
     expect(seen).toContain("Subject Key Identifier");
   });
 
-  it("a leaf points to its authority's key and carries both kinds of names", () => {
+  test("a leaf points to its authority's key and carries both kinds of names", () => {
     const keyId = /Subject Key Identifier: \s+([0-9A-F:]+)/.exec(text(authority.certificatePem))?.[1];
     const seen = text(server.certificatePem);
     expect(keyId).toBeDefined();

@@ -6,8 +6,8 @@ import { messageOf } from "../../base/errors/error.js";
 import { leafIn, pemText, privateKeyIn } from "./pem.js";
 import {
   type CertificateRequest,
+  DEFAULT_BACKDATE_MS,
   dayMs,
-  defaultBackdateMs,
   extendedKeyUsages,
   issueError,
   type KeyKind,
@@ -171,7 +171,7 @@ function randomSerial(): string {
 
 /** Certificates count in whole seconds; cutting them here keeps notAfter from rounding past the authority's. */
 function validity(
-  { validForMs = dayMs, backdateMs = defaultBackdateMs, now = new Date() }: AuthorityRequest,
+  { validForMs = dayMs, backdateMs = DEFAULT_BACKDATE_MS, now = new Date() }: AuthorityRequest,
   within?: x509.X509Certificate,
 ): { notBefore: Date; notAfter: Date } {
   const made = Math.floor(now.getTime() / 1000) * 1000;

@@ -1,6 +1,6 @@
 /** Numbers are those of HyperShift's conformance list. */
 import { X509Certificate } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type KeepOptions, type KeptPki, keepOrIssue, type UpToDatePki } from "./keep.js";
 import { certificatesIn } from "./pem.js";
 import { type HostedOptions, hostedProfile } from "./profiles/hosted.js";
@@ -38,7 +38,7 @@ describe.each([
   const set = wanted({ sharedSigner });
 
   // One signer means five RSA keys, which take as long as luck and the machine will have it.
-  it("are made once and kept, to the letter", async () => {
+  test("are made once and kept, to the letter", async () => {
     const first = await keep(nothing, set);
     expect(names(first)).toHaveLength(set.signers.length + set.leaves.length);
     const second = await keep(first, set, { now: onDay(300) });
@@ -48,7 +48,7 @@ describe.each([
 });
 
 describe("14: a leaf is issued again", () => {
-  it("when its names change, and no other is", async () => {
+  test("when its names change, and no other is", async () => {
     const first = await keep(nothing);
     const next = await keep(first, wanted({ externalAddresses: ["192.0.2.9"] }));
     expect(next.issued).toEqual([{ name: "konnectivity-cluster", why: "it is for other names or addresses" }]);
@@ -57,7 +57,7 @@ describe("14: a leaf is issued again", () => {
     expect(subjectAltName).not.toContain("konnectivity.example.test");
   });
 
-  it("in its last thirty days, not before", async () => {
+  test("in its last thirty days, not before", async () => {
     const first = await keep(nothing);
     expect(names(await keep(first, wanted(), { now: onDay(334.9) }))).toEqual([]);
     const due = await keep(first, wanted(), { now: onDay(335.1) });
@@ -65,21 +65,21 @@ describe("14: a leaf is issued again", () => {
     expect([...due.signers]).toEqual([...first.signers]);
   });
 
-  it("with a life of a day in its last third", async () => {
+  test("with a life of a day in its last third", async () => {
     const short = wanted({ validForMs: day });
     const first = await keep(nothing, short);
     expect(names(await keep(first, short, { now: onDay(0.6) }))).toEqual([]);
     expect(names(await keep(first, short, { now: onDay(0.7) }))).toHaveLength(5);
   });
 
-  it("when another length of life is wanted", async () => {
+  test("when another length of life is wanted", async () => {
     const first = await keep(nothing);
     const { issued } = await keep(first, wanted({ validForMs: 100 * day }));
     expect(issued).toContainEqual({ name: "konnectivity-agent", why: "it has another length of life" });
     expect(issued).toHaveLength(5);
   });
 
-  it("when it is damaged, another's, or has another's key", async () => {
+  test("when it is damaged, another's, or has another's key", async () => {
     const first = await keep(nothing);
     const cases: [KeptPki, string][] = [
       [withLeaf(first, "konnectivity-agent", "konnectivity-client"), "it has another subject"],
@@ -93,7 +93,7 @@ describe("14: a leaf is issued again", () => {
     expect(issued).toEqual([{ name: "konnectivity-server", why: "it cannot be read" }]);
   });
 
-  it("when its signer is another one, which HyperShift overlooks", async () => {
+  test("when its signer is another one, which HyperShift overlooks", async () => {
     const [first, foreign] = [await keep(nothing), await keep(nothing)];
     const name = "konnectivity-agent-signer";
     const next = await keep({ ...first, signers: new Map([...first.signers, [name, foreign.signers.get(name)!]]) });
@@ -106,7 +106,7 @@ describe("14: a leaf is issued again", () => {
 });
 
 describe("signers", () => {
-  it("without their key are replaced, and stay trusted while others change over", async () => {
+  test("without their key are replaced, and stay trusted while others change over", async () => {
     const first = await keep(nothing);
     const name = "konnectivity-client-signer";
     const lost = { ...first.signers.get(name)!, privateKeyPem: "" };
@@ -116,7 +116,7 @@ describe("signers", () => {
     expect(vouched(next, "konnectivity-client-ca-bundle", first)).toEqual(["konnectivity-client"]);
   });
 
-  it("keep their key when their end would cut leaves short", async () => {
+  test("keep their key when their end would cut leaves short", async () => {
     const first = await keep(nothing);
     const next = await keep(first, wanted(), { now: onDay(9.5 * 365) });
     const keyOf = (pki: KeptPki) => pki.signers.get("konnectivity-server-signer")!.privateKeyPem;
@@ -124,7 +124,7 @@ describe("signers", () => {
     expect(vouched(first, "konnectivity-ca-bundle", next)).toEqual(["konnectivity-server", "konnectivity-cluster"]);
   });
 
-  it("change in three steps, and at each everybody's certificate is trusted by whoever is a step behind", async () => {
+  test("change in three steps, and at each everybody's certificate is trusted by whoever is a step behind", async () => {
     const stages = [await keep(nothing)];
     for (const rotation of ["introduce", "switch", "retire"] as const)
       stages.push(await keep(stages.at(-1)!, wanted(), { rotation }));

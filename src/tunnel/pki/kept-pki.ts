@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { StagedFiles, syncDirectory } from "./durable-files.js";
 import { type Authority, loadAuthority, type PemPair } from "./issue.js";
-import { manifestFile, manifestText, type PkiManifest, readManifest } from "./manifest.js";
+import { MANIFEST_FILE, manifestText, type PkiManifest, readManifest } from "./manifest.js";
 import { leafIn, privateKeyIn } from "./pem.js";
 import { writeError } from "./write-pem.js";
 
@@ -12,7 +12,7 @@ import { writeError } from "./write-pem.js";
 export async function requireManifest(dir: string): Promise<PkiManifest> {
   const manifest = await readManifest(dir);
   if (manifest !== undefined) return manifest;
-  throw new DrawbridgeError("DB_PKI_MANIFEST", `${dir} holds no ${manifestFile}, so what belongs there is not known.`);
+  throw new DrawbridgeError("DB_PKI_MANIFEST", `${dir} holds no ${MANIFEST_FILE}, so what belongs there is not known.`);
 }
 
 export async function loadSigner(dir: string, name: string): Promise<Authority> {
@@ -75,7 +75,7 @@ export async function replaceInside(dir: string, changes: Changes): Promise<void
       await add(`${name}.key`, pair.privateKeyPem);
       await add(`${name}.crt`, pair.certificatePem);
     }
-    await add(manifestFile, manifestText(changes.manifest));
+    await add(MANIFEST_FILE, manifestText(changes.manifest));
     await staged.commit();
     await syncDirectory(dir);
   } catch (reason) {

@@ -10,7 +10,7 @@ import { leafIn } from "./pem.js";
 import { type ProfileName, type ProfileOptions, profileNames } from "./profiles/by-name.js";
 import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles/profile-set.js";
 
-export const manifestFile = "pki.json";
+export const MANIFEST_FILE = "pki.json";
 
 /** ISO 8601. */
 interface Validity {
@@ -62,13 +62,13 @@ export function filesOf({ signers, leaves, bundles, signerKeysKept }: PkiManifes
     ...signers.flatMap(({ name }) => (signerKeysKept ? [`${name}.crt`, `${name}.key`] : [`${name}.crt`])),
     ...leaves.flatMap(({ name }) => [`${name}.crt`, `${name}.key`]),
     ...bundles.map(({ name }) => `${name}.crt`),
-    manifestFile,
+    MANIFEST_FILE,
   ];
 }
 
 /** Undefined when the directory has none. */
 export async function readManifest(dir: string): Promise<PkiManifest | undefined> {
-  const file = join(dir, manifestFile);
+  const file = join(dir, MANIFEST_FILE);
   let document: unknown;
   try {
     document = JSON.parse(await readFile(file, "utf8"));

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { inspectRequest } from "./inspect-request.js";
 import { readOneBlock } from "./one-block.js";
 import { asPem, craftedRequest, nodeSubject } from "./testing/crafted.js";
@@ -20,7 +20,7 @@ const other = asPem(forged());
 const body = harmless.split("\n").slice(1, -2);
 
 describe("a request behind another that our reader used to pass over", () => {
-  it.each([
+  test.each([
     ["hidden by a PEM header with dashes", other.replace(`${begin}\n`, `${begin}\nX: -----\n\n`) + harmless],
     ["hidden by padding in two lines", other.replace("==\n", "=\n=\n") + harmless],
     ["in plain sight", other + harmless],
@@ -30,7 +30,7 @@ describe("a request behind another that our reader used to pass over", () => {
 });
 
 describe("the one spelling", () => {
-  it("is what Go and OpenSSL write, with its last line feed or without", () => {
+  test("is what Go and OpenSSL write, with its last line feed or without", () => {
     const der = Buffer.from(body.join(""), "base64");
     expect(readOneBlock(harmless, label)).toEqual(der);
     expect(readOneBlock(harmless.trimEnd(), label)).toEqual(der);
@@ -43,7 +43,7 @@ describe("the one spelling", () => {
   const joined = body.join("");
   const unpadded = joined.replace(/=+$/, "");
 
-  it.each([
+  test.each([
     ["it is empty", ""],
     ["it does not begin with the line", "hello"],
     ["a carriage return", harmless.replaceAll("\n", "\r\n")],

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createAuthority } from "./issue.js";
 import { certificatesIn, holdsEncryptedKey, leafIn, pemBlocks, pemText, privateKeyIn } from "./pem.js";
 
@@ -9,7 +9,7 @@ const subjects = (text: string) => certificatesIn(text).map(({ certificate }) =>
 
 // What Go makes of thousands of others is in test/interop/pem.
 describe("a bundle", () => {
-  it.each<[string, string, readonly string[]]>([
+  test.each<[string, string, readonly string[]]>([
     ["of several", a.certificatePem + b.certificatePem, ["CN=a", "CN=b"]],
     [
       "with comments and other text",
@@ -34,7 +34,7 @@ describe("a bundle", () => {
     expect(subjects(text)).toEqual(expected);
   });
 
-  it.each([
+  test.each([
     ["something else", pemText("CERTIFICATE", Buffer.from("hello"))],
     ["nothing", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"],
     [
@@ -46,19 +46,19 @@ describe("a bundle", () => {
     expect(() => certificatesIn(text)).toThrow();
   });
 
-  it("is given on in one spelling, whatever it was written in", () => {
+  test("is given on in one spelling, whatever it was written in", () => {
     const odd = `text\n${a.certificatePem.replaceAll("\n", "\r\n")}`;
     expect(certificatesIn(odd).map(({ pem }) => pem)).toEqual([a.certificatePem]);
   });
 });
 
 describe("a block", () => {
-  it("keeps its label, its bytes and its headers", () => {
+  test("keeps its label, its bytes and its headers", () => {
     const [block] = pemBlocks(plain.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\n\n"));
     expect(block).toEqual({ label: "X", der: Buffer.from("hello"), headers: ["Proc-Type: 4,ENCRYPTED"], text: plain });
   });
 
-  it("is found in a megabyte of text that only looks like PEM, at once", () => {
+  test("is found in a megabyte of text that only looks like PEM, at once", () => {
     const started = performance.now();
     for (const noise of ["\n-----END ", "-----BEGIN ", `${" ".repeat(99)}x `, "a:\n"]) {
       const text = noise.repeat(Math.ceil(2 ** 20 / noise.length));
@@ -70,12 +70,12 @@ describe("a block", () => {
 });
 
 describe("a key", () => {
-  it("is the first, behind whatever parameters stand before it", () => {
+  test("is the first, behind whatever parameters stand before it", () => {
     expect(privateKeyIn(plain + a.privateKeyPem + b.privateKeyPem)?.pem).toBe(a.privateKeyPem);
     expect(privateKeyIn(a.certificatePem)).toBeUndefined();
   });
 
-  it("that is encrypted is known by its label or its header", () => {
+  test("that is encrypted is known by its label or its header", () => {
     expect(holdsEncryptedKey(pemText("ENCRYPTED PRIVATE KEY", Buffer.from("x")))).toBe(true);
     const old = pemText("RSA PRIVATE KEY", Buffer.from("x")).replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\n\n");
     expect(holdsEncryptedKey(old)).toBe(true);

@@ -10,11 +10,11 @@ export interface PemBlock {
   readonly text: string;
 }
 
-const lineLength = 64;
+const LINE_LENGTH = 64;
 
 /** As Go and OpenSSL write it. */
 export function pemText(label: string, der: Buffer): string {
-  const lines = der.toString("base64").match(new RegExp(`.{1,${lineLength}}`, "g")) ?? [];
+  const lines = der.toString("base64").match(new RegExp(`.{1,${LINE_LENGTH}}`, "g")) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 }
 
@@ -28,9 +28,9 @@ export function pemBlocks(text: string): PemBlock[] {
   return blocks;
 }
 
-const beginMark = "-----BEGIN ";
-const endMark = "\n-----END ";
-const dashes = "-----";
+const BEGIN_MARK = "-----BEGIN ";
+const END_MARK = "\n-----END ";
+const DASHES = "-----";
 
 interface FoundBlock extends Pick<PemBlock, "label" | "der" | "headers"> {
   /** Where to look for the next one. */
@@ -41,11 +41,11 @@ interface FoundBlock extends Pick<PemBlock, "label" | "der" | "headers"> {
 function nextBlock(text: string, start: number): FoundBlock | undefined {
   let from = start;
   for (;;) {
-    const end = text.indexOf(endMark, from);
+    const end = text.indexOf(END_MARK, from);
     if (end < 0) return undefined;
-    const trailer = end + endMark.length;
+    const trailer = end + END_MARK.length;
     // Only between the two: a text of END lines alone must not be searched from its start for each of them.
-    const begin = from + text.slice(from, end).lastIndexOf(beginMark);
+    const begin = from + text.slice(from, end).lastIndexOf(BEGIN_MARK);
     if (begin === from || (begin > from && text[begin - 1] === "\n")) {
       const found = blockBetween(text, { begin, end, trailer });
       if (found === "nothing further") return undefined;
@@ -59,9 +59,9 @@ function blockBetween(
   text: string,
   { begin, end, trailer }: { begin: number; end: number; trailer: number },
 ): FoundBlock | "nothing further" | undefined {
-  const first = lineAt(text, begin + beginMark.length);
-  if (!first.line.endsWith(dashes)) return undefined;
-  const label = first.line.slice(0, -dashes.length);
+  const first = lineAt(text, begin + BEGIN_MARK.length);
+  if (!first.line.endsWith(DASHES)) return undefined;
+  const label = first.line.slice(0, -DASHES.length);
   const headers: string[] = [];
   let at = first.next;
   for (;;) {
@@ -72,11 +72,11 @@ function blockBetween(
     at = next;
   }
   if (headers.length > 0 && end < at) return trailer < at ? "nothing further" : undefined;
-  const endLine = label + dashes;
+  const endLine = label + DASHES;
   if (!text.startsWith(endLine, trailer) || lineAt(text, trailer + endLine.length).line !== "") return undefined;
   const der = end > at ? decoded(text.slice(at, end)) : Buffer.alloc(0);
   if (der === undefined) return undefined;
-  return { label, der, headers, behind: lineAt(text, end + endMark.length - 1).next };
+  return { label, der, headers, behind: lineAt(text, end + END_MARK.length - 1).next };
 }
 
 /** Without white space at its end. */
@@ -89,11 +89,11 @@ function lineAt(text: string, at: number): { readonly line: string; readonly nex
   return { line: text.slice(at, stop), next };
 }
 
-const quads = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const QUADS = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 function decoded(body: string): Buffer | undefined {
   const plain = body.replace(/[ \t\r\n]/g, "");
-  return quads.test(plain) ? Buffer.from(plain, "base64") : undefined;
+  return QUADS.test(plain) ? Buffer.from(plain, "base64") : undefined;
 }
 
 export interface PemCertificate {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import type { DrawbridgeError } from "../../base/errors/error.js";
 import { createAuthority, issueCertificate, type PemPair } from "./issue.js";
@@ -69,19 +69,19 @@ function watch() {
 }
 
 describe("first load", () => {
-  it("offers what the files hold", () => {
+  test("offers what the files hold", () => {
     place(first);
     expect(watch().files.current).toEqual({ cert: first.certificatePem, key: first.privateKeyPem, ca });
   });
 
-  it("needs only the parts that were named", () => {
+  test("needs only the parts that were named", () => {
     put("ca.crt", ca);
     const files = new CertificateFiles({ certFile: "", keyFile: "", caFile: at("ca.crt") });
     files.close();
     expect(files.current).toEqual({ ca });
   });
 
-  it.each<[string, () => void, ErrorCode, RegExp]>([
+  test.each<[string, () => void, ErrorCode, RegExp]>([
     ["a missing file", () => rmSync(at("tls.key")), "DB_CERT_MISSING", /tls\.key cannot be used: it does not exist\.$/],
     [
       "something else than PEM",
@@ -132,12 +132,12 @@ describe("first load", () => {
     expect(watch).toThrow(expect.objectContaining({ code, message: expect.stringMatching(sentence) }));
   });
 
-  it("says when a certificate comes without its key", () => {
+  test("says when a certificate comes without its key", () => {
     place(first);
     expect(() => new CertificateFiles({ certFile: at("tls.crt") })).toThrow(/must be given together/);
   });
 
-  it("never shows key material in an error", () => {
+  test("never shows key material in an error", () => {
     place(first);
     const secret = first.privateKeyPem.replace(/\n/g, "").slice(40, 80);
     put("tls.key", first.privateKeyPem.replace("MIGH", "AAAA"));
@@ -151,7 +151,7 @@ describe("first load", () => {
     expect(text).not.toContain(secret);
   });
 
-  it("takes the certificates out of a bundle and leaves the rest, as upstream does", () => {
+  test("takes the certificates out of a bundle and leaves the rest, as upstream does", () => {
     place(first);
     const broken = "-----BEGIN CERTIFICATE-----\nnot base64 !!\n-----END CERTIFICATE-----\n";
     const torn = "-----BEGIN CERTIFICATE-----\nMIIB\n";
@@ -159,7 +159,7 @@ describe("first load", () => {
     expect(watch().files.current.ca).toBe(ca + otherCa);
   });
 
-  it("finds an EC key behind its parameters", () => {
+  test("finds an EC key behind its parameters", () => {
     place(first);
     put(
       "tls.key",
@@ -170,7 +170,7 @@ describe("first load", () => {
 });
 
 describe("later changes", () => {
-  it("hands over a new set once, and only when something changed", () => {
+  test("hands over a new set once, and only when something changed", () => {
     place(first);
     const { changes, files, problems, tick } = watch();
     tick();
@@ -183,7 +183,7 @@ describe("later changes", () => {
     expect(problems).toEqual([]);
   });
 
-  it("keeps the old set while the files do not fit, says so once per change, and recovers", () => {
+  test("keeps the old set while the files do not fit, says so once per change, and recovers", () => {
     place(first);
     const { changes, files, problems, tick } = watch();
     put("tls.crt", second.certificatePem);
@@ -202,7 +202,7 @@ describe("later changes", () => {
     expect(problems).toHaveLength(2);
   });
 
-  it("follows the link that Kubernetes swaps", () => {
+  test("follows the link that Kubernetes swaps", () => {
     for (const [name, pair] of [
       ["v1", first],
       ["v2", second],
@@ -223,7 +223,7 @@ describe("later changes", () => {
     expect(changes.map((set) => set.cert)).toEqual([second.certificatePem]);
   });
 
-  it("looks again when only permissions changed, without calling an unchanged set new", () => {
+  test("looks again when only permissions changed, without calling an unchanged set new", () => {
     place(first);
     const { changes, problems, tick } = watch();
     chmodSync(at("tls.key"), 0o400);
@@ -231,7 +231,7 @@ describe("later changes", () => {
     expect([changes, problems]).toEqual([[], []]);
   });
 
-  it("stops its timer when closed", () => {
+  test("stops its timer when closed", () => {
     place(first);
     const { files, stopped } = watch();
     files.close();

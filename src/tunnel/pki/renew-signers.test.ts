@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { addCertificate } from "./add-certificate.js";
 import { certificatesFor } from "./certificates-for.js";
 import { inspectPath } from "./inspect/inspect.js";
@@ -36,7 +36,7 @@ async function make(options: { sharedSigner?: boolean; keepSignerKeys?: boolean 
 }
 
 describe("a change of signers", () => {
-  it("first adds the new signers to what is trusted, and leaves certificates alone", async () => {
+  test("first adds the new signers to what is trusted, and leaves certificates alone", async () => {
     const serials = LEAVES.map(serialOf);
     const former = read("konnectivity-server-signer.crt");
     const { replaced, former: still } = await replaceSigners(dir);
@@ -49,7 +49,7 @@ describe("a change of signers", () => {
     expect(statSync(join(dir, "konnectivity-server-signer.key")).mode & 0o777).toBe(0o600);
   });
 
-  it("then issues again, by the new signers, what the former ones signed", async () => {
+  test("then issues again, by the new signers, what the former ones signed", async () => {
     await replaceSigners(dir);
     const { renewed, former } = await renewPki(dir);
     expect(renewed).toEqual(LEAVES);
@@ -58,7 +58,7 @@ describe("a change of signers", () => {
     expect(await renewPki(dir)).toMatchObject({ renewed: [], extended: [] });
   });
 
-  it("at last drops the former ones, and then there is nothing more to drop", async () => {
+  test("at last drops the former ones, and then there is nothing more to drop", async () => {
     await replaceSigners(dir);
     await renewPki(dir);
     expect((await dropFormerSigners(dir)).dropped).toHaveLength(4);
@@ -68,7 +68,7 @@ describe("a change of signers", () => {
     expect(findings.filter(({ severity }) => severity === "wrong")).toEqual([]);
   });
 
-  it.skipIf(!opensslAvailable())("keeps every chain good for everyone at each step, as openssl sees it", async () => {
+  test.skipIf(!opensslAvailable())("keeps every chain good for everyone at each step, as openssl sees it", async () => {
     const bundle = join(dir, "konnectivity-ca-bundle.crt");
     const copies: string[] = [];
     const copy = (name: string) => {
@@ -91,7 +91,7 @@ describe("a change of signers", () => {
     expect(verifies(oldServer, bundle, "sslserver")).toBe(false);
   });
 
-  it("does not go on, or begin anew, while certificates of former signers are in use", async () => {
+  test("does not go on, or begin anew, while certificates of former signers are in use", async () => {
     await replaceSigners(dir);
     const refusal = { code: "DB_PKI_ROTATION", message: expect.stringContaining("konnectivity-cluster") };
     await expect(dropFormerSigners(dir)).rejects.toMatchObject(refusal);
@@ -100,7 +100,7 @@ describe("a change of signers", () => {
   });
 
   // Ten RSA keys, which take as long as luck and the machine will have it.
-  it("works for one shared signer, in the key format of its peers", async () => {
+  test("works for one shared signer, in the key format of its peers", async () => {
     await make({ sharedSigner: true });
     await replaceSigners(dir);
     expect(read("konnectivity-signer.key")).toContain("BEGIN RSA PRIVATE KEY");
@@ -109,7 +109,7 @@ describe("a change of signers", () => {
     expect(BUNDLES.map(inBundle)).toEqual([1, 1, 1]);
   }, 60_000);
 
-  it("needs kept keys, and a set with bundles", async () => {
+  test("needs kept keys, and a set with bundles", async () => {
     await make({ keepSignerKeys: false });
     await expect(replaceSigners(dir)).rejects.toMatchObject({ code: "DB_PKI_SIGNER_KEY" });
     rmSync(dir, { recursive: true });
@@ -121,7 +121,7 @@ describe("a change of signers", () => {
     });
   });
 
-  it("recovers when it was cut short between a signer's key and its certificate", async () => {
+  test("recovers when it was cut short between a signer's key and its certificate", async () => {
     const former = read("konnectivity-agent-signer.crt");
     await replaceSigners(dir);
     writeFileSync(join(dir, "konnectivity-agent-signer.crt"), former);
@@ -137,7 +137,7 @@ describe("a change of signers", () => {
 });
 
 describe("a signer that somebody replaced by hand", () => {
-  it("gets into the bundles beside the former one, and its certificates are issued again", async () => {
+  test("gets into the bundles beside the former one, and its certificates are issued again", async () => {
     const other = join(scratch, "other");
     const wanted = { namespace: "a", externalAddresses: ["b.test"] };
     await writePki(other, await certificatesFor("hosted", wanted), { keepSignerKeys: true });

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { addCertificate } from "./add-certificate.js";
 import { certificatesFor } from "./certificates-for.js";
 import { readManifest } from "./manifest.js";
@@ -29,14 +29,14 @@ async function bootstrap(keepSignerKeys = true): Promise<void> {
 }
 
 describe("renewPki", () => {
-  it("leaves alone what has more than a third of its life left", async () => {
+  test("leaves alone what has more than a third of its life left", async () => {
     await bootstrap();
     const before = read("server.crt");
     expect(await renewPki(dir, { now: later(15 * hour) })).toMatchObject({ renewed: [], extended: [] });
     expect(read("server.crt")).toBe(before);
   });
 
-  it("issues again what is due, with new keys, and lets the signer live on with its old one", async () => {
+  test("issues again what is due, with new keys, and lets the signer live on with its old one", async () => {
     await bootstrap();
     const [oldCa, oldServer, oldKey] = ["ca.crt", "server.crt", "server.key"].map(read);
     const now = later(17 * hour);
@@ -53,7 +53,7 @@ describe("renewPki", () => {
     expect(readdirSync(dir)).toHaveLength(7);
   });
 
-  it.skipIf(!opensslAvailable())("makes chains that openssl accepts, old and new", async () => {
+  test.skipIf(!opensslAvailable())("makes chains that openssl accepts, old and new", async () => {
     await bootstrap();
     writeFileSync(join(scratch, "old-ca.crt"), read("ca.crt"));
     await renewPki(dir, { all: true, now: later(0) });
@@ -62,14 +62,14 @@ describe("renewPki", () => {
     }
   });
 
-  it("heals a pair of which only one half was replaced", async () => {
+  test("heals a pair of which only one half was replaced", async () => {
     await bootstrap();
     writeFileSync(join(dir, "agent.key"), read("server.key"));
     expect(await renewPki(dir, { now: start })).toMatchObject({ renewed: ["agent"] });
     expect(await renewPki(dir, { now: start })).toMatchObject({ renewed: [] });
   });
 
-  it("renews a year's certificates without touching a signer of ten years", async () => {
+  test("renews a year's certificates without touching a signer of ten years", async () => {
     const options = { namespace: "a", externalAddresses: ["b.test"] };
     await writePki(dir, await certificatesFor("hosted", options, start), { keepSignerKeys: true });
     const before = read("konnectivity-ca-bundle.crt");
@@ -78,7 +78,7 @@ describe("renewPki", () => {
     expect(read("konnectivity-ca-bundle.crt")).toBe(before);
   });
 
-  it("writes a signer that was extended into every bundle", async () => {
+  test("writes a signer that was extended into every bundle", async () => {
     const options = { namespace: "a", externalAddresses: ["b.test"] };
     await writePki(dir, await certificatesFor("hosted", options, start), { keepSignerKeys: true });
     await renewPki(dir, { now: later(3000 * 24 * hour) });
@@ -87,7 +87,7 @@ describe("renewPki", () => {
     );
   });
 
-  it("says that all must be made anew when the signer's key is gone", async () => {
+  test("says that all must be made anew when the signer's key is gone", async () => {
     await bootstrap(false);
     const before = read("server.crt");
     await expect(renewPki(dir, { all: true })).rejects.toMatchObject({
@@ -97,13 +97,13 @@ describe("renewPki", () => {
     expect(read("server.crt")).toBe(before);
   });
 
-  it("needs a directory that it knows", async () => {
+  test("needs a directory that it knows", async () => {
     await expect(renewPki(scratch)).rejects.toMatchObject({ code: "DB_PKI_MANIFEST" });
   });
 });
 
 describe("addCertificate", () => {
-  it("issues one more node's agent, which later renewals know", async () => {
+  test("issues one more node's agent, which later renewals know", async () => {
     await bootstrap();
     const { added } = await addCertificate(dir, { node: "node-3", now: start });
     expect(added).toMatchObject({ name: "agent-node-3", use: "client", organizations: ["drawbridge"] });
@@ -112,7 +112,7 @@ describe("addCertificate", () => {
     expect((await renewPki(dir, { now: later(20 * hour) })).renewed).toContain("agent-node-3");
   });
 
-  it("asks which signer, and never outlives it", async () => {
+  test("asks which signer, and never outlives it", async () => {
     const options = { namespace: "a", externalAddresses: ["b.test"] };
     await writePki(dir, await certificatesFor("hosted", options, start), { keepSignerKeys: true });
     const request = { name: "probe", use: "client", commonName: "probe", dnsNames: [], ipAddresses: [] } as const;
@@ -123,7 +123,7 @@ describe("addCertificate", () => {
     expect(parsed("probe.crt").validTo).toBe(parsed("konnectivity-client-signer.crt").validTo);
   });
 
-  it("does not overwrite unless told, and never a signer", async () => {
+  test("does not overwrite unless told, and never a signer", async () => {
     await bootstrap();
     await addCertificate(dir, { node: "a" });
     await expect(addCertificate(dir, { node: "a" })).rejects.toMatchObject({ code: "DB_PKI_EXISTS" });
@@ -133,7 +133,7 @@ describe("addCertificate", () => {
     await expect(addCertificate(dir, { ...ca, name: "../x" })).rejects.toMatchObject({ code: "DB_CERT_ISSUE" });
   });
 
-  it("cannot without the signer's key", async () => {
+  test("cannot without the signer's key", async () => {
     await bootstrap(false);
     await expect(addCertificate(dir, { node: "a" })).rejects.toMatchObject({ code: "DB_PKI_SIGNER_KEY" });
   });

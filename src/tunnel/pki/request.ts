@@ -22,31 +22,31 @@ export interface CertificateRequest {
   readonly now?: Date;
 }
 
-export const hourMs = 60 * 60_000;
-export const dayMs = 24 * hourMs;
+export const HOUR_MS = 60 * 60_000;
+export const dayMs = 24 * HOUR_MS;
 
 /** Peers whose clock runs behind must accept a certificate made a moment ago. */
-export const defaultBackdateMs = 5 * 60_000;
+export const DEFAULT_BACKDATE_MS = 5 * 60_000;
 
-export const serverAuth = "1.3.6.1.5.5.7.3.1";
-export const clientAuth = "1.3.6.1.5.5.7.3.2";
+export const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
+export const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
 export const extendedKeyUsages: Readonly<Record<CertificateProfile, readonly string[]>> = {
-  server: [serverAuth],
-  client: [clientAuth],
-  both: [serverAuth, clientAuth],
+  server: [SERVER_AUTH],
+  client: [CLIENT_AUTH],
+  both: [SERVER_AUTH, CLIENT_AUTH],
 };
 
 // RFC 5280 appendix A: ub-common-name and ub-organization-name.
-const longestNamePart = 64;
-const dnsName = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+const LONGEST_NAME_PART = 64;
+const DNS_NAME = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
 /** Refuses what would make a certificate that peers reject later, far from here. */
 export function validateRequest(request: CertificateRequest): void {
   validateNamePart("common name", request.commonName);
   for (const organization of request.organizations ?? []) validateNamePart("organization", organization);
   for (const name of request.dnsNames ?? []) {
-    if (name.length > 253 || !dnsName.test(name) || isIP(name) !== 0) {
+    if (name.length > 253 || !DNS_NAME.test(name) || isIP(name) !== 0) {
       throw issueError(`"${name}" is not a DNS name; addresses go into ipAddresses`);
     }
   }
@@ -65,8 +65,8 @@ export function validateRequest(request: CertificateRequest): void {
 }
 
 export function validateNamePart(what: string, value: string): void {
-  if (value === "" || value.length > longestNamePart) {
-    throw issueError(`the ${what} "${value}" must have 1 to ${longestNamePart} characters`);
+  if (value === "" || value.length > LONGEST_NAME_PART) {
+    throw issueError(`the ${what} "${value}" must have 1 to ${LONGEST_NAME_PART} characters`);
   }
 }
 

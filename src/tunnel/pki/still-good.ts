@@ -5,7 +5,7 @@ import { factsOf } from "./inspect/facts.js";
 import type { PemPair } from "./issue.js";
 import { leafIn, privateKeyIn } from "./pem.js";
 import type { LeafPlan, SignerPlan } from "./profiles/profile-set.js";
-import { clientAuth, extendedKeyUsages, serverAuth } from "./request.js";
+import { CLIENT_AUTH, extendedKeyUsages, SERVER_AUTH } from "./request.js";
 
 export interface LeafExpectation {
   readonly form: CertificateForm;
@@ -81,7 +81,7 @@ function wantedSubject(plan: LeafPlan | SignerPlan): string[] {
   ];
 }
 
-const oids: Readonly<Record<string, string>> = { serverAuth, clientAuth };
+const oids: Readonly<Record<string, string>> = { serverAuth: SERVER_AUTH, clientAuth: CLIENT_AUTH };
 const oidOf = (usage: string): string => oids[usage] ?? usage;
 const lower = (text: string): string => text.toLowerCase();
 const sorted = (words: readonly string[]): string => words.toSorted().join("\n");

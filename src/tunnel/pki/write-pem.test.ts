@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { writePem } from "./write-pem.js";
 
 let dir: string;
@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("writePem", () => {
-  it("writes a public certificate and a private key, and leaves nothing else", async () => {
+  test("writes a public certificate and a private key, and leaves nothing else", async () => {
     const inner = join(dir, "made", "on the way");
     const files = await writePem(inner, "server", { certificatePem: "C", privateKeyPem: "K" });
     expect(files).toEqual({ certFile: join(inner, "server.crt"), keyFile: join(inner, "server.key") });
@@ -21,7 +21,7 @@ describe("writePem", () => {
     expect(statSync(files.certFile).mode & 0o777).toBe(0o644);
   });
 
-  it("replaces files instead of writing into them", async () => {
+  test("replaces files instead of writing into them", async () => {
     const { certFile } = await writePem(dir, "ca", { certificatePem: "old" });
     const before = statSync(certFile).ino;
     await writePem(dir, "ca", { certificatePem: "new" });
@@ -29,7 +29,7 @@ describe("writePem", () => {
     expect(statSync(certFile).ino).not.toBe(before);
   });
 
-  it("leaves no half-written file behind when it fails", async () => {
+  test("leaves no half-written file behind when it fails", async () => {
     mkdirSync(join(dir, "server.key"));
     const failed = writePem(dir, "server", { certificatePem: "C", privateKeyPem: "K" });
     await expect(failed).rejects.toMatchObject({

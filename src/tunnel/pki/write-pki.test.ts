@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { certificatesFor, type IssuedPki } from "./certificates-for.js";
 import { comparePki } from "./compare-pki.js";
 import { readManifest } from "./manifest.js";
@@ -39,7 +39,7 @@ const whole = ["agent.crt", "agent.key", "ca.crt", "pki.json", "server.crt", "se
 const read = (name: string) => readFileSync(join(dir, name), "utf8");
 
 describe("writePki", () => {
-  it("writes all files for their owner only, and no signer's key", async () => {
+  test("writes all files for their owner only, and no signer's key", async () => {
     await writePki(dir, issued);
     expect(readdirSync(dir).sort()).toEqual(whole);
     for (const name of whole) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
@@ -49,19 +49,19 @@ describe("writePki", () => {
     expect(readdirSync(join(scratch, "made"))).toEqual(["tls"]);
   });
 
-  it("keeps the signer's key when asked, and says so in the manifest", async () => {
+  test("keeps the signer's key when asked, and says so in the manifest", async () => {
     await writePki(dir, issued, { keepSignerKeys: true });
     expect(read("ca.key")).toBe(issued.signers.get("ca")!.privateKeyPem);
     expect(statSync(join(dir, "ca.key")).mode & 0o777).toBe(0o600);
     expect((await readManifest(dir))?.signerKeysKept).toBe(true);
   });
 
-  it("the manifest holds no secret", async () => {
+  test("the manifest holds no secret", async () => {
     await writePki(dir, issued, { keepSignerKeys: true });
     expect(read("pki.json")).not.toMatch(/PRIVATE|BEGIN/);
   });
 
-  it("takes an empty directory and follows a link to it", async () => {
+  test("takes an empty directory and follows a link to it", async () => {
     const real = join(scratch, "real");
     mkdirSync(real);
     symlinkSync(real, join(scratch, "link"));
@@ -69,7 +69,7 @@ describe("writePki", () => {
     expect(readdirSync(real).sort()).toEqual(whole);
   });
 
-  it("does not touch a set that is there unless told to replace it", async () => {
+  test("does not touch a set that is there unless told to replace it", async () => {
     await writePki(dir, issued);
     const before = read("ca.crt");
     await expect(writePki(dir, other)).rejects.toMatchObject({ code: "DB_PKI_EXISTS" });
@@ -79,7 +79,7 @@ describe("writePki", () => {
     expect(readdirSync(join(scratch, "made"))).toEqual(["tls"]);
   });
 
-  it("replaces only its own files: a kept signer's key goes, what others put there stays", async () => {
+  test("replaces only its own files: a kept signer's key goes, what others put there stays", async () => {
     await writePki(dir, issued, { keepSignerKeys: true });
     writeFileSync(join(dir, "address.json"), "theirs");
     await writePki(dir, other, { replace: true });
@@ -87,7 +87,7 @@ describe("writePki", () => {
     expect(read("address.json")).toBe("theirs");
   });
 
-  it("never replaces a directory that is not its own", async () => {
+  test("never replaces a directory that is not its own", async () => {
     mkdirSync(dir, { recursive: true });
     writeFileSync(join(dir, "precious"), "x");
     await expect(writePki(dir, issued, { replace: true })).rejects.toMatchObject({
@@ -97,20 +97,20 @@ describe("writePki", () => {
     expect(readdirSync(dir)).toEqual(["precious"]);
   });
 
-  it("leaves nothing behind when it fails", async () => {
+  test("leaves nothing behind when it fails", async () => {
     writeFileSync(join(scratch, "file"), "");
     await expect(writePki(join(scratch, "file"), issued)).rejects.toMatchObject({ code: "DB_CERT_WRITE" });
     await expect(writePki(join(scratch, "file", "tls"), issued)).rejects.toMatchObject({ code: "DB_CERT_WRITE" });
     expect(readdirSync(scratch)).toEqual(["file"]);
   });
 
-  it.skipIf(process.getuid?.() === 0)("says so when the place is read-only", async () => {
+  test.skipIf(process.getuid?.() === 0)("says so when the place is read-only", async () => {
     chmodSync(scratch, 0o500);
     await expect(writePki(join(scratch, "tls"), issued)).rejects.toMatchObject({ code: "DB_CERT_WRITE" });
     chmodSync(scratch, 0o700);
   });
 
-  it("removes what a killed run left beside, and nothing of a running one", async () => {
+  test("removes what a killed run left beside, and nothing of a running one", async () => {
     const { pid } = spawnSync("true");
     const left = join(scratch, "made", `.tls.new-${pid}-0123456789ab`);
     const alive = join(scratch, "made", `.tls.old-${process.ppid}-0123456789ab`);
@@ -123,14 +123,14 @@ describe("writePki", () => {
 describe("comparePki", () => {
   const later = (ms: number) => new Date(issued.madeAt.getTime() + ms);
 
-  it("tells whether what is there is what is wanted", async () => {
+  test("tells whether what is there is what is wanted", async () => {
     expect(await comparePki(dir, "bootstrap", options)).toEqual({ state: "absent" });
     await writePki(dir, issued);
     expect(await comparePki(dir, "bootstrap", options)).toMatchObject({ state: "same" });
     expect(await comparePki(dir, "bootstrap", { ...options, validForMs: 3_600_000 })).toMatchObject({ state: "same" });
   });
 
-  it.each<[string, Parameters<typeof comparePki<"bootstrap">>[2], RegExp]>([
+  test.each<[string, Parameters<typeof comparePki<"bootstrap">>[2], RegExp]>([
     ["another address", { ipAddresses: ["192.0.2.9"] }, /server is for 192\.0\.2\.1, not for 192\.0\.2\.9/],
     ["one more address", { ipAddresses: ["192.0.2.1", "2001:db8::1"] }, /not for 192\.0\.2\.1, 2001:db8::1/],
     ["a node's own certificate", { ...options, nodes: ["a"] }, /agent-a is not in it/],
@@ -143,7 +143,7 @@ describe("comparePki", () => {
     expect("why" in comparison && comparison.why.join("; ")).toMatch(why);
   });
 
-  it("notices a lost file, another profile and the last third of a life", async () => {
+  test("notices a lost file, another profile and the last third of a life", async () => {
     await writePki(dir, issued);
     expect(await comparePki(dir, "bootstrap", options, later(15 * 3_600_000))).toMatchObject({ state: "same" });
     const late = await comparePki(dir, "bootstrap", options, later(17 * 3_600_000));
@@ -156,7 +156,7 @@ describe("comparePki", () => {
 });
 
 describe("readManifest", () => {
-  it.each([
+  test.each([
     ["{", /cannot be used/],
     ["null", /version is undefined/],
     ['{"version": 2}', /version is 2/],

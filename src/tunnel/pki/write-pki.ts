@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { IssuedPki } from "./certificates-for.js";
 import { syncDirectory, writeNewFile } from "./durable-files.js";
-import { filesOf, manifestFile, manifestOf, manifestText, type PkiManifest, readManifest } from "./manifest.js";
+import { filesOf, MANIFEST_FILE, manifestOf, manifestText, type PkiManifest, readManifest } from "./manifest.js";
 import { writeError } from "./write-pem.js";
 
 export interface WriteOptions {
@@ -59,7 +59,7 @@ function refuseToOverwrite(dir: string, before: PkiManifest | undefined, { repla
   if (before === undefined) {
     throw new DrawbridgeError(
       "DB_PKI_EXISTS",
-      `${dir} holds files but no ${manifestFile}, so they are not drawbridge's to replace.`,
+      `${dir} holds files but no ${MANIFEST_FILE}, so they are not drawbridge's to replace.`,
     );
   }
   if (!replace) {
@@ -77,7 +77,7 @@ function textsOf(issued: IssuedPki, manifest: PkiManifest): [string, string][] {
     texts.push([`${name}.crt`, pair.certificatePem], [`${name}.key`, pair.privateKeyPem]);
   }
   for (const [name, bundle] of issued.bundles) texts.push([`${name}.crt`, bundle]);
-  texts.push([manifestFile, manifestText(manifest)]);
+  texts.push([MANIFEST_FILE, manifestText(manifest)]);
   return texts;
 }
 

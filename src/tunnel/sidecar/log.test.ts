@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Logger } from "../../base/log/log.js";
 import { connectionClosed, fallbackChanged, probeEnded, wishDecided } from "./channels.js";
 import { logSidecar } from "./log.js";
@@ -14,7 +14,7 @@ function logOf(verbosity: number) {
   return { source, lines: () => text.split("\n").filter((line) => line !== "") };
 }
 
-it("every connection is told only to those who asked for that much", () => {
+test("every connection is told only to those who asked for that much", () => {
   const [usual, chatty] = [logOf(4), logOf(5)];
   for (const { source } of [usual, chatty]) {
     wishDecided.publish({ source, listener: "a", wish: "connect", outcome: "established", target: "b:1", error: "" });
@@ -26,7 +26,7 @@ it("every connection is told only to those who asked for that much", () => {
   expect(chatty.lines()[1]).toMatch(/connection closed .*target="b:1".*bytesFromTarget=2/);
 });
 
-it("refusals are told with their reason, but not by the thousand", () => {
+test("refusals are told with their reason, but not by the thousand", () => {
   // However long the thousand take: more are told as time goes by.
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -45,7 +45,7 @@ it("refusals are told with their reason, but not by the thousand", () => {
   expect(lines()).toHaveLength(100);
 });
 
-it("probes and the fallback are told when they change", () => {
+test("probes and the fallback are told when they change", () => {
   const { source, lines } = logOf(4);
   for (const error of ["", "lost", "lost", "", ""]) probeEnded.publish({ source, listener: "a", error });
   fallbackChanged.publish({ source, listener: "a", active: true, why: "no answer" });

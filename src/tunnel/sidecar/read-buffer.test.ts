@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LargePieces, ReadBuffer } from "./read-buffer.js";
 
 const SMALL = 4 * 1024;
@@ -12,7 +12,7 @@ function read(buffer: ReadBuffer, length: number, stillRead = false): Buffer {
 }
 
 describe("a read buffer", () => {
-  it("shows what was read, whatever the lengths before", () => {
+  test("shows what was read, whatever the lengths before", () => {
     const buffer = new ReadBuffer(new LargePieces(1, 1));
     for (const text of ["one", "two", "three", "one"]) {
       buffer.current.write(text);
@@ -25,7 +25,7 @@ describe("a read buffer", () => {
     expect(read(buffer, 3).toString()).toBe("two");
   });
 
-  it("is large while reads are, and small again", () => {
+  test("is large while reads are, and small again", () => {
     const pieces = new LargePieces(1, 1);
     const buffer = new ReadBuffer(pieces);
     const sizes = [100, SMALL, LARGE, LARGE / 2, 100, 100].map((length) => {
@@ -36,7 +36,7 @@ describe("a read buffer", () => {
     expect(pieces.lent).toBe(0);
   });
 
-  it("stays small when too many are large", () => {
+  test("stays small when too many are large", () => {
     const pieces = new LargePieces(2, 2);
     const buffers = Array.from({ length: 3 }, () => new ReadBuffer(pieces));
     for (const buffer of buffers) read(buffer, SMALL);
@@ -46,7 +46,7 @@ describe("a read buffer", () => {
     expect(buffers[2]!.current.length).toBe(LARGE);
   });
 
-  it("is not given to another while somebody still reads it", () => {
+  test("is not given to another while somebody still reads it", () => {
     const pieces = new LargePieces(2, 2);
     const [one, other] = [new ReadBuffer(pieces), new ReadBuffer(pieces)];
     read(one, SMALL);
@@ -62,7 +62,7 @@ describe("a read buffer", () => {
     expect(one.current).toBe(next);
   });
 
-  it("keeps no more than it was told to", () => {
+  test("keeps no more than it was told to", () => {
     const pieces = new LargePieces(3, 1);
     const taken = [pieces.take()!, pieces.take()!, pieces.take()!];
     for (const piece of taken) pieces.giveBack(piece, false);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Readiness } from "./readiness.js";
 import { WayError } from "./way.js";
 
@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 const PACE = { intervalMs: 10_000, timeoutMs: 5_000 };
 
 describe("readiness", () => {
-  it("is what the last probe said, and probes only at intervals", async () => {
+  test("is what the last probe said, and probes only at intervals", async () => {
     let failure: Error | undefined;
     const probe = vi.fn(async () => {
       if (failure !== undefined) throw failure;
@@ -33,7 +33,7 @@ describe("readiness", () => {
     expect(probe).toHaveBeenCalledTimes(3);
   });
 
-  it("needs every listener's way", async () => {
+  test("needs every listener's way", async () => {
     const broken = { probe: () => Promise.reject(new WayError("timeout", "DB_DIAL_TIMEOUT", "late")) };
     const readiness = new Readiness(
       {},
@@ -49,7 +49,7 @@ describe("readiness", () => {
     readiness.stop("over");
   });
 
-  it("does not ask again while a probe is under way", async () => {
+  test("does not ask again while a probe is under way", async () => {
     const probe = vi.fn(() => new Promise<void>(() => {}));
     const readiness = new Readiness({}, [{ listener: "a", way: { probe } }], PACE);
     readiness.start();

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../../cluster/kube/testing/eventually.js";
 import { Relay, type RelayEnd, type Traffic } from "./relay.js";
 import { connectTo, openTarget, readAll, readExactly } from "./testing/stage.js";
@@ -40,7 +40,7 @@ async function untilStill(traffic: Traffic): Promise<void> {
 }
 
 describe("a relay", () => {
-  it("carries a lot both ways at once, whole and in order", async () => {
+  test("carries a lot both ways at once, whole and in order", async () => {
     const { client, target, traffic, ends } = await relayed();
     const [up, down] = [randomBytes(8 << 20), randomBytes(5 << 20)];
     client.end(up);
@@ -52,7 +52,7 @@ describe("a relay", () => {
     expect(traffic).toEqual({ toTarget: up.length, fromTarget: down.length });
   });
 
-  it("holds a sender back while the other side does not read, and goes on when it does", async () => {
+  test("holds a sender back while the other side does not read, and goes on when it does", async () => {
     const { client, target, traffic } = await relayed();
     const bytes = Buffer.alloc(32 << 20, "drawbridge ");
     client.end(bytes);
@@ -61,7 +61,7 @@ describe("a relay", () => {
     expect((await readAll(target)).equals(bytes)).toBe(true);
   });
 
-  it("hands on what was read before it came, and an end that came before it", async () => {
+  test("hands on what was read before it came, and an end that came before it", async () => {
     const [[near, client], [far, target]] = [await pair(), await pair()];
     client.end("early ");
     target.write("also ");
@@ -74,7 +74,7 @@ describe("a relay", () => {
     expect((await readAll(client)).toString()).toBe("also late");
   });
 
-  it("ends with the streams it was given, and they with it", async () => {
+  test("ends with the streams it was given, and they with it", async () => {
     const one = await relayed();
     one.near.destroy();
     await eventually(() => expect(one.ends).toMatchObject([{ error: "the connection was lost" }]));
@@ -86,7 +86,7 @@ describe("a relay", () => {
     expect(other.ends).toMatchObject([{ error: "" }]);
   });
 
-  it("ends one direction alone", async () => {
+  test("ends one direction alone", async () => {
     const { client, target } = await relayed();
     client.end("question");
     expect((await readAll(target)).toString()).toBe("question");
@@ -96,7 +96,7 @@ describe("a relay", () => {
     expect((await readAll(client)).toString()).toBe("answer");
   });
 
-  it("lets the other side know of a reset, and says so at the end", async () => {
+  test("lets the other side know of a reset, and says so at the end", async () => {
     const { client, target, ends } = await relayed();
     const reset = once(client, "error");
     target.resetAndDestroy();
@@ -104,7 +104,7 @@ describe("a relay", () => {
     await eventually(() => expect(ends).toMatchObject([{ error: "read ECONNRESET" }]));
   });
 
-  it("is cut when nothing moves, but not while something does", async () => {
+  test("is cut when nothing moves, but not while something does", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const { client, target, ends } = await relayed(150);
@@ -120,14 +120,14 @@ describe("a relay", () => {
     await eventually(() => expect(ends).toEqual([{ toTarget: 6, fromTarget: 0, error: "nothing moved for 150 ms" }]));
   });
 
-  it("bounds a connection that stays half open", async () => {
+  test("bounds a connection that stays half open", async () => {
     const { client, target, ends } = await relayed(150);
     client.end("only this");
     await readAll(target);
     await eventually(() => expect(ends).toMatchObject([{ error: "nothing moved for 150 ms" }]));
   });
 
-  it("does not wait for drains that a stream with a high mark of its own never announces", async () => {
+  test("does not wait for drains that a stream with a high mark of its own never announces", async () => {
     const [near, client] = await pair();
     const taken: (() => void)[] = [];
     const far = new Duplex({
@@ -149,7 +149,7 @@ describe("a relay", () => {
     far.destroy();
   });
 
-  it("hears a client out for which the target has gone", async () => {
+  test("hears a client out for which the target has gone", async () => {
     const [near, client] = await pair();
     const far = new Duplex({ allowHalfOpen: false, read() {}, write: (_chunk, _encoding, done) => done() });
     const ends: RelayEnd[] = [];

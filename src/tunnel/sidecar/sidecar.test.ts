@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../cluster/kube/testing/eventually.js";
 import { sidecarMetrics } from "./metrics.js";
 import { Sidecar } from "./sidecar.js";
@@ -15,7 +15,7 @@ import { WayError } from "./way.js";
 const CONNECTED = "HTTP/1.1 200 Connection established\r\n\r\n".length;
 
 describe("a sidecar", () => {
-  it("counts what it does, by listener and outcome", async () => {
+  test("counts what it does, by listener and outcome", async () => {
     const stage = await openStage("http");
     const { registry, close } = sidecarMetrics(stage.sidecar);
     onTestFinished(close);
@@ -45,7 +45,7 @@ describe("a sidecar", () => {
     }
   });
 
-  it("drains: no new clients, the old ones to their end, and idle ones not waited for", async () => {
+  test("drains: no new clients, the old ones to their end, and idle ones not waited for", async () => {
     const stage = await openStage("http");
     const port = await openTarget(echo);
     const client = await stage.client();
@@ -59,7 +59,7 @@ describe("a sidecar", () => {
     expect(await drained).toBe(true);
   });
 
-  it("cuts what is left at the end of the drain", async () => {
+  test("cuts what is left at the end of the drain", async () => {
     const stage = await openStage("socks5");
     const port = await openTarget(echo);
     const client = await stage.client();
@@ -71,7 +71,7 @@ describe("a sidecar", () => {
     expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
   });
 
-  it("listens on unix sockets with the mode it was told, and leaves other files alone", async () => {
+  test("listens on unix sockets with the mode it was told, and leaves other files alone", async () => {
     const dir = mkdtempSync(join(tmpdir(), "db-"));
     onTestFinished(() => rmSync(dir, { recursive: true }));
     const open = (path: string): Sidecar => {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { decodePacket } from "./decode.js";
 import { encodePacket } from "./encode.js";
 import { type Packet, WireError } from "./packet.js";
@@ -27,7 +27,7 @@ const golden: [Packet, string][] = [
 ];
 
 describe("Packet codec", () => {
-  it.each(golden)("encodes and decodes %o as upstream does", (packet, hex) => {
+  test.each(golden)("encodes and decodes %o as upstream does", (packet, hex) => {
     const body = Buffer.from(hex.replaceAll(" ", ""), "hex");
     const encoded = encodePacket(packet);
     expect(encoded.subarray(5).toString("hex")).toBe(body.toString("hex"));
@@ -36,7 +36,7 @@ describe("Packet codec", () => {
     expect(decodePacket(body)).toEqual(packet);
   });
 
-  it("agrees with a foreign protobuf implementation in both directions", () => {
+  test("agrees with a foreign protobuf implementation in both directions", () => {
     fc.assert(
       fc.property(packets, (packet) => {
         const ours = encodePacket(packet).subarray(5);
@@ -48,24 +48,24 @@ describe("Packet codec", () => {
     );
   });
 
-  it("refuses a packet without its payload instead of trusting it", () => {
+  test("refuses a packet without its payload instead of trusting it", () => {
     for (const hex of ["", "0801", "08041a020807", "0806"]) {
       expect(() => decodePacket(Buffer.from(hex, "hex")), hex).toThrow(WireError);
     }
   });
 
-  it("does not know, and does not mind, packet types of newer peers", () => {
+  test("does not know, and does not mind, packet types of newer peers", () => {
     expect(decodePacket(Buffer.from("08 63 4a 00".replaceAll(" ", ""), "hex"))).toBeUndefined();
   });
 
-  it("skips fields it does not know and keeps the last member of a oneof", () => {
+  test("skips fields it does not know and keeps the last member of a oneof", () => {
     expect(decodePacket(Buffer.from("0802" + "2a020809" + "2a020807" + "fa0f0161" + "850e00000000", "hex"))).toEqual({
       type: "CLOSE_REQ",
       connectId: 7,
     });
   });
 
-  it("answers arbitrary bytes with a packet, with nothing, or with a WireError", () => {
+  test("answers arbitrary bytes with a packet, with nothing, or with a WireError", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         try {

@@ -1,11 +1,11 @@
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { methodNotAllowed, parseConnectRequest } from "./connect.js";
 
 const parse = (text: string) => parseConnectRequest(Buffer.from(text, "latin1"));
 
 describe("CONNECT grammar", () => {
-  it("takes the target from the request line, never from Host", () => {
+  test("takes the target from the request line, never from Host", () => {
     const head = "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kas\r\n\r\n";
     expect(parse(`${head}early`)).toEqual({
       kind: "connect",
@@ -14,14 +14,14 @@ describe("CONNECT grammar", () => {
     });
   });
 
-  it.each(["CONNECT [fd00::1]:443 HTTP/1.1\r\n\r\n", "CONNECT a:1 HTTP/1.0\n\n", "CONNECT a:1 HTTP/1.1\r\n\n"])(
+  test.each(["CONNECT [fd00::1]:443 HTTP/1.1\r\n\r\n", "CONNECT a:1 HTTP/1.0\n\n", "CONNECT a:1 HTTP/1.1\r\n\n"])(
     "needs no Host header and minds no bare line feed: %j",
     (text) => {
       expect(parse(text)).toMatchObject({ kind: "connect", headBytes: text.length });
     },
   );
 
-  it.each([
+  test.each([
     "CONNECT\r\n\r\n",
     "CONNECT a:1 HTTP/2.0\r\n\r\n",
     "CONNECT  a:1 HTTP/1.1\r\n\r\n",
@@ -36,25 +36,25 @@ describe("CONNECT grammar", () => {
     expect(parse(text)).toEqual({ kind: "malformed" });
   });
 
-  it("keeps the connection after another method only if no body follows", () => {
+  test("keeps the connection after another method only if no body follows", () => {
     expect(parse("GET / HTTP/1.1\r\nHost: x\r\n\r\n")).toMatchObject({ kind: "other-method", keepAlive: true });
     expect(parse("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc")).toMatchObject({ keepAlive: false });
     expect(parse("GET / HTTP/1.0\r\n\r\n")).toMatchObject({ keepAlive: false });
   });
 
-  it("answers another method as Go's server does", () => {
+  test("answers another method as Go's server does", () => {
     expect(methodNotAllowed(new Date(0), true)).toBe(
       "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n" +
         "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 45\r\n\r\nthis proxy only supports CONNECT passthrough\n",
     );
   });
 
-  it("waits for more on any strict prefix of a request", () => {
+  test("waits for more on any strict prefix of a request", () => {
     const head = "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     for (let cut = 0; cut < head.length; cut++) expect(parse(head.slice(0, cut))).toBeUndefined();
   });
 
-  it("finds the end of a head wherever it was cut", () => {
+  test("finds the end of a head wherever it was cut", () => {
     const heads = [
       "CONNECT a:1 HTTP/1.1\r\nA: b\r\n\r\nearly",
       "CONNECT a:1 HTTP/1.1\nA: b\n\nearly",
@@ -67,7 +67,7 @@ describe("CONNECT grammar", () => {
     }
   });
 
-  it("looks at each byte of a head that comes byte by byte a few times at most", () => {
+  test("looks at each byte of a head that comes byte by byte a few times at most", () => {
     const head = Buffer.from(`CONNECT a:1 HTTP/1.1\n${"a:b\n".repeat(1_000)}`);
     const looks = vi.spyOn(Buffer.prototype, "indexOf");
     for (let seen = 0; seen < head.length; seen++) parseConnectRequest(head.subarray(0, seen + 1), seen);
@@ -76,7 +76,7 @@ describe("CONNECT grammar", () => {
     expect(count).toBeLessThan(4 * head.length);
   });
 
-  it("never throws, whatever arrives", () => {
+  test("never throws, whatever arrives", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const result = parseConnectRequest(Buffer.from([...bytes, 13, 10, 13, 10]));
@@ -86,7 +86,7 @@ describe("CONNECT grammar", () => {
     );
   });
 
-  it("gives up on a head without an end", () => {
+  test("gives up on a head without an end", () => {
     expect(parseConnectRequest(Buffer.alloc(64 * 1024 + 1, "a"))).toEqual({ kind: "malformed" });
   });
 });

@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { canonicalAddress, judgedHost, parseDestination, parseHost } from "./destination.js";
 
 describe("a host", () => {
-  it.each([
+  test.each([
     ["10.0.0.1", "address", "10.0.0.1"],
     ["0.0.0.0", "address", "127.0.0.1"],
     ["::", "address", "::1"],
@@ -36,7 +36,7 @@ describe("a host", () => {
     expect(parseHost(text)).toEqual({ kind, text: canonical });
   });
 
-  it.each([
+  test.each([
     "",
     ".",
     "a..b",
@@ -72,7 +72,7 @@ describe("a host", () => {
     expect(parseHost(text)).toBeUndefined();
   });
 
-  it("is an address exactly when inet_pton takes it, and its one form is an address with the same form", () => {
+  test("is an address exactly when inet_pton takes it, and its one form is an address with the same form", () => {
     const piece = fc.constantFrom(
       "0",
       "1",
@@ -104,7 +104,7 @@ describe("a host", () => {
     fc.assert(property, { numRuns: 20_000 });
   });
 
-  it("of arbitrary text has nothing in it but what a host may have, and parses to itself", () => {
+  test("of arbitrary text has nothing in it but what a host may have, and parses to itself", () => {
     const property = fc.property(fc.string({ unit: "binary" }), (text) => {
       const host = parseHost(text);
       if (host === undefined) return;
@@ -114,7 +114,7 @@ describe("a host", () => {
     fc.assert(property, { numRuns: 5_000 });
   });
 
-  it.each([
+  test.each([
     ["a.example.", "a.example"],
     ["fe80::1%eth0", "fe80::1"],
     ["10.0.0.1", "10.0.0.1"],
@@ -124,7 +124,7 @@ describe("a host", () => {
 });
 
 describe("a destination", () => {
-  it.each([
+  test.each([
     ["10.0.0.1:443", "10.0.0.1:443"],
     ["10.0.0.1:0443", "10.0.0.1:443"],
     ["[10.0.0.1]:443", "10.0.0.1:443"],
@@ -137,7 +137,7 @@ describe("a destination", () => {
     expect(parseDestination(text)).toMatchObject({ address });
   });
 
-  it.each([
+  test.each([
     ["a", "address a: missing port in address"],
     ["fd00::1:80", "address fd00::1:80: too many colons in address"],
     ["a\0b:80", /^lookup a.b: no such host \(a host is an IP address, or a name of ASCII letters/],

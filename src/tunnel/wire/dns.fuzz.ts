@@ -1,6 +1,6 @@
 /** A million inputs to the DNS decoder: an answer or a clean refusal, never anything else (npm run fuzz). */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { addressesFor, decodeAnswer } from "./dns.js";
 import { encodeAnswer } from "./testing/dns-server.js";
 
@@ -23,7 +23,7 @@ const damaged = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxL
 });
 
 describe("a million random inputs", () => {
-  it("to the DNS decoder", () => {
+  test("to the DNS decoder", () => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array({ maxLength: 96 }), damaged), (bytes) => {
         const answer = decodeAnswer(Buffer.from(bytes));

@@ -1,10 +1,10 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseHost } from "./destination.js";
 import { endToEndHeaders, parseAuthority, parseRequestTarget, refusalText, withoutHeader } from "./http-proxy.js";
 
 describe("an authority", () => {
-  it.each([
+  test.each([
     ["example.com:443", { host: "example.com", port: 443 }],
     ["example.com", { host: "example.com", port: 80 }],
     ["example.com:", { host: "example.com", port: 80 }],
@@ -31,7 +31,7 @@ describe("an authority", () => {
     expect(parseAuthority(text, 80)).toEqual(authority);
   });
 
-  it("from arbitrary text never lets anything out of a request line", () => {
+  test("from arbitrary text never lets anything out of a request line", () => {
     const property = fc.property(fc.string({ unit: "binary" }), (text) => {
       const authority = parseAuthority(text, 80);
       if (authority !== undefined) expect(parseHost(authority.host)?.text).toBe(authority.host);
@@ -48,7 +48,7 @@ describe("a request target", () => {
     path,
   });
 
-  it.each([
+  test.each([
     ["http://a.example/x?y#z", absolute("a.example", 80, "a.example", "/x?y")],
     ["HTTP://a.example:81", absolute("a.example", 81, "a.example:81", "/")],
     ["http://a.example?q", absolute("a.example", 80, "a.example", "/?q")],
@@ -59,7 +59,7 @@ describe("a request target", () => {
     expect(parseRequestTarget(text)).toEqual(target);
   });
 
-  it.each(["a.example:443", "https://a.example/", "http://u:p@a.example/", "http:///x", "http://a:b/", "x"])(
+  test.each(["a.example:443", "https://a.example/", "http://u:p@a.example/", "http:///x", "http://a:b/", "x"])(
     "%s is not forwarded",
     (text) => {
       expect(parseRequestTarget(text)).toMatchObject({ kind: "unusable" });
@@ -68,7 +68,7 @@ describe("a request target", () => {
 });
 
 describe("headers", () => {
-  it("for the next hop stay behind, with those that Connection names", () => {
+  test("for the next hop stay behind, with those that Connection names", () => {
     const headers = ["Connection", "close, X-Hop", "X-Hop", "1", "X-End", "2", "x-end", "3", "TE", "trailers"];
     headers.push(
       "Proxy-Connection",
@@ -84,12 +84,12 @@ describe("headers", () => {
     expect(endToEndHeaders(headers)).toEqual(["X-End", "2", "x-end", "3", "Trailer", "X-Sum"]);
   });
 
-  it("can be left out by name", () => {
+  test("can be left out by name", () => {
     expect(withoutHeader(["HOST", "a", "X", "b", "host", "c"], "host")).toEqual(["X", "b"]);
   });
 });
 
-it("a refusal is a whole answer whose length counts bytes", () => {
+test("a refusal is a whole answer whose length counts bytes", () => {
   const text = refusalText({ status: 502, text: "nö", proxyStatus: "dns_error" });
   expect(text).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
   expect(text).toContain("\r\nContent-Length: 4\r\n");

@@ -1,37 +1,37 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { identifierKeys, parseIdentifiers } from "./identifiers.js";
 
 describe("agent identifiers", () => {
-  it("reads repeated keys and escapes", () => {
+  test("reads repeated keys and escapes", () => {
     expect(
       parseIdentifiers("host=a&host=b%2Ec&ipv4=1.2.3.4&ipv6=fd00%3A%3A1&cidr=10.0.0.0/8&default-route=true"),
     ).toEqual({ host: ["a", "b.c"], ipv4: ["1.2.3.4"], ipv6: ["fd00::1"], cidr: ["10.0.0.0/8"], defaultRoute: true });
   });
 
-  it.each(["1", "t", "T", "TRUE", "true", "True"])("takes Go's %s for true", (truth) => {
+  test.each(["1", "t", "T", "TRUE", "true", "True"])("takes Go's %s for true", (truth) => {
     expect(parseIdentifiers(`default-route=${truth}`).defaultRoute).toBe(true);
   });
 
-  it.each(["yes", "", "tRUE", "false&default-route=true"])(
+  test.each(["yes", "", "tRUE", "false&default-route=true"])(
     "takes only the first default-route, and %j is false",
     (text) => {
       expect(parseIdentifiers(`default-route=${text}`).defaultRoute).toBe(false);
     },
   );
 
-  it("ignores keys it does not know and empty parts", () => {
+  test("ignores keys it does not know and empty parts", () => {
     expect(parseIdentifiers("&uid=1&&host=x&")).toMatchObject({ host: ["x"] });
     expect(identifierKeys("uid=1&host=x")).toEqual(["uid", "host"]);
   });
 
-  it("refuses what Go refuses", () => {
+  test("refuses what Go refuses", () => {
     expect(() => parseIdentifiers("host=a;b")).toThrow("invalid semicolon separator in query");
     expect(() => parseIdentifiers("host=%zz")).toThrow('invalid URL escape "%zz"');
     expect(() => parseIdentifiers("host=a%4")).toThrow('invalid URL escape "%4"');
   });
 
-  it("reads back what URLSearchParams writes, and never crashes on the rest", () => {
+  test("reads back what URLSearchParams writes, and never crashes on the rest", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme-ascii" })), (hosts) => {
         const query = new URLSearchParams(hosts.map((host): [string, string] => ["host", host])).toString();

@@ -1,9 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { bypassesProxy } from "./no-proxy.js";
 
 /** What test/interop/no-proxy.test.ts compares with Go is not repeated here beyond one of each kind. */
 describe("NO_PROXY", () => {
-  it.each([
+  test.each([
     ["", "localhost", 443, true],
     ["", "127.0.0.7", 443, true],
     ["", "::1", 443, true],

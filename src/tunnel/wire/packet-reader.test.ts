@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { encodePacket } from "./encode.js";
 import { type ConnectId, type ControlPacket, type Packet, WireError } from "./packet.js";
 import { PacketReader } from "./packet-reader.js";
@@ -45,7 +45,7 @@ function expected(list: Packet[]): Collected {
 }
 
 describe("PacketReader", () => {
-  it("gives the same packets for every split of the bytes", () => {
+  test("gives the same packets for every split of the bytes", () => {
     fc.assert(
       fc.property(fc.array(packets, { maxLength: 12 }), fc.array(fc.nat(), { maxLength: 40 }), (list, cuts) => {
         const bytes = Buffer.concat(list.map(encodePacket));
@@ -55,7 +55,7 @@ describe("PacketReader", () => {
     );
   });
 
-  it("gives the same packets byte by byte", () => {
+  test("gives the same packets byte by byte", () => {
     fc.assert(
       fc.property(fc.array(dataPackets, { minLength: 1, maxLength: 4 }), (list) => {
         const bytes = Buffer.concat(list.map(encodePacket));
@@ -65,7 +65,7 @@ describe("PacketReader", () => {
     );
   });
 
-  it("hands DATA on before the rest of its packet has arrived", () => {
+  test("hands DATA on before the rest of its packet has arrived", () => {
     const collected = new Collected();
     const reader = new PacketReader(collected);
     const bytes = encodePacket({ type: "DATA", connectId: 3, data: Buffer.alloc(1000, 7) });
@@ -77,14 +77,14 @@ describe("PacketReader", () => {
     expect(collected.seen).toEqual([{ type: "DATA", connectId: 3, hex: Buffer.alloc(1000, 7).toString("hex") }]);
   });
 
-  it("reads DATA whose fields come in another order or carry more than usual", () => {
+  test("reads DATA whose fields come in another order or carry more than usual", () => {
     const inner = Buffer.from("1a026869" + "0807", "hex");
     const body = Buffer.concat([Buffer.from([0x22, inner.length]), inner, Buffer.from("0804", "hex")]);
     const message = Buffer.concat([Buffer.from([0, 0, 0, 0, body.length]), body]);
     expect(readAll(message, [7]).seen).toEqual([{ type: "DATA", connectId: 7, hex: "6869" }]);
   });
 
-  it("tells of every packet once", () => {
+  test("tells of every packet once", () => {
     const told: unknown[] = [];
     const reader = new PacketReader(new Collected(), {
       data: (connectId, bytes) => told.push([connectId, bytes]),
@@ -95,12 +95,12 @@ describe("PacketReader", () => {
     expect(told).toEqual([[1, 10], "DRAIN"]);
   });
 
-  it("refuses an oversized message before it is gathered", () => {
+  test("refuses an oversized message before it is gathered", () => {
     const reader = new PacketReader(new Collected());
     expect(() => reader.push(Buffer.from("0000400001", "hex"))).toThrow(/larger than max \(4194305 vs. 4194304\)/);
   });
 
-  it("sets no memory aside for what a message only announces", () => {
+  test("sets no memory aside for what a message only announces", () => {
     const announced = Buffer.from("0000400000120000", "hex");
     const before = process.memoryUsage().arrayBuffers;
     const readers = Array.from({ length: 200 }, () => new PacketReader(new Collected()));
@@ -109,7 +109,7 @@ describe("PacketReader", () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(200 * 16 * 1024);
   });
 
-  it("gathers a long message from any pieces", () => {
+  test("gathers a long message from any pieces", () => {
     const error = "e".repeat(300_000);
     const bytes = encodePacket({ type: "DIAL_RSP", error, connectId: 5, random: 1n });
     for (const size of [1000, 4095, 4096, 70_000]) {
@@ -118,11 +118,11 @@ describe("PacketReader", () => {
     }
   });
 
-  it("refuses compression", () => {
+  test("refuses compression", () => {
     expect(() => new PacketReader(new Collected()).push(Buffer.from("0100000000", "hex"))).toThrow(WireError);
   });
 
-  it("answers garbage with a WireError or patience, never with anything else", () => {
+  test("answers garbage with a WireError or patience, never with anything else", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 80 }), { maxLength: 8 }), (chunks) => {
         const reader = new PacketReader({ onControl() {}, onData() {} }, undefined, 1000);

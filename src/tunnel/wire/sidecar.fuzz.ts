@@ -1,6 +1,6 @@
 /** A million inputs to what the sidecar reads from strangers: a result or a clean refusal, never anything else. */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { endToEndHeaders, parseAuthority, parseRequestTarget } from "./http-proxy.js";
 import { parseSocks5Greeting, parseSocks5Request } from "./socks5.js";
 
@@ -13,7 +13,7 @@ const request = fc
   .map(([command, type, rest]) => Uint8Array.of(5, command, 0, type, ...rest));
 
 describe("a million random inputs", () => {
-  it("to the SOCKS5 grammar", () => {
+  test("to the SOCKS5 grammar", () => {
     const property = fc.property(fc.oneof(fc.uint8Array({ maxLength: 300 }), request), (bytes) => {
       const greeting = parseSocks5Greeting(bytes);
       if (greeting?.kind === "greeting") expect(greeting.bytes).toBeLessThanOrEqual(bytes.length);
@@ -25,7 +25,7 @@ describe("a million random inputs", () => {
     fc.assert(property, { numRuns: RUNS });
   });
 
-  it("to the HTTP proxy's grammar", () => {
+  test("to the HTTP proxy's grammar", () => {
     const text = fc.oneof(fc.string({ unit: "binary" }), fc.webUrl(), fc.stringMatching(/^http:\/\/[^/]*\/.*$/));
     const property = fc.property(text, fc.array(fc.string()), (target, headers) => {
       const authority = parseAuthority(target, 80);

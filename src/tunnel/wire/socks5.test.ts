@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseHost } from "./destination.js";
 import { parseSocks5Greeting, parseSocks5Request, SOCKS5_REPLY, socks5MethodChoice, socks5Reply } from "./socks5.js";
 
@@ -7,7 +7,7 @@ const bytes = (...parts: (number | string)[]): Uint8Array =>
   Uint8Array.from(parts.flatMap((part) => (typeof part === "number" ? [part] : [...Buffer.from(part, "latin1")])));
 
 describe("a SOCKS5 greeting", () => {
-  it.each([
+  test.each([
     [bytes(5, 1, 0), { kind: "greeting", offersNone: true, bytes: 3 }],
     [bytes(5, 2, 2, 0, 99), { kind: "greeting", offersNone: true, bytes: 4 }],
     [bytes(5, 1, 2), { kind: "greeting", offersNone: false, bytes: 3 }],
@@ -23,7 +23,7 @@ describe("a SOCKS5 greeting", () => {
 });
 
 describe("a SOCKS5 request", () => {
-  it.each([
+  test.each([
     [bytes(5, 1, 0, 1, 10, 0, 0, 7, 1, 187), "10.0.0.7", 443, 10],
     [bytes(5, 1, 0, 3, 11, "example.com", 0, 80, "rest"), "example.com", 80, 18],
     [bytes(5, 1, 0, 3, 5, "[::1]", 0, 80), "::1", 80, 12],
@@ -37,7 +37,7 @@ describe("a SOCKS5 request", () => {
     expect(parseSocks5Request(said)).toEqual({ kind: "connect", host, port, bytes: length });
   });
 
-  it.each([
+  test.each([
     ["BIND", bytes(5, 2), SOCKS5_REPLY.commandNotSupported],
     ["an unknown address type", bytes(5, 1, 0, 9), SOCKS5_REPLY.addressTypeNotSupported],
     ["port 0", bytes(5, 1, 0, 1, 10, 0, 0, 7, 0, 0), SOCKS5_REPLY.generalFailure],
@@ -50,7 +50,7 @@ describe("a SOCKS5 request", () => {
     expect(parseSocks5Request(said)).toMatchObject({ kind: "unusable", reply });
   });
 
-  it("is complete with its last byte, whatever follows", () => {
+  test("is complete with its last byte, whatever follows", () => {
     const host = fc.oneof(
       fc.ipV4().map((text) => bytes(1, ...text.split(".").map(Number))),
       fc.uint8Array({ minLength: 16, maxLength: 16 }).map((address) => bytes(4, ...address)),
@@ -67,7 +67,7 @@ describe("a SOCKS5 request", () => {
     fc.assert(property, { numRuns: 200 });
   });
 
-  it("of arbitrary bytes is understood, refused or waited for, never longer than its largest size", () => {
+  test("of arbitrary bytes is understood, refused or waited for, never longer than its largest size", () => {
     const property = fc.property(fc.uint8Array({ maxLength: 300 }), (tail) => {
       const request = parseSocks5Request(bytes(5, 1, 0, ...tail));
       if (request?.kind === "connect") expect(parseHost(request.host)?.text).toBe(request.host);
@@ -78,7 +78,7 @@ describe("a SOCKS5 request", () => {
 });
 
 describe("an answer", () => {
-  it("says where our end is, or that it does not matter", () => {
+  test("says where our end is, or that it does not matter", () => {
     expect([...socks5MethodChoice(0xff)]).toEqual([5, 0xff]);
     expect([...socks5Reply(5)]).toEqual([5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
     expect([...socks5Reply(0, { address: "10.1.2.3", port: 258 })]).toEqual([5, 0, 0, 1, 10, 1, 2, 3, 1, 2]);

@@ -1,6 +1,6 @@
 /** A million inputs to each decoder: a result or a clean refusal, never anything else (npm run fuzz). */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { hostOfAddress, splitHostPort } from "../../base/address.js";
 import { parseConnectRequest } from "./connect.js";
 import { decodePacket } from "./decode.js";
@@ -30,7 +30,7 @@ const damaged = fc
   });
 
 describe("a million random inputs", () => {
-  it("to the Packet decoder", () => {
+  test("to the Packet decoder", () => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array({ maxLength: 64 }), damaged), (bytes) =>
         refusesCleanly(() => decodePacket(Buffer.from(bytes).subarray(5))),
@@ -39,7 +39,7 @@ describe("a million random inputs", () => {
     );
   });
 
-  it("to the gRPC frame reader, in two pieces", () => {
+  test("to the gRPC frame reader, in two pieces", () => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array({ maxLength: 64 }), damaged), fc.nat(64), (bytes, cut) => {
         const reader = new PacketReader({ onControl() {}, onData() {} }, undefined, 4096);
@@ -52,7 +52,7 @@ describe("a million random inputs", () => {
     );
   });
 
-  it("to the CONNECT parser", () => {
+  test("to the CONNECT parser", () => {
     const head = fc.string({ unit: "binary-ascii", maxLength: 60 }).map((text) => `CONNECT ${text}\r\n\r\n`);
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array({ maxLength: 64 }), head), (input) => {
@@ -62,7 +62,7 @@ describe("a million random inputs", () => {
     );
   });
 
-  it("to the identifiers and the address splitters", () => {
+  test("to the identifiers and the address splitters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary-ascii", maxLength: 40 }), (text) => {
         expect(typeof hostOfAddress(text)).toBe("string");

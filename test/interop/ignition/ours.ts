@@ -2,7 +2,7 @@
 import { DrawbridgeError } from "../../../src/base/errors/error.js";
 import { inlineContent } from "../../../src/cluster/ignition/data/resource.js";
 import { merge } from "../../../src/cluster/ignition/merge.js";
-import { newest } from "../../../src/cluster/ignition/model/spec.js";
+import { NEWEST } from "../../../src/cluster/ignition/model/spec.js";
 import { readConfig, requireConfig } from "../../../src/cluster/ignition/parse.js";
 import { render } from "../../../src/cluster/ignition/render.js";
 import { validate } from "../../../src/cluster/ignition/validate/validate.js";
@@ -18,7 +18,7 @@ export function mergedByUs({ parent, child }: { readonly parent: string; readonl
   const [above, below] = [readConfig(parent), readConfig(child)];
   if (!above.ok || !below.ok) return { ok: false };
   const config = merge(above.config, below.config);
-  const ok = !validate(config, newest).some(({ severity }) => severity === "error");
+  const ok = !validate(config, NEWEST).some(({ severity }) => severity === "error");
   return { ok, config: meaningful(config) };
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { differences } from "./compare.js";
 import { deviations } from "./deviations.js";
 import { parsePage } from "./page.js";
@@ -21,7 +21,7 @@ const compare = (edit: (page: string) => string) =>
   differences(parsePage(PAGE, "k_"), parsePage(edit(PAGE), "k_"), deviations);
 
 describe("the comparison of two pages", () => {
-  it.each<[string, (page: string) => string, string[]]>([
+  test.each<[string, (page: string) => string, string[]]>([
     ["the same page", (page) => page, []],
     ["another order of labels", (page) => page.replace(/reason=("\w+"),frontend=("\w+")/, "frontend=$2,reason=$1"), []],
     ["another value", (page) => page.replace("} 1", "} 9"), []],

@@ -1,6 +1,6 @@
 /** The health and admin ports answer as upstream's do: status, type, place and body, before and after an agent connects. */
 import { request } from "node:http";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startAgent } from "../../support/processes/agent.js";
 import { makePki } from "../../support/processes/certs.js";
 import { type Origin, peersAvailable } from "../../support/processes/executables.js";
@@ -85,13 +85,13 @@ async function gather(server: Origin, agent: Origin, profiling: boolean): Promis
 }
 
 describe.skipIf(!available).each([false, true])("health and admin ports, profiling %s", (profiling) => {
-  it("of our server answer as upstream's", async () => {
+  test("of our server answer as upstream's", async () => {
     const [theirs, ours] = [await gather("theirs", "theirs", profiling), await gather("ours", "theirs", profiling)];
     expect(theirs.server.length).toBeGreaterThan(15);
     expect(ours.server).toEqual(theirs.server);
   });
 
-  it("of our agent answer as upstream's", async () => {
+  test("of our agent answer as upstream's", async () => {
     const [theirs, ours] = [await gather("theirs", "theirs", profiling), await gather("theirs", "ours", profiling)];
     expect(theirs.agent.length).toBeGreaterThan(15);
     expect(ours.agent).toEqual(theirs.agent);

@@ -1,5 +1,5 @@
 /** After the same story a scraper must not be able to tell our processes from upstream's: names, types, texts, labels, buckets. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { peersAvailable } from "../../support/processes/executables.js";
 import { differences, valuesOf } from "./compare.js";
 import { additions, deviations } from "./deviations.js";
@@ -25,7 +25,7 @@ describe.skipIf(!available).each(["connect-tcp", "connect-uds", "grpc-uds"] as c
       theirs = await tellStory("theirs", "theirs", frontend);
     });
 
-    it("upstream's own pages are the same when the story is told twice", async () => {
+    test("upstream's own pages are the same when the story is told twice", async () => {
       const again = await tellStory("theirs", "theirs", frontend);
       expect(theirs.server.size).toBeGreaterThan(8);
       expect(theirs.agent.size).toBeGreaterThan(5);
@@ -34,19 +34,19 @@ describe.skipIf(!available).each(["connect-tcp", "connect-uds", "grpc-uds"] as c
       expect(valuesOf(again.server, FIXED.server)).toEqual(valuesOf(theirs.server, FIXED.server));
     });
 
-    it("our server is upstream's to a scraper", async () => {
+    test("our server is upstream's to a scraper", async () => {
       const { server } = await tellStory("ours", "theirs", frontend);
       expect(differences(theirs.server, server, deviations)).toEqual([]);
       expect(valuesOf(server, FIXED.server)).toMatchObject(valuesOf(theirs.server, FIXED.server));
     });
 
-    it("our agent is upstream's to a scraper", async () => {
+    test("our agent is upstream's to a scraper", async () => {
       const { agent } = await tellStory("theirs", "ours", frontend);
       expect(differences(theirs.agent, agent, deviations)).toEqual([]);
       expect(valuesOf(agent, FIXED.agent)).toMatchObject(valuesOf(theirs.agent, FIXED.agent));
     });
 
-    it("our server and agent together add only their own packets", async () => {
+    test("our server and agent together add only their own packets", async () => {
       const { server, agent } = await tellStory("ours", "ours", frontend);
       expect(differences(theirs.server, server, [...deviations, ...additions])).toEqual([]);
       expect(differences(theirs.agent, agent, [...deviations, ...additions])).toEqual([]);

@@ -4,11 +4,11 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
 import { canonicalAddress } from "../../../src/cluster/nodes/csr/addresses.js";
 import { decide } from "../../../src/cluster/nodes/csr/decide.js";
-import { type SigningRequest, servingSigner } from "../../../src/cluster/nodes/csr/signing-request.js";
+import { SERVING_SIGNER, type SigningRequest } from "../../../src/cluster/nodes/csr/signing-request.js";
 import {
   inventoryOf,
   nodeOf,
@@ -142,7 +142,7 @@ describe.skipIf(peer === undefined)("what we would approve is what a signer in G
     asPem(der).replace(/=\n/, "\n=\n"),
   ]);
 
-  it("in 6,000 spoiled texts", () => {
+  test("in 6,000 spoiled texts", () => {
     const dice = new Dice(seed);
     const texts = Array.from({ length: 6000 }, () => spoiledText(asPem(dice.of([...good, forged])), dice, others));
     const approved = approvedOf(texts);
@@ -152,7 +152,7 @@ describe.skipIf(peer === undefined)("what we would approve is what a signer in G
     expect(odd - approved.length, again).toBeGreaterThan(texts.length / 10);
   });
 
-  it("in 6,000 crafted requests", () => {
+  test("in 6,000 crafted requests", () => {
     const dice = new Dice(seed + 1);
     const texts = Array.from({ length: 6000 }, () => asPem(craftedCase(dice)));
     const approved = approvedOf(texts);
@@ -161,15 +161,15 @@ describe.skipIf(peer === undefined)("what we would approve is what a signer in G
     expect(read - approved.length, again).toBeGreaterThan(texts.length / 10);
   });
 
-  it("in requests as kubelets, openssl and we ourselves write them", () => {
+  test("in requests as kubelets, openssl and we ourselves write them", () => {
     const texts = [asPem(good[0]!), asPem(good[1]!), asPem(good[0]!).trimEnd()];
     expect(approvedOf(texts)).toEqual(texts);
-    expect(template.serving.spec?.signerName).toBe(servingSigner);
+    expect(template.serving.spec?.signerName).toBe(SERVING_SIGNER);
   });
 });
 
 describe.skipIf(peer === undefined)("bundles of certificates", () => {
-  it("hold for us what they hold for Go, in 6,000 spoiled texts", async () => {
+  test("hold for us what they hold for Go, in 6,000 spoiled texts", async () => {
     const made = await Promise.all(["a", "b", "c"].map((commonName) => createAuthority({ commonName })));
     const plain = made.map(({ certificatePem }) => certificatePem);
     const [first = ""] = plain;

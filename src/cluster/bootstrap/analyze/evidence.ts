@@ -9,11 +9,11 @@ export interface Evidence {
   readonly text: string;
 }
 
-const longestText = 320;
+const LONGEST_TEXT = 320;
 
 export function evidence(file: string, text: string, line?: number): Evidence {
   const plain = oneLine(redact(text));
-  const shown = plain.length <= longestText ? plain : `${plain.slice(0, longestText)}...`;
+  const shown = plain.length <= LONGEST_TEXT ? plain : `${plain.slice(0, LONGEST_TEXT)}...`;
   return { file, ...(line === undefined ? {} : { line }), text: shown };
 }
 

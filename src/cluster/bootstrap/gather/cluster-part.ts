@@ -3,7 +3,7 @@ import { text as readAll } from "node:stream/consumers";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { roleOf } from "../analyze/facts/programs.js";
-import { agentName, bootstrapOnlySelector, namespaces, serverName } from "../model/names.js";
+import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR, namespaces, SERVER_NAME } from "../model/names.js";
 import { type ClusterText, openCluster } from "./cluster-text.js";
 
 export interface ClusterFile {
@@ -32,17 +32,17 @@ interface Pod extends KubeObject {
   readonly status?: { readonly containerStatuses?: readonly { readonly restartCount?: number }[] };
 }
 
-const selectors = [`app=${agentName}`, `app=${serverName}`, bootstrapOnlySelector];
-const requestMs = 10_000;
+const selectors = [`app=${AGENT_NAME}`, `app=${SERVER_NAME}`, BOOTSTRAP_ONLY_SELECTOR];
+const REQUEST_MS = 10_000;
 /** A crowd says the same as its first two hundred. */
-const mostLogs = 200;
+const MOST_LOGS = 200;
 
 /** Throws when the API cannot be reached at all. */
 export async function* clusterFiles(run: ClusterRun): AsyncGenerator<ClusterFile, void, void> {
   const { api, text, close } = await openCluster(run.kubeconfig);
   const end = Date.now() + run.timeoutMs;
   try {
-    await api.get("/version", { timeoutMs: requestMs });
+    await api.get("/version", { timeoutMs: REQUEST_MS });
     const pods = await labelled<Pod>(api, "/api/v1", "pods", run);
     const sets = await labelled(api, "/apis/apps/v1", "daemonsets", run);
     yield list("pods", pods);
@@ -103,7 +103,7 @@ async function listed<T extends KubeObject>(
   labelSelector = "",
 ): Promise<readonly T[]> {
   try {
-    return (await api.list<T>(path, { labelSelector, timeoutMs: requestMs })).items;
+    return (await api.list<T>(path, { labelSelector, timeoutMs: REQUEST_MS })).items;
   } catch (reason) {
     run.onFailure(sentenceOf(reason));
     return [];
@@ -127,7 +127,7 @@ async function* agentLogs(
   const agents = pods.filter((pod) => pod.spec?.containers?.some((one) => roleOf(one) === "agent"));
   let left = 0;
   for (const [index, pod] of agents.entries()) {
-    if (index >= mostLogs || Date.now() > end) {
+    if (index >= MOST_LOGS || Date.now() > end) {
       left++;
       continue;
     }
@@ -143,7 +143,7 @@ async function* logsOf(pod: Pod, text: ClusterText, run: ClusterRun): AsyncGener
   if (node === undefined || container === undefined) return;
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
   const folder = `control-plane/${node}`;
-  const stem = `${agentName}-${name.replace(`${agentName}-`, "")}`;
+  const stem = `${AGENT_NAME}-${name.replace(`${AGENT_NAME}-`, "")}`;
   const log = `${path}/log?container=${container.name}&tailLines=5000&limitBytes=4194304`;
   const restarted = pod.status?.containerStatuses?.some(({ restartCount = 0 }) => restartCount > 0) ?? false;
   const port = [...(container.args ?? []), ...(container.command ?? [])]
@@ -158,7 +158,7 @@ async function* logsOf(pod: Pod, text: ClusterText, run: ClusterRun): AsyncGener
   ];
   for (const [target, request] of wanted) {
     try {
-      yield { path: target, content: await readAll(await text(request, requestMs)) };
+      yield { path: target, content: await readAll(await text(request, REQUEST_MS)) };
     } catch (reason) {
       run.onFailure(`${target} could not be had: ${sentenceOf(reason)}`);
     }

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
 import { tarEntries } from "../analyze/bundle/tar-entries.js";
@@ -43,7 +43,7 @@ async function collected(calls: readonly Call[]): Promise<Record<string, string>
 }
 
 describe("on a bootstrap host", () => {
-  it("takes records, logs, manifests and certificates, and no key, kubeconfig or Secret", async () => {
+  test("takes records, logs, manifests and certificates, and no key, kubeconfig or Secret", async () => {
     put("/var/log/openshift/bootkube.json", JSON.stringify(serviceRun({ "konnectivity-certs": "success" })));
     put("/var/log/pods/kube-system_konnectivity-server-bs_0a1b/konnectivity-server/3.log");
     put("/var/log/pods/openshift-kube-apiserver_bootstrap-kube-apiserver_9f/kube-apiserver/0.log");
@@ -85,7 +85,7 @@ describe("on a bootstrap host", () => {
     expect(Object.values(found).join("\n")).not.toMatch(/PRIVATE KEY|kind: Secret/);
   });
 
-  it("of kubeadm or by hand: its own places, and logs that only the caller knows", async () => {
+  test("of kubeadm or by hand: its own places, and logs that only the caller knows", async () => {
     put("/etc/kubernetes/drawbridge-bootstrap/egress-selector-config.yaml");
     put("/etc/kubernetes/drawbridge-bootstrap/pki/server.crt");
     put("/etc/kubernetes/drawbridge-bootstrap/pki/server.key");
@@ -104,7 +104,7 @@ describe("on a bootstrap host", () => {
     expect(Object.keys(found).join()).not.toMatch(/server\.key/);
   });
 
-  it("on a node: the agents' logs", async () => {
+  test("on a node: the agents' logs", async () => {
     put("/var/log/pods/x_konnectivity-agent-4_77/konnectivity-agent/0.log");
     const found = await collected(nodeCalls("n1"));
     expect(Object.keys(found)).toContain(
@@ -112,7 +112,7 @@ describe("on a bootstrap host", () => {
     );
   });
 
-  it("keeps the end of a long log, and leaves nothing in the temporary directory", async () => {
+  test("keeps the end of a long log, and leaves nothing in the temporary directory", async () => {
     put("/big.log", `${`${"x".repeat(1023)}\n`.repeat(9 * 1024)}password=${"y".repeat(9)}the end\n`);
     const temporary = join(scratch, "tmp");
     mkdirSync(temporary);
@@ -125,7 +125,7 @@ describe("on a bootstrap host", () => {
     expect(readdirSync(temporary)).toEqual([]);
   });
 
-  it("asks the container runtime and the journal where they are", async () => {
+  test("asks the container runtime and the journal where they are", async () => {
     const bin = join(scratch, "bin");
     mkdirSync(bin);
     const stub = (name: string, text: string) =>
@@ -159,7 +159,7 @@ describe("on a bootstrap host", () => {
     }
   });
 
-  it("a script that hangs is ended in time", async () => {
+  test("a script that hangs is ended in time", async () => {
     const script = "exec 2>&1; sleep 60";
     const run = hostEntries({ script, over: undefined, timeoutMs: 300 });
     await expect(run.next()).rejects.toMatchObject({
@@ -168,7 +168,7 @@ describe("on a bootstrap host", () => {
     });
   });
 
-  it("passes shellcheck", ({ skip }) => {
+  test("passes shellcheck", ({ skip }) => {
     if (spawnSync("shellcheck", ["--version"]).status !== 0) skip("shellcheck is not installed");
     const script = collectionScript([...bootstrapCalls(), ...nodeCalls("n1")]);
     const { stdout, status } = spawnSync("shellcheck", ["--shell=bash", "-"], { input: script, encoding: "utf8" });
@@ -177,7 +177,7 @@ describe("on a bootstrap host", () => {
 });
 
 describe("the archive", () => {
-  it("is read by the system's tar, with long names, 0600", async () => {
+  test("is read by the system's tar, with long names, 0600", async () => {
     const out = join(scratch, "a.tar.gz");
     const long = `root/control-plane/${"n".repeat(60)}/containers/${"p".repeat(90)}.log`;
     const archive = new ArchiveWriter(out);
@@ -196,7 +196,7 @@ describe("the archive", () => {
     expect(ours).toEqual(["root/short.txt", long]);
   });
 
-  it("is not there when it cannot be finished, and an old one stays", async () => {
+  test("is not there when it cannot be finished, and an old one stays", async () => {
     const archive = new ArchiveWriter(join(scratch, "no/such/folder.tar.gz"));
     await expect(
       (async () => {
@@ -213,7 +213,7 @@ describe("the archive", () => {
     expect(readdirSync(scratch)).toEqual(["old.tar.gz"]);
   });
 
-  it("names what could not be had, and is not written when nothing was", async () => {
+  test("names what could not be had, and is not written when nothing was", async () => {
     const over: SshTarget = {
       host: "192.0.2.1",
       user: "core",
@@ -245,7 +245,7 @@ async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
 }
 
-it("a bridge that `up` recorded elsewhere is looked for there, too", () => {
+test("a bridge that `up` recorded elsewhere is looked for there, too", () => {
   const model = bridgeModel({ for: "bare", configDirectory: "/x/drawbridge-etc" });
   const calls = bootstrapCalls({ ...nothingFurther, recorded: { directory: "/x/drawbridge-state", model } });
   expect(calls).toEqual(
@@ -265,7 +265,7 @@ describe("ssh", () => {
     knownHostsFile: "/a b/100%/known",
   };
 
-  it("asks nothing, forwards nothing, and takes the host as a host", () => {
+  test("asks nothing, forwards nothing, and takes the host as a host", () => {
     const words = sshCommand(target);
     expect(words).toEqual(
       expect.arrayContaining([
@@ -284,14 +284,14 @@ describe("ssh", () => {
     expect(words.join(" ")).not.toMatch(/StrictHostKeyChecking=no/);
   });
 
-  it("goes through another host with the same care", () => {
+  test("goes through another host with the same care", () => {
     const words = sshCommand({ ...target, host: "10.0.0.1", through: target });
     const proxy = words.find((word) => word.startsWith("ProxyCommand="));
     expect(proxy).toMatch(/'BatchMode=yes'.*'StrictHostKeyChecking=accept-new'/);
     expect(proxy).toMatch(/'-W' \[%h\]:%p '--' 'core@192\.0\.2\.1'$/);
   });
 
-  it.each(["-oProxyCommand=touch x", "a b", "$(x)", "", "host;x", "-"])(
+  test.each(["-oProxyCommand=touch x", "a b", "$(x)", "", "host;x", "-"])(
     "refuses %j as a host and as a user",
     (word) => {
       expect(() => checkedHost(word)).toThrow(/neither an address nor the name/);
@@ -299,7 +299,7 @@ describe("ssh", () => {
     },
   );
 
-  it("takes addresses and names", () => {
+  test("takes addresses and names", () => {
     expect(["192.0.2.1", "fd00::5", "[fd00::5]", "boot.example.com"].map(checkedHost)).toEqual([
       "192.0.2.1",
       "fd00::5",
@@ -308,7 +308,7 @@ describe("ssh", () => {
     ]);
   });
 
-  it.each<[string, RegExp]>([
+  test.each<[string, RegExp]>([
     ["core@192.0.2.1: Permission denied (publickey).", /does not accept the key/],
     [
       "@@@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @@@\nHost key verification failed.",

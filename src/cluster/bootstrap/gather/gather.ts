@@ -43,7 +43,7 @@ export interface Gathered {
 }
 
 /** No log that we collect is larger; whatever claims to be is cut off. */
-const largest = 16 * 1024 * 1024;
+const LARGEST = 16 * 1024 * 1024;
 
 interface Part {
   readonly source: string;
@@ -99,7 +99,7 @@ function partsOf({ host, nodes, cluster, optional = {}, timeoutMs }: GatherOptio
 async function* hostFiles(folder: string, entries: ReturnType<typeof hostEntries>) {
   for await (const entry of entries) {
     const path = entry.path === "gather.log" ? `${folder}/gather.log` : entry.path;
-    yield { path, content: entry.size > largest ? undefined : await buffer(entry.content()) };
+    yield { path, content: entry.size > LARGEST ? undefined : await buffer(entry.content()) };
   }
 }
 

@@ -1,7 +1,7 @@
 /** What is collected on a host: words for collect.sh, from the same model that put the things there. */
-import { defaultStateDirectory } from "../host/record.js";
+import { DEFAULT_STATE_DIRECTORY } from "../host/record.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
-import { agentName, ports, serverName, serverUnit, topologies } from "../model/names.js";
+import { AGENT_NAME, ports, SERVER_NAME, SERVER_UNIT, topologies } from "../model/names.js";
 import { openshiftHost } from "../model/paths.js";
 
 /** A function of collect.sh and its arguments. */
@@ -22,7 +22,7 @@ export interface HostPlan {
 export const nothingFurther: HostPlan = { logs: [], pki: [] };
 
 /** Beside the units named here the installer's own records tell which one failed. */
-const units = ["bootkube.service", "kubelet.service", "crio.service", "release-image.service", serverUnit];
+const units = ["bootkube.service", "kubelet.service", "crio.service", "release-image.service", SERVER_UNIT];
 /** Certificates, and records that drawbridge writes beside them; never keys. */
 const publicFiles = ["*.crt", "pki.json", "bridge-address.json"];
 
@@ -33,7 +33,7 @@ export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
     ...plan.pki.flatMap((directory) => publicOf(directory, "bootstrap/pki")),
     ["files", "/var/log/openshift", "*.json", "bootstrap/services"],
     ...units.map((unit): Call => ["journal", unit, "bootstrap"]),
-    ["containers", "bootstrap", serverName, "kube-apiserver"],
+    ["containers", "bootstrap", SERVER_NAME, "kube-apiserver"],
     ...networkCalls("bootstrap"),
     ["answer", `http://127.0.0.1:${healthPort}/readyz`, "bootstrap/health/readyz.txt"],
     ["answer", `http://127.0.0.1:${healthPort}/healthz`, "bootstrap/health/healthz.txt"],
@@ -43,13 +43,13 @@ export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
       ? []
       : [...placeCalls(plan.recorded.model), ...stateCalls(plan.recorded.directory)]),
     ...topologies.flatMap((topology) => placeCalls(bridgeModel({ for: topology }))),
-    ...stateCalls(defaultStateDirectory),
+    ...stateCalls(DEFAULT_STATE_DIRECTORY),
   ];
 }
 
 function stateCalls(directory: string): Call[] {
   return [
-    ["file", `${directory}/server.log`, `bootstrap/containers/${serverName}-process.log`],
+    ["file", `${directory}/server.log`, `bootstrap/containers/${SERVER_NAME}-process.log`],
     ["files", directory, "*.json", "bootstrap/state"],
   ];
 }
@@ -61,7 +61,7 @@ export function nodeFolder(name: string): string {
 /** Hosts where agents run. */
 export function nodeCalls(name: string): Call[] {
   const folder = nodeFolder(name);
-  return [["containers", folder, agentName], ["journal", "kubelet.service", folder], ...networkCalls(folder)];
+  return [["containers", folder, AGENT_NAME], ["journal", "kubelet.service", folder], ...networkCalls(folder)];
 }
 
 function networkCalls(folder: string): Call[] {
@@ -101,7 +101,7 @@ function placeCalls({ for: topology, paths }: BridgeModel): Call[] {
   return [
     ["file", paths.staticPod, "bootstrap/kubernetes/konnectivity-server-pod.yaml"],
     ["file", "/etc/kubernetes/manifests/kube-apiserver.yaml", "bootstrap/kubernetes/kube-apiserver.yaml"],
-    ["file", paths.unit, `bootstrap/units/${serverUnit}`],
+    ["file", paths.unit, `bootstrap/units/${SERVER_UNIT}`],
     ["file", paths.egressConfig.host, `bootstrap/${topology}/egress-selector-config.yaml`],
     ["listing", paths.socketDirectory.host, `bootstrap/${topology}/socket-directory.txt`],
     ...(topology === "openshift" ? [] : publicOf(paths.pki.host, "bootstrap/pki")),

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { defaultStateDirectory } from "../host/record.js";
+import { DEFAULT_STATE_DIRECTORY } from "../host/record.js";
 import { bridgeModel } from "../model/model.js";
 import { topologies } from "../model/names.js";
 import { openshiftHost } from "../model/paths.js";
@@ -10,5 +10,5 @@ export function bridgeOnThisHost(): boolean {
     const { paths } = bridgeModel({ for: topology });
     return [paths.socket.host, paths.staticPod, paths.unit, paths.egressConfig.host, paths.pki.host];
   });
-  return [...places, openshiftHost.functions, "/usr/local/bin/bootkube.sh", defaultStateDirectory].some(existsSync);
+  return [...places, openshiftHost.functions, "/usr/local/bin/bootkube.sh", DEFAULT_STATE_DIRECTORY].some(existsSync);
 }

@@ -1,5 +1,5 @@
 import * as nodeFs from "node:fs/promises";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { HostFiles } from "./files.js";
 import { FakeHost } from "./testing/fake-host.js";
 
@@ -17,13 +17,13 @@ const failing = (name: "open" | "rename" | "rm", code: string): HostFiles => {
 };
 
 describe("write", () => {
-  it("puts the text there with exactly that mode, also over an older one", async () => {
+  test("puts the text there with exactly that mode, also over an older one", async () => {
     host.put("/a/b", "old", 0o600);
     await host.files.write("/a/b", "new", 0o664);
     expect(host.tree()).toEqual(["/a/ 755", "/a/b 664 new"]);
   });
 
-  it("leaves the old text when the disk is full, and what it left is removed with the file", async () => {
+  test("leaves the old text when the disk is full, and what it left is removed with the file", async () => {
     host.put("/a/b", "old");
     await expect(failing("rename", "ENOSPC").write("/a/b", "new", 0o600)).rejects.toMatchObject({
       code: "DB_HOST_FILE",
@@ -40,7 +40,7 @@ describe("write", () => {
     expect(host.tree()).toEqual(["/a/ 755"]);
   });
 
-  it.each([
+  test.each([
     ["EROFS", "the file system is read-only"],
     ["EACCES", "this user may not do that"],
   ])("says what %s means", async (code, words) => {
@@ -49,13 +49,13 @@ describe("write", () => {
 });
 
 describe("directories", () => {
-  it("that are missing above a path are named from the outside in", async () => {
+  test("that are missing above a path are named from the outside in", async () => {
     host.put("/there/file", "");
     expect(await host.files.missingAbove("/there/a/b/c")).toEqual(["/there/a", "/there/a/b"]);
     expect(await host.files.missingAbove("/there/c")).toEqual([]);
   });
 
-  it("get their mode whatever the umask says", async () => {
+  test("get their mode whatever the umask says", async () => {
     const umask = process.umask(0o077);
     try {
       await host.files.makeDirectory("/open", 0o770);
@@ -66,7 +66,7 @@ describe("directories", () => {
     expect(host.tree()).toEqual(["/open/ 755"]);
   });
 
-  it("go only when they are empty, if they may be others'", async () => {
+  test("go only when they are empty, if they may be others'", async () => {
     host.put("/a/b", "");
     expect(await host.files.removeEmpty("/a")).toBe(false);
     await host.files.remove("/a/b");
@@ -75,7 +75,7 @@ describe("directories", () => {
   });
 });
 
-it("tells files, directories and sockets from what is not there", async () => {
+test("tells files, directories and sockets from what is not there", async () => {
   host.put("/run/file", "", 0o640);
   await host.openSocket("/run/socket");
   expect(await host.files.look("/run/file")).toEqual({ kind: "file", mode: 0o640 });

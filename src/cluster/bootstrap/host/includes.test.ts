@@ -1,9 +1,9 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { includes } from "./includes.js";
 
 const live = { kind: "Secret", metadata: { name: "a", uid: "7" }, data: { key: "b64" }, list: [{ a: 1, b: 2 }, "x"] };
 
-it.each([
+test.each([
   [{}, true],
   [{ kind: "Secret", metadata: { name: "a" } }, true],
   [{ data: { key: "b64" }, list: [{ a: 1 }, "x"] }, true],

@@ -1,5 +1,5 @@
 /** `up` and `teardown` killed after every single change they make, and what the next command finds then. */
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import type { DrawbridgeError } from "../../../base/errors/error.js";
 import type { UpWishes } from "./plan.js";
 import { TestBridge } from "./testing/bridge.js";
@@ -60,7 +60,7 @@ async function changesOf(each: Case): Promise<{ up: number; teardown: number }> 
   return { up: up.changes, teardown: teardown.changes };
 }
 
-it.each(cases)(
+test.each(cases)(
   "up for $topology, $wishes.serverForm, killed anywhere: the next up completes it",
   async (each) => {
     const { up } = await changesOf(each);
@@ -84,7 +84,7 @@ it.each(cases)(
   120_000,
 );
 
-it.each(cases)(
+test.each(cases)(
   "up for $topology, $wishes.serverForm, killed anywhere: teardown leaves nothing",
   async (each) => {
     const { up } = await changesOf(each);
@@ -100,7 +100,7 @@ it.each(cases)(
   120_000,
 );
 
-it.each(cases)(
+test.each(cases)(
   "teardown for $topology, $wishes.serverForm, killed anywhere: the next finishes it",
   async (each) => {
     const { teardown } = await changesOf(each);
@@ -140,7 +140,7 @@ class FullDisk extends Fuse {
   }
 }
 
-it("a disk that is full at any file is told in one sentence, and with room up completes", async () => {
+test("a disk that is full at any file is told in one sentence, and with room up completes", async () => {
   const [kubeadm] = cases;
   let files = 0;
   for (let at = 1; ; at++) {

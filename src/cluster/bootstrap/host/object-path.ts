@@ -15,12 +15,12 @@ export interface ObjectKind {
   readonly kind: string;
 }
 
-const admission = "admissionregistration.k8s.io/v1";
+const ADMISSION = "admissionregistration.k8s.io/v1";
 
 /** In no namespace, so none takes them along. */
 export const webhookConfigurations: readonly ObjectKind[] = [
-  { apiVersion: admission, kind: "ValidatingWebhookConfiguration" },
-  { apiVersion: admission, kind: "MutatingWebhookConfiguration" },
+  { apiVersion: ADMISSION, kind: "ValidatingWebhookConfiguration" },
+  { apiVersion: ADMISSION, kind: "MutatingWebhookConfiguration" },
 ];
 
 export function objectPath(object: ObjectKind & { metadata: { name: string; namespace?: string } }): string {

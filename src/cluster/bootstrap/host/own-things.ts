@@ -5,7 +5,7 @@ import { createdObjects } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { nameOf, type Opened } from "./opened.js";
 import type { BridgeRecord } from "./record.js";
-import { kubeadmManifest } from "./survey.js";
+import { KUBEADM_MANIFEST } from "./survey.js";
 
 interface Origin {
   readonly model: BridgeModel;
@@ -22,10 +22,10 @@ export function requireOwnThings({ opened, setting }: BridgeRecord, { model, pat
     if (!own.has(name)) throw foreign(path, name);
   }
   if (setting.by !== "manifest") return;
-  const manifest = posix.join(posix.dirname(model.paths.staticPod), kubeadmManifest);
+  const manifest = posix.join(posix.dirname(model.paths.staticPod), KUBEADM_MANIFEST);
   if (setting.manifest !== manifest) throw foreign(path, `the manifest ${setting.manifest}`);
   const { edit } = setting;
-  if (edit !== undefined && edit.backup !== `${directory}/${kubeadmManifest}`)
+  if (edit !== undefined && edit.backup !== `${directory}/${KUBEADM_MANIFEST}`)
     throw foreign(path, `the backup ${edit.backup}`);
   if (edit !== undefined && !isMode(edit.mode)) throw foreign(path, `the mode ${edit.mode}`);
 }

@@ -7,7 +7,7 @@ import type { Topology } from "../model/names.js";
 import type { Host } from "./host.js";
 import { type BridgeRecord, RecordKeeper, type SettingWay } from "./record.js";
 import { addressNow } from "./steps/address.js";
-import { chooseKubeconfig, detectTopology, kubeadmManifest } from "./survey.js";
+import { chooseKubeconfig, detectTopology, KUBEADM_MANIFEST } from "./survey.js";
 
 /** What `up` may be told. Undefined or empty: as before, or the default. */
 export interface UpWishes extends Omit<BridgeOptions, "for" | "serverAddresses"> {
@@ -65,10 +65,10 @@ export async function makePlan(host: Host, wishes: UpWishes, object: Objection):
   return { keeper, kubeconfig, choose, choice };
 }
 
-const defaultManifests = "/etc/kubernetes/manifests";
+const DEFAULT_MANIFESTS = "/etc/kubernetes/manifests";
 
 async function freshOptions(host: Host, wishes: UpWishes, address: string): Promise<BridgeOptions> {
-  const topology = wishes.for ?? (await detectTopology(host, wishes.manifestsDirectory ?? defaultManifests));
+  const topology = wishes.for ?? (await detectTopology(host, wishes.manifestsDirectory ?? DEFAULT_MANIFESTS));
   if (topology === "openshift") {
     const sentence = "On OpenShift the bridge comes with the host's own scripts: use drawbridge bootstrap inject.";
     throw new DrawbridgeError("DB_BRIDGE_OPTIONS", sentence);
@@ -123,5 +123,5 @@ function settingOf(options: BridgeOptions, { apply, applyCommand, restoreCommand
   }
   if (applyCommand !== undefined) return { by: "command", apply: applyCommand, restore: restoreCommand };
   if (options.for !== "kubeadm") return { by: "hand" };
-  return { by: "manifest", manifest: `${options.manifestsDirectory ?? defaultManifests}/${kubeadmManifest}` };
+  return { by: "manifest", manifest: `${options.manifestsDirectory ?? DEFAULT_MANIFESTS}/${KUBEADM_MANIFEST}` };
 }

@@ -9,7 +9,7 @@ import type { Host } from "./host.js";
 import { nameOf, type Opened } from "./opened.js";
 import { requireOwnThings } from "./own-things.js";
 
-export const defaultStateDirectory = "/var/lib/drawbridge-bootstrap";
+export const DEFAULT_STATE_DIRECTORY = "/var/lib/drawbridge-bootstrap";
 
 /** How the kube-apiserver comes to its flag, and how it loses it again. */
 export type SettingWay =

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { TestBridge } from "./testing/bridge.js";
 import { kubeadmManifest, kubeadmManifestPath } from "./testing/kubeadm-manifest.js";
 
@@ -16,7 +16,7 @@ async function bringUp(): Promise<void> {
   await bridge.host.openSocket("/run/drawbridge-bootstrap/konnectivity-server.socket");
 }
 
-it("shows every part of a bridge that stands, and changes nothing", async () => {
+test("shows every part of a bridge that stands, and changes nothing", async () => {
   await bringUp();
   const [tree, calls] = [bridge.host.tree(), bridge.cluster.stub.calls.length];
   bridge.host.advance(30 * 60_000);
@@ -35,7 +35,7 @@ it("shows every part of a bridge that stands, and changes nothing", async () => 
   expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
 });
 
-it("names each part that is lost", async () => {
+test("names each part that is lost", async () => {
   await bringUp();
   await bridge.host.files.remove("/etc/kubernetes/manifests/konnectivity-server-pod.yaml");
   await bridge.host.files.remove("/run/drawbridge-bootstrap/konnectivity-server.socket");
@@ -52,7 +52,7 @@ it("names each part that is lost", async () => {
   expect((await bridge.status()).nodes?.[1]).toEqual({ node: "n2", isReady: true, isConnected: false });
 });
 
-it("says that certificates have ended, that files were changed and that something else is in the socket's place", async () => {
+test("says that certificates have ended, that files were changed and that something else is in the socket's place", async () => {
   await bringUp();
   bridge.host.advance(3 * 60 * 60_000);
   await bridge.host.files.remove("/run/drawbridge-bootstrap/konnectivity-server.socket");
@@ -65,7 +65,7 @@ it("says that certificates have ended, that files were changed and that somethin
   ]);
 });
 
-it("works while the API is away", async () => {
+test("works while the API is away", async () => {
   await bringUp();
   bridge.cluster.intercept = (_, response) => {
     response.destroy();
@@ -80,7 +80,7 @@ it("works while the API is away", async () => {
   ]);
 });
 
-it("finds no fault with a server that has no agent yet while nobody calls it", async () => {
+test("finds no fault with a server that has no agent yet while nobody calls it", async () => {
   await bridge.up();
   for (const node of ["n1", "n2"]) {
     bridge.cluster.put(`/api/v1/nodes/${node}`, { status: { conditions: [] } });
@@ -93,6 +93,6 @@ it("finds no fault with a server that has no agent yet while nobody calls it", a
   });
 });
 
-it("says that there is no bridge", async () => {
+test("says that there is no bridge", async () => {
   await expect(bridge.status()).rejects.toMatchObject({ code: "DB_BRIDGE_ABSENT" });
 });

@@ -5,13 +5,13 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Topology } from "../model/names.js";
 import type { Host } from "./host.js";
 
-export const kubeadmManifest = "kube-apiserver.yaml";
-const adminConfig = "/etc/kubernetes/admin.conf";
+export const KUBEADM_MANIFEST = "kube-apiserver.yaml";
+const ADMIN_CONFIG = "/etc/kubernetes/admin.conf";
 
 /** By what lies on the host; the cluster need not be there yet. */
 export async function detectTopology({ files }: Host, manifestsDirectory: string): Promise<Topology> {
   if ((await files.look("/opt/openshift")) !== undefined) return "openshift";
-  const marks = [`${manifestsDirectory}/${kubeadmManifest}`, "/etc/kubernetes/pki/apiserver.crt"];
+  const marks = [`${manifestsDirectory}/${KUBEADM_MANIFEST}`, "/etc/kubernetes/pki/apiserver.crt"];
   for (const mark of marks) if ((await files.look(mark)) !== undefined) return "kubeadm";
   return "bare";
 }
@@ -21,7 +21,7 @@ export async function chooseKubeconfig(host: Host, told: string, env: string | u
   if (told !== "") return told;
   // As kubectl reads it, but several files merged are nobody's bootstrap host.
   if (env !== undefined && env !== "" && !env.includes(":")) return env;
-  if ((await host.files.look(adminConfig)) !== undefined) return host.files.real(adminConfig);
+  if ((await host.files.look(ADMIN_CONFIG)) !== undefined) return host.files.real(ADMIN_CONFIG);
   throw new DrawbridgeError("DB_FLAG_VALUE", "--kubeconfig is missing: a file with an administrator's access.");
 }
 

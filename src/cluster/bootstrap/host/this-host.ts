@@ -11,9 +11,9 @@ import { HostFiles } from "./files.js";
 import type { Answer, Host, HostProcess, RunOptions } from "./host.js";
 
 /** How long a health port on this very host may take. */
-const answerMs = 2_000;
-const longestAnswer = 8 * 1024 * 1024;
-const commandMs = 60_000;
+const ANSWER_MS = 2_000;
+const LONGEST_ANSWER = 8 * 1024 * 1024;
+const COMMAND_MS = 60_000;
 
 export function thisHost(): Host {
   return {
@@ -40,7 +40,7 @@ export function thisHost(): Host {
 
 function run([program = "", ...args]: readonly string[], options: RunOptions = {}): Promise<Answer> {
   const env = { ...process.env, ...options.env };
-  const timeout = options.timeoutMs ?? commandMs;
+  const timeout = options.timeoutMs ?? COMMAND_MS;
   return new Promise((resolve) => {
     execFile(program, args, { env, timeout, killSignal: "SIGKILL" }, (error, stdout, stderr) => {
       if (error === null) return resolve({ code: 0, stdout, stderr });
@@ -100,12 +100,12 @@ async function listens(port: number): Promise<boolean> {
 
 function ask(url: string): Promise<{ status: number; text: string } | undefined> {
   return new Promise((resolve) => {
-    const request = get(url, { agent: false, timeout: answerMs }, (response) => {
+    const request = get(url, { agent: false, timeout: ANSWER_MS }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {
         text += chunk;
-        if (text.length > longestAnswer) request.destroy();
+        if (text.length > LONGEST_ANSWER) request.destroy();
       });
       response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
       response.on("error", () => resolve(undefined));

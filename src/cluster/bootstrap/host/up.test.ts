@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeHost as FakeNetwork, own } from "../address/testing/fake-host.js";
 import type { UpWishes } from "./plan.js";
 import { TestBridge } from "./testing/bridge.js";
@@ -18,7 +18,7 @@ describe("on a host that kubeadm made", () => {
     bridge = await TestBridge.prepare("kubeadm");
   });
 
-  it("makes everything in order, agents before the kube-apiserver needs them", async () => {
+  test("makes everything in order, agents before the kube-apiserver needs them", async () => {
     const result = await bridge.up({ apply: true });
     expect(outcomes()).toEqual([
       ...["directories: done", "address: done", "certificates: done", "egress-config: done", "tmpfiles: done"],
@@ -50,7 +50,7 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.host.tree().join("\n")).not.toContain("ca.key");
   });
 
-  it("finds everything so the second time and changes nothing", async () => {
+  test("finds everything so the second time and changes nothing", async () => {
     await bridge.up({ apply: true });
     const [tree, calls] = [bridge.host.tree(), bridge.cluster.stub.calls.length];
     outcomes();
@@ -60,7 +60,7 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
   });
 
-  it("mends what was changed or lost", async () => {
+  test("mends what was changed or lost", async () => {
     await bridge.up({ apply: true });
     outcomes();
     await bridge.host.files.write("/etc/kubernetes/drawbridge-bootstrap/egress-selector-config.yaml", "other", 0o644);
@@ -76,7 +76,7 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.host.text("/var/lib/drawbridge-bootstrap/kube-apiserver.yaml")).toContain("v1.34.2");
   });
 
-  it("without --apply says exactly what to change, and leaves the manifest alone", async () => {
+  test("without --apply says exactly what to change, and leaves the manifest alone", async () => {
     const { leftToYou, steps } = await bridge.up();
     expect(steps.find(({ name }) => name === "kube-apiserver")).toMatchObject({ outcome: "left to you" });
     const { text, files } = leftToYou!;
@@ -91,7 +91,7 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.host.text(kubeadmManifestPath)).toBe(kubeadmManifest);
   });
 
-  it("refuses several kube-apiservers before anything is made, unless told that the others need no bridge", async () => {
+  test("refuses several kube-apiservers before anything is made, unless told that the others need no bridge", async () => {
     const before = bridge.host.tree();
     bridge.cluster.put("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes", {
       metadata: { labels: { "kubernetes.io/service-name": "kubernetes" } },
@@ -105,14 +105,14 @@ describe("on a host that kubeadm made", () => {
     await bridge.up({ apply: true, onlyThisApiServer: true });
   });
 
-  it("refuses a kube-apiserver that has an egress configuration of its own", async () => {
+  test("refuses a kube-apiserver that has an egress configuration of its own", async () => {
     const own = kubeadmManifest.replace("--secure-port", "--egress-selector-config-file=/own\n    - --secure-port");
     bridge.host.put(kubeadmManifestPath, own);
     await expect(bridge.up({ apply: true })).rejects.toMatchObject({ code: "DB_BRIDGE_EXISTS" });
     expect(bridge.host.text(kubeadmManifestPath)).toBe(own);
   });
 
-  it("gives up on a kube-apiserver that does not come back, and says what it saw", async () => {
+  test("gives up on a kube-apiserver that does not come back, and says what it saw", async () => {
     bridge.cluster.isReady = false;
     await expect(bridge.up({ apply: true })).rejects.toMatchObject({
       code: "DB_API_SERVER_WAIT",
@@ -121,7 +121,7 @@ describe("on a host that kubeadm made", () => {
     expect(outcomes()).not.toContain("agents: done");
   });
 
-  it("goes on with the kube-apiserver first when the API is not there yet", async () => {
+  test("goes on with the kube-apiserver first when the API is not there yet", async () => {
     bridge.cluster.isReady = false;
     await expect(bridge.up({ apply: true })).rejects.toThrow();
     bridge.cluster.isReady = true;
@@ -135,7 +135,7 @@ describe("on a host that kubeadm made", () => {
     expect(outcomes().slice(6)).toEqual(["kube-apiserver: already so", "agents: done", "connected: already so"]);
   });
 
-  it("uses kubeadm's own kubeconfig, and records it", async () => {
+  test("uses kubeadm's own kubeconfig, and records it", async () => {
     await bridge.up();
     const { kubeconfig, opened } = JSON.parse(bridge.host.text("/var/lib/drawbridge-bootstrap/bridge.json"));
     expect(kubeconfig).toMatch(/\/etc\/kubernetes\/admin\.conf$/);
@@ -148,7 +148,7 @@ describe("on a bare host", () => {
     bridge = await TestBridge.prepare("bare");
   });
 
-  it("launches the server, leaves the flag to its owner and sees when it is there", async () => {
+  test("launches the server, leaves the flag to its owner and sees when it is there", async () => {
     const first = await bridge.up(bare);
     expect(first.leftToYou).toMatchObject({ flag, files: [] });
     expect(first.leftToYou?.text).toContain(`  ${flag}\n`);
@@ -159,7 +159,7 @@ describe("on a bare host", () => {
     expect(bridge.host.plain).toHaveLength(2);
   });
 
-  it("runs the owner's command with the flag in its environment", async () => {
+  test("runs the owner's command with the flag in its environment", async () => {
     bridge.host.answers = ([program, , command], env) => {
       if (program !== "sh") return undefined;
       if (command === "restart") bridge.restartApiServer(env.EGRESS_FLAG ?? "");
@@ -173,11 +173,11 @@ describe("on a bare host", () => {
     expect(leftToYou).toBeUndefined();
   });
 
-  it("refuses --apply without a command", async () => {
+  test("refuses --apply without a command", async () => {
     await expect(bridge.up({ ...bare, apply: true })).rejects.toMatchObject({ code: "DB_FLAG_VALUE" });
   });
 
-  it("keeps the server with systemd unless told otherwise", async () => {
+  test("keeps the server with systemd unless told otherwise", async () => {
     await bridge.up({ ...bare, serverForm: undefined });
     expect(bridge.host.commands).toEqual([
       ["systemctl", "daemon-reload"],
@@ -189,7 +189,7 @@ describe("on a bare host", () => {
     await expect(bridge.up()).rejects.toMatchObject({ code: "DB_SERVER_START", message: /ended with 5: Unit masked/ });
   });
 
-  it("says what a server that ends at once said", async () => {
+  test("says what a server that ends at once said", async () => {
     bridge.host.launchFails = true;
     await expect(bridge.up(bare)).rejects.toMatchObject({
       code: "DB_SERVER_START",
@@ -197,14 +197,14 @@ describe("on a bare host", () => {
     });
   });
 
-  it("takes over a server whose launcher was killed before it wrote the pid down", async () => {
+  test("takes over a server whose launcher was killed before it wrote the pid down", async () => {
     await bridge.up(bare);
     await bridge.host.files.remove("/var/lib/drawbridge-bootstrap/server.pid");
     await bridge.up(bare);
     expect(bridge.host.plain).toHaveLength(2);
   });
 
-  it("refuses other options than the first time, and takes fewer", async () => {
+  test("refuses other options than the first time, and takes fewer", async () => {
     await bridge.up({ ...bare, protocol: "HTTPConnect" });
     await expect(bridge.up({ ...bare, protocol: "GRPC", agentNetwork: "host" })).rejects.toMatchObject({
       code: "DB_BRIDGE_EXISTS",
@@ -214,7 +214,7 @@ describe("on a bare host", () => {
     await bridge.up({ validForMs: 60_000 });
   });
 
-  it("refuses to go on when the host's address has changed", async () => {
+  test("refuses to go on when the host's address has changed", async () => {
     await bridge.up(bare);
     bridge.host.network = new FakeNetwork([own("eth0", "192.0.2.77/24")], { "1.1.1.1": "192.0.2.77" });
     await expect(bridge.up(bare)).rejects.toMatchObject({
@@ -225,7 +225,7 @@ describe("on a bare host", () => {
     expect(lines.find(({ name }) => name === "address")).toMatchObject({ ok: false });
   });
 
-  it("keeps an address that still leads here, and one that it was told, without being told again", async () => {
+  test("keeps an address that still leads here, and one that it was told, without being told again", async () => {
     await bridge.up(bare);
     const both = [own("eth0", `${address}/24`), own("eth1", "198.51.100.7/24")];
     bridge.host.network = new FakeNetwork(both, { "1.1.1.1": "198.51.100.7" });
@@ -240,13 +240,13 @@ describe("on a bare host", () => {
     await expect(bridge.up({ ...bare, address })).rejects.toMatchObject({ code: "DB_ADDRESS_CHANGED" });
   });
 
-  it("refuses a bridge whose time is over", async () => {
+  test("refuses a bridge whose time is over", async () => {
     await bridge.up(bare);
     bridge.host.advance(3 * 60 * 60_000);
     await expect(bridge.up(bare)).rejects.toMatchObject({ code: "DB_BRIDGE_ENDED" });
   });
 
-  it("goes on in the last third of its time", async () => {
+  test("goes on in the last third of its time", async () => {
     await bridge.up(bare);
     bridge.host.advance(110 * 60_000);
     const { steps } = await bridge.up(bare);
@@ -272,7 +272,7 @@ describe("on a bare host", () => {
     ],
     ["no parent for its record", () => undefined, { ...bare, stateDirectory: "/none/drawbridge" }, "DB_BRIDGE_RECORD"],
   ];
-  it.each(refusals)("refuses %s before anything is made", async (_, prepare, wishes, code) => {
+  test.each(refusals)("refuses %s before anything is made", async (_, prepare, wishes, code) => {
     prepare();
     const before = bridge.host.tree();
     await expect(bridge.up(wishes)).rejects.toMatchObject({ code });
@@ -280,18 +280,18 @@ describe("on a bare host", () => {
     expect(bridge.cluster.labelled).toEqual([]);
   });
 
-  it("refuses a kubeconfig that cannot be used before anything is made", async () => {
+  test("refuses a kubeconfig that cannot be used before anything is made", async () => {
     const before = bridge.host.tree();
     await expect(bridge.up({ ...bare, kubeconfig: "/broken" })).rejects.toThrow("the kubeconfig /broken is broken");
     expect(bridge.host.tree()).toEqual(before);
   });
 
-  it("refuses an OpenShift host", async () => {
+  test("refuses an OpenShift host", async () => {
     bridge.host.put("/opt/openshift/x", "");
     await expect(bridge.up({ ...bare, for: undefined })).rejects.toThrow(/drawbridge bootstrap inject/);
   });
 
-  it("refuses a namespace that is not a bridge's", async () => {
+  test("refuses a namespace that is not a bridge's", async () => {
     bridge.cluster.put("/api/v1/namespaces/drawbridge-bootstrap", { metadata: { labels: { team: "a" } } });
     await expect(bridge.up(bare)).rejects.toMatchObject({
       code: "DB_BRIDGE_EXISTS",
@@ -299,7 +299,7 @@ describe("on a bare host", () => {
     });
   });
 
-  it("waits for the namespace of an earlier bridge to be gone, within its time", async () => {
+  test("waits for the namespace of an earlier bridge to be gone, within its time", async () => {
     const namespace = "/api/v1/namespaces/drawbridge-bootstrap";
     const labels = { "openshift.io/bootstrap-only": "true" };
     bridge.cluster.put(namespace, { metadata: { labels, deletionTimestamp: "2031-01-01T00:00:00Z" } });
@@ -313,7 +313,7 @@ describe("on a bare host", () => {
     expect(bridge.cluster.labelled).toContain(namespace);
   });
 
-  it("waits out an API server that is busy, and tells a refusal at once", async () => {
+  test("waits out an API server that is busy, and tells a refusal at once", async () => {
     let busy = 3;
     bridge.cluster.intercept = ({ method }, response) => {
       if (method !== "PATCH" || busy-- <= 0) return false;
@@ -329,7 +329,7 @@ describe("on a bare host", () => {
     await expect(bridge.up(bare)).rejects.toMatchObject({ code: "DB_API_REQUEST", message: /secrets is forbidden/ });
   });
 
-  it("names the nodes whose agents do not connect", async () => {
+  test("names the nodes whose agents do not connect", async () => {
     bridge.cluster.agentsConnect = false;
     await expect(bridge.up(bare)).rejects.toMatchObject({
       code: "DB_AGENTS_WAIT",
@@ -337,14 +337,14 @@ describe("on a bare host", () => {
     });
   });
 
-  it("does not wait for nodes that are not ready", async () => {
+  test("does not wait for nodes that are not ready", async () => {
     bridge.cluster.agentsConnect = false;
     for (const node of ["n1", "n2"]) bridge.cluster.put(`/api/v1/nodes/${node}`, { status: { conditions: [] } });
     const { steps } = await bridge.up(bare);
     expect(steps.at(-1)).toMatchObject({ name: "connected", detail: "no node is ready for an agent yet" });
   });
 
-  it("puts directories of its own choosing where it is told", async () => {
+  test("puts directories of its own choosing where it is told", async () => {
     await bridge.up({ ...bare, configDirectory: "/srv/a/drawbridge", runtimeDirectory: "/srv/b/drawbridge" });
     expect(bridge.host.tree().join("\n")).toMatch(/\/srv\/b\/drawbridge\/ 770/);
     const before = bridge.host.tree().length;
@@ -353,7 +353,7 @@ describe("on a bare host", () => {
     expect(bridge.host.tree().filter((line) => line.startsWith("/srv"))).toEqual([]);
   });
 
-  it("keeps going with a record even if it was killed right after writing it", async () => {
+  test("keeps going with a record even if it was killed right after writing it", async () => {
     await expect(bridge.up(bare, new Fuse(5))).rejects.toThrow();
     await bridge.up(bare);
     expect((await bridge.status()).lines.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { openInstallDirectory } from "./index.js";
 
@@ -27,7 +27,7 @@ const state = (priv: unknown) => JSON.stringify({ "*tls.BootstrapSSHKeyPair": { 
 const open = () => openInstallDirectory(dir);
 
 describe("an install directory", () => {
-  it("gives address, control plane, key and kubeconfig", async () => {
+  test("gives address, control plane, key and kubeconfig", async () => {
     machine("ocp-x7k-bootstrap", ["InternalIP", "10.0.0.5"], ["ExternalIP", "198.51.100.7"]);
     machine("ocp-x7k-master-1", ["InternalIP", "10.0.0.11"]);
     machine("ocp-x7k-master-0", ["InternalIP", "10.0.0.10"]);
@@ -41,7 +41,7 @@ describe("an install directory", () => {
     expect(found.knownHostsFile).toBe(join(dir, ".drawbridge_known_hosts"));
   });
 
-  it.each<[string, [string, string][], string]>([
+  test.each<[string, [string, string][], string]>([
     ["a private machine", [["InternalIP", "10.0.0.5"]], "10.0.0.5"],
     [
       "IPv6",
@@ -65,7 +65,7 @@ describe("an install directory", () => {
     expect(await (await open()).bootstrapHost()).toBe(expected);
   });
 
-  it("of several clusters takes the one that metadata.json names, else none", async () => {
+  test("of several clusters takes the one that metadata.json names, else none", async () => {
     machine("old-bootstrap", ["ExternalIP", "198.51.100.1"]);
     machine("new-bootstrap", ["ExternalIP", "198.51.100.2"]);
     await expect((await open()).bootstrapHost()).rejects.toThrow(/several clusters \(new, old\)/);
@@ -77,13 +77,13 @@ describe("an install directory", () => {
 describe("what is missing is named in one sentence", () => {
   const refused = { code: "DB_INSTALL_DIR" };
 
-  it("the directory itself", async () => {
+  test("the directory itself", async () => {
     await expect(openInstallDirectory(join(dir, "nowhere"))).rejects.toMatchObject(refused);
     put("file", "");
     await expect(openInstallDirectory(join(dir, "file"))).rejects.toThrow(/is not a directory/);
   });
 
-  it("address, key and kubeconfig, each only when asked for", async () => {
+  test("address, key and kubeconfig, each only when asked for", async () => {
     const found = await open();
     await expect(found.bootstrapHost()).rejects.toThrow(/does not say where the bootstrap machine is/);
     await expect(found.sshKey()).rejects.toThrow(/\.openshift_install_state\.json cannot be read/);
@@ -91,7 +91,7 @@ describe("what is missing is named in one sentence", () => {
     expect(await found.controlPlaneHosts()).toEqual([]);
   });
 
-  it.each(["-oProxyCommand=x", "a b", "$(x)", "", "127.0.0.1", 7, null])(
+  test.each(["-oProxyCommand=x", "a b", "$(x)", "", "127.0.0.1", 7, null])(
     "an address that ssh must not be given: %j",
     async (address) => {
       machine("ocp-bootstrap", ["ExternalIP", address as string]);
@@ -99,7 +99,7 @@ describe("what is missing is named in one sentence", () => {
     },
   );
 
-  it("a machine file that is none, and a state file that is none, without quoting it", async () => {
+  test("a machine file that is none, and a state file that is none, without quoting it", async () => {
     put(".clusterapi_output/Machine-openshift-cluster-api-guests-x-bootstrap.yaml", "a: [1\nb: }");
     await expect((await open()).bootstrapHost()).rejects.toThrow(/is not a machine/);
     put(".openshift_install_state.json", `{"*tls.BootstrapSSHKeyPair": {"Priv": "c2VjcmV0" broken`);
@@ -108,7 +108,7 @@ describe("what is missing is named in one sentence", () => {
     expect(complaint).not.toMatch(/c2VjcmV0/);
   });
 
-  it.each([undefined, 7, "", Buffer.from("hello").toString("base64")])("a key that is none: %j", async (priv) => {
+  test.each([undefined, 7, "", Buffer.from("hello").toString("base64")])("a key that is none: %j", async (priv) => {
     put(".openshift_install_state.json", state(priv));
     await expect((await open()).sshKey()).rejects.toThrow(/holds no SSH key/);
   });

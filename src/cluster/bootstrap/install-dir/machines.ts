@@ -9,7 +9,7 @@ type Role = "bootstrap" | "master";
 
 /** A public address first: that is what a workstation can reach. */
 const preferred = ["ExternalIP", "InternalIP", "ExternalDNS"];
-const prefix = "Machine-openshift-cluster-api-guests-";
+const PREFIX = "Machine-openshift-cluster-api-guests-";
 /** `<infra ID>-bootstrap`, `<infra ID>-master-0`. */
 const names: Readonly<Record<Role, RegExp>> = { bootstrap: /^(.+)-bootstrap$/, master: /^(.+)-master-\d+$/ };
 
@@ -18,8 +18,8 @@ export async function machineAddresses(dir: string, role: Role): Promise<string[
   const folder = join(dir, ".clusterapi_output");
   const files = await readdir(folder).catch(() => []);
   const found = files
-    .filter((name) => name.startsWith(prefix) && name.endsWith(".yaml"))
-    .map((name) => ({ name, infraId: names[role].exec(name.slice(prefix.length, -".yaml".length))?.[1] }))
+    .filter((name) => name.startsWith(PREFIX) && name.endsWith(".yaml"))
+    .map((name) => ({ name, infraId: names[role].exec(name.slice(PREFIX.length, -".yaml".length))?.[1] }))
     .filter(({ infraId }) => infraId !== undefined);
   const clusters = new Set(found.map(({ infraId }) => infraId));
   const wanted = clusters.size > 1 ? await infraIdOf(dir) : [...clusters][0];

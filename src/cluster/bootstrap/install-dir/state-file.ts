@@ -4,23 +4,23 @@ import { join } from "node:path";
 import { messageOf } from "../../../base/errors/error.js";
 import { missing } from "./missing.js";
 
-const keyPair = "*tls.BootstrapSSHKeyPair";
+const KEY_PAIR = "*tls.BootstrapSSHKeyPair";
 /** A real one is a few megabytes. */
-const largest = 256 * 1024 * 1024;
+const LARGEST = 256 * 1024 * 1024;
 
 /** The generated private key; what else stands in the file goes nowhere. */
 export async function bootstrapKey(dir: string): Promise<string> {
   const file = join(dir, ".openshift_install_state.json");
-  const pair = (await readState(file))[keyPair] as { readonly Priv?: unknown } | undefined;
+  const pair = (await readState(file))[KEY_PAIR] as { readonly Priv?: unknown } | undefined;
   const key = typeof pair?.Priv === "string" ? Buffer.from(pair.Priv, "base64").toString("utf8") : "";
   if (/^-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(key.trimStart())) return key;
-  throw missing(`${file} holds no SSH key for the bootstrap host (${keyPair})`);
+  throw missing(`${file} holds no SSH key for the bootstrap host (${KEY_PAIR})`);
 }
 
 async function readState(file: string): Promise<Readonly<Record<string, unknown>>> {
   try {
     const { size } = await stat(file);
-    if (size > largest) throw new Error("it is too large");
+    if (size > LARGEST) throw new Error("it is too large");
     const state: unknown = JSON.parse(await readFile(file, "utf8"));
     if (typeof state === "object" && state !== null) return state as Record<string, unknown>;
   } catch (reason) {

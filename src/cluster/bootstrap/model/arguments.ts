@@ -4,10 +4,10 @@ import { secretKeys } from "./names.js";
 import { pkiFile } from "./paths.js";
 
 /** Where the agents' Secret is mounted. */
-export const agentPkiDirectory = "/etc/konnectivity";
+export const AGENT_PKI_DIRECTORY = "/etc/konnectivity";
 
 // Peers may ping at most this often before a server hangs up.
-const keepalive = "--keepalive-time=30s";
+const KEEPALIVE = "--keepalive-time=30s";
 
 /** The bridge ends with its certificates. Upstream's programs do not know the flag: there streams stay till teardown. */
 const timeBoxed = ({ images }: BridgeModel): string[] => (images.kind === "drawbridge" ? ["--time-boxed"] : []);
@@ -34,7 +34,7 @@ export function serverArguments(model: BridgeModel): string[] {
     // Agents announce nothing else. Upstream's server is ready when its first strategy has an agent: destHost in front, as
     // OpenShift's installer has it, would keep it unready for good.
     "--proxy-strategies=defaultRoute",
-    keepalive,
+    KEEPALIVE,
     "--frontend-keepalive-time=30s",
     ...(serverAddresses.length > 1 ? [`--server-count=${serverAddresses.length}`] : []),
     ...timeBoxed(model),
@@ -45,14 +45,14 @@ export function agentArguments(model: BridgeModel): string[] {
   const { ports, serverAddresses } = model;
   return [
     "--logtostderr=true",
-    `--ca-cert=${agentPkiDirectory}/${secretKeys.ca}`,
-    `--agent-cert=${agentPkiDirectory}/${secretKeys.cert}`,
-    `--agent-key=${agentPkiDirectory}/${secretKeys.key}`,
+    `--ca-cert=${AGENT_PKI_DIRECTORY}/${secretKeys.ca}`,
+    `--agent-cert=${AGENT_PKI_DIRECTORY}/${secretKeys.cert}`,
+    `--agent-key=${AGENT_PKI_DIRECTORY}/${secretKeys.key}`,
     ...serverAddresses.map((address) => `--proxy-server-host=${address}`),
     `--proxy-server-port=${ports.agent}`,
     `--health-server-port=${ports.agentHealth}`,
     "--agent-identifiers=default-route=true",
-    keepalive,
+    KEEPALIVE,
     "--probe-interval=5s",
     "--sync-interval=5s",
     // Must be at least the interval; the default would be 10 s.

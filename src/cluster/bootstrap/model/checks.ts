@@ -7,9 +7,9 @@ import { placeholders } from "./names.js";
 import type { BridgePaths, OwnPlaces } from "./paths.js";
 
 // sockaddr_un's.
-const longestSocketPath = 107;
-const plainPath = /^(\/[\w.-]+)+$/;
-const hasDots = /\/\.{1,2}(\/|$)/;
+const LONGEST_SOCKET_PATH = 107;
+const PLAIN_PATH = /^(\/[\w.-]+)+$/;
+const HAS_DOTS = /\/\.{1,2}(\/|$)/;
 
 /** The images somebody chose; undefined where the kind's own is meant. */
 export function chosenImages(options: BridgeOptions, kind: ImageKind) {
@@ -69,12 +69,12 @@ export function chosenServer(options: BridgeOptions) {
 }
 
 export function checkSocket({ socket }: BridgePaths): void {
-  if (Buffer.byteLength(socket.host) > longestSocketPath)
+  if (Buffer.byteLength(socket.host) > LONGEST_SOCKET_PATH)
     throw new DrawbridgeError("DB_UDS_PATH_TOO_LONG", `The socket's path ${socket.host} is too long.`);
 }
 
 function isPlain(path: string): boolean {
-  return plainPath.test(path) && !hasDots.test(path);
+  return PLAIN_PATH.test(path) && !HAS_DOTS.test(path);
 }
 
 function unusable(sentence: string): DrawbridgeError {

@@ -1,7 +1,7 @@
 /** Everything a bridge leaves somewhere, in the order in which it has to go. */
 import { apiServerFlag } from "./arguments.js";
 import type { BridgeModel } from "./model.js";
-import { agentCertsSecret, agentName, serverName, serverNamespace, serverUnit } from "./names.js";
+import { AGENT_CERTS_SECRET, AGENT_NAME, SERVER_NAME, SERVER_NAMESPACE, SERVER_UNIT } from "./names.js";
 import { openshiftHost } from "./paths.js";
 
 export interface CreatedObject {
@@ -58,22 +58,22 @@ export function clusterObjects({ for: topology, namespace, agentNetwork }: Bridg
   const withScc: CreatedObject[] =
     topology === "openshift" && agentNetwork === "host"
       ? [
-          object("rbac.authorization.k8s.io/v1", "RoleBinding", agentName, namespace),
-          object("v1", "ServiceAccount", agentName, namespace),
+          object("rbac.authorization.k8s.io/v1", "RoleBinding", AGENT_NAME, namespace),
+          object("v1", "ServiceAccount", AGENT_NAME, namespace),
         ]
       : [];
   return [
-    object("apps/v1", "DaemonSet", agentName, namespace),
+    object("apps/v1", "DaemonSet", AGENT_NAME, namespace),
     ...withScc,
-    object("v1", "Secret", agentCertsSecret, namespace),
+    object("v1", "Secret", AGENT_CERTS_SECRET, namespace),
     object("v1", "Namespace", namespace),
   ];
 }
 
 /** Where earlier integrations put the agents' objects; a teardown looks there too. */
 export const olderLayout: readonly CreatedObject[] = [
-  object("apps/v1", "DaemonSet", agentName, "kube-system"),
-  object("v1", "Secret", agentCertsSecret, "kube-system"),
+  object("apps/v1", "DaemonSet", AGENT_NAME, "kube-system"),
+  object("v1", "Secret", AGENT_CERTS_SECRET, "kube-system"),
 ];
 
 function settings(model: BridgeModel): CreatedSetting[] {
@@ -84,8 +84,8 @@ function settings(model: BridgeModel): CreatedSetting[] {
 
 function server({ server: { form }, paths }: BridgeModel): Created[] {
   if (form === "static-pod")
-    return [{ type: "static-pod", path: paths.staticPod, namespace: serverNamespace, name: serverName }];
-  return form === "systemd" ? [{ type: "unit", path: paths.unit, name: serverUnit }] : [];
+    return [{ type: "static-pod", path: paths.staticPod, namespace: SERVER_NAMESPACE, name: SERVER_NAME }];
+  return form === "systemd" ? [{ type: "unit", path: paths.unit, name: SERVER_UNIT }] : [];
 }
 
 function hostPaths({ for: topology, paths }: BridgeModel): CreatedPath[] {

@@ -59,7 +59,7 @@ export interface BridgeModel {
   readonly validForMs: number;
 }
 
-const dayMs = 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 const modes = { GRPC: "grpc", HTTPConnect: "http-connect" } as const satisfies Record<ProxyProtocol, string>;
 
 /** Throws a DrawbridgeError when the options cannot make a bridge. */
@@ -84,6 +84,6 @@ export function bridgeModel(options: BridgeOptions): BridgeModel {
     server,
     agentNetwork,
     serverAddresses: chosenAddresses(options.serverAddresses ?? [], imageKind),
-    validForMs: options.validForMs ?? dayMs,
+    validForMs: options.validForMs ?? DAY_MS,
   };
 }

@@ -7,7 +7,7 @@ export const topologies = ["openshift", "kubeadm", "bare"] as const satisfies re
 
 /** Carried by every object of the bridge, also outside OpenShift: one selector finds all that must go. */
 export const bootstrapOnlyLabel = { "openshift.io/bootstrap-only": "true" } as const;
-export const bootstrapOnlySelector = "openshift.io/bootstrap-only=true";
+export const BOOTSTRAP_ONLY_SELECTOR = "openshift.io/bootstrap-only=true";
 
 export const namespaces = {
   openshift: "openshift-bootstrap-konnectivity",
@@ -15,16 +15,16 @@ export const namespaces = {
   bare: "drawbridge-bootstrap",
 } as const satisfies Record<Topology, string>;
 
-export const serverName = "konnectivity-server";
-export const agentName = "konnectivity-agent";
-export const agentCertsSecret = "konnectivity-agent-certs";
+export const SERVER_NAME = "konnectivity-server";
+export const AGENT_NAME = "konnectivity-agent";
+export const AGENT_CERTS_SECRET = "konnectivity-agent-certs";
 /** Static pods of a control plane live here on every topology. */
-export const serverNamespace = "kube-system";
+export const SERVER_NAMESPACE = "kube-system";
 
-export const serverUnit = "drawbridge-bootstrap-server.service";
+export const SERVER_UNIT = "drawbridge-bootstrap-server.service";
 
 /** What OpenShift (from 4.11 on) lets host-network agents in by. */
-export const hostNetworkScc = "system:openshift:scc:hostnetwork-v2";
+export const HOST_NETWORK_SCC = "system:openshift:scc:hostnetwork-v2";
 
 export const ports = {
   /** Agents dial this one; the only port that firewalls must open. */

@@ -1,6 +1,6 @@
 /** Where things lie, as the host, the server and the kube-apiserver each see them. */
 import { posix } from "node:path";
-import { pkiFiles, serverUnit, type Topology } from "./names.js";
+import { pkiFiles, SERVER_UNIT, type Topology } from "./names.js";
 
 /** One thing under the names it has on the host and inside the two processes. */
 export interface SharedPath {
@@ -27,11 +27,11 @@ export interface BridgePaths {
   readonly ownDirectories: readonly { readonly path: string; readonly mode: number }[];
 }
 
-const socketName = "konnectivity-server.socket";
-const egressName = "egress-selector-config.yaml";
-const pkiInContainer = "/etc/konnectivity";
-const staticPodName = "konnectivity-server-pod.yaml";
-const ownName = "drawbridge-bootstrap";
+const SOCKET_NAME = "konnectivity-server.socket";
+const EGRESS_NAME = "egress-selector-config.yaml";
+const PKI_IN_CONTAINER = "/etc/konnectivity";
+const STATIC_POD_NAME = "konnectivity-server-pod.yaml";
+const OWN_NAME = "drawbridge-bootstrap";
 
 /** Directories somebody chose instead of ours. */
 export interface OwnPlaces {
@@ -45,23 +45,24 @@ export interface OwnPlaces {
 
 /** `inContainer`: the server is a pod, which sees the PKI under a name of its own. */
 export function pathsFor(topology: Topology, places: OwnPlaces, inContainer: boolean): BridgePaths {
-  const staticPod = posix.join(places.manifestsDirectory ?? "/etc/kubernetes/manifests", staticPodName);
-  const unit = `/etc/systemd/system/${serverUnit}`;
+  const staticPod = posix.join(places.manifestsDirectory ?? "/etc/kubernetes/manifests", STATIC_POD_NAME);
+  const unit = `/etc/systemd/system/${SERVER_UNIT}`;
   if (topology === "openshift") return { ...openshiftPaths(), staticPod, unit };
-  const runtime = places.runtimeDirectory ?? `/run/${ownName}`;
+  const runtime = places.runtimeDirectory ?? `/run/${OWN_NAME}`;
   // Beside kubeadm's own files; a bare host may have no /etc/kubernetes.
-  const config = places.configDirectory ?? (topology === "kubeadm" ? `/etc/kubernetes/${ownName}` : `/etc/${ownName}`);
+  const config =
+    places.configDirectory ?? (topology === "kubeadm" ? `/etc/kubernetes/${OWN_NAME}` : `/etc/${OWN_NAME}`);
   const pki = places.pkiDirectory ?? posix.join(config, "pki");
-  const egress = posix.join(config, egressName);
+  const egress = posix.join(config, EGRESS_NAME);
   return {
-    socket: everywhere(posix.join(runtime, socketName)),
+    socket: everywhere(posix.join(runtime, SOCKET_NAME)),
     socketDirectory: everywhere(runtime),
     egressConfig: { host: egress, apiServer: egress },
-    pki: { host: pki, server: inContainer ? pkiInContainer : pki },
+    pki: { host: pki, server: inContainer ? PKI_IN_CONTAINER : pki },
     staticPod,
     unit,
     // A systemd unit makes the directory by itself.
-    tmpfiles: inContainer ? `/etc/tmpfiles.d/${ownName}.conf` : undefined,
+    tmpfiles: inContainer ? `/etc/tmpfiles.d/${OWN_NAME}.conf` : undefined,
     ownDirectories: [
       // The socket opens the whole pod network: nobody but its owner and group passes this directory.
       { path: runtime, mode: 0o770 },
@@ -82,13 +83,13 @@ function openshiftPaths(): Omit<BridgePaths, "staticPod" | "unit"> {
   const pki = "/opt/openshift/tls/konnectivity";
   return {
     socket: {
-      host: posix.join(onHost, socketName),
-      server: posix.join(onHost, socketName),
-      apiServer: posix.join(inApiServer, socketName),
+      host: posix.join(onHost, SOCKET_NAME),
+      server: posix.join(onHost, SOCKET_NAME),
+      apiServer: posix.join(inApiServer, SOCKET_NAME),
     },
     socketDirectory: { host: onHost, server: onHost, apiServer: inApiServer },
-    egressConfig: { host: posix.join(onHost, egressName), apiServer: posix.join(inApiServer, egressName) },
-    pki: { host: pki, server: pkiInContainer },
+    egressConfig: { host: posix.join(onHost, EGRESS_NAME), apiServer: posix.join(inApiServer, EGRESS_NAME) },
+    pki: { host: pki, server: PKI_IN_CONTAINER },
     tmpfiles: undefined,
     ownDirectories: [{ path: pki, mode: 0o700 }],
   };
@@ -99,9 +100,9 @@ export const openshiftHost = {
   assets: "/opt/openshift",
   functions: "/usr/local/bin/konnectivity.sh",
   certs: "/usr/local/bin/konnectivity-certs.sh",
-  egressConfig: `/opt/openshift/${egressName}`,
+  egressConfig: `/opt/openshift/${EGRESS_NAME}`,
   configOverride: "/opt/openshift/konnectivity-config-override.yaml",
-  serverPod: `/opt/openshift/${staticPodName}`,
+  serverPod: `/opt/openshift/${STATIC_POD_NAME}`,
   namespace: "/opt/openshift/konnectivity-namespace.yaml",
   agentCertsSecret: "/opt/openshift/konnectivity-agent-certs-secret.yaml",
   agentDaemonSet: "/opt/openshift/konnectivity-agent-daemonset.yaml",

@@ -1,11 +1,11 @@
 /** What stands in the cluster: the agents, one a node, with their certificates in a namespace of their own. */
-import { agentArguments, agentPkiDirectory } from "../model/arguments.js";
+import { AGENT_PKI_DIRECTORY, agentArguments } from "../model/arguments.js";
 import type { BridgeModel } from "../model/model.js";
 import {
-  agentCertsSecret,
-  agentName,
+  AGENT_CERTS_SECRET,
+  AGENT_NAME,
   bootstrapOnlyLabel,
-  hostNetworkScc,
+  HOST_NETWORK_SCC,
   placeholders,
   secretKeys,
 } from "../model/names.js";
@@ -36,7 +36,7 @@ export function agentSecret(model: BridgeModel, certificates: AgentCertificates 
   return {
     apiVersion: "v1",
     kind: "Secret",
-    metadata: metadata(model, agentCertsSecret),
+    metadata: metadata(model, AGENT_CERTS_SECRET),
     type: "Opaque",
     data: {
       [secretKeys.cert]: certificates ? base64(certificates.cert) : agentCert,
@@ -49,11 +49,11 @@ export function agentSecret(model: BridgeModel, certificates: AgentCertificates 
 export function agentDaemonSet(model: BridgeModel) {
   const { images, ports } = model;
   const security = agentSecurity(model);
-  const labels = { app: agentName };
+  const labels = { app: AGENT_NAME };
   return {
     apiVersion: "apps/v1",
     kind: "DaemonSet",
-    metadata: metadata(model, agentName, labels),
+    metadata: metadata(model, AGENT_NAME, labels),
     spec: {
       selector: { matchLabels: labels },
       template: {
@@ -69,7 +69,7 @@ export function agentDaemonSet(model: BridgeModel) {
           enableServiceLinks: false,
           containers: [
             {
-              name: agentName,
+              name: AGENT_NAME,
               image: images.agent.image,
               imagePullPolicy: "IfNotPresent",
               command: images.agent.command,
@@ -79,14 +79,14 @@ export function agentDaemonSet(model: BridgeModel) {
               resources: images.resources,
               ...probes(ports.agentHealth),
               securityContext: security.container,
-              volumeMounts: [{ name: "certificates", mountPath: agentPkiDirectory, readOnly: true }],
+              volumeMounts: [{ name: "certificates", mountPath: AGENT_PKI_DIRECTORY, readOnly: true }],
             },
           ],
           volumes: [
             {
               name: "certificates",
               secret: {
-                secretName: agentCertsSecret,
+                secretName: AGENT_CERTS_SECRET,
                 ...(security.secretMode === undefined ? {} : { defaultMode: security.secretMode }),
               },
             },
@@ -99,7 +99,7 @@ export function agentDaemonSet(model: BridgeModel) {
 
 /** OpenShift admits host-network pods only for service accounts that were given an SCC which allows it. */
 export function agentServiceAccount(model: BridgeModel) {
-  return { apiVersion: "v1", kind: "ServiceAccount", metadata: metadata(model, agentName) };
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata: metadata(model, AGENT_NAME) };
 }
 
 export function agentRoleBinding(model: BridgeModel) {
@@ -107,9 +107,9 @@ export function agentRoleBinding(model: BridgeModel) {
   return {
     apiVersion: `${apiGroup}/v1`,
     kind: "RoleBinding",
-    metadata: metadata(model, agentName),
-    roleRef: { apiGroup, kind: "ClusterRole", name: hostNetworkScc },
-    subjects: [{ kind: "ServiceAccount", name: agentName, namespace: model.namespace }],
+    metadata: metadata(model, AGENT_NAME),
+    roleRef: { apiGroup, kind: "ClusterRole", name: HOST_NETWORK_SCC },
+    subjects: [{ kind: "ServiceAccount", name: AGENT_NAME, namespace: model.namespace }],
   };
 }
 

@@ -1,8 +1,8 @@
 /** What an agent's pod may do, and what its namespace has to allow for it. */
 import type { BridgeModel } from "../model/model.js";
-import { agentName } from "../model/names.js";
+import { AGENT_NAME } from "../model/names.js";
 
-const nobody = 65532;
+const NOBODY = 65532;
 
 const container = {
   allowPrivilegeEscalation: false,
@@ -32,7 +32,7 @@ export function agentSecurity({ for: topology, agentNetwork }: BridgeModel): Age
       namespaceLabels: onHost
         ? { ...podSecurity("privileged"), "security.openshift.io/scc.podSecurityLabelSync": "false" }
         : {},
-      pod: { ...hostNetwork, ...(onHost ? { serviceAccountName: agentName } : {}) },
+      pod: { ...hostNetwork, ...(onHost ? { serviceAccountName: AGENT_NAME } : {}) },
       container,
     };
   }
@@ -42,9 +42,9 @@ export function agentSecurity({ for: topology, agentNetwork }: BridgeModel): Age
       ...hostNetwork,
       securityContext: {
         runAsNonRoot: true,
-        runAsUser: nobody,
-        runAsGroup: nobody,
-        fsGroup: nobody,
+        runAsUser: NOBODY,
+        runAsGroup: NOBODY,
+        fsGroup: NOBODY,
         seccompProfile: { type: "RuntimeDefault" },
       },
     },

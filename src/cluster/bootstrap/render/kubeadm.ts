@@ -10,7 +10,7 @@ export function kubeadmFiles(model: BridgeModel, certificates?: AgentCertificate
   return [...clusterFiles(model, certificates), ...serverFiles(model), ...configurations(model), ...patches(model)];
 }
 
-const oneOfTwo = "Use either a ClusterConfiguration fragment or the patches, not both.";
+const ONE_OF_TWO = "Use either a ClusterConfiguration fragment or the patches, not both.";
 
 function configurations(model: BridgeModel): RenderedFile[] {
   const { name, value } = apiServerFlag(model);
@@ -32,7 +32,7 @@ function configurations(model: BridgeModel): RenderedFile[] {
           apiServer: { extraArgs, extraVolumes },
         },
       ],
-      `Merge into the file of kubeadm init --config. ${oneOfTwo}`,
+      `Merge into the file of kubeadm init --config. ${ONE_OF_TWO}`,
     );
   return [fragment("v1beta4", [{ name, value }]), fragment("v1beta3", { [name]: value })];
 }
@@ -59,7 +59,7 @@ function patches(model: BridgeModel): RenderedFile[] {
     },
   };
   const flag = [{ op: "add", path: "/spec/containers/0/command/-", value: `--${name}=${value}` }];
-  const comment = `Put both kube-apiserver+*.yaml into the directory of kubeadm --patches or of patches.directory in its configuration. ${oneOfTwo}`;
+  const comment = `Put both kube-apiserver+*.yaml into the directory of kubeadm --patches or of patches.directory in its configuration. ${ONE_OF_TWO}`;
   return [
     yamlFile("patches/kube-apiserver+strategic.yaml", { part: "kube-apiserver" }, [strategic], comment),
     yamlFile("patches/kube-apiserver+json.yaml", { part: "kube-apiserver" }, [flag], comment),

@@ -1,6 +1,6 @@
 import { serverArguments } from "../model/arguments.js";
 import type { BridgeModel } from "../model/model.js";
-import { bootstrapOnlyLabel, serverName, serverNamespace } from "../model/names.js";
+import { bootstrapOnlyLabel, SERVER_NAME, SERVER_NAMESPACE } from "../model/names.js";
 import { probes } from "./probes.js";
 
 /** The server as a static pod, which the kubelet runs without asking an API server. */
@@ -10,16 +10,16 @@ export function serverPod(model: BridgeModel) {
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
-      name: serverName,
-      namespace: serverNamespace,
-      labels: { app: serverName, ...bootstrapOnlyLabel },
+      name: SERVER_NAME,
+      namespace: SERVER_NAMESPACE,
+      labels: { app: SERVER_NAME, ...bootstrapOnlyLabel },
     },
     spec: {
       hostNetwork: true,
       priorityClassName: "system-node-critical",
       containers: [
         {
-          name: serverName,
+          name: SERVER_NAME,
           image: images.server.image,
           imagePullPolicy: "IfNotPresent",
           command: images.server.command,

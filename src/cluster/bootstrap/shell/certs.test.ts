@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { inspectPath } from "../../../tunnel/pki/inspect/inspect.js";
 import { opensslAvailable } from "../../../tunnel/pki/testing/openssl.js";
 
@@ -61,7 +61,7 @@ function intercept(commands: readonly string[], before: string, after = ""): Nod
 const contents = () => readdirSync(tlsDir).map((name) => readFileSync(join(tlsDir, name), "utf8"));
 
 describe("its arguments", () => {
-  it.each([
+  test.each([
     [[], /no address given/],
     [[""], /address is missing \(got ""\)/],
     [["null"], /address is missing \(got "null"\)/],
@@ -87,7 +87,7 @@ describe("its arguments", () => {
     expect(readdirSync(scratch)).toEqual([]);
   });
 
-  it.each([
+  test.each([
     [{ KONNECTIVITY_KEY: "dsa" }, /must be rsa or ec/],
     [{ KONNECTIVITY_HOURS: "0" }, /must be 1 to 9999/],
     [{ KONNECTIVITY_HOURS: "24h" }, /must be 1 to 9999/],
@@ -102,7 +102,7 @@ describe("its arguments", () => {
 });
 
 describe.skipIf(!opensslAvailable())("what it makes", () => {
-  it("serves every way to write an IPv6 address", async () => {
+  test("serves every way to write an IPv6 address", async () => {
     const addresses = ["::1", "2001:db8::", "1:2:3:4:5:6:7:8", "::2:3:4:5:6:7:8", "2001:DB8::ABCD"];
     expect(run(addresses)).toMatchObject({ status: 0, stderr: "" });
     for (const address of addresses) {
@@ -111,14 +111,14 @@ describe.skipIf(!opensslAvailable())("what it makes", () => {
     }
   });
 
-  it("lives as long as it is told", async () => {
+  test("lives as long as it is told", async () => {
     expect(run(["192.0.2.1"], { KONNECTIVITY_HOURS: "2" }).status).toBe(0);
     const { certificates } = await inspectPath(tlsDir);
     expect(certificates).toHaveLength(3);
     for (const { endsInMs } of certificates) expect(Math.round(endsInMs / 60_000)).toBe(120);
   });
 
-  it("is left alone by a second run for the same addresses", () => {
+  test("is left alone by a second run for the same addresses", () => {
     run(["192.0.2.1", "2001:db8::1"]);
     const before = contents();
     const again = run(["192.0.2.1", "2001:db8::1"]);
@@ -126,7 +126,7 @@ describe.skipIf(!opensslAvailable())("what it makes", () => {
     expect(contents()).toEqual(before);
   });
 
-  it.each<[string, string[], NodeJS.ProcessEnv, () => void]>([
+  test.each<[string, string[], NodeJS.ProcessEnv, () => void]>([
     ["for another address", ["192.0.2.2"], {}, () => {}],
     ["with another kind of key", ["192.0.2.1"], { KONNECTIVITY_KEY: "rsa" }, () => {}],
     ["in the last third of its life", ["192.0.2.1"], { KONNECTIVITY_HOURS: "73" }, () => {}],
@@ -142,7 +142,7 @@ describe.skipIf(!opensslAvailable())("what it makes", () => {
     expect(readdirSync(join(scratch, "tls"))).toEqual(["konnectivity"]);
   });
 
-  it("never has the signer's key in a file", () => {
+  test("never has the signer's key in a file", () => {
     const seen = join(scratch, "seen");
     const temporary = join(scratch, "tmp");
     mkdirSync(temporary);
@@ -156,7 +156,7 @@ describe.skipIf(!opensslAvailable())("what it makes", () => {
     expect(new Set(names)).toEqual(new Set(["server.key", "agent.key"]));
   });
 
-  it("says in one sentence what openssl objects to, and leaves nothing behind", () => {
+  test("says in one sentence what openssl objects to, and leaves nothing behind", () => {
     const path = intercept(["openssl"], `[[ $1 == ca ]] && { echo "disk on fire" >&2; exit 1; }`);
     expect(run(["192.0.2.1"], path)).toMatchObject({
       status: 1,
@@ -179,7 +179,7 @@ describe.skipIf(!opensslAvailable())("killed", () => {
     return signal === "SIGKILL";
   }
 
-  it.each<[string, "before" | "after", string[], number]>([
+  test.each<[string, "before" | "after", string[], number]>([
     // Three looks at what is there, mktemp, three keys, requests and signatures, and at the end sync, mv, mv, sync.
     ["before any step", "before", ["openssl", "mktemp", "sync", "mv"], 17],
     ["after a move", "after", ["mv"], 2],
@@ -211,7 +211,7 @@ describe.skipIf(!opensslAvailable())("killed", () => {
 });
 
 describe("its text", () => {
-  it("pleases shellcheck", () => {
+  test("pleases shellcheck", () => {
     const { status, stdout, error } = spawnSync("shellcheck", ["--shell=bash", script], { encoding: "utf8" });
     if (error) {
       const advice = "shellcheck is missing: install the Debian package shellcheck (.ci/install-packages does it).";
@@ -222,17 +222,17 @@ describe("its text", () => {
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
   });
 
-  it("may be executed", () => {
+  test("may be executed", () => {
     expect(statSync(script).mode & 0o111).toBe(0o111);
   });
 
-  it("uses nothing that came after bash 4.4", () => {
+  test("uses nothing that came after bash 4.4", () => {
     const newer =
       /EPOCHSECONDS|EPOCHREALTIME|BASH_ARGV0|SRANDOM|wait -p|@[ULuKk]\}|\$\{ |assoc_expand_once|localvar_inherit/;
     expect(text).not.toMatch(newer);
   });
 
-  it.skipIf(!opensslAvailable())("gives openssl only options that 1.1.1 knows", () => {
+  test.skipIf(!opensslAvailable())("gives openssl only options that 1.1.1 knows", () => {
     const log = join(scratch, "options");
     const path = intercept(["openssl"], `printf '%s\\n' "$*" >>"${log}"`);
     for (const KONNECTIVITY_KEY of ["ec", "rsa"]) run(["192.0.2.1", "2001:db8::1"], { ...path, KONNECTIVITY_KEY });

@@ -12,7 +12,7 @@ export interface ScriptRun {
   readonly timeoutMs: number;
 }
 
-const longestComplaint = 64 * 1024;
+const LONGEST_COMPLAINT = 64 * 1024;
 
 export class HostScript {
   readonly #run: ScriptRun;
@@ -31,7 +31,7 @@ export class HostScript {
     const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"], detached: true });
     this.#child = child;
     child.stderr.on("data", (chunk: Buffer) => {
-      if (this.#stderr.length < longestComplaint) this.#stderr += chunk.toString("utf8");
+      if (this.#stderr.length < LONGEST_COMPLAINT) this.#stderr += chunk.toString("utf8");
     });
     // A program that ends without reading is told about by its code.
     child.stdin.on("error", () => undefined);

@@ -22,18 +22,18 @@ export interface SshTarget {
   readonly through?: SshTarget | undefined;
 }
 
-const longestConnectSeconds = 15;
+const LONGEST_CONNECT_SECONDS = 15;
 
 /** What to run, so that the script on standard input becomes root's. */
-const asRoot = 'if [ "$(id -u)" = 0 ]; then exec bash -s; else exec sudo -n bash -s; fi';
+const AS_ROOT = 'if [ "$(id -u)" = 0 ]; then exec bash -s; else exec sudo -n bash -s; fi';
 
 /** `timeoutMs`: for all of it; a host that is not there is noticed before that. */
 export function sshCommand(target: SshTarget, timeoutMs = Number.POSITIVE_INFINITY): string[] {
-  const connectSeconds = Math.max(1, Math.min(longestConnectSeconds, Math.floor(timeoutMs / 2_000)));
-  return ["ssh", ...options(target, connectSeconds), "-T", "-p", String(target.port), "--", login(target), asRoot];
+  const connectSeconds = Math.max(1, Math.min(LONGEST_CONNECT_SECONDS, Math.floor(timeoutMs / 2_000)));
+  return ["ssh", ...options(target, connectSeconds), "-T", "-p", String(target.port), "--", login(target), AS_ROOT];
 }
 
-function options({ keyFile, knownHostsFile, through }: SshTarget, connectSeconds = longestConnectSeconds): string[] {
+function options({ keyFile, knownHostsFile, through }: SshTarget, connectSeconds = LONGEST_CONNECT_SECONDS): string[] {
   const settings = [
     "BatchMode=yes",
     `ConnectTimeout=${connectSeconds}`,

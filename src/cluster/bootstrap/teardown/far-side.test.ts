@@ -1,7 +1,7 @@
 /** Teardown from a workstation: the bootstrap host's part is a script, here run by this machine's bash in a folder. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { FakeHost } from "../host/testing/fake-host.js";
 import { SshFailure } from "../ssh/ssh.js";
@@ -64,7 +64,7 @@ const present = (): string[] =>
 const stateOf = ({ items }: Receipt, end: string) => items.find(({ name }) => name.endsWith(end))?.state;
 
 describe("a bootstrap host that answers", () => {
-  it("is cleaned with the cluster, and this host is left alone", async () => {
+  test("is cleaned with the cluster, and this host is left alone", async () => {
     bridge.host.put("/opt/openshift/tls/konnectivity/server.key", "not the bridge's");
     bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", "another bridge's");
     const before = bridge.host.tree();
@@ -79,14 +79,14 @@ describe("a bootstrap host that answers", () => {
     expect(bridge.host.tree()).toEqual(before);
   });
 
-  it("gives its scripts away when bootkube is through, and a second run does nothing", async () => {
+  test("gives its scripts away when bootkube is through, and a second run does nothing", async () => {
     far.put(`${assets}/.bootkube.done`, "");
     await teardown(reached());
     expect(present()).toEqual(others);
     expect(await teardown(reached())).toMatchObject({ exitCode: 0, nothingToDo: true });
   });
 
-  it("stops all of it while cluster-bootstrap is at work, unless forced", async () => {
+  test("stops all of it while cluster-bootstrap is at work, unless forced", async () => {
     await far.files.remove(`${assets}/cb-bootstrap.done`);
     const receipt = await teardown(reached());
     expect(receipt.exitCode).toBe(1);
@@ -97,7 +97,7 @@ describe("a bootstrap host that answers", () => {
     expect(present()).toEqual([script, ...others]);
   });
 
-  it("says that a server does not end", async () => {
+  test("says that a server does not end", async () => {
     far.put("/proc/77/cmdline", ["/usr/bin/proxy-server", `--uds-name=${socket}`, ""].join("\0"));
     const receipt = await teardown(reached(), { timeoutMs: 1_000 });
     expect(receipt.exitCode).toBe(3);
@@ -110,7 +110,7 @@ describe("a bootstrap host that answers", () => {
     expect((await teardown(reached(), { timeoutMs: 1_000 })).exitCode).toBe(0);
   });
 
-  it("believes only what it is told", async () => {
+  test("believes only what it is told", async () => {
     const silent: FarHost = {
       name: "x",
       run: async () => `${assets}\tthere\t\n${assets}/cb-bootstrap.done\tthere\t\n`,
@@ -122,7 +122,7 @@ describe("a bootstrap host that answers", () => {
 });
 
 describe("a bootstrap host that does not answer", () => {
-  it("is taken for gone: the cluster is cleaned, and who may look is told", async () => {
+  test("is taken for gone: the cluster is cleaned, and who may look is told", async () => {
     const receipt = await teardown(failing(new SshFailure("192.0.2.50 cannot be used over SSH: no route.", true)));
     expect(receipt).toMatchObject({ exitCode: 0, clean: true, warnings: [] });
     expect(bridge.cluster.labelled).toEqual([]);
@@ -132,7 +132,7 @@ describe("a bootstrap host that does not answer", () => {
     expect(present()).toEqual([...files, ...others]);
   });
 
-  it("is not, when it answers somebody else: not clean, and the way out is named", async () => {
+  test("is not, when it answers somebody else: not clean, and the way out is named", async () => {
     const receipt = await teardown(failing(new SshFailure("192.0.2.50 shows another host key.", false)));
     expect(receipt).toMatchObject({ exitCode: 3, clean: false, nothingToDo: false });
     expect(receipt.warnings.join()).toMatch(
@@ -142,14 +142,14 @@ describe("a bootstrap host that does not answer", () => {
     expect(receiptMarkdown(receipt)).toContain("**Not clean.** What is left is not known");
   });
 
-  it("may be unknown, where the installer made no machines", async () => {
+  test("may be unknown, where the installer made no machines", async () => {
     const receipt = await teardown(undefined);
     expect(receipt.exitCode).toBe(0);
     expect(receipt.others.notes[0]).toContain("name it with --bootstrap");
   });
 });
 
-it("pleases shellcheck", ({ skip }) => {
+test("pleases shellcheck", ({ skip }) => {
   const path = fileURLToPath(new URL("./shell/remove.sh", import.meta.url));
   const { status, stdout, error } = spawnSync("shellcheck", [path], { encoding: "utf8" });
   if (error !== undefined) return skip("shellcheck is missing: run .ci/install-packages.");

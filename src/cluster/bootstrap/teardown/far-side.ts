@@ -27,9 +27,9 @@ interface Answer {
   readonly detail: string;
 }
 
-const lookMs = 30_000;
+const LOOK_MS = 30_000;
 /** For ssh itself, beside what the script waits for. */
-const marginMs = 5_000;
+const MARGIN_MS = 5_000;
 
 export class FarSide implements HostSide {
   readonly notes: string[] = [];
@@ -59,7 +59,7 @@ export class FarSide implements HostSide {
     try {
       const answers = await this.#ask(
         [assets, atWork.done, atWork.through].map((path) => ["look", path]),
-        lookMs,
+        LOOK_MS,
       );
       this.#marks = new Set(answers.filter(({ state }) => state === "there").map(({ path }) => path));
     } catch (reason) {
@@ -74,12 +74,12 @@ export class FarSide implements HostSide {
     if (marks === undefined) return;
     const isThrough = marks.has(atWork.through);
     const things = this.#things.filter((thing) => "path" in thing && (isThrough || !isNeeded(thing.path)));
-    const seconds = Math.max(1, Math.min(60, Math.floor((this.#limit.leftMs - marginMs) / 1000)));
+    const seconds = Math.max(1, Math.min(60, Math.floor((this.#limit.leftMs - MARGIN_MS) / 1000)));
     let answers: readonly Answer[];
     try {
       answers = await this.#ask(
         things.flatMap((thing) => callFor(thing, this.#model, seconds)),
-        seconds * 1000 + marginMs,
+        seconds * 1000 + MARGIN_MS,
       );
     } catch (reason) {
       this.isUnknown = true;

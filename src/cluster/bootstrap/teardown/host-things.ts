@@ -12,7 +12,7 @@ export interface Removed {
   readonly detail: string;
 }
 
-const graceMs = 10_000;
+const GRACE_MS = 10_000;
 
 export async function removeHostThing(host: Host, model: BridgeModel, thing: Opened, limit: Limit): Promise<Removed> {
   try {
@@ -79,8 +79,8 @@ async function endProcesses(host: Host, model: BridgeModel): Promise<Removed> {
   if (running.length === 0) return gone(false);
   const isGone = async () => (await serverProcesses(host, model)).length === 0;
   for (const { pid } of running) host.signal(pid, "SIGTERM");
-  if (await waitFor(host, host.now() + graceMs, isGone, 50)) return gone(true);
+  if (await waitFor(host, host.now() + GRACE_MS, isGone, 50)) return gone(true);
   for (const { pid } of await serverProcesses(host, model)) host.signal(pid, "SIGKILL");
-  if (await waitFor(host, host.now() + graceMs, isGone, 50)) return gone(true);
+  if (await waitFor(host, host.now() + GRACE_MS, isGone, 50)) return gone(true);
   return { state: "left", detail: `process ${running.map(({ pid }) => pid).join(", ")} does not end` };
 }

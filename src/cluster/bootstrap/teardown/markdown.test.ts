@@ -1,11 +1,11 @@
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { receiptMarkdown } from "./markdown.js";
 
 let bridge: TestBridge;
 afterEach(() => bridge.close());
 
-it("tells what was opened, what became of it and who must still act", async () => {
+test("tells what was opened, what became of it and who must still act", async () => {
   bridge = await TestBridge.prepare("kubeadm");
   await bridge.up({ apply: true });
   const text = receiptMarkdown(await bridge.teardown());
@@ -22,7 +22,7 @@ it("tells what was opened, what became of it and who must still act", async () =
   expect(text).not.toContain("## Warnings");
 });
 
-it("says what is left, and why it stopped", async () => {
+test("says what is left, and why it stopped", async () => {
   bridge = await TestBridge.prepare("bare");
   await bridge.up({ for: "bare", kubeconfig: "/admin.conf", serverForm: "process" });
   bridge.cluster.put("/api/v1/namespaces/x/secrets/y", {
@@ -38,7 +38,7 @@ it("says what is left, and why it stopped", async () => {
   expect(stopped).toContain("## Warnings");
 });
 
-it("says that nothing was there", async () => {
+test("says that nothing was there", async () => {
   bridge = await TestBridge.prepare("bare");
   const text = receiptMarkdown(await bridge.teardown({ kubeconfig: "/admin.conf" }));
   expect(text).toContain("Nothing of a bridge was there. Nothing was changed.");

@@ -5,7 +5,7 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Host } from "../host/host.js";
 import { collectionPath, objectPath, webhookConfigurations } from "../host/object-path.js";
 import type { CreatedObject } from "../model/created.js";
-import { bootstrapOnlyLabel, bootstrapOnlySelector } from "../model/names.js";
+import { BOOTSTRAP_ONLY_SELECTOR, bootstrapOnlyLabel } from "../model/names.js";
 import type { Limit } from "./limit.js";
 import type { FinalState } from "./receipt.js";
 
@@ -27,7 +27,7 @@ export interface Removal {
   readonly apiAnswered: boolean;
 }
 
-const betweenMs = 1_000;
+const BETWEEN_MS = 1_000;
 
 /** In the order given. `mayGo` says of an object that has no label of ours whether it is one all the same. */
 export async function removeObjects(
@@ -62,7 +62,7 @@ export async function leftConfigurations(
   const found: CreatedObject[] = [];
   for (const kind of webhookConfigurations) {
     const items = await retried(host, limit, async () => {
-      const options = { labelSelector: bootstrapOnlySelector, timeoutMs: limit.requestMs() };
+      const options = { labelSelector: BOOTSTRAP_ONLY_SELECTOR, timeoutMs: limit.requestMs() };
       return (await kube.list(collectionPath(kind), options)).items;
     }).catch(() => []);
     if (items === undefined) return undefined;
@@ -95,8 +95,8 @@ async function retried<T>(host: Host, limit: Limit, ask: () => Promise<T>): Prom
     } catch (reason) {
       if (!isPassing(reason)) throw reason;
     }
-    if (limit.leftMs <= betweenMs) return undefined;
-    await host.pause(betweenMs);
+    if (limit.leftMs <= BETWEEN_MS) return undefined;
+    await host.pause(BETWEEN_MS);
   }
 }
 

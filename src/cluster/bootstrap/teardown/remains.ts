@@ -3,7 +3,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { collectionPath, type ObjectKind, webhookConfigurations } from "../host/object-path.js";
 import type { CreatedObject } from "../model/created.js";
-import { bootstrapOnlySelector } from "../model/names.js";
+import { BOOTSTRAP_ONLY_SELECTOR } from "../model/names.js";
 import type { Limit } from "./limit.js";
 
 interface Labelled extends KubeObject {
@@ -33,7 +33,7 @@ export async function remainsOf(kube: KubeApi, limit: Limit): Promise<Remains> {
   const found: { readonly type: ObjectKind; readonly object: Labelled }[] = [];
   const unknown: string[] = [];
   for (const type of kinds) {
-    const options = { labelSelector: bootstrapOnlySelector, timeoutMs: limit.requestMs() };
+    const options = { labelSelector: BOOTSTRAP_ONLY_SELECTOR, timeoutMs: limit.requestMs() };
     try {
       const { items } = await kube.list<Labelled>(collectionPath(type), options);
       found.push(...items.map((object) => ({ type, object })));

@@ -2,7 +2,7 @@
 import type { Host } from "../host/host.js";
 import { nameOf, type Opened } from "../host/opened.js";
 import type { OpenedEntry, RecordKeeper, SettingWay } from "../host/record.js";
-import { detectTopology, kubeadmManifest } from "../host/survey.js";
+import { detectTopology, KUBEADM_MANIFEST } from "../host/survey.js";
 import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import type { Topology } from "../model/names.js";
@@ -55,7 +55,7 @@ export async function unrecordedScope(
   const model = bridgeModel({ for: kind });
   const forms = kind === "openshift" ? [model] : formsOf(kind);
   const made = forms.flatMap((each) => onHost(createdObjects(each)));
-  const manifest = `/etc/kubernetes/manifests/${kubeadmManifest}`;
+  const manifest = `/etc/kubernetes/manifests/${KUBEADM_MANIFEST}`;
   return {
     model,
     way: kind === "kubeadm" ? { by: "manifest", manifest } : { by: "hand" },

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, lchownSync, renameSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { kubeadmManifest, kubeadmManifestPath } from "../host/testing/kubeadm-manifest.js";
 import { receiptMarkdown } from "./markdown.js";
@@ -33,7 +33,7 @@ describe("on a host that kubeadm made", () => {
     bridge = await TestBridge.prepare("kubeadm");
   });
 
-  it("restores the kube-apiserver first, then takes everything, and the host is as it was", async () => {
+  test("restores the kube-apiserver first, then takes everything, and the host is as it was", async () => {
     const before = bridge.host.tree();
     await bridge.up({ apply: true });
     const manifests: string[] = [];
@@ -53,7 +53,7 @@ describe("on a host that kubeadm made", () => {
     });
   });
 
-  it("says when each thing was opened, and no secret", async () => {
+  test("says when each thing was opened, and no secret", async () => {
     await bridge.up({ apply: true });
     const receipt = await bridge.teardown();
     const recorded = receipt.items.filter(({ openedAt }) => openedAt !== undefined).map(({ name }) => name);
@@ -68,7 +68,7 @@ describe("on a host that kubeadm made", () => {
     expect(JSON.stringify(receipt)).not.toMatch(/PRIVATE KEY|BEGIN CERT/);
   });
 
-  it("does nothing the second time, and says so", async () => {
+  test("does nothing the second time, and says so", async () => {
     await bridge.up({ apply: true });
     await bridge.teardown();
     const tree = bridge.host.tree();
@@ -80,14 +80,14 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
   });
 
-  it("takes only what is its own out of a manifest that was changed since", async () => {
+  test("takes only what is its own out of a manifest that was changed since", async () => {
     await bridge.up({ apply: true });
     bridge.host.put(kubeadmManifestPath, bridge.host.text(kubeadmManifestPath).replace("v1.34.1", "v1.34.2"));
     expect((await bridge.teardown()).exitCode).toBe(0);
     expect(bridge.host.text(kubeadmManifestPath)).toBe(kubeadmManifest.replace("v1.34.1", "v1.34.2"));
   });
 
-  it("gives back the very bytes, also of a manifest that nobody would write like this", async () => {
+  test("gives back the very bytes, also of a manifest that nobody would write like this", async () => {
     const odd = kubeadmManifest
       .replace("    image: registry", '    "image":    registry')
       .replace("  hostNetwork: true", "  hostNetwork:   true   # yes\n\n\n");
@@ -97,14 +97,14 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.host.text(kubeadmManifestPath)).toBe(odd);
   });
 
-  it("does without a backup that was damaged", async () => {
+  test("does without a backup that was damaged", async () => {
     await bridge.up({ apply: true });
     bridge.host.put("/var/lib/drawbridge-bootstrap/kube-apiserver.yaml", "damaged");
     expect((await bridge.teardown()).exitCode).toBe(0);
     expect(bridge.host.text(kubeadmManifestPath)).toBe(kubeadmManifest);
   });
 
-  it("takes the flag out without a record, too", async () => {
+  test("takes the flag out without a record, too", async () => {
     await bridge.up({ apply: true });
     await bridge.host.files.remove("/var/lib/drawbridge-bootstrap");
     const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
@@ -114,7 +114,7 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.cluster.labelled).toEqual([]);
   });
 
-  it("removes nothing while a kube-apiserver still runs with the flag, unless forced", async () => {
+  test("removes nothing while a kube-apiserver still runs with the flag, unless forced", async () => {
     await bridge.up({ apply: true });
     bridge.host.plain.push({ pid: 9, argv: ["kube-apiserver", kubeadmFlag] });
     const [labelled, start] = [bridge.cluster.labelled, bridge.host.now()];
@@ -130,7 +130,7 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.cluster.labelled).toEqual([]);
   });
 
-  it("goes on when the restored kube-apiserver is not ready in time, and says so", async () => {
+  test("goes on when the restored kube-apiserver is not ready in time, and says so", async () => {
     await bridge.up({ apply: true });
     bridge.cluster.isReady = false;
     const receipt = await bridge.teardown({ timeoutMs: 30_000 });
@@ -145,7 +145,7 @@ describe("on a bare host", () => {
     bridge = await TestBridge.prepare("bare");
   });
 
-  it("asks for the flag to be taken away and waits for it, then ends the server", async () => {
+  test("asks for the flag to be taken away and waits for it, then ends the server", async () => {
     const before = bridge.host.tree();
     await bridge.up(bare);
     bridge.restartApiServer(bareFlag);
@@ -168,7 +168,7 @@ describe("on a bare host", () => {
     expect(host.tree()).toEqual(before);
   });
 
-  it("runs the owner's command, and stops when that fails", async () => {
+  test("runs the owner's command, and stops when that fails", async () => {
     const commands: string[] = [];
     bridge.host.answers = ([program, , command = ""], env) => {
       if (program !== "sh") return undefined;
@@ -186,14 +186,14 @@ describe("on a bare host", () => {
     expect(commands).toEqual(["on", "broken", "off"]);
   });
 
-  it("makes a server end that does not want to", async () => {
+  test("makes a server end that does not want to", async () => {
     await bridge.up(bare);
     bridge.host.stubborn = true;
     expect((await bridge.teardown()).exitCode).toBe(0);
     expect(bridge.host.plain.map(({ pid }) => pid)).toEqual([7]);
   });
 
-  it("disables and removes a unit, and leaves it when systemd refuses", async () => {
+  test("disables and removes a unit, and leaves it when systemd refuses", async () => {
     await bridge.up({ ...bare, serverForm: "systemd" });
     bridge.host.commands.length = 0;
     bridge.host.answers = () => ({ code: 1, stdout: "", stderr: "no bus" });
@@ -203,7 +203,7 @@ describe("on a bare host", () => {
     expect(bridge.host.commands.map((words) => words[1])).toEqual(["disable", "disable", "daemon-reload"]);
   });
 
-  it("cleans the host when the API is away, within its limit, and the cluster the next time", async () => {
+  test("cleans the host when the API is away, within its limit, and the cluster the next time", async () => {
     const before = bridge.host.tree();
     await bridge.up(bare);
     apiIsAway();
@@ -223,7 +223,7 @@ describe("on a bare host", () => {
     expect(bridge.cluster.labelled).toEqual([]);
   });
 
-  it("warns of a flag that would keep a stopped kube-apiserver from starting", async () => {
+  test("warns of a flag that would keep a stopped kube-apiserver from starting", async () => {
     await bridge.up(bare);
     bridge.host.plain.splice(0, 1);
     apiIsAway();
@@ -231,7 +231,7 @@ describe("on a bare host", () => {
     expect(warnings[0]).toMatch(/No kube-apiserver runs here\. One that still has --egress-.* will not start again/);
   });
 
-  it("does not wait for a namespace's finalizers", async () => {
+  test("does not wait for a namespace's finalizers", async () => {
     await bridge.up(bare);
     bridge.cluster.namespacesLinger = true;
     const start = bridge.host.now();
@@ -252,7 +252,7 @@ describe("on a bare host", () => {
     );
   });
 
-  it("takes webhook configurations that a killed test left, before anything they call", async () => {
+  test("takes webhook configurations that a killed test left, before anything they call", async () => {
     const admission = "/apis/admissionregistration.k8s.io/v1";
     await bridge.up(bare);
     bridge.cluster.put(`${admission}/mutatingwebhookconfigurations/drawbridge-verify-1`, {
@@ -270,7 +270,7 @@ describe("on a bare host", () => {
     ]);
   });
 
-  it("calls removed whatever went, also what lay in a directory of the bridge", async () => {
+  test("calls removed whatever went, also what lay in a directory of the bridge", async () => {
     await bridge.up(bare);
     const receipt = await bridge.teardown();
     expect(item(receipt, "file /etc/drawbridge-bootstrap/egress-selector-config.yaml").state).toBe("removed");
@@ -279,7 +279,7 @@ describe("on a bare host", () => {
     expect(gone.map(({ thing }) => thing.type)).toEqual(["setting"]);
   });
 
-  it("reports what it may not remove", async () => {
+  test("reports what it may not remove", async () => {
     await bridge.up(bare);
     bridge.cluster.intercept = ({ method, path }, response) => {
       const refuses = method === "DELETE" && path === namespace;
@@ -291,7 +291,7 @@ describe("on a bare host", () => {
     expect(item(receipt, "Namespace")).toMatchObject({ state: "left", detail: /namespaces is forbidden/ });
   });
 
-  it("finds what carries the label but nobody recorded", async () => {
+  test("finds what carries the label but nobody recorded", async () => {
     await bridge.up(bare);
     bridge.cluster.put("/api/v1/namespaces/kube-system/secrets/other", { metadata: { labels: label } });
     const receipt = await bridge.teardown();
@@ -299,7 +299,7 @@ describe("on a bare host", () => {
     expect(item(receipt, "Secret kube-system/other")).toMatchObject({ state: "left" });
   });
 
-  it("does not call it clean when it may not look", async () => {
+  test("does not call it clean when it may not look", async () => {
     await bridge.up(bare);
     bridge.cluster.intercept = ({ path }, response) => {
       if (path === "/api/v1/secrets") response.writeHead(403).end('{"message":"secrets is forbidden"}');
@@ -310,7 +310,7 @@ describe("on a bare host", () => {
     expect(receipt.warnings.join()).toContain("Whether a Secret of the bridge remains is not known");
   });
 
-  it("refuses a record that is not one", async () => {
+  test("refuses a record that is not one", async () => {
     await bridge.up(bare);
     bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", "{");
     await expect(bridge.teardown()).rejects.toMatchObject({ code: "DB_BRIDGE_RECORD" });
@@ -328,7 +328,7 @@ describe("on a bare host", () => {
 
   const recordPath = "/var/lib/drawbridge-bootstrap/bridge.json";
 
-  it.each<[string, (real: (path: string) => string) => void]>([
+  test.each<[string, (real: (path: string) => string) => void]>([
     ["is writable for its group", (real) => chmodSync(real(recordPath), 0o620)],
     ["is writable for everybody", (real) => chmodSync(real(recordPath), 0o606)],
     ["lies in a directory that is writable for everybody", (real) => chmodSync(dirname(real(recordPath)), 0o707)],
@@ -360,7 +360,7 @@ describe("on a bare host", () => {
     expect(bridge.cluster.hasAgents).toBe(true);
   });
 
-  it.skipIf(process.getuid?.() !== 0)(
+  test.skipIf(process.getuid?.() !== 0)(
     "a record of another user is refused, as is one in such a directory",
     async () => {
       await bridge.up(bare);
@@ -374,7 +374,7 @@ describe("on a bare host", () => {
     },
   );
 
-  it.each<[string, (record: { opened: unknown[]; setting: unknown }) => void]>([
+  test.each<[string, (record: { opened: unknown[]; setting: unknown }) => void]>([
     ["a directory", ({ opened }) => opened.push({ thing: { type: "directory", path: "/home" }, at: "x" })],
     ["a file", ({ opened }) => opened.push({ thing: { type: "file", path: "/etc/passwd" }, at: "x" })],
     [
@@ -418,7 +418,7 @@ describe("on a bare host", () => {
     expect(bridge.cluster.hasAgents).toBe(true);
   });
 
-  it.skipIf(process.getuid?.() !== 0)("what lies behind another user's link is not removed", async () => {
+  test.skipIf(process.getuid?.() !== 0)("what lies behind another user's link is not removed", async () => {
     bridge.host.put("/home/jane/dir/.keep", "");
     await bridge.up({ ...bare, configDirectory: "/home/jane/dir/drawbridge-etc" });
     const real = (path: string) => bridge.host.files.real(path);
@@ -434,7 +434,7 @@ describe("on a bare host", () => {
     expect(bridge.host.tree().join("\n")).toContain("/home/jane/moved/drawbridge-etc/pki/server.key");
   });
 
-  it("up refuses a state directory that others may write to", async () => {
+  test("up refuses a state directory that others may write to", async () => {
     bridge.host.put("/srv/x/.keep", "");
     chmodSync(bridge.host.files.real("/srv/x"), 0o777);
     await expect(bridge.up({ ...bare, stateDirectory: "/srv/x/drawbridge" })).rejects.toMatchObject({
@@ -443,7 +443,7 @@ describe("on a bare host", () => {
     expect(bridge.cluster.hasAgents).toBe(false);
   });
 
-  it("tells a wrong --kubeconfig, and goes on without a recorded one that is of no use", async () => {
+  test("tells a wrong --kubeconfig, and goes on without a recorded one that is of no use", async () => {
     await bridge.up(bare);
     await expect(bridge.teardown({ kubeconfig: "/broken" })).rejects.toThrow("/broken is broken");
     expect(bridge.cluster.hasAgents).toBe(true);
@@ -462,7 +462,7 @@ describe("from a workstation", () => {
     });
   });
 
-  it("takes the merged layout and the older one, in order, and names the firewall's rules", async () => {
+  test("takes the merged layout and the older one, in order, and names the firewall's rules", async () => {
     bridge.cluster.put(openshift, { metadata: { labels: label } });
     bridge.cluster.put(`${openshift}/secrets/konnectivity-agent-certs`, { metadata: { labels: label } });
     bridge.cluster.put(`${apps}/openshift-bootstrap-konnectivity/daemonsets/konnectivity-agent`, {
@@ -483,7 +483,7 @@ describe("from a workstation", () => {
     expect(JSON.stringify(receipt.others)).toContain("demo-x7k2p");
   });
 
-  it("leaves a permanent Konnectivity in kube-system alone", async () => {
+  test("leaves a permanent Konnectivity in kube-system alone", async () => {
     bridge.cluster.put(`${apps}/kube-system/daemonsets/konnectivity-agent`, {});
     bridge.cluster.put("/api/v1/namespaces/kube-system/secrets/konnectivity-agent-certs", {});
     const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
@@ -492,7 +492,7 @@ describe("from a workstation", () => {
     expect(item(receipt, "DaemonSet kube-system").detail).toContain("not the bridge's");
   });
 
-  it.each([
+  test.each([
     [
       "a pod of kubeadm's shows it",
       () =>
@@ -518,13 +518,13 @@ describe("from a workstation", () => {
     expect(bridge.cluster.labelled).toEqual([namespace]);
   });
 
-  it("looks only at the host without a kubeconfig, and says so", async () => {
+  test("looks only at the host without a kubeconfig, and says so", async () => {
     const receipt = await bridge.teardown();
     expect(receipt).toMatchObject({ exitCode: 0, nothingToDo: true, apiAnswered: undefined });
     expect(receipt.warnings).toEqual(["Without a kubeconfig nothing was looked for in the cluster."]);
   });
 
-  it("ends with 3 when the API is away", async () => {
+  test("ends with 3 when the API is away", async () => {
     apiIsAway();
     const receipt = await bridge.teardown({ kubeconfig: "/admin.conf", for: "openshift", timeoutMs: 10_000 });
     expect(receipt).toMatchObject({ exitCode: 3, apiAnswered: false });
@@ -551,7 +551,7 @@ describe("on an OpenShift bootstrap host", () => {
   const present = (): string[] =>
     [...files, script].filter((path) => bridge.host.tree().some((line) => line.startsWith(`${path} `)));
 
-  it("stops before cluster-bootstrap has finished, unless forced", async () => {
+  test("stops before cluster-bootstrap has finished, unless forced", async () => {
     const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
     expect(receipt.exitCode).toBe(1);
     expect(receipt.warnings.join()).toContain("Wait until bootstrap is complete");
@@ -560,7 +560,7 @@ describe("on an OpenShift bootstrap host", () => {
     expect(present()).toEqual([script]);
   });
 
-  it("leaves the scripts that bootkube still reads, and takes them when it is through", async () => {
+  test("leaves the scripts that bootkube still reads, and takes them when it is through", async () => {
     bridge.host.put(`${assets}/cb-bootstrap.done`, "");
     expect((await bridge.teardown({ kubeconfig: "/admin.conf" })).exitCode).toBe(0);
     expect(present()).toEqual([script]);

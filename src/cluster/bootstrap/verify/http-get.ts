@@ -7,16 +7,16 @@ export interface Answer {
   readonly body: string;
 }
 
-const largest = 16 * 1024 * 1024;
-const waitMs = 5_000;
+const LARGEST = 16 * 1024 * 1024;
+const WAIT_MS = 5_000;
 
 /** Rejects when nothing answers, or not in time, or without end. */
 export async function getText(url: string, signal: AbortSignal): Promise<Answer> {
-  const stop = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+  const stop = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
   try {
     return await fetchText(url, stop);
   } catch (reason) {
-    throw stop.aborted && !signal.aborted ? new Error(`no answer within ${waitMs / 1000} s`) : reason;
+    throw stop.aborted && !signal.aborted ? new Error(`no answer within ${WAIT_MS / 1000} s`) : reason;
   }
 }
 
@@ -28,7 +28,7 @@ function fetchText(url: string, signal: AbortSignal): Promise<Answer> {
       let length = 0;
       response.on("data", (chunk: Buffer) => {
         length += chunk.length;
-        if (length > largest) request.destroy(new Error("the answer has no end"));
+        if (length > LARGEST) request.destroy(new Error("the answer has no end"));
         else chunks.push(chunk);
       });
       response.once("error", reject);

@@ -5,15 +5,15 @@ export interface Sample {
   readonly value: number;
 }
 
-const prefix = "konnectivity_network_proxy_server_";
-const line = /^([\w:]+)(?:\{(.*)\})?\s+(\S+)/;
-const label = /(\w+)="((?:[^"\\]|\\.)*)"/g;
+const PREFIX = "konnectivity_network_proxy_server_";
+const LINE = /^([\w:]+)(?:\{(.*)\})?\s+(\S+)/;
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
 export function samples(page: string, name: string): Sample[] {
   return page.split("\n").flatMap((text) => {
-    const [, found, labels = "", value = ""] = line.exec(text) ?? [];
+    const [, found, labels = "", value = ""] = LINE.exec(text) ?? [];
     if (found !== name) return [];
-    const pairs = [...labels.matchAll(label)].map(([, key = "", raw = ""]) => [key, unescaped(raw)] as const);
+    const pairs = [...labels.matchAll(LABEL)].map(([, key = "", raw = ""]) => [key, unescaped(raw)] as const);
     return [{ labels: new Map(pairs), value: Number(value) }];
   });
 }
@@ -30,8 +30,8 @@ export interface ConnectedAgents {
 
 /** Undefined when the page is no proxy-server's. */
 export function connectedAgents(page: string): ConnectedAgents | undefined {
-  const connections = samples(page, `${prefix}ready_backend_connections`)[0]?.value;
-  const backends = samples(page, `${prefix}ready_backends`).map(({ value }) => value);
+  const connections = samples(page, `${PREFIX}ready_backend_connections`)[0]?.value;
+  const backends = samples(page, `${PREFIX}ready_backends`).map(({ value }) => value);
   const count = connections ?? (backends.length === 0 ? undefined : Math.max(...backends));
   if (count === undefined) return undefined;
   const ids = samples(page, "drawbridge_server_agent_tunnels").map(({ labels }) => labels.get("agent_id") ?? "");
@@ -41,5 +41,5 @@ export function connectedAgents(page: string): ConnectedAgents | undefined {
 
 /** Dials that were answered so far; undefined when the page does not count them. */
 export function dialsEstablished(page: string): number | undefined {
-  return samples(page, `${prefix}dial_duration_seconds_count`)[0]?.value;
+  return samples(page, `${PREFIX}dial_duration_seconds_count`)[0]?.value;
 }

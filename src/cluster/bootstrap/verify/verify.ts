@@ -7,7 +7,7 @@ import { agentPodsCheck, agentsCheck } from "./checks/agents.js";
 import { certificateCheck } from "./checks/certificates.js";
 import { type ApiAccess, apiCheck } from "./checks/cluster-api.js";
 import { egressChecks } from "./checks/egress.js";
-import { type FarHost, farHostCheck, onlyThere } from "./checks/far-host.js";
+import { type FarHost, farHostCheck, ONLY_THERE } from "./checks/far-host.js";
 import { frontDoorChecks } from "./checks/front-door.js";
 import { serverChecks } from "./checks/server.js";
 import { hostProcesses, type Processes } from "./host/processes.js";
@@ -26,7 +26,7 @@ export interface VerifyOptions {
 }
 
 /** Webhooks are independent of each other, and each may take up to 30 s to say nothing. */
-const rehearsalsAtOnce = 4;
+const REHEARSALS_AT_ONCE = 4;
 
 export async function verify(options: VerifyOptions, signal: AbortSignal): Promise<TimedResult[]> {
   const { access, elsewhere, testWebhook, processes = hostProcesses } = options;
@@ -38,11 +38,11 @@ export async function verify(options: VerifyOptions, signal: AbortSignal): Promi
   const host = await runChecks(asked, signal);
   const mayDial = elsewhere === undefined || options.bridge.frontend !== undefined;
   if (api === undefined || !mayDial) {
-    const why = api === undefined ? "the cluster cannot be asked, see cluster-api" : onlyThere;
+    const why = api === undefined ? "the cluster cannot be asked, see cluster-api" : ONLY_THERE;
     return [...host, ...cluster, ...(await runChecks(notRehearsed(options, why), signal))];
   }
   const rehearsals = await rehearsalChecks(bridge, api, options.rehearse, signal);
-  const rehearsed = await runChecks(rehearsals, signal, rehearsalsAtOnce);
+  const rehearsed = await runChecks(rehearsals, signal, REHEARSALS_AT_ONCE);
   const proof = testWebhook === undefined ? [] : [testWebhookCheck(bridge, api, testWebhook.image)];
   return [...host, ...cluster, ...rehearsed, ...(await runChecks(proof, signal))];
 }

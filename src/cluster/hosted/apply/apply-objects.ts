@@ -3,7 +3,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isConflict, isNotFound, KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { fieldManager } from "../model/names.js";
+import { FIELD_MANAGER } from "../model/names.js";
 import type { Manifest, RenderedObject } from "../render/manifest.js";
 import { apiOf, type Clusters, sortObjects } from "./clusters.js";
 import { differences } from "./differences.js";
@@ -41,7 +41,7 @@ async function applyOne(
   const before = await find(api, path);
   let after: KubeObject;
   try {
-    after = await api.apply<KubeObject>(path, manifest, { fieldManager, force, dryRun });
+    after = await api.apply<KubeObject>(path, manifest, { fieldManager: FIELD_MANAGER, force, dryRun });
   } catch (reason) {
     throw refusal(object, manifest, reason);
   }

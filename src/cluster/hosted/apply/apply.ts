@@ -6,7 +6,7 @@ import { find } from "../../kube/find.js";
 import type { KubeObject, ObjectMeta } from "../../kube/port.js";
 import type { HostedConfig } from "../config/config.js";
 import { type HostedModel, hostedModel } from "../model/model.js";
-import { fieldManager, names } from "../model/names.js";
+import { FIELD_MANAGER, names } from "../model/names.js";
 import type { Certificates } from "../render/certificates.js";
 import type { Manifest, RenderedObject } from "../render/manifest.js";
 import { publishedObjects, render } from "../render/render.js";
@@ -43,7 +43,7 @@ export async function applyHosted(clusters: Clusters, config: HostedConfig, opti
 }
 
 /** Any host does where only the objects' names count. */
-const anyHost = "unknown.invalid";
+const ANY_HOST = "unknown.invalid";
 
 /** Publishes first where the address is the cluster's to say. */
 async function modelIn(clusters: Clusters, config: HostedConfig, options: ApplyOptions): Promise<HostedModel> {
@@ -51,7 +51,7 @@ async function modelIn(clusters: Clusters, config: HostedConfig, options: ApplyO
   const { version } = options;
   if (publishing.host !== undefined) return hostedModel(config, { version });
   if (!options.dryRun) {
-    const published = publishedObjects(hostedModel(config, { version, host: anyHost }));
+    const published = publishedObjects(hostedModel(config, { version, host: ANY_HOST }));
     await applyObjects(clusters, published, options);
   }
   const deadline = Date.now() + (options.dryRun ? 0 : options.waitMs);
@@ -69,7 +69,7 @@ export interface DeleteOptions {
 }
 
 export async function deleteHosted(clusters: Clusters, config: HostedConfig, options: DeleteOptions): Promise<Report> {
-  const model = hostedModel(config, { version: options.version, host: config.publishing.host ?? anyHost });
+  const model = hostedModel(config, { version: options.version, host: config.publishing.host ?? ANY_HOST });
   const given = await release(clusters, await patchesOf(clusters, model, undefined));
   if (!options.force) await refuseWhileInUse(clusters, model);
   const borrowed = render(model).objects.filter(({ isBorrowed }) => isBorrowed);
@@ -102,7 +102,7 @@ async function patchesOf(
   certificates: Certificates | undefined,
 ): Promise<RenderedObject[]> {
   const deployment = await find<Deployment>(clusters.management, deploymentPath(model));
-  const isOurs = deployment?.metadata?.managedFields?.some(({ manager }) => manager === fieldManager);
+  const isOurs = deployment?.metadata?.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
   return isOurs ? [await patchOf(clusters, model, certificates)] : [];
 }
 

@@ -11,7 +11,7 @@ interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-const dayMs = 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 export interface CertificateWishes {
   readonly rotation?: RotationStep | undefined;
@@ -36,7 +36,7 @@ export async function currentCertificates(
     if (pair !== undefined) leaves.set(name, pair);
   }
   const { keepOrIssue } = await import("../../../tunnel/pki/keep.js");
-  const renewBeforeMs = model.certificates.renewDays * dayMs;
+  const renewBeforeMs = model.certificates.renewDays * DAY_MS;
   return keepOrIssue(set, { signers, leaves }, { renewBeforeMs, rotation, now });
 }
 

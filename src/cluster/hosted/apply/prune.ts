@@ -2,7 +2,7 @@
 import { isNotFound } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { fieldManager, ownerSelector } from "../model/names.js";
+import { FIELD_MANAGER, ownerSelector } from "../model/names.js";
 import type { Manifest, RenderedObject, Side } from "../render/manifest.js";
 import { refusal } from "./apply-objects.js";
 import { apiOf, type Clusters } from "./clusters.js";
@@ -69,7 +69,7 @@ export async function release(clusters: Clusters, borrowed: readonly RenderedObj
     const { name, namespace } = manifest.metadata;
     const bare: Manifest = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
     try {
-      await api.apply(path, bare, { fieldManager });
+      await api.apply(path, bare, { fieldManager: FIELD_MANAGER });
     } catch (reason) {
       throw refusal(object, manifest, reason);
     }

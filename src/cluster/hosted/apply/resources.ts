@@ -1,5 +1,5 @@
 /** Where the API keeps each kind that we render. */
-import { agentNamespace, apiNamespace } from "../model/names.js";
+import { AGENT_NAMESPACE, API_NAMESPACE } from "../model/names.js";
 import type { Manifest, Side } from "../render/manifest.js";
 
 interface Resource {
@@ -12,7 +12,7 @@ interface Resource {
 }
 
 const resource = (apiVersion: string, kind: string, plural: string, special: Partial<Resource> = {}): Resource => ({
-  ...{ apiVersion, kind, plural, hosted: agentNamespace, isHostedOnly: false },
+  ...{ apiVersion, kind, plural, hosted: AGENT_NAMESPACE, isHostedOnly: false },
   ...special,
 });
 
@@ -23,9 +23,9 @@ const resources: readonly Resource[] = [
   resource("apps/v1", "DaemonSet", "daemonsets"),
   resource("apps/v1", "Deployment", "deployments"),
   resource("route.openshift.io/v1", "Route", "routes"),
-  resource("v1", "Service", "services", { hosted: apiNamespace }),
+  resource("v1", "Service", "services", { hosted: API_NAMESPACE }),
   // The management cluster's are its own, although they carry the labels of our Services.
-  resource("v1", "Endpoints", "endpoints", { hosted: apiNamespace, isHostedOnly: true }),
+  resource("v1", "Endpoints", "endpoints", { hosted: API_NAMESPACE, isHostedOnly: true }),
   resource("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
   resource("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
   resource("rbac.authorization.k8s.io/v1", "Role", "roles"),

@@ -1,5 +1,5 @@
 /** From a document to a config: defaults filled in, every fault named. */
-import { defaultImageKind, imageKinds } from "../model/images.js";
+import { DEFAULT_IMAGE_KIND, imageKinds } from "../model/images.js";
 import { aggregatedApisOf } from "./aggregated-apis.js";
 import { azureClouds, type HostedConfig, type Platform, type Publishing, publishingTypes } from "./config.js";
 import { Faults } from "./faults.js";
@@ -81,7 +81,7 @@ function publishingOf(fields: Fields, faults: Faults): Publishing {
 
 function imageOf(fields: Fields, faults: Faults): HostedConfig["image"] {
   const group = fields.group("image");
-  const kind = group?.choice("kind", imageKinds) ?? defaultImageKind;
+  const kind = group?.choice("kind", imageKinds) ?? DEFAULT_IMAGE_KIND;
   const [server, agent, sidecar] = ["server", "agent", "sidecar"].map((name) => {
     const spec = group?.text(name);
     if (spec !== undefined && !isPullSpec(spec))

@@ -1,12 +1,12 @@
 /** What Kubernetes, TLS and URLs accept as names. */
 import { isIP } from "node:net";
 
-const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-export const isLabel = (text: string): boolean => label.test(text);
+export const isLabel = (text: string): boolean => LABEL.test(text);
 
 export const isDnsName = (text: string): boolean =>
-  isIP(text) === 0 && text.length <= 253 && text.split(".").every((part) => label.test(part));
+  isIP(text) === 0 && text.length <= 253 && text.split(".").every((part) => LABEL.test(part));
 
 export const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes("%");
 

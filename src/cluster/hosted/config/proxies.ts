@@ -4,10 +4,10 @@ import type { Faults } from "./faults.js";
 import type { Fields } from "./fields.js";
 import { hasPassword, isDnsName, isProxyUrl } from "./names.js";
 
-const allowance = "allowProxyPasswordInArguments";
+const ALLOWANCE = "allowProxyPasswordInArguments";
 
 export function proxiesOf(fields: Fields, faults: Faults): Pick<HostedConfig, "proxy" | "managementProxy"> {
-  const mayShow = fields.yesNo(allowance) ?? false;
+  const mayShow = fields.yesNo(ALLOWANCE) ?? false;
   const [customer, management] = [fields.group("proxy"), fields.group("managementProxy")];
   const urls = customer && urlsOf(customer, mayShow, faults);
   const trustedCa = customer?.text("trustedCA");
@@ -28,7 +28,7 @@ function urlsOf(group: Fields, mayShow: boolean, faults: Faults): ProxyUrls {
     else if (hasPassword(url) && !mayShow)
       faults.add(
         `${group.path(name)} has a password, which everybody who sees pods would see`,
-        `put the URLs into a Secret as httpProxy and httpsProxy and name it in ${group.path("secret")}, or say ${allowance}: true`,
+        `put the URLs into a Secret as httpProxy and httpsProxy and name it in ${group.path("secret")}, or say ${ALLOWANCE}: true`,
       );
   }
   if (secret !== undefined && !isDnsName(secret))

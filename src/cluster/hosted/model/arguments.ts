@@ -4,12 +4,12 @@ import type { Endpoint, HostedModel } from "./model.js";
 import { mounts, ports } from "./names.js";
 
 // Peers may ping at most this often before a server hangs up.
-const keepalive = "--keepalive-time=30s";
+const KEEPALIVE = "--keepalive-time=30s";
 
-export const preStopSeconds = 70;
-export const podGraceSeconds = 135;
+export const PRE_STOP_SECONDS = 70;
+export const POD_GRACE_SECONDS = 135;
 /** What the pod's grace leaves behind the pause, with a margin. */
-const drainSeconds = 60;
+const DRAIN_SECONDS = 60;
 
 export function serverArguments(model: HostedModel): string[] {
   const { signers, tls, replicas } = model;
@@ -29,13 +29,13 @@ export function serverArguments(model: HostedModel): string[] {
     `--admin-port=${ports.admin}`,
     "--mode=http-connect",
     `--proxy-strategies=${strategies(model)}`,
-    keepalive,
+    KEEPALIVE,
     "--frontend-keepalive-time=30s",
     `--server-count=${replicas}`,
     `--tls-min-version=${tls.minVersion}`,
     ...(tls.cipherSuites.length === 0 ? [] : [`--cipher-suites=${tls.cipherSuites.join(",")}`]),
     ...(hasClaims(model)
-      ? [`--agent-claims-file=${mounts.claims}/claims.yaml`, `--graceful-shutdown-timeout=${drainSeconds}s`]
+      ? [`--agent-claims-file=${mounts.claims}/claims.yaml`, `--graceful-shutdown-timeout=${DRAIN_SECONDS}s`]
       : []),
   ];
 }
@@ -69,7 +69,7 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: Endpoint)
     `--proxy-server-host=${host}`,
     `--proxy-server-port=${port}`,
     `--health-server-port=${ports.health}`,
-    keepalive,
+    KEEPALIVE,
     "--probe-interval=5s",
     "--sync-interval=5s",
     "--sync-interval-cap=30s",

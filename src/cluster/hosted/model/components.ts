@@ -25,10 +25,10 @@ export interface Component {
 }
 
 const local = (scheme: "http" | "socks5", port: number = ports.frontend): string => `${scheme}://127.0.0.1:${port}`;
-const apiServer = "kube-apiserver";
-const storage = [apiServer, "etcd-client", "audit-webhook"];
+const API_SERVER = "kube-apiserver";
+const storage = [API_SERVER, "etcd-client", "audit-webhook"];
 const both = (url: string) => ({ HTTP_PROXY: url, HTTPS_PROXY: url });
-const viaGrpc = { GRPC_PROXY: local("socks5"), NO_PROXY: [apiServer] };
+const viaGrpc = { GRPC_PROXY: local("socks5"), NO_PROXY: [API_SERVER] };
 
 const component = (
   name: string,
@@ -53,18 +53,18 @@ export const components: readonly Component[] = [
     {
       ...both(local("http", ports.secondProxy)),
       ALL_PROXY: local("socks5"),
-      NO_PROXY: [apiServer, "audit-webhook", "oauth-openshift"],
+      NO_PROXY: [API_SERVER, "audit-webhook", "oauth-openshift"],
     },
   ),
   component(
     "ingress-operator",
     [{ mode: "https", cloudBypass: true }],
-    { ...both(local("http")), NO_PROXY: [apiServer] },
+    { ...both(local("http")), NO_PROXY: [API_SERVER] },
     "admin-kubeconfig",
   ),
   component("cluster-network-operator", [{ mode: "socks5", resolverDisabled: true }], {}, "hosted-etc-kube"),
   component("olm-operator", [{ mode: "socks5" }], viaGrpc),
   component("catalog-operator", [{ mode: "socks5" }], viaGrpc),
   component("packageserver", [{ mode: "socks5" }], viaGrpc),
-  component("ovnkube-control-plane", [{ mode: "socks5" }], { ALL_PROXY: local("socks5"), NO_PROXY: [apiServer] }),
+  component("ovnkube-control-plane", [{ mode: "socks5" }], { ALL_PROXY: local("socks5"), NO_PROXY: [API_SERVER] }),
 ];

@@ -5,7 +5,7 @@ import type { HostedConfig } from "../config/config.js";
 export type ImageKind = "payload" | "upstream" | "drawbridge";
 
 export const imageKinds = ["payload", "upstream", "drawbridge"] as const satisfies readonly ImageKind[];
-export const defaultImageKind: ImageKind = "drawbridge";
+export const DEFAULT_IMAGE_KIND: ImageKind = "drawbridge";
 
 export interface Resources {
   readonly requests: { readonly cpu: string; readonly memory: string };
@@ -38,8 +38,8 @@ const requests = (cpu: string, memory: string): Resources => ({ requests: { cpu,
  */
 const node = (cpu: string): Resources => ({ ...requests(cpu, "96Mi"), limits: { memory: "640Mi" } });
 
-const upstreamVersion = "v0.36.0";
-const upstreamImage = (program: string): string => `registry.k8s.io/kas-network-proxy/${program}:${upstreamVersion}`;
+const UPSTREAM_VERSION = "v0.36.0";
+const upstreamImage = (program: string): string => `registry.k8s.io/kas-network-proxy/${program}:${UPSTREAM_VERSION}`;
 
 /** `version` is drawbridge's own, the tag of its image. */
 export function imagesOf({ kind, server, agent, sidecar }: HostedConfig["image"], version: string): Images {

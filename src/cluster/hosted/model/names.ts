@@ -18,10 +18,10 @@ export const names = {
 } as const;
 
 /** Where agents of the hosted cluster live. */
-export const agentNamespace = "kube-system";
+export const AGENT_NAMESPACE = "kube-system";
 
 /** Where it finds the APIs that the control plane serves. */
-export const apiNamespace = "default";
+export const API_NAMESPACE = "default";
 
 export const ports = {
   /** Callers of the tunnel. */
@@ -35,12 +35,12 @@ export const ports = {
 } as const;
 
 /** On everything that is ours, in both clusters: one selector finds what must go. */
-export const ownerLabel = "drawbridge-hosted";
+export const OWNER_LABEL = "drawbridge-hosted";
 
-export const ownerSelector = (controlPlaneNamespace: string): string => `${ownerLabel}=${controlPlaneNamespace}`;
+export const ownerSelector = (controlPlaneNamespace: string): string => `${OWNER_LABEL}=${controlPlaneNamespace}`;
 
 /** As the server-side apply of both clusters remembers us. */
-export const fieldManager = "drawbridge-hosted";
+export const FIELD_MANAGER = "drawbridge-hosted";
 
 export const hypershift = {
   component: "hypershift.openshift.io/control-plane-component",

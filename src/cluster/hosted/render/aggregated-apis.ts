@@ -1,11 +1,11 @@
 /** How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to. */
 import type { AggregatedApi, Registration } from "../config/config.js";
 import type { HostedModel } from "../model/model.js";
-import { apiNamespace } from "../model/names.js";
+import { API_NAMESPACE } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const side = "hosted";
-const port = 443;
+const SIDE = "hosted";
+const PORT = 443;
 
 export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
   return model.aggregatedApis.flatMap(({ address, registration }: AggregatedApi) =>
@@ -17,12 +17,12 @@ export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
 
 /** Without a selector: no pod of this cluster is behind it. */
 function serviceAt(model: HostedModel, name: string, address: string): RenderedObject[] {
-  const place = { apiVersion: "v1", name, namespace: apiNamespace };
-  const https = { name: "https", protocol: "TCP", port };
+  const place = { apiVersion: "v1", name, namespace: API_NAMESPACE };
+  const https = { name: "https", protocol: "TCP", port: PORT };
   return [
-    own(model, side, { ...place, kind: "Service" }, { spec: { ports: [{ ...https, targetPort: port }] } }),
+    own(model, SIDE, { ...place, kind: "Service" }, { spec: { ports: [{ ...https, targetPort: PORT }] } }),
     // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
-    own(model, side, { ...place, kind: "Endpoints" }, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
+    own(model, SIDE, { ...place, kind: "Endpoints" }, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
   ];
 }
 
@@ -31,7 +31,7 @@ function apiServices(model: HostedModel, { name, served, caBundle, ...priorities
   return served.map(({ group, version }) =>
     own(
       model,
-      side,
+      SIDE,
       {
         apiVersion: "apiregistration.k8s.io/v1",
         kind: "APIService",
@@ -45,7 +45,7 @@ function apiServices(model: HostedModel, { name, served, caBundle, ...priorities
           groupPriorityMinimum,
           versionPriority,
           caBundle: Buffer.from(caBundle).toString("base64"),
-          service: { name, namespace: apiNamespace, port },
+          service: { name, namespace: API_NAMESPACE, port: PORT },
         },
       },
     ),

@@ -3,9 +3,9 @@ import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const side = "hosted";
+const SIDE = "hosted";
 const name = names.connectionChecker;
-const rbac = "rbac.authorization.k8s.io";
+const RBAC = "rbac.authorization.k8s.io";
 
 export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
   if (!model.connectionChecker) return [];
@@ -13,15 +13,15 @@ export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
   const rules = [{ apiGroups: [""], resources: ["configmaps"], resourceNames, verbs: ["get", "patch"] }];
   return [
     // Empty: what stands in it is the checker's to write.
-    own(model, side, { apiVersion: "v1", kind: "ConfigMap", name: names.connectivityCheck }, {}),
-    own(model, side, { apiVersion: "v1", kind: "ServiceAccount", name }, {}),
-    own(model, side, { apiVersion: `${rbac}/v1`, kind: "Role", name }, { rules }),
+    own(model, SIDE, { apiVersion: "v1", kind: "ConfigMap", name: names.connectivityCheck }, {}),
+    own(model, SIDE, { apiVersion: "v1", kind: "ServiceAccount", name }, {}),
+    own(model, SIDE, { apiVersion: `${RBAC}/v1`, kind: "Role", name }, { rules }),
     own(
       model,
-      side,
-      { apiVersion: `${rbac}/v1`, kind: "RoleBinding", name },
+      SIDE,
+      { apiVersion: `${RBAC}/v1`, kind: "RoleBinding", name },
       {
-        roleRef: { apiGroup: rbac, kind: "Role", name },
+        roleRef: { apiGroup: RBAC, kind: "Role", name },
         subjects: [{ kind: "ServiceAccount", name, namespace: "kube-system" }],
       },
     ),
@@ -34,7 +34,7 @@ function deployment(model: HostedModel): RenderedObject {
   const { image } = model.images.agent;
   return own(
     model,
-    side,
+    SIDE,
     { apiVersion: "apps/v1", kind: "Deployment", name, labels },
     {
       spec: {

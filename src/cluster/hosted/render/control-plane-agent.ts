@@ -6,8 +6,8 @@ import { type AgentPod, agentContainer, agentId, agentVolumes } from "./agent-po
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const side = "control-plane";
-const user = 1001;
+const SIDE = "control-plane";
+const USER = 1001;
 
 export function controlPlaneAgentObjects(model: HostedModel, certificates: Certificates | undefined): RenderedObject[] {
   if (model.controlPlaneAgents.replicas === 0) return [];
@@ -15,7 +15,7 @@ export function controlPlaneAgentObjects(model: HostedModel, certificates: Certi
   return [
     own(
       model,
-      side,
+      SIDE,
       { apiVersion: "v1", kind: "ServiceAccount", name: names.agent, labels },
       { automountServiceAccountToken: false },
     ),
@@ -43,7 +43,7 @@ function deployment(model: HostedModel, certificates: Certificates | undefined):
       ? {}
       : { [hypershift.configHash]: certificateHash(certificates, [secret]) };
   const head = { apiVersion: "apps/v1", kind: "Deployment", name: names.agent, labels: selector };
-  return own(model, side, head, {
+  return own(model, SIDE, head, {
     spec: {
       replicas,
       revisionHistoryLimit: 2,
@@ -60,7 +60,7 @@ function deployment(model: HostedModel, certificates: Certificates | undefined):
           affinity: affinity(model, selector),
           securityContext: {
             seccompProfile: { type: "RuntimeDefault" },
-            ...(model.managementChoosesUsers ? {} : { runAsUser: user, fsGroup: user }),
+            ...(model.managementChoosesUsers ? {} : { runAsUser: USER, fsGroup: USER }),
           },
           containers: [agentContainer(model, pod)],
           volumes: agentVolumes(pod),

@@ -1,14 +1,14 @@
 /** The hosted cluster's side: an agent on every node. */
 import { hostedAgentArguments } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
-import { agentNamespace, hypershift, names } from "../model/names.js";
+import { AGENT_NAMESPACE, hypershift, names } from "../model/names.js";
 import { noProxy } from "../model/no-proxy.js";
 import { type AgentPod, agentContainer, agentId, agentVolumes } from "./agent-pod.js";
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 import { proxyVariables } from "./proxy-variables.js";
 
-const side = "hosted";
+const SIDE = "hosted";
 /** Root's group may read the certificates. */
 const user = { runAsUser: 1000, runAsGroup: 0 };
 
@@ -17,7 +17,7 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
     ...(model.agentHostNetwork ? [namespaceLabels()] : []),
     own(
       model,
-      side,
+      SIDE,
       { apiVersion: "v1", kind: "ServiceAccount", name: names.agent },
       { automountServiceAccountToken: false },
     ),
@@ -29,8 +29,8 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
 function namespaceLabels(): RenderedObject {
   const level = ["enforce", "audit", "warn"].map((mode) => [`pod-security.kubernetes.io/${mode}`, "privileged"]);
   const labels = { "security.openshift.io/scc.podSecurityLabelSync": "false", ...Object.fromEntries(level) };
-  const manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: agentNamespace, labels } };
-  return { side, manifest, isBorrowed: true };
+  const manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: AGENT_NAMESPACE, labels } };
+  return { side: SIDE, manifest, isBorrowed: true };
 }
 
 function daemonSet(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
@@ -49,7 +49,7 @@ function daemonSet(model: HostedModel, certificates: Certificates | undefined): 
       : { [hypershift.configHash]: certificateHash(certificates, [names.agent]) };
   return own(
     model,
-    side,
+    SIDE,
     { apiVersion: "apps/v1", kind: "DaemonSet", name: names.agent, labels },
     {
       spec: {

@@ -1,6 +1,6 @@
 /** Objects as they are sent to a cluster. */
 import type { HostedModel } from "../model/model.js";
-import { agentNamespace, ownerLabel } from "../model/names.js";
+import { AGENT_NAMESPACE, OWNER_LABEL } from "../model/names.js";
 
 /** Which cluster. */
 export type Side = "control-plane" | "hosted";
@@ -33,14 +33,14 @@ type Head = Pick<Manifest, "apiVersion" | "kind"> &
 /** An object of ours, with the label that all of them carry. */
 export function own(model: HostedModel, side: Side, head: Head, body: object): RenderedObject {
   const { apiVersion, kind, name, labels = {}, annotations } = head;
-  const namespace = head.namespace ?? (side === "hosted" ? agentNamespace : model.namespace);
+  const namespace = head.namespace ?? (side === "hosted" ? AGENT_NAMESPACE : model.namespace);
   const manifest = {
     apiVersion,
     kind,
     metadata: {
       name,
       ...(head.isClusterWide ? {} : { namespace }),
-      labels: { ...labels, [ownerLabel]: model.namespace },
+      labels: { ...labels, [OWNER_LABEL]: model.namespace },
       ...(annotations === undefined ? {} : { annotations }),
     },
     ...body,

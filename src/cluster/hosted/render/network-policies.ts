@@ -6,9 +6,9 @@ import type { HostedModel } from "../model/model.js";
 import { names, ports } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const policyGroup = "network.openshift.io/policy-group";
+const POLICY_GROUP = "network.openshift.io/policy-group";
 const tcp = (port: number) => ({ protocol: "TCP", port });
-const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [policyGroup]: group } } });
+const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [POLICY_GROUP]: group } } });
 
 export function networkPolicies(model: HostedModel): RenderedObject[] {
   return [

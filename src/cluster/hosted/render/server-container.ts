@@ -1,5 +1,5 @@
 /** The server beside each kube-apiserver: its container, and the change in somebody else's Deployment that brings it. */
-import { apiServerFlag, hasClaims, podGraceSeconds, preStopSeconds, serverArguments } from "../model/arguments.js";
+import { apiServerFlag, hasClaims, POD_GRACE_SECONDS, PRE_STOP_SECONDS, serverArguments } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { hypershift, mounts, names, ports } from "../model/names.js";
 import { type Certificates, certificateHash } from "./certificates.js";
@@ -80,8 +80,8 @@ export function serverContainer(model: HostedModel) {
     lifecycle: {
       preStop:
         model.images.kind === "payload"
-          ? { exec: { command: ["/bin/sleep", String(preStopSeconds)] } }
-          : { sleep: { seconds: preStopSeconds } },
+          ? { exec: { command: ["/bin/sleep", String(PRE_STOP_SECONDS)] } }
+          : { sleep: { seconds: PRE_STOP_SECONDS } },
     },
     securityContext: guestSecurity(model),
     terminationMessagePolicy: "FallbackToLogsOnError",
@@ -111,7 +111,7 @@ export function apiServerPatch(model: HostedModel, certificates: Certificates | 
       template: {
         metadata: { labels: { app: names.apiServer }, annotations },
         spec: {
-          terminationGracePeriodSeconds: podGraceSeconds,
+          terminationGracePeriodSeconds: POD_GRACE_SECONDS,
           containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
           volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model)]),
         },

@@ -10,8 +10,8 @@ const volumes: readonly Volume[] = [
   { name: "konnectivity-proxy-cert", secret: names.client, path: mounts.proxyClient },
   { name: "konnectivity-proxy-ca", configMap: names.caBundle, path: mounts.proxyCa },
 ];
-const trustBundle = "proxy-additional-trust-bundle";
-const trustFile = "proxy-trusted-ca.pem";
+const TRUST_BUNDLE = "proxy-additional-trust-bundle";
+const TRUST_FILE = "proxy-trusted-ca.pem";
 
 export interface SidecarPatch {
   readonly component: string;
@@ -56,7 +56,14 @@ function sidecarContainer(sidecar: Sidecar, component: Component, model: HostedM
   const trust =
     trustVolume(model).length === 0
       ? []
-      : [{ name: trustBundle, mountPath: `${mounts.trustedCerts}/${trustFile}`, subPath: trustFile, readOnly: true }];
+      : [
+          {
+            name: TRUST_BUNDLE,
+            mountPath: `${mounts.trustedCerts}/${TRUST_FILE}`,
+            subPath: TRUST_FILE,
+            readOnly: true,
+          },
+        ];
   return {
     name: nameOf(component, sidecar),
     image,
@@ -134,6 +141,6 @@ function managementVariables({ managementProxy }: HostedModel) {
 /** The customer's proxy may have a certificate of the customer's own authority. */
 function trustVolume({ proxy }: HostedModel) {
   if (proxy?.trustedCa === undefined) return [];
-  const configMap = { name: proxy.trustedCa, items: [{ key: "ca-bundle.crt", path: trustFile }] };
-  return [{ name: trustBundle, projected: { sources: [{ configMap }] } }];
+  const configMap = { name: proxy.trustedCa, items: [{ key: "ca-bundle.crt", path: TRUST_FILE }] };
+  return [{ name: TRUST_BUNDLE, projected: { sources: [{ configMap }] } }];
 }

@@ -2,7 +2,7 @@
 import { type Check, fail, type Outcome, pass, skip } from "../../../base/check.js";
 import { messageOf } from "../../../base/errors/error.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { probeLabel, probeWebhook, removeForgotten, type WebhookTarget } from "./webhook-probe.js";
+import { PROBE_LABEL, probeWebhook, removeForgotten, type WebhookTarget } from "./webhook-probe.js";
 
 interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly {
@@ -22,7 +22,7 @@ interface ApiService extends KubeObject {
   };
 }
 
-const registration = "/apis/admissionregistration.k8s.io/v1";
+const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
 
 export async function callingChecks(hosted: KubeApi | undefined): Promise<Check<void>[]> {
   if (hosted === undefined) return [];
@@ -33,9 +33,9 @@ export async function callingChecks(hosted: KubeApi | undefined): Promise<Check<
 async function webhookChecks(hosted: KubeApi): Promise<Check<void>[]> {
   const checks: Check<void>[] = [];
   for (const plural of ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]) {
-    const { items } = await hosted.list<WebhookConfiguration>(`${registration}/${plural}`);
+    const { items } = await hosted.list<WebhookConfiguration>(`${REGISTRATION}/${plural}`);
     for (const { metadata, webhooks = [] } of items) {
-      if (metadata?.labels?.[probeLabel] !== undefined) continue;
+      if (metadata?.labels?.[PROBE_LABEL] !== undefined) continue;
       for (const { name, clientConfig, ...webhook } of webhooks) {
         const { service, caBundle } = clientConfig;
         // By URL it is called directly, past the tunnel.

@@ -7,7 +7,7 @@ import { currentCertificates } from "../apply/kept-certificates.js";
 import { publishedAddress } from "../apply/published-address.js";
 import type { HostedConfig } from "../config/config.js";
 import { hostedModel } from "../model/model.js";
-import { agentNamespace, names } from "../model/names.js";
+import { AGENT_NAMESPACE, names } from "../model/names.js";
 import { type Condition, controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "./conditions.js";
 
 interface Workload extends KubeObject {
@@ -115,7 +115,7 @@ async function controlPlaneAgents({ clusters, config }: Subject): Promise<Outcom
 }
 
 async function agents(hosted: KubeApi): Promise<Outcome> {
-  const path = `/apis/apps/v1/namespaces/${agentNamespace}/daemonsets/${names.agent}`;
+  const path = `/apis/apps/v1/namespaces/${AGENT_NAMESPACE}/daemonsets/${names.agent}`;
   const found = await find<Workload>(hosted, path);
   if (found === undefined) return fail("their DaemonSet does not exist", "Run drawbridge hosted apply.");
   const [ready = 0, wanted = 0] = [found.status?.numberReady, found.status?.desiredNumberScheduled];

@@ -4,7 +4,7 @@ import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { publishedAddress } from "../apply/published-address.js";
 import type { HostedConfig } from "../config/config.js";
-import { agentNamespace, names } from "../model/names.js";
+import { AGENT_NAMESPACE, names } from "../model/names.js";
 
 export interface Condition {
   readonly type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady";
@@ -22,7 +22,7 @@ const verdict = (status: Condition["status"], reason: string, message: string): 
 });
 const wellDone = verdict("True", "AsExpected", "All is well");
 /** The checker stamps every minute. */
-const staleMs = 5 * 60_000;
+const STALE_MS = 5 * 60_000;
 
 interface Node extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean };
@@ -44,7 +44,7 @@ export async function dataPlaneConnection(hosted: KubeApi): Promise<Condition> {
 }
 
 async function logsOfAgents(hosted: KubeApi): Promise<Verdict> {
-  const path = `/api/v1/namespaces/${agentNamespace}/pods`;
+  const path = `/api/v1/namespaces/${AGENT_NAMESPACE}/pods`;
   let pods: readonly Pod[];
   try {
     pods = (await hosted.list<Pod>(path, { labelSelector: `app=${names.agent}` })).items;
@@ -53,7 +53,7 @@ async function logsOfAgents(hosted: KubeApi): Promise<Verdict> {
   }
   const running = pods.filter(({ status }) => status?.phase === "Running");
   if (running.length === 0)
-    return verdict("False", "KonnectivityAgentPodsNotFound", `no pod ${agentNamespace}/${names.agent} is running`);
+    return verdict("False", "KonnectivityAgentPodsNotFound", `no pod ${AGENT_NAMESPACE}/${names.agent} is running`);
   let last = "every log was empty";
   for (const { metadata } of running) {
     try {
@@ -78,17 +78,17 @@ async function lastStamp(hosted: KubeApi, now: number): Promise<Verdict> {
   const name = names.connectivityCheck;
   let map: ConfigMap;
   try {
-    map = await hosted.get<ConfigMap>(`/api/v1/namespaces/${agentNamespace}/configmaps/${name}`);
+    map = await hosted.get<ConfigMap>(`/api/v1/namespaces/${AGENT_NAMESPACE}/configmaps/${name}`);
   } catch (reason) {
     if (isNotFound(reason))
-      return verdict("Unknown", "ConfigMapNotFound", `there is no ConfigMap ${agentNamespace}/${name}`);
+      return verdict("Unknown", "ConfigMapNotFound", `there is no ConfigMap ${AGENT_NAMESPACE}/${name}`);
     return verdict("Unknown", "ReconcileError", messageOf(reason));
   }
   const text = map.data?.lastSucceeded ?? "";
   const stamp = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(stamp))
     return verdict("False", "KASAccessFailed", `no worker has reached the kube-apiserver (lastSucceeded is "${text}")`);
-  if (now - stamp > staleMs)
+  if (now - stamp > STALE_MS)
     return verdict("False", "ConnectionCheckStale", `workers reached the kube-apiserver last at ${text}`);
   return wellDone;
 }

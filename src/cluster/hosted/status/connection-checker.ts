@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../../base/errors/error.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { agentNamespace, names } from "../model/names.js";
+import { AGENT_NAMESPACE, names } from "../model/names.js";
 
 export interface CheckerOptions {
   readonly everyMs: number;
@@ -15,7 +15,7 @@ export interface CheckerOptions {
   readonly now?: () => Date;
 }
 
-export const stampPath = `/api/v1/namespaces/${agentNamespace}/configmaps/${names.connectivityCheck}`;
+export const stampPath = `/api/v1/namespaces/${AGENT_NAMESPACE}/configmaps/${names.connectivityCheck}`;
 
 /** Until the signal fires. */
 export async function keepChecking(api: KubeApi, options: CheckerOptions): Promise<void> {
@@ -47,6 +47,6 @@ export async function checkOnce(
 }
 
 function stamp(lastSucceeded: string): KubeObject & { readonly data: object } {
-  const metadata = { name: names.connectivityCheck, namespace: agentNamespace };
+  const metadata = { name: names.connectivityCheck, namespace: AGENT_NAMESPACE };
   return { apiVersion: "v1", kind: "ConfigMap", metadata, data: { lastSucceeded } };
 }

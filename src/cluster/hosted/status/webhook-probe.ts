@@ -21,33 +21,33 @@ export interface WebhookTarget {
   readonly failurePolicy: string;
 }
 
-export const probeLabel = "drawbridge-hosted-verify";
-const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+export const PROBE_LABEL = "drawbridge-hosted-verify";
+const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 const [asked, guard] = ["asked.hosted.drawbridge.test", "guard.hosted.drawbridge.test"];
 /** The kube-apiserver takes up configurations from a watch. */
-const inForceMs = 20_000;
+const IN_FORCE_MS = 20_000;
 
 export async function probeWebhook(hosted: KubeApi, target: WebhookTarget): Promise<Outcome> {
   const id = randomBytes(6).toString("hex");
-  const name = `${probeLabel}-${id}`;
+  const name = `${PROBE_LABEL}-${id}`;
   try {
-    await hosted.create(configurations, configuration(name, id, target));
+    await hosted.create(CONFIGURATIONS, configuration(name, id, target));
     return judged(await refusalOf(hosted, name, id), target);
   } finally {
-    await hosted.delete(`${configurations}/${name}`).catch(() => undefined);
+    await hosted.delete(`${CONFIGURATIONS}/${name}`).catch(() => undefined);
   }
 }
 
 /** Of a verify that was killed. They select nobody else's requests, but nobody wants to find them. */
 export async function removeForgotten(hosted: KubeApi): Promise<void> {
-  const { items } = await hosted.list(configurations, { labelSelector: probeLabel });
-  for (const { metadata } of items) await hosted.delete(`${configurations}/${metadata?.name}`).catch(() => undefined);
+  const { items } = await hosted.list(CONFIGURATIONS, { labelSelector: PROBE_LABEL });
+  for (const { metadata } of items) await hosted.delete(`${CONFIGURATIONS}/${metadata?.name}`).catch(() => undefined);
 }
 
 function configuration(name: string, id: string, { service, caBundle, timeoutSeconds }: WebhookTarget): KubeObject {
   const common = {
     rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
-    objectSelector: { matchLabels: { [probeLabel]: id } },
+    objectSelector: { matchLabels: { [PROBE_LABEL]: id } },
     failurePolicy: "Fail",
     sideEffects: "None",
     admissionReviewVersions: ["v1", "v1beta1"],
@@ -55,7 +55,7 @@ function configuration(name: string, id: string, { service, caBundle, timeoutSec
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "MutatingWebhookConfiguration",
-    metadata: { name, labels: { [probeLabel]: id } },
+    metadata: { name, labels: { [PROBE_LABEL]: id } },
     webhooks: [
       {
         ...common,
@@ -70,8 +70,8 @@ function configuration(name: string, id: string, { service, caBundle, timeoutSec
 }
 
 async function refusalOf(hosted: KubeApi, name: string, id: string): Promise<string | undefined> {
-  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels: { [probeLabel]: id } } };
-  const deadline = Date.now() + inForceMs;
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels: { [PROBE_LABEL]: id } } };
+  const deadline = Date.now() + IN_FORCE_MS;
   do {
     try {
       await hosted.create("/api/v1/namespaces/default/configmaps?dryRun=All", object, { timeoutMs: 45_000 });

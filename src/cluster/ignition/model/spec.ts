@@ -2,7 +2,7 @@
 export const minors = [0, 1, 2, 3, 4, 5] as const;
 export type Minor = (typeof minors)[number];
 
-export const newest: Minor = 5;
+export const NEWEST: Minor = 5;
 
 export const versionOf = (minor: Minor): string => `3.${minor}.0`;
 

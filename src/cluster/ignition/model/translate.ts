@@ -1,9 +1,9 @@
 /** Older specs into 3.5: what they left to defaults is said, what they could not say stays absent. */
 import type { Clevis, Config, LinkEntry, Luks, Raid } from "./config.js";
-import { type Minor, newest, versionOf } from "./spec.js";
+import { type Minor, NEWEST, versionOf } from "./spec.js";
 
 export function upTranslated(config: Config, minor: Minor): Config {
-  const ignition = { ...config.ignition, version: versionOf(newest) };
+  const ignition = { ...config.ignition, version: versionOf(NEWEST) };
   // From 3.3 on a few strings may be absent that were always there before, empty if nothing else.
   if (minor >= 3 || config.storage === undefined) return { ...config, ignition };
   const { links, luks, raid, ...storage } = config.storage;

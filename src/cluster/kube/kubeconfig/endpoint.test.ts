@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { inClusterEndpoint } from "../in-cluster.js";
@@ -44,7 +44,7 @@ function kubeconfig(user: object, cluster: object = {}, changes: object = {}): s
 }
 
 describe("kubeconfig", () => {
-  it("gives the current context's server and credentials", async () => {
+  test("gives the current context's server and credentials", async () => {
     const base64 = (text: string) => Buffer.from(text).toString("base64");
     const endpoint = await kubeconfigEndpoint(
       kubeconfig(
@@ -62,7 +62,7 @@ describe("kubeconfig", () => {
     });
   });
 
-  it("reads files next to the kubeconfig, again each time", async () => {
+  test("reads files next to the kubeconfig, again each time", async () => {
     put("ca.crt", "CA1");
     put("token", "one\n");
     const endpoint = await kubeconfigEndpoint(
@@ -74,7 +74,7 @@ describe("kubeconfig", () => {
     expect(await endpoint.credentials()).toEqual({ headers: { authorization: "Bearer two" }, tls: { ca: "CA2" } });
   });
 
-  it("asks the credential plugin it names", async () => {
+  test("asks the credential plugin it names", async () => {
     const apiVersion = "client.authentication.k8s.io/v1";
     const status = { token: "from-plugin", clientCertificateData: "C", clientKeyData: "K" };
     const answer = JSON.stringify({ apiVersion, kind: "ExecCredential", status });
@@ -93,7 +93,7 @@ describe("kubeconfig", () => {
     await expect(broken.credentials()).rejects.toThrow(/credential plugin .*missing failed: .*ENOENT/);
   });
 
-  it.each<[string, () => string, RegExp]>([
+  test.each<[string, () => string, RegExp]>([
     ["a missing file", () => join(dir, "none"), /kubeconfig .*none cannot be read/],
     ["text that is no mapping", () => put("kubeconfig", "hello"), /not valid YAML: it is not a mapping/],
     [
@@ -133,7 +133,7 @@ describe("kubeconfig", () => {
     });
   });
 
-  it("merges the files of KUBECONFIG: of what has one name, the first file's counts; missing files are skipped", async () => {
+  test("merges the files of KUBECONFIG: of what has one name, the first file's counts; missing files are skipped", async () => {
     const first = put("first", stringify({ users: [{ name: "u", user: { token: "first" } }] }));
     const all = kubeconfig({ token: "second" });
     const endpoint = await kubeconfigEndpoint(`${first}:${join(dir, "none")}:${all}`);
@@ -144,7 +144,7 @@ describe("kubeconfig", () => {
     );
   });
 
-  it("uses the context that is asked for, and names those there are when it is not among them", async () => {
+  test("uses the context that is asked for, and names those there are when it is not among them", async () => {
     const file = kubeconfig({});
     expect((await kubeconfigEndpoint(file, "elsewhere")).server).toBe("https://other.test");
     await expect(kubeconfigEndpoint(file, "gone")).rejects.toThrow(
@@ -152,7 +152,7 @@ describe("kubeconfig", () => {
     );
   });
 
-  it("reads embedded credentials again when the file changes, and keeps the last good ones while it is broken", async () => {
+  test("reads embedded credentials again when the file changes, and keeps the last good ones while it is broken", async () => {
     const file = kubeconfig({ token: "one" });
     const endpoint = await kubeconfigEndpoint(file);
     const token = async () => (await endpoint.credentials()).headers.authorization;
@@ -165,7 +165,7 @@ describe("kubeconfig", () => {
     expect(endpoint.server).toBe("https://moved.test");
   });
 
-  it("verifies no certificate when the kubeconfig says so, and goes through the proxy it names", async () => {
+  test("verifies no certificate when the kubeconfig says so, and goes through the proxy it names", async () => {
     const cluster = { "insecure-skip-tls-verify": true, "proxy-url": "socks5://p.test:1080" };
     const endpoint = await kubeconfigEndpoint(kubeconfig({}, cluster));
     expect(await endpoint.credentials()).toEqual({
@@ -175,7 +175,7 @@ describe("kubeconfig", () => {
     });
   });
 
-  it("sends groups, uid and extra of the user to impersonate", async () => {
+  test("sends groups, uid and extra of the user to impersonate", async () => {
     const endpoint = await kubeconfigEndpoint(
       kubeconfig({ as: "me", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": { "ex.org/x": ["1"] } }),
     );
@@ -187,7 +187,7 @@ describe("kubeconfig", () => {
     });
   });
 
-  it("does not quote the file in an error about its grammar", async () => {
+  test("does not quote the file in an error about its grammar", async () => {
     const file = put("kubeconfig", "users:\n- name: u\n  user: {token: tellnobody, token: [}\n");
     const error: Error = await kubeconfigEndpoint(file).then(
       () => expect.fail("that is no YAML"),
@@ -197,7 +197,7 @@ describe("kubeconfig", () => {
     expect(error.message + String(error.cause)).not.toContain("tellnobody");
   });
 
-  it("carries its certificates to an API server that asks for them", async () => {
+  test("carries its certificates to an API server that asks for them", async () => {
     const authority = await createAuthority({ commonName: "cluster" });
     const server = await issueCertificate(authority, {
       profile: "server",
@@ -235,7 +235,7 @@ describe("kubeconfig", () => {
 });
 
 describe("in-cluster access", () => {
-  it("takes the address from the environment and reads the token again each time", async () => {
+  test("takes the address from the environment and reads the token again each time", async () => {
     put("ca.crt", "CA");
     put("token", "one\n");
     const endpoint = inClusterEndpoint({ KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" }, dir);
@@ -247,7 +247,7 @@ describe("in-cluster access", () => {
     await expect(endpoint.credentials()).rejects.toThrow(/token file .* is empty/);
   });
 
-  it("says so outside a pod", () => {
+  test("says so outside a pod", () => {
     expect(() => inClusterEndpoint({}, dir)).toThrow(
       expect.objectContaining({ code: "DB_KUBECONFIG", message: expect.stringContaining("does not run in a pod") }),
     );

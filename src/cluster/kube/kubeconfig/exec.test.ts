@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { ManualClock } from "../testing/manual-clock.js";
 import type { ExecConfig } from "./document.js";
 import { execCredentials } from "./exec.js";
@@ -31,7 +31,7 @@ function credential(status: object): object {
   return { apiVersion, kind: "ExecCredential", status };
 }
 
-it("keeps an answer until it expires or the API server refuses it", async () => {
+test("keeps an answer until it expires or the API server refuses it", async () => {
   const clock = new ManualClock();
   const expirationTimestamp = new Date(clock.now() + 60_000).toISOString();
   const exec = plugin(credential({ token: "t", expirationTimestamp }));
@@ -47,7 +47,7 @@ it("keeps an answer until it expires or the API server refuses it", async () => 
   expect(exec.calls()).toBe(3);
 });
 
-it("tells the plugin about the cluster when the kubeconfig says so", async () => {
+test("tells the plugin about the cluster when the kubeconfig says so", async () => {
   const cluster = {
     server: "https://api.test",
     extensions: [{ name: "client.authentication.k8s.io/exec", extension: { audience: "x" } }],
@@ -61,7 +61,7 @@ it("tells the plugin about the cluster when the kubeconfig says so", async () =>
   });
 });
 
-it.each<[string, unknown, RegExp]>([
+test.each<[string, unknown, RegExp]>([
   ["no JSON", "tellnobody", /what it printed is not JSON/],
   ["something else", { kind: "Pod" }, /is not an ExecCredential/],
   ["another version", { ...credential({ token: "t" }), apiVersion: "v0" }, /answered in "v0", not in/],
@@ -73,7 +73,7 @@ it.each<[string, unknown, RegExp]>([
   await expect(failure).rejects.not.toThrow(/tellnobody/);
 });
 
-it("says how to install a plugin that is missing, and quotes one that failed", async () => {
+test("says how to install a plugin that is missing, and quotes one that failed", async () => {
   const missing = { apiVersion, command: join(dir, "none"), installHint: "Install it with apt." };
   await expect(execCredentials(missing, {}).current()).rejects.toThrow(/none failed: .*ENOENT.* Install it with apt\./);
   const exec = plugin("");
@@ -81,7 +81,7 @@ it("says how to install a plugin that is missing, and quotes one that failed", a
   await expect(execCredentials(exec, {}).current()).rejects.toThrow(/failed: log in first\./);
 });
 
-it("does not start a plugin that has to ask a person when there is no terminal", async () => {
+test("does not start a plugin that has to ask a person when there is no terminal", async () => {
   const exec = { apiVersion, command: "true", interactiveMode: "Always" };
   await expect(execCredentials(exec, {}).current()).rejects.toThrow(/standard input is not a terminal/);
 });

@@ -12,9 +12,9 @@ export interface ExecCredentials {
 }
 
 /** A person may have to log in, in a browser say. */
-const longestMs = 300_000;
-const longestAnswer = 1024 * 1024;
-const execExtension = "client.authentication.k8s.io/exec";
+const LONGEST_MS = 300_000;
+const LONGEST_ANSWER = 1024 * 1024;
+const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 /** Answers are kept until they expire; one without an expiry is kept for the life of the process, as kubectl keeps it. */
 export function execCredentials(exec: ExecConfig, cluster: Cluster, clock: Clock = systemClock) {
@@ -50,13 +50,13 @@ function run(exec: ExecConfig, cluster: Cluster): Promise<string> {
         ...variables(exec),
         KUBERNETES_EXEC_INFO: JSON.stringify(execInfo(exec, cluster, interactive)),
       },
-      timeout: longestMs,
+      timeout: LONGEST_MS,
     });
     let answer = "";
     let complaint = "";
     child.stdout!.setEncoding("utf8").on("data", (text: string) => {
       answer += text;
-      if (answer.length > longestAnswer) child.kill("SIGKILL");
+      if (answer.length > LONGEST_ANSWER) child.kill("SIGKILL");
     });
     child.stderr!.setEncoding("utf8").on("data", (text: string) => {
       complaint = (complaint + text).slice(-2000);
@@ -83,7 +83,7 @@ function execInfo(exec: ExecConfig, cluster: Cluster, interactive: boolean): obj
     "insecure-skip-tls-verify": cluster["insecure-skip-tls-verify"],
     "certificate-authority-data": cluster["certificate-authority-data"],
     "proxy-url": cluster["proxy-url"],
-    config: extensions?.find(({ name }) => name === execExtension)?.extension,
+    config: extensions?.find(({ name }) => name === EXEC_EXTENSION)?.extension,
   };
   return {
     apiVersion: exec.apiVersion,

@@ -5,14 +5,14 @@ import { readdirSync, statSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { startIgnitionServer } from "../../ignition/server/serve.js";
 import { TokenBook } from "../../ignition/server/token-book.js";
 // The controller loads it when it first issues, which takes seconds on a busy machine: here before anybody waits.
 import "../../../tunnel/pki/keep.js";
 import { collectionPath, namedPath } from "../controller/paths.js";
 import { clusterMap, House, makePool, namespace } from "../controller/testing/house.js";
-import { ignitionCaSecret, servingCertificateSecret } from "../names.js";
+import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../names.js";
 import { type ConfigMap, encoded, type Secret, secretText } from "../objects.js";
 import { CertificateSecret } from "../serving/certificate-secret.js";
 import { readUserData } from "../token/user-data.js";
@@ -37,7 +37,7 @@ const soon = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { tim
 const secretAt = (name: string) => namedPath("Secret", { namespace, name });
 const stored = (name: string) => house.api.get<Secret>(secretAt(name));
 const certificateIn = (secret: Secret) => new X509Certificate(secretText(secret, "tls.crt") ?? "");
-const serving = async () => certificateIn(await stored(servingCertificateSecret));
+const serving = async () => certificateIn(await stored(SERVING_CERTIFICATE_SECRET));
 const publish = (map: ConfigMap) => house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), map);
 const namesOf = (certificate: X509Certificate) => certificate.subjectAltName?.split(", ");
 
@@ -52,7 +52,7 @@ async function issuing(endpoint: string, onIssued: (sentence: string) => void = 
 describe("the published addresses", () => {
   const addresses = (...maps: readonly ConfigMap[]) => publishedAddresses(maps);
 
-  it.each([
+  test.each([
     ["ignition.example", ["ignition.example"], []],
     ["Ignition.Example:22624", ["ignition.example"], []],
     ["10.0.0.5:30080", [], ["10.0.0.5"]],
@@ -62,7 +62,7 @@ describe("the published addresses", () => {
     expect(addresses(clusterAt(endpoint))).toEqual({ dnsNames, ipAddresses });
   });
 
-  it("are those of all clusters together, with further ones, but not of clusters with an authority of their own", () => {
+  test("are those of all clusters together, with further ones, but not of clusters with an authority of their own", () => {
     const other = clusterAt("10.0.0.5:443", { ignitionAddresses: "b.example, 10.0.0.4\na.example" });
     expect(addresses(clusterAt("a.example"), other, clusterMap, { data: { ignitionEndpoint: "x" } })).toEqual({
       dnsNames: ["a.example", "b.example"],
@@ -71,23 +71,23 @@ describe("the published addresses", () => {
     expect(addresses(clusterMap)).toEqual({ dnsNames: [], ipAddresses: [] });
   });
 
-  it.each(["https://a.example", "a b", "user@host", "[::1"])("%s is none, and is named", (endpoint) => {
+  test.each(["https://a.example", "a b", "user@host", "[::1"])("%s is none, and is named", (endpoint) => {
     expect(() => addresses(clusterAt(endpoint.replaceAll(" ", "/")))).toThrow(/clusters\/demo publishes .* neither/);
   });
 });
 
 describe("an issued certificate", () => {
-  it("is for the published address, by an authority that user data names; keys are their owner's only", async () => {
+  test("is for the published address, by an authority that user data names; keys are their owner's only", async () => {
     await house.furnish();
     await publish(clusterAt("ignition.example:22624"));
     const controller = house.start({ issuesCertificate: true });
     const certificate = await soon(serving);
     expect(namesOf(certificate)).toEqual(["DNS:ignition.example"]);
-    const authority = await stored(ignitionCaSecret);
+    const authority = await stored(IGNITION_CA_SECRET);
     expect(certificate.verify(certificateIn(authority).publicKey)).toBe(true);
     expect(Date.parse(certificate.validTo) - Date.now()).toBeGreaterThan(364 * dayMs);
     // A pool that is looked at before the controller has seen its own authority complains of it.
-    await soon(async () => expect(controller.view.secrets.has(`${namespace}/${ignitionCaSecret}`)).toBe(true));
+    await soon(async () => expect(controller.view.secrets.has(`${namespace}/${IGNITION_CA_SECRET}`)).toBe(true));
     await house.api.create(collectionPath("NodePool", namespace), makePool());
     await soon(async () => {
       const [userData] = await house.secrets("user-data-");
@@ -99,26 +99,26 @@ describe("an issued certificate", () => {
     expect(house.errors).toEqual([]);
   });
 
-  it("is issued again for another address, by the same authority; then it rests", async () => {
+  test("is issued again for another address, by the same authority; then it rests", async () => {
     const issued: string[] = [];
     const first = await issuing("ignition.example", (sentence) => issued.push(sentence));
-    const authority = await stored(ignitionCaSecret);
+    const authority = await stored(IGNITION_CA_SECRET);
     await publish(clusterAt("[fd00::5]:443", { ignitionAddresses: "10.0.0.5" }));
     await soon(async () =>
       expect(namesOf(await serving())).toEqual(["IP Address:10.0.0.5", "IP Address:FD00:0:0:0:0:0:0:5"]),
     );
     expect((await serving()).fingerprint256).not.toBe(first.fingerprint256);
-    expect(await stored(ignitionCaSecret)).toEqual(authority);
-    const before = await stored(servingCertificateSecret);
+    expect(await stored(IGNITION_CA_SECRET)).toEqual(authority);
+    const before = await stored(SERVING_CERTIFICATE_SECRET);
     await soon(async () => expect((await house.pool()).status?.version).toBe("4.18.0"));
     const passes = house.passes.length;
     await publish(clusterAt("[fd00::5]:443", { ignitionAddresses: "10.0.0.5", networks: "machine: [10.0.0.0/8]" }));
     await soon(async () => expect(house.passes.slice(passes)).toContain("certificate"));
-    expect(await stored(servingCertificateSecret)).toEqual(before);
+    expect(await stored(SERVING_CERTIFICATE_SECRET)).toEqual(before);
     expect(issued.at(-1)).toBe("the certificate ignition-server was issued: it is for other names or addresses");
   });
 
-  it("is issued again a month before its end, though nothing else happens", async () => {
+  test("is issued again a month before its end, though nothing else happens", async () => {
     await house.furnish(makePool());
     await publish(clusterAt("ignition.example"));
     house.start({ issuesCertificate: true, resyncMs: 50 });
@@ -134,24 +134,24 @@ describe("an issued certificate", () => {
     await soon(async () => expect((await serving()).fingerprint256).not.toBe(first.fingerprint256));
   });
 
-  it("comes back with its authority when somebody deletes both", async () => {
+  test("comes back with its authority when somebody deletes both", async () => {
     const first = await issuing("ignition.example");
     // Then the controller has seen what it wrote: a directory does not tell of what comes and goes between two looks.
     await soon(async () => expect(await house.secrets("user-data-")).toHaveLength(1));
-    await house.api.delete(secretAt(ignitionCaSecret));
-    await house.api.delete(secretAt(servingCertificateSecret));
+    await house.api.delete(secretAt(IGNITION_CA_SECRET));
+    await house.api.delete(secretAt(SERVING_CERTIFICATE_SECRET));
     await soon(async () => {
       const certificate = await serving();
       expect(certificate.fingerprint256).not.toBe(first.fingerprint256);
-      expect(certificate.verify(certificateIn(await stored(ignitionCaSecret)).publicKey)).toBe(true);
+      expect(certificate.verify(certificateIn(await stored(IGNITION_CA_SECRET)).publicKey)).toBe(true);
     });
   });
 
-  it("is not made over one that a person put there, and that is said once", async () => {
+  test("is not made over one that a person put there, and that is said once", async () => {
     const own: Secret = {
       apiVersion: "v1",
       kind: "Secret",
-      metadata: { name: servingCertificateSecret, namespace },
+      metadata: { name: SERVING_CERTIFICATE_SECRET, namespace },
       data: { "tls.crt": encoded("mine") },
     };
     await house.api.create(`/api/v1/namespaces/${namespace}/secrets`, own);
@@ -160,12 +160,12 @@ describe("an issued certificate", () => {
     house.pace = 20;
     house.start({ issuesCertificate: true });
     await soon(async () => expect(house.passes.filter((key) => key === "certificate").length).toBeGreaterThan(2));
-    expect((await stored(servingCertificateSecret)).data).toEqual(own.data);
+    expect((await stored(SERVING_CERTIFICATE_SECRET)).data).toEqual(own.data);
     const [complaint, ...more] = house.errors.filter((sentence) => sentence.includes("not made by drawbridge"));
     expect([complaint, more]).toEqual([expect.stringContaining("name its authority as ignitionCA"), []]);
   });
 
-  it("is nobody's business unless asked for", async () => {
+  test("is nobody's business unless asked for", async () => {
     await house.furnish(makePool());
     await publish(clusterAt("ignition.example"));
     house.start();
@@ -176,14 +176,14 @@ describe("an issued certificate", () => {
         message: expect.stringContaining("--issue-certificate"),
       });
     });
-    await expect(stored(servingCertificateSecret)).rejects.toMatchObject({ status: 404 });
+    await expect(stored(SERVING_CERTIFICATE_SECRET)).rejects.toMatchObject({ status: 404 });
   });
 });
 
 describe("a server with its certificate in a Secret", () => {
-  it("waits for it, and shows another one without losing who is connected; a broken one changes nothing", async () => {
+  test("waits for it, and shows another one without losing who is connected; a broken one changes nothing", async () => {
     const problems: string[] = [];
-    const held = new CertificateSecret(`${namespace}/${servingCertificateSecret}`, (sentence) =>
+    const held = new CertificateSecret(`${namespace}/${SERVING_CERTIFICATE_SECRET}`, (sentence) =>
       problems.push(sentence),
     );
     const see = async () => {
@@ -197,7 +197,7 @@ describe("a server with its certificate in a Secret", () => {
       { host: "127.0.0.1", port: 0, certificates: await held.source() },
       { book: new TokenBook(), recorder },
     );
-    const ca = secretText(await stored(ignitionCaSecret), "tls.crt") ?? "";
+    const ca = secretText(await stored(IGNITION_CA_SECRET), "tls.crt") ?? "";
     const shown = async () => {
       const socket = connect({ host: "127.0.0.1", port: server.port, ca, checkServerIdentity: () => undefined });
       await once(socket, "secureConnect");
@@ -227,12 +227,12 @@ describe("a server with its certificate in a Secret", () => {
       });
       answers.push(await ask());
       expect(answers).toEqual(answers.map(() => [200, true]));
-      const secret = await stored(servingCertificateSecret);
-      const other = secretText(await stored(ignitionCaSecret), "tls.key") ?? "";
+      const secret = await stored(SERVING_CERTIFICATE_SECRET);
+      const other = secretText(await stored(IGNITION_CA_SECRET), "tls.key") ?? "";
       held.changed(
         new Map([
           [
-            `${namespace}/${servingCertificateSecret}`,
+            `${namespace}/${SERVING_CERTIFICATE_SECRET}`,
             { metadata: { resourceVersion: "x" }, data: { ...secret.data, "tls.key": encoded(other) } },
           ],
         ]),

@@ -5,14 +5,14 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import { isClusterObject } from "../controller/cluster-object.js";
-import { ownerLabel, ownerName } from "../controller/hypershift.js";
+import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 import type { View } from "../controller/view.js";
 import type { Outcome } from "../controller/work-queue.js";
 import { isOutdated, LeadershipLost, type Writer } from "../controller/writer.js";
-import { ignitionCaSecret, servingCertificateSecret } from "../names.js";
+import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../names.js";
 import { type ConfigMap, encoded, pathOf, type Secret, secretText } from "../objects.js";
 import { publishedAddresses } from "./addresses.js";
-import { leafName, renewBeforeMs, servingProfile, signerName } from "./profile.js";
+import { LEAF_NAME, renewBeforeMs, SIGNER_NAME, servingProfile } from "./profile.js";
 
 export interface KeepCertificateOptions {
   readonly view: View;
@@ -26,7 +26,9 @@ export interface KeepCertificateOptions {
 
 /** Whether it may have to be issued again because of this. */
 export function concernsCertificate(object: ConfigMap | Secret): boolean {
-  return isClusterObject(object) || [ignitionCaSecret, servingCertificateSecret].includes(object.metadata?.name ?? "");
+  return (
+    isClusterObject(object) || [IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET].includes(object.metadata?.name ?? "")
+  );
 }
 
 /** One look at it, as `pass` is one at a pool. */
@@ -46,21 +48,21 @@ async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateO
   // Nobody is told where to go yet, or a person looks after the certificate.
   if (addresses.dnsNames.length + addresses.ipAddresses.length === 0) return;
   const find = (name: string) => ours(view.secrets.get(pathOf({ namespace, name })), namespace);
-  const [authority, serving] = [find(ignitionCaSecret), find(servingCertificateSecret)];
+  const [authority, serving] = [find(IGNITION_CA_SECRET), find(SERVING_CERTIFICATE_SECRET)];
   const { keepOrIssue } = await import("../../../tunnel/pki/keep.js");
-  const kept = { signers: named(signerName, authority), leaves: named(leafName, serving) };
+  const kept = { signers: named(SIGNER_NAME, authority), leaves: named(LEAF_NAME, serving) };
   const wanted = await keepOrIssue(servingProfile(addresses), kept, { renewBeforeMs, now: new Date(now()) });
-  const [signer, leaf] = [wanted.signers.get(signerName)!, wanted.leaves.get(leafName)!];
+  const [signer, leaf] = [wanted.signers.get(SIGNER_NAME)!, wanted.leaves.get(LEAF_NAME)!];
   // The authority first: whoever sees the certificate can then find out whom to trust.
-  await put(writer, authority, pairSecret(namespace, ignitionCaSecret, signer));
+  await put(writer, authority, pairSecret(namespace, IGNITION_CA_SECRET, signer));
   const ca = { "ca.crt": encoded(signer.certificatePem) };
-  await put(writer, serving, pairSecret(namespace, servingCertificateSecret, leaf, ca));
+  await put(writer, serving, pairSecret(namespace, SERVING_CERTIFICATE_SECRET, leaf, ca));
   for (const { name, why } of wanted.issued) onIssued?.(`the certificate ${name} was issued: ${why}`);
 }
 
 /** What a person put there is not ours to replace. */
 function ours(secret: Secret | undefined, namespace: string): Secret | undefined {
-  if (secret === undefined || secret.metadata?.labels?.[ownerLabel] === ownerName) return secret;
+  if (secret === undefined || secret.metadata?.labels?.[OWNER_LABEL] === OWNER_NAME) return secret;
   throw new DrawbridgeError(
     "DB_NODEPOOL",
     `the Secret ${namespace}/${secret.metadata?.name} was not made by drawbridge, so it stays as it is; name its authority as ignitionCA in the cluster's ConfigMap, or delete it to have one issued`,
@@ -82,7 +84,7 @@ function pairSecret(
   return {
     apiVersion: "v1",
     kind: "Secret",
-    metadata: { name, namespace, labels: { [ownerLabel]: ownerName } },
+    metadata: { name, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } },
     type: "kubernetes.io/tls",
     data: { "tls.crt": encoded(certificatePem), "tls.key": encoded(privateKeyPem), ...more },
   };

@@ -2,34 +2,34 @@
 import type { ProfileSet } from "../../../tunnel/pki/profiles/profile-set.js";
 import type { PublishedAddresses } from "./addresses.js";
 
-export const signerName = "ignition-root-ca";
-export const leafName = "ignition-server";
+export const SIGNER_NAME = "ignition-root-ca";
+export const LEAF_NAME = "ignition-server";
 
-const dayMs = 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 export function servingProfile(addresses: PublishedAddresses): ProfileSet {
   return {
     key: "p256",
     keyFormat: "pkcs8",
     // Machines have no time from the network when they first come.
-    backdateMs: dayMs,
+    backdateMs: DAY_MS,
     signers: [
       {
-        name: signerName,
-        commonName: signerName,
+        name: SIGNER_NAME,
+        commonName: SIGNER_NAME,
         organizations: [],
         organizationalUnits: ["drawbridge"],
-        validForMs: 3650 * dayMs,
+        validForMs: 3650 * DAY_MS,
       },
     ],
     leaves: [
       {
-        name: leafName,
-        signer: signerName,
+        name: LEAF_NAME,
+        signer: SIGNER_NAME,
         use: "server",
-        commonName: leafName,
+        commonName: LEAF_NAME,
         organizations: ["drawbridge"],
-        validForMs: 365 * dayMs,
+        validForMs: 365 * DAY_MS,
         ...addresses,
       },
     ],
@@ -38,4 +38,4 @@ export function servingProfile(addresses: PublishedAddresses): ProfileSet {
 }
 
 /** A certificate is issued again this long before its end. */
-export const renewBeforeMs = 30 * dayMs;
+export const renewBeforeMs = 30 * DAY_MS;

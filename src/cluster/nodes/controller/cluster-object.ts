@@ -6,11 +6,11 @@ import { parseDocument } from "yaml";
 import { messageOf } from "../../../base/errors/error.js";
 import type { ClusterConfiguration, ClusterNetworks } from "../hash/global-config.js";
 import { parseVersion } from "../hash/version.js";
-import { ignitionCaSecret } from "../names.js";
+import { IGNITION_CA_SECRET } from "../names.js";
 import { type ConfigMap, nameOf, type Secret, secretText } from "../objects.js";
 import type { Cluster, Release } from "../pool/world.js";
 
-export const clusterLabel = "drawbridge/cluster";
+export const CLUSTER_LABEL = "drawbridge/cluster";
 
 const keys = {
   apiServer: "URL of the API server that nodes join",
@@ -40,7 +40,7 @@ export interface ClusterObject {
 }
 
 export function isClusterObject({ metadata }: ConfigMap): boolean {
-  return metadata?.labels?.[clusterLabel] === "true";
+  return metadata?.labels?.[CLUSTER_LABEL] === "true";
 }
 
 /** What cannot be read is reported as the release's problem: that is the first condition that can say it. */
@@ -88,7 +88,7 @@ export function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject
 
 /** Its own, or the one that signs the certificate we issue. */
 function ignitionCaOf({ data }: ConfigMap, { secret }: Beside): string {
-  return data?.ignitionCA?.trim() ? data.ignitionCA : (secretText(secret(ignitionCaSecret) ?? {}, "tls.crt") ?? "");
+  return data?.ignitionCA?.trim() ? data.ignitionCA : (secretText(secret(IGNITION_CA_SECRET) ?? {}, "tls.crt") ?? "");
 }
 
 /** A cluster whose images need no credentials names none. */

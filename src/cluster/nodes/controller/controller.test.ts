@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Clock } from "../../kube/clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { annotation, finalizer } from "../names.js";
@@ -51,7 +51,7 @@ async function configMap(name: string, config: string): Promise<void> {
 }
 
 describe("a pool's controller", () => {
-  it("makes the Secrets of a pool and says so in its status", async () => {
+  test("makes the Secrets of a pool and says so in its status", async () => {
     await house.furnish(makePool());
     house.start();
     const pool = await settled();
@@ -72,7 +72,7 @@ describe("a pool's controller", () => {
     expect(house.errors).toEqual([]);
   });
 
-  it("comes to rest: nothing is written once all is well", async () => {
+  test("comes to rest: nothing is written once all is well", async () => {
     await house.furnish(makePool());
     house.start();
     const before = await settled();
@@ -85,7 +85,7 @@ describe("a pool's controller", () => {
     expect(await house.secrets("")).toEqual(expect.arrayContaining(secrets));
   });
 
-  it("gives the old token two hours once, and the new configuration its own Secrets", async () => {
+  test("gives the old token two hours once, and the new configuration its own Secrets", async () => {
     await configMap("extra", machineConfig("one"));
     await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
     house.start();
@@ -108,7 +108,7 @@ describe("a pool's controller", () => {
     expect(await expiry(first)).toBe(end);
   });
 
-  it("follows a rotation of the token with the user data", async () => {
+  test("follows a rotation of the token with the user data", async () => {
     await house.furnish(makePool());
     house.start();
     await settled();
@@ -121,7 +121,7 @@ describe("a pool's controller", () => {
     });
   });
 
-  it("writes nothing while paused, and goes on when the pause ends", async () => {
+  test("writes nothing while paused, and goes on when the pause ends", async () => {
     const hour = 3_600_000;
     await house.furnish(makePool("workers", { pausedUntil: new Date(Date.now() + hour).toISOString() }));
     let endPause: (() => void) | undefined;
@@ -141,7 +141,7 @@ describe("a pool's controller", () => {
     expect(condition(await settled(), "ReconciliationActive")).toBe("True ReconciliationActive");
   });
 
-  it("leaves nothing of a pool that is deleted", async () => {
+  test("leaves nothing of a pool that is deleted", async () => {
     await house.furnish(makePool(), makePool("others"));
     house.start();
     await settled();
@@ -154,7 +154,7 @@ describe("a pool's controller", () => {
     expect((await house.secrets("pull-secret")).length).toBe(1);
   });
 
-  it("tidies up after a pool that vanished without a word, also when it vanished before the start", async () => {
+  test("tidies up after a pool that vanished without a word, also when it vanished before the start", async () => {
     await house.furnish(makePool());
     const first = house.start();
     await settled();
@@ -167,7 +167,7 @@ describe("a pool's controller", () => {
     );
   });
 
-  it("expires tokens of a cluster that is gone", async () => {
+  test("expires tokens of a cluster that is gone", async () => {
     await house.furnish(makePool());
     house.start();
     await settled();
@@ -187,7 +187,7 @@ describe("a pool's controller", () => {
     });
   });
 
-  it.each([
+  test.each([
     ["a pull secret", { pullSecret: "other" }, undefined, "pull secret other is missing"],
     ["a version", { version: "" }, "ValidReleaseImage", "has no version"],
     ["sense in the cluster's keys", { versoin: "1" }, "ValidReleaseImage", "unknown key versoin"],
@@ -206,7 +206,7 @@ describe("a pool's controller", () => {
     await settled();
   });
 
-  it("reports a document that no machine could use, by the condition", async () => {
+  test("reports a document that no machine could use, by the condition", async () => {
     await configMap("extra", machineConfig("one").replace("3.2.0", "9.9.9"));
     await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
     house.start();
@@ -215,7 +215,7 @@ describe("a pool's controller", () => {
     await settled();
   });
 
-  it.each(["create", "update", "delete"])("converges when every other %s gets no answer", async (verb) => {
+  test.each(["create", "update", "delete"])("converges when every other %s gets no answer", async (verb) => {
     await configMap("extra", machineConfig("one"));
     await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
     house.pace = 10;
@@ -231,7 +231,7 @@ describe("a pool's controller", () => {
     expect((await house.secrets("token-")).length).toBe(2);
   });
 
-  it("writes the status although a Secret cannot be made", async () => {
+  test("writes the status although a Secret cannot be made", async () => {
     await house.furnish(makePool());
     house.isAway = (verb) => verb === "create";
     house.start();
@@ -239,7 +239,7 @@ describe("a pool's controller", () => {
     expect((await house.pool()).status?.version).toBeUndefined();
   });
 
-  it("deletes nothing because a copy lags behind", async () => {
+  test("deletes nothing because a copy lags behind", async () => {
     await house.furnish(makePool());
     house.start();
     await settled();
@@ -262,7 +262,7 @@ describe("a pool's controller", () => {
     expect((await house.secrets("token-")).length).toBe(1);
   });
 
-  it("makes each thing once when two replicas take themselves for the leader", async () => {
+  test("makes each thing once when two replicas take themselves for the leader", async () => {
     await house.furnish(makePool(), makePool("others"));
     house.start();
     house.start();
@@ -279,7 +279,7 @@ describe("a pool's controller", () => {
     expect(house.errors).toEqual([]);
   });
 
-  it("does nothing unless it leads, and everything once it does", async () => {
+  test("does nothing unless it leads, and everything once it does", async () => {
     await house.furnish(makePool());
     let leads = false;
     let asked = 0;
@@ -295,7 +295,7 @@ describe("a pool's controller", () => {
     await settled();
   });
 
-  it.each([
+  test.each([
     ["fell silent and ended", () => {}],
     [
       "forgot where it was (410)",
@@ -333,7 +333,7 @@ describe("a pool's controller", () => {
     });
   });
 
-  it("takes a storm of changes for one when it is busy", async () => {
+  test("takes a storm of changes for one when it is busy", async () => {
     await configMap("extra", machineConfig("one"));
     await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
     const controller = house.start();

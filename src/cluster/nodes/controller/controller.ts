@@ -35,11 +35,11 @@ export interface PoolControllerOptions {
   readonly onError?: (sentence: string) => void;
 }
 
-const defaultResyncMs = 10 * 60_000;
+const DEFAULT_RESYNC_MS = 10 * 60_000;
 /** Events that come together are looked at together. */
-const gatherMs = 20;
+const GATHER_MS = 20;
 /** No pool's key: those have a slash. */
-const certificateKey = "certificate";
+const CERTIFICATE_KEY = "certificate";
 
 export class PoolController {
   readonly #options: PoolControllerOptions;
@@ -107,12 +107,12 @@ export class PoolController {
     const owners = [...this.#secrets.items.values()].flatMap(
       ({ metadata }) => metadata?.annotations?.[annotation.nodePool] ?? [],
     );
-    this.#enqueue([certificateKey, ...this.#pools.items.keys(), ...owners]);
+    this.#enqueue([CERTIFICATE_KEY, ...this.#pools.items.keys(), ...owners]);
   }
 
   #enqueue(keys: readonly string[]): void {
     for (const key of new Set(keys)) {
-      if (key !== certificateKey || this.#options.issuesCertificate) this.#queue.add(key);
+      if (key !== CERTIFICATE_KEY || this.#options.issuesCertificate) this.#queue.add(key);
     }
   }
 
@@ -131,13 +131,13 @@ export class PoolController {
   #workOn(key: string, onError: (sentence: string) => void): Promise<Outcome> {
     const { namespace, newToken, onIssued } = this.#options;
     const given = { view: this.view, writer: this.#writer, now: () => this.#clock.now(), onError };
-    if (key === certificateKey) return keepCertificate({ ...given, namespace, onIssued });
+    if (key === CERTIFICATE_KEY) return keepCertificate({ ...given, namespace, onIssued });
     return pass(key, { ...given, ...(newToken === undefined ? {} : { newToken }) });
   }
 
   #complain(key: string, sentence: string, isFailure: boolean): void {
     if (!this.#complaints.isNews(key, sentence)) return;
-    this.#options.onError?.(key === certificateKey ? sentence : `pool ${key}: ${sentence}`);
+    this.#options.onError?.(key === CERTIFICATE_KEY ? sentence : `pool ${key}: ${sentence}`);
     const pool = this.#pools.items.get(key);
     if (isFailure && pool !== undefined) this.#options.onFailure?.(pool, sentence);
   }
@@ -156,7 +156,7 @@ export class PoolController {
 
   #gather(): void {
     if (this.#stopped || !this.synced || this.#cancelGathering !== undefined) return;
-    this.#cancelGathering = this.#clock.after(gatherMs, () => {
+    this.#cancelGathering = this.#clock.after(GATHER_MS, () => {
       this.#cancelGathering = undefined;
       this.#enqueueChanged();
     });
@@ -174,12 +174,12 @@ export class PoolController {
       ...changed.pools.map((pool) => pathOf(nameOf(pool))),
       ...changed.configMaps.flatMap((map) => concernedByConfigMap(view, map)),
       ...changed.secrets.flatMap((secret) => concernedBySecret(view, secret)),
-      ...[...changed.configMaps, ...changed.secrets].filter(concernsCertificate).map(() => certificateKey),
+      ...[...changed.configMaps, ...changed.secrets].filter(concernsCertificate).map(() => CERTIFICATE_KEY),
     ]);
   }
 
   #scheduleResync(): void {
-    this.#cancelResync = this.#clock.after(this.#options.resyncMs ?? defaultResyncMs, () => {
+    this.#cancelResync = this.#clock.after(this.#options.resyncMs ?? DEFAULT_RESYNC_MS, () => {
       this.lookAtAll();
       this.#scheduleResync();
     });

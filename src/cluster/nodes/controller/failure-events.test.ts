@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { failureEvents } from "./failure-events.js";
@@ -30,7 +30,7 @@ const lacking = (pullSecret: string) =>
     data: { ...clusterMap.data, pullSecret },
   } as KubeObject);
 
-it("tells of a failure on the pool, once for each, however often it is tried", async () => {
+test("tells of a failure on the pool, once for each, however often it is tried", async () => {
   const events: [string, KubeObject][] = [];
   await startWith(async (path, event) => {
     events.push([path, event]);
@@ -63,13 +63,13 @@ it("tells of a failure on the pool, once for each, however often it is tried", a
   ]);
 });
 
-it("waits for nobody, and says when an event cannot be written", async () => {
+test("waits for nobody, and says when an event cannot be written", async () => {
   await startWith(() => Promise.reject(new KubeApiError("no right to create events", { status: 403 })));
   await lacking("first");
   await soon(() => expect(house.errors.join()).toContain("an event was not written: no right to create events"));
 });
 
-it("does not tell of a failure again because a pass in between had an old copy", async () => {
+test("does not tell of a failure again because a pass in between had an old copy", async () => {
   await house.furnish(makePool("workers", { config: [{ name: "gone" }] }));
   const events: KubeObject[] = [];
   const create = async (_path: string, event: KubeObject) => events.push(event);
@@ -106,7 +106,7 @@ it("does not tell of a failure again because a pass in between had an old copy",
   expect(events.length).toBe(1);
 });
 
-it("what only waits for a change is no failure", async () => {
+test("what only waits for a change is no failure", async () => {
   const create = vi.fn();
   await startWith(create);
   await house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), {

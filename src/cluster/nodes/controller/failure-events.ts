@@ -3,7 +3,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import type { KubeApi } from "../../kube/port.js";
 import { eventAbout, eventsPath } from "../event.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { controllerName } from "./name.js";
+import { CONTROLLER_NAME } from "./name.js";
 import { typed } from "./paths.js";
 
 export interface FailureEventsOptions {
@@ -17,7 +17,7 @@ export interface FailureEventsOptions {
 export function failureEvents({ api, namespace, now = Date.now, onError }: FailureEventsOptions) {
   return (pool: NodePool, sentence: string): void => {
     const failure = { type: "Warning", reason: "ReconcileError", message: sentence } as const;
-    const event = eventAbout(typed("NodePool", pool), failure, controllerName, now());
+    const event = eventAbout(typed("NodePool", pool), failure, CONTROLLER_NAME, now());
     api
       .create(eventsPath(namespace), event)
       .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`));

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeApi } from "../../kube/client.js";
 import type { KubeApi } from "../../kube/port.js";
 import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
-import { crdPath, findHyperShift, ownerLabel, refuseBesideHyperShift, requireInstalled } from "./hypershift.js";
+import { crdPath, findHyperShift, OWNER_LABEL, refuseBesideHyperShift, requireInstalled } from "./hypershift.js";
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const ours = { metadata: { name: "x", labels: { [ownerLabel]: "drawbridge" } } };
+const ours = { metadata: { name: "x", labels: { [OWNER_LABEL]: "drawbridge" } } };
 
 let stub: ApiStub;
 let api: KubeApi;
@@ -28,14 +28,14 @@ afterEach(async () => {
 });
 
 describe("whose pools they are", () => {
-  it("finds nothing in an empty cluster and with our own resource", async () => {
+  test("finds nothing in an empty cluster and with our own resource", async () => {
     expect(await findHyperShift(api)).toBeUndefined();
     objects[crdPath] = ours;
     expect(await findHyperShift(api)).toBeUndefined();
     await expect(requireInstalled(api)).resolves.toBeUndefined();
   });
 
-  it.each([
+  test.each([
     ["a NodePool resource without our label", crdPath, { metadata: { name: "x" } }],
     ["a HostedCluster resource", `${crds}/hostedclusters.hypershift.openshift.io`, ours],
     ["the operator", "/apis/apps/v1/namespaces/hypershift/deployments/operator", {}],
@@ -45,12 +45,12 @@ describe("whose pools they are", () => {
     await expect(refuseBesideHyperShift(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_HYPERSHIFT" });
   });
 
-  it("does not guess when it may not look", async () => {
+  test("does not guess when it may not look", async () => {
     objects[crdPath] = 403;
     await expect(requireInstalled(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_INSTALL" });
   });
 
-  it("misses what was never installed", async () => {
+  test("misses what was never installed", async () => {
     await expect(requireInstalled(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_INSTALL" });
   });
 });

@@ -4,21 +4,21 @@ import { KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 
-export const crdName = "nodepools.hypershift.openshift.io";
-export const ownerLabel = "app.kubernetes.io/managed-by";
-export const ownerName = "drawbridge";
+export const CRD_NAME = "nodepools.hypershift.openshift.io";
+export const OWNER_LABEL = "app.kubernetes.io/managed-by";
+export const OWNER_NAME = "drawbridge";
 
-const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-export const crdPath = `${crds}/${crdName}`;
-export const hostedClustersCrdName = "hostedclusters.hypershift.openshift.io";
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+export const crdPath = `${CRDS}/${CRD_NAME}`;
+export const HOSTED_CLUSTERS_CRD_NAME = "hostedclusters.hypershift.openshift.io";
 export const operator = { namespace: "hypershift", name: "operator" } as const;
 
 /** What in a cluster belongs to HyperShift, in words; undefined when nothing does. */
 export async function findHyperShift(api: KubeApi): Promise<string | undefined> {
   const crd = await found(api, crdPath);
-  if (crd !== undefined && !isOurs(crd)) return `the resource ${crdName}, which drawbridge did not install`;
-  if ((await found(api, `${crds}/${hostedClustersCrdName}`)) !== undefined) {
-    return `the resource ${hostedClustersCrdName}`;
+  if (crd !== undefined && !isOurs(crd)) return `the resource ${CRD_NAME}, which drawbridge did not install`;
+  if ((await found(api, `${CRDS}/${HOSTED_CLUSTERS_CRD_NAME}`)) !== undefined) {
+    return `the resource ${HOSTED_CLUSTERS_CRD_NAME}`;
   }
   const deployment = `/apis/apps/v1/namespaces/${operator.namespace}/deployments/${operator.name}`;
   const runs = await found(api, deployment);
@@ -37,12 +37,12 @@ export async function refuseBesideHyperShift(api: KubeApi): Promise<void> {
 export async function requireInstalled(api: KubeApi): Promise<void> {
   await refuseBesideHyperShift(api);
   if ((await found(api, crdPath)) === undefined) {
-    throw new DrawbridgeError("DB_NODEPOOL_INSTALL", `the cluster does not know the resource ${crdName}`);
+    throw new DrawbridgeError("DB_NODEPOOL_INSTALL", `the cluster does not know the resource ${CRD_NAME}`);
   }
 }
 
 function isOurs({ metadata }: KubeObject): boolean {
-  return metadata?.labels?.[ownerLabel] === ownerName;
+  return metadata?.labels?.[OWNER_LABEL] === OWNER_NAME;
 }
 
 async function found(api: KubeApi, path: string): Promise<KubeObject | undefined> {

@@ -1,2 +1,2 @@
 /** Of the controller's Lease, ServiceAccount and Deployment. */
-export const controllerName = "drawbridge-nodepool-controller";
+export const CONTROLLER_NAME = "drawbridge-nodepool-controller";

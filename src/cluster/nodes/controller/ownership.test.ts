@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../kube/testing/eventually.js";
 import { ManualClock } from "../../kube/testing/manual-clock.js";
 import { Ownership } from "./ownership.js";
@@ -27,14 +27,14 @@ beforeEach(() => {
 afterEach(() => ownership.stop());
 
 describe("whether pools are ours", () => {
-  it("is not taken for granted", async () => {
+  test("is not taken for granted", async () => {
     expect(ownership.isOurs).toBe(false);
     ownership.ask();
     await eventually(() => expect(ownership.isOurs).toBe(true));
     expect(taken).toBe(1);
   });
 
-  it("is asked again after trouble, and until then they are not", async () => {
+  test("is asked again after trouble, and until then they are not", async () => {
     trouble = "no answer";
     ownership.ask();
     await eventually(() => expect(clock.waiting).toEqual([5000]));
@@ -44,7 +44,7 @@ describe("whether pools are ours", () => {
     await eventually(() => expect([ownership.isOurs, taken]).toEqual([true, 1]));
   });
 
-  it("is nobody's question once another replica leads", async () => {
+  test("is nobody's question once another replica leads", async () => {
     trouble = "HyperShift runs here";
     ownership.ask();
     await eventually(() => expect(clock.waiting).toEqual([5000]));
@@ -55,7 +55,7 @@ describe("whether pools are ours", () => {
     expect([ownership.isOurs, taken]).toEqual([false, 0]);
   });
 
-  it("is doubted anew with every new term", async () => {
+  test("is doubted anew with every new term", async () => {
     ownership.ask();
     await eventually(() => expect(ownership.isOurs).toBe(true));
     trouble = "HyperShift runs here";

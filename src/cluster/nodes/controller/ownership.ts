@@ -11,7 +11,7 @@ export interface OwnershipOptions {
   readonly clock?: Clock;
 }
 
-const againMs = 5000;
+const AGAIN_MS = 5000;
 
 export class Ownership {
   readonly #options: OwnershipOptions;
@@ -53,7 +53,7 @@ export class Ownership {
       } catch (reason) {
         onError(messageOf(reason));
       }
-      await pause(this.#clock, againMs, signal);
+      await pause(this.#clock, AGAIN_MS, signal);
     }
   }
 }

@@ -1,17 +1,17 @@
 /** Where the API keeps what a pool's controller reads and writes. */
 import type { KubeObject } from "../../kube/port.js";
 import { nameOf, type ObjectName } from "../objects.js";
-import { nodePoolVersion } from "../pool/node-pool.js";
+import { NODE_POOL_VERSION } from "../pool/node-pool.js";
 
 export type Kind = "NodePool" | "ConfigMap" | "Secret";
 
 const roots: Readonly<Record<Kind, readonly [root: string, plural: string]>> = {
-  NodePool: [`/apis/${nodePoolVersion}`, "nodepools"],
+  NodePool: [`/apis/${NODE_POOL_VERSION}`, "nodepools"],
   ConfigMap: ["/api/v1", "configmaps"],
   Secret: ["/api/v1", "secrets"],
 };
 
-export const versions: Readonly<Record<Kind, string>> = { NodePool: nodePoolVersion, ConfigMap: "v1", Secret: "v1" };
+export const versions: Readonly<Record<Kind, string>> = { NodePool: NODE_POOL_VERSION, ConfigMap: "v1", Secret: "v1" };
 
 export function collectionPath(kind: Kind, namespace: string): string {
   const [root, plural] = roots[kind];

@@ -12,7 +12,7 @@ import { PoolController } from "./controller.js";
 import { failureEvents } from "./failure-events.js";
 import { requireInstalled } from "./hypershift.js";
 import { controllerMetrics } from "./metrics.js";
-import { controllerName } from "./name.js";
+import { CONTROLLER_NAME } from "./name.js";
 import { Ownership } from "./ownership.js";
 
 export interface ControllerConfig {
@@ -35,7 +35,7 @@ export async function runController(config: ControllerConfig): Promise<number> {
     logger.warn(sentence);
   };
   const election = new LeaderElection({
-    ...{ api, namespace, name: controllerName, identity: `${hostname()}_${randomUUID()}`, onError },
+    ...{ api, namespace, name: CONTROLLER_NAME, identity: `${hostname()}_${randomUUID()}`, onError },
     onChange: (leads) => {
       logger.info(0, leads ? "this replica looks after the pools" : "another replica looks after the pools");
       if (leads) ownership.ask();

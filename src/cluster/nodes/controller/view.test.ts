@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { annotation, label } from "../names.js";
 import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import { clusterMap, makePool, namespace, pullSecret } from "./testing/house.js";
@@ -23,7 +23,7 @@ const view: View = {
 };
 
 describe("whom a change concerns", () => {
-  it.each([
+  test.each([
     ["a document of spec.config", map("extra"), ["a"]],
     ["a cluster", clusterMap, ["a"]],
     ["a trust bundle", map("bundle"), ["b"]],
@@ -34,7 +34,7 @@ describe("whom a change concerns", () => {
     expect(concernedByConfigMap(view, changed)).toEqual(pools.map((name) => `${namespace}/${name}`));
   });
 
-  it.each([
+  test.each([
     ["a pull secret", "pull-secret", undefined, ["clusters/a"]],
     ["a pool's own, though the pool is gone", "token-x", "clusters/x", ["clusters/x"]],
     ["anything else", "unrelated", undefined, []],
@@ -45,15 +45,15 @@ describe("whom a change concerns", () => {
 });
 
 describe("what a pass sees", () => {
-  it("is nothing without the pool", () => expect(worldOf(view, "clusters/x")).toBeUndefined());
+  test("is nothing without the pool", () => expect(worldOf(view, "clusters/x")).toBeUndefined());
 
-  it("takes for a cluster only what says that it is one", () => {
+  test("takes for a cluster only what says that it is one", () => {
     expect(worldOf(view, "clusters/a")?.cluster?.name).toEqual({ namespace, name: "demo" });
     const plain = { ...clusterMap, metadata: { ...clusterMap.metadata, labels: {} } };
     expect(worldOf({ ...view, configMaps: byPath<ConfigMap>(plain) }, "clusters/a")?.cluster).toBeUndefined();
   });
 
-  it("knows the release of an image by the cluster's map, or else its version", () => {
+  test("knows the release of an image by the cluster's map, or else its version", () => {
     const data = { ...clusterMap.data, releases: "registry.example/release:4.18.0: 4.17.3" };
     const mapped = { ...view, configMaps: byPath<ConfigMap>({ ...clusterMap, data }) };
     expect(worldOf(mapped, "clusters/a")?.release).toEqual({ version: "4.17.3", arch: "multi" });

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { findingText } from "../../ignition/finding.js";
 import { readConfig } from "../../ignition/parse.js";
-import { annotation, ignitionCaSecret, label } from "../names.js";
+import { annotation, IGNITION_CA_SECRET, label } from "../names.js";
 import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import { machineConfigsOf } from "../pool/machine-configs.js";
 import type { NodePool } from "../pool/node-pool.js";
@@ -71,7 +71,7 @@ function checkIgnition(config: unknown): string | undefined {
 export function concernedBySecret(view: View, secret: Secret): string[] {
   const own = poolOfSecret(secret);
   if (own !== undefined) return [own];
-  if (secret.metadata?.name === ignitionCaSecret) return [...view.pools.keys()];
+  if (secret.metadata?.name === IGNITION_CA_SECRET) return [...view.pools.keys()];
   return poolsWhere(view, (_pool, cluster) => cluster?.data?.pullSecret?.trim() === secret.metadata?.name);
 }
 

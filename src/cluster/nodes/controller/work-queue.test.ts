@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../kube/testing/eventually.js";
 import { ManualClock } from "../../kube/testing/manual-clock.js";
 import { type Outcome, WorkQueue, type WorkQueueOptions } from "./work-queue.js";
@@ -29,13 +29,13 @@ beforeEach(() => {
 afterEach(() => queue.stop());
 
 describe("the queue of pools", () => {
-  it("looks once at what is asked for a thousand times", async () => {
+  test("looks once at what is asked for a thousand times", async () => {
     for (let i = 0; i < 1000; i++) queue.add(i % 2 === 0 ? "a" : "b");
     await eventually(() => expect(done).toEqual(["a", "b"]));
     expect(queue.length).toBe(0);
   });
 
-  it("looks again at a key that was asked for while it was in hand, and never at two keys at a time", async () => {
+  test("looks again at a key that was asked for while it was in hand, and never at two keys at a time", async () => {
     let release = () => {};
     answer = () =>
       new Promise<Outcome>((resolve) => {
@@ -54,7 +54,7 @@ describe("the queue of pools", () => {
     release();
   });
 
-  it("repeats failures after 1, 2, 4, 8 and then every 10 seconds, and starts over after a success", async () => {
+  test("repeats failures after 1, 2, 4, 8 and then every 10 seconds, and starts over after a success", async () => {
     const delays: number[] = [];
     answer = () => (done.length > 6 ? { next: "wait" } : { next: "retry" });
     queue.add("a");
@@ -70,13 +70,13 @@ describe("the queue of pools", () => {
     await eventually(() => expect(clock.waiting).toEqual([1000]));
   });
 
-  it("takes a throwing worker for a failure", async () => {
+  test("takes a throwing worker for a failure", async () => {
     answer = () => Promise.reject(new Error("no"));
     queue.add("a");
     await eventually(() => expect(clock.waiting).toEqual([1000]));
   });
 
-  it("looks again at the time it was told, or sooner when something changes", async () => {
+  test("looks again at the time it was told, or sooner when something changes", async () => {
     answer = () => ({ next: "at", time: clock.now() + 60_000 });
     queue.add("a");
     await eventually(() => expect(clock.waiting).toEqual([60_000]));
@@ -87,7 +87,7 @@ describe("the queue of pools", () => {
     await eventually(() => expect(done).toEqual(["a", "a", "a"]));
   });
 
-  it("keeps no more keys than it may and says when some were left out", async () => {
+  test("keeps no more keys than it may and says when some were left out", async () => {
     let overflows = 0;
     start({ most: 2, onOverflow: () => overflows++ });
     for (const key of ["a", "b", "c", "d"]) queue.add(key);
@@ -96,7 +96,7 @@ describe("the queue of pools", () => {
     expect(done).toEqual(["a", "b"]);
   });
 
-  it("starts nothing after its end", async () => {
+  test("starts nothing after its end", async () => {
     queue.add("a");
     await queue.stop();
     queue.add("b");

@@ -17,11 +17,11 @@ export interface WorkQueueOptions {
   readonly onOverflow?: () => void;
 }
 
-const firstDelayMs = 1000;
-const longestDelayMs = 10_000;
-const defaultMost = 10_000;
+const FIRST_DELAY_MS = 1000;
+const LONGEST_DELAY_MS = 10_000;
+const DEFAULT_MOST = 10_000;
 /** Longer timers overflow. */
-const longestTimerMs = 2 ** 31 - 1;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
@@ -44,7 +44,7 @@ export class WorkQueue {
   /** Soon; a delay that was set for the key is over, its count of failures is not. */
   add(key: string): void {
     if (this.#stopped) return;
-    if (this.#waiting.size >= (this.#options.most ?? defaultMost) && !this.#waiting.has(key)) {
+    if (this.#waiting.size >= (this.#options.most ?? DEFAULT_MOST) && !this.#waiting.has(key)) {
       this.#overflowed = true;
       return;
     }
@@ -98,8 +98,8 @@ export class WorkQueue {
     const { clock } = this.#options;
     const delay =
       outcome.next === "retry"
-        ? Math.min(longestDelayMs, firstDelayMs * 2 ** (failures - 1))
-        : Math.min(longestTimerMs, Math.max(0, outcome.time - clock.now()));
+        ? Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1))
+        : Math.min(LONGEST_TIMER_MS, Math.max(0, outcome.time - clock.now()));
     this.#cancel(key);
     this.#timers.set(
       key,

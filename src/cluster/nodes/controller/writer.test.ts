@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectionPath } from "./paths.js";
 import { House, makePool, namespace, pullSecret } from "./testing/house.js";
 import { LeadershipLost, Writer } from "./writer.js";
@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => house.close());
 
 describe("what a pass writes", () => {
-  it("is not written once another replica leads", async () => {
+  test("is not written once another replica leads", async () => {
     const made = await writer.perform({ verb: "create", object: pullSecret });
     leads = false;
     await expect(writer.perform({ verb: "create", object: makePool() })).rejects.toThrow(LeadershipLost);
@@ -26,12 +26,12 @@ describe("what a pass writes", () => {
     expect((await house.api.list(collectionPath("Secret", namespace))).items.length).toBe(1);
   });
 
-  it("is content when what should go, or be reported on, is gone already", async () => {
+  test("is content when what should go, or be reported on, is gone already", async () => {
     await expect(writer.delete(pullSecret)).resolves.toBeUndefined();
     await expect(writer.updateStatus(makePool())).resolves.toBeUndefined();
   });
 
-  it("holds only for the version that it was decided on", async () => {
+  test("holds only for the version that it was decided on", async () => {
     const made = (await writer.perform({ verb: "create", object: pullSecret }))!;
     await writer.perform({ verb: "update", object: { ...made, data: {} } as typeof made });
     await expect(writer.perform({ verb: "update", object: made })).rejects.toMatchObject({ status: 409 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { inventoryOf, letIn, nodeOf, pool, signingRequest, surroundings, worker } from "../testing/requests.js";
 import { startTime } from "../testing/world.js";
 import { Networks } from "./addresses.js";
@@ -45,12 +45,12 @@ const holding = (change: Partial<Remembered>): Partial<Surroundings> => ({
 const certificate = { names: ["DNS:w1", "IP:10.0.0.10"], until: startTime + day };
 
 describe("an address that a node says is its own", () => {
-  it("is approved while nobody else has it", async () => {
+  test("is approved while nobody else has it", async () => {
     const others = { w1: nodeOf("w1", "10.0.0.11"), cp: controlPlane("cp", "10.0.0.1") };
     expect(await decision(around({ others }))).toBe("approved");
   });
 
-  it("is refused when the inventory gives it to another worker", async () => {
+  test("is refused when the inventory gives it to another worker", async () => {
     const inventory = inventoryOf([
       { ...worker, ips: [] },
       { ...worker, name: "w1", ips: ["10.0.0.10"] },
@@ -58,19 +58,19 @@ describe("an address that a node says is its own", () => {
     expect(await decision(around({ inventory }))).toBe("serving-owner: 10.0.0.10 belongs to w1, by the inventory");
   });
 
-  it("is refused when another Node has it, in whatever spelling", async () => {
+  test("is refused when another Node has it, in whatever spelling", async () => {
     const others = { w1: nodeOf("w1", "::ffff:10.0.0.10") };
     expect(await decision(around({ others }))).toBe("serving-owner: 10.0.0.10 belongs to w1, by its Node's addresses");
   });
 
-  it("is refused when a node of the control plane has it, even if the inventory lists it", async () => {
+  test("is refused when a node of the control plane has it, even if the inventory lists it", async () => {
     const others = { cp: controlPlane("cp", "10.0.0.10") };
     const belongs = "serving-owner: 10.0.0.10 belongs to cp of the control plane, by its Node's addresses";
     expect(await decision(around({ others }))).toBe(belongs);
     expect(await decision(around({ others, inventory: inventoryOf([worker]) }))).toBe(belongs);
   });
 
-  it("is refused while a certificate that was approved for another holds it", async () => {
+  test("is refused while a certificate that was approved for another holds it", async () => {
     const others = { w1: nodeOf("w1", "10.0.0.11") };
     expect(await decision(around({ others, ...holding({ held: [certificate] }) }))).toBe(
       "serving-owner: 10.0.0.10 belongs to w1, by its certificate until 2031-01-02T00:00:00.000Z",
@@ -84,7 +84,7 @@ describe("an address that a node says is its own", () => {
     expect(await decision(around({ others, ...holding({ serving }) }))).toContain("belongs to w1, by its certificate");
   });
 
-  it("is free again when that certificate ends, or its worker is removed", async () => {
+  test("is free again when that certificate ends, or its worker is removed", async () => {
     const others = { w1: nodeOf("w1", "10.0.0.11") };
     const held = holding({ held: [certificate] });
     expect(await decision(around({ ...held, others, now: startTime + day }))).toBe("approved");
@@ -100,14 +100,14 @@ describe("an address that a node says is its own", () => {
 describe("what another node says of itself", () => {
   const others = { w1: nodeOf("w1", "10.0.0.10") };
 
-  it("takes away neither what the inventory gives, nor what a certificate holds already", async () => {
+  test("takes away neither what the inventory gives, nor what a certificate holds already", async () => {
     expect(await decision(around({ others, inventory: inventoryOf([worker]) }))).toBe("approved");
     const serving = { request: "csr-first", at: startTime, names: ["DNS:w0", "IP:10.0.0.10"] };
     const renewing = { memory: new Map([["w0", { ...letIn, serving }]]) };
     expect(await decision(around({ others, ...renewing }))).toBe("approved");
   });
 
-  it("does not take away a node's own name", async () => {
+  test("does not take away a node's own name", async () => {
     const posing = nodeOf("w1", "10.0.0.11");
     const addresses = [{ type: "Hostname", address: "w0" }, ...(posing.status?.addresses ?? [])];
     expect(await decision(around({ others: { w1: { ...posing, status: { addresses } } } }))).toBe("approved");
@@ -120,7 +120,7 @@ describe("a DNS name of somebody else is refused, and it is said whose it is", (
     { ...worker, name: "w1", ips: [], dnsNames },
   ];
 
-  it.each<[string, Partial<Surroundings> & { others?: Record<string, NodeObject> }, string]>([
+  test.each<[string, Partial<Surroundings> & { others?: Record<string, NodeObject> }, string]>([
     [
       "dns:shared.example",
       { inventory: inventoryOf(listing(["shared.example"])) },
@@ -151,13 +151,13 @@ describe("a DNS name of somebody else is refused, and it is said whose it is", (
 describe("an address of the API server", () => {
   const apiServer = new Set(["10.0.0.10"]);
 
-  it("is no node's", async () => {
+  test("is no node's", async () => {
     const refused = "serving-ip-foreign: 10.0.0.10 is the API server's";
     expect(await decision(around({ apiServer }))).toBe(refused);
     expect(await decision(around({ apiServer, inventory: inventoryOf([worker]) }))).toBe(refused);
   });
 
-  it("may be that of a node of the control plane, if the inventory says so", async () => {
+  test("may be that of a node of the control plane, if the inventory says so", async () => {
     const nodes = new Map([["w0", controlPlane("w0", "10.0.0.10")]]);
     expect(await decision(around({ apiServer, nodes, inventory: inventoryOf([worker]) }))).toBe("approved");
     expect(await decision(around({ apiServer, nodes }))).toContain("is the API server's");

@@ -6,7 +6,7 @@ import { spelled } from "./held.js";
 import type { Claim, Inventory, Pool, Worker } from "./inventory.js";
 import type { Memory, Remembered } from "./memory.js";
 import type { Policy } from "./policy.js";
-import { nodeUserPrefix, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
+import { NODE_USER_PREFIX, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
 
 export interface NodeObject extends KubeObject {
   readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
@@ -51,7 +51,7 @@ export function openCase(request: SigningRequest, kind: RequestKind, around: Sur
     unreadable = messageOf(reason);
   }
   const [commonName = ""] = facts?.commonNames ?? [];
-  const nodeName = commonName.startsWith(nodeUserPrefix) ? commonName.slice(nodeUserPrefix.length) : "";
+  const nodeName = commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : "";
   const worker = around.inventory.workers.get(nodeName);
   const remembered = around.memory.get(nodeName);
   const poolName = worker?.pool ?? (remembered?.pool || undefined);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { pemText } from "../../../tunnel/pki/pem.js";
 import {
   inventoryOf,
@@ -43,14 +43,14 @@ async function verdict(kind: RequestKind, request: RequestChange = {}, around: P
 }
 
 describe("a request in order", () => {
-  it.each(["client", "renewal", "serving"] as const)("is approved (%s), and every rule says so", async (kind) => {
+  test.each(["client", "renewal", "serving"] as const)("is approved (%s), and every rule says so", async (kind) => {
     const made = await decision(kind);
     expect(made).toMatchObject({ action: "approve", rule: "all", node: "w0", pool, kind, request: `csr-${kind}` });
     expect(made?.findings.filter(({ objection }) => objection !== undefined)).toEqual([]);
     expect(made?.findings.length).toBeGreaterThan(14);
   });
 
-  it("leaves behind what must be remembered", async () => {
+  test("leaves behind what must be remembered", async () => {
     const at = startTime + 120_000;
     expect((await decision("client"))?.remember).toEqual({ pool, client: { request: "csr-client", at } });
     expect((await decision("renewal"))?.remember).toEqual({ ...letIn, renewal: { request: "csr-renewal", at } });
@@ -61,7 +61,7 @@ describe("a request in order", () => {
     });
   });
 
-  it("was approved when it was approved first, however often it is decided", async () => {
+  test("was approved when it was approved first, however often it is decided", async () => {
     const earlier = remembering({ client: { request: "csr-client", at: startTime } });
     const rate = policy({ poolRate: 1 });
     expect(await decision("client", {}, { ...earlier, ...rate })).toMatchObject({
@@ -70,7 +70,7 @@ describe("a request in order", () => {
     });
   });
 
-  it("may have an RSA key, with the usage that kubelets add then", async () => {
+  test("may have an RSA key, with the usage that kubelets add then", async () => {
     const usages = ["digital signature", "key encipherment", "client auth"];
     expect(await verdict("client", { key: "RSA-2048", spec: { usages } })).toBe("approve all");
     expect(await verdict("client", { key: "RSA-2048" })).toBe("approve all");
@@ -79,12 +79,12 @@ describe("a request in order", () => {
 });
 
 describe("what is not ours to decide", () => {
-  it.each(["kubernetes.io/kube-apiserver-client", "kubernetes.io/legacy-unknown", "example.com/x", ""])(
+  test.each(["kubernetes.io/kube-apiserver-client", "kubernetes.io/legacy-unknown", "example.com/x", ""])(
     "signer %j",
     async (signerName) => expect(await verdict("client", { spec: { signerName } })).toBeUndefined(),
   );
 
-  it.each([
+  test.each([
     { conditions: [{ type: "Approved", status: "True" }] },
     { conditions: [{ type: "Denied", status: "True" }] },
     { conditions: [{ type: "Failed", status: "True" }] },
@@ -93,7 +93,7 @@ describe("what is not ours to decide", () => {
 });
 
 describe.each(["client", "renewal", "serving"] as const)("the shape of a %s request", (kind) => {
-  it.each<[string, RequestChange]>([
+  test.each<[string, RequestChange]>([
     ["leave request-readable", { pem: "hello" }],
     ["leave request-key", { key: "RSA-1024" }],
     ["leave subject-name", { subject: [{ O: ["system:nodes"] }] }],
@@ -123,7 +123,7 @@ describe.each(["client", "renewal", "serving"] as const)("the shape of a %s requ
     expect(await verdict(kind, fitting)).toBe(expected);
   });
 
-  it("deny request-signature, when the request was altered", async () => {
+  test("deny request-signature, when the request was altered", async () => {
     const request = await signingRequest(kind);
     const pem = Buffer.from(request.spec!.request!, "base64").toString();
     const der = Buffer.from(pem.replace(/-----.*-----/g, ""), "base64");
@@ -132,7 +132,7 @@ describe.each(["client", "renewal", "serving"] as const)("the shape of a %s requ
     expect(await verdict(kind, { pem: pemText("CERTIFICATE REQUEST", der) })).toBe("deny request-signature");
   });
 
-  it("leave brake, in a flood", async () => {
+  test("leave brake, in a flood", async () => {
     expect(await verdict(kind, {}, { recentPending: 101 })).toBe("approve all");
     expect(await verdict(kind, {}, { recentPending: 102 })).toBe("leave brake");
     const forged = { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] };
@@ -144,7 +144,7 @@ describe.each(["client", "renewal", "serving"] as const)("the shape of a %s requ
 });
 
 describe("the name of a first request", () => {
-  it.each([
+  test.each([
     "w0",
     "system:node:",
     "system:nodes:w0",
@@ -155,7 +155,7 @@ describe("the name of a first request", () => {
     "system:node:a/b",
   ])("cannot be %j", async (name) => expect(await verdict("client", named(name))).toBe("leave subject-name"));
 
-  it.each([
+  test.each([
     "localhost",
     "kubernetes",
     "kubernetes.default",
@@ -168,13 +168,13 @@ describe("the name of a first request", () => {
     expect(await verdict("client", named(`system:node:${name}`), { inventory })).toBe("leave name-reserved");
   });
 
-  it("cannot be one that the operator keeps for the control plane", async () => {
+  test("cannot be one that the operator keeps for the control plane", async () => {
     expect(await verdict("client", {}, policy({ reservedNames: ["W0."] }))).toBe("leave name-reserved");
   });
 });
 
 describe("a first request", () => {
-  it.each<[string, RequestChange, Partial<Surroundings>]>([
+  test.each<[string, RequestChange, Partial<Surroundings>]>([
     ["leave client-names", names("dns:w0"), {}],
     ["leave client-names", names("ip:10.0.0.10"), {}],
     ["leave client-names", names("email:a@b"), {}],
@@ -194,7 +194,7 @@ describe("a first request", () => {
     ["leave node-absent", {}, { nodes: new Map([["w0", nodeOf("w0")]]) }],
   ])("%s", async (expected, request, around) => expect(await verdict("client", request, around)).toBe(expected));
 
-  it("is approved once in a quarter of an hour, but the same one again", async () => {
+  test("is approved once in a quarter of an hour, but the same one again", async () => {
     const at = startTime + minute;
     const earlier = remembering({ client: { request: "csr-earlier", at } });
     expect(await verdict("client", {}, { ...earlier, now: at + 15 * minute })).toBe("leave single-client");
@@ -202,7 +202,7 @@ describe("a first request", () => {
     expect(await verdict("client", {}, remembering({ client: { request: "csr-client", at } }))).toBe("approve all");
   });
 
-  it("needs a claim only where that is asked for, and one that is its own and new enough", async () => {
+  test("needs a claim only where that is asked for, and one that is its own and new enough", async () => {
     const with_ = (...claims: readonly { pool: string; worker?: string; at: number }[]) => ({
       ...policy({ needsClaim: true }),
       inventory: inventoryOf([worker], { claims }),
@@ -217,7 +217,7 @@ describe("a first request", () => {
     expect(await verdict("client", {}, with_({ pool, at: startTime + 60 * minute }))).toBe("leave claim");
   });
 
-  it("needs room in its pool: replicas and surge, nodes and those on their way", async () => {
+  test("needs room in its pool: replicas and surge, nodes and those on their way", async () => {
     const others = ["w1", "w2"].map((name) => ({ ...worker, name }));
     const inventory = (replicas: number) =>
       inventoryOf([worker, ...others], { pools: new Map([[pool, { replicas, workers: 3 }]]) });
@@ -241,7 +241,7 @@ describe("a first request", () => {
     expect(await verdict("client", {}, { inventory: adopted })).toBe("leave pool-size");
   });
 
-  it("waits when its pool got many approvals within a minute", async () => {
+  test("waits when its pool got many approvals within a minute", async () => {
     const recent = (at: number) =>
       new Map(Array.from({ length: 3 }, (_, index) => [`x${index}`, { pool, client: { request: "r", at } }]));
     const now = startTime + 5 * minute;
@@ -258,7 +258,7 @@ describe("a first request", () => {
 });
 
 describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) => {
-  it.each<[string, RequestChange, Partial<Surroundings>]>([
+  test.each<[string, RequestChange, Partial<Surroundings>]>([
     ["leave node-identity", { spec: { groups: ["system:authenticated"] } }, {}],
     ["leave node-identity", { spec: { groups: ["system:nodes"] } }, {}],
     ["leave known-node", {}, { memory: new Map() }],
@@ -269,14 +269,14 @@ describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) 
     ["leave pool-rate", {}, policy({ poolRate: 0 })],
   ])("%s", async (expected, request, around) => expect(await verdict(kind, request, around)).toBe(expected));
 
-  it("is a forgery when it is for another node", async () => {
+  test("is a forgery when it is for another node", async () => {
     const forged = await verdict(kind, { spec: { username: "system:node:w1" } });
     expect(forged).toBe("deny node-identity");
     const mild = { ...surroundings(kind).policy, deniesForgery: false };
     expect(await verdict(kind, { spec: { username: "system:node:w1" } }, { policy: mild })).toBe("leave node-identity");
   });
 
-  it("is paced: one certificate of a kind in a minute", async () => {
+  test("is paced: one certificate of a kind in a minute", async () => {
     const now = startTime + 10 * minute;
     const earlier = (request: string, at: number) => ({
       now,
@@ -289,9 +289,9 @@ describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) 
 });
 
 describe("a renewed client certificate", () => {
-  it("is for no names", async () => expect(await verdict("renewal", names("dns:w0"))).toBe("leave client-names"));
+  test("is for no names", async () => expect(await verdict("renewal", names("dns:w0"))).toBe("leave client-names"));
 
-  it("does not need the worker's entry any more", async () => {
+  test("does not need the worker's entry any more", async () => {
     expect(await verdict("renewal", {}, { inventory: inventoryOf([]) })).toBe("approve all");
   });
 });
@@ -300,7 +300,7 @@ describe("a serving certificate", () => {
   const noIps = inventoryOf([{ ...worker, ips: [] }]);
   const nodeNetworks = new Networks(["10.0.0.0/24", "fd00::/64"]);
 
-  it.each<[string, RequestChange, Partial<Surroundings>]>([
+  test.each<[string, RequestChange, Partial<Surroundings>]>([
     ["leave serving-names", { names: [] }, {}],
     ["leave serving-names", names("dns:w0", "email:a@b"), {}],
     ["leave serving-names", names("dns:w0", "url:spiffe://x"), {}],
@@ -357,7 +357,7 @@ describe("a serving certificate", () => {
     ],
   ])("%s", async (expected, request, around) => expect(await verdict("serving", request, around)).toBe(expected));
 
-  it("is renewed with the names it had, also when the worker's entry was cleared", async () => {
+  test("is renewed with the names it had, also when the worker's entry was cleared", async () => {
     const had = remembering({
       ...letIn,
       serving: { request: "csr-first", at: startTime, names: ["DNS:w0", "IP:10.0.0.10"] },
@@ -378,7 +378,7 @@ describe("a serving certificate", () => {
 });
 
 describe("a person's decision", () => {
-  it("overrides rules about expectations, never rules about shape and identity", async () => {
+  test("overrides rules about expectations, never rules about shape and identity", async () => {
     const unexpected = await signingRequest("client", named("system:node:stranger"));
     const around = surroundings("client");
     expect(await decide(unexpected, around, new Set(["expected"]))).toMatchObject({
@@ -393,7 +393,7 @@ describe("a person's decision", () => {
 });
 
 describe("the brake's count", () => {
-  it("is of young, undecided requests of nodes", async () => {
+  test("is of young, undecided requests of nodes", async () => {
     const now = startTime + 90 * minute;
     const requests = await Promise.all([
       signingRequest("client", { createdAt: now - 60 * minute + 1 }),

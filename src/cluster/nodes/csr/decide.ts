@@ -2,11 +2,11 @@
 import { type Case, namesOf, openCase, type Surroundings } from "./case.js";
 import { heldBy, withApproval } from "./held.js";
 import type { Remembered } from "./memory.js";
-import { brakeWindowMs } from "./policy.js";
+import { BRAKE_WINDOW_MS } from "./policy.js";
 import { clientRules } from "./rules/client.js";
 import { renewalRules, servingRules } from "./rules/node.js";
 import type { Rule } from "./rules/rule.js";
-import { brakeRule, shapeRules } from "./rules/shape.js";
+import { BRAKE_RULE, shapeRules } from "./rules/shape.js";
 import {
   createdAt,
   kindOf,
@@ -61,7 +61,7 @@ export function decide(
   );
   const [first] = broken;
   // In a flood nothing is touched at all, not even forgeries: answering is what a flood is after.
-  const mayDeny = around.policy.deniesForgery && first?.rule.id !== brakeRule;
+  const mayDeny = around.policy.deniesForgery && first?.rule.id !== BRAKE_RULE;
   const forgery = mayDeny ? broken.find(({ objection }) => objection?.forgery === true) : undefined;
   const worst = forgery ?? first;
   return {
@@ -86,7 +86,7 @@ export function decide(
 export function countRecentPending(requests: Iterable<SigningRequest>, now: number): number {
   let count = 0;
   for (const request of requests) {
-    const isYoung = now - createdAt(request) < brakeWindowMs;
+    const isYoung = now - createdAt(request) < BRAKE_WINDOW_MS;
     if (isYoung && kindOf(request) !== undefined && outcomeOf(request) === "pending") count++;
   }
   return count;

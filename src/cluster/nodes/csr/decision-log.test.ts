@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { signingRequest, surroundings } from "../testing/requests.js";
 import { startTime } from "../testing/world.js";
 import { decide } from "./decide.js";
@@ -20,7 +20,7 @@ async function entry() {
 }
 
 describe("the decision log", () => {
-  it("gets one line a decision, for its owner's eyes only, and is continued", async () => {
+  test("gets one line a decision, for its owner's eyes only, and is continued", async () => {
     const path = join(folder, "decisions.jsonl");
     for (let round = 0; round < 2; round++) {
       const log = await openDecisionLog(path);
@@ -46,7 +46,7 @@ describe("the decision log", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it("says when it cannot be written", async () => {
+  test("says when it cannot be written", async () => {
     await expect(openDecisionLog(join(folder, "no", "such", "place"))).rejects.toMatchObject({ code: "DB_CSR_LOG" });
     const log = await openDecisionLog("/dev/full");
     await expect(log.write(await entry())).rejects.toMatchObject({ code: "DB_CSR_LOG" });

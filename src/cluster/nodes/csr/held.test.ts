@@ -1,11 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Held, heldBy, isAlive, withApproval, withCertificate, withoutApproval } from "./held.js";
 
 const names = ["DNS:w0", "IP:10.0.0.1"];
 const others = ["DNS:w0", "IP:10.0.0.2"];
 
 describe("certificates for the same names", () => {
-  it("are one entry, which ends with the last of them", () => {
+  test("are one entry, which ends with the last of them", () => {
     const first = withCertificate(withApproval([], "a", names), "a", { names, until: 100 });
     expect(first).toEqual([{ names, until: 100 }]);
     const renewed = withApproval(first, "b", names);
@@ -14,7 +14,7 @@ describe("certificates for the same names", () => {
     expect(withCertificate(renewed, "b", { names, until: 200 })).toEqual([{ names, until: 200 }]);
   });
 
-  it("have no known end once two were approved before the first was seen", () => {
+  test("have no known end once two were approved before the first was seen", () => {
     const both = withApproval(withApproval([], "long", names), "short", names);
     const seen = withCertificate(both, "short", { names, until: 10 });
     expect(seen).toEqual([{ names, until: 10, lost: true }]);
@@ -23,7 +23,7 @@ describe("certificates for the same names", () => {
 });
 
 describe("certificates for other names", () => {
-  it("are entries of their own", () => {
+  test("are entries of their own", () => {
     const held = withApproval(withCertificate([], "a", { names, until: 100 }), "b", others);
     expect(held).toEqual([
       { names, until: 100 },
@@ -38,7 +38,7 @@ describe("certificates for other names", () => {
 });
 
 describe("what says nothing new", () => {
-  it("changes nothing", () => {
+  test("changes nothing", () => {
     const held: readonly Held[] = [{ names, until: 100 }];
     expect(withCertificate(held, "a", { names, until: 100 })).toBe(held);
     expect(withoutApproval(held, "a")).toBe(held);
@@ -46,14 +46,14 @@ describe("what says nothing new", () => {
 });
 
 describe("what is held", () => {
-  it("lives while a request is unanswered, an end is unknown or to come", () => {
+  test("lives while a request is unanswered, an end is unknown or to come", () => {
     expect(isAlive({ names, until: 0, request: "a" }, 5)).toBe(true);
     expect(isAlive({ names, until: 0, lost: true }, 5)).toBe(true);
     expect(isAlive({ names, until: 6 }, 5)).toBe(true);
     expect(isAlive({ names, until: 5 }, 5)).toBe(false);
   });
 
-  it("is known of records from before it was kept", () => {
+  test("is known of records from before it was kept", () => {
     expect(heldBy({ pool: "a/b" })).toEqual([]);
     expect(heldBy({ pool: "a/b", serving: { request: "a", at: 1, names } })).toEqual([{ names, until: 0, lost: true }]);
   });

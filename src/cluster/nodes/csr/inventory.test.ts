@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { canonicalAddress, Networks, nobodysNetworks } from "./addresses.js";
 import { readInventory } from "./inventory.js";
 import { readMemory, tended, writeMemory } from "./memory.js";
@@ -23,7 +23,7 @@ claims:
 `;
 
 describe("an inventory", () => {
-  it("lists workers with their names, addresses and time", () => {
+  test("lists workers with their names, addresses and time", () => {
     const { claims, pools, workers } = read(good);
     expect([...workers.values()]).toEqual([
       {
@@ -52,7 +52,7 @@ describe("an inventory", () => {
     ]);
   });
 
-  it("may be spread over files and documents; the smallest number of replicas counts", () => {
+  test("may be spread over files and documents; the smallest number of replicas counts", () => {
     const more = "pool: clusters/workers\nreplicas: 5\nworkers: [{name: w2, notBefore: 2031-01-01T00:00:00Z}]\n";
     const { pools, workers } = read(good, `${more}---\npool: clusters/other\n`);
     expect([...workers.keys()]).toEqual(["w0", "w1", "w2"]);
@@ -64,7 +64,7 @@ describe("an inventory", () => {
   });
 
   const one = (worker: string) => `pool: a/b\nworkers:\n- ${worker}\n`;
-  it.each([
+  test.each([
     ["workers: []", "pool must be namespace/name"],
     ["pool: a", "pool must be namespace/name"],
     ["pool: a/b\nreplicas: -1", "replicas must be a whole number"],
@@ -89,13 +89,13 @@ describe("an inventory", () => {
     expect(() => read(good, text)).toThrow(message);
   });
 
-  it("names nobody twice, in no two places", () => {
+  test("names nobody twice, in no two places", () => {
     expect(() => read(good, good)).toThrow("file 1 cannot be used: worker w0 is listed twice");
   });
 });
 
 describe("networks", () => {
-  it("contain addresses in whatever spelling", () => {
+  test("contain addresses in whatever spelling", () => {
     const networks = new Networks(["10.0.0.0/24", "fd00::/64"]);
     const inside = (text: string) => networks.has(canonicalAddress(text)!);
     expect(["10.0.0.255", "::ffff:10.0.0.1", "fd00:0::1"].map(inside)).toEqual([true, true, true]);
@@ -110,14 +110,14 @@ describe("networks", () => {
     );
   });
 
-  it.each(["10.0.0.0", "10.0.0.0/33", "10.0.0.0/8/8", "x/8", "fe80::%eth0/64", "10.0.0.0/-1"])(
+  test.each(["10.0.0.0", "10.0.0.0/33", "10.0.0.0/8/8", "x/8", "fe80::%eth0/64", "10.0.0.0/-1"])(
     "cannot be %j",
     (text) => {
       expect(() => new Networks([text])).toThrow("is not a network");
     },
   );
 
-  it.each(["", "10.0.0", "010.0.0.1", "fe80::1%eth0", "host"])("%j is no address", (text) => {
+  test.each(["", "10.0.0", "010.0.0.1", "fe80::1%eth0", "host"])("%j is no address", (text) => {
     expect(canonicalAddress(text)).toBeUndefined();
   });
 });
@@ -127,7 +127,7 @@ describe("the memory of a node", () => {
   const here = { hasNode: true, isExpected: false, now: 10 };
   const week = 7 * 24 * 3_600_000;
 
-  it.each([
+  test.each([
     ["a machine that shows up", { client }, here, { client, joinedAt: 10 }],
     ["a machine that has joined", { client, joinedAt: 5 }, here, undefined],
     ["a machine somebody else let in", {}, here, undefined],
@@ -148,7 +148,7 @@ describe("the memory of a node", () => {
 });
 
 describe("the memory", () => {
-  it("comes back as it was, one line a node", () => {
+  test("comes back as it was, one line a node", () => {
     const memory = new Map([
       ["w1", { pool: "a/b", joinedAt: 5 }],
       [
@@ -162,7 +162,7 @@ describe("the memory", () => {
     expect(readMemory(undefined).size).toBe(0);
   });
 
-  it.each(["", "{", "{}", "null"])("of %j is not guessed at", (text) =>
+  test.each(["", "{", "{}", "null"])("of %j is not guessed at", (text) =>
     expect(() => readMemory({ w0: text })).toThrow(),
   );
 });

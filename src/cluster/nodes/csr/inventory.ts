@@ -46,7 +46,7 @@ export interface InventoryText {
   readonly text: string;
 }
 
-const defaultWindowMs = 2 * 60 * 60_000;
+const DEFAULT_WINDOW_MS = 2 * 60 * 60_000;
 const documentKeys = ["pool", "replicas", "workers", "claims"];
 const workerKeys = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
 
@@ -106,7 +106,7 @@ function readWorker(entry: unknown, pool: string): Worker {
   const of = `of worker ${name}`;
   const notBefore = readTime(worker.notBefore, `notBefore ${of}`);
   if (notBefore === undefined) throw new Error(`notBefore ${of} is missing: when will it first be switched on?`);
-  const deadline = readTime(worker.deadline, `deadline ${of}`) ?? notBefore + defaultWindowMs;
+  const deadline = readTime(worker.deadline, `deadline ${of}`) ?? notBefore + DEFAULT_WINDOW_MS;
   if (deadline <= notBefore) throw new Error(`deadline ${of} is not after notBefore`);
   const { joined = false } = worker;
   if (typeof joined !== "boolean") throw new Error(`joined ${of} must be true or false`);

@@ -43,7 +43,7 @@ export function readMemory(data: Readonly<Record<string, string>> = {}): Memory 
   return memory;
 }
 
-const keptAfterGoneMs = 7 * 24 * 60 * 60_000;
+const KEPT_AFTER_GONE_MS = 7 * 24 * 60 * 60_000;
 
 /** What there is to note about a node now: the record with its change, `forget`, or undefined for nothing. */
 export function tended(
@@ -63,5 +63,5 @@ export function tended(
   }
   if (goneSince === undefined) return { ...of, goneSince: now };
   // A node that was deleted comes back by itself, with certificates that are good for a long time.
-  return now - goneSince > keptAfterGoneMs ? "forget" : undefined;
+  return now - goneSince > KEPT_AFTER_GONE_MS ? "forget" : undefined;
 }

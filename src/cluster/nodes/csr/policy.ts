@@ -22,11 +22,11 @@ export interface Policy {
   readonly deniesForgery: boolean;
 }
 
-const bootstrapNamespace = "openshift-machine-config-operator";
+const BOOTSTRAP_NAMESPACE = "openshift-machine-config-operator";
 
 export const defaultPolicy: Policy = {
-  bootstrapUser: `system:serviceaccount:${bootstrapNamespace}:node-bootstrapper`,
-  bootstrapGroups: [`system:serviceaccounts:${bootstrapNamespace}`, "system:serviceaccounts", "system:authenticated"],
+  bootstrapUser: `system:serviceaccount:${BOOTSTRAP_NAMESPACE}:node-bootstrapper`,
+  bootstrapGroups: [`system:serviceaccounts:${BOOTSTRAP_NAMESPACE}`, "system:serviceaccounts", "system:authenticated"],
   nodeNetworks: new Networks([]),
   foreignNetworks: new Networks([]),
   reservedNames: [],
@@ -37,10 +37,10 @@ export const defaultPolicy: Policy = {
 };
 
 /** A clock may run this far ahead of another. */
-export const skewMs = 10_000;
+export const SKEW_MS = 10_000;
 /** A kubelet that got no certificate for so long files another request with another key. */
-export const patienceMs = 15 * 60_000;
-export const rateWindowMs = 60_000;
+export const PATIENCE_MS = 15 * 60_000;
+export const RATE_WINDOW_MS = 60_000;
 /** The brake counts requests as young as this; that many more than there are machines is a flood. */
-export const brakeWindowMs = 60 * 60_000;
-export const brakeMargin = 100;
+export const BRAKE_WINDOW_MS = 60 * 60_000;
+export const BRAKE_MARGIN = 100;

@@ -4,9 +4,9 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
 
-export const clientSigner = "kubernetes.io/kube-apiserver-client-kubelet";
-export const servingSigner = "kubernetes.io/kubelet-serving";
-export const nodeUserPrefix = "system:node:";
+export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
+export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
+export const NODE_USER_PREFIX = "system:node:";
 
 export interface RequestCondition {
   readonly type: string;
@@ -34,9 +34,9 @@ export type RequestKind = "client" | "renewal" | "serving";
 
 /** Undefined for signers that are none of our business. */
 export function kindOf({ spec }: SigningRequest): RequestKind | undefined {
-  if (spec?.signerName === servingSigner) return "serving";
-  if (spec?.signerName !== clientSigner) return undefined;
-  return spec.username?.startsWith(nodeUserPrefix) ? "renewal" : "client";
+  if (spec?.signerName === SERVING_SIGNER) return "serving";
+  if (spec?.signerName !== CLIENT_SIGNER) return undefined;
+  return spec.username?.startsWith(NODE_USER_PREFIX) ? "renewal" : "client";
 }
 
 /** `approved`, `denied` or `failed` once somebody decided. */
@@ -68,10 +68,10 @@ export function requestPem({ spec }: SigningRequest): string {
   throw new DrawbridgeError("DB_CSR_REQUEST", "the certificate signing request cannot be read: it is not base64");
 }
 
-export const requestsPath = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+export const REQUESTS_PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 export function requestPath(name: string): string {
-  return `${requestsPath}/${encodeURIComponent(name)}`;
+  return `${REQUESTS_PATH}/${encodeURIComponent(name)}`;
 }
 
 /** With one condition more, for the approval subresource. The API refuses a second opinion. */

@@ -1,6 +1,6 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { leasePath } from "../../kube/lease.js";
-import { approverName } from "../csr/approver/permissions.js";
+import { APPROVER_NAME } from "../csr/approver/permissions.js";
 import { requireApprover } from "./approving.js";
 import { MemoryCluster } from "./testing/cluster.js";
 
@@ -10,20 +10,20 @@ const lease = (holderIdentity: string, renewTime: string): object => ({
   spec: { holderIdentity, renewTime, leaseDurationSeconds: 15 },
 });
 
-it.each([
+test.each([
   ["none", undefined],
   ["one that was given back", lease("", "2031-01-01T00:00:29Z")],
   ["one whose holder is gone", lease("somebody", "2031-01-01T00:00:10Z")],
 ])("nobody approves with a lease like this: %s", async (_, held) => {
   const cluster = new MemoryCluster();
-  if (held !== undefined) cluster.objects.set(leasePath("drawbridge", approverName), held);
+  if (held !== undefined) cluster.objects.set(leasePath("drawbridge", APPROVER_NAME), held);
   await expect(requireApprover(cluster.api, "drawbridge", now)).rejects.toThrow(
     /^nobody approves certificate requests: no approver holds the lease .*--approve, .* --approved-elsewhere$/,
   );
 });
 
-it("an approver that renews its lease will do", async () => {
+test("an approver that renews its lease will do", async () => {
   const cluster = new MemoryCluster();
-  cluster.objects.set(leasePath("drawbridge", approverName), lease("somebody", "2031-01-01T00:00:29Z"));
+  cluster.objects.set(leasePath("drawbridge", APPROVER_NAME), lease("somebody", "2031-01-01T00:00:29Z"));
   await requireApprover(cluster.api, "drawbridge", now);
 });

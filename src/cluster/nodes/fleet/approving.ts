@@ -11,7 +11,7 @@ import type { KubeApi } from "../../kube/port.js";
 import { Approver } from "../csr/approver/approver.js";
 import { directoryInventory, type InventorySource, withClaimsOf } from "../csr/approver/inventory-source.js";
 import { MemoryStore } from "../csr/approver/memory-store.js";
-import { approverName } from "../csr/approver/permissions.js";
+import { APPROVER_NAME } from "../csr/approver/permissions.js";
 import { openDecisionLog } from "../csr/decision-log.js";
 import type { Policy } from "../csr/policy.js";
 import type { WorkerStore } from "../workers/store.js";
@@ -29,8 +29,8 @@ export interface Approving {
   readonly progress: Progress;
 }
 
-const intervalMs = 1000;
-const hintMs = 5000;
+const INTERVAL_MS = 1000;
+const HINT_MS = 5000;
 
 /** Decides like every other approver, by the inventory of these workers; if one runs already, that one decides. */
 export async function whileApproving<T>(
@@ -48,15 +48,15 @@ export async function whileApproving<T>(
     complaints.add(sentence);
   };
   const election = new LeaderElection({
-    ...{ api, namespace, name: approverName, onError },
+    ...{ api, namespace, name: APPROVER_NAME, onError },
     // The same after a kill, so that nobody has to wait for the Lease to run out; two at a time the store does not allow.
     identity: `${hostname()}_${store.directory}`,
     onChange: () => approver.wake(),
   });
   const approver: Approver = new Approver({
-    ...{ api, policy, log, intervalMs, onError, dryRun: false },
+    ...{ api, policy, log, intervalMs: INTERVAL_MS, onError, dryRun: false },
     inventory: policy.needsClaim ? withClaimsOf(expected, claims) : expected,
-    store: new MemoryStore(api, { namespace, name: approverName }),
+    store: new MemoryStore(api, { namespace, name: APPROVER_NAME }),
     leading: () => election.leading,
     onDecision: ({ action, explanation, kind, node, request }) => {
       const done = { approve: "approved", deny: "denied", leave: "left pending" }[action];
@@ -67,7 +67,7 @@ export async function whileApproving<T>(
     election.leading || progress.tell("approver: another one decides here; it must know these workers (--publish)");
   election.start();
   approver.start();
-  const hint = setTimeout(isElsewhere, hintMs);
+  const hint = setTimeout(isElsewhere, HINT_MS);
   try {
     return await run();
   } finally {
@@ -80,10 +80,10 @@ export async function whileApproving<T>(
 
 /** Before machines are made that nobody would let in. */
 export async function requireApprover(api: KubeApi, namespace: string, now: number): Promise<void> {
-  const lease = await find<Lease>(api, leasePath(namespace, approverName));
+  const lease = await find<Lease>(api, leasePath(namespace, APPROVER_NAME));
   if (lease?.spec?.holderIdentity && isLeaseValid(lease, now)) return;
   const how = "give --approve, start drawbridge csr approver, or say --approved-elsewhere";
-  const sentence = `nobody approves certificate requests: no approver holds the lease ${approverName} in ${namespace}; ${how}`;
+  const sentence = `nobody approves certificate requests: no approver holds the lease ${APPROVER_NAME} in ${namespace}; ${how}`;
   throw new DrawbridgeError("DB_WORKERS", sentence);
 }
 

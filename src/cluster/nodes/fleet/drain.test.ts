@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { KubeApiError } from "../../kube/errors.js";
 import { hastyClock } from "../../kube/testing/hasty-clock.js";
 import { cordon, drain, requireDrainable } from "./drain.js";
@@ -18,7 +18,7 @@ const pod = (change: Partial<Pod>): Pod => ({
 const scratch: NonNullable<Pod["spec"]> = { volumes: [{ name: "tmp", emptyDir: {} }] };
 
 describe("which pods leave", () => {
-  it.each<[string, Pod, typeof strict, "leaves" | "stays" | string]>([
+  test.each<[string, Pod, typeof strict, "leaves" | "stays" | string]>([
     ["one that is started elsewhere", pod({}), strict, "leaves"],
     ["a DaemonSet's", pod({ metadata: { ownerReferences: owned("DaemonSet") } }), strict, "stays"],
     [
@@ -70,7 +70,7 @@ describe("draining", () => {
   const drained = (change: Parameters<typeof patient>[1] = {}, name = "w-0") =>
     drain(cluster.api, cluster.node(name)!, strict, patient(progress, change));
 
-  it("says what stands in the way before anything is touched", async () => {
+  test("says what stands in the way before anything is touched", async () => {
     for (const name of ["a", "b", "c", "d", "e", "f"])
       cluster.putPod(name, "w-0", { metadata: { ownerReferences: [] } });
     await expect(requireDrainable(cluster.api, ["w-0", "w-1"], strict)).rejects.toThrow(
@@ -80,14 +80,14 @@ describe("draining", () => {
     await requireDrainable(cluster.api, ["w-1"], strict);
   });
 
-  it("cordons once", async () => {
+  test("cordons once", async () => {
     expect((await cordon(cluster.api, "w-0"))?.spec?.unschedulable).toBe(true);
     await cordon(cluster.api, "w-0");
     expect(cluster.writes).toEqual(["update /api/v1/nodes/w-0"]);
     expect(await cordon(cluster.api, "w-9")).toBeUndefined();
   });
 
-  it("evicts each pod once, of this node only, and waits until they are gone", async () => {
+  test("evicts each pod once, of this node only, and waits until they are gone", async () => {
     cluster.putPod("web", "w-0");
     cluster.putPod("slow", "w-0");
     cluster.putPod("other", "w-1");
@@ -99,7 +99,7 @@ describe("draining", () => {
     expect(progress.told).toEqual(["w-0: default/web is evicted", "w-0: default/slow is evicted"]);
   });
 
-  it("waits while a budget holds, and says so", async () => {
+  test("waits while a budget holds, and says so", async () => {
     cluster.putPod("web", "w-0");
     cluster.held.add("web");
     let waits = 0;
@@ -108,7 +108,7 @@ describe("draining", () => {
     expect(progress.states[0]).toContain("pods left: 1; default/web: Cannot evict pod");
   });
 
-  it("ends at its deadline, with the budget's own words", async () => {
+  test("ends at its deadline, with the budget's own words", async () => {
     cluster.putPod("web", "w-0");
     cluster.held.add("web");
     await expect(drained({ timeoutMs: 3000 })).rejects.toMatchObject({
@@ -118,7 +118,7 @@ describe("draining", () => {
     expect(cluster.has("web")).toBe(true);
   });
 
-  it("does not wait for a kubelet that is away", async () => {
+  test("does not wait for a kubelet that is away", async () => {
     cluster.putNode("w-0", false);
     cluster.putPod("web", "w-0");
     cluster.lingering.add("web");
@@ -126,7 +126,7 @@ describe("draining", () => {
     expect(progress.told).toEqual(["w-0: default/web is evicted"]);
   });
 
-  it("goes on after an outage of the API", async () => {
+  test("goes on after an outage of the API", async () => {
     cluster.putPod("web", "w-0");
     let calls = 0;
     cluster.before = (verb) => {
@@ -137,7 +137,7 @@ describe("draining", () => {
     expect(progress.states).toContain("draining w-0: no answer");
   });
 
-  it("stops at a pod that came meanwhile and would be lost", async () => {
+  test("stops at a pod that came meanwhile and would be lost", async () => {
     cluster.putPod("web", "w-0");
     cluster.held.add("web");
     const clock = hastyClock(() => cluster.putPod("stray", "w-0", { metadata: { ownerReferences: [] } }));

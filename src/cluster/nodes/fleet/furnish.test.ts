@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { annotation, label } from "../names.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { furnish, furnishingOf, hashOfNode, missingOn } from "./furnish.js";
@@ -15,7 +15,7 @@ const pool: NodePool = {
   },
 };
 
-it("puts what is missing on a node and leaves the rest, once", async () => {
+test("puts what is missing on a node and leaves the rest, once", async () => {
   const cluster = new MemoryCluster();
   cluster.putNode("w-0", true, { metadata: { labels: { own: "1", tier: "back" } } });
   const path = "/api/v1/nodes/w-0";
@@ -40,7 +40,7 @@ it("puts what is missing on a node and leaves the rest, once", async () => {
   expect(metadata?.annotations?.[annotation.currentConfigVersion]).toBe("01234567");
 });
 
-it("does not mind a kubelet that writes at the same time", async () => {
+test("does not mind a kubelet that writes at the same time", async () => {
   const cluster = new MemoryCluster();
   cluster.putNode("w-0");
   let isFirst = true;
@@ -53,11 +53,11 @@ it("does not mind a kubelet that writes at the same time", async () => {
   expect(cluster.node("w-0")?.metadata?.labels?.tier).toBe("front");
 });
 
-it("misses no label that nobody asked for", () => {
+test("misses no label that nobody asked for", () => {
   expect(missingOn({ metadata: { name: "w-0" } }, furnishingOf({ metadata: { name: "front" }, spec: {} }))).toEqual([]);
 });
 
-it.each([[{ effect: "NoSchedule" }], [{ key: "a", effect: "Never" }], [{ key: "a" }]])(
+test.each([[{ effect: "NoSchedule" }], [{ key: "a", effect: "Never" }], [{ key: "a" }]])(
   "refuses the taint %j",
   (taint) => {
     expect(() => furnishingOf({ metadata: { name: "front" }, spec: { taints: [taint] } })).toThrow(
@@ -66,7 +66,7 @@ it.each([[{ effect: "NoSchedule" }], [{ key: "a", effect: "Never" }], [{ key: "a
   },
 );
 
-it.each([
+test.each([
   [{}, undefined],
   [{ [annotation.currentConfigVersion]: "01234567" }, "01234567"],
   [{ "machineconfiguration.openshift.io/currentConfig": "rendered-worker-1" }, undefined],

@@ -12,7 +12,7 @@ export interface Furnishing {
   readonly belonging: Readonly<Record<string, string>>;
 }
 
-const longestLabel = 63;
+const LONGEST_LABEL = 63;
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 export function furnishingOf(pool: NodePool): Furnishing {
@@ -20,7 +20,7 @@ export function furnishingOf(pool: NodePool): Furnishing {
   const name = pool.metadata?.name ?? "";
   return {
     labels: nodeLabels,
-    belonging: name.length > longestLabel ? {} : { [label.nodePool]: name },
+    belonging: name.length > LONGEST_LABEL ? {} : { [label.nodePool]: name },
     taints: (taints as readonly Partial<Taint>[]).map((taint) => checked(taint, name)),
   };
 }
@@ -76,11 +76,11 @@ function furnished(node: Node, { belonging, labels, taints }: Furnishing, hash: 
   };
 }
 
-const inPlace = "machineconfiguration.openshift.io/currentConfig";
+const IN_PLACE = "machineconfiguration.openshift.io/currentConfig";
 
 /** The hash of the configuration that a node itself says it runs; undefined when it does not. */
 export function hashOfNode({ metadata }: Node): string | undefined {
-  const upgraded = metadata?.annotations?.[inPlace] ?? "";
+  const upgraded = metadata?.annotations?.[IN_PLACE] ?? "";
   // After an upgrade in place it is the pool's hash, before that a rendered configuration's name.
   if (/^[0-9a-f]{8}$/.test(upgraded)) return upgraded;
   return metadata?.annotations?.[annotation.currentConfigVersion];

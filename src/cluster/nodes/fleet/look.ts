@@ -8,18 +8,18 @@ import type { Claim } from "../csr/inventory.js";
 import {
   createdAt,
   kindOf,
-  nodeUserPrefix,
+  NODE_USER_PREFIX,
   outcomeOf,
+  REQUESTS_PATH,
   requestName,
   requestPem,
-  requestsPath,
   type SigningRequest,
 } from "../csr/signing-request.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { poolHash } from "../workers/pool-user-data.js";
 import type { Worker } from "../workers/worker.js";
-import { type Node, nodesPath } from "./node.js";
+import { NODES_PATH, type Node } from "./node.js";
 
 /** Where pools are and where their nodes are: with HyperShift two clusters. */
 export interface Clusters {
@@ -75,7 +75,7 @@ export function refuseForeign({ nodes, pools }: Clusters, pool: NodePool): void 
 }
 
 export async function listNodes(api: KubeApi): Promise<ReadonlyMap<string, Node>> {
-  const { items } = await api.list<Node>(nodesPath);
+  const { items } = await api.list<Node>(NODES_PATH);
   return new Map(items.map((node) => [node.metadata?.name ?? "", node]));
 }
 
@@ -96,7 +96,7 @@ async function firstRequests(
 ): Promise<ReadonlyMap<string, FirstRequest> | undefined> {
   let items: readonly SigningRequest[];
   try {
-    ({ items } = await api.list<SigningRequest>(requestsPath));
+    ({ items } = await api.list<SigningRequest>(REQUESTS_PATH));
   } catch (reason) {
     if (reason instanceof KubeApiError && reason.status === 403) return undefined;
     throw reason;
@@ -109,19 +109,19 @@ async function firstRequests(
     const name = nodeNameOf(request);
     const worker = workers.find((one) => one.name === name);
     // What was asked before this worker was recorded was asked by another machine of its name.
-    if (worker === undefined || createdAt(request) < Date.parse(worker.notBefore) - skewMs) continue;
+    if (worker === undefined || createdAt(request) < Date.parse(worker.notBefore) - SKEW_MS) continue;
     found.set(name, { name: requestName(request), outcome: outcomeOf(request) });
   }
   return found;
 }
 
-const skewMs = 10_000;
+const SKEW_MS = 10_000;
 
 /** Empty when it cannot be read. */
 function nodeNameOf(request: SigningRequest): string {
   try {
     const [commonName = ""] = inspectRequest(requestPem(request)).commonNames;
-    return commonName.startsWith(nodeUserPrefix) ? commonName.slice(nodeUserPrefix.length) : "";
+    return commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : "";
   } catch {
     return "";
   }

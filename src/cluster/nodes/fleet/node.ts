@@ -26,10 +26,10 @@ export interface Node extends KubeObject {
   };
 }
 
-export const nodesPath = "/api/v1/nodes";
+export const NODES_PATH = "/api/v1/nodes";
 
 export function nodePath(name: string): string {
-  return `${nodesPath}/${encodeURIComponent(name)}`;
+  return `${NODES_PATH}/${encodeURIComponent(name)}`;
 }
 
 export function isReady(node: Node | undefined): boolean {
@@ -48,7 +48,7 @@ function readyCondition(node: Node | undefined) {
   return node?.status?.conditions?.find(({ type }) => type === "Ready");
 }
 
-const attempts = 10;
+const ATTEMPTS = 10;
 
 /** Writes what `make` gives, if anything; kubelets and controllers write all the time, so it is made anew when they did. */
 export async function changeNode(
@@ -56,5 +56,5 @@ export async function changeNode(
   name: string,
   make: (node: Node) => Node | undefined,
 ): Promise<Node | undefined> {
-  return (await change(api, nodePath(name), attempts, make))?.object;
+  return (await change(api, nodePath(name), ATTEMPTS, make))?.object;
 }

@@ -19,7 +19,7 @@ export interface PatienceOptions {
   readonly signal?: AbortSignal;
 }
 
-const defaultEveryMs = 1000;
+const DEFAULT_EVERY_MS = 1000;
 
 export class Patience {
   readonly progress: Progress;
@@ -46,7 +46,7 @@ export class Patience {
   /** Until the next look. */
   async rest(): Promise<void> {
     const left = Math.max(0, this.#end - this.clock.now());
-    await pause(this.clock, Math.min(left, this.#options.everyMs ?? defaultEveryMs), this.#options.signal);
+    await pause(this.clock, Math.min(left, this.#options.everyMs ?? DEFAULT_EVERY_MS), this.#options.signal);
   }
 
   /** With its own time, but the same manners. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { hastyClock } from "../../kube/testing/hasty-clock.js";
 import { House, makePool, namespace } from "../controller/testing/house.js";
 import { annotation } from "../names.js";
@@ -90,7 +90,7 @@ async function replaced(old: readonly string[], change: Partial<Fleet> = {}): Pr
 }
 
 describe("replacing", () => {
-  it("takes one down after the other, each in the place of the last, and can be told twice", async () => {
+  test("takes one down after the other, each in the place of the last, and can be told twice", async () => {
     await make(3);
     cluster.putPod("web", "w-1");
     await replaced(["w-1", "w-2"]);
@@ -119,7 +119,7 @@ describe("replacing", () => {
     expect(log().length).toBe(before);
   });
 
-  it("leaves no user data of the old one behind, wherever it was killed", async () => {
+  test("leaves no user data of the old one behind, wherever it was killed", async () => {
     await make(1);
     // The new machine was made, and nothing after that was done.
     await store.change((all) => all.map((one) => ({ ...one, replaces: "w-9" })));
@@ -132,7 +132,7 @@ describe("replacing", () => {
     expect(existsSync(store.userDataFile("w-9"))).toBe(false);
   });
 
-  it("goes on where a provider failed, without making or removing anything twice", async () => {
+  test("goes on where a provider failed, without making or removing anything twice", async () => {
     await make(2);
     await store.change((all) => all.map((one) => ({ ...one, createCommand: ["false"] })));
     await expect(replaced(["w-0"])).rejects.toThrow("false failed for w-2");
@@ -147,7 +147,7 @@ describe("replacing", () => {
     expect(log()).toEqual(["make w-0", "make w-1", "remove w-0", "make w-2"]);
   });
 
-  it("stays where it is when a machine cannot be removed, and says so in its record", async () => {
+  test("stays where it is when a machine cannot be removed, and says so in its record", async () => {
     await make(2);
     await store.change((all) => all.map((one) => ({ ...one, deleteCommand: ["false"] })));
     await expect(replaced(["w-0"])).rejects.toThrow("false failed for w-0");
@@ -160,7 +160,7 @@ describe("replacing", () => {
     await expect(prepare(fleet(), { ...wish, count: 3 })).rejects.toThrow("w-0 is being replaced");
   });
 
-  it("begins no second one while the first is not Ready", async () => {
+  test("begins no second one while the first is not Ready", async () => {
     await make(3);
     dead.add("w-3");
     await expect(replaced(["w-0", "w-1"])).rejects.toThrow("w-3 is not Ready after 20 s");
@@ -173,7 +173,7 @@ describe("replacing", () => {
     expect(await names()).toEqual(["w-2", "w-4", "w-5"]);
   });
 
-  it("takes several at a time when they may be missing", async () => {
+  test("takes several at a time when they may be missing", async () => {
     await make(4);
     await replaced(["w-0", "w-1", "w-2"], { maxUnavailable: 2 });
     const removals = log().map((line, index) => [line, index] as const);
@@ -182,7 +182,7 @@ describe("replacing", () => {
     expect(await names()).toEqual(["w-3", "w-4", "w-5", "w-6"]);
   });
 
-  it("changes nothing when pods stand in the way, or when the name is unknown", async () => {
+  test("changes nothing when pods stand in the way, or when the name is unknown", async () => {
     await make(2);
     cluster.putPod("stray", "w-1", { metadata: { ownerReferences: [] } });
     cluster.writes.length = 0;
@@ -191,7 +191,7 @@ describe("replacing", () => {
     expect([cluster.writes, (await store.read()).some(({ leaving }) => leaving)]).toEqual([[], false]);
   });
 
-  it("finds those that are behind by what their nodes say, and those that were left in the middle", async () => {
+  test("finds those that are behind by what their nodes say, and those that were left in the middle", async () => {
     await make(3);
     const hash = await hashOf();
     cluster.putNode("w-1", true, { metadata: { annotations: { [annotation.currentConfigVersion]: "00000000" } } });
@@ -203,7 +203,7 @@ describe("replacing", () => {
 });
 
 describe("scaling", () => {
-  it("makes more as the newest was made, and waits for them", async () => {
+  test("makes more as the newest was made, and waits for them", async () => {
     await make(1);
     const plan = await planScale(fleet(), { ...wish, count: 3 }, await hashOf());
     expect([plan.leave, plan.make]).toEqual([[], ["w-1", "w-2"]]);
@@ -212,7 +212,7 @@ describe("scaling", () => {
     expect(cluster.node("w-2")?.metadata?.annotations?.[annotation.currentConfigVersion]).toBe(await hashOf());
   });
 
-  it("lets those go first that are of no use, then those that are behind, then the youngest", async () => {
+  test("lets those go first that are of no use, then those that are behind, then the youngest", async () => {
     await make(4);
     const hash = await hashOf();
     cluster.putNode("w-0", false);
@@ -224,7 +224,7 @@ describe("scaling", () => {
     expect(await leave(0)).toEqual(["w-0", "w-1", "w-2", "w-3"]);
   });
 
-  it("goes on with those that were leaving, and takes their tokens and names from the inventory", async () => {
+  test("goes on with those that were leaving, and takes their tokens and names from the inventory", async () => {
     await make(3);
     const published: number[] = [];
     const publish = async (workers: readonly unknown[]) => void published.push(workers.length);
@@ -244,7 +244,7 @@ describe("scaling", () => {
     expect(Object.keys(tokens?.data ?? {})).toEqual(["w-0", "w-3"]);
   });
 
-  it("has nothing to go by where there is no worker", async () => {
+  test("has nothing to go by where there is no worker", async () => {
     await expect(planScale(fleet(), { ...wish, count: 1 }, "")).rejects.toThrow(
       "drawbridge workers up makes the first ones",
     );

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { NodePool } from "../pool/node-pool.js";
 import type { Worker } from "../workers/worker.js";
 import type { Scene } from "./look.js";
@@ -33,7 +33,7 @@ const reached: NodePool = {
 };
 
 describe("what a worker lacks", () => {
-  it.each<[string, Partial<Worker>, Partial<Scene>, string, string]>([
+  test.each<[string, Partial<Worker>, Partial<Scene>, string, string]>([
     ["being replaced", { leaving: "replaced" }, {}, "is being replaced", "workers replace w-0"],
     ["being removed", { leaving: "removed" }, {}, "is being removed", "workers scale"],
     ["never made", { made: false }, {}, "its machine was not made", "create or up"],
@@ -88,7 +88,7 @@ describe("what a worker lacks", () => {
     expect(lack?.remedy).toContain(remedy);
   });
 
-  it("is nothing when all is there, also where we may not see requests", () => {
+  test("is nothing when all is there, also where we may not see requests", () => {
     expect(standingOf(worker, { ...scene, ...withNode(good), requests: undefined })).toEqual({
       ...{ name: "w-0", made: true, fetched: "yes", registered: true, ready: true, furnished: true },
       ...{ configuration: "current", lack: undefined },
@@ -103,7 +103,7 @@ describe("a pool", () => {
   const report = (hash: string, ...conditions: ReturnType<typeof condition>[]) =>
     poolReport("c/p", { hash, pool: { ...pool, status: { conditions } } }).lacks.map(({ what }) => what);
 
-  it("complains of what is wrong, and not of what is always so without machines", () => {
+  test("complains of what is wrong, and not of what is always so without machines", () => {
     const usual = ["AutoscalingEnabled", "AllMachinesReady", "AllNodesHealthy", "UpdatingConfig"];
     expect(
       report("h", ...usual.map((type) => condition(type, "False")), condition("ValidArchPlatform", "True")),
@@ -113,7 +113,7 @@ describe("a pool", () => {
     ]);
   });
 
-  it("without a configuration says so, unless a condition says why", () => {
+  test("without a configuration says so, unless a condition says why", () => {
     expect(report("")).toEqual(["it has no configuration yet"]);
     expect(report("", condition("ValidReleaseImage", "False"))).toEqual(["ValidReleaseImage is False: Why"]);
   });

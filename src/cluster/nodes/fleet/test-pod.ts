@@ -11,9 +11,9 @@ export interface TestPodOptions {
   readonly taints: readonly Taint[];
 }
 
-const prefix = "drawbridge-verify-";
+const PREFIX = "drawbridge-verify-";
 /** Whatever becomes of us, it does not run for ever. */
-const longestSeconds = 900;
+const LONGEST_SECONDS = 900;
 
 /** By the scheduler, as every other pod; so what keeps pods away keeps this one away, too. */
 export function testPod(node: string, { image, namespace, taints }: TestPodOptions): Pod {
@@ -39,9 +39,9 @@ export function testPod(node: string, { image, namespace, taints }: TestPodOptio
     enableServiceLinks: false,
     restartPolicy: "Never",
     terminationGracePeriodSeconds: 0,
-    activeDeadlineSeconds: longestSeconds,
+    activeDeadlineSeconds: LONGEST_SECONDS,
   };
-  const metadata = { name: `${prefix}${node}`, namespace, labels: { "app.kubernetes.io/name": "drawbridge-verify" } };
+  const metadata = { name: `${PREFIX}${node}`, namespace, labels: { "app.kubernetes.io/name": "drawbridge-verify" } };
   return { apiVersion: "v1", kind: "Pod", metadata, spec } as Pod;
 }
 

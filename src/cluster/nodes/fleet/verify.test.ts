@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeApiError } from "../../kube/errors.js";
 import { hastyClock } from "../../kube/testing/hasty-clock.js";
 import { namedPath } from "../controller/paths.js";
@@ -52,7 +52,7 @@ function runPods(status: Pod["status"] = { phase: "Running" }): void {
 }
 
 describe("verifying", () => {
-  it("furnishes nodes as they join, tries a pod on each and removes it", async () => {
+  test("furnishes nodes as they join, tries a pod on each and removes it", async () => {
     cluster.putNode("w-0");
     let seen = 0;
     const clock = hastyClock(() => {
@@ -70,7 +70,7 @@ describe("verifying", () => {
     );
   });
 
-  it("asks the scheduler for exactly that node, and tolerates the pool's taints only", async () => {
+  test("asks the scheduler for exactly that node, and tolerates the pool's taints only", async () => {
     cluster.putNode("w-0");
     let made: Pod | undefined;
     const clock = hastyClock(() => {
@@ -89,7 +89,7 @@ describe("verifying", () => {
     );
   });
 
-  it("makes room for its pod where a killed run left one, and tries one only when that is asked for", async () => {
+  test("makes room for its pod where a killed run left one, and tries one only when that is asked for", async () => {
     for (const name of ["w-0", "w-1"]) cluster.putNode(name);
     cluster.putPod("drawbridge-verify-w-0", "w-0");
     const pod = { namespace: "default", image: "none", on: "one" as const };
@@ -99,7 +99,7 @@ describe("verifying", () => {
     expect(podKeys()).toEqual([]);
   });
 
-  it.each([
+  test.each([
     [{}, "no pod is scheduled on it: the scheduler has said nothing yet"],
     [
       { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", message: "0/2 nodes are available" }] },
@@ -124,14 +124,14 @@ describe("verifying", () => {
     expect(podKeys()).toEqual([]);
   });
 
-  it("only looks when it is not to furnish", async () => {
+  test("only looks when it is not to furnish", async () => {
     for (const name of ["w-0", "w-1"]) cluster.putNode(name);
     const verdict = await verify(options({ furnishes: false }));
     expect(verdict.workers[1]?.lack?.what).toBe("its node lacks label tier=front, taint dedicated:NoSchedule");
     expect(cluster.writes).toEqual([]);
   });
 
-  it("takes no old news for a verdict when the API goes away", async () => {
+  test("takes no old news for a verdict when the API goes away", async () => {
     cluster.putNode("w-0");
     let waits = 0;
     const clock = hastyClock(() => {
@@ -148,7 +148,7 @@ describe("verifying", () => {
     await expect(verify(options())).rejects.toThrow("the API did not answer");
   });
 
-  it("does not look for nodes of a hosted cluster among those of its management", async () => {
+  test("does not look for nodes of a hosted cluster among those of its management", async () => {
     const owner = { apiVersion: "hypershift.openshift.io/v1beta1", kind: "HostedCluster", name: "demo", uid: "u" };
     await house.change("workers", (pool) => ({ ...pool, metadata: { ...pool.metadata, ownerReferences: [owner] } }));
     await expect(verify(options({ clusters: { pools: house.api, nodes: house.api } }))).rejects.toThrow(
@@ -156,7 +156,7 @@ describe("verifying", () => {
     );
   });
 
-  it("names the first worker that is late, and what it lacks", async () => {
+  test("names the first worker that is late, and what it lacks", async () => {
     cluster.putNode("w-0");
     await expect(awaitWorkers(options())).rejects.toMatchObject({
       code: "DB_WORKERS_WAIT",
@@ -164,7 +164,7 @@ describe("verifying", () => {
     });
   });
 
-  it("says that there is no such pool", async () => {
+  test("says that there is no such pool", async () => {
     await house.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
     await expect(verify(options())).rejects.toThrow("there is no pool clusters/workers");
   });

@@ -1,12 +1,12 @@
 /** JSON as Go's encoder writes it: the hashes are taken over its bytes. */
 
 // Go escapes these so that its output can stand inside HTML and JavaScript.
-const escaped = /[<>&\u2028\u2029]/g;
+const ESCAPED = /[<>&\u2028\u2029]/g;
 
 /** Members in the order they were put in; undefined ones are left out, as omitempty does. */
 export function goJson(value: unknown): string {
   return JSON.stringify(value).replace(
-    escaped,
+    ESCAPED,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

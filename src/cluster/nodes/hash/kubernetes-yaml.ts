@@ -3,11 +3,11 @@ import { parseDocument, stringify } from "yaml";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 
 /** A separator stands alone on its line; Kubernetes takes nothing else for one. */
-const separator = /^---[ \t]*\r?$\n?/m;
+const SEPARATOR = /^---[ \t]*\r?$\n?/m;
 
 /** The documents of a stream as they are written; blank ones are left out. */
 export function splitDocuments(text: string): string[] {
-  return text.split(separator).filter((document) => document.trim() !== "");
+  return text.split(SEPARATOR).filter((document) => document.trim() !== "");
 }
 
 /** YAML 1.1, because in a file's mode 0644 is octal for Kubernetes; times of day and dates stay text. */

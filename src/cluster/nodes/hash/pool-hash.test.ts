@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fnv1a } from "./fnv.js";
 import { byBytes, effectiveProxy, globalConfig } from "./global-config.js";
 import {
@@ -16,19 +16,19 @@ const emptyImage =
   '{"metadata":{"name":"cluster","creationTimestamp":null},"spec":{"additionalTrustedCA":{"name":""},"registrySources":{}},"status":{}}\n';
 
 describe("FNV-1a", () => {
-  it.each([
+  test.each([
     ["", "811c9dc5"],
     ["a", "e40c292c"],
     ["foobar", "bf9cf968"],
   ])("of %j is %s", (text, hash) => expect(fnv1a(text)).toBe(hash));
 
-  it("takes bytes as they are and text as UTF-8", () => {
+  test("takes bytes as they are and text as UTF-8", () => {
     expect(fnv1a("é")).toBe(fnv1a(Buffer.from([0xc3, 0xa9])));
   });
 });
 
 describe("the cluster's configuration as hashed", () => {
-  it("has an empty proxy and an empty image configuration, and from 4.23 on a TLS profile", () => {
+  test("has an empty proxy and an empty image configuration, and from 4.23 on a TLS profile", () => {
     expect(globalConfig(undefined, undefined, "4.22.99")).toBe(emptyProxy + emptyImage);
     expect(globalConfig({}, {}, "4.23.0")).toBe(`${emptyProxy}${emptyImage}null\n`);
     const apiServer = { tlsSecurityProfile: { type: "Modern", modern: {} } };
@@ -37,7 +37,7 @@ describe("the cluster's configuration as hashed", () => {
     );
   });
 
-  it("writes members in the order of the Go types, whatever order they came in, and escapes as Go does", () => {
+  test("writes members in the order of the Go types, whatever order they came in, and escapes as Go does", () => {
     const proxy = { trustedCA: { name: "ca" }, noProxy: "example.com", httpsProxy: "", httpProxy: "http://u:<&>@p" };
     const image = {
       imageStreamImportMode: "",
@@ -58,7 +58,7 @@ describe("the cluster's configuration as hashed", () => {
     );
   });
 
-  it("knows what is never proxied, sorted and once", () => {
+  test("knows what is never proxied, sorted and once", () => {
     expect(effectiveProxy({})).toBeUndefined();
     expect(
       effectiveProxy({ httpProxy: "http://p", noProxy: " localhost ,, b" }, { machine: ["192.168.0.0/24"] }),
@@ -68,7 +68,7 @@ describe("the cluster's configuration as hashed", () => {
     });
   });
 
-  it("sorts as Go does, by bytes", () => {
+  test("sorts as Go does, by bytes", () => {
     expect(["\u{10000}", "\uffee", "a", "Z"].sort(byBytes)).toEqual(["Z", "a", "\uffee", "\u{10000}"]);
   });
 });
@@ -78,33 +78,33 @@ describe("a pool's hashes", () => {
   const at = (releaseVersion: string, stream = "") =>
     poolHashes({ ...input, stream, releaseVersion, globalConfig: globalConfig(undefined, undefined, releaseVersion) });
 
-  it("are HyperShift's", () => {
+  test("are HyperShift's", () => {
     expect(at("4.18.0")).toEqual({ full: "83935368", withoutVersion: "0db5756d" });
     expect(at("5.0.0").full).toBe("bc411add");
     expect(at("5.0.0", "rhel-9")).toEqual({ full: "3d08ada8", withoutVersion: "3a158178" });
   });
 
-  it.each(["rawConfig", "trustBundleName", "pullSecretName", "stream"] as const)("change with %s", (field) => {
+  test.each(["rawConfig", "trustBundleName", "pullSecretName", "stream"] as const)("change with %s", (field) => {
     const changed = poolHashes({ ...input, releaseVersion: "4.18.0", globalConfig: "", [field]: "other" });
     const before = poolHashes({ ...input, releaseVersion: "4.18.0", globalConfig: "" });
     expect(changed.full).not.toBe(before.full);
     expect(changed.withoutVersion).not.toBe(before.withoutVersion);
   });
 
-  it("the short one knows neither release nor the cluster's configuration", () => {
+  test("the short one knows neither release nor the cluster's configuration", () => {
     const one = poolHashes({ ...input, releaseVersion: "4.18.0", globalConfig: "a" });
     const other = poolHashes({ ...input, releaseVersion: "4.19.0", globalConfig: "b" });
     expect(other.withoutVersion).toBe(one.withoutVersion);
     expect(other.full).not.toBe(one.full);
   });
 
-  it("leave out a stream that is the version's own", () => {
+  test("leave out a stream that is the version's own", () => {
     expect(hashedStream("rhel-9", "4.18.0")).toBe("");
     expect(hashedStream("rhel-9", "5.0.0")).toBe("rhel-9");
     expect(hashedStream("rhel-10", "5.1.2")).toBe("");
   });
 
-  it.each([
+  test.each([
     ["", "4.23.1", false, "rhel-9"],
     ["", "4.23.1", true, "rhel-9"],
     ["", "5.0.0", false, "rhel-10"],
@@ -115,26 +115,26 @@ describe("a pool's hashes", () => {
     expect(effectiveStream(wanted, version, runc)).toBe(stream);
   });
 
-  it("refuse a stream that the release or the runtime does not have", () => {
+  test("refuse a stream that the release or the runtime does not have", () => {
     expect(() => effectiveStream("rhel-10", "5.0.0", true)).toThrow("rhel-10 has no runc");
     expect(() => effectiveStream("rhel-10", "4.23.0", false)).toThrow("comes with release 5.0");
   });
 
-  it.each(["", "4.18", "v4.18.0", "latest"])("need a real version, not %j", (version) => {
+  test.each(["", "4.18", "v4.18.0", "latest"])("need a real version, not %j", (version) => {
     expect(() => globalConfig(undefined, undefined, version)).toThrow("is not a release version");
   });
 });
 
 describe("the other hashes in a token Secret", () => {
-  it("pull secret: over what Go prints for bytes", () => {
+  test("pull secret: over what Go prints for bytes", () => {
     expect(pullSecretHash(Buffer.from('{"auths":{"example.com":{"auth":"dGVzdDp0ZXN0"}}}'))).toBe("2e24ad6f");
   });
 
-  it("trust bundle: over the PEM text", () => {
+  test("trust bundle: over the PEM text", () => {
     expect([trustBundleHash(""), trustBundleHash("test-ca-bundle")]).toEqual(["811c9dc5", "196fecff"]);
   });
 
-  it("configuration: null without one, and independent of the order of members", () => {
+  test("configuration: null without one, and independent of the order of members", () => {
     expect(configurationHash(undefined)).toBe("77074ba4");
     const one = { proxy: { httpProxy: "http://p", noProxy: "x" }, ingress: { b: 1, a: [{ d: 1, c: 2 }] }, zebra: {} };
     const other = { zebra: {}, ingress: { a: [{ c: 2, d: 1 }], b: 1 }, proxy: { noProxy: "x", httpProxy: "http://p" } };
@@ -142,7 +142,7 @@ describe("the other hashes in a token Secret", () => {
     expect(configurationHash({ ...one, ingress: {} })).not.toBe(configurationHash(one));
   });
 
-  it("configuration: an empty import mode leaves no trace", () => {
+  test("configuration: an empty import mode leaves no trace", () => {
     const image = { additionalTrustedCA: { name: "x" } };
     expect(configurationHash({ image: { ...image, imageStreamImportMode: "" } })).toBe(configurationHash({ image }));
     expect(configurationHash({ image })).toBe(

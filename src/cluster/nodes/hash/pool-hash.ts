@@ -33,10 +33,10 @@ export function poolHashes(input: HashInput): PoolHashes {
 
 /** Which operating system machines boot: what the pool wants, else the version's own; only the older one has runc. */
 export function effectiveStream(wanted: string, releaseVersion: string, usesRunc: boolean): string {
-  if (wanted === "") return usesRunc ? oldStream : defaultStream(releaseVersion);
-  if (wanted !== oldStream && usesRunc)
+  if (wanted === "") return usesRunc ? OLD_STREAM : defaultStream(releaseVersion);
+  if (wanted !== OLD_STREAM && usesRunc)
     throw unusable(`${wanted} has no runc, which a ContainerRuntimeConfig asks for`);
-  if (wanted !== oldStream && defaultStream(releaseVersion) === oldStream) {
+  if (wanted !== OLD_STREAM && defaultStream(releaseVersion) === OLD_STREAM) {
     throw unusable(`${wanted} comes with release 5.0, and this one is ${releaseVersion}`);
   }
   return wanted;
@@ -47,10 +47,10 @@ export function hashedStream(effective: string, releaseVersion: string): string 
   return effective === defaultStream(releaseVersion) ? "" : effective;
 }
 
-const oldStream = "rhel-9";
+const OLD_STREAM = "rhel-9";
 
 function defaultStream(releaseVersion: string): string {
-  return isAtLeast(parseVersion(releaseVersion), 5, 0) ? "rhel-10" : oldStream;
+  return isAtLeast(parseVersion(releaseVersion), 5, 0) ? "rhel-10" : OLD_STREAM;
 }
 
 function unusable(sentence: string): DrawbridgeError {

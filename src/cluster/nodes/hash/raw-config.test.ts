@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { rawConfig, usesRunc } from "./raw-config.js";
 
 const from = (text: string, where = "ConfigMap clusters/extra") => ({ where, text });
@@ -67,12 +67,12 @@ spec: {imageDigestMirrors: []}
 `;
 
 describe("the configuration of a pool's machines", () => {
-  it("is canonical for the kinds that a machine config operator reads", () => {
+  test("is canonical for the kinds that a machine config operator reads", () => {
     expect(rawConfig([from(machineConfig)])).toBe(canonicalMachineConfig);
     expect(rawConfig([from(kubeletConfig)])).toBe(canonicalKubeletConfig);
   });
 
-  it("takes mirror sets as they are written and moves image policies to v1", () => {
+  test("takes mirror sets as they are written and moves image policies to v1", () => {
     expect(rawConfig([from(mirrors)])).toBe(mirrors);
     const policy = (version: string) =>
       `apiVersion: config.openshift.io/${version}\nkind: ClusterImagePolicy\nmetadata:\n  name: p\n`;
@@ -82,7 +82,7 @@ describe("the configuration of a pool's machines", () => {
     );
   });
 
-  it("sorts its documents and is the same for every order and every spread over ConfigMaps", () => {
+  test("sorts its documents and is the same for every order and every spread over ConfigMaps", () => {
     const expected = [mirrors, canonicalKubeletConfig, canonicalMachineConfig].join("\n---\n");
     const documents = [machineConfig, kubeletConfig, mirrors];
     for (const [a, b, c] of [
@@ -99,12 +99,12 @@ describe("the configuration of a pool's machines", () => {
     }
   });
 
-  it("is empty without documents", () => {
+  test("is empty without documents", () => {
     expect(rawConfig([])).toBe("");
     expect(rawConfig([from("\n---\n  \n---\n")])).toBe("");
   });
 
-  it("does not depend on how the YAML was written", () => {
+  test("does not depend on how the YAML was written", () => {
     const flow = JSON.stringify({
       spec: {
         config: {
@@ -119,12 +119,12 @@ describe("the configuration of a pool's machines", () => {
     expect(rawConfig([from(flow)])).toBe(canonicalMachineConfig);
   });
 
-  it("reads as Kubernetes does: dates and times of day are text", () => {
+  test("reads as Kubernetes does: dates and times of day are text", () => {
     const text = machineConfig.replace('team: "blue"', "day: 2026-01-02, hour: 12:30:45");
     expect(rawConfig([from(text)])).toMatch(/day: "?2026-01-02"?\n {4}hour: "?12:30:45"?\n/);
   });
 
-  it.each([
+  test.each([
     ["a foreign kind", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n", "is a Pod, and only MachineConfig"],
     ["no kind", "metadata: {name: x}\n", "is a undefined"],
     ["another version", machineConfig.replace("/v1", "/v2"), "has apiVersion machineconfiguration.openshift.io/v2"],
@@ -142,7 +142,7 @@ describe("the configuration of a pool's machines", () => {
     expect(() => rawConfig([from(`${mirrors}---\n${text}`)])).toThrow(`document 2 of ${where}`);
   });
 
-  it("lets somebody who knows Ignition look at what MachineConfigs hold", () => {
+  test("lets somebody who knows Ignition look at what MachineConfigs hold", () => {
     const seen: unknown[] = [];
     const checkIgnition = (config: unknown) => {
       seen.push(config);
@@ -152,12 +152,12 @@ describe("the configuration of a pool's machines", () => {
     expect(seen).toMatchObject([{ ignition: { version: "3.2.0" } }]);
   });
 
-  it("bounds what aliases can grow to", () => {
+  test("bounds what aliases can grow to", () => {
     const levels = Array.from({ length: 12 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i},*a${i},*a${i},*a${i},*a${i}]`);
     expect(() => rawConfig([from(`a0: &a0 x\n${levels.join("\n")}\n`)])).toThrow();
   });
 
-  it("knows whether machines stay on runc", () => {
+  test("knows whether machines stay on runc", () => {
     const runtime = (name: string) =>
       `apiVersion: machineconfiguration.openshift.io/v1\nkind: ContainerRuntimeConfig\nmetadata: {name: r}\nspec: {containerRuntimeConfig: {defaultRuntime: ${name}}}\n`;
     expect(usesRunc(rawConfig([from(runtime("runc")), from(mirrors)]))).toBe(true);

@@ -16,14 +16,14 @@ export interface RawConfigOptions {
 
 type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> };
 
-const mco = "machineconfiguration.openshift.io";
-const roleLabel = `${mco}/role`;
-const builtInPools = { matchLabels: { [`${mco}/mco-built-in`]: "" } };
+const MCO = "machineconfiguration.openshift.io";
+const roleLabel = `${MCO}/role`;
+const builtInPools = { matchLabels: { [`${MCO}/mco-built-in`]: "" } };
 
 const kinds: Readonly<Record<string, { readonly versions: readonly string[]; readonly make: Normalise }>> = {
-  MachineConfig: { versions: [`${mco}/v1`], make: machineConfig },
-  KubeletConfig: { versions: [`${mco}/v1`], make: forBuiltInPools },
-  ContainerRuntimeConfig: { versions: [`${mco}/v1`], make: forBuiltInPools },
+  MachineConfig: { versions: [`${MCO}/v1`], make: machineConfig },
+  KubeletConfig: { versions: [`${MCO}/v1`], make: forBuiltInPools },
+  ContainerRuntimeConfig: { versions: [`${MCO}/v1`], make: forBuiltInPools },
   ImageContentSourcePolicy: { versions: ["operator.openshift.io/v1alpha1"], make: verbatim },
   ImageDigestMirrorSet: { versions: ["config.openshift.io/v1"], make: verbatim },
   ClusterImagePolicy: { versions: ["config.openshift.io/v1", "config.openshift.io/v1alpha1"], make: imagePolicy },

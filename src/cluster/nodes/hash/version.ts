@@ -7,10 +7,10 @@ export interface ReleaseVersion {
   readonly patch: number;
 }
 
-const shape = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
+const SHAPE = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 
 export function parseVersion(text: string): ReleaseVersion {
-  const found = shape.exec(text);
+  const found = SHAPE.exec(text);
   if (found === null) throw new DrawbridgeError("DB_NODEPOOL", `"${text}" is not a release version such as 4.18.3`);
   const [major, minor, patch] = found.slice(1, 4).map(Number) as [number, number, number];
   return { major, minor, patch };

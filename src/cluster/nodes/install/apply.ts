@@ -11,7 +11,7 @@ export interface Applied {
   readonly action: "created" | "changed" | "unchanged" | "kept";
 }
 
-export const fieldManager = "drawbridge-nodepool";
+export const FIELD_MANAGER = "drawbridge-nodepool";
 
 export async function applyInstall(
   api: KubeApi,
@@ -30,7 +30,7 @@ async function applyOne(api: KubeApi, manifest: Manifest, force: boolean): Promi
     const before = await find(api, path);
     // Its labels are its owner's business.
     if (before !== undefined && manifest.kind === "Namespace") return { object, action: "kept" };
-    const after = await api.apply<KubeObject>(path, manifest, { fieldManager, force });
+    const after = await api.apply<KubeObject>(path, manifest, { fieldManager: FIELD_MANAGER, force });
     if (before === undefined) return { object, action: "created" };
     const isSame = before.metadata?.resourceVersion === after.metadata?.resourceVersion;
     return { object, action: isSame ? "unchanged" : "changed" };

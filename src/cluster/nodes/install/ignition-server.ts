@@ -1,37 +1,37 @@
 /** The Ignition server as it runs in a cluster. */
-import { ownerLabel, ownerName } from "../controller/hypershift.js";
-import { servingCertificateSecret } from "../names.js";
+import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
+import { SERVING_CERTIFICATE_SECRET } from "../names.js";
 import { servingAndClaimRules } from "../serving/permissions.js";
 import type { Manifest } from "./manifest.js";
 import type { Program } from "./workload.js";
 
-export const ignitionServerName = "drawbridge-ignition-server";
+export const IGNITION_SERVER_NAME = "drawbridge-ignition-server";
 
 /** What people put there: how payloads are made (payload.yaml and what it names). */
-export const payloadConfigMap = "drawbridge-ignition-payload";
+export const PAYLOAD_CONFIG_MAP = "drawbridge-ignition-payload";
 
 /** The label that it gives this ConfigMap makes an approver beside it read the claims. */
-export const claimsConfigMap = "drawbridge-claims";
-const certificatePath = "/var/run/secrets/ignition/serving-cert";
-const payloadPath = "/etc/drawbridge/payload";
-const door = 9090;
+export const CLAIMS_CONFIG_MAP = "drawbridge-claims";
+const CERTIFICATE_PATH = "/var/run/secrets/ignition/serving-cert";
+const PAYLOAD_PATH = "/etc/drawbridge/payload";
+const DOOR = 9090;
 
-export const ignitionServerRules = servingAndClaimRules(claimsConfigMap);
+export const ignitionServerRules = servingAndClaimRules(CLAIMS_CONFIG_MAP);
 
 export function ignitionServerProgram(namespace: string, metricsPort: number): Program {
   return {
     args: [
       ...["ignition", "serve", `--namespace=${namespace}`],
-      ...[`--addr=0.0.0.0:${door}`, `--metrics-addr=0.0.0.0:${metricsPort}`],
-      ...[`--payload=${payloadPath}/payload.yaml`, `--claims-configmap=${namespace}/${claimsConfigMap}`],
+      ...[`--addr=0.0.0.0:${DOOR}`, `--metrics-addr=0.0.0.0:${metricsPort}`],
+      ...[`--payload=${PAYLOAD_PATH}/payload.yaml`, `--claims-configmap=${namespace}/${CLAIMS_CONFIG_MAP}`],
     ],
     healthPort: metricsPort,
-    door,
+    door: DOOR,
     // Two thousand machines at once take half of that.
     memoryLimit: "512Mi",
     volumes: [
-      { name: "serving-cert", path: certificatePath, source: { secret: { secretName: servingCertificateSecret } } },
-      { name: "payload", path: payloadPath, source: { configMap: { name: payloadConfigMap } } },
+      { name: "serving-cert", path: CERTIFICATE_PATH, source: { secret: { secretName: SERVING_CERTIFICATE_SECRET } } },
+      { name: "payload", path: PAYLOAD_PATH, source: { configMap: { name: PAYLOAD_CONFIG_MAP } } },
     ],
   };
 }
@@ -41,10 +41,10 @@ export function ignitionService(namespace: string, type: string): Manifest {
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: { name: ignitionServerName, namespace, labels: { [ownerLabel]: ownerName } },
+    metadata: { name: IGNITION_SERVER_NAME, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } },
     spec: {
       type,
-      selector: { app: ignitionServerName },
+      selector: { app: IGNITION_SERVER_NAME },
       ports: [{ name: "ignition", port: 443, targetPort: "door", protocol: "TCP" }],
     },
   };

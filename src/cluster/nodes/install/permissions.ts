@@ -1,6 +1,6 @@
 /** What the pools' controller may do, and no more. */
-import { crdName, hostedClustersCrdName, operator } from "../controller/hypershift.js";
-import { controllerName } from "../controller/name.js";
+import { CRD_NAME, HOSTED_CLUSTERS_CRD_NAME, operator } from "../controller/hypershift.js";
+import { CONTROLLER_NAME } from "../controller/name.js";
 import type { PolicyRule } from "../csr/approver/permissions.js";
 
 /** For a ClusterRole: only to see whether HyperShift is here. */
@@ -9,7 +9,7 @@ export const controllerClusterRules: readonly PolicyRule[] = [
     apiGroups: ["apiextensions.k8s.io"],
     resources: ["customresourcedefinitions"],
     verbs: ["get"],
-    resourceNames: [crdName, hostedClustersCrdName],
+    resourceNames: [CRD_NAME, HOSTED_CLUSTERS_CRD_NAME],
   },
   { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"], resourceNames: [operator.name] },
 ];
@@ -30,6 +30,6 @@ export const controllerNamespaceRules: readonly PolicyRule[] = [
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
     verbs: ["get", "update"],
-    resourceNames: [controllerName],
+    resourceNames: [CONTROLLER_NAME],
   },
 ];

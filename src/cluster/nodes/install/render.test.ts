@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PolicyRule } from "../csr/approver/permissions.js";
 import { type Manifest, manifestPath, titleOf } from "./manifest.js";
 import { type InstallConfig, renderInstall } from "./render.js";
@@ -25,14 +25,14 @@ const of = (kind: string, name = ""): Manifest[] =>
 const rulesOf = (manifest: Manifest | undefined) => manifest?.rules as readonly Rule[];
 
 describe("what is installed", () => {
-  it("has a place in the API for every object, and each object once", () => {
+  test("has a place in the API for every object, and each object once", () => {
     const paths = all.map(manifestPath);
     expect(paths.filter((path) => path.includes("undefined"))).toEqual([]);
     expect(new Set(all.map(titleOf)).size).toBe(all.length);
     expect(paths[0]).toBe("/api/v1/namespaces/pools");
   });
 
-  it.each(["nodepool-controller", "csr-approver", "ignition-server"])("lets %s do no more than it needs", (name) => {
+  test.each(["nodepool-controller", "csr-approver", "ignition-server"])("lets %s do no more than it needs", (name) => {
     const [role] = of("Role", name);
     const [clusterRole] = of("ClusterRole", name);
     for (const { resources, verbs } of [...rulesOf(role), ...(clusterRole ? rulesOf(clusterRole) : [])]) {
@@ -44,7 +44,7 @@ describe("what is installed", () => {
     expect(everywhere).not.toContain("configmaps");
   });
 
-  it("limits approval to kubelets' two signers", () => {
+  test("limits approval to kubelets' two signers", () => {
     const signers = rulesOf(of("ClusterRole", "csr-approver")[0]).find(({ resources }) =>
       resources.includes("signers"),
     );
@@ -54,7 +54,7 @@ describe("what is installed", () => {
     });
   });
 
-  it("runs nothing as root or with a root it could write to", () => {
+  test("runs nothing as root or with a root it could write to", () => {
     const deployments = of("Deployment");
     expect(deployments.length).toBe(3);
     for (const { spec } of deployments) {
@@ -79,7 +79,7 @@ describe("what is installed", () => {
     }
   });
 
-  it("closes the network of each but for the API, names and monitoring", () => {
+  test("closes the network of each but for the API, names and monitoring", () => {
     const policies = of("NetworkPolicy");
     expect(policies.map(({ metadata }) => metadata.name)).toEqual(
       of("Deployment").map(({ metadata }) => metadata.name),
@@ -90,7 +90,7 @@ describe("what is installed", () => {
     }
   });
 
-  it("lets machines come to the Ignition server, and nobody to the others", () => {
+  test("lets machines come to the Ignition server, and nobody to the others", () => {
     const doors = of("NetworkPolicy").filter(({ spec }) => JSON.stringify(spec).includes('"port":9090'));
     expect(doors.map(({ metadata }) => metadata.name)).toEqual(["drawbridge-ignition-server"]);
     expect(of("Service")).toMatchObject([{ spec: { type: "NodePort", ports: [{ port: 443, targetPort: "door" }] } }]);
@@ -100,14 +100,14 @@ describe("what is installed", () => {
     }
   });
 
-  it("has the controller issue the Ignition server's certificate, where there is one", () => {
+  test("has the controller issue the Ignition server's certificate, where there is one", () => {
     const text = (components: InstallConfig["components"]) =>
       JSON.stringify(renderInstall({ ...config, components }).filter(({ kind }) => kind === "Deployment"));
     expect(text(["controller", "ignition"])).toContain("--issue-certificate");
     expect(text(["controller", "approver"])).not.toContain("--issue-certificate");
   });
 
-  it("passes the approver's own flags on, and leaves out what is not wanted", () => {
+  test("passes the approver's own flags on, and leaves out what is not wanted", () => {
     expect(JSON.stringify(of("Deployment", "csr-approver"))).toContain("--node-cidr=10.0.0.0/16");
     const alone = renderInstall({ ...config, components: ["controller"] });
     expect(alone.some(({ metadata }) => metadata.name.includes("approver"))).toBe(false);
@@ -116,7 +116,7 @@ describe("what is installed", () => {
     expect(elsewhere.some(({ kind }) => kind === "CustomResourceDefinition")).toBe(false);
   });
 
-  it("gives nobody the same right twice", () => {
+  test("gives nobody the same right twice", () => {
     for (const { metadata, rules } of of("Role")) {
       const rights = (rules as readonly PolicyRule[]).flatMap(({ resources, verbs }) =>
         resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),

@@ -1,14 +1,19 @@
 /** Everything that pools need in a cluster, as objects: the resource, and what runs for it with no more rights than it needs. */
-import { ownerLabel, ownerName } from "../controller/hypershift.js";
-import { controllerName } from "../controller/name.js";
+import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
+import { CONTROLLER_NAME } from "../controller/name.js";
 import {
+  APPROVER_NAME,
   clusterRules as approverClusterRules,
-  approverName,
   namespaceRules as approverNamespaceRules,
   inventoryRule,
   type PolicyRule,
 } from "../csr/approver/permissions.js";
-import { ignitionServerName, ignitionServerProgram, ignitionServerRules, ignitionService } from "./ignition-server.js";
+import {
+  IGNITION_SERVER_NAME,
+  ignitionServerProgram,
+  ignitionServerRules,
+  ignitionService,
+} from "./ignition-server.js";
 import type { Manifest } from "./manifest.js";
 import { controllerClusterRules, controllerNamespaceRules } from "./permissions.js";
 import { nodePoolResource } from "./schema.js";
@@ -30,8 +35,8 @@ export interface InstallConfig {
   readonly ignitionService: "ClusterIP" | "NodePort" | "LoadBalancer";
 }
 
-const rbac = "rbac.authorization.k8s.io";
-const healthPort = 8080;
+const RBAC = "rbac.authorization.k8s.io";
+const HEALTH_PORT = 8080;
 
 export function renderInstall(config: InstallConfig): Manifest[] {
   // Where machines join there need be no pools: the approver may be alone there.
@@ -45,30 +50,33 @@ function namespaceOf({ namespace }: InstallConfig): Manifest {
     kind: "Namespace",
     metadata: {
       name: namespace,
-      labels: { [ownerLabel]: ownerName, "pod-security.kubernetes.io/enforce": "restricted" },
+      labels: { [OWNER_LABEL]: OWNER_NAME, "pod-security.kubernetes.io/enforce": "restricted" },
     },
   };
 }
 
 function partOf(part: Component, config: InstallConfig): Manifest[] {
   const { namespace } = config;
-  const shared = [`--namespace=${namespace}`, `--health-port=${healthPort}`];
+  const shared = [`--namespace=${namespace}`, `--health-port=${HEALTH_PORT}`];
   if (part === "controller") {
     return [
-      ...account(controllerName, namespace, controllerClusterRules, controllerNamespaceRules),
-      ...workload(controllerName, config, { args: controllerArgs(shared, config), healthPort }),
+      ...account(CONTROLLER_NAME, namespace, controllerClusterRules, controllerNamespaceRules),
+      ...workload(CONTROLLER_NAME, config, { args: controllerArgs(shared, config), healthPort: HEALTH_PORT }),
     ];
   }
   if (part === "ignition") {
     return [
-      ...account(ignitionServerName, namespace, [], ignitionServerRules),
+      ...account(IGNITION_SERVER_NAME, namespace, [], ignitionServerRules),
       ignitionService(namespace, config.ignitionService),
-      ...workload(ignitionServerName, config, ignitionServerProgram(namespace, healthPort)),
+      ...workload(IGNITION_SERVER_NAME, config, ignitionServerProgram(namespace, HEALTH_PORT)),
     ];
   }
   return [
-    ...account(approverName, namespace, approverClusterRules, [...approverNamespaceRules, inventoryRule]),
-    ...workload(approverName, config, { args: ["csr", "approver", ...shared, ...config.approverArgs], healthPort }),
+    ...account(APPROVER_NAME, namespace, approverClusterRules, [...approverNamespaceRules, inventoryRule]),
+    ...workload(APPROVER_NAME, config, {
+      args: ["csr", "approver", ...shared, ...config.approverArgs],
+      healthPort: HEALTH_PORT,
+    }),
   ];
 }
 
@@ -83,15 +91,15 @@ function account(
   clusterRules: readonly PolicyRule[],
   rules: readonly PolicyRule[],
 ): Manifest[] {
-  const labels = { [ownerLabel]: ownerName };
+  const labels = { [OWNER_LABEL]: OWNER_NAME };
   const subjects = [{ kind: "ServiceAccount", name, namespace }];
   // Two installations in different namespaces must not share a binding.
   const clusterName = `${name}.${namespace}`;
   const binding = (kind: "ClusterRole" | "Role", metadata: Manifest["metadata"]): Manifest => ({
-    apiVersion: `${rbac}/v1`,
+    apiVersion: `${RBAC}/v1`,
     kind: `${kind}Binding`,
     metadata,
-    roleRef: { apiGroup: rbac, kind, name: metadata.name },
+    roleRef: { apiGroup: RBAC, kind, name: metadata.name },
     subjects,
   });
   return [
@@ -100,14 +108,14 @@ function account(
       ? []
       : [
           {
-            apiVersion: `${rbac}/v1`,
+            apiVersion: `${RBAC}/v1`,
             kind: "ClusterRole",
             metadata: { name: clusterName, labels },
             rules: clusterRules,
           },
           binding("ClusterRole", { name: clusterName, labels }),
         ]),
-    { apiVersion: `${rbac}/v1`, kind: "Role", metadata: { name, namespace, labels }, rules },
+    { apiVersion: `${RBAC}/v1`, kind: "Role", metadata: { name, namespace, labels }, rules },
     binding("Role", { name, namespace, labels }),
   ];
 }

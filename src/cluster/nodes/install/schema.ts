@@ -1,5 +1,5 @@
 /** The NodePool resource for clusters without HyperShift: a schema of our own for the fields that platform None has. */
-import { crdName, ownerLabel, ownerName } from "../controller/hypershift.js";
+import { CRD_NAME, OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 import type { Manifest } from "./manifest.js";
 
 const text = { type: "string" } as const;
@@ -122,7 +122,7 @@ const conditionColumn = (name: string, type: string) => column(name, `.status.co
 export const nodePoolResource: Manifest = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
-  metadata: { name: crdName, labels: { [ownerLabel]: ownerName } },
+  metadata: { name: CRD_NAME, labels: { [OWNER_LABEL]: OWNER_NAME } },
   spec: {
     group: "hypershift.openshift.io",
     scope: "Namespaced",

@@ -1,5 +1,5 @@
 /** A Deployment that can do no harm to its node, and the policy that closes its network but for what it needs. */
-import { ownerLabel, ownerName } from "../controller/hypershift.js";
+import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 import type { Manifest } from "./manifest.js";
 
 export interface Program {
@@ -27,12 +27,12 @@ interface Surroundings {
 }
 
 /** Of the image: nobody. */
-const user = 65_532;
+const USER = 65_532;
 const dns = [5353, 53];
 
 export function workload(name: string, around: Surroundings, program: Program): Manifest[] {
   const { namespace } = around;
-  const labels = { [ownerLabel]: ownerName, app: name };
+  const labels = { [OWNER_LABEL]: OWNER_NAME, app: name };
   return [
     {
       apiVersion: "networking.k8s.io/v1",
@@ -81,7 +81,7 @@ function pod(
   });
   return {
     serviceAccountName: name,
-    securityContext: { runAsNonRoot: true, runAsUser: user, seccompProfile: { type: "RuntimeDefault" } },
+    securityContext: { runAsNonRoot: true, runAsUser: USER, seccompProfile: { type: "RuntimeDefault" } },
     affinity: {
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [

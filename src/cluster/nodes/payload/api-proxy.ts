@@ -17,9 +17,9 @@ export interface ApiProxy {
   readonly image: string;
 }
 
-const setUp = "/usr/local/bin/setup-apiserver-ip.sh";
-const tearDown = "/usr/local/bin/teardown-apiserver-ip.sh";
-const configuration = "/etc/kubernetes/apiserver-proxy-config";
+const SET_UP = "/usr/local/bin/setup-apiserver-ip.sh";
+const TEAR_DOWN = "/usr/local/bin/teardown-apiserver-ip.sh";
+const CONFIGURATION = "/etc/kubernetes/apiserver-proxy-config";
 
 /** Throws DB_PAYLOAD for a value that would be something else in a script or in haproxy.cfg. */
 export function requireApiProxy({ address, image, port, server }: ApiProxy): void {
@@ -33,9 +33,9 @@ export function apiProxyConfig(proxy: ApiProxy): Config {
   requireApiProxy(proxy);
   return configOf({
     files: [
-      file(setUp, script("replace", proxy.address), 0o755),
-      file(tearDown, script("del", proxy.address), 0o755),
-      file(`${configuration}/haproxy.cfg`, haproxy(proxy)),
+      file(SET_UP, script("replace", proxy.address), 0o755),
+      file(TEAR_DOWN, script("del", proxy.address), 0o755),
+      file(`${CONFIGURATION}/haproxy.cfg`, haproxy(proxy)),
       file("/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", stringify(pod(proxy))),
     ],
     units: [enabledUnit("apiserver-ip.service", unit)],
@@ -55,8 +55,8 @@ After=network-online.target
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=${setUp}
-ExecStop=${tearDown}
+ExecStart=${SET_UP}
+ExecStop=${TEAR_DOWN}
 
 [Install]
 WantedBy=multi-user.target
@@ -109,7 +109,7 @@ function pod({ address, image, port }: ApiProxy): object {
           volumeMounts: [{ name: "config", mountPath: "/usr/local/etc/haproxy", readOnly: true }],
         },
       ],
-      volumes: [{ name: "config", hostPath: { path: configuration } }],
+      volumes: [{ name: "config", hostPath: { path: CONFIGURATION } }],
     },
   };
 }

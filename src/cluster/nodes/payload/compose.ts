@@ -5,12 +5,12 @@ import { emit } from "../../ignition/emit.js";
 import { pathText } from "../../ignition/json-path.js";
 import { merge } from "../../ignition/merge.js";
 import type { Config } from "../../ignition/model/config.js";
-import { newest } from "../../ignition/model/spec.js";
+import { NEWEST } from "../../ignition/model/spec.js";
 import { validate } from "../../ignition/validate/validate.js";
 import { encoded } from "../objects.js";
 import { apiProxyConfig } from "./api-proxy.js";
 import { configOf, file } from "./files.js";
-import { bootstrapKubeconfig, kubeletConfig } from "./kubelet-profile.js";
+import { BOOTSTRAP_KUBECONFIG, kubeletConfig } from "./kubelet-profile.js";
 import { type HostSettings, type MachineConfig, mergedSettings, readMachineConfigs } from "./machine-config.js";
 import type { Recipe } from "./recipe.js";
 import { firstBootConfig } from "./rhcos.js";
@@ -32,7 +32,7 @@ export interface Composed {
   readonly named: { readonly before: string; readonly after: string };
 }
 
-const trustAnchor = "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt";
+const TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt";
 
 /** Throws DrawbridgeErrors whose sentences hold no content of any file. */
 export function composePayload(recipe: Recipe, ingredients: Ingredients): Composed {
@@ -52,12 +52,12 @@ export function composePayload(recipe: Recipe, ingredients: Ingredients): Compos
 }
 
 /** A name no payload has by chance. */
-const placeholder = "drawbridge.worker.name.placeholder";
+const PLACEHOLDER = "drawbridge.worker.name.placeholder";
 
 function aroundName(config: Config): Composed["named"] {
-  const named = configOf({ files: [file("/etc/hostname", placeholder)] });
+  const named = configOf({ files: [file("/etc/hostname", PLACEHOLDER)] });
   const text = JSON.stringify(merge(config, { ...named, ignition: config.ignition }));
-  const [before = "", after = ""] = text.split(encoded(placeholder));
+  const [before = "", after = ""] = text.split(encoded(PLACEHOLDER));
   return { before, after };
 }
 
@@ -94,11 +94,11 @@ function credentials(
   profile: Recipe["profile"],
   { bootstrapKubeconfig: kubeconfig, pullSecret, trustBundle }: Ingredients,
 ) {
-  const place = profile === "rhcos" ? "/etc/kubernetes/kubeconfig" : bootstrapKubeconfig;
+  const place = profile === "rhcos" ? "/etc/kubernetes/kubeconfig" : BOOTSTRAP_KUBECONFIG;
   return [
     file(place, kubeconfig, 0o600),
     ...(pullSecret === "" ? [] : [file("/var/lib/kubelet/config.json", pullSecret, 0o600)]),
-    ...(trustBundle === "" ? [] : [file(trustAnchor, trustBundle)]),
+    ...(trustBundle === "" ? [] : [file(TRUST_ANCHOR, trustBundle)]),
   ];
 }
 
@@ -114,7 +114,7 @@ function authorityOf(kubeconfig: string): string {
 }
 
 function requireValid(config: Config): void {
-  const first = validate(config, newest).find(({ severity }) => severity === "error");
+  const first = validate(config, NEWEST).find(({ severity }) => severity === "error");
   if (first === undefined) return;
   throw new DrawbridgeError(
     "DB_IGNITION_INVALID",

@@ -1,7 +1,7 @@
 /** Entries of a config as payloads use them. */
 import { dataUrlOf } from "../../ignition/data/data-url.js";
 import type { Config, FileEntry, Unit } from "../../ignition/model/config.js";
-import { newest, versionOf } from "../../ignition/model/spec.js";
+import { NEWEST, versionOf } from "../../ignition/model/spec.js";
 
 /** Over whatever the machine's image or an earlier config has there. */
 export function file(path: string, content: string, mode = 0o644): FileEntry {
@@ -22,7 +22,7 @@ export interface Parts {
 /** Lists that would be empty are left out, as the model wants it. */
 export function configOf({ files = [], sshKeys = [], units = [] }: Parts): Config {
   return {
-    ignition: { version: versionOf(newest) },
+    ignition: { version: versionOf(NEWEST) },
     ...(files.length === 0 ? {} : { storage: { files } }),
     ...(units.length === 0 ? {} : { systemd: { units } }),
     ...(sshKeys.length === 0 ? {} : { passwd: { users: [{ name: "core", sshAuthorizedKeys: sshKeys }] } }),

@@ -1,5 +1,5 @@
 /** No value of a recipe becomes something else in the text it is put into. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type ApiProxy, apiProxyConfig } from "./api-proxy.js";
 import { type KubeletOptions, kubeletConfig } from "./kubelet-profile.js";
 
@@ -18,7 +18,7 @@ const odd = ["\n", "\r", "\u0000", '"', "'", "\\", "`x`", "$(x)", "${x", "%n", "
 const spoiled = odd.flatMap((sign) => [sign, `a${sign}`, `${sign}a`]);
 
 describe("the proxy to the API", () => {
-  it.each(spoiled)("a value with %j in it is refused by the name of its field", (piece) => {
+  test.each(spoiled)("a value with %j in it is refused by the name of its field", (piece) => {
     const [host, port] = ["api.example", "6443"];
     for (const server of [`${host}${piece}:${port}`, `${piece}${host}:${port}`, `${host}:${port}${piece}`])
       expect(() => apiProxyConfig({ ...proxy, server })).toThrow(/^apiProxy\.server must be host:port, .*, not ".*"$/s);
@@ -26,7 +26,7 @@ describe("the proxy to the API", () => {
       expect(() => apiProxyConfig({ ...proxy, [field]: proxy[field] + piece })).toThrow(`apiProxy.${field} must be `);
   });
 
-  it.each([
+  test.each([
     "api.example:https",
     "api.example:0",
     "api.example:65536",
@@ -39,7 +39,7 @@ describe("the proxy to the API", () => {
     expect(() => apiProxyConfig({ ...proxy, server })).toThrow("apiProxy.server must be host:port");
   });
 
-  it.each(["api.example:6443", "api.example.:6443", "10.0.0.1:6443", "[fd00::1]:6443", "my_host:1", "a:65535"])(
+  test.each(["api.example:6443", "api.example.:6443", "10.0.0.1:6443", "[fd00::1]:6443", "my_host:1", "a:65535"])(
     "is a server: %s",
     (server) => {
       expect(() => apiProxyConfig({ ...proxy, server })).not.toThrow();
@@ -48,7 +48,7 @@ describe("the proxy to the API", () => {
 });
 
 describe("a kubelet", () => {
-  it.each(odd)("a value with %j in it is refused by the name of its field", (sign) => {
+  test.each(odd)("a value with %j in it is refused by the name of its field", (sign) => {
     for (const field of ["binary", "clusterDomain", "cgroupDriver"] as const)
       expect(() => kubeletConfig({ ...kubelet, [field]: kubelet[field] + sign }, "")).toThrow(
         `kubelet.${field} must be `,

@@ -8,8 +8,8 @@ export function requireForm<T>(field: string, value: T, isSo: (value: T) => bool
   if (!isSo(value)) throw new DrawbridgeError("DB_PAYLOAD", `${field} ${must}, not ${JSON.stringify(value)}`);
 }
 
-const label = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?";
-const name = new RegExp(`^${label}(?:\\.${label}){0,126}\\.?$`);
+const LABEL = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?";
+const name = new RegExp(`^${LABEL}(?:\\.${LABEL}){0,126}\\.?$`);
 
 export function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes("%");

@@ -22,9 +22,9 @@ export interface KubeletOptions {
   readonly downloads: readonly Download[];
 }
 
-export const bootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubeconfig";
-const authority = "/etc/kubernetes/ca.crt";
-const settings = "/etc/kubernetes/kubelet.yaml";
+export const BOOTSTRAP_KUBECONFIG = "/etc/kubernetes/bootstrap-kubeconfig";
+const AUTHORITY = "/etc/kubernetes/ca.crt";
+const SETTINGS = "/etc/kubernetes/kubelet.yaml";
 
 const sockets = { containerd: "/run/containerd/containerd.sock", crio: "/run/crio/crio.sock" };
 
@@ -63,8 +63,8 @@ export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
   const { cgroupDriver, downloads, runtime } = options;
   return configOf({
     files: [
-      file(settings, stringify(configuration(options))),
-      file(authority, caPem),
+      file(SETTINGS, stringify(configuration(options))),
+      file(AUTHORITY, caPem),
       file("/etc/modules-load.d/kubernetes.conf", "overlay\nbr_netfilter\n"),
       file("/etc/sysctl.d/90-kubernetes.conf", "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n"),
       ...(runtime === "containerd" ? [file("/etc/containerd/config.toml", containerd(cgroupDriver))] : []),
@@ -86,7 +86,7 @@ function configuration({ cgroupDriver, clusterDns, clusterDomain, runtime }: Kub
     authentication: {
       anonymous: { enabled: false },
       webhook: { enabled: true },
-      x509: { clientCAFile: authority },
+      x509: { clientCAFile: AUTHORITY },
     },
     authorization: { mode: "Webhook" },
     cgroupDriver,
@@ -118,7 +118,7 @@ After=network-online.target ${runtime}.service
 
 [Service]
 ExecStartPre=/usr/bin/mkdir -p /etc/kubernetes/manifests
-ExecStart=${binary} --config=${settings} --bootstrap-kubeconfig=${bootstrapKubeconfig} --kubeconfig=/var/lib/kubelet/kubeconfig --cert-dir=/var/lib/kubelet/pki
+ExecStart=${binary} --config=${SETTINGS} --bootstrap-kubeconfig=${BOOTSTRAP_KUBECONFIG} --kubeconfig=/var/lib/kubelet/kubeconfig --cert-dir=/var/lib/kubelet/pki
 Restart=always
 RestartSec=5
 

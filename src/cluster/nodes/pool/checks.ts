@@ -1,8 +1,8 @@
 /** The conditions that are set before anything is written, in the order in which they are set; each may end the pass. */
 import { messageOf } from "../../../base/errors/error.js";
 import { parseVersion, type ReleaseVersion } from "../hash/version.js";
-import { asExpected, type Conditions, type ConditionValue, isFalse, isTrue, validationFailed } from "./conditions.js";
-import { defaultArchitecture } from "./node-pool.js";
+import { AS_EXPECTED, type Conditions, type ConditionValue, isFalse, isTrue, VALIDATION_FAILED } from "./conditions.js";
+import { DEFAULT_ARCHITECTURE } from "./node-pool.js";
 import type { Pause } from "./pause.js";
 import { Stop } from "./stop.js";
 import { type Target, targetOf } from "./target.js";
@@ -18,13 +18,13 @@ export interface Findings {
 }
 
 /** The pool may be older than its control plane by this many minor versions. */
-const widestSkew = 3;
+const WIDEST_SKEW = 3;
 
 export function checkAutoscaling({ conditions, problems, world }: Findings): void {
   const wrong = problemOf(problems, "spec.autoScaling", "spec.replicas");
   const { autoScaling } = world.pool.spec ?? {};
-  if (wrong !== undefined) conditions.set("AutoscalingEnabled", isFalse(validationFailed, wrong));
-  else if (autoScaling === undefined) conditions.set("AutoscalingEnabled", isFalse(asExpected, ""));
+  if (wrong !== undefined) conditions.set("AutoscalingEnabled", isFalse(VALIDATION_FAILED, wrong));
+  else if (autoScaling === undefined) conditions.set("AutoscalingEnabled", isFalse(AS_EXPECTED, ""));
   else {
     const range = `Minimum nodes: ${autoScaling.min}, maximum nodes: ${autoScaling.max}; nobody scales platform None`;
     conditions.set("AutoscalingEnabled", isTrue(range));
@@ -33,7 +33,7 @@ export function checkAutoscaling({ conditions, problems, world }: Findings): voi
 
 export function checkManagement({ conditions, problems }: Findings): void {
   const wrong = problemOf(problems, "spec.management");
-  conditions.set("UpdateManagementEnabled", wrong === undefined ? isTrue() : isFalse(validationFailed, wrong));
+  conditions.set("UpdateManagementEnabled", wrong === undefined ? isTrue() : isFalse(VALIDATION_FAILED, wrong));
   if (wrong !== undefined) throw Stop.untilChange(wrong);
 }
 
@@ -42,7 +42,7 @@ export function checkRelease({ cluster, conditions, problems, world }: Findings)
   const { release } = world;
   const trouble = problemOf(problems, "spec.release") ?? ("problem" in release ? release.problem : undefined);
   if (trouble !== undefined || "problem" in release) {
-    conditions.set("ValidReleaseImage", isFalse(validationFailed, trouble ?? ""));
+    conditions.set("ValidReleaseImage", isFalse(VALIDATION_FAILED, trouble ?? ""));
     throw Stop.andRetry(`the release image cannot be used: ${trouble}`);
   }
   const image = world.pool.spec?.release?.image;
@@ -72,7 +72,7 @@ export function checkIgnitionEndpoint({ cluster, conditions }: Findings): void {
 
 export function checkArchitecture({ conditions, problems, world }: Findings): void {
   const type = "ValidArchPlatform";
-  const { arch = defaultArchitecture } = world.pool.spec ?? {};
+  const { arch = DEFAULT_ARCHITECTURE } = world.pool.spec ?? {};
   const { release } = world;
   const wrong = problemOf(problems, "spec.arch", "spec.platform");
   const payload = "problem" in release ? "" : release.arch;
@@ -106,7 +106,7 @@ export function checkSkew({ cluster, conditions }: Findings, releaseVersion: str
 }
 
 function skewValue(releaseVersion: string, controlVersion: string): ConditionValue {
-  const unknown = (message: string): ConditionValue => ({ status: "Unknown", reason: validationFailed, message });
+  const unknown = (message: string): ConditionValue => ({ status: "Unknown", reason: VALIDATION_FAILED, message });
   let pool: ReleaseVersion;
   let control: ReleaseVersion;
   try {
@@ -119,8 +119,8 @@ function skewValue(releaseVersion: string, controlVersion: string): ConditionVal
   if (pool.major !== control.major) {
     return unknown(`${versions}: how many minor versions lie between them is not known`);
   }
-  if (control.minor - pool.minor > widestSkew) {
-    return isFalse("UnsupportedSkew", `${versions}: a pool may be ${widestSkew} minor versions older at most`);
+  if (control.minor - pool.minor > WIDEST_SKEW) {
+    return isFalse("UnsupportedSkew", `${versions}: a pool may be ${WIDEST_SKEW} minor versions older at most`);
   }
   return isTrue("Release image version is valid");
 }
@@ -135,7 +135,7 @@ export function checkMachineConfig({ cluster, conditions, problems, world }: Fin
     conditions.set(type, isTrue());
     return target;
   } catch (reason) {
-    conditions.set(type, isFalse(validationFailed, messageOf(reason)));
+    conditions.set(type, isFalse(VALIDATION_FAILED, messageOf(reason)));
     throw Stop.andRetry(messageOf(reason));
   }
 }

@@ -8,10 +8,10 @@ export interface ConditionValue {
   readonly message: string;
 }
 
-export const asExpected = "AsExpected";
-export const validationFailed = "ValidationFailed";
+export const AS_EXPECTED = "AsExpected";
+export const VALIDATION_FAILED = "ValidationFailed";
 
-export function isTrue(message = "", reason = asExpected): ConditionValue {
+export function isTrue(message = "", reason = AS_EXPECTED): ConditionValue {
   return { status: "True", reason, message };
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { controlPlaneNamespace, label } from "../names.js";
 import type { ConfigMap } from "../objects.js";
 import { poolWith } from "../testing/world.js";
@@ -27,7 +27,7 @@ describe("ConfigMaps of a pool", () => {
     beside: [map("clusters", "extra"), map("clusters", "unused"), map("clusters", "odd", {}, { other: "x" } as never)],
   };
 
-  it("are found by label, by name, and by the pool they were made for", () => {
+  test("are found by label, by name, and by the pool they were made for", () => {
     const pool = poolWith({ config: [{ name: "extra" }, { name: "odd" }, { name: "gone" }] });
     expect(machineConfigsOf(pool, seen)).toEqual({
       core: [{ where: "ConfigMap clusters-demo/ssh", text: "ssh\n" }],
@@ -41,7 +41,7 @@ describe("ConfigMaps of a pool", () => {
     expect(machineConfigsOf(poolWith({}), seen).named).toEqual([]);
   });
 
-  it.each([
+  test.each([
     [false, true, 2],
     [true, true, 3],
     [false, false, 3],
@@ -50,7 +50,7 @@ describe("ConfigMaps of a pool", () => {
     expect(expectedCoreConfigs({ hasImageContentSources: mirrors, proxyMadeByOperator: operator })).toBe(count);
   });
 
-  it("live in the control plane's namespace, in whose name dots are dashes", () => {
+  test("live in the control plane's namespace, in whose name dots are dashes", () => {
     expect(controlPlaneNamespace({ namespace: "clusters", name: "demo.example.com" })).toBe(
       "clusters-demo-example-com",
     );

@@ -2,7 +2,7 @@
 import type { KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
 
-export const nodePoolVersion = "hypershift.openshift.io/v1beta1";
+export const NODE_POOL_VERSION = "hypershift.openshift.io/v1beta1";
 
 export type ConditionStatus = "True" | "False" | "Unknown";
 
@@ -54,4 +54,4 @@ export interface NodePool extends KubeObject {
   readonly status?: NodePoolStatus;
 }
 
-export const defaultArchitecture = "amd64";
+export const DEFAULT_ARCHITECTURE = "amd64";

@@ -3,14 +3,14 @@ import { annotation, tokenSecretName } from "../names.js";
 import type { Secret } from "../objects.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import type { Findings } from "./checks.js";
-import { asExpected, type ConditionValue, isFalse, isTrue } from "./conditions.js";
+import { AS_EXPECTED, type ConditionValue, isFalse, isTrue } from "./conditions.js";
 import type { Target } from "./target.js";
 import type { Machine } from "./world.js";
 
 export function reportUpdates({ conditions, world }: Findings, { hashes, releaseVersion }: Target): void {
   const { metadata, status } = world.pool;
   const updating = (type: string, isSo: boolean, message: string) =>
-    conditions.set(type, isSo ? isTrue(message) : isFalse(asExpected, ""));
+    conditions.set(type, isSo ? isTrue(message) : isFalse(AS_EXPECTED, ""));
   const config = metadata?.annotations?.[annotation.currentConfig] !== hashes.withoutVersion;
   updating("UpdatingConfig", config, `Updating config in progress. Target config: ${hashes.withoutVersion}`);
   const version = status?.version !== releaseVersion;
@@ -36,7 +36,7 @@ function payloadValue(secret: Secret | undefined): ConditionValue {
   if (outcome === undefined) {
     return { status: "Unknown", reason: "", message: "Unable to get status data from token secret" };
   }
-  return outcome.reason === asExpected ? isTrue(outcome.message) : isFalse(outcome.reason, outcome.message);
+  return outcome.reason === AS_EXPECTED ? isTrue(outcome.message) : isFalse(outcome.reason, outcome.message);
 }
 
 function reachedValue(secret: Secret | undefined): ConditionValue {
@@ -61,7 +61,7 @@ export function reportMachines({ cluster, conditions, world }: Findings): void {
 function machinesValue(machines: readonly Machine[], of: string, replicas: number | undefined): ConditionValue {
   if (machines.length === 0) {
     return replicas === 0
-      ? isFalse(asExpected, "NodePool set to no replicas")
+      ? isFalse(AS_EXPECTED, "NodePool set to no replicas")
       : isFalse("NotFound", "No Machines are created");
   }
   const others = machines.flatMap(({ metadata, status }) => {

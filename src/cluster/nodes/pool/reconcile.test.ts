@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { annotation, finalizer } from "../names.js";
 import { encoded, type Secret, secretText } from "../objects.js";
 import { carriedOut, cluster, makeWorld, pool, poolWith, startTime } from "../testing/world.js";
@@ -35,7 +35,7 @@ const healthy = [
 ];
 
 describe("a healthy pool", () => {
-  it("gets its Secrets in the first pass, and every condition in order", () => {
+  test("gets its Secrets in the first pass, and every condition in order", () => {
     const result = run();
     expect(result.stopped).toBeUndefined();
     expect(brief(result)).toEqual([
@@ -65,7 +65,7 @@ describe("a healthy pool", () => {
     expect(about(result, "AllMachinesReady")?.message).toBe("No Machines are created");
   });
 
-  it("is updating for exactly one pass, and then nothing is written any more", () => {
+  test("is updating for exactly one pass, and then nothing is written any more", () => {
     let world = carriedOut(makeWorld(), run());
     const second = reconcile(world, now + 60_000);
     expect(second.writes).toEqual([]);
@@ -80,7 +80,7 @@ describe("a healthy pool", () => {
     expect(reconcile(world, now + 120_000).writes).toEqual([]);
   });
 
-  it("moves the time of transition only with the status", () => {
+  test("moves the time of transition only with the status", () => {
     const world = carriedOut(makeWorld(), run());
     const later = reconcile(world, now + hour);
     expect(about(later, "UpdatingConfig")).toMatchObject({
@@ -90,7 +90,7 @@ describe("a healthy pool", () => {
     expect(about(later, "ReachedIgnitionEndpoint")?.lastTransitionTime).toBe("2031-01-01T00:00:00Z");
   });
 
-  it("follows what the Ignition server writes into the token Secret", () => {
+  test("follows what the Ignition server writes into the token Secret", () => {
     const world = carriedOut(makeWorld(), run());
     const told = (reason: string, message: string, reached = false): World => ({
       ...world,
@@ -120,7 +120,7 @@ describe("a healthy pool", () => {
     });
   });
 
-  it("rewrites user data, and nothing else, when the token was rotated", () => {
+  test("rewrites user data, and nothing else, when the token was rotated", () => {
     const world = carriedOut(makeWorld(), run());
     const secrets = world.secrets.map((secret) =>
       secret.metadata?.name?.startsWith("token")
@@ -134,7 +134,7 @@ describe("a healthy pool", () => {
     expect(write!.object.metadata?.resourceVersion).toBe("50");
   });
 
-  it("leaves user data alone while its token is empty", () => {
+  test("leaves user data alone while its token is empty", () => {
     const world = carriedOut(makeWorld(), run());
     const secrets = world.secrets.map((secret) => ({ ...secret, data: { ...secret.data, token: "" } }));
     expect(reconcile({ ...world, secrets }, now).writes).toEqual([]);
@@ -149,7 +149,7 @@ describe("a change of configuration", () => {
     cluster: { ...cluster, version: "4.18.1" },
   };
 
-  it("ends the old token in two hours, takes the old user data away, and makes new ones", () => {
+  test("ends the old token in two hours, takes the old user data away, and makes new ones", () => {
     const result = reconcile(changed, now);
     const hash = verbs(result)[2]!.slice(-8);
     expect(verbs(result)).toEqual([
@@ -167,7 +167,7 @@ describe("a change of configuration", () => {
     expect(about(result, "UpdatingConfig")?.status).toBe("False");
   });
 
-  it("does so once, and going back revives the old token for good", () => {
+  test("does so once, and going back revives the old token for good", () => {
     const first = reconcile(changed, now);
     // The pool's own update was lost: everything is decided again, the end of the old token is not moved.
     const lost = carriedOut(changed, { ...first, writes: first.writes.slice(0, -1) });
@@ -179,7 +179,7 @@ describe("a change of configuration", () => {
     expect(revived?.object.metadata?.annotations).not.toHaveProperty([annotation.tokenExpires]);
   });
 
-  it("keeps ReachedIgnitionEndpoint for machines that are updated in place, and only for them", () => {
+  test("keeps ReachedIgnitionEndpoint for machines that are updated in place, and only for them", () => {
     const reached = (pool: NodePool): World => ({
       ...changed,
       pool: {
@@ -202,7 +202,7 @@ describe("a change of configuration", () => {
     expect(about(reconcile(reached(replaced), now), "ReachedIgnitionEndpoint")?.status).toBe("False");
   });
 
-  it("starts as reached after a restore from a backup", () => {
+  test("starts as reached after a restore from a backup", () => {
     const result = run(withCluster({ restoredFromBackup: true }));
     expect(result.writes[0]?.object.metadata?.annotations?.[annotation.ignitionReached]).toBe("True");
   });
@@ -214,7 +214,7 @@ describe("a pass that ends early", () => {
     configs: { ...makeWorld().configs, ...change },
   });
 
-  it.each<[what: string, change: Partial<World>, last: string | undefined, retry: boolean]>([
+  test.each<[what: string, change: Partial<World>, last: string | undefined, retry: boolean]>([
     ["no cluster", { cluster: undefined }, undefined, true],
     [
       "management that is wrong",
@@ -310,14 +310,14 @@ describe("a pass that ends early", () => {
     expect(result.writes).toEqual([]);
   });
 
-  it("still reports what was found before, and forgets what was mended", () => {
+  test("still reports what was found before, and forgets what was mended", () => {
     const stopped = run(withCluster({ ignitionEndpoint: "" }));
     const mended = reconcile(carriedOut(makeWorld(), stopped), now);
     expect(about(mended, "IgnitionEndpointAvailable")).toBeUndefined();
     expect(mended.stopped).toBeUndefined();
   });
 
-  it("because of a stream that the release does not have says so", () => {
+  test("because of a stream that the release does not have says so", () => {
     const result = run({ pool: poolWith({ osImageStream: { name: "rhel-10" } }) });
     expect(about(result, "ValidMachineConfig")).toMatchObject({ status: "False", reason: "ValidationFailed" });
     const runc = {
@@ -331,7 +331,7 @@ describe("a pass that ends early", () => {
     expect(secretText(kept.writes[0]?.object as Secret, "os-stream")).toBe("rhel-9");
   });
 
-  it("because of a pull secret that went away writes nothing either", () => {
+  test("because of a pull secret that went away writes nothing either", () => {
     const settled = carriedOut(makeWorld(), run());
     const rotated = settled.secrets.map((secret) => ({
       ...secret,
@@ -346,7 +346,7 @@ describe("a pass that ends early", () => {
     });
   });
 
-  it("finds a configuration that fits into no Secret", () => {
+  test("finds a configuration that fits into no Secret", () => {
     const source = `data:;base64,${randomBytes(1_200_000).toString("base64")}`;
     const text = JSON.stringify({
       apiVersion: "machineconfiguration.openshift.io/v1",
@@ -362,7 +362,7 @@ describe("a pass that ends early", () => {
     expect(result).toMatchObject({ writes: [], stopped: { retry: true } });
   });
 
-  it("lets mistakes of the program through", () => {
+  test("lets mistakes of the program through", () => {
     const newToken = () => {
       throw new TypeError("a bug");
     };
@@ -371,7 +371,7 @@ describe("a pass that ends early", () => {
 });
 
 describe("conditions that end nothing", () => {
-  it.each<[what: string, change: Partial<World>, condition: string]>([
+  test.each<[what: string, change: Partial<World>, condition: string]>([
     [
       "replicas and autoscaling",
       { pool: poolWith({ autoScaling: { min: 1, max: 2 } }) },
@@ -390,7 +390,7 @@ describe("conditions that end nothing", () => {
     expect(result.writes).toHaveLength(3);
   });
 
-  it("sum up Machines that somebody made", () => {
+  test("sum up Machines that somebody made", () => {
     const machine = (name: string, status: "True" | "False", reason = "") => ({
       metadata: { name },
       status: { conditions: [{ type: "Ready", status, reason, message: "" }] },
@@ -405,7 +405,7 @@ describe("conditions that end nothing", () => {
     expect(about(run({ machines }), "AllNodesHealthy")).toMatchObject({ status: "False", reason: "Unknown" });
   });
 
-  it("without HyperShift some have nothing to say", () => {
+  test("without HyperShift some have nothing to say", () => {
     const types = run(withCluster({ standalone: true })).conditions.map(({ type }) => type);
     const all = run().conditions.map(({ type }) => type);
     expect(types).toEqual(all.filter((type) => !omittedStandalone.includes(type)));
@@ -416,7 +416,7 @@ describe("conditions that end nothing", () => {
 describe("a pause", () => {
   const paused = (pausedUntil: string) => run({ pool: poolWith({ pausedUntil }) });
 
-  it.each([
+  test.each([
     ["2031-01-01T00:00:01Z", now + 1000],
     ["true", undefined],
     ["True", undefined],
@@ -427,12 +427,12 @@ describe("a pause", () => {
     expect(result.version).toBeUndefined();
   });
 
-  it.each(["2031-01-01T00:00:00Z", "2030-12-31T23:59:59+00:00", "false", "False", ""])("is over with %j", (until) => {
+  test.each(["2031-01-01T00:00:00Z", "2030-12-31T23:59:59+00:00", "false", "False", ""])("is over with %j", (until) => {
     expect(paused(until).writes).toHaveLength(3);
     expect(about(paused(until), "ReconciliationActive")?.reason).toBe("ReconciliationActive");
   });
 
-  it.each(["tomorrow", "TRUE", "2031"])("that nobody understands (%s) is none, and is told", (until) => {
+  test.each(["tomorrow", "TRUE", "2031"])("that nobody understands (%s) is none, and is told", (until) => {
     expect(paused(until).writes).toHaveLength(3);
     expect(about(paused(until), "ReconciliationActive")).toMatchObject({
       status: "True",
@@ -442,7 +442,7 @@ describe("a pause", () => {
 });
 
 describe("belonging and going", () => {
-  it("begins with finalizer and owner, and nothing else", () => {
+  test("begins with finalizer and owner, and nothing else", () => {
     const { finalizers: _f, ownerReferences: _o, ...metadata } = pool.metadata!;
     const result = run({ pool: { ...pool, metadata: { ...metadata, finalizers: ["other"] } } });
     expect(verbs(result)).toEqual(["update NodePool workers"]);
@@ -462,7 +462,7 @@ describe("belonging and going", () => {
   const secrets: Secret[] = [{ kind: "Secret", metadata: { name: "token-workers-1", resourceVersion: "3" } }];
   const ownedConfigMaps = [{ kind: "ConfigMap", metadata: { name: "tuned" } }];
 
-  it("ends with everything that was made, even when the cluster is gone, and with the finalizer last", () => {
+  test("ends with everything that was made, even when the cluster is gone, and with the finalizer last", () => {
     const result = run({ pool: goingPool, cluster: undefined, secrets, ownedConfigMaps });
     expect(verbs(result)).toEqual([
       "delete ConfigMap tuned",
@@ -472,7 +472,7 @@ describe("belonging and going", () => {
     expect(result.writes[2]?.object).toMatchObject({ metadata: { finalizers: ["other"] } });
   });
 
-  it("waits for Machines, and leaves a pool alone that has no finalizer of ours any more", () => {
+  test("waits for Machines, and leaves a pool alone that has no finalizer of ours any more", () => {
     const waiting = run({ pool: goingPool, secrets, machines: [{ metadata: { name: "m" } }] });
     expect(waiting).toMatchObject({
       writes: [],

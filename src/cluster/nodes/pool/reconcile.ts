@@ -13,7 +13,7 @@ import {
   checkSkew,
   type Findings,
 } from "./checks.js";
-import { Conditions, isFalse, validationFailed } from "./conditions.js";
+import { Conditions, isFalse, VALIDATION_FAILED } from "./conditions.js";
 import type { Condition, NodePool } from "./node-pool.js";
 import { readPause } from "./pause.js";
 import { reportMachines, reportPayload, reportUpdates } from "./progress.js";
@@ -96,7 +96,7 @@ function writesFor(findings: Findings, target: Target, now: number): Write[] {
   try {
     return secretWrites(findings, target, now);
   } catch (reason) {
-    findings.conditions.set("ValidMachineConfig", isFalse(validationFailed, messageOf(reason)));
+    findings.conditions.set("ValidMachineConfig", isFalse(VALIDATION_FAILED, messageOf(reason)));
     throw reason;
   }
 }

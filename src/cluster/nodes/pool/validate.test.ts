@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { poolWith, spec } from "../testing/world.js";
 import type { NodePoolSpec } from "./node-pool.js";
 import { problemText, validateNodePool } from "./validate.js";
@@ -6,7 +6,7 @@ import { problemText, validateNodePool } from "./validate.js";
 const texts = (change: Partial<NodePoolSpec>) => validateNodePool(poolWith(change)).map(problemText);
 
 describe("a NodePool", () => {
-  it("of platform None with the defaults is fine", () => {
+  test("of platform None with the defaults is fine", () => {
     expect(validateNodePool(poolWith({}))).toEqual([]);
     expect(
       texts({
@@ -21,7 +21,7 @@ describe("a NodePool", () => {
     ).toEqual([]);
   });
 
-  it.each<[string, Partial<NodePoolSpec>, string]>([
+  test.each<[string, Partial<NodePoolSpec>, string]>([
     ["no cluster", { clusterName: "" }, "spec.clusterName must have 1 to 253"],
     ["an endless cluster name", { clusterName: "a".repeat(254) }, "spec.clusterName must have 1 to 253"],
     ["a cluster name with capitals", { clusterName: "Demo" }, "spec.clusterName may have lower-case"],
@@ -61,7 +61,7 @@ describe("a NodePool", () => {
     expect(texts(change)).toEqual([expect.stringContaining(message)]);
   });
 
-  it.each<[Partial<NodePoolSpec>, string]>([
+  test.each<[Partial<NodePoolSpec>, string]>([
     [{ autoScaling: { min: 0, max: 2 } }, "each must be a whole number from 1"],
     [{ autoScaling: { min: 3, max: 2 } }, "must not be smaller"],
   ])("cannot scale by %j", (change, message) => {
@@ -71,7 +71,7 @@ describe("a NodePool", () => {
     ]);
   });
 
-  it.each<[string, Partial<NodePoolSpec>]>([
+  test.each<[string, Partial<NodePoolSpec>]>([
     ["spec.clusterName", { clusterName: "other" }],
     ["spec.arch", { arch: "arm64" }],
     ["spec.management.upgradeType", { management: { upgradeType: "Replace", replace: {} } }],

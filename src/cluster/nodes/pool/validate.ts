@@ -1,6 +1,6 @@
 /** What a NodePool must look like. Where HyperShift's API is installed it refuses most of this; a directory of files does not. */
 import { isDeepStrictEqual } from "node:util";
-import { defaultArchitecture, type NodePool, type NodePoolSpec } from "./node-pool.js";
+import { DEFAULT_ARCHITECTURE, type NodePool, type NodePoolSpec } from "./node-pool.js";
 
 export interface Problem {
   /** `spec.arch`, ... */
@@ -10,15 +10,15 @@ export interface Problem {
 
 type Check = (spec: NodePoolSpec) => string | undefined;
 
-const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const mostReferences = 10;
-const largestInt32 = 2 ** 31 - 1;
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const MOST_REFERENCES = 10;
+const LARGEST_INT32 = 2 ** 31 - 1;
 
 const checks: readonly (readonly [field: string, check: Check])[] = [
   ["spec.clusterName", ({ clusterName = "" }) => clusterNameProblem(clusterName)],
   ["spec.release.image", ({ release }) => (release?.image ? undefined : "must name a release image")],
   ["spec.platform.type", ({ platform }) => (platform?.type === "None" ? undefined : "must be None here")],
-  ["spec.arch", ({ arch = defaultArchitecture }) => oneOf(arch, ["amd64", "arm64"])],
+  ["spec.arch", ({ arch = DEFAULT_ARCHITECTURE }) => oneOf(arch, ["amd64", "arm64"])],
   ["spec.replicas", ({ replicas }) => wholeNumber(replicas, 0)],
   ["spec.autoScaling", autoScalingProblem],
   ["spec.management.upgradeType", ({ management }) => oneOf(management?.upgradeType, ["Replace", "InPlace"])],
@@ -33,7 +33,7 @@ const checks: readonly (readonly [field: string, check: Check])[] = [
 const immutable: readonly (readonly [field: string, read: (spec: NodePoolSpec) => unknown])[] = [
   ["spec.clusterName", ({ clusterName }) => clusterName],
   ["spec.platform.type", ({ platform }) => platform?.type],
-  ["spec.arch", ({ arch = defaultArchitecture }) => arch],
+  ["spec.arch", ({ arch = DEFAULT_ARCHITECTURE }) => arch],
   ["spec.management.upgradeType", ({ management }) => management?.upgradeType],
 ];
 
@@ -60,7 +60,7 @@ export function problemText({ field, message }: Problem): string {
 
 function clusterNameProblem(name: string): string | undefined {
   if (name === "" || name.length > 253) return "must have 1 to 253 characters";
-  return dnsLabel.test(name) ? undefined : "may have lower-case letters, digits and dashes only";
+  return DNS_LABEL.test(name) ? undefined : "may have lower-case letters, digits and dashes only";
 }
 
 function oneOf(value: string | undefined, known: readonly string[]): string | undefined {
@@ -69,8 +69,8 @@ function oneOf(value: string | undefined, known: readonly string[]): string | un
 
 function wholeNumber(value: number | undefined, least: number): string | undefined {
   if (value === undefined) return undefined;
-  if (Number.isInteger(value) && value >= least && value <= largestInt32) return undefined;
-  return `must be a whole number from ${least} to ${largestInt32}`;
+  if (Number.isInteger(value) && value >= least && value <= LARGEST_INT32) return undefined;
+  return `must be a whole number from ${least} to ${LARGEST_INT32}`;
 }
 
 function autoScalingProblem({ autoScaling, replicas }: NodePoolSpec): string | undefined {
@@ -111,6 +111,6 @@ function isCount(value: number | string): boolean {
 }
 
 function referencesProblem(references: NodePoolSpec["config"] = []): string | undefined {
-  if (references.length > mostReferences) return `may have ${mostReferences} entries, not ${references.length}`;
+  if (references.length > MOST_REFERENCES) return `may have ${MOST_REFERENCES} entries, not ${references.length}`;
   return references.every(({ name }) => name) ? undefined : "has an entry without a name";
 }

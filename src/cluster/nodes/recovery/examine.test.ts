@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { catalogue } from "../../../base/errors/catalogue.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
 import type { KubeObject } from "../../kube/port.js";
@@ -36,7 +36,7 @@ async function change(worker: string, edit: (text: string) => string): Promise<v
 }
 
 describe("a healthy pool", () => {
-  it("has nothing wrong with it, and no machine's token was used to see that", async () => {
+  test("has nothing wrong with it, and no machine's token was used to see that", async () => {
     await ward.worker("w-0");
     await ward.worker("w-1", { ownToken: true });
     expect(await ward.ailments()).toEqual([]);
@@ -45,7 +45,7 @@ describe("a healthy pool", () => {
     expect(Buffer.from(asked[0]!.slice(7), "base64").toString()).not.toBe(TOKEN);
   });
 
-  it("may be HyperShift's, whose Secrets are beside the control plane", async () => {
+  test("may be HyperShift's, whose Secrets are beside the control plane", async () => {
     const names = [tokenSecret, `user-data-workers-${HASH}`];
     for (const name of names) {
       const { metadata, ...rest } = await ward.secret(name);
@@ -61,7 +61,7 @@ describe("a healthy pool", () => {
     ]);
   });
 
-  it("is asked about single workers only where that was wanted", async () => {
+  test("is asked about single workers only where that was wanted", async () => {
     await ward.worker("w-0");
     await ward.worker("w-1");
     await change("w-1", () => "{}");
@@ -71,7 +71,7 @@ describe("a healthy pool", () => {
 });
 
 describe("a payload that is not made", () => {
-  it("is explained by the server's words", async () => {
+  test("is explained by the server's words", async () => {
     await ward.changeSecret(tokenSecret, data({ reason: "InvalidConfig", message: "the pull secret is missing" }));
     const [one] = await ward.ailments();
     expect(one).toMatchObject({ code: "DB_NODE_PAYLOAD", state: "wrong" });
@@ -79,7 +79,7 @@ describe("a payload that is not made", () => {
     expect(one?.remedy).toBe(catalogue.DB_NODE_PAYLOAD.remedy);
   });
 
-  it("is explained by the pool's conditions when it has no configuration", async () => {
+  test("is explained by the pool's conditions when it has no configuration", async () => {
     const path = `${collectionPath("NodePool", pool.namespace)}/${pool.name}`;
     const object = await ward.api.get<KubeObject>(path);
     await ward.api.update(path, { ...object, metadata: { ...object.metadata, annotations: {} } });
@@ -98,7 +98,7 @@ describe("a payload that is not made", () => {
 });
 
 describe("user data", () => {
-  it.each([
+  test.each([
     ["that is no config", () => "{}", "a machine would refuse it"],
     ["with another word", (text: string) => text.replace("Bearer ", "bearer "), "not the word Bearer and base64"],
     ["with broken base64", (text: string) => text.replace("Bearer ", "Bearer !"), "not the word Bearer and base64"],
@@ -115,7 +115,7 @@ describe("user data", () => {
     expect(await one?.fix?.apply()).toContain("is written");
   });
 
-  it("with the token before is a warning, with an older one nobody's", async () => {
+  test("with the token before is a warning, with an older one nobody's", async () => {
     await ward.worker("w-0");
     await ward.changeSecret(tokenSecret, data({ token: "2-".repeat(10), old_token: TOKEN }));
     const [ofPool, old] = await ward.ailments();
@@ -130,7 +130,7 @@ describe("user data", () => {
     ]);
   });
 
-  it.each([
+  test.each([
     ["in an hour", 3_600_000, "DB_NODE_USER_DATA_OLD", "warning"],
     ["a moment ago", -1_000, "DB_NODE_TOKEN_EXPIRED", "wrong"],
   ])("of a former configuration that ends %s", async (_, inMs, code, state) => {
@@ -148,13 +148,13 @@ describe("user data", () => {
     expect(found).toMatchObject({ code, state });
   });
 
-  it("with a token of its own that was revoked is nobody's", async () => {
+  test("with a token of its own that was revoked is nobody's", async () => {
     await ward.worker("w-0", { ownToken: true });
     await revokeTokens(ward.api, pool, ["w-0"]);
     expect((await ward.ailments()).map(({ code }) => code)).toEqual(["DB_NODE_TOKEN_UNKNOWN"]);
   });
 
-  it.each(["removed", "replaced"] as const)("of a worker that is being %s gets no token again", async (leaving) => {
+  test.each(["removed", "replaced"] as const)("of a worker that is being %s gets no token again", async (leaving) => {
     await ward.worker("w-0", { ownToken: true });
     await revokeTokens(ward.api, pool, ["w-0"]);
     const [one] = await ward.ailments();
@@ -165,7 +165,7 @@ describe("user data", () => {
     expect((await ward.secret("worker-tokens-workers")).data).toEqual({});
   });
 
-  it("of a node that has joined is looked at no more", async () => {
+  test("of a node that has joined is looked at no more", async () => {
     await ward.worker("w-0");
     await change("w-0", () => "{}");
     await ward.api.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "w-0" } });
@@ -176,7 +176,7 @@ describe("user data", () => {
 });
 
 describe("the Ignition server", () => {
-  it.each([
+  test.each([
     [200, "it is no Ignition server of a pool"],
     [401, "takes the Authorization header away"],
     [404, "there is no such path"],
@@ -187,7 +187,7 @@ describe("the Ignition server", () => {
     expect(one).toMatchObject({ code: "DB_NODE_IGNITION_UNREACHABLE", finding: expect.stringContaining(why) });
   });
 
-  it("is named without a login that stands in its address", async () => {
+  test("is named without a login that stands in its address", async () => {
     await ward.worker("w-0");
     await change("w-0", (text) => text.replace("https://", "https://me:s3cr3t@"));
     ward.source.answer = (_, response) => response.writeHead(404).end();
@@ -196,7 +196,7 @@ describe("the Ignition server", () => {
     expect(JSON.stringify(found)).not.toContain("s3cr3t");
   });
 
-  it("that does not answer is unreachable", async () => {
+  test("that does not answer is unreachable", async () => {
     ward.close();
     ward = await Ward.open();
     ward.source.close();
@@ -207,7 +207,7 @@ describe("the Ignition server", () => {
     });
   });
 
-  it("with a certificate for another address, or of another authority, is told apart from that", async () => {
+  test("with a certificate for another address, or of another authority, is told apart from that", async () => {
     const { port } = new URL(ward.source.url("/"));
     await ward.worker("w-0");
     await change("w-0", (text) => text.replace("127.0.0.1", "localhost"));
@@ -231,7 +231,7 @@ describe("the Ignition server", () => {
 });
 
 describe("certificate requests", () => {
-  it("that keep every rule are approved, as the approver would, and remembered", async () => {
+  test("that keep every rule are approved, as the approver would, and remembered", async () => {
     await ward.worker("w-0");
     await ward.file("csr-1", "w-0");
     const [one] = await ward.ailments();
@@ -242,7 +242,7 @@ describe("certificate requests", () => {
     expect(await one?.fix?.apply()).toContain("was left alone: somebody decided it meanwhile");
   });
 
-  it("of two machines under one name are not both approved", async () => {
+  test("of two machines under one name are not both approved", async () => {
     await ward.worker("w-0");
     await ward.file("csr-1", "w-0");
     await ward.file("csr-2", "w-0");
@@ -257,7 +257,7 @@ describe("certificate requests", () => {
     expect((await ward.surgery.memory().load()).get("w-0")?.client?.request).toBe("csr-1");
   });
 
-  it("that break a rule are explained, and not ours to approve", async () => {
+  test("that break a rule are explained, and not ours to approve", async () => {
     await ward.worker("w-0", { deadline: new Date(Date.now() - 30_000).toISOString() });
     await ward.file("csr-1", "w-0");
     await ward.file("csr-2", "intruder");
@@ -272,7 +272,7 @@ describe("certificate requests", () => {
 });
 
 describe("what cannot be looked at", () => {
-  it("is an answer of its own, and the rest is looked at all the same", async () => {
+  test("is an answer of its own, and the rest is looked at all the same", async () => {
     await ward.worker("w-0");
     await change("w-0", () => "{}");
     writeFileSync(join(ward.store.inventoryDirectory, "broken.yaml"), "pool: x");
@@ -294,7 +294,7 @@ describe("the certificate of the cluster network", () => {
     data: { "tls.crt": encoded("c"), "tls.key": encoded("k") },
   };
 
-  it("is copied from the hosted cluster, without what belongs to its controllers, and only once", async () => {
+  test("is copied from the hosted cluster, without what belongs to its controllers, and only once", async () => {
     ward.isHosted = true;
     await ward.hosted.create(collectionPath("Secret", "openshift-ovn-kubernetes"), inside);
     const [one] = await ward.ailments();
@@ -306,7 +306,7 @@ describe("the certificate of the cluster network", () => {
     expect(await one?.fix?.apply()).toContain("was there already");
   });
 
-  it("is not missed where the hosted cluster has none, or where there is no other cluster", async () => {
+  test("is not missed where the hosted cluster has none, or where there is no other cluster", async () => {
     const said = async () => (await ward.examine()).find(({ id }) => id === "ovn-certificate")?.finding;
     expect(await said()).toContain("nodes join the pool's own cluster");
     ward.isHosted = true;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Ailment, trouble } from "./ailment.js";
 import { treat } from "./treat.js";
 
@@ -29,7 +29,7 @@ const broken = () => {
 };
 
 describe("fixes", () => {
-  it("are logged when they begin and when they end, and one that fails does not stop the next", async () => {
+  test("are logged when they begin and when they end, and one that fails does not stop the next", async () => {
     const done = await treat([ailment("a", broken), ailment("b", () => "mended")], options());
     expect(done.map(({ outcome, said, subject }) => [subject, outcome, said])).toEqual([
       ["a", "failed", "it is stuck"],
@@ -47,13 +47,13 @@ describe("fixes", () => {
     expect(statSync(logFile()).mode & 0o777).toBe(0o600);
   });
 
-  it("are only told in a rehearsal", async () => {
+  test("are only told in a rehearsal", async () => {
     const [one] = await treat([ailment("a", () => "")], options(true));
     expect([one?.outcome, one?.what, applied]).toEqual(["would be done", "mend a", []]);
     expect(() => statSync(logFile())).toThrow("ENOENT");
   });
 
-  it("are not applied without a record", async () => {
+  test("are not applied without a record", async () => {
     writeFileSync(join(folder, "log"), "in the way");
     await expect(treat([ailment("a", () => "")], options())).rejects.toMatchObject({ code: "DB_FIX_LOG" });
     expect(applied).toEqual([]);

@@ -29,12 +29,12 @@ export function turnedLine({ at, claimed, remote, why }: Turned): AuditLine {
 }
 
 /** What strangers say of themselves may be long. */
-const longestSaid = 256;
+const LONGEST_SAID = 256;
 
 function said({ pool, targetConfigVersion }: Served["claimed"]): AuditLine {
   return {
-    ...(pool === undefined ? {} : { saidPool: pool.slice(0, longestSaid) }),
-    ...(targetConfigVersion === undefined ? {} : { saidHash: targetConfigVersion.slice(0, longestSaid) }),
+    ...(pool === undefined ? {} : { saidPool: pool.slice(0, LONGEST_SAID) }),
+    ...(targetConfigVersion === undefined ? {} : { saidHash: targetConfigVersion.slice(0, LONGEST_SAID) }),
   };
 }
 

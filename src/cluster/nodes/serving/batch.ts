@@ -7,10 +7,10 @@ export interface BatchOptions<T> {
   readonly clock?: Clock;
 }
 
-const gatherMs = 250;
-const longestDelayMs = 30_000;
+const GATHER_MS = 250;
+const LONGEST_DELAY_MS = 30_000;
 /** The oldest go first: an outage must not become a shortage of memory. */
-const most = 50_000;
+const MOST = 50_000;
 
 export class Batch<T> {
   readonly #options: BatchOptions<T>;
@@ -26,7 +26,7 @@ export class Batch<T> {
 
   add(item: T): void {
     this.#waiting.push(item);
-    if (this.#waiting.length > most) this.#waiting.shift();
+    if (this.#waiting.length > MOST) this.#waiting.shift();
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
     });
@@ -42,7 +42,7 @@ export class Batch<T> {
   async #run(): Promise<void> {
     let failures = 0;
     while (this.#waiting.length > 0 && !this.#stopped.signal.aborted) {
-      await pause(this.#clock, Math.min(longestDelayMs, gatherMs * 2 ** failures), this.#stopped.signal);
+      await pause(this.#clock, Math.min(LONGEST_DELAY_MS, GATHER_MS * 2 ** failures), this.#stopped.signal);
       failures = (await this.#hand()) ? 0 : failures + 1;
     }
   }

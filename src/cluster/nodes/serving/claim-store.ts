@@ -4,7 +4,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../tunnel/pki/durable-files.js";
 import { find } from "../../kube/find.js";
 import type { KubeApi } from "../../kube/port.js";
-import { inventoryLabel } from "../csr/approver/inventory-source.js";
+import { INVENTORY_LABEL } from "../csr/approver/inventory-source.js";
 import type { ConfigMap, ObjectName } from "../objects.js";
 import { type Claim, readClaims, withClaims, writeClaims } from "./claims.js";
 
@@ -29,7 +29,7 @@ export function claimsInFile(path: string): ClaimStore {
 export function claimsInConfigMap(api: KubeApi, { namespace, name }: ObjectName): ClaimStore {
   const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
   const path = `${collection}/${encodeURIComponent(name)}`;
-  const labels = { [inventoryLabel]: "true" };
+  const labels = { [INVENTORY_LABEL]: "true" };
   return async (claims, now) => {
     const found = await find<ConfigMap>(api, path);
     const text = writeClaims(withClaims(readClaims(found?.data?.claims ?? ""), claims, now));

@@ -14,9 +14,9 @@ export interface Claim {
 export type Claims = ReadonlyMap<string, Claim>;
 
 /** Together they must fit into a ConfigMap, which may have a megabyte. */
-const most = 10_000;
+const MOST = 10_000;
 /** Longer than anybody waits for a machine to boot. */
-const keptMs = 7 * 24 * 60 * 60_000;
+const KEPT_MS = 7 * 24 * 60 * 60_000;
 
 export function withClaims(claims: Claims, added: Iterable<Claim>, now: number): Claims {
   const result = new Map(claims);
@@ -24,8 +24,8 @@ export function withClaims(claims: Claims, added: Iterable<Claim>, now: number):
     const key = keyOf(claim);
     if ((result.get(key)?.at ?? 0) < claim.at) result.set(key, claim);
   }
-  const newestFirst = [...result].sort(([, a], [, b]) => b.at - a.at).slice(0, most);
-  return new Map(newestFirst.filter(([, { at }]) => now - at <= keptMs));
+  const newestFirst = [...result].sort(([, a], [, b]) => b.at - a.at).slice(0, MOST);
+  return new Map(newestFirst.filter(([, { at }]) => now - at <= KEPT_MS));
 }
 
 /** One document for each pool. */

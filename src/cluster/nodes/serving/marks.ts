@@ -19,11 +19,11 @@ export function namesItsSecret({ claimed, pool, secret }: Served): boolean {
   return claimed.pool === pool && claimedSecret(claimed) === secret;
 }
 
-const attempts = 5;
+const ATTEMPTS = 5;
 
 /** Once is enough; resolves to whether it wrote. */
 export async function markReached(api: KubeApi, path: string): Promise<boolean> {
-  const changed = await change<Secret>(api, path, attempts, (secret) => {
+  const changed = await change<Secret>(api, path, ATTEMPTS, (secret) => {
     if (readTokenSecret(secret).reached) return undefined;
     const annotations = { ...secret.metadata?.annotations, [annotation.ignitionReached]: "True" };
     return { ...secret, metadata: { ...secret.metadata, annotations } };
@@ -31,7 +31,7 @@ export async function markReached(api: KubeApi, path: string): Promise<boolean> 
   return changed?.isWritten ?? false;
 }
 
-const eventEveryMs = 60_000;
+const EVENT_EVERY_MS = 60_000;
 
 /** Events about Secrets that exist, and of each kind one a minute: strangers choose the headers. */
 export class FetchEvents {
@@ -52,7 +52,7 @@ export class FetchEvents {
 
   #event(at: number, name: string, uid: string, what: Happening) {
     const key = `${name} ${what.reason} ${what.message}`;
-    if (at - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < eventEveryMs) return undefined;
+    if (at - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < EVENT_EVERY_MS) return undefined;
     this.#last.set(key, at);
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { namespace: this.#namespace, name, uid } };
     return eventAbout(secret, what, "ignition-server", at);

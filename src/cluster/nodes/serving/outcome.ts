@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { encoded, type Secret } from "../objects.js";
 import { pack } from "../token/config-text.js";
-import { longestMessage, readTokenSecret, sizeProblem } from "../token/token-secret.js";
+import { LONGEST_MESSAGE, readTokenSecret, sizeProblem } from "../token/token-secret.js";
 
 export interface Outcome {
   readonly reason: string;
@@ -34,7 +34,7 @@ function failureOf(reason: unknown): Outcome {
 }
 
 function written(data: Readonly<Record<string, string>>, { reason, message }: Outcome): Record<string, string> {
-  return { ...data, reason: encoded(reason), message: encoded(message.slice(0, longestMessage)) };
+  return { ...data, reason: encoded(reason), message: encoded(message.slice(0, LONGEST_MESSAGE)) };
 }
 
 function ifChanged(secret: Secret, data: Readonly<Record<string, string>>): Secret | undefined {

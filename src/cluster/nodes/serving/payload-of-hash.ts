@@ -8,7 +8,7 @@ import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import type { PayloadSource } from "./token-controller.js";
 
 /** Instead of a hash: the one in force. */
-export const currentWord = "current";
+export const CURRENT_WORD = "current";
 
 export interface PoolPayloadOptions {
   readonly api: KubeApi;
@@ -25,7 +25,7 @@ export async function payloadOfHash(
 ): Promise<string> {
   const { items } = await api.list<Secret>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`);
   const own = items.filter((secret) => isTokenSecret(secret) && readTokenSecret(secret).pool?.name === pool);
-  const secret = hash === currentWord ? newest(own) : own.find(isNamed(tokenSecretName(pool, hash)));
+  const secret = hash === CURRENT_WORD ? newest(own) : own.find(isNamed(tokenSecretName(pool, hash)));
   if (secret === undefined) {
     const hashes = own.map(({ metadata }) => metadata?.name?.slice(tokenSecretName(pool, "").length)).sort();
     throw unknown(`pool ${pool} has no token Secret for ${hash} in the namespace ${namespace}; ${listed(hashes)}`);

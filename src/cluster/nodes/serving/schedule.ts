@@ -8,10 +8,10 @@ export interface ScheduleOptions {
   readonly clock?: Clock;
 }
 
-const firstDelayMs = 1_000;
-const longestDelayMs = 5 * 60_000;
+const FIRST_DELAY_MS = 1_000;
+const LONGEST_DELAY_MS = 5 * 60_000;
 /** A timer cannot wait for longer than 24 days; looking in vain once an hour costs nothing. */
-const longestSleepMs = 60 * 60_000;
+const LONGEST_SLEEP_MS = 60 * 60_000;
 
 export class Schedule {
   readonly #options: ScheduleOptions;
@@ -58,7 +58,7 @@ export class Schedule {
     if (this.#stopped || this.#due.size === 0) return;
     const next = Math.min(...this.#due.values()) - this.#clock.now();
     if (next <= 0) this.#wake();
-    else this.#cancelTimer = this.#clock.after(Math.min(next, longestSleepMs), () => this.#wake());
+    else this.#cancelTimer = this.#clock.after(Math.min(next, LONGEST_SLEEP_MS), () => this.#wake());
   }
 
   async #work(): Promise<void> {
@@ -82,7 +82,7 @@ export class Schedule {
       const failures = this.#failures.get(name) ?? 0;
       this.#failures.set(name, failures + 1);
       this.#options.onFailure(name, reason);
-      return this.#clock.now() + Math.min(longestDelayMs, firstDelayMs * 2 ** failures);
+      return this.#clock.now() + Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
     }
   }
 }

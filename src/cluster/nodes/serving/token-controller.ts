@@ -34,10 +34,10 @@ export interface TokenControllerOptions {
 }
 
 /** What a payload is made from may change without its Secret: a renewed credential, say. */
-const freshForMs = 60_000;
+const FRESH_FOR_MS = 60_000;
 
 /** The winner's version reaches us through the watch. */
-const afterConflictMs = 1_000;
+const AFTER_CONFLICT_MS = 1_000;
 
 export class TokenController {
   readonly #options: TokenControllerOptions;
@@ -119,7 +119,7 @@ export class TokenController {
     const step = tokenStep(this.#secrets.get(name) ?? secret, clock.now(), freshToken);
     if (step.action === "delete") return clock.now();
     const next = step.action === "keep" ? step.lookAgainAt : await this.#rotate(name, step, grant);
-    return Math.min(next, clock.now() + freshForMs);
+    return Math.min(next, clock.now() + FRESH_FOR_MS);
   }
 
   /** What machines with the current token get; another replica may have rotated it, which the old one shows. */
@@ -145,7 +145,7 @@ export class TokenController {
     try {
       await this.#options.api.delete(this.#path(name), resourceVersion === undefined ? {} : { resourceVersion });
     } catch (reason) {
-      if (isConflict(reason)) return this.#clock.now() + afterConflictMs;
+      if (isConflict(reason)) return this.#clock.now() + AFTER_CONFLICT_MS;
       if (!isNotFound(reason)) throw reason;
     }
     return Number.POSITIVE_INFINITY;
@@ -179,7 +179,7 @@ export class TokenController {
   async #refresh(name: string, secret: Secret): Promise<void> {
     const before = this.#made.get(name);
     let text = before?.made.text;
-    if (before === undefined || this.#clock.now() - before.at >= freshForMs) {
+    if (before === undefined || this.#clock.now() - before.at >= FRESH_FOR_MS) {
       try {
         text = await this.#generate(name, readTokenSecret(secret));
       } catch (reason) {
@@ -199,7 +199,7 @@ export class TokenController {
     const { book, onRotated } = this.#options;
     const fresh = readTokenSecret(step.secret).token ?? "";
     book.admit(fresh, grant);
-    if (!(await this.#write(step.secret, () => book.revoke(fresh)))) return this.#clock.now() + afterConflictMs;
+    if (!(await this.#write(step.secret, () => book.revoke(fresh)))) return this.#clock.now() + AFTER_CONFLICT_MS;
     if (step.revoked !== undefined) book.revoke(step.revoked);
     onRotated?.(name);
     return step.lookAgainAt;

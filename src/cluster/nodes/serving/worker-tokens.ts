@@ -16,13 +16,13 @@ export interface WorkerToken {
 }
 
 /** On a Secret whose keys are workers and whose values are their tokens; the pool stands in the usual annotation. */
-export const workerTokensAnnotation = "drawbridge/worker-tokens";
+export const WORKER_TOKENS_ANNOTATION = "drawbridge/worker-tokens";
 
 /** Guessing must be hopeless, and a token is not limited in time as the pool's are. */
-const shortestToken = 16;
+const SHORTEST_TOKEN = 16;
 
 export function isWorkerTokensSecret(secret: Secret): boolean {
-  return secret.metadata?.annotations?.[workerTokensAnnotation] !== undefined;
+  return secret.metadata?.annotations?.[WORKER_TOKENS_ANNOTATION] !== undefined;
 }
 
 export function workerTokensOfSecret(secret: Secret): WorkerToken[] {
@@ -57,8 +57,8 @@ function checked(where: string, pool: unknown, entries: readonly (readonly [stri
   return entries.map(([worker, token]) => {
     if (!isNodeName(worker))
       throw unusable(`${where} has the worker ${JSON.stringify(worker)}, which is not a node name`);
-    if (typeof token !== "string" || token.trim().length < shortestToken) {
-      throw unusable(`${where} has a token for ${worker} that is shorter than ${shortestToken} characters`);
+    if (typeof token !== "string" || token.trim().length < SHORTEST_TOKEN) {
+      throw unusable(`${where} has a token for ${worker} that is shorter than ${SHORTEST_TOKEN} characters`);
     }
     return { pool, worker, token: token.trim() };
   });

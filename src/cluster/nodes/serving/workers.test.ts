@@ -6,7 +6,7 @@ import { TokenBook } from "../../ignition/server/token-book.js";
 import { annotation } from "../names.js";
 import { encoded, type Secret } from "../objects.js";
 import type { Composed } from "../payload/compose.js";
-import { workerTokensAnnotation } from "./worker-tokens.js";
+import { WORKER_TOKENS_ANNOTATION } from "./worker-tokens.js";
 import { Workers } from "./workers.js";
 
 const pool = "clusters/workers";
@@ -15,7 +15,7 @@ const tokenOf = (worker: string) => `${worker}-1234567890abcdef`;
 
 function secret(tokens: Readonly<Record<string, string>>, name = "workers"): [string, Secret] {
   const data = Object.fromEntries(Object.entries(tokens).map(([worker, token]) => [worker, encoded(token)]));
-  const annotations = { [workerTokensAnnotation]: "true", [annotation.nodePool]: pool };
+  const annotations = { [WORKER_TOKENS_ANNOTATION]: "true", [annotation.nodePool]: pool };
   return [`ns/${name}`, { metadata: { name, namespace: "ns", annotations }, data }];
 }
 
@@ -80,7 +80,7 @@ describe("workers with a token of their own", () => {
     ["no name of a node", secret({ "W 1": tokenOf("w-1") })[1], 'has the worker "W 1"'],
     [
       "no pool",
-      { metadata: { annotations: { [workerTokensAnnotation]: "" } } },
+      { metadata: { annotations: { [WORKER_TOKENS_ANNOTATION]: "" } } },
       "does not say whose workers these are",
     ],
   ])("%s is refused", (_, broken, sentence) => {

@@ -29,7 +29,7 @@ export interface AppliedFile {
 
 export type Content = (resource: Resource, what: string) => Promise<Buffer>;
 
-const fileMode = 0o644;
+const FILE_MODE = 0o644;
 /** Special bits came with spec 3.6; before it they are ignored. */
 const permissions = (mode: number) => mode & 0o777;
 
@@ -71,7 +71,7 @@ export async function applyConfig(tree: Tree, config: Config, content: Content):
 }
 
 async function writeFile(tree: Tree, file: FileEntry, content: Content): Promise<AppliedFile> {
-  const { append = [], contents, mode = fileMode, path } = file;
+  const { append = [], contents, mode = FILE_MODE, path } = file;
   const parts = [...(contents?.source === undefined ? [] : [contents]), ...append];
   const pieces: Buffer[] = [];
   for (const part of parts) pieces.push(await content(part, `the content of ${path}`));

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { bootstrapCredential } from "./credential.js";
 import { Tree } from "./tree.js";
@@ -21,12 +21,12 @@ const kubeconfig = (user: object, cluster: object = {}) =>
   });
 
 describe("the bootstrap kubeconfig of a payload", () => {
-  it.each(["/etc/kubernetes/bootstrap-kubeconfig", "/etc/kubernetes/kubeconfig"])("is found at %s", async (path) => {
+  test.each(["/etc/kubernetes/bootstrap-kubeconfig", "/etc/kubernetes/kubeconfig"])("is found at %s", async (path) => {
     await tree.write(path, kubeconfig({ token: "t" }), 0o600);
     expect(await bootstrapCredential(tree)).toBe(join(folder, "root", path));
   });
 
-  it.each([
+  test.each([
     ["a program", kubeconfig({ exec: { command: "/bin/sh" } }), "exec"],
     ["a file with a token", kubeconfig({ tokenFile: "/etc/passwd" }), "tokenFile"],
     ["a key on this host", kubeconfig({ "client-key": "/root/.ssh/id_rsa" }), "client-key"],
@@ -37,7 +37,7 @@ describe("the bootstrap kubeconfig of a payload", () => {
     await expect(bootstrapCredential(tree)).rejects.toMatchObject({ code: "DB_SIMULATE_JOIN", message });
   });
 
-  it.each([
+  test.each([
     ["has aliases", "a: &a {exec: {}}\nb: *a\n"],
     ["is broken", "token: [s3cr3t\n"],
   ])("is not used when it %s, and not repeated", async (_, text) => {
@@ -46,7 +46,7 @@ describe("the bootstrap kubeconfig of a payload", () => {
     await expect(bootstrapCredential(tree)).rejects.toMatchObject({ code: "DB_SIMULATE_JOIN", message });
   });
 
-  it("is looked for behind a link inside the machine, never on this host", async () => {
+  test("is looked for behind a link inside the machine, never on this host", async () => {
     const mine = join(folder, "mine");
     writeFileSync(mine, kubeconfig({ token: "of this host" }));
     await tree.symlink("/etc/kubernetes/kubeconfig", mine);
@@ -57,7 +57,7 @@ describe("the bootstrap kubeconfig of a payload", () => {
     expect(await bootstrapCredential(tree)).toBe(join(folder, "root", mine));
   });
 
-  it("is missed where there is none", async () => {
+  test("is missed where there is none", async () => {
     await expect(bootstrapCredential(tree)).rejects.toMatchObject({ code: "DB_SIMULATE_JOIN" });
   });
 });

@@ -7,7 +7,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { inlineContent, isInline, received } from "../../ignition/data/resource.js";
 import type { Config, Resource } from "../../ignition/model/config.js";
-import { newest, versionOf } from "../../ignition/model/spec.js";
+import { NEWEST, versionOf } from "../../ignition/model/spec.js";
 import { type Clock, pause, systemClock } from "../../kube/clock.js";
 import { type Answer, httpGet } from "./http-get.js";
 import { trustIn } from "./trust.js";
@@ -33,13 +33,13 @@ export interface FetcherOptions {
   readonly signal?: AbortSignal;
 }
 
-const firstPauseMs = 200;
-const longestPauseMs = 5_000;
-const usualHeadTimeoutMs = 10_000;
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5_000;
+const USUAL_HEAD_TIMEOUT_MS = 10_000;
 /** For one attempt, however short our patience is. */
-const leastMs = 1_000;
+const LEAST_MS = 1_000;
 /** A kubelet has a hundred megabytes. */
-const largest = 512 * 1024 * 1024;
+const LARGEST = 512 * 1024 * 1024;
 
 export class Fetcher {
   readonly #options: FetcherOptions;
@@ -53,7 +53,7 @@ export class Fetcher {
   /** For `render`. */
   readonly config = (resource: Resource, settings: Config, what: string): Promise<Buffer> =>
     this.content(resource, settings, what, {
-      accept: `application/vnd.coreos.ignition+json;version=${versionOf(newest)}, */*;q=0.1`,
+      accept: `application/vnd.coreos.ignition+json;version=${versionOf(NEWEST)}, */*;q=0.1`,
     });
 
   /** Unpacked and verified. Throws DB_SIMULATE_FETCH and DB_IGNITION_RESOURCE. */
@@ -68,7 +68,7 @@ export class Fetcher {
     if (!/^https?:$/.test(url.protocol)) {
       throw refused(`${what} is at ${shown(url)}, and only http and https are fetched here`);
     }
-    return received(resource, await this.#patiently(url, resource, settings, defaults), what, largest);
+    return received(resource, await this.#patiently(url, resource, settings, defaults), what, LARGEST);
   }
 
   async #patiently(
@@ -82,15 +82,15 @@ export class Fetcher {
     const manners = {
       headers: headersOf(resource, defaults),
       trust: await this.trust(settings),
-      headTimeoutMs: (timeouts.httpResponseHeaders ?? 0) * 1000 || usualHeadTimeoutMs,
-      ...{ proxy, largest },
+      headTimeoutMs: (timeouts.httpResponseHeaders ?? 0) * 1000 || USUAL_HEAD_TIMEOUT_MS,
+      ...{ proxy, largest: LARGEST },
     };
     // A config can limit its machines' patience; nothing makes it longer than ours.
     const until = this.#clock.now() + Math.min(patienceMs, (timeouts.httpTotal ?? 0) * 1000 || patienceMs);
-    let pauseMs = firstPauseMs;
+    let pauseMs = FIRST_PAUSE_MS;
     for (let attempt = 1; ; attempt++) {
       // A server that falls silent in the middle must not outlast our patience.
-      const deadline = AbortSignal.timeout(Math.max(until - this.#clock.now(), leastMs));
+      const deadline = AbortSignal.timeout(Math.max(until - this.#clock.now(), LEAST_MS));
       const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
       const came = await httpGet(url, { ...manners, signal: ending }).catch((reason: unknown) => messageOf(reason));
       const isFinal = typeof came !== "string" && came.status < 500;
@@ -99,7 +99,7 @@ export class Fetcher {
       if (isFinal) return accepted(url, came);
       if (isLast) throw refused(gaveUp(url, attempt, came));
       await pause(this.#clock, pauseMs, signal);
-      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   }
 

@@ -23,7 +23,7 @@ export interface Answer {
 }
 
 /** Go's client gives up after as many. */
-const mostRedirects = 10;
+const MOST_REDIRECTS = 10;
 const moved = [301, 302, 303, 307, 308];
 
 /** Rejects when no whole answer came. */
@@ -36,7 +36,7 @@ export async function httpGet(url: URL, manners: Manners): Promise<Answer> {
     const status = response.statusCode ?? 0;
     if (!moved.includes(status) || location === undefined) return { status, body: await bodyOf(response, manners) };
     response.destroy();
-    if (redirects >= mostRedirects) throw new Error(`stopped after ${mostRedirects} redirects`);
+    if (redirects >= MOST_REDIRECTS) throw new Error(`stopped after ${MOST_REDIRECTS} redirects`);
     at = new URL(location, at);
     // A token is meant for the address in the config and for no other.
     headers = {};

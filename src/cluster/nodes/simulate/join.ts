@@ -5,15 +5,15 @@ import { type Clock, pause, systemClock } from "../../kube/clock.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { nodesPath } from "../csr/approver/look.js";
+import { NODES_PATH } from "../csr/approver/look.js";
 import {
-  clientSigner,
-  nodeUserPrefix,
+  CLIENT_SIGNER,
+  NODE_USER_PREFIX,
   outcomeOf,
+  REQUESTS_PATH,
   requestPath,
-  requestsPath,
+  SERVING_SIGNER,
   type SigningRequest,
-  servingSigner,
 } from "../csr/signing-request.js";
 import { bootstrapCredential } from "./credential.js";
 import type { Tree } from "./tree.js";
@@ -35,8 +35,8 @@ export interface Joined {
   readonly certificates: readonly { readonly request: string; readonly signer: string; readonly file: string }[];
 }
 
-const lookEveryMs = 300;
-const folder = "/var/lib/kubelet/pki";
+const LOOK_EVERY_MS = 300;
+const FOLDER = "/var/lib/kubelet/pki";
 
 /** Throws DB_SIMULATE_JOIN. */
 export async function joinCluster(joining: Joining): Promise<Joined> {
@@ -46,27 +46,27 @@ export async function joinCluster(joining: Joining): Promise<Joined> {
     import("../../kube/kubeconfig/endpoint.js"),
   ]);
   const endpoint = await kubeconfigEndpoint(await bootstrapCredential(tree));
-  const subject = { commonName: `${nodeUserPrefix}${name}`, organizations: ["system:nodes"] };
+  const subject = { commonName: `${NODE_USER_PREFIX}${name}`, organizations: ["system:nodes"] };
   const bootstrapper = createKubeApi(endpoint, { qps: 0, burst: 0 });
-  const first = { signer: clientSigner, usage: "client auth", subject };
+  const first = { signer: CLIENT_SIGNER, usage: "client auth", subject };
   const client = await certificate(bootstrapper, joining, first).finally(() => bootstrapper.close());
-  const clientFile = `${folder}/kubelet-client-current.pem`;
+  const clientFile = `${FOLDER}/kubelet-client-current.pem`;
   await tree.write(clientFile, client.pem + client.key, 0o600);
   const node = createKubeApi(asNode(endpoint, client), { qps: 0, burst: 0 });
   try {
     await register(node, name, addresses);
     onStep(`Node ${name} is registered, unschedulable`);
     const names = { dnsNames: [name], ipAddresses: addresses };
-    const wanted = { signer: servingSigner, usage: "server auth", subject: { ...subject, ...names } };
+    const wanted = { signer: SERVING_SIGNER, usage: "server auth", subject: { ...subject, ...names } };
     const serving = await certificate(node, joining, wanted);
-    const servingFile = `${folder}/kubelet-server-current.pem`;
+    const servingFile = `${FOLDER}/kubelet-server-current.pem`;
     await tree.write(servingFile, serving.pem + serving.key, 0o600);
     return {
       server: endpoint.server,
       node: name,
       certificates: [
-        { request: client.request, signer: clientSigner, file: clientFile },
-        { request: serving.request, signer: servingSigner, file: servingFile },
+        { request: client.request, signer: CLIENT_SIGNER, file: clientFile },
+        { request: serving.request, signer: SERVING_SIGNER, file: servingFile },
       ],
     };
   } finally {
@@ -96,7 +96,7 @@ async function certificate(api: KubeApi, joining: Joining, { signer, subject, us
   const { privateKeyPem, requestPem } = await makeSigningRequest(subject);
   const name = `csr-${randomBytes(4).toString("hex")}`;
   await told(`filing a request for ${signer}`, () =>
-    api.create<SigningRequest>(requestsPath, {
+    api.create<SigningRequest>(REQUESTS_PATH, {
       apiVersion: "certificates.k8s.io/v1",
       kind: "CertificateSigningRequest",
       metadata: { name },
@@ -127,7 +127,7 @@ async function issued(api: KubeApi, name: string, joining: Joining): Promise<str
       const state = outcome === "approved" ? "approved, but nobody signed it" : "neither approved nor denied";
       throw refused(`${name} is ${state} after ${Math.round(patienceMs / 1000)} s; drawbridge csr explain ${name}`);
     }
-    await pause(clock, lookEveryMs, signal);
+    await pause(clock, LOOK_EVERY_MS, signal);
   }
 }
 
@@ -138,8 +138,8 @@ async function register(api: KubeApi, name: string, addresses: readonly string[]
   const status = {
     addresses: [{ type: "Hostname", address: name }, ...addresses.map((address) => ({ type: "InternalIP", address }))],
   };
-  const made = await told(`registering Node ${name}`, () => api.create<KubeObject>(nodesPath, node as KubeObject));
-  const path = `${nodesPath}/${encodeURIComponent(name)}/status`;
+  const made = await told(`registering Node ${name}`, () => api.create<KubeObject>(NODES_PATH, node as KubeObject));
+  const path = `${NODES_PATH}/${encodeURIComponent(name)}/status`;
   await told(`writing the status of Node ${name}`, () => api.update(path, { ...made, status } as KubeObject));
 }
 

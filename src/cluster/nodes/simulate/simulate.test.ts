@@ -14,7 +14,7 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { hastyClock } from "../../kube/testing/hasty-clock.js";
 import type { Attempt } from "./fetcher.js";
 import { simulateBoot } from "./simulate.js";
@@ -91,7 +91,7 @@ const served = (text: string | Buffer) => {
 };
 
 describe("a simulated first boot", () => {
-  it("fetches with the user data's headers and authority, and writes what it got below the root", async () => {
+  test("fetches with the user data's headers and authority, and writes what it got below the root", async () => {
     served(payload);
     const { files, leftOut, links, units } = await boot(pointer());
     expect(source.asked.map(({ headers, path }) => [path, headers.authorization])).toEqual([["/ignition", TOKEN]]);
@@ -119,7 +119,7 @@ describe("a simulated first boot", () => {
     expect(statSync(join(folder, "root")).mode & 0o777).toBe(0o700);
   });
 
-  it.each([511, 500, 503])(
+  test.each([511, 500, 503])(
     "asks again after %i, 0.2 s later and then twice as long each time up to 5 s",
     async (status) => {
       const clock = hastyClock();
@@ -136,14 +136,14 @@ describe("a simulated first boot", () => {
     },
   );
 
-  it.each([400, 401, 403, 404, 418])("gives up on %i at once, as a machine does", async (status) => {
+  test.each([400, 401, 403, 404, 418])("gives up on %i at once, as a machine does", async (status) => {
     source.answer = (_, response) => response.writeHead(status).end();
     const message = expect.stringContaining(`answered ${status}`);
     await expect(boot(pointer())).rejects.toMatchObject({ code: "DB_SIMULATE_FETCH", message });
     expect(source.asked).toHaveLength(1);
   });
 
-  it("stops after its patience, or the config's own, where a machine would not", async () => {
+  test("stops after its patience, or the config's own, where a machine would not", async () => {
     source.answer = (_, response) => response.writeHead(511).end();
     const message = expect.stringContaining("asked 3 times");
     await expect(boot(pointer(), { patienceMs: 1000 })).rejects.toMatchObject({ code: "DB_SIMULATE_FETCH", message });
@@ -152,12 +152,12 @@ describe("a simulated first boot", () => {
     await expect(boot(pointer({}, { timeouts: { httpTotal: 1 } }))).rejects.toMatchObject({ message });
   });
 
-  it("does not wait for ever for the rest of an answer", async () => {
+  test("does not wait for ever for the rest of an answer", async () => {
     source.answer = (_, response) => response.writeHead(200).write("{");
     await expect(boot(pointer(), { patienceMs: 100 })).rejects.toThrow("asked once");
   });
 
-  it("does not trust a server that the user data does not vouch for, and goes on asking it", async () => {
+  test("does not trust a server that the user data does not vouch for, and goes on asking it", async () => {
     served(payload);
     // An attempt may take as long as patience is left, by the real clock: enough for a handshake on a busy machine.
     await expect(boot(pointer({}, { security: {} }), { patienceMs: 10_000 })).rejects.toThrow("asked 6 times");
@@ -165,7 +165,7 @@ describe("a simulated first boot", () => {
     expect(attempts[0]?.said).toMatch(/certificate/);
   });
 
-  it("follows redirects without the token", async () => {
+  test("follows redirects without the token", async () => {
     source.answer = ({ url }, response) => {
       if (url === "/ignition") response.writeHead(302, { location: "/elsewhere" }).end();
       else response.writeHead(200).end(payload);
@@ -177,7 +177,7 @@ describe("a simulated first boot", () => {
     ]);
   });
 
-  it("checks hashes after unpacking, of configs and of files", async () => {
+  test("checks hashes after unpacking, of configs and of files", async () => {
     const hash = (bytes: string | Buffer) => `sha512-${createHash("sha512").update(bytes).digest("hex")}`;
     const file = { source: source.url("/file"), verification: { hash: hash("content") } };
     const text = config({ storage: { files: [{ path: "/f", contents: file }] } });
@@ -190,7 +190,7 @@ describe("a simulated first boot", () => {
     await expect(boot(pointer(wrong))).rejects.toMatchObject({ code: "DB_IGNITION_RESOURCE" });
   });
 
-  it("follows configs that refer to configs, and replaces where it is told to", async () => {
+  test("follows configs that refer to configs, and replaces where it is told to", async () => {
     const inner = config({ storage: { files: [{ path: "/inner", contents: { source: "data:,1" } }] } });
     const middle = config({}, { config: { merge: [{ source: source.url("/inner") }] } });
     const texts: Readonly<Record<string, string>> = {
@@ -206,7 +206,7 @@ describe("a simulated first boot", () => {
     expect(readFileSync(at("/inner"), "utf8")).toBe("1");
   });
 
-  it("goes through the user data's proxy", async () => {
+  test("goes through the user data's proxy", async () => {
     served(payload);
     const asked: string[] = [];
     const proxy = createServer().listen(0, "127.0.0.1");
@@ -230,7 +230,7 @@ describe("a simulated first boot", () => {
 });
 
 describe("a proxy that wants a login", () => {
-  it("gets it in a header of its own, which the server behind it does not see as its caller's", async () => {
+  test("gets it in a header of its own, which the server behind it does not see as its caller's", async () => {
     const seen: IncomingHttpHeaders[] = [];
     const proxy = createServer((request, response) => {
       seen.push(request.headers);
@@ -249,7 +249,7 @@ describe("a proxy that wants a login", () => {
 });
 
 describe("the root of a simulated machine", () => {
-  it("is never left, whatever links a payload has", async () => {
+  test("is never left, whatever links a payload has", async () => {
     const outside = join(folder, "outside");
     const evil = config({
       storage: { links: [{ path: "/etc", target: "/../../../../.." }] },
@@ -270,7 +270,7 @@ describe("the root of a simulated machine", () => {
     expect(readdirSync(folder)).toEqual(["root"]);
   });
 
-  it("must be new or empty", async () => {
+  test("must be new or empty", async () => {
     await boot(config({}));
     writeFileSync(at("/mine"), "");
     await expect(boot(config({}))).rejects.toMatchObject({ code: "DB_SIMULATE_ROOT" });

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Tree } from "./tree.js";
 
 let folder: string;
@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("a machine's root", () => {
-  it("does not lend a link's way out to directories and their modes", async () => {
+  test("does not lend a link's way out to directories and their modes", async () => {
     const outside = join(folder, "outside");
     mkdirSync(outside, { mode: 0o700 });
     await tree.symlink("/out", outside);
@@ -23,7 +23,7 @@ describe("a machine's root", () => {
     expect(statSync(outside).mode & 0o777).toBe(0o700);
   });
 
-  it("gives files that are in it, behind its own links as well, and none of this host", async () => {
+  test("gives files that are in it, behind its own links as well, and none of this host", async () => {
     writeFileSync(join(folder, "host"), "of this host");
     await tree.symlink("/etc/hostname", join(folder, "host"));
     expect(await tree.file("/etc/hostname")).toBeUndefined();
@@ -36,7 +36,7 @@ describe("a machine's root", () => {
     await expect(tree.file("/loop")).rejects.toThrow("too many links");
   });
 
-  it("says what is in the way of a file that should take another's place", async () => {
+  test("says what is in the way of a file that should take another's place", async () => {
     await tree.write("/etc/unit/inner", "", 0o644);
     const refused = { code: "DB_SIMULATE_ROOT", message: expect.stringContaining("/etc/unit cannot be written") };
     await expect(tree.write("/etc/unit", "", 0o644, { over: true })).rejects.toMatchObject(refused);

@@ -4,8 +4,8 @@ import { dirname, join, resolve, sep } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 
 /** As the kernel has it. */
-const mostLinks = 40;
-const directoryMode = 0o755;
+const MOST_LINKS = 40;
+const DIRECTORY_MODE = 0o755;
 
 export class Tree {
   readonly root: string;
@@ -45,7 +45,7 @@ export class Tree {
         continue;
       }
       links += 1;
-      if (links > mostLinks) throw this.#refused(path, "too many links lead to each other");
+      if (links > MOST_LINKS) throw this.#refused(path, "too many links lead to each other");
       if (target.startsWith("/")) at = this.root;
       rest.unshift(...partsOf(target));
     }
@@ -67,7 +67,7 @@ export class Tree {
 
   async directory(path: string): Promise<void> {
     const place = await this.#withoutLink(path);
-    await this.#did(path, () => mkdir(place, { recursive: true, mode: directoryMode }));
+    await this.#did(path, () => mkdir(place, { recursive: true, mode: DIRECTORY_MODE }));
   }
 
   async mode(path: string, mode: number): Promise<void> {
@@ -92,7 +92,7 @@ export class Tree {
   /** Where the file of that path is on this host, links followed as the machine would; undefined when there is none. */
   async file(path: string): Promise<string | undefined> {
     let at = path;
-    for (let links = 0; links <= mostLinks; links++) {
+    for (let links = 0; links <= MOST_LINKS; links++) {
       const place = await this.place(at);
       const target = await readlink(place).catch(() => undefined);
       if (target === undefined) {
@@ -120,7 +120,7 @@ export class Tree {
 
   async #prepared(path: string): Promise<string> {
     const place = await this.place(path);
-    await this.#did(path, () => mkdir(dirname(place), { recursive: true, mode: directoryMode }));
+    await this.#did(path, () => mkdir(dirname(place), { recursive: true, mode: DIRECTORY_MODE }));
     return place;
   }
 

@@ -3,7 +3,7 @@ import { createSecureContext, rootCertificates, type SecureContext } from "node:
 
 /** Reading the usual ones takes longer than a fetch, and all fetches of a machine trust the same. */
 const known = new Map<string, SecureContext>();
-const most = 16;
+const MOST = 16;
 
 /** PEM. Throws what OpenSSL says about a certificate that it cannot read. */
 export function trustIn(own: readonly string[]): SecureContext {
@@ -11,7 +11,7 @@ export function trustIn(own: readonly string[]): SecureContext {
   const found = known.get(key);
   if (found !== undefined) return found;
   const made = createSecureContext({ ca: [...rootCertificates, ...own] });
-  if (known.size >= most) known.clear();
+  if (known.size >= MOST) known.clear();
   known.set(key, made);
   return made;
 }

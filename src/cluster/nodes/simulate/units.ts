@@ -2,21 +2,21 @@
 import type { Unit } from "../../ignition/model/config.js";
 import type { Tree } from "./tree.js";
 
-const folder = "/etc/systemd/system";
-const presetFile = "/etc/systemd/system-preset/20-ignition.preset";
-const fileMode = 0o644;
+const FOLDER = "/etc/systemd/system";
+const PRESET_FILE = "/etc/systemd/system-preset/20-ignition.preset";
+const FILE_MODE = 0o644;
 
 export async function applyUnits(tree: Tree, units: readonly Unit[]): Promise<void> {
   for (const { contents, dropins = [], mask, name } of units) {
     for (const dropin of dropins) {
       if (dropin.contents === undefined) continue;
-      await tree.write(`${folder}/${name}.d/${dropin.name}`, dropin.contents, fileMode, { over: true });
+      await tree.write(`${FOLDER}/${name}.d/${dropin.name}`, dropin.contents, FILE_MODE, { over: true });
     }
-    if (contents) await tree.write(`${folder}/${name}`, contents, fileMode, { over: true });
-    if (mask) await tree.symlink(`${folder}/${name}`, "/dev/null", { over: true });
+    if (contents) await tree.write(`${FOLDER}/${name}`, contents, FILE_MODE, { over: true });
+    if (mask) await tree.symlink(`${FOLDER}/${name}`, "/dev/null", { over: true });
   }
   const presets = presetLines(units);
-  if (presets.length > 0) await tree.write(presetFile, presets.map((line) => `${line}\n`).join(""), fileMode);
+  if (presets.length > 0) await tree.write(PRESET_FILE, presets.map((line) => `${line}\n`).join(""), FILE_MODE);
 }
 
 /** Disabling writes nothing: on a new root no unit is enabled that could be disabled. */

@@ -2,12 +2,12 @@
 import type { KubeObject } from "../../kube/port.js";
 import { ApiStub, reply, replyStatus, type StubHandler } from "../../kube/testing/api-stub.js";
 import { CollectionStub } from "../../kube/testing/collection-stub.js";
-import { requestsPath, type SigningRequest } from "../csr/signing-request.js";
+import { REQUESTS_PATH, type SigningRequest } from "../csr/signing-request.js";
 
 export const namespace = "drawbridge";
 
 export class ClusterStub {
-  readonly requests = new CollectionStub(requestsPath);
+  readonly requests = new CollectionStub(REQUESTS_PATH);
   readonly nodes = new CollectionStub("/api/v1/nodes");
   readonly configMaps = new CollectionStub(`/api/v1/namespaces/${namespace}/configmaps`);
   readonly leases = new CollectionStub(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`);
@@ -43,7 +43,7 @@ export class ClusterStub {
 
   readonly #handle: StubHandler = (request, response) => {
     const approved = /^(.*)\/([^/]+)\/approval$/.exec(request.path);
-    if (approved?.[1] === requestsPath) {
+    if (approved?.[1] === REQUESTS_PATH) {
       const found = this.requests.objects.get(approved[2] ?? "");
       const body = request.body as SigningRequest;
       if (found === undefined) return replyStatus(response, 404, "NotFound", "gone");
@@ -53,7 +53,7 @@ export class ClusterStub {
       return reply(response, 200, this.requests.put(body));
     }
     const collections = [this.requests, this.nodes, this.configMaps, this.leases, this.services, this.endpointSlices];
-    const paths = [requestsPath, "/api/v1/nodes", "configmaps", "leases", "services", "endpointslices"];
+    const paths = [REQUESTS_PATH, "/api/v1/nodes", "configmaps", "leases", "services", "endpointslices"];
     const index = paths.findIndex((path) => request.path.includes(path));
     return collections[index]?.handle(request, response) ?? undefined;
   };

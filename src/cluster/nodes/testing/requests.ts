@@ -5,7 +5,7 @@ import type { NodeObject, Surroundings } from "../csr/case.js";
 import type { Inventory, Worker } from "../csr/inventory.js";
 import type { Remembered } from "../csr/memory.js";
 import { defaultPolicy } from "../csr/policy.js";
-import { clientSigner, type RequestKind, type SigningRequest, servingSigner } from "../csr/signing-request.js";
+import { CLIENT_SIGNER, type RequestKind, SERVING_SIGNER, type SigningRequest } from "../csr/signing-request.js";
 import { startTime } from "./world.js";
 
 export const pool = "clusters/workers";
@@ -85,7 +85,7 @@ export async function signingRequest(kind: RequestKind, change: RequestChange = 
     metadata: { name, uid: `uid-${name}`, resourceVersion: "1", creationTimestamp: new Date(createdAt).toISOString() },
     spec: {
       request: Buffer.from(text).toString("base64"),
-      signerName: kind === "serving" ? servingSigner : clientSigner,
+      signerName: kind === "serving" ? SERVING_SIGNER : CLIENT_SIGNER,
       usages: ["digital signature", kind === "serving" ? "server auth" : "client auth"],
       username: kind === "client" ? defaultPolicy.bootstrapUser : "system:node:w0",
       groups: kind === "client" ? defaultPolicy.bootstrapGroups : nodeGroups,

@@ -1,7 +1,7 @@
 /** A healthy pool and cluster, for tests to break in one place. */
 import { finalizer } from "../names.js";
 import type { Secret } from "../objects.js";
-import { type NodePool, type NodePoolSpec, type NodePoolStatus, nodePoolVersion } from "../pool/node-pool.js";
+import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec, type NodePoolStatus } from "../pool/node-pool.js";
 import type { Reconciled } from "../pool/reconcile.js";
 import type { Cluster, World } from "../pool/world.js";
 
@@ -15,10 +15,10 @@ export const spec: NodePoolSpec = {
   management: { upgradeType: "InPlace" },
 };
 
-export const owner = { apiVersion: nodePoolVersion, kind: "HostedCluster", uid: "cluster-uid" };
+export const owner = { apiVersion: NODE_POOL_VERSION, kind: "HostedCluster", uid: "cluster-uid" };
 
 export const pool: NodePool = {
-  apiVersion: nodePoolVersion,
+  apiVersion: NODE_POOL_VERSION,
   kind: "NodePool",
   metadata: {
     name: "workers",

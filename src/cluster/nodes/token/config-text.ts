@@ -3,8 +3,8 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 
 /** What no configuration comes near; more is not one, however small it was packed. */
-const longest = 64 * 1024 * 1024;
-const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
+const LONGEST = 64 * 1024 * 1024;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Nothing stays nothing. */
 export function pack(text: string): string {
@@ -13,9 +13,9 @@ export function pack(text: string): string {
 
 export function unpack(packed: string): string {
   if (packed === "") return "";
-  if (!base64.test(packed)) throw unreadable("it is not base64");
+  if (!BASE64.test(packed)) throw unreadable("it is not base64");
   try {
-    return gunzipSync(Buffer.from(packed, "base64"), { maxOutputLength: longest }).toString("utf8");
+    return gunzipSync(Buffer.from(packed, "base64"), { maxOutputLength: LONGEST }).toString("utf8");
   } catch (reason) {
     throw unreadable(messageOf(reason), reason);
   }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { annotation } from "../names.js";
 import { encoded, type Secret, secretText } from "../objects.js";
 import { janitorVerdict } from "./janitor.js";
@@ -37,13 +37,13 @@ function rotate(value: Secret, now: number, token: string) {
 }
 
 describe("a token's life", () => {
-  it("stays for five and a half hours and names the moment it ends", () => {
+  test("stays for five and a half hours and names the moment it ends", () => {
     for (const age of [0, hour, 5.5 * hour - 1]) {
       expect(tokenStep(fresh, start + age, unused)).toEqual({ action: "keep", lookAgainAt: start + 5.5 * hour });
     }
   });
 
-  it("then becomes the old one, and the third revokes the first", () => {
+  test("then becomes the old one, and the third revokes the first", () => {
     const first = rotate(fresh, start + 5.5 * hour, "two");
     expect(tokens(first.secret)).toEqual(["two", "one"]);
     expect(first.revoked).toBeUndefined();
@@ -59,7 +59,7 @@ describe("a token's life", () => {
     expect(second.revoked).toBe("one");
   });
 
-  it("is renewed at once when its time is missing, unreadable or far in the future", () => {
+  test("is renewed at once when its time is missing, unreadable or far in the future", () => {
     for (const stamp of [undefined, "yesterday", iso(start + 6 * hour)]) {
       const value = secret(stamp === undefined ? {} : { [annotation.tokenGenerated]: stamp }, { token: "one" });
       expect(tokens(rotate(value, start, "two").secret)).toEqual(["two", "one"]);
@@ -70,13 +70,13 @@ describe("a token's life", () => {
     }
   });
 
-  it("an empty token is replaced and never kept as the old one", () => {
+  test("an empty token is replaced and never kept as the old one", () => {
     const step = rotate(secret({ [annotation.tokenGenerated]: iso(start) }, { token: "" }), start + 1, "two");
     expect(tokens(step.secret)).toEqual(["two", undefined]);
     expect(() => tokenStep(fresh, start + 6 * hour, () => "")).toThrow("empty token");
   });
 
-  it("ends with its Secret: passed or unreadable ends delete it, later ones are looked at in time", () => {
+  test("ends with its Secret: passed or unreadable ends delete it, later ones are looked at in time", () => {
     const ends = (end: string) =>
       secret({ [annotation.tokenGenerated]: iso(start), [annotation.tokenExpires]: end }, { token: "one" });
     const gone = { action: "delete", resourceVersion: "41" };
@@ -86,7 +86,7 @@ describe("a token's life", () => {
     expect(rotate(ends(iso(start + 6 * hour)), start + 5.5 * hour, "two").lookAgainAt).toBe(start + 6 * hour);
   });
 
-  it("gets its end once, two hours ahead", () => {
+  test("gets its end once, two hours ahead", () => {
     const ending = expiring(fresh, start)!;
     expect(ending.metadata?.annotations?.[annotation.tokenExpires]).toBe("2031-01-01T02:00:00Z");
     expect(ending.metadata?.resourceVersion).toBe("41");
@@ -102,7 +102,7 @@ describe("the janitor", () => {
   const gone = { action: "delete", resourceVersion: "41" };
   const expire = { action: "expire", secret: expiring(fresh, start) };
 
-  it.each([
+  test.each([
     ["a token of a pool that is gone", fresh, { state: "no pool" }, gone],
     ["user data of a pool that is gone", userData, { state: "no pool" }, gone],
     ["a token whose cluster is gone", fresh, { state: "no cluster" }, expire],

@@ -4,12 +4,12 @@ import { encoded, type Secret } from "../objects.js";
 import { nanoTime, secondTime } from "./time.js";
 import { readTokenSecret, usableToken } from "./token-secret.js";
 
-const hourMs = 60 * 60_000;
+const HOUR_MS = 60 * 60_000;
 /** As the current token for the first half, as the old one for the second. */
-export const tokenLifeMs = 11 * hourMs;
+export const tokenLifeMs = 11 * HOUR_MS;
 export const rotateAfterMs = tokenLifeMs / 2;
 /** Machines that were given user data just before a change may still be booting. */
-export const expireAfterMs = 2 * hourMs;
+export const expireAfterMs = 2 * HOUR_MS;
 /**
  * Clocks of two replicas differ. Whoever is behind must not rotate once more what was rotated a moment ago: that would revoke
  * the token of all user data at once. A stamp further ahead than this would keep a token alive for as long as it lies.

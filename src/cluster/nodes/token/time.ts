@@ -1,10 +1,10 @@
 /** Times in annotations. */
 
-const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
+const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 
 /** Milliseconds since 1970; undefined for anything that is not RFC 3339, which Date.parse would guess at. */
 export function parseTime(text: string | undefined): number | undefined {
-  if (text === undefined || !rfc3339.test(text)) return undefined;
+  if (text === undefined || !RFC3339.test(text)) return undefined;
   const time = Date.parse(text);
   return Number.isNaN(time) ? undefined : time;
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { annotation } from "../names.js";
 import { encoded, type Secret } from "../objects.js";
 import { pack, unpack } from "./config-text.js";
@@ -24,7 +24,7 @@ const content = {
 } as const;
 
 describe("the token Secret", () => {
-  it("is what HyperShift's Ignition server reads", () => {
+  test("is what HyperShift's Ignition server reads", () => {
     const { data, ...rest } = makeTokenSecret(content, now);
     expect(rest).toEqual({
       apiVersion: "v1",
@@ -59,7 +59,7 @@ describe("the token Secret", () => {
     expect(unpack(text.config!)).toBe(content.rawConfig);
   });
 
-  it("reads back what was written", () => {
+  test("reads back what was written", () => {
     const view = readTokenSecret(makeTokenSecret({ ...content, alreadyReached: true }, now));
     expect(view).toMatchObject({
       pool: content.pool,
@@ -78,7 +78,7 @@ describe("the token Secret", () => {
     expect(isTokenSecret({})).toBe(false);
   });
 
-  it("reads what others left: outcomes, ends, nonsense", () => {
+  test("reads what others left: outcomes, ends, nonsense", () => {
     const made = makeTokenSecret(content, now);
     const with_ = (data: Record<string, string>, annotations: Record<string, string> = {}): Secret => ({
       ...made,
@@ -101,22 +101,22 @@ describe("the token Secret", () => {
     expect(readTokenSecret({})).toMatchObject({ pool: undefined, token: undefined, generatedAt: undefined });
   });
 
-  it.each(["", "  "])("is never made with the token %j", (empty) => {
+  test.each(["", "  "])("is never made with the token %j", (empty) => {
     expect(() => makeTokenSecret({ ...content, token: empty }, now)).toThrow("empty token");
   });
 
-  it("is refused before the API would, when it is too large", () => {
+  test("is refused before the API would, when it is too large", () => {
     const noise = randomBytes(900_000).toString("base64");
     expect(() => makeTokenSecret({ ...content, rawConfig: noise }, now)).toThrow(/takes \d+ bytes of the Secret/);
   });
 
-  it("leaves room for what the Ignition server adds to it", () => {
+  test("leaves room for what the Ignition server adds to it", () => {
     const of = (bytes: number) => ({ payload: Buffer.alloc(bytes).toString("base64") });
     expect(sizeProblem(of(1024 * 1024 - 4096))).toBeUndefined();
     expect(sizeProblem(of(1024 * 1024 - 4095))).toContain("the API allows 1048576, of which 4096 are kept free");
   });
 
-  it("once there, only the cluster's configuration hash is kept right, and it never expires while in use", () => {
+  test("once there, only the cluster's configuration hash is kept right, and it never expires while in use", () => {
     const made = makeTokenSecret(content, now);
     expect(refreshTokenSecret(made, "77074ba4")).toBeUndefined();
     const changed = refreshTokenSecret(made, "00000001");
@@ -133,16 +133,16 @@ describe("the token Secret", () => {
 });
 
 describe("packed texts", () => {
-  it.each(["", "x", "é\n".repeat(10_000)])("come back as they were", (text) => expect(unpack(pack(text))).toBe(text));
+  test.each(["", "x", "é\n".repeat(10_000)])("come back as they were", (text) => expect(unpack(pack(text))).toBe(text));
 
-  it("are small and made of base64", () => {
+  test("are small and made of base64", () => {
     expect(pack("a".repeat(100_000))).toMatch(/^[A-Za-z0-9+/=]{1,300}$/);
     expect(pack("")).toBe("");
   });
 });
 
 describe("times in annotations", () => {
-  it("are written as Go writes them", () => {
+  test("are written as Go writes them", () => {
     expect(secondTime(now)).toBe("2031-03-04T05:06:07Z");
     const at = (ms: number) => nanoTime(Date.parse("2031-03-04T05:06:00Z") + ms);
     expect([0, 7, 120, 10_000, 100].map(at)).toEqual([
@@ -154,7 +154,7 @@ describe("times in annotations", () => {
     ]);
   });
 
-  it("are read with nanoseconds and offsets, and nothing else is", () => {
+  test("are read with nanoseconds and offsets, and nothing else is", () => {
     expect(parseTime("2031-03-04T05:06:07.123456789Z")).toBe(Date.parse("2031-03-04T05:06:07.123Z"));
     expect(parseTime("2031-03-04T07:06:07+02:00")).toBe(Date.parse("2031-03-04T05:06:07Z"));
     for (const text of [undefined, "", "now", "2031", "2031-13-04T05:06:07Z", "2031-03-04 05:06:07", "1"]) {

@@ -26,17 +26,17 @@ export interface TokenSecretContent {
 }
 
 /** The API refuses Secrets above this. */
-const longestSecret = 1024 * 1024;
+const LONGEST_SECRET = 1024 * 1024;
 /** What the Ignition server adds: a token more, and what came of the payload. Without it no token would ever be rotated. */
-const notesBytes = 4096;
-export const longestMessage = 2048;
+const NOTES_BYTES = 4096;
+export const LONGEST_MESSAGE = 2048;
 
 /** Why a Secret with these values could not be kept; undefined when it can. */
 export function sizeProblem(data: Readonly<Record<string, string>>): string | undefined {
   // As the API counts: the decoded values.
   const size = Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value, "base64"), 0);
-  if (size + notesBytes <= longestSecret) return undefined;
-  return `takes ${size} bytes of the Secret, and the API allows ${longestSecret}, of which ${notesBytes} are kept free for tokens and notes`;
+  if (size + NOTES_BYTES <= LONGEST_SECRET) return undefined;
+  return `takes ${size} bytes of the Secret, and the API allows ${LONGEST_SECRET}, of which ${NOTES_BYTES} are kept free for tokens and notes`;
 }
 
 export function makeTokenSecret(content: TokenSecretContent, now: number): Secret {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeUserDataSecret, readUserData, refreshUserDataSecret, userData } from "./user-data.js";
 
 const content = {
@@ -15,11 +15,11 @@ const withoutProxy =
   '"security":{"tls":{"certificateAuthorities":[{"source":"data:text/plain;base64,UEVNCg=="}]}},"version":"3.2.0"}}';
 
 describe("user data", () => {
-  it("is the pointer config, byte for byte", () => {
+  test("is the pointer config, byte for byte", () => {
     expect(userData(content)).toBe(withoutProxy);
   });
 
-  it("has a proxy only when there is one, with what it has", () => {
+  test("has a proxy only when there is one, with what it has", () => {
     const proxied = userData({
       ...content,
       proxy: { httpProxy: "http://p?a=1&b=<2>", noProxy: [".svc", "localhost"] },
@@ -37,11 +37,11 @@ describe("user data", () => {
     });
   });
 
-  it("never carries an empty token", () => {
+  test("never carries an empty token", () => {
     expect(() => userData({ ...content, token: "" })).toThrow("empty token");
   });
 
-  it("stands in a Secret under value, with templating switched off", () => {
+  test("stands in a Secret under value, with templating switched off", () => {
     const secret = makeUserDataSecret("clusters-demo", content);
     expect(secret).toMatchObject({
       metadata: {
@@ -56,7 +56,7 @@ describe("user data", () => {
     expect(() => readUserData({ metadata: { namespace: "a", name: "b" } })).toThrow("a/b has no user data");
   });
 
-  it("is rewritten when the token has changed, and only then", () => {
+  test("is rewritten when the token has changed, and only then", () => {
     const secret = {
       ...makeUserDataSecret("clusters-demo", content),
       metadata: { name: "x", namespace: "y", resourceVersion: "7" },

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { renderCommand, runCommand, shellText, splitCommand } from "./command-line.js";
 import { gcloudCreate, gcloudDelete } from "./gcloud.js";
 import { runMachineCommand } from "./machine-command.js";
@@ -14,20 +14,20 @@ const worker: Worker = {
 };
 
 describe("commands of one's own", () => {
-  it.each([
+  test.each([
     ["virt make {name}", ["virt", "make", "{name}"]],
     [`a 'b c' "d \\"e" f'g'h`, ["a", "b c", 'd "e', "fgh"]],
     [`a "" b`, ["a", "", "b"]],
     ["  a   b ", ["a", "b"]],
   ])("takes %s apart", (text, words) => expect(splitCommand(text)).toEqual(words));
 
-  it.each([
+  test.each([
     ["a 'b", "a quote is not closed"],
     ["  ", "the command is empty"],
     ["a {user}", "{user} stands for nothing"],
   ])("refuses %s", (text, sentence) => expect(() => splitCommand(text)).toThrow(sentence));
 
-  it("puts each value into one word, whatever is in it", () => {
+  test("puts each value into one word, whatever is in it", () => {
     const odd = { ...worker, zone: "a; rm -rf /" };
     expect(renderCommand(["x", "--z={zone}", "{name}", "{userdata}"], odd, "/s/w 0.ign")).toEqual([
       "x",
@@ -37,11 +37,11 @@ describe("commands of one's own", () => {
     ]);
   });
 
-  it("shows them as a person could type them", () => {
+  test("shows them as a person could type them", () => {
     expect(shellText(["a", "--b=c", "d e", "f'g", ""])).toBe(`a --b=c 'd e' 'f'\\''g' ''`);
   });
 
-  it("says which program failed for whom, in its own last words", async () => {
+  test("says which program failed for whom, in its own last words", async () => {
     await expect(runCommand("w-0", ["true"])).resolves.toBeUndefined();
     const failing = ["node", "-e", "console.error('first\\nno quota'); process.exit(3)"];
     await expect(runCommand("w-0", failing)).rejects.toThrow("node failed for w-0: no quota");
@@ -50,7 +50,7 @@ describe("commands of one's own", () => {
 });
 
 describe("gcloud", () => {
-  it("is given the tool's own arguments, and user data as a file", () => {
+  test("is given the tool's own arguments, and user data as a file", () => {
     expect(gcloudCreate(worker, "/s/w-0.ign")).toEqual([
       ...["gcloud", "compute", "instances", "create", "w-0", "--zone=europe-a", "--project=mine"],
       ...["--machine-type=n2-standard-4", "--subnet=nodes", "--image=rhcos-418", "--image-project=rhcos-cloud"],
@@ -61,7 +61,7 @@ describe("gcloud", () => {
     );
   });
 
-  it("leaves out what was not said, but a zone must be", () => {
+  test("leaves out what was not said, but a zone must be", () => {
     const shape = { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" };
     expect(gcloudCreate({ ...worker, shape }, "f")).toEqual([
       ...["gcloud", "compute", "instances", "create", "w-0", "--zone=europe-a"],
@@ -70,7 +70,7 @@ describe("gcloud", () => {
     expect(() => gcloudCreate({ ...worker, zone: "" }, "f")).toThrow("give --zones");
   });
 
-  it("takes a machine that is there already, or gone already, for made, or removed", async () => {
+  test("takes a machine that is there already, or gone already, for made, or removed", async () => {
     const saying = (words: string) => ["sh", "-c", 'echo "$0" >&2; exit 1', ` - The resource 'w-0' ${words}`];
     await runMachineCommand("create", worker, saying("already exists"));
     await runMachineCommand("delete", worker, saying("was not found"));

@@ -16,7 +16,7 @@ export const placeholders = [
   "project",
 ] as const;
 
-const timeoutMs = 15 * 60_000;
+const TIMEOUT_MS = 15 * 60_000;
 
 /** Words are separated by blanks unless quoted; there are no variables and no escapes but \ inside double quotes. */
 export function splitCommand(text: string): string[] {
@@ -71,7 +71,7 @@ export function shellText(words: readonly string[]): string {
 export async function runCommand(worker: string, words: readonly string[]): Promise<void> {
   const [program = "", ...args] = words;
   await new Promise<void>((resolve, reject) => {
-    execFile(program, args, { timeout: timeoutMs, maxBuffer: 16 * 1024 * 1024 }, (error, _stdout, stderr) => {
+    execFile(program, args, { timeout: TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 }, (error, _stdout, stderr) => {
       if (error === null) return resolve();
       const said = stderr.trim().split("\n").at(-1) || error.message.split("\n")[0];
       reject(unusable(`${program} failed for ${worker}: ${said}`));

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { exclusively } from "./exclusive.js";
 
 let base: string;
@@ -12,19 +12,19 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true }));
 
-it("holds the directory while it runs, and leaves nothing", async () => {
+test("holds the directory while it runs, and leaves nothing", async () => {
   const seen = await exclusively(directory, async () => readdirSync(directory));
   expect(seen).toEqual([".lock"]);
   expect(existsSync(directory)).toBe(false);
 });
 
-it("keeps what was made, and directories that were there", async () => {
+test("keeps what was made, and directories that were there", async () => {
   mkdirSync(directory);
   await exclusively(directory, async () => undefined);
   expect(readdirSync(directory)).toEqual([]);
 });
 
-it("says who is at work", async () => {
+test("says who is at work", async () => {
   mkdirSync(directory);
   // The process that runs these tests is nobody's own.
   writeFileSync(join(directory, ".lock"), `${process.ppid}\n`);
@@ -34,13 +34,13 @@ it("says who is at work", async () => {
   expect(readFileSync(join(directory, ".lock"), "utf8")).toBe(`${process.ppid}\n`);
 });
 
-it.each(["4194305\n", "", "what?"])("takes over a lock of nobody: %j", async (content) => {
+test.each(["4194305\n", "", "what?"])("takes over a lock of nobody: %j", async (content) => {
   mkdirSync(directory);
   writeFileSync(join(directory, ".lock"), content);
   expect(await exclusively(directory, async () => readdirSync(directory))).toEqual([".lock"]);
 });
 
-it("lets go after a failure", async () => {
+test("lets go after a failure", async () => {
   const failing = exclusively(directory, async () => {
     throw new Error("no");
   });

@@ -6,9 +6,9 @@ import type { KubeApi } from "../../kube/port.js";
 import { collectionPath, namedPath, typed } from "../controller/paths.js";
 import { annotation } from "../names.js";
 import { encoded, type ObjectName, pathOf, type Secret, secretText } from "../objects.js";
-import { workerTokensAnnotation } from "../serving/worker-tokens.js";
+import { WORKER_TOKENS_ANNOTATION } from "../serving/worker-tokens.js";
 
-const attempts = 5;
+const ATTEMPTS = 5;
 
 /** By name; those that have one keep it. */
 export async function ensureTokens(
@@ -32,7 +32,7 @@ type Data = Readonly<Record<string, string>>;
 
 /** Somebody else may be making workers of the same pool. */
 function change(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
-  return againOnConflict(attempts, () => changeOnce(api, pool, make));
+  return againOnConflict(ATTEMPTS, () => changeOnce(api, pool, make));
 }
 
 async function changeOnce(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
@@ -45,7 +45,7 @@ async function changeOnce(api: KubeApi, pool: ObjectName, make: (data: Data) => 
   } catch (reason) {
     if (!isNotFound(reason)) throw reason;
   }
-  const annotations = { [workerTokensAnnotation]: "true", [annotation.nodePool]: pathOf(pool) };
+  const annotations = { [WORKER_TOKENS_ANNOTATION]: "true", [annotation.nodePool]: pathOf(pool) };
   const secret: Secret = {
     apiVersion: "v1",
     kind: "Secret",

@@ -17,7 +17,7 @@ export interface Planned {
   readonly zone: string;
 }
 
-export const mostWorkers = 5000;
+export const MOST_WORKERS = 5000;
 
 export function isOfWish({ name, pool }: Worker, wish: Pick<Wish, "pool" | "prefix">): boolean {
   return pool === wish.pool && numbered(name)?.prefix === wish.prefix;
@@ -26,8 +26,8 @@ export function isOfWish({ name, pool }: Worker, wish: Pick<Wish, "pool" | "pref
 /** What is missing: names that nobody ever had, each in the zone that has fewest workers of the pool. */
 export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Numbers = {}): Planned[] {
   const { count, pool, prefix, zones } = wish;
-  if (!Number.isInteger(count) || count < 1 || count > mostWorkers) {
-    throw unusable(`the number of workers must be 1 to ${mostWorkers}, not ${count}`);
+  if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
+    throw unusable(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);
   }
   const own = existing.filter((worker) => isOfWish(worker, wish));
   if (own.length > count) {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { WorkerStore } from "./store.js";
 import type { Worker } from "./worker.js";
 
@@ -18,13 +18,13 @@ const worker: Worker = {
   shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
 };
 
-it("reads what it wrote itself", async () => {
+test("reads what it wrote itself", async () => {
   const store = new WorkerStore(folder);
   await store.write([worker]);
   expect(await store.read()).toEqual([worker]);
 });
 
-it.each([
+test.each([
   ["the record", "workers.json", 0o602],
   ["its directory", "", 0o707],
 ])("runs no command of a record when others may write to %s", async (_, name, mode) => {

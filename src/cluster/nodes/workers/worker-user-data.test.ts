@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { requireConfig } from "../../ignition/parse.js";
 import { userData } from "../token/user-data.js";
 import { workerUserData } from "./worker-user-data.js";
@@ -15,11 +15,11 @@ const plain = { name: "w-0", setHostname: false, ignitionAddress: "" };
 const sourceOf = (text: string) => JSON.parse(text).ignition.config.merge[0].source as string;
 
 describe("a worker's user data", () => {
-  it("is the pool's when nothing is asked of it", () => {
+  test("is the pool's when nothing is asked of it", () => {
     expect(workerUserData(pool(), plain)).toBe(pool());
   });
 
-  it("names the machine, in a config that Ignition takes", () => {
+  test("names the machine, in a config that Ignition takes", () => {
     const text = workerUserData(pool(), { ...plain, setHostname: true });
     expect(requireConfig(text, "it").storage?.files).toMatchObject([
       { path: "/etc/hostname", mode: 420, contents: { source: "data:,w-0%0A" } },
@@ -27,7 +27,7 @@ describe("a worker's user data", () => {
     expect(JSON.parse(text).ignition).toEqual(JSON.parse(pool()).ignition);
   });
 
-  it("keeps the files that the pool's user data has, but for another name", () => {
+  test("keeps the files that the pool's user data has, but for another name", () => {
     const file = (path: string, text: string) => ({ path, contents: { source: `data:,${text}` } });
     const storage = { files: [file("/etc/hostname", "pool"), file("/etc/motd", "hello")] };
     const text = workerUserData(JSON.stringify({ ...JSON.parse(pool()), storage }), { ...plain, setHostname: true });
@@ -38,7 +38,7 @@ describe("a worker's user data", () => {
     ]);
   });
 
-  it("never leaves the pool's token beside the worker's own, however the header is written", () => {
+  test("never leaves the pool's token beside the worker's own, however the header is written", () => {
     const token = "22222222-2222-4222-8222-222222222222";
     const text = workerUserData(pool().replace('"Authorization"', '"authorization"'), { ...plain, token });
     const headers = JSON.parse(text).ignition.config.merge[0].httpHeaders as { name: string; value: string }[];
@@ -47,7 +47,7 @@ describe("a worker's user data", () => {
     ]);
   });
 
-  it.each([
+  test.each([
     ["10.0.0.1", "https://10.0.0.1:22624/ignition"],
     ["10.0.0.1:443", "https://10.0.0.1/ignition"],
     ["10.0.0.1:8443", "https://10.0.0.1:8443/ignition"],
@@ -57,11 +57,11 @@ describe("a worker's user data", () => {
     expect(sourceOf(workerUserData(pool(), { ...plain, ignitionAddress }))).toBe(source);
   });
 
-  it.each(["example", "10.0.0.1/x", "10.0.0.1:x", "fd00::1:x:"])("refuses %s for an address", (ignitionAddress) => {
+  test.each(["example", "10.0.0.1/x", "10.0.0.1:x", "fd00::1:x:"])("refuses %s for an address", (ignitionAddress) => {
     expect(() => workerUserData(pool(), { ...plain, ignitionAddress })).toThrow("is no address");
   });
 
-  it("opens the configuration with the worker's own token", () => {
+  test("opens the configuration with the worker's own token", () => {
     const token = "22222222-2222-4222-8222-222222222222";
     const text = workerUserData(pool(), { ...plain, token });
     const headers = JSON.parse(text).ignition.config.merge[0].httpHeaders;
@@ -70,7 +70,7 @@ describe("a worker's user data", () => {
     expect(() => workerUserData(pool(), { ...plain, token: "" })).toThrow("an empty token");
   });
 
-  it("passes nothing on that a machine would refuse", () => {
+  test("passes nothing on that a machine would refuse", () => {
     expect(() => workerUserData("{}", plain)).toThrow("the pool's user data");
   });
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { context, told } from "../testing/context.js";
 import { admin, agent, certificate, now, processInfo } from "../testing/overview.js";
 import { adminApi, agentsConnected, path, refusals, serversConnected } from "./admin.js";
@@ -10,7 +10,7 @@ import { certificatesInUse, listeners } from "./in-use.js";
 
 const hour = 3_600_000;
 
-it("says whether the process could be asked, and the other checks keep quiet when it could not", async () => {
+test("says whether the process could be asked, and the other checks keep quiet when it could not", async () => {
   expect(await told(adminApi, context(admin()))).toEqual([
     "ok: the server server-1 answers on its admin port 127.0.0.1:8095",
   ]);
@@ -24,7 +24,7 @@ it("says whether the process could be asked, and the other checks keep quiet whe
   }
 });
 
-it("agents: none, none that is any good, some", async () => {
+test("agents: none, none that is any good, some", async () => {
   const many = { process: { ...processInfo, serverCount: 3 } };
   expect(await told(agentsConnected, context(admin({ agents: [] })))).toEqual([
     "wrong: no agent is connected, so every dial is refused",
@@ -42,7 +42,7 @@ it("agents: none, none that is any good, some", async () => {
   ]);
 });
 
-it("an agent's servers, against how many it looks for", async () => {
+test("an agent's servers, against how many it looks for", async () => {
   const servers = [{ key: 1, id: "a", address: "10.0.0.1:8091" }];
   const metrics = "# HELP x\nkonnectivity_network_proxy_agent_known_server_count 3\n";
   const asAgent = (found: typeof servers, text = metrics) =>
@@ -54,7 +54,7 @@ it("an agent's servers, against how many it looks for", async () => {
   expect(await told(serversConnected, asAgent(servers, ""))).toEqual(["ok: the agent has 1 of 1 servers"]);
 });
 
-it("a path that carries nothing, of all agents or of some", async () => {
+test("a path that carries nothing, of all agents or of some", async () => {
   const failing = { state: "failing", error: "no echo within 5 s", failures: 3 } as const;
   expect(await told(path, context(admin({ path: failing })))).toEqual([
     "wrong: bytes do not get through: no echo within 5 s (3 times in a row)",
@@ -67,7 +67,7 @@ it("a path that carries nothing, of all agents or of some", async () => {
   expect(await told(path, context(admin()))).toEqual([expect.stringMatching(/^skipped/)]);
 });
 
-it("certificates in use: ended, not begun, in the last third of their life, good", async () => {
+test("certificates in use: ended, not begun, in the last third of their life, good", async () => {
   const of = (notBeforeAt: number, notAfterAt: number) =>
     told(certificatesInUse, context(admin({ certificates: [{ ...certificate, notBeforeAt, notAfterAt }] })));
   const which = "the certificate for agents (/pki/server.crt)";
@@ -79,7 +79,7 @@ it("certificates in use: ended, not begun, in the last third of their life, good
   ]);
 });
 
-it("doors that the process believes to be open", async () => {
+test("doors that the process believes to be open", async () => {
   const doors = { listeners: [{ what: "agents", address: "0.0.0.0:8091" }] };
   const owner = (pid: number) => [{ port: 8091, owner: { pid, words: ["x"] } }];
   const server = ["proxy-server"];
@@ -94,7 +94,7 @@ it("doors that the process believes to be open", async () => {
   expect(await told(listeners, context(admin(doors)))).toEqual([expect.stringMatching(/^skipped: .*not on this host/)]);
 });
 
-it("refusals of the last minutes, as text that no terminal obeys", async () => {
+test("refusals of the last minutes, as text that no terminal obeys", async () => {
   const refusal = { id: "AB", at: now - 60_000, target: "db\u001b[2J:5432", why: "no agent takes it" };
   const given = context(admin({ refusals: [refusal, { ...refusal, at: now - 24 * hour }] }));
   const [outcome] = await refusals.run(given);
@@ -106,7 +106,7 @@ it("refusals of the last minutes, as text that no terminal obeys", async () => {
   expect(await told(refusals, context(admin()))).toEqual(["ok: nobody was turned away in the last 10 min"]);
 });
 
-it("a socket that answers is a door", async () => {
+test("a socket that answers is a door", async () => {
   const folder = mkdtempSync(join(tmpdir(), "db-doctor-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const socket = join(folder, "door.sock");

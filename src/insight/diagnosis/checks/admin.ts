@@ -83,7 +83,7 @@ export const agentsConnected = ofOverview("agents-connected", ["server", "bootst
 const reasonOf = ({ unreadyReason }: Overview["process"]): string[] =>
   unreadyReason === undefined ? [] : [plainText(unreadyReason)];
 
-const knownServers = /^konnectivity_network_proxy_agent_known_server_count(?:\{[^}]*\})? (\d+)/m;
+const KNOWN_SERVERS = /^konnectivity_network_proxy_agent_known_server_count(?:\{[^}]*\})? (\d+)/m;
 
 export const serversConnected = ofOverview("servers-connected", ["agent"], ({ servers = [], process }, { admin }) => {
   const lines = servers.map(({ id = "?", address }) => `${plainText(id)} at ${address}`);
@@ -91,7 +91,7 @@ export const serversConnected = ofOverview("servers-connected", ["agent"], ({ se
     const remedy = "See the check server-reachable, and the agent's log.";
     return [wrong("the agent has no server", remedy, ...reasonOf(process))];
   }
-  const known = Number(admin.state === "open" ? knownServers.exec(admin.metrics)?.[1] : undefined);
+  const known = Number(admin.state === "open" ? KNOWN_SERVERS.exec(admin.metrics)?.[1] : undefined);
   if (known > servers.length) {
     const finding = `the agent has ${servers.length} of the ${known} servers it should know`;
     const remedy =
@@ -101,11 +101,11 @@ export const serversConnected = ofOverview("servers-connected", ["agent"], ({ se
   return [ok(`the agent has ${servers.length} of ${known || servers.length} servers`, ...lines)];
 });
 
-const recentMs = 10 * 60_000;
+const RECENT_MS = 10 * 60_000;
 
 export const refusals = ofOverview("refusals", withAdmin, ({ refusals: all, process }) => {
-  const recent = all.filter(({ at }) => process.now - at <= recentMs);
-  if (recent.length === 0) return [ok(`nobody was turned away in the last ${roughly(recentMs)}`)];
+  const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
+  if (recent.length === 0) return [ok(`nobody was turned away in the last ${roughly(RECENT_MS)}`)];
   const lines = recent
     .slice(0, 10)
     .map(
@@ -115,5 +115,5 @@ export const refusals = ofOverview("refusals", withAdmin, ({ refusals: all, proc
     process.role === "ignition"
       ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
       : "Ask drawbridge explain HOST:PORT for one of these targets.";
-  return [warning(`${recent.length} were turned away in the last ${roughly(recentMs)}`, remedy, ...lines)];
+  return [warning(`${recent.length} were turned away in the last ${roughly(RECENT_MS)}`, remedy, ...lines)];
 });

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
@@ -37,12 +37,12 @@ afterEach(() => {
 });
 
 describe("the machine", () => {
-  it("Node's version", () => {
+  test("Node's version", () => {
     expect([judgeNode("20.18.9"), judgeNode("18.20.0")].map(({ state }) => state)).toEqual(["wrong", "wrong"]);
     expect([judgeNode("20.19.0"), judgeNode("22.1.0")].map(({ state }) => state)).toEqual(["ok", "ok"]);
   });
 
-  it("FIPS: says which programs to use", async () => {
+  test("FIPS: says which programs to use", async () => {
     const file = "/proc/sys/crypto/fips_enabled";
     expect(await told(fips, context({}, { files: { [file]: "0\n" } }))).toEqual(["ok: this host is not in FIPS mode"]);
     const [outcome] = await fips.run(context({}, { files: { [file]: "1\n" } }));
@@ -50,7 +50,7 @@ describe("the machine", () => {
     expect(await told(fips, context())).toEqual([expect.stringMatching(/^skipped/)]);
   });
 
-  it("open files, of the running server or of what would be started", async () => {
+  test("open files, of the running server or of what would be started", async () => {
     const limits = (soft: string) =>
       `Limit   Soft Limit\nMax open files            ${soft}                524288               files\n`;
     const of = (soft: string, server?: string[]) =>
@@ -72,7 +72,7 @@ describe("networks", () => {
   const networks = (machine: string[], pod: string[], service: string[]) =>
     context({ networks: { machine, pod, service, from: "flags" } });
 
-  it("apart from each other", async () => {
+  test("apart from each other", async () => {
     expect(await told(overlap, networks(["10.0.0.0/16"], ["10.128.0.0/14"], ["172.30.0.0/16"]))).toEqual([
       "ok: machine, pod, service networks do not overlap",
     ]);
@@ -81,7 +81,7 @@ describe("networks", () => {
     ]);
   });
 
-  it.each<[string[], string[], string[], RegExp[]]>([
+  test.each<[string[], string[], string[], RegExp[]]>([
     [
       ["10.128.64.0/18"],
       ["10.128.0.0/14"],
@@ -98,14 +98,14 @@ describe("networks", () => {
     );
   });
 
-  it("unknown or no prefixes", async () => {
+  test("unknown or no prefixes", async () => {
     expect(await told(overlap, networks(["10.0.0.0/16"], [], []))).toEqual([expect.stringMatching(/^skipped/)]);
     expect(await told(overlap, networks(["10.0.0.0"], [], []))).toEqual([
       expect.stringMatching(/^wrong: the machine network "10\.0\.0\.0" is not a prefix/),
     ]);
   });
 
-  it("a route to pods that makes a bridge superfluous", async () => {
+  test("a route to pods that makes a bridge superfluous", async () => {
     const given = { networks: { machine: [], pod: ["10.128.0.0/14"], service: [], from: "flags" } };
     expect(await told(routeToPods, context(given))).toEqual([
       expect.stringMatching(/^ok: this host has no route of its own/),
@@ -115,7 +115,7 @@ describe("networks", () => {
     expect(outcome?.remedy).toMatch(/ip route del 10\.128\.0\.0\/14 via/);
   });
 
-  it("the address agents dial, with all that was considered", async () => {
+  test("the address agents dial, with all that was considered", async () => {
     const [outcome] = await addressChoice.run(context());
     expect(outcome).toMatchObject({ state: "ok", finding: "agents dial 192.168.66.10" });
     expect(outcome?.evidence[0]).toMatch(/^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/);
@@ -128,7 +128,7 @@ describe("networks", () => {
     ]);
   });
 
-  it("an address that changed after the certificates were made", async () => {
+  test("an address that changed after the certificates were made", async () => {
     writeFileSync(
       join(scratch, "bridge-address.json"),
       JSON.stringify({ target: "192.168.66.99", sans: [], source: "route" }),
@@ -146,7 +146,7 @@ describe("networks", () => {
 describe("ports", () => {
   const by = (port: number, ...words: string[]) => ({ port, owner: { pid: 42, words } });
 
-  it("free, the server's own, somebody else's", async () => {
+  test("free, the server's own, somebody else's", async () => {
     const listeners = [by(8091, "/usr/bin/proxy-server", "--mode=grpc"), by(2041, "python3", "-m", "http.server")];
     expect(await told(portsFree, context({}, { listeners }))).toEqual([
       "ok: TCP 8091 (agents) is the server's (process 42)",
@@ -167,14 +167,14 @@ describe("ports", () => {
 describe("the socket", () => {
   const at = (socket: string) => context({ socket });
 
-  it("a path that does not fit", async () => {
+  test("a path that does not fit", async () => {
     expect(await told(socketPath, at(`/${"x".repeat(107)}`))).toEqual([
       "wrong: the socket's path has 108 bytes, and 107 fit",
     ]);
     expect(await told(socketPath, at(`/nowhere/${"x".repeat(98)}`))).toEqual([expect.stringMatching(/^ok/)]);
   });
 
-  it("a directory and a socket for everybody, a file in its place, a leftover", async () => {
+  test("a directory and a socket for everybody, a file in its place, a leftover", async () => {
     const directory = join(scratch, "run");
     mkdirSync(directory);
     chmodSync(directory, 0o755);
@@ -199,7 +199,7 @@ describe("the socket", () => {
 });
 
 describe("certificates", () => {
-  it("fit, are for another address, have ended, are not there", async () => {
+  test("fit, are for another address, have ended, are not there", async () => {
     const pki = join(scratch, "tls");
     await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }));
     const given = { pki, now: () => new Date() };
@@ -231,7 +231,7 @@ describe("egress configuration and server", () => {
   }
   const server = ["/usr/bin/proxy-server", "--mode=grpc", "--uds-name=/run/s.sock"];
 
-  it("agree, disagree on protocol, on the socket", async () => {
+  test("agree, disagree on protocol, on the socket", async () => {
     const of = (protocol: string, socket: string) =>
       told(egressAgreement, context({ egressConfig: egress(protocol, socket) }, { server }));
     expect(await of("GRPC", "/run/s.sock")).toEqual(["ok: kube-apiserver and server agree on protocol and socket"]);
@@ -246,7 +246,7 @@ describe("egress configuration and server", () => {
     ]);
   });
 
-  it("a file that no kube-apiserver takes, and none", async () => {
+  test("a file that no kube-apiserver takes, and none", async () => {
     expect(await told(egressAgreement, context({ egressConfig: egress("Direct", "x") }))).toEqual([
       expect.stringMatching(/^wrong: .*refused by every kube-apiserver/),
     ]);
@@ -266,7 +266,7 @@ describe("the program here", () => {
   const of = (port: number, ...flags: string[]) =>
     context({}, { server: ["proxy-server", `--health-port=${port}`, ...flags] });
 
-  it("is ready, is not, cannot be with its strategies, does not run", async () => {
+  test("is ready, is not, cannot be with its strategies, does not run", async () => {
     expect(await told(health, of(await http(200, "ok")))).toEqual(["ok: the proxy-server is ready"]);
     const alone = await http(500, "no connection to any proxy agent");
     expect(await told(health, of(alone))).toEqual(["wrong: the proxy-server is not ready"]);
@@ -277,7 +277,7 @@ describe("the program here", () => {
     expect(await told(health, context({ role: "agent" }))).toEqual(["warning: no proxy-agent runs in this network"]);
   });
 
-  it("does not answer", async () => {
+  test("does not answer", async () => {
     const port = await http(200, "ok");
     for (const close of closing.splice(0)) close();
     expect(await told(health, of(port))).toEqual([
@@ -301,7 +301,7 @@ describe("the server as an agent finds it", () => {
       { files: ca === "" ? {} : { "/pki/ca.crt": ca } },
     );
 
-  it("good, for another address, of another authority", async () => {
+  test("good, for another address, of another authority", async () => {
     const { port, ca } = await serve("127.0.0.1");
     expect(await told(serverReachable, agent(port, ca))).toEqual([
       `ok: agents here reach the server at 127.0.0.1:${port} and can trust it`,
@@ -318,7 +318,7 @@ describe("the server as an agent finds it", () => {
     ]);
   });
 
-  it("with a certificate that has ended, or not begun by this clock", async () => {
+  test("with a certificate that has ended, or not begun by this clock", async () => {
     const { port, ca } = await serve("127.0.0.1");
     const shifted = (hours: number) => agent(port, ca, { now: () => new Date(Date.now() + hours * 3_600_000) });
     expect(await told(serverReachable, shifted(48))).toEqual([
@@ -329,7 +329,7 @@ describe("the server as an agent finds it", () => {
     ]);
   });
 
-  it("closed, not TLS, not known", async () => {
+  test("closed, not TLS, not known", async () => {
     const plain = createServer((socket) =>
       socket
         .on("error", () => undefined)
@@ -360,7 +360,7 @@ describe("the cluster", () => {
     return { api, server: "https://10.0.0.1:6443", date: async () => ({ date, tookMs: 3 }), close: () => undefined };
   }
 
-  it("answers, does not, cannot be asked", async () => {
+  test("answers, does not, cannot be asked", async () => {
     expect(await told(access, context({ cluster: cluster(() => true) }))).toEqual([
       "ok: the API at https://10.0.0.1:6443 answers (v1.36.0)",
     ]);
@@ -384,7 +384,7 @@ describe("the cluster", () => {
     expect(await told(access, context())).toEqual([expect.stringMatching(/^skipped/)]);
   });
 
-  it("permissions: each missing one by name", async () => {
+  test("permissions: each missing one by name", async () => {
     expect(await told(permissions, context({ cluster: cluster(() => true) }))).toEqual([
       expect.stringMatching(/^ok: .*drawbridge-bootstrap/),
     ]);
@@ -398,7 +398,7 @@ describe("the cluster", () => {
     expect(outcome?.evidence[0]).toBe("kubectl auth can-i create secrets -n drawbridge-bootstrap: no");
   });
 
-  it("clocks", async () => {
+  test("clocks", async () => {
     expect(await told(clock, context({ cluster: cluster(() => true) }))).toEqual([
       "ok: this host's clock agrees with the API server's",
     ]);

@@ -5,9 +5,9 @@ import type { DoctorContext } from "../context.js";
 import { type Check, type Outcome, ok, roles, skipped, warning, wrong } from "../diagnosis.js";
 
 /** The Date header has whole seconds only. */
-const tolerable = 10_000;
+const TOLERABLE = 10_000;
 /** Certificates are back-dated by two hours; beyond this something is badly off. */
-const serious = 5 * 60_000;
+const SERIOUS = 5 * 60_000;
 
 export const clock: Check<DoctorContext> = {
   id: "clock",
@@ -29,8 +29,8 @@ export function judgeClock(here: Date, there: Date, tookMs: number, server: stri
   const off = here.getTime() - there.getTime();
   const size = Math.max(0, Math.abs(off) - tookMs);
   const evidence = [`here ${here.toISOString()}`, `${server} ${there.toISOString()}`];
-  if (size <= tolerable) return ok("this host's clock agrees with the API server's", ...evidence);
+  if (size <= TOLERABLE) return ok("this host's clock agrees with the API server's", ...evidence);
   const finding = `this host's clock is ${roughly(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} the API server's`;
   const remedy = "Set it: chronyc makestep, and see chronyc tracking for the one that is right.";
-  return size > serious ? wrong(finding, remedy, ...evidence) : warning(finding, remedy, ...evidence);
+  return size > SERIOUS ? wrong(finding, remedy, ...evidence) : warning(finding, remedy, ...evidence);
 }

@@ -1,9 +1,9 @@
 /** The processes that look after pools and requests: does one of them hold the Lease, and is anything left undone? */
 import { find } from "../../../cluster/kube/find.js";
 import { isLeaseValid, type Lease, leasePath } from "../../../cluster/kube/lease.js";
-import { controllerName } from "../../../cluster/nodes/controller/name.js";
+import { CONTROLLER_NAME } from "../../../cluster/nodes/controller/name.js";
 import { collectionPath } from "../../../cluster/nodes/controller/paths.js";
-import { approverName } from "../../../cluster/nodes/csr/approver/permissions.js";
+import { APPROVER_NAME } from "../../../cluster/nodes/csr/approver/permissions.js";
 import { poolReport } from "../../../cluster/nodes/fleet/standing.js";
 import { nameOf, pathOf } from "../../../cluster/nodes/objects.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
@@ -13,20 +13,20 @@ import { type Check, ok, skipped, warning, wrong } from "../diagnosis.js";
 import { titles } from "../program.js";
 
 const noObjects = skipped("the objects of the cluster are not known", "Give --kubeconfig and --namespace.");
-const unusable = "Check it with kubectl --kubeconfig FILE version.";
+const UNUSABLE = "Check it with kubectl --kubeconfig FILE version.";
 
 export const lease: Check<DoctorContext> = {
   id: "lease",
   roles: ["nodepool", "approver"],
   async run({ role, host, objects, now }) {
     if (objects === undefined) return [noObjects];
-    if (typeof objects === "string") return [wrong(objects, unusable)];
+    if (typeof objects === "string") return [wrong(objects, UNUSABLE)];
     const program = role === "nodepool" ? "nodepool" : "approver";
     const running = await host.running(program);
     if (program === "approver" && running?.flags.get("dry-run") === "true") {
       return [skipped("the CSR approver runs with --dry-run and decides nothing, so it holds no Lease")];
     }
-    const name = program === "nodepool" ? controllerName : approverName;
+    const name = program === "nodepool" ? CONTROLLER_NAME : APPROVER_NAME;
     const path = `Lease ${objects.namespace}/${name}`;
     const title = titles[program];
     const found = await find<Lease>(objects.api, leasePath(objects.namespace, name), { timeoutMs: 10_000 });
@@ -50,7 +50,7 @@ export const pools: Check<DoctorContext> = {
   roles: ["nodepool"],
   async run({ objects }) {
     if (objects === undefined) return [noObjects];
-    if (typeof objects === "string") return [wrong(objects, unusable)];
+    if (typeof objects === "string") return [wrong(objects, UNUSABLE)];
     const { namespace, api } = objects;
     const { items } = await api.list<NodePool>(collectionPath("NodePool", namespace), { timeoutMs: 10_000 });
     if (items.length === 0) return [ok(`there is no pool in ${namespace}`)];

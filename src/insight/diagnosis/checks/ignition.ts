@@ -33,7 +33,7 @@ export const ignitionCertificate: Check<DoctorContext> = {
     const shown = `it shows ${certificate.subject.replaceAll("\n", ", ")} for ${certificate.subjectAltName ?? "no address"}`;
     const found: Outcome[] = [];
     if (now().getTime() > Date.parse(certificate.validTo)) {
-      found.push(wrong(`the certificate ended ${certificate.validTo}, so machines ask for ever`, renew, shown));
+      found.push(wrong(`the certificate ended ${certificate.validTo}, so machines ask for ever`, RENEW, shown));
     }
     const published = address === undefined ? await namesPublished(objects) : [address];
     if (typeof published === "string")
@@ -41,7 +41,7 @@ export const ignitionCertificate: Check<DoctorContext> = {
     for (const name of published.filter((one) => !isFor(certificate, one))) {
       const finding = `machines are told ${name}, but the certificate is not for it, so they ask for ever`;
       found.push(
-        wrong(finding, `Issue it anew with ${name}, or correct ignitionEndpoint of the cluster. ${renew}`, shown),
+        wrong(finding, `Issue it anew with ${name}, or correct ignitionEndpoint of the cluster. ${RENEW}`, shown),
       );
     }
     return found.length > 0
@@ -50,7 +50,7 @@ export const ignitionCertificate: Check<DoctorContext> = {
   },
 };
 
-const renew = "drawbridge nodepool controller --issue-certificate keeps one for whatever address is published.";
+const RENEW = "drawbridge nodepool controller --issue-certificate keeps one for whatever address is published.";
 
 /** A sentence when nothing tells. */
 async function namesPublished(objects: DoctorContext["objects"]): Promise<readonly string[] | string> {

@@ -4,10 +4,10 @@ import type { AddressInfo, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { KubeApiError } from "../../../cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
-import { clusterLabel } from "../../../cluster/nodes/controller/cluster-object.js";
+import { CLUSTER_LABEL } from "../../../cluster/nodes/controller/cluster-object.js";
 import { encoded, type Secret } from "../../../cluster/nodes/objects.js";
 import { pool } from "../../../cluster/nodes/testing/world.js";
 import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
@@ -62,7 +62,7 @@ describe("the Ignition server's certificate", () => {
     objects({
       configmaps: [
         {
-          metadata: { name: "demo", namespace: "clusters", labels: { [clusterLabel]: "true" } },
+          metadata: { name: "demo", namespace: "clusters", labels: { [CLUSTER_LABEL]: "true" } },
           data: { ignitionEndpoint },
         } as KubeObject,
       ],
@@ -76,7 +76,7 @@ describe("the Ignition server's certificate", () => {
       ),
     );
 
-  it("is for what the cluster publishes, or for something else", async () => {
+  test("is for what the cluster publishes, or for something else", async () => {
     const at = await serve();
     expect(await ask(at, publishing("127.0.0.1:22624"))).toEqual([
       "ok: the certificate is for what machines are told: 127.0.0.1",
@@ -90,7 +90,7 @@ describe("the Ignition server's certificate", () => {
     expect(await ask(at, later)).toEqual([expect.stringMatching(/^wrong: the certificate ended/)]);
   });
 
-  it("is not shown while the server waits for one", async () => {
+  test("is not shown while the server waits for one", async () => {
     const at = await serve();
     for (const close of closing.splice(0)) close();
     expect(await ask(at, { address: "127.0.0.1" })).toEqual([
@@ -118,7 +118,7 @@ describe("tokens and their payloads", () => {
   const ask = (...secrets: readonly Secret[]) =>
     told(ignitionTokens, context({ role: "ignition", ...objects({ secrets }) }));
 
-  it("are made, are not made, cannot be made, and are never shown", async () => {
+  test("are made, are not made, cannot be made, and are never shown", async () => {
     expect(await ask(having({ reason: "AsExpected" }))).toEqual(["ok: the payloads of 1 token Secrets are made"]);
     expect(await ask(secret)).toEqual([
       "wrong: no Ignition server has made the payload of pool clusters/workers yet, so machines get 511",
@@ -142,7 +142,7 @@ describe("the Lease", () => {
   const ask = (role: "nodepool" | "approver", leases: Readonly<Record<string, object>>) =>
     told(lease, context({ role, ...objects({}, leases) }));
 
-  it("is held, has run out, was given back, was never taken", async () => {
+  test("is held, has run out, was given back, was never taken", async () => {
     expect(await ask("nodepool", { "drawbridge-nodepool-controller": held(5) })).toEqual([
       "ok: a pool controller holds the Lease",
     ]);
@@ -164,7 +164,7 @@ describe("the Lease", () => {
   });
 });
 
-it("pools: unseen, complained of, in order; the cause is for workers doctor", async () => {
+test("pools: unseen, complained of, in order; the cause is for workers doctor", async () => {
   const having = (status: string) => ({
     ...pool,
     status: { conditions: [{ type: "ValidConfig", status, reason: "Bad", message: "two units of one name" }] },
@@ -180,7 +180,7 @@ it("pools: unseen, complained of, in order; the cause is for workers doctor", as
   expect(await told(pools, given(having("True")))).toEqual(["ok: the conditions of 1 pools are in order"]);
 });
 
-it("health of programs that have a port only when they are told", async () => {
+test("health of programs that have a port only when they are told", async () => {
   const answer = (status: number, text: string) =>
     port(createHttp((_request, response) => response.writeHead(status).end(text)) as Server);
   const words = (at: number) => ["drawbridge", "csr", "approver", `--health-port=${at}`];

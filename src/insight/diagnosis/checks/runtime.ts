@@ -19,26 +19,26 @@ export function judgeNode(version: string) {
     : wrong(`Node ${version} is older than ${oldest.join(".")}`, `Install Node ${oldest.join(".")} or newer.`);
 }
 
-const fipsFile = "/proc/sys/crypto/fips_enabled";
+const FIPS_FILE = "/proc/sys/crypto/fips_enabled";
 
 export const fips: Check<DoctorContext> = {
   id: "fips",
   roles,
   async run({ host }) {
-    const enabled = await host.readText(fipsFile);
-    if (enabled === undefined) return [skipped(`${fipsFile} does not exist here`)];
+    const enabled = await host.readText(FIPS_FILE);
+    if (enabled === undefined) return [skipped(`${FIPS_FILE} does not exist here`)];
     if (enabled.trim() !== "1") return [ok("this host is not in FIPS mode")];
     return [
       warning(
         "this host is in FIPS mode, and the OpenSSL that Node brings is not a validated module",
         "Run the payload's programs: drawbridge bootstrap inject --image-kind payload (the default on OpenShift), or drawbridge bootstrap render --image-kind payload --image PULLSPEC.",
-        `${fipsFile}: 1`,
+        `${FIPS_FILE}: 1`,
       ),
     ];
   },
 };
 
-const enough = 4_096;
+const ENOUGH = 4_096;
 
 export const openFiles: Check<DoctorContext> = {
   id: "open-files",
@@ -52,7 +52,7 @@ export const openFiles: Check<DoctorContext> = {
     if (soft === undefined) return [skipped(`${path} cannot be read`)];
     const who =
       running === undefined ? "a program started from here" : `the running ${titles[program]} (${running.source})`;
-    if (soft === "unlimited" || Number(soft) >= enough) return [ok(`${who} may open ${soft} files`)];
+    if (soft === "unlimited" || Number(soft) >= ENOUGH) return [ok(`${who} may open ${soft} files`)];
     return [
       warning(
         `${who} may open only ${soft} files, and every tunnel takes one or two`,

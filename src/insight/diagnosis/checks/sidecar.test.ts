@@ -3,7 +3,7 @@ import type { AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
 import type { SidecarWays } from "../context.js";
@@ -48,7 +48,7 @@ describe("the frontend", () => {
     );
   const serve = () => listening(createTls({ cert: pem("server.crt"), key: pem("server.key") }));
 
-  it("is reached and trusted, is for another name, is gone", async () => {
+  test("is reached and trusted, is for another name, is gone", async () => {
     const port = await serve();
     expect(await ask(door(port))).toEqual([`ok: the sidecar reaches the frontend 127.0.0.1:${port} and can trust it`]);
     expect(await ask(door(port, "konnectivity-server-local"))).toEqual([
@@ -58,7 +58,7 @@ describe("the frontend", () => {
     expect(await ask(door(port))).toEqual([`wrong: nothing takes connections on the frontend 127.0.0.1:${port}`]);
   });
 
-  it("that is a spare and gone is only a warning", async () => {
+  test("that is a spare and gone is only a warning", async () => {
     const port = await serve();
     expect(await ask({ mode: "grpc", uds: "/nowhere.sock" }, door(port))).toEqual([
       "warning: nobody listens on the frontend's socket /nowhere.sock",
@@ -66,7 +66,7 @@ describe("the frontend", () => {
     ]);
   });
 
-  it("cannot be judged without a sidecar or with flags that nobody understands", async () => {
+  test("cannot be judged without a sidecar or with flags that nobody understands", async () => {
     expect(await told(frontend, context({ role: "sidecar" }))).toEqual([
       expect.stringMatching(/^skipped: no sidecar runs/),
     ]);
@@ -75,7 +75,7 @@ describe("the frontend", () => {
   });
 });
 
-it("who looks names up: nobody behind agent, no fallback without the cluster's DNS, no cluster without access", async () => {
+test("who looks names up: nobody behind agent, no fallback without the cluster's DNS, no cluster without access", async () => {
   const finding = (changes: Partial<typeof listener>, inCluster = true) =>
     judgeOrder({ ...listener, ...changes }, inCluster).map(({ state, finding: text }) => `${state}: ${text}`);
   expect(finding({})).toEqual([]);

@@ -6,18 +6,18 @@ import { type Check, type Outcome, ok, warning, wrong } from "../diagnosis.js";
 import { socketAnswers } from "../host/socket-answers.js";
 
 /** sockaddr_un's. */
-const longest = 107;
-const forOthers = 0o007;
+const LONGEST = 107;
+const FOR_OTHERS = 0o007;
 
 export const socketPath: Check<DoctorContext> = {
   id: "socket",
   roles: ["server", "bootstrap"],
   run: async ({ socket, model }) => {
     const length = Buffer.byteLength(socket);
-    if (length > longest) {
+    if (length > LONGEST) {
       return [
         wrong(
-          `the socket's path has ${length} bytes, and ${longest} fit`,
+          `the socket's path has ${length} bytes, and ${LONGEST} fit`,
           "Choose a shorter one with --uds-name.",
           socket,
         ),
@@ -35,7 +35,7 @@ async function judgeDirectory(path: string): Promise<Outcome[]> {
   const mode = status.mode & 0o777;
   if (!status.isDirectory())
     return [wrong(`${path} is not a directory`, `Remove it, or choose another place with --uds-name.`)];
-  if ((mode & forOthers) === 0) return [];
+  if ((mode & FOR_OTHERS) === 0) return [];
   return [
     wrong(
       `everybody may enter the socket's directory ${path}, and the socket opens the whole pod network`,
@@ -55,7 +55,7 @@ async function judgeSocket(path: string): Promise<Outcome> {
     );
   }
   const mode = status.mode & 0o777;
-  if ((mode & forOthers) !== 0) {
+  if ((mode & FOR_OTHERS) !== 0) {
     return wrong(
       `everybody may use the socket ${path}`,
       `chmod 0770 ${path}; start the server with umask 0007`,

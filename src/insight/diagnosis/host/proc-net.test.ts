@@ -1,10 +1,10 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { listeningInodes } from "./proc-net.js";
 import { thisHost } from "./this-host.js";
 
-it("listening sockets of both families, and only those", () => {
+test("listening sockets of both families, and only those", () => {
   const tables = [
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
     "   0: 00000000:1F9B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100 0 0 10 0",
@@ -17,7 +17,7 @@ it("listening sockets of both families, and only those", () => {
   ]);
 });
 
-it("this very process is found by the port it listens on", async () => {
+test("this very process is found by the port it listens on", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RunningHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { listening, serverRefused } from "../../../tunnel/events/channels.js";
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 describe("the overview", () => {
-  it("says who answers, since when, and where it listens", async () => {
+  test("says who answers, since when, and where it listens", async () => {
     listening.publish({ source: role.source, what: "agents", address: "127.0.0.1:8091" });
     listening.publish({ source: {}, what: "another process' door", address: "127.0.0.1:1" });
     const { process, listeners } = (await ask("")).json<Overview>();
@@ -45,7 +45,7 @@ describe("the overview", () => {
     expect(listeners).toEqual([{ what: "agents", address: "127.0.0.1:8091" }]);
   });
 
-  it("is JSON that no browser takes for a page and no terminal for an order", async () => {
+  test("is JSON that no browser takes for a page and no terminal for an order", async () => {
     role.addAgent(1, "<img src=x onerror=alert(1)>\u001b[31m\u009b31m\u202e");
     const answer = await ask("");
     expect(answer.headers).toMatchObject({
@@ -60,7 +60,7 @@ describe("the overview", () => {
 });
 
 describe("tunnels", () => {
-  it("come in pages, by id, whatever comes and goes in between", async () => {
+  test("come in pages, by id, whatever comes and goes in between", async () => {
     for (const id of [5, 3, 9, 1, 7]) role.open(id);
     const first = await page<Tunnel>("tunnels?limit=2");
     expect([ids(first), first.total, first.next]).toEqual([[1, 3], 5, 3]);
@@ -72,7 +72,7 @@ describe("tunnels", () => {
     expect([ids(third), third.next]).toEqual([[10], undefined]);
   });
 
-  it("are found by target, agent and state", async () => {
+  test("are found by target, agent and state", async () => {
     for (let id = 1; id <= 30; id++) role.open(id, `web-${id}.example:443`);
     role.list.get(12)!.state = "half-closed";
     expect(ids(await page("tunnels?target=WEB-2"))).toEqual([2, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]);
@@ -80,7 +80,7 @@ describe("tunnels", () => {
     expect(ids(await page("tunnels?agent=2&state=half-closed"))).toEqual([12]);
   });
 
-  it.each(["limit=0", "limit=1001", "limit=x", "after=-1", "after=1e3", "state=asleep", "agent=one"])(
+  test.each(["limit=0", "limit=1001", "limit=x", "after=-1", "after=1e3", "state=asleep", "agent=one"])(
     "are not shown for %s",
     async (query) => {
       const answer = await ask(`tunnels?${query}`);
@@ -88,7 +88,7 @@ describe("tunnels", () => {
     },
   );
 
-  it("are shown one by one, too, and those that are over for a while", async () => {
+  test("are shown one by one, too, and those that are over for a while", async () => {
     role.open(4);
     expect((await ask("tunnels/4")).json<Tunnel>()).toMatchObject({ id: 4, state: "open", marks: { answered: 2.5 } });
     expect((await ask("tunnels/5")).status).toBe(404);
@@ -100,7 +100,7 @@ describe("tunnels", () => {
     expect((await ask("ended/100")).status).toBe(404);
   });
 
-  it("are closed on request", async () => {
+  test("are closed on request", async () => {
     role.open(4);
     expect((await ask("tunnels/4/close", { method: "POST" })).json()).toEqual({ done: true });
     expect(role.closed).toEqual([4]);
@@ -108,7 +108,7 @@ describe("tunnels", () => {
   });
 });
 
-it("drains an agent, and says so where the role cannot", async () => {
+test("drains an agent, and says so where the role cannot", async () => {
   role.addAgent(3);
   expect((await ask("agents/3")).json()).toMatchObject({ key: 3, id: "agent-3" });
   expect((await ask("agents/3/drain", { method: "POST" })).status).toBe(200);
@@ -124,7 +124,7 @@ describe("refusals", () => {
     strategies: [{ name: "default", keys: 2, matches: 0 }],
   };
 
-  it("are the last few, each with its explanation", async () => {
+  test("are the last few, each with its explanation", async () => {
     const end = keepServerRefusals(role.refusals, role.source);
     for (let count = 0; count < 300; count++) {
       serverRefused.publish({ source: role.source, referenceId: `r-${count}`, address: "10.0.0.1:443", explanation });
@@ -139,18 +139,18 @@ describe("refusals", () => {
     expect((await ask("refusals/r-43")).status).toBe(404);
   });
 
-  it("keep no endless explanation", () => {
+  test("keep no endless explanation", () => {
     role.refusals.add({ id: "big", target: "a".repeat(10_000), why: "b" }, { text: "x".repeat(1e6) });
     expect(JSON.stringify(role.refusals.find("big")).length).toBeLessThan(1_000);
   });
 
-  it("show no secret that somebody put into a name", async () => {
+  test("show no secret that somebody put into a name", async () => {
     role.refusals.add({ id: "s", target: "Bearer abc.def", why: "eyJhbGciOiJIUzI1NiJ9.e30.c2VjcmV0 is no target" });
     expect((await ask("refusals/s")).body).not.toMatch(/abc\.def|c2VjcmV0/);
   });
 });
 
-it.each([
+test.each([
   "nothing",
   "constructor",
   "agents/x",
@@ -164,7 +164,7 @@ it.each([
   expect([answer.status, answer.json<ApiError>().error.code]).toEqual([404, "not-found"]);
 });
 
-it("takes no method that it does not know", async () => {
+test("takes no method that it does not know", async () => {
   for (const method of ["DELETE", "PUT", "PATCH"]) expect((await ask("agents", { method })).status).toBe(405);
   expect((await ask("agents", { method: "POST" })).headers.allow).toBe("GET, HEAD");
   expect((await ask("nothing", { method: "POST" })).status).toBe(404);
@@ -177,7 +177,7 @@ describe("with 10,000 tunnels", () => {
     for (let key = 1; key <= 500; key++) role.addAgent(key);
   });
 
-  it("everything is dumped, a portion a turn, so that tunnels get theirs", async () => {
+  test("everything is dumped, a portion a turn, so that tunnels get theirs", async () => {
     let dump: Dump | undefined;
     const most = await role.mostInOneTurn(async () => {
       const answer = await ask("dump");
@@ -189,7 +189,7 @@ describe("with 10,000 tunnels", () => {
     expect(most).toBe(200);
   });
 
-  it("only those of a page are described", async () => {
+  test("only those of a page are described", async () => {
     const most = await role.mostInOneTurn(() => ask("tunnels?limit=1000&after=5000"));
     expect([most, role.described]).toEqual([1_000, 1_000]);
   });

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { EndedTunnels } from "./ended.js";
 import { type TunnelFacts, TunnelRows } from "./tunnel-row.js";
 
@@ -11,7 +11,7 @@ const tunnel = (id: number): TunnelFacts => ({
   ...{ sendWindow: 65_536, receiveWindow: undefined },
 });
 
-it("tells the whole life of a tunnel although its row is made only when somebody asks", () => {
+test("tells the whole life of a tunnel although its row is made only when somebody asks", () => {
   const ended = new EndedTunnels();
   const agent = { agent: { key: 3, id: "a-3" } };
   ended.keep(rows, tunnel(42), agent, { at: 50, reason: "both ends closed", error: "a hiccup" });
@@ -23,7 +23,7 @@ it("tells the whole life of a tunnel although its row is made only when somebody
   });
 });
 
-it("keeps the last five hundred, and what was handed out stays as it was", () => {
+test("keeps the last five hundred, and what was handed out stays as it was", () => {
   const ended = new EndedTunnels();
   ended.keep(rows, tunnel(1), undefined, { at: 9, reason: "the first" });
   const first = ended.find(1);

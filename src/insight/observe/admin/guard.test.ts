@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
 import { type RunningHttp, startHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { note } from "../../../tunnel/events/channels.js";
@@ -57,7 +57,7 @@ afterEach(async () => {
 });
 
 describe("the token", () => {
-  it("is asked for on every route, and never repeated", async () => {
+  test("is asked for on every route, and never repeated", async () => {
     const routes = ["", "process", "agents", "tunnels", "tunnels/7", "events", "dump", "session", "nothing", "a/b/c/d"];
     for (const path of routes) {
       for (const wrong of ["", "Bearer", "Bearer wrong", `Basic ${TOKEN}`, `Bearer ${TOKEN}x`, TOKEN]) {
@@ -73,18 +73,18 @@ describe("the token", () => {
     expect(role.closed).toEqual([]);
   });
 
-  it("is not looked for in the URL", async () => {
+  test("is not looked for in the URL", async () => {
     expect((await ask(`agents?token=${TOKEN}&access_token=${TOKEN}`)).status).toBe(401);
   });
 
-  it("opens the API, and a new one does as soon as the file has it", async () => {
+  test("opens the API, and a new one does as soon as the file has it", async () => {
     expect((await get("agents", { authorization })).status).toBe(200);
     writeFileSync(tokenFile, "another-token");
     expect((await get("agents", { authorization })).status).toBe(401);
     expect((await get("agents", { authorization: "Bearer another-token" })).status).toBe(200);
   });
 
-  it.each(["missing", "empty"])("closes the API when its file is %s, and the log says why once", async (trouble) => {
+  test.each(["missing", "empty"])("closes the API when its file is %s, and the log says why once", async (trouble) => {
     if (trouble === "empty") writeFileSync(tokenFile, " \n");
     else rmSync(tokenFile);
     const notes: string[] = [];
@@ -137,7 +137,7 @@ describe("the stream of events", () => {
     shut.push(() => quick.close(), readers.close.bind(readers));
   });
 
-  it("ends when the token that opened it is replaced", async () => {
+  test("ends when the token that opened it is replaced", async () => {
     const stream = await follow({ authorization });
     await expect.poll(() => looks.mock.calls.length, { timeout: 10_000 }).toBeGreaterThan(3);
     expect(stream.isOver).toBe(false);
@@ -145,7 +145,7 @@ describe("the stream of events", () => {
     await expect.poll(() => stream.isOver, { timeout: 10_000 }).toBe(true);
   });
 
-  it("ends with the session that opened it", async () => {
+  test("ends with the session that opened it", async () => {
     const body = JSON.stringify({ token: TOKEN });
     const type = { "content-type": "application/json" };
     const session = (await askPort(quick.port, `${API}login`, { method: "POST", body, headers: type })).headers;
@@ -158,14 +158,14 @@ describe("the stream of events", () => {
 });
 
 describe("a page's session", () => {
-  it("is a cookie that scripts cannot read and other sites cannot send", async () => {
+  test("is a cookie that scripts cannot read and other sites cannot send", async () => {
     const [cookieLine = ""] = (await logIn()).headers["set-cookie"]!;
     expect(cookieLine).toMatch(/^drawbridge-[0-9a-f]{12}=[\w-]{43}; /);
     expect(cookieLine).toMatch(/; Path=\/drawbridge\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
     expect(cookieLine).not.toContain(TOKEN);
   });
 
-  it("opens what the token opens, until it is ended", async () => {
+  test("opens what the token opens, until it is ended", async () => {
     const session = { cookie: `other=1; ${await cookie()}` };
     expect((await get("agents", session)).status).toBe(200);
     const told = (await get("session", session)).json<{ expiresAt: number }>();
@@ -175,7 +175,7 @@ describe("a page's session", () => {
     expect((await get("agents", session)).status).toBe(401);
   });
 
-  it("ends with the token that opened it", async () => {
+  test("ends with the token that opened it", async () => {
     const session = { cookie: await cookie() };
     writeFileSync(tokenFile, "another-token");
     expect((await get("agents", session)).status).toBe(401);
@@ -183,7 +183,7 @@ describe("a page's session", () => {
     expect((await get("agents", session)).status).toBe(401);
   });
 
-  it("gives way to newer ones when there are too many", async () => {
+  test("gives way to newer ones when there are too many", async () => {
     const first = await cookie();
     for (let count = 0; count < 63; count++) await cookie();
     expect((await get("process", { cookie: first })).status).toBe(200);
@@ -192,7 +192,7 @@ describe("a page's session", () => {
     expect((await get("process", { cookie: last })).status).toBe(200);
   });
 
-  it("is not guessed", async () => {
+  test("is not guessed", async () => {
     const name = (await cookie()).split("=")[0];
     expect((await get("process", { cookie: `${name}=${"A".repeat(43)}` })).status).toBe(401);
     const answers: number[] = [];
@@ -204,7 +204,7 @@ describe("a page's session", () => {
     expect((await logIn()).status).toBe(204);
   });
 
-  it.each([
+  test.each([
     ["no type", "", '{"token":"x"}'],
     ["a form", "application/x-www-form-urlencoded", `token=${TOKEN}`],
     ["text", "text/plain", JSON.stringify({ token: TOKEN })],
@@ -229,7 +229,7 @@ describe("another site", () => {
     { "sec-fetch-site": "same-site" },
   ];
 
-  it.each(foreign)("may ask nothing, whatever its browser knows: %j", async (headers) => {
+  test.each(foreign)("may ask nothing, whatever its browser knows: %j", async (headers) => {
     const session = await cookie();
     for (const proof of [{ cookie: session }, { authorization }]) {
       const answer = await get("agents", { ...headers, ...proof } as Record<string, string>);
@@ -242,14 +242,14 @@ describe("another site", () => {
     expect(role.closed).toEqual([]);
   });
 
-  it("has no permission to ask for permission", async () => {
+  test("has no permission to ask for permission", async () => {
     const headers = { origin: "https://evil.example", "access-control-request-method": "POST" };
     const answer = await ask("tunnels/7/close", { method: "OPTIONS", headers });
     expect(answer.status).toBe(403);
     expect(answer.headers["access-control-allow-methods"]).toBeUndefined();
   });
 
-  it("is ruled out by the page itself before anything changes", async () => {
+  test("is ruled out by the page itself before anything changes", async () => {
     const session = await cookie();
     const close = (headers: Record<string, string>) =>
       ask("tunnels/7/close", { method: "POST", headers: { cookie: session, ...headers } });
@@ -262,7 +262,7 @@ describe("another site", () => {
     expect(role.closed).toEqual([7, 7]);
   });
 
-  it("is not what a person's own browser or script is", async () => {
+  test("is not what a person's own browser or script is", async () => {
     const session = await cookie();
     expect((await get("agents", { cookie: session, "sec-fetch-site": "none" })).status).toBe(200);
     expect((await get("agents", { cookie: session, "sec-fetch-site": "same-origin" })).status).toBe(200);
@@ -271,7 +271,7 @@ describe("another site", () => {
 });
 
 describe("the Host header", () => {
-  it("must name this port", async () => {
+  test("must name this port", async () => {
     const answer = await get("agents", { authorization, host: "evil.example:8095" });
     expect([answer.status, codeOf(answer)]).toEqual([403, "wrong-host"]);
     expect((await get("agents", { authorization, host: `localhost:${http.port}` })).status).toBe(200);
@@ -279,7 +279,7 @@ describe("the Host header", () => {
     for (const path of ["a/b/c", "a/b/c/d"]) expect((await get(path, { host: "evil.example" })).status).toBe(403);
   });
 
-  it.each([
+  test.each([
     ["localhost", true],
     ["LOCALHOST:8095", true],
     ["127.0.0.1:8095", true],
@@ -299,7 +299,7 @@ describe("the Host header", () => {
   });
 });
 
-it.each([
+test.each([
   ["127.0.0.1", true],
   ["::1", true],
   ["::ffff:127.0.0.1", true],

@@ -9,8 +9,8 @@ export interface LivePage {
   readonly csp: string;
 }
 
-/** From the bundle (dist/bundle), from the library (dist/lib/observe/admin), from the sources (src/insight/observe/admin). */
-const PLACES = ["../page/index.html", "../../../page/index.html", "../../../dist/page/index.html"];
+/** From the bundle (dist/bundle), from the library (dist/lib/insight/observe/admin), from the sources (src/insight/observe/admin). */
+const PLACES = ["../page/index.html", "../../../../page/index.html", "../../../../dist/page/index.html"];
 
 /** Undefined where the page was not built. */
 export function readLivePage(base: string = import.meta.url): LivePage | undefined {

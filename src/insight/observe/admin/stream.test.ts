@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ChangeEvent, LostEvent, SnapshotEvent, StreamEvents, Tunnel, TunnelsEvent } from "./contract.js";
 import { AdminModel } from "./model.js";
 import { MAX_READERS, Readers, type ReadersOptions } from "./readers.js";
@@ -95,7 +95,7 @@ async function read(): Promise<PageReader> {
 const sameAsRole = (reader: PageReader) => expect([...reader.tunnels.values()]).toEqual([...role.list.values()]);
 
 describe("a reader", () => {
-  it("gets everything first, tunnels in portions", async () => {
+  test("gets everything first, tunnels in portions", async () => {
     for (let id = 1; id <= 450; id++) role.open(id);
     role.addAgent(1);
     role.ended.add({ ...role.open(0), state: "closed" });
@@ -113,7 +113,7 @@ describe("a reader", () => {
     sameAsRole(reader);
   });
 
-  it("then gets only what changes", async () => {
+  test("then gets only what changes", async () => {
     for (let id = 1; id <= 3; id++) role.open(id);
     role.addAgent(1);
     role.addAgent(2);
@@ -144,7 +144,7 @@ describe("a reader", () => {
     sameAsRole(reader);
   });
 
-  it("of 10,000 tunnels gets them a portion a turn", async () => {
+  test("of 10,000 tunnels gets them a portion a turn", async () => {
     for (let id = 1; id <= 10_000; id++) role.open(id);
     await serve({ lookMs: 60_000 });
     const most = await role.mostInOneTurn(async () => {
@@ -155,7 +155,7 @@ describe("a reader", () => {
     expect(most).toBeLessThanOrEqual(201);
   });
 
-  it("hears nothing while nothing changes, but that the stream lives", async () => {
+  test("hears nothing while nothing changes, but that the stream lives", async () => {
     let now = 0;
     await serve({ now: () => now });
     const reader = await read();
@@ -167,7 +167,7 @@ describe("a reader", () => {
     await poll(() => reader.told.at(-1)?.name).toBe("alive");
   });
 
-  it("that comes later goes on from the same place as the others", async () => {
+  test("that comes later goes on from the same place as the others", async () => {
     for (let id = 1; id <= 300; id++) role.open(id);
     await serve();
     const first = await read();
@@ -183,7 +183,7 @@ describe("a reader", () => {
     }
   });
 
-  it("of thousands of busy tunnels gets a thousand at a time, and none is forgotten", async () => {
+  test("of thousands of busy tunnels gets a thousand at a time, and none is forgotten", async () => {
     for (let id = 1; id <= 3_500; id++) role.open(id);
     await serve();
     const reader = await read();
@@ -195,7 +195,7 @@ describe("a reader", () => {
 });
 
 describe("a tunnel that moves nothing", () => {
-  it("is told of when it is held back, and when its dial goes elsewhere", async () => {
+  test("is told of when it is held back, and when its dial goes elsewhere", async () => {
     const stuck = role.open(1);
     const dialled = role.open(2);
     await serve();
@@ -210,7 +210,7 @@ describe("a tunnel that moves nothing", () => {
 });
 
 describe("without readers", () => {
-  it("nobody looks at the tunnels", async () => {
+  test("nobody looks at the tunnels", async () => {
     role.open(1);
     await serve();
     const reader = await read();
@@ -222,7 +222,7 @@ describe("without readers", () => {
     expect(role.looks).toBe(looks);
   });
 
-  it("the next one starts afresh", async () => {
+  test("the next one starts afresh", async () => {
     role.open(1);
     await serve();
     await poll(async () => (await read()).told.length >= 0).toBe(true);
@@ -275,7 +275,7 @@ describe("a reader that does not read", { timeout: 60_000 }, () => {
     for (let id = 1; id <= 2_000; id++) role.open(id, `${"long-name.".repeat(20)}:${id}`);
   });
 
-  it("costs bounded memory, and is cut off", async () => {
+  test("costs bounded memory, and is cut off", async () => {
     let now = 0;
     await serve({ lookMs: 5, now: () => now, limits: { unsentBytes: 256 * 1024, patienceMs: 30_000 } });
     server.prependListener("request", (_request, response) => responses.push(response));
@@ -290,7 +290,7 @@ describe("a reader that does not read", { timeout: 60_000 }, () => {
     await once(socket, "close");
   });
 
-  it("is told that it missed something once it reads on, and starts over", async () => {
+  test("is told that it missed something once it reads on, and starts over", async () => {
     await serve({ lookMs: 5, limits: { unsentBytes: 64 * 1024, patienceMs: 30_000 } });
     server.prependListener("request", (_request, response) => responses.push(response));
     const asked = request({ host: "127.0.0.1", port: port(), agent: false }).end();
@@ -309,7 +309,7 @@ describe("a reader that does not read", { timeout: 60_000 }, () => {
     sameAsRole(reader);
   });
 
-  it("is one of a few at most", async () => {
+  test("is one of a few at most", async () => {
     await serve();
     for (let count = 0; count < MAX_READERS; count++) {
       expect(readers.full).toBe(false);

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RunningHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { certificatesReloaded } from "../../../tunnel/events/channels.js";
@@ -78,12 +78,12 @@ function ask(path: string, headers: Record<string, string>, { method = "GET", bo
   });
 }
 
-it("answers under the names of its certificate, and no others", async () => {
+test("answers under the names of its certificate, and no others", async () => {
   expect((await ask("process", { authorization, host: "admin.example:8095" })).status).toBe(200);
   expect((await ask("process", { authorization, host: "evil.example" })).status).toBe(403);
 });
 
-it("keeps the session's cookie to TLS", async () => {
+test("keeps the session's cookie to TLS", async () => {
   const origin = { host: "admin.example", origin: "https://admin.example", "content-type": "application/json" };
   const { cookies } = await ask("login", origin, { method: "POST", body: JSON.stringify({ token: TOKEN }) });
   expect(cookies[0]).toMatch(/; HttpOnly; SameSite=Strict; Secure$/);
@@ -92,7 +92,7 @@ it("keeps the session's cookie to TLS", async () => {
   expect((await ask("process", { ...session, origin: "http://admin.example" })).status).toBe(403);
 });
 
-it("takes up a new certificate, and shows it among the others", async () => {
+test("takes up a new certificate, and shows it among the others", async () => {
   const reloaded: (readonly string[])[] = [];
   const end = certificatesReloaded.subscribe(({ files }) => reloaded.push(files), role.source);
   await certify("new.example");
@@ -105,11 +105,11 @@ it("takes up a new certificate, and shows it among the others", async () => {
   expect((await ask("process", { authorization, host: "admin.example" })).status).toBe(403);
 });
 
-it("does not answer in the clear", async () => {
+test("does not answer in the clear", async () => {
   await expect(askInTheClear(http.port, "/drawbridge/v1/process", { headers: { authorization } })).rejects.toThrow();
 });
 
-it.each([
+test.each([
   ["127.0.0.1", false, undefined],
   ["::1", false, undefined],
   ["10.0.0.5", false, "DB_ADMIN_TLS"],
@@ -127,7 +127,7 @@ it.each([
   expect((thrown as { code?: string } | undefined)?.code).toBe(code);
 });
 
-it("sends an agent's scrapers to the health port, which does not speak TLS", async () => {
+test("sends an agent's scrapers to the health port, which does not speak TLS", async () => {
   const followed = new CertificateFiles(paths(), { onChange: () => {}, onProblem: () => {} });
   const agents = await startAdmin(
     { host: "127.0.0.1", port: 0 },

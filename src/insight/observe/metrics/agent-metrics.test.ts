@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import * as channels from "../../../tunnel/events/channels.js";
 import { SegmentCounters } from "../../../tunnel/link/counters.js";
 import { AgentMetrics } from "./agent-metrics.js";
@@ -24,7 +24,7 @@ beforeEach(() => {
 afterEach(() => metrics.close());
 
 describe("AgentMetrics", () => {
-  it("shows its gauges from the start and no family without a sample", async () => {
+  test("shows its gauges from the start and no family without a sample", async () => {
     expect(await samples(K)).toEqual([
       `${K}known_server_count 1`,
       `${K}open_endpoint_connections 9`,
@@ -33,7 +33,7 @@ describe("AgentMetrics", () => {
     expect(await samples(`# HELP ${K}endpoint_dial_failure_total`)).toEqual([]);
   });
 
-  it("counts only upstream's reasons as endpoint failures", async () => {
+  test("counts only upstream's reasons as endpoint failures", async () => {
     const dial = { source, address: "10.0.0.1:443", connectId: 1, error: "", durationMs: 3 } as const;
     for (const outcome of ["established", "timeout", "unknown", "unknown", "policy", "cancelled"] as const) {
       channels.agentDialEnded.publish({ ...dial, outcome });
@@ -53,7 +53,7 @@ describe("AgentMetrics", () => {
     ]);
   });
 
-  it("keeps the deprecated failure count by direction beside the stream errors", async () => {
+  test("keeps the deprecated failure count by direction beside the stream errors", async () => {
     channels.streamError.publish({ source, segment: "from_agent", code: "Unavailable", packetType: "DATA" });
     channels.streamError.publish({ source, segment: "to_agent", code: "Canceled", packetType: "Unknown" });
     expect(await samples(`${K}server_connection_failure_count`)).toEqual([
@@ -63,7 +63,7 @@ describe("AgentMetrics", () => {
     expect(await samples(`${K}stream_errors_total`)).toHaveLength(2);
   });
 
-  it("tells lease lists from lease watches", async () => {
+  test("tells lease lists from lease watches", async () => {
     channels.leaseListed.publish({ source, status: 200, reason: "", durationMs: 20 });
     channels.leaseWatched.publish({ source, status: 403, reason: "Forbidden", durationMs: 20 });
     expect(await samples(`${K}lease_lists_total`)).toEqual([

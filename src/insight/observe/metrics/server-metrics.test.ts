@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import * as channels from "../../../tunnel/events/channels.js";
 import { SegmentCounters } from "../../../tunnel/link/counters.js";
 import { PACKET_NAMES, type PacketName } from "../../../tunnel/wire/packet.js";
@@ -48,7 +48,7 @@ beforeEach(() => {
 afterEach(() => metrics.close());
 
 describe("ServerMetrics", () => {
-  it("reads gauges when it is scraped", async () => {
+  test("reads gauges when it is scraped", async () => {
     expect(await samples(K)).toEqual([
       `${K}culled_leases_count 0`,
       `${K}established_connections 4`,
@@ -63,7 +63,7 @@ describe("ServerMetrics", () => {
     ]);
   });
 
-  it("counts packets by type, ours only once they were sent, and never twice", async () => {
+  test("counts packets by type, ours only once they were sent, and never twice", async () => {
     count(toAgent, "DIAL_REQ", 2);
     count(toAgent, "DATA", 7);
     toAgent.payloadBytes = 1234;
@@ -84,7 +84,7 @@ describe("ServerMetrics", () => {
     ]);
   });
 
-  it("observes the duration of successful dials and the reason of failed ones", async () => {
+  test("observes the duration of successful dials and the reason of failed ones", async () => {
     const dial = { source, address: "10.0.0.1:443", dialId: 7n, durationMs: 20 } as const;
     const ended = channels.serverDialEnded;
     ended.publish({ ...dial, frontend: "grpc", outcome: "established", error: "" });
@@ -107,7 +107,7 @@ describe("ServerMetrics", () => {
     );
   });
 
-  it("observes how long tunnels lived and how long writes to frontends took", async () => {
+  test("observes how long tunnels lived and how long writes to frontends took", async () => {
     channels.serverTunnelClosed.publish({
       source,
       frontend: "grpc",
@@ -131,7 +131,7 @@ describe("ServerMetrics", () => {
     ]);
   });
 
-  it("counts stream errors, cuts, refusals, rejected agents and reloads of certificates and claim rules", async () => {
+  test("counts stream errors, cuts, refusals, rejected agents and reloads of certificates and claim rules", async () => {
     channels.streamError.publish({ source, segment: "from_agent", code: "Unavailable", packetType: "Unknown" });
     channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 1, queuedBytes: 1, reason: "slow" });
     channels.serverRefused.publish({ source, referenceId: "r1", address: "10.0.0.1:443", explanation: {} });
@@ -157,7 +157,7 @@ describe("ServerMetrics", () => {
     ]);
   });
 
-  it("counts lease requests that got an answer", async () => {
+  test("counts lease requests that got an answer", async () => {
     channels.leaseListed.publish({ source, status: 200, reason: "", durationMs: 30 });
     channels.leaseListed.publish({ source, status: 0, reason: "connection refused", durationMs: 30 });
     channels.leaseDeleted.publish({ source, status: 409, reason: "Conflict", durationMs: 30 });
@@ -170,7 +170,7 @@ describe("ServerMetrics", () => {
     expect(await samples(`${K}culled_leases_count`)).toEqual([`${K}culled_leases_count 2`]);
   });
 
-  it("hears only its own server, and nothing after close", async () => {
+  test("hears only its own server, and nothing after close", async () => {
     const refusal = { referenceId: "r1", address: "10.0.0.1:443", explanation: {} };
     channels.serverRefused.publish({ ...refusal, source: { name: "another server" } });
     metrics.close();
@@ -178,7 +178,7 @@ describe("ServerMetrics", () => {
     expect(await samples("drawbridge_server_refusals_total")).toEqual(["drawbridge_server_refusals_total 0"]);
   });
 
-  it("shows at most 500 agents by name and adds the rest up", async () => {
+  test("shows at most 500 agents by name and adds the rest up", async () => {
     loads = Array.from({ length: 600 }, (_, index) => ({ agentId: `agent-${index}`, tunnels: 2, queuedBytes: 3 }));
     loads.push({ agentId: "agent-0", tunnels: 10, queuedBytes: 0 });
     loads[1] = { agentId: `"quoted"\n${"x".repeat(300)}`, tunnels: 1, queuedBytes: 0 };
@@ -192,7 +192,7 @@ describe("ServerMetrics", () => {
     ]);
   });
 
-  it("describes the process with plausible figures", async () => {
+  test("describes the process with plausible figures", async () => {
     const value = async (name: string) => Number((await samples(`${name} `))[0]?.split(" ")[1]);
     expect(await value("process_resident_memory_bytes")).toBeGreaterThan(10e6);
     expect(await value("process_virtual_memory_bytes")).toBeGreaterThan(await value("process_resident_memory_bytes"));

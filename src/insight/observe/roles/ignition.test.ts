@@ -1,9 +1,9 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import type { Served, Turned } from "../../../cluster/ignition/server/fetches.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { IgnitionSubject } from "./ignition.js";
 
-it("an Ignition server tells what it served, whom it turned away, and until when its certificate lasts", async () => {
+test("an Ignition server tells what it served, whom it turned away, and until when its certificate lasts", async () => {
   const subject = new IgnitionSubject();
   expect(subject.process()).toMatchObject({ role: "ignition", ready: false });
   const passedOn: object[] = [];

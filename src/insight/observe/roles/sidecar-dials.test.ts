@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { PassThrough } from "node:stream";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Limits } from "../../../tunnel/sidecar/config.js";
 import { openStage, openTarget, readAll, readExactly } from "../../../tunnel/sidecar/testing/stage.js";
 import { WayError } from "../../../tunnel/sidecar/way.js";
@@ -42,7 +42,7 @@ function barrier(way: Awaited<ReturnType<typeof watched>>["stage"]["way"]): () =
 }
 
 describe("a client whose target is being dialled", () => {
-  it("is shown, and keeps its number when the connection stands", async () => {
+  test("is shown, and keeps its number when the connection stands", async () => {
     const { stage, subject, asks, rows } = await watched();
     const lift = barrier(stage.way);
     const port = await openTarget((socket) => socket.resume());
@@ -64,7 +64,7 @@ describe("a client whose target is being dialled", () => {
     expect(subject.totals()).toMatchObject({ dialsPending: 0, tunnelsOpen: 1, dialsEstablished: 1 });
   });
 
-  it("is remembered when it leaves, but not as refused", async () => {
+  test("is remembered when it leaves, but not as refused", async () => {
     const { stage, subject, asks, rows } = await watched();
     stage.way.hanging = true;
     const client = await asks("db.example:5432");
@@ -78,7 +78,7 @@ describe("a client whose target is being dialled", () => {
     expect(subject.refusals.list()).toEqual([]);
   });
 
-  it("has a row, and all of them no more than there may be clients", async () => {
+  test("has a row, and all of them no more than there may be clients", async () => {
     const { stage, subject, asks, rows } = await watched({ maxConnections: 3 });
     stage.way.hanging = true;
     for (let each = 0; each < 3; each++) await asks(`db-${each}.example:5432`);
@@ -90,7 +90,7 @@ describe("a client whose target is being dialled", () => {
 });
 
 describe("a client whose target cannot be reached", () => {
-  it("is told of twice: as a tunnel that failed, and under its refusal with the reason", async () => {
+  test("is told of twice: as a tunnel that failed, and under its refusal with the reason", async () => {
     const { stage, subject, asks, rows } = await watched();
     stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "db.example:5432 refused the connection.");
     expect(String(await readAll(await asks("db.example:5432")))).toContain("502");
@@ -106,7 +106,7 @@ describe("a client whose target cannot be reached", () => {
     expect(subject.totals()).toMatchObject({ dialsFailed: 1, dialsPending: 0 });
   });
 
-  it("without a target it is among the refusals only", async () => {
+  test("without a target it is among the refusals only", async () => {
     const { subject, asks } = await watched();
     await readAll(await asks("no-port-at-all:x"));
     expect(subject.refusals.list()).toMatchObject([{ target: "", why: expect.stringContaining("CONNECT needs") }]);
@@ -115,7 +115,7 @@ describe("a client whose target cannot be reached", () => {
 });
 
 describe("a plain request", () => {
-  it("is shown while its target is dialled, and not once there is an answer to wait for", async () => {
+  test("is shown while its target is dialled, and not once there is an answer to wait for", async () => {
     const { stage, subject, says, rows } = await watched();
     stage.way.hanging = true;
     const client = await says("GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n\r\n");
@@ -138,7 +138,7 @@ describe("a plain request", () => {
     expect(subject.ended.count).toBe(1);
   });
 
-  it("over a connection that was kept has no row, whatever becomes of it", async () => {
+  test("over a connection that was kept has no row, whatever becomes of it", async () => {
     const { stage, subject, says, rows } = await watched();
     const answers = ["HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 200 O\u0001K\r\nContent-Length: 0\r\n\r\n"];
     const port = await openTarget((socket) => socket.on("data", () => socket.write(answers.shift() ?? "")));
@@ -150,7 +150,7 @@ describe("a plain request", () => {
     expect([rows(), subject.ended.count]).toEqual([[], 0]);
   });
 
-  it("to change the protocol is being dialled until the target agrees, and goes on under its number", async () => {
+  test("to change the protocol is being dialled until the target agrees, and goes on under its number", async () => {
     const { subject, says, rows } = await watched();
     const requests: Socket[] = [];
     const port = await openTarget((socket) => socket.once("data", () => requests.push(socket)));
@@ -176,7 +176,7 @@ describe("a plain request", () => {
     expect(subject.totals().dialsPending).toBe(0);
   });
 
-  it("to change the protocol is forgotten with its client, whoever else forgets it", async () => {
+  test("to change the protocol is forgotten with its client, whoever else forgets it", async () => {
     const { stage } = await watched();
     const { desk } = stage.sidecar.listeners[0]!;
     const client = new PassThrough();

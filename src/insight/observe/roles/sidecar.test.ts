@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { echo, openStage, openTarget, readAll, readExactly } from "../../../tunnel/sidecar/testing/stage.js";
 import { SidecarSubject } from "./sidecar.js";
 
@@ -18,7 +18,7 @@ async function connectThrough(stage: Awaited<ReturnType<typeof watched>>["stage"
 }
 
 describe("a sidecar's admin API", () => {
-  it("shows a client joined with its target, and how it ended", async () => {
+  test("shows a client joined with its target, and how it ended", async () => {
     const { stage, subject, rows } = await watched();
     const port = await openTarget(echo);
     const client = await connectThrough(stage, `127.0.0.1:${port}`);
@@ -40,7 +40,7 @@ describe("a sidecar's admin API", () => {
     expect(rows()).toEqual([]);
   });
 
-  it("closes one on request", async () => {
+  test("closes one on request", async () => {
     const { stage, subject, rows } = await watched();
     const port = await openTarget((socket) => socket.resume());
     const client = await connectThrough(stage, `127.0.0.1:${port}`);
@@ -57,7 +57,7 @@ describe("a sidecar's admin API", () => {
     expect(subject.closeTunnel(1)).toBe(false);
   });
 
-  it("keeps why somebody was turned away", async () => {
+  test("keeps why somebody was turned away", async () => {
     const { stage, subject } = await watched();
     const client = await connectThrough(stage, "no-port-at-all:x");
     await readAll(client);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { ChangeEvent, Overview, SnapshotEvent } from "../../observe/admin/contract.js";
 import { type Answer, type Provider, Source } from "./source.js";
@@ -25,7 +25,7 @@ const poolNamed = (name: string): Answer => ({
 });
 
 describe("one who is asked", () => {
-  it("is asked again when somebody wants to know and the answer is old, and not otherwise", async () => {
+  test("is asked again when somebody wants to know and the answer is old, and not otherwise", async () => {
     let now = 1_000;
     const played = new Played();
     const source = new Source(played, 3_000, () => now);
@@ -43,7 +43,7 @@ describe("one who is asked", () => {
     expect(source.info).toMatchObject({ state: "ok", answeredAt: 4_000 });
   });
 
-  it("that does not answer leaves what is known, says why and what to do, and may recover", async () => {
+  test("that does not answer leaves what is known, says why and what to do, and may recover", async () => {
     let now = 1_000;
     const played = new Played();
     const source = new Source(played, 3_000, () => now);
@@ -84,7 +84,7 @@ describe("the port", () => {
     return (route) => fetch(`http://${http.address}/drawbridge/v1/${route}`, { headers });
   }
 
-  it("answers with what is known from the first request on, and says which role it is", async () => {
+  test("answers with what is known from the first request on, and says which role it is", async () => {
     const played = new Played();
     played.next = async () => poolNamed("a/b");
     const get = await open(played);
@@ -98,7 +98,7 @@ describe("the port", () => {
     expect(await (await get("dump")).json()).toMatchObject({ pools: [{ name: "a/b" }], tunnels: [] });
   });
 
-  it("tells a reader of events what became different, and only that", async () => {
+  test("tells a reader of events what became different, and only that", async () => {
     const played = new Played();
     played.next = async () => poolNamed("a/b");
     const get = await open(played);

@@ -12,8 +12,8 @@ export interface LeaseCountOptions extends LeaseObservers {
 }
 
 /** Each server renews its lease every 15 s, so three renewals missed by all of them mean that the watch is dead. */
-const silenceMs = 45_000;
-const reopenMs = 10_000;
+const SILENCE_MS = 45_000;
+const REOPEN_MS = 10_000;
 
 /** Counts the servers by the leases they keep. Begins at once, ends with `stop`. */
 export class LeaseCount {
@@ -51,7 +51,7 @@ export class LeaseCount {
         return;
       } catch (reason) {
         this.#options.onError?.(reason);
-        await pause(this.#clock, reopenMs, this.#stopped.signal);
+        await pause(this.#clock, REOPEN_MS, this.#stopped.signal);
       }
     }
   }
@@ -62,7 +62,7 @@ export class LeaseCount {
       api,
       clock: this.#clock,
       labelSelector,
-      silenceMs,
+      silenceMs: SILENCE_MS,
       path: leasesPath(namespace),
       onChange: () => {
         this.#current = true;

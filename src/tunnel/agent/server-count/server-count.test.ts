@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createKubeApi } from "../../../cluster/kube/client.js";
 import { type Lease, leasesPath } from "../../../cluster/kube/lease.js";
 import { ApiStub, replyStatus } from "../../../cluster/kube/testing/api-stub.js";
@@ -62,7 +62,7 @@ async function watching(): Promise<void> {
 }
 
 describe("without leases", () => {
-  it("believes the last server it heard, and asks nobody", async () => {
+  test("believes the last server it heard, and asks nobody", async () => {
     const openApi = vi.fn(connect);
     const count = createServerCount({ config: { kube, serverCountSource: "default" }, openApi });
     running.push(count);
@@ -79,7 +79,7 @@ describe("without leases", () => {
 });
 
 describe("with leases", () => {
-  it("counts valid leases that match, at least one", async () => {
+  test("counts valid leases that match, at least one", async () => {
     leases.put(lease("a"));
     leases.put(lease("foreign", "other"));
     const count = counting("default");
@@ -100,7 +100,7 @@ describe("with leases", () => {
     expect(log).toEqual(["list 200 0", "watch 200 "]);
   });
 
-  it("takes the larger of leases and announcement as `max`", async () => {
+  test("takes the larger of leases and announcement as `max`", async () => {
     leases.put(lease("a"));
     leases.put(lease("b"));
     const count = counting("max");
@@ -113,7 +113,7 @@ describe("with leases", () => {
     expect(count.wanted()).toBe(2);
   });
 
-  it("notices a lease that runs out, without any message about it", async () => {
+  test("notices a lease that runs out, without any message about it", async () => {
     leases.put(lease("a"));
     clock.advance(20_000);
     leases.put(lease("b"));
@@ -125,7 +125,7 @@ describe("with leases", () => {
     expect(count.wanted()).toBe(1);
   });
 
-  it("does not count a lease without a duration", async () => {
+  test("does not count a lease without a duration", async () => {
     leases.put(lease("a"));
     leases.put(lease("b"));
     leases.put({ ...lease("c"), spec: { renewTime: new Date(clock.now()).toISOString() } } as Lease);
@@ -135,7 +135,7 @@ describe("with leases", () => {
     expect(count.wanted()).toBe(2);
   });
 
-  it("starts at once and goes by the announcement while the API refuses", async () => {
+  test("starts at once and goes by the announcement while the API refuses", async () => {
     leases.intercept = (_, response) => {
       replyStatus(response, 403, "Forbidden", "leases is forbidden");
       return true;
@@ -155,7 +155,7 @@ describe("with leases", () => {
     await eventually(() => expect(count.wanted()).toBe(2));
   });
 
-  it("keeps its count while the API is away, although the leases it knows run out", async () => {
+  test("keeps its count while the API is away, although the leases it knows run out", async () => {
     leases.put(lease("a"));
     leases.put(lease("b"));
     const count = counting("default");
@@ -172,7 +172,7 @@ describe("with leases", () => {
     expect(count.wanted()).toBe(2);
   });
 
-  it("keeps trying to find the API at all", async () => {
+  test("keeps trying to find the API at all", async () => {
     let attempts = 0;
     const count = counting("default", async () => {
       if (++attempts < 3) throw new Error("no kubeconfig yet");
@@ -189,7 +189,7 @@ describe("with leases", () => {
     expect(errors).toHaveLength(2);
   });
 
-  it("ends its watch when stopped", async () => {
+  test("ends its watch when stopped", async () => {
     const count = counting("default");
     count.start();
     await watching();

@@ -1,7 +1,7 @@
 /** Peers that make work instead of doing any, at both ends of a session: a server's peer, and an agent's server. */
 import { once } from "node:events";
 import { Duplex } from "node:stream";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { waitUntil } from "../../../../test/support/processes/deadline.js";
 import {
   ErrorCode,
@@ -135,7 +135,7 @@ const FLOODS: Record<string, Buffer> = {
 };
 
 describe.each(ROLES)("a %s", (role) => {
-  it.each(Object.keys(FLOODS))("ends a session that brings nothing but %s, and says why", async (what) => {
+  test.each(Object.keys(FLOODS))("ends a session that brings nothing but %s, and says why", async (what) => {
     const { session, wire, say } = start(role, true);
     for (const read of many(FLOODS[what]!, 400_000)) {
       say(read);
@@ -147,28 +147,31 @@ describe.each(ROLES)("a %s", (role) => {
     expect(session.failure).toMatch(/frames that carry nothing/);
   });
 
-  it.each(["pings", "settings"])("holds few answers to %s for a peer that does not read, and ends it", async (what) => {
-    const { session, wire, say } = start(role, false);
-    let most = 0;
-    for (const read of many(FLOODS[what]!, 400_000)) {
-      say(read);
-      most = Math.max(most, wire.writableLength);
-    }
-    expect(session.destroyed).toBe(true);
-    expect(most).toBeLessThan(256 * 1024);
-    wire.readOn();
-    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
-    expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
-  });
+  test.each(["pings", "settings"])(
+    "holds few answers to %s for a peer that does not read, and ends it",
+    async (what) => {
+      const { session, wire, say } = start(role, false);
+      let most = 0;
+      for (const read of many(FLOODS[what]!, 400_000)) {
+        say(read);
+        most = Math.max(most, wire.writableLength);
+      }
+      expect(session.destroyed).toBe(true);
+      expect(most).toBeLessThan(256 * 1024);
+      wire.readOn();
+      await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+      expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
+    },
+  );
 
-  it("closes the connection of such a peer although it never reads", async () => {
+  test("closes the connection of such a peer although it never reads", async () => {
     const { wire, say } = start(role, false);
     say(...many(ping, 400_000));
     await once(wire, "close");
     expect(wire.destroyed).toBe(true);
   });
 
-  it("leaves a peer alone that pings with every piece of its traffic, as grpc-go does", async () => {
+  test("leaves a peer alone that pings with every piece of its traffic, as grpc-go does", async () => {
     const { session, wire, say } = start(role, true);
     const traffic = Buffer.concat([data(1, 100), ping, frame(FrameType.WINDOW_UPDATE, 0, 0, uint32s(1))]);
     for (const read of many(traffic, 40_000)) {
@@ -180,7 +183,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(answers.length).toBe(40_000);
   });
 
-  it("leaves a peer alone that pings while it only receives", async () => {
+  test("leaves a peer alone that pings while it only receives", async () => {
     const { session, say, streams } = start(role, true);
     for (let turn = 0; turn < 15_000 && !session.destroyed; turn++) {
       const taken = new Promise((resolve) => streams[0]!.write(data(1, 1000), resolve));
@@ -195,7 +198,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(session.failure).toBeUndefined();
   });
 
-  it("walks over its streams once for a read, however often its settings and updates change the windows", () => {
+  test("walks over its streams once for a read, however often its settings and updates change the windows", () => {
     const { session, say, streams } = start(role, true);
     for (let id = 3; id < 400; id += 2) {
       if (role === "server") say(call(id));
@@ -217,7 +220,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(pump.mock.calls.length).toBeLessThanOrEqual(streams.length + 1000);
   });
 
-  it("goes on with every stream that waited, whichever window grew", async () => {
+  test("goes on with every stream that waited, whichever window grew", async () => {
     const { session, wire, say, streams } = start(role, true);
     for (let id = 3; id < 20; id += 2) {
       if (role === "server") say(call(id));
@@ -237,7 +240,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(bytesOf()).toBe(20 * 16_384);
   });
 
-  it("hands on what came for a paused stream in few pieces, however small the frames were", () => {
+  test("hands on what came for a paused stream in few pieces, however small the frames were", () => {
     const { say, streams } = start(role, true);
     const [stream] = streams as [Stream];
     let pieces = 0;
@@ -254,7 +257,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(pieces).toBeLessThan(1_000);
   });
 
-  it("takes what was still under way to a stream that is over, but nothing to one that never was", async () => {
+  test("takes what was still under way to a stream that is over, but nothing to one that never was", async () => {
     const { session, wire, say, streams } = start(role, true);
     streams[0]!.close(ErrorCode.CANCEL);
     for (const read of many(data(1, 100), 50_000)) {
@@ -268,7 +271,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(wire.goaway()).toBe(ErrorCode.PROTOCOL_ERROR);
   });
 
-  it("gives credit back for padding", async () => {
+  test("gives credit back for padding", async () => {
     const { wire, say } = start(role, true);
     const padded = frame(FrameType.DATA, Flag.PADDED, 1, Buffer.concat([Buffer.from([255]), Buffer.alloc(10 + 255)]));
     for (const read of many(padded, 10_000)) {
@@ -280,7 +283,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(credit).toBeGreaterThan(10_000 * 266 - 2 * 1024 * 1024);
   });
 
-  it("reads a header list of two thousand fields of one name", () => {
+  test("reads a header list of two thousand fields of one name", () => {
     const list = Array.from({ length: 1900 }, () => ["a", ""] as const);
     const { say, streams, session } = start(role, true);
     const seen: unknown[] = [];
@@ -292,7 +295,7 @@ describe.each(ROLES)("a %s", (role) => {
 });
 
 describe.each(ROLES)("a %s", (role) => {
-  it("ends a session whose small header block stands for a long header list, and says why", async () => {
+  test("ends a session whose small header block stands for a long header list, and says why", async () => {
     const { session, wire, say } = start(role, true);
     // One field of 4,000 bytes goes into the table, and every further byte of the block is that field again.
     const field = encodeHeaders([["a", "x".repeat(3900)]]);
@@ -306,7 +309,7 @@ describe.each(ROLES)("a %s", (role) => {
 });
 
 describe("a server", () => {
-  it("ends a session that opens streams only to reset them, and says why", async () => {
+  test("ends a session that opens streams only to reset them, and says why", async () => {
     const { session, wire, say } = start("server", true);
     for (let id = 3; id < 100_000 && !session.destroyed; id += 2) {
       say(call(id), frame(FrameType.RST_STREAM, 0, id, uint32s(ErrorCode.CANCEL)));
@@ -316,7 +319,7 @@ describe("a server", () => {
     expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
   });
 
-  it("announces how many streams it takes, and how long a header list", () => {
+  test("announces how many streams it takes, and how long a header list", () => {
     const { wire } = start("server", true, { maxStreams: 100 });
     const greeting = wire.frames().find(({ type }) => type === FrameType.SETTINGS)!.payload;
     const entries = new Map<number, number>();
@@ -326,7 +329,7 @@ describe("a server", () => {
     expect(entries.get(Setting.MAX_HEADER_LIST_SIZE)).toBe(64 * 1024);
   });
 
-  it("refuses a stream too many, takes the next once one has ended, and ends a peer that does not stop", async () => {
+  test("refuses a stream too many, takes the next once one has ended, and ends a peer that does not stop", async () => {
     const { session, wire, say, streams } = start("server", true, { maxStreams: 100 });
     let id = 3;
     for (; streams.length < 100; id += 2) say(call(id));

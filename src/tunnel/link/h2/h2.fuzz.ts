@@ -1,7 +1,7 @@
 /** A million inputs to each decoder of the HTTP/2 layer (npm run fuzz). */
 import { Duplex } from "node:stream";
 import fc from "fast-check";
-import { describe, it } from "vitest";
+import { describe, test } from "vitest";
 import { frame, PREFACE, SessionError, settings } from "./frames.js";
 import { HeaderDecoder } from "./hpack.js";
 import { Session } from "./session.js";
@@ -9,7 +9,7 @@ import { Session } from "./session.js";
 const RUNS = 1_000_000;
 
 describe("a million random inputs", () => {
-  it("to the header decoder", () => {
+  test("to the header decoder", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         try {
@@ -22,7 +22,7 @@ describe("a million random inputs", () => {
     );
   });
 
-  it("to a session, as frames and as noise", async () => {
+  test("to a session, as frames and as noise", async () => {
     const frames = fc
       .tuple(fc.nat(10), fc.nat(255), fc.nat(3), fc.uint8Array({ maxLength: 20 }))
       .map(([type, flags, id, payload]) => frame(type, flags, id, Buffer.from(payload)));

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SessionError } from "./frames.js";
 import { encodeHeaders, type Header, HeaderDecoder } from "./hpack.js";
 import { decodeHuffman } from "./huffman.js";
@@ -7,7 +7,7 @@ import { decodeHuffman } from "./huffman.js";
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");
 
 describe("Huffman code", () => {
-  it.each([
+  test.each([
     ["f1e3c2e5f23a6ba0ab90f4ff", "www.example.com"],
     ["a8eb10649cbf", "no-cache"],
     ["25a849e95bb8e8b4bf", "custom-value"],
@@ -17,13 +17,13 @@ describe("Huffman code", () => {
     expect(decodeHuffman(hex(bytes))).toBe(text);
   });
 
-  it.each(["ffffffff", "1f00"])("refuses %s: an end marker, or padding that is none", (bytes) => {
+  test.each(["ffffffff", "1f00"])("refuses %s: an end marker, or padding that is none", (bytes) => {
     expect(() => decodeHuffman(hex(bytes))).toThrow(SessionError);
   });
 });
 
 describe("header blocks", () => {
-  it("follow the specification's example of three requests that fill the table", () => {
+  test("follow the specification's example of three requests that fill the table", () => {
     const decoder = new HeaderDecoder();
     const common: Header[] = [
       [":method", "GET"],
@@ -42,7 +42,7 @@ describe("header blocks", () => {
     ]);
   });
 
-  it("forget entries when the table is made smaller", () => {
+  test("forget entries when the table is made smaller", () => {
     const decoder = new HeaderDecoder();
     decoder.decode(hex("4003 6162 63 03 646566"));
     expect(decoder.decode(hex("be"))).toEqual([["abc", "def"]]);
@@ -50,7 +50,7 @@ describe("header blocks", () => {
     expect(() => decoder.decode(hex("be"))).toThrow("no such header table entry");
   });
 
-  it("that we write are read back, by us", () => {
+  test("that we write are read back, by us", () => {
     const text = fc.string({ unit: "binary-ascii", maxLength: 300 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { maxLength: 10 }), (headers) => {
@@ -59,11 +59,11 @@ describe("header blocks", () => {
     );
   });
 
-  it.each(["80", "3fe2ff7f", "0085ff", "7fffffffffffff7f", "0004616263"])("refuse %s", (bytes) => {
+  test.each(["80", "3fe2ff7f", "0085ff", "7fffffffffffff7f", "0004616263"])("refuse %s", (bytes) => {
     expect(() => new HeaderDecoder().decode(hex(bytes))).toThrow(SessionError);
   });
 
-  it("of arbitrary bytes are headers or a SessionError", () => {
+  test("of arbitrary bytes are headers or a SessionError", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 4 }), (blocks) => {
         const decoder = new HeaderDecoder();

@@ -4,7 +4,7 @@ import http2 from "node:http2";
 import net, { type AddressInfo } from "node:net";
 import { Duplex } from "node:stream";
 import fc from "fast-check";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { ErrorCode, FrameType, frame, PREFACE, settings } from "./frames.js";
 import { encodeHeaders, type Header } from "./hpack.js";
 import { Session, type SessionOptions } from "./session.js";
@@ -85,7 +85,7 @@ function deaf(): Duplex {
 const REQUEST = { ":method": "POST", ":path": "/x", te: "trailers", "user-agent": "a long name that gets compressed" };
 
 describe("as a server", () => {
-  it("reads Node's requests, again and again on one session, and echoes megabytes", async () => {
+  test("reads Node's requests, again and again on one session, and echoes megabytes", async () => {
     const seen: Header[][] = [];
     const { url } = await ourServer((stream, fields) => {
       seen.push([...fields]);
@@ -103,7 +103,7 @@ describe("as a server", () => {
     for (const fields of seen) expect(fields).toContainEqual(["user-agent", REQUEST["user-agent"]]);
   });
 
-  it("holds a sender back while a stream is paused, and loses nothing", async () => {
+  test("holds a sender back while a stream is paused, and loses nothing", async () => {
     let received = 0;
     const served: Stream[] = [];
     const { url } = await ourServer((stream) => {
@@ -131,7 +131,7 @@ describe("as a server", () => {
     expect(received).toBe(total);
   });
 
-  it("answers pings and says goodbye in good order", async () => {
+  test("answers pings and says goodbye in good order", async () => {
     const { url, sessions } = await ourServer(echo);
     const client = nodeClient(url);
     await once(client, "connect");
@@ -149,7 +149,7 @@ describe("as a server", () => {
     await closed;
   });
 
-  it("tells its owner about a reset", async () => {
+  test("tells its owner about a reset", async () => {
     const closed = new Promise<number | undefined>((resolve) => {
       void ourServer((stream) => {
         stream.respond({});
@@ -165,7 +165,7 @@ describe("as a server", () => {
 });
 
 describe("as a client", () => {
-  it("calls Node's server, reads headers and trailers, and echoes megabytes", async () => {
+  test("calls Node's server, reads headers and trailers, and echoes megabytes", async () => {
     const server = http2.createServer();
     server.on("stream", (stream, headers) => {
       stream.respond({ ":status": 200, said: String(headers.said) }, { waitForTrailers: true });
@@ -203,7 +203,7 @@ describe("as a client", () => {
     await answered;
   });
 
-  it("says what it is when the peer speaks something else", async () => {
+  test("says what it is when the peer speaks something else", async () => {
     const socket = deaf();
     const session = new Session(socket, { isServer: false, ...WINDOWS });
     const over = once(session, "close");
@@ -249,7 +249,7 @@ describe("whatever arrives", () => {
     return { events, destroyed };
   }
 
-  it("gives the same events for every split of the bytes", () => {
+  test("gives the same events for every split of the bytes", () => {
     const whole = serve([call]);
     expect(whole.events).toEqual(['call [[":method","POST"],[":path","/y"]]', "end after hi there!", "close"]);
     fc.assert(
@@ -262,7 +262,7 @@ describe("whatever arrives", () => {
     );
   });
 
-  it("ends the session on a broken rule, and nothing else", () => {
+  test("ends the session on a broken rule, and nothing else", () => {
     const endsSession = (...extra: Buffer[]): boolean => serve([call, ...extra]).destroyed;
     expect(endsSession(frame(FrameType.PING, 0, 0, Buffer.alloc(7)))).toBe(true);
     expect(endsSession(frame(FrameType.DATA, 0, 0, Buffer.from("x")))).toBe(true);
@@ -275,7 +275,7 @@ describe("whatever arrives", () => {
     ).toBe(false);
   });
 
-  it("survives arbitrary frames", () => {
+  test("survives arbitrary frames", () => {
     const anyFrame = fc
       .tuple(fc.nat(10), fc.nat(255), fc.nat(4), fc.uint8Array({ maxLength: 40 }))
       .map(([type, flags, id, payload]) => frame(type, flags, id, Buffer.from(payload)));

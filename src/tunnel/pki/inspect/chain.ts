@@ -9,11 +9,11 @@ export type ChainResult =
   | { readonly state: "foreign" }
   | { readonly state: "unknown" };
 
-const longestChain = 8;
+const LONGEST_CHAIN = 8;
 
 export function chainOf(certificate: X509Certificate, authorities: readonly X509Certificate[]): ChainResult {
   const chain = [certificate];
-  for (let last = certificate; chain.length < longestChain; ) {
+  for (let last = certificate; chain.length < LONGEST_CHAIN; ) {
     if (signed(last, last)) return { state: "verified", chain };
     const next = authorities.find((authority) => !chain.includes(authority) && signed(last, authority));
     if (next === undefined) break;

@@ -2,7 +2,7 @@
 import "reflect-metadata";
 import type { KeyObject, X509Certificate } from "node:crypto";
 import * as x509 from "@peculiar/x509";
-import { clientAuth, serverAuth } from "../request.js";
+import { CLIENT_AUTH, SERVER_AUTH } from "../request.js";
 
 export interface CertificateFacts {
   readonly subject: string;
@@ -53,8 +53,8 @@ export function factsOf(certificate: X509Certificate): CertificateFacts {
 }
 
 const usageNames = new Map([
-  [serverAuth, "serverAuth"],
-  [clientAuth, "clientAuth"],
+  [SERVER_AUTH, "serverAuth"],
+  [CLIENT_AUTH, "clientAuth"],
 ]);
 
 /** Node writes one part a line. */

@@ -18,7 +18,7 @@ export interface InspectedFile {
 }
 
 /** Larger files are no certificates. */
-const largest = 1024 * 1024;
+const LARGEST = 1024 * 1024;
 
 /** A file stands with what lies beside it under the same stem and with `ca.crt`, a directory with all it holds. */
 export function filesAt(path: string): { asked: InspectedFile[]; beside: InspectedFile[] } {
@@ -58,7 +58,7 @@ function readIfPem(path: string): InspectedFile[] {
   let mode: number;
   try {
     const status = statSync(path);
-    if (!status.isFile() || status.size > largest) return [];
+    if (!status.isFile() || status.size > LARGEST) return [];
     mode = status.mode & 0o777;
     text = readFileSync(path, "utf8");
   } catch (reason) {

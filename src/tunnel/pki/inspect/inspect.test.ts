@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { certificatesFor, type IssuedPki } from "../certificates-for.js";
 import { createAuthority, extendAuthority, issueCertificate } from "../issue.js";
 import { opensslAvailable } from "../testing/openssl.js";
@@ -53,11 +53,11 @@ async function found(options: InspectOptions = {}, path = dir): Promise<string[]
 }
 
 describe("a good set", () => {
-  it("has nothing wrong, whichever of its addresses agents dial", async () => {
+  test("has nothing wrong, whichever of its addresses agents dial", async () => {
     for (const address of ["192.0.2.1", "2001:DB8:0::1"]) expect(await found({ address })).toEqual([]);
   });
 
-  it("is described: chain, names, usage, keys, time left, modes", async () => {
+  test("is described: chain, names, usage, keys, time left, modes", async () => {
     const { set, certificates } = await inspectPath(dir, { now });
     expect(set).toMatchObject({ profile: "bootstrap", signerKeysKept: false });
     expect(certificates.map(({ file }) => file.split("/").at(-1))).toEqual(["agent.crt", "ca.crt", "server.crt"]);
@@ -80,13 +80,13 @@ describe("a good set", () => {
     expect(certificates[1]).toMatchObject({ isAuthority: true, pathLength: 0, use: "signer", usages: undefined });
   });
 
-  it("a single file is judged with what lies beside it", async () => {
+  test("a single file is judged with what lies beside it", async () => {
     expect(await found({ address: "192.0.2.1" }, join(dir, "server.crt"))).toEqual([]);
   });
 });
 
 describe("what is wrong", () => {
-  it.each<[string, () => void, InspectOptions, string[]]>([
+  test.each<[string, () => void, InspectOptions, string[]]>([
     [
       "expired",
       () => {},
@@ -165,7 +165,7 @@ describe("what is wrong", () => {
     expect(await found(options)).toEqual(expected);
   });
 
-  it("remedies name the command for this directory", async () => {
+  test("remedies name the command for this directory", async () => {
     const { findings } = await inspectPath(dir, { now, address: "192.0.2.9" });
     expect(findings[0]?.remedy).toContain(`drawbridge pki init --replace --dir ${dir} --ip 192.0.2.9`);
     expect(findings[0]?.message).toContain("IP:192.0.2.1, IP:2001:db8::1");
@@ -178,7 +178,7 @@ describe("what is wrong", () => {
     expect(early.findings[0]?.remedy).toContain(at(-3 * hour).toISOString());
   });
 
-  it("a signer's key that was kept on purpose is only worth knowing, and renewing is the remedy", async () => {
+  test("a signer's key that was kept on purpose is only worth knowing, and renewing is the remedy", async () => {
     await writePki(dir, issued, { keepSignerKeys: true, replace: true });
     expect(await found()).toEqual(["warning signer-key ca.key"]);
     const { findings } = await inspectPath(dir, { now: at(25 * hour) });
@@ -192,7 +192,7 @@ describe("certificates of other makers", () => {
     mkdirSync(dir);
   });
 
-  it("an authority can be given beside the file", async () => {
+  test("an authority can be given beside the file", async () => {
     put("tls.crt", issued.leaves.get("server")!.certificatePem);
     put("tls.key", issued.leaves.get("server")!.privateKeyPem);
     const file = join(dir, "tls.crt");
@@ -204,7 +204,7 @@ describe("certificates of other makers", () => {
     expect(await found({ caFiles: [join(scratch, "bundle.pem")] }, file)).toEqual([]);
   });
 
-  it("a leaf that outlives its signer is told before it fails", async () => {
+  test("a leaf that outlives its signer is told before it fails", async () => {
     const signer = await createAuthority({ commonName: "ca", validForMs: 48 * hour, now });
     const leaf = await issueCertificate(signer, { profile: "client", commonName: "a", validForMs: 48 * hour, now });
     put("client.crt", leaf.certificatePem);
@@ -214,7 +214,7 @@ describe("certificates of other makers", () => {
     expect(await found()).toEqual(["warning outlives-signer client.crt"]);
   });
 
-  it.skipIf(!opensslAvailable()).each<[string, string[], FindingId]>([
+  test.skipIf(!opensslAvailable()).each<[string, string[], FindingId]>([
     ["RSA-1024", ["-newkey", "rsa:1024", "-sha256"], "fips"],
     ["SHA-1", ["-newkey", "rsa:2048", "-sha1"], "fips"],
     ["Ed25519", ["-newkey", "ed25519"], "fips"],
@@ -227,20 +227,20 @@ describe("certificates of other makers", () => {
     expect(findings.map((finding) => finding.id)).toContain(id);
   });
 
-  it("an encrypted key and foreign files are no surprise", async () => {
+  test("an encrypted key and foreign files are no surprise", async () => {
     put("server.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\naGVsbG8=\n-----END ENCRYPTED PRIVATE KEY-----\n");
     put("notes.txt", "hello");
     mkdirSync(join(dir, "folder.crt"));
     expect(await found()).toEqual(["wrong unreadable server.key"]);
   });
 
-  it("a path that is not there or no PEM is refused with one sentence", async () => {
+  test("a path that is not there or no PEM is refused with one sentence", async () => {
     await expect(inspectPath(join(dir, "nope"))).rejects.toMatchObject({ code: "DB_CERT_MISSING" });
     put("x", "hello");
     await expect(inspectPath(join(dir, "x"))).rejects.toMatchObject({ code: "DB_CERT_NOT_PEM" });
   });
 
-  it("a bare file says nothing about an address when it is no server's", async () => {
+  test("a bare file says nothing about an address when it is no server's", async () => {
     put("agent.crt", issued.leaves.get("agent")!.certificatePem);
     put("ca.crt", issued.signers.get("ca")!.certificatePem);
     expect(await found({ address: "192.0.2.1" })).toEqual(["warning address tls", "warning key-missing agent.crt"]);

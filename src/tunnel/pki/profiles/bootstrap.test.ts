@@ -1,10 +1,10 @@
 import { X509Certificate } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { certificatesFor } from "../certificates-for.js";
 
 // What its certificates look like in full: two-issuers.test.ts.
 describe("the bootstrap profile", () => {
-  it("gives each node an agent certificate of its own when nodes are named", async () => {
+  test("gives each node an agent certificate of its own when nodes are named", async () => {
     const { leaves } = await certificatesFor("bootstrap", {
       ipAddresses: ["192.0.2.1"],
       nodes: ["node-1", "node-2.a.test"],
@@ -16,7 +16,7 @@ describe("the bootstrap profile", () => {
     expect(second.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
   });
 
-  it("serves names beside addresses, for as long as it is told, from two hours before", async () => {
+  test("serves names beside addresses, for as long as it is told, from two hours before", async () => {
     const now = new Date("2031-05-06T07:08:09.000Z");
     const wishes = { ipAddresses: ["192.0.2.1"], dnsNames: ["bootstrap.example.test"], validForMs: 7_200_000 };
     const { leaves, signers } = await certificatesFor("bootstrap", wishes, now);
@@ -28,7 +28,7 @@ describe("the bootstrap profile", () => {
     }
   });
 
-  it.each([
+  test.each([
     [{ ipAddresses: [] }, /needs at least one DNS name or IP address/],
     [{ ipAddresses: ["192.0.2.1"], nodes: ["../x"] }, /not a node's name/],
     [{ ipAddresses: ["192.0.2.1"], nodes: ["a", "a"] }, /twice/],

@@ -2,7 +2,7 @@
  * The temporary bridge: one signer, one server, agents that share a certificate or have one each. On an OpenShift
  * bootstrap host src/cluster/bootstrap/shell/certs.sh makes the same with openssl; one test reads both.
  */
-import { dayMs, hourMs, issueError, type KeyKind } from "../request.js";
+import { dayMs, HOUR_MS, issueError, type KeyKind } from "../request.js";
 import type { LeafPlan, ProfileSet } from "./profile-set.js";
 
 export interface BootstrapOptions {
@@ -18,9 +18,9 @@ export interface BootstrapOptions {
 }
 
 /** Wide enough for a node that takes its hardware clock for the wrong side of daylight saving. */
-const backdateMs = 2 * hourMs;
+const backdateMs = 2 * HOUR_MS;
 
-const signer = "ca";
+const SIGNER = "ca";
 
 export function bootstrapProfile(options: BootstrapOptions): ProfileSet {
   const { ipAddresses, dnsNames = [], nodes = [], organization = "drawbridge", key = "p256" } = options;
@@ -29,9 +29,17 @@ export function bootstrapProfile(options: BootstrapOptions): ProfileSet {
     key,
     keyFormat: "pkcs8",
     backdateMs,
-    signers: [{ name: signer, commonName: "konnectivity-signer", organizationalUnits: [], ...common }],
+    signers: [{ name: SIGNER, commonName: "konnectivity-signer", organizationalUnits: [], ...common }],
     leaves: [
-      { name: "server", signer, use: "server", commonName: "konnectivity-server", dnsNames, ipAddresses, ...common },
+      {
+        name: "server",
+        signer: SIGNER,
+        use: "server",
+        commonName: "konnectivity-server",
+        dnsNames,
+        ipAddresses,
+        ...common,
+      },
       ...(nodes.length === 0
         ? [agent("agent", "konnectivity-agent", [], common)]
         : nodes.map((node) => nodeAgent(node, common))),
@@ -51,5 +59,5 @@ export function nodeAgent(node: string, common: Common): LeafPlan {
 }
 
 function agent(name: string, commonName: string, dnsNames: readonly string[], common: Common): LeafPlan {
-  return { name, signer, use: "client", commonName, dnsNames, ipAddresses: [], ...common };
+  return { name, signer: SIGNER, use: "client", commonName, dnsNames, ipAddresses: [], ...common };
 }

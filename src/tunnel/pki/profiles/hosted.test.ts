@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { certificatesFor } from "../certificates-for.js";
 import { openssl, opensslAvailable, show, verifies } from "../testing/openssl.js";
 import { writePki } from "../write-pki.js";
@@ -45,7 +45,7 @@ describe.skipIf(!opensslAvailable()).each([
     await writePki(dir, await certificatesFor("hosted", { ...options, sharedSigner }), { keepSignerKeys: true });
   }, 60_000);
 
-  it.each(leaves)("%s has the subject, usage, names and year of the reference", (name, commonName, usage, names) => {
+  test.each(leaves)("%s has the subject, usage, names and year of the reference", (name, commonName, usage, names) => {
     const shown = show(at(`${name}.crt`));
     expect(shown.subject).toBe(`CN=${commonName},O=kubernetes`);
     expect(shown.extensions["Extended Key Usage"]).toBe(usage);
@@ -54,7 +54,7 @@ describe.skipIf(!opensslAvailable()).each([
     expect(shown.notAfter.getTime() - shown.notBefore.getTime()).toBe(365 * day + backdated);
   });
 
-  it("servers verify for clients and agents, and clients and agents for the doors they use", () => {
+  test("servers verify for clients and agents, and clients and agents for the doors they use", () => {
     for (const server of ["konnectivity-server", "konnectivity-cluster"]) {
       expect(verifies(at(`${server}.crt`), at("konnectivity-ca-bundle.crt"), "sslserver")).toBe(true);
     }
@@ -62,7 +62,7 @@ describe.skipIf(!opensslAvailable()).each([
     expect(verifies(at("konnectivity-agent.crt"), at("konnectivity-agent-ca-bundle.crt"), "sslclient")).toBe(true);
   });
 
-  it("another role's door opens only where one signer signed all", () => {
+  test("another role's door opens only where one signer signed all", () => {
     expect(verifies(at("konnectivity-client.crt"), at("konnectivity-agent-ca-bundle.crt"), "sslclient")).toBe(
       sharedSigner,
     );
@@ -75,14 +75,14 @@ describe.skipIf(!opensslAvailable()).each([
 describe.skipIf(!opensslAvailable())("with one signer", () => {
   const at = (name: string) => join(scratch, "true", name);
 
-  it("keys are RSA in PKCS #1, the signer's too: a HyperShift reads no others", () => {
+  test("keys are RSA in PKCS #1, the signer's too: a HyperShift reads no others", () => {
     for (const name of ["konnectivity-signer", ...leaves.map(([leaf]) => leaf)]) {
       expect(readFileSync(at(`${name}.key`), "utf8")).toMatch(/^-----BEGIN RSA PRIVATE KEY-----/);
       expect(show(at(`${name}.crt`)).publicKey).toBe("2048 bit");
     }
   });
 
-  it("the signer has its subject and ten years", () => {
+  test("the signer has its subject and ten years", () => {
     const shown = show(at("konnectivity-signer.crt"));
     expect(shown.subject).toBe("CN=konnectivity-signer,OU=kubernetes");
     expect(shown.notAfter.getTime() - shown.notBefore.getTime()).toBe(3650 * day);
@@ -92,7 +92,7 @@ describe.skipIf(!opensslAvailable())("with one signer", () => {
 describe.skipIf(!opensslAvailable())("with a signer for each role", () => {
   const at = (name: string) => join(scratch, "false", name);
 
-  it("control-plane agents and workers' agents can be told apart, and the server takes both", () => {
+  test("control-plane agents and workers' agents can be told apart, and the server takes both", () => {
     const bundle = at("konnectivity-agent-ca-bundle.crt");
     const agents = ["konnectivity-agent", "konnectivity-control-plane-agent"];
     const issuers = agents.map((name) => openssl("x509", "-in", at(`${name}.crt`), "-noout", "-issuer"));
@@ -105,7 +105,7 @@ describe.skipIf(!opensslAvailable())("with a signer for each role", () => {
 });
 
 describe("what it refuses", () => {
-  it.each([
+  test.each([
     [{ ...options, namespace: "Clusters" }, /not a namespace/],
     [{ ...options, externalAddresses: [] }, /address .* is missing/],
     [{ ...options, externalAddresses: ["not_a_name"] }, /not a DNS name/],

@@ -4,7 +4,7 @@
  * and a worker's agent passes for a control-plane agent.
  */
 import { isIP } from "node:net";
-import { dayMs, defaultBackdateMs, issueError, type KeyKind } from "../request.js";
+import { DEFAULT_BACKDATE_MS, dayMs, issueError, type KeyKind } from "../request.js";
 import type { BundlePlan, LeafPlan, ProfileSet, SignerPlan } from "./profile-set.js";
 
 export interface HostedOptions {
@@ -19,23 +19,23 @@ export interface HostedOptions {
   readonly validForMs?: number;
 }
 
-const signerYears = 10;
-const signerMs = signerYears * 365 * dayMs;
+const SIGNER_YEARS = 10;
+const signerMs = SIGNER_YEARS * 365 * dayMs;
 
-const serverSigner = "konnectivity-server-signer";
-const clientSigner = "konnectivity-client-signer";
-const agentSigner = "konnectivity-agent-signer";
-const controlPlaneAgentSigner = "konnectivity-control-plane-agent-signer";
-const sharedSigner = "konnectivity-signer";
+const SERVER_SIGNER = "konnectivity-server-signer";
+const CLIENT_SIGNER = "konnectivity-client-signer";
+const AGENT_SIGNER = "konnectivity-agent-signer";
+const CONTROL_PLANE_AGENT_SIGNER = "konnectivity-control-plane-agent-signer";
+const SHARED_SIGNER = "konnectivity-signer";
 
 /** Who trusts whom. The file names are the same with one signer, so manifests need not know. */
 const trust: readonly BundlePlan[] = [
   // What agents and clients check the server against.
-  { name: "konnectivity-ca-bundle", signers: [serverSigner] },
+  { name: "konnectivity-ca-bundle", signers: [SERVER_SIGNER] },
   // What the server checks agents against.
-  { name: "konnectivity-agent-ca-bundle", signers: [agentSigner, controlPlaneAgentSigner] },
+  { name: "konnectivity-agent-ca-bundle", signers: [AGENT_SIGNER, CONTROL_PLANE_AGENT_SIGNER] },
   // What the server checks its callers against.
-  { name: "konnectivity-client-ca-bundle", signers: [clientSigner] },
+  { name: "konnectivity-client-ca-bundle", signers: [CLIENT_SIGNER] },
 ];
 
 export function hostedProfile(options: HostedOptions): ProfileSet {
@@ -64,27 +64,27 @@ function separateSigners({ namespace, externalAddresses, ...options }: HostedOpt
   return {
     key: options.key ?? "p256",
     keyFormat: "pkcs8",
-    backdateMs: defaultBackdateMs,
-    signers: [serverSigner, clientSigner, agentSigner, controlPlaneAgentSigner].map(signer),
+    backdateMs: DEFAULT_BACKDATE_MS,
+    signers: [SERVER_SIGNER, CLIENT_SIGNER, AGENT_SIGNER, CONTROL_PLANE_AGENT_SIGNER].map(signer),
     leaves: [
       leaf("konnectivity-server", {
-        signer: serverSigner,
+        signer: SERVER_SIGNER,
         use: "server",
         commonName: "konnectivity-server-local",
         dnsNames: ["localhost", ...service("konnectivity-server-local")],
         ipAddresses: ["127.0.0.1"],
       }),
       leaf("konnectivity-cluster", {
-        signer: serverSigner,
+        signer: SERVER_SIGNER,
         use: "server",
         commonName: "konnectivity-server",
         dnsNames: [...service("konnectivity-server"), ...externalAddresses.filter((address) => isIP(address) === 0)],
         ipAddresses: externalAddresses.filter((address) => isIP(address) !== 0),
       }),
-      leaf("konnectivity-client", { signer: clientSigner, use: "client", commonName: "konnectivity-client" }),
-      leaf("konnectivity-agent", { signer: agentSigner, use: "client", commonName: "konnectivity-agent" }),
+      leaf("konnectivity-client", { signer: CLIENT_SIGNER, use: "client", commonName: "konnectivity-client" }),
+      leaf("konnectivity-agent", { signer: AGENT_SIGNER, use: "client", commonName: "konnectivity-agent" }),
       leaf("konnectivity-control-plane-agent", {
-        signer: controlPlaneAgentSigner,
+        signer: CONTROL_PLANE_AGENT_SIGNER,
         use: "client",
         commonName: "konnectivity-control-plane-agent",
       }),
@@ -102,11 +102,11 @@ function underOneSigner(set: ProfileSet): ProfileSet {
     ...set,
     keyFormat: "pkcs1",
     backdateMs: 0,
-    signers: [signer(sharedSigner)],
+    signers: [signer(SHARED_SIGNER)],
     leaves: set.leaves
       .filter(({ name }) => name !== "konnectivity-control-plane-agent")
-      .map((leaf) => ({ ...leaf, signer: sharedSigner })),
-    bundles: set.bundles.map((bundle) => ({ ...bundle, signers: [sharedSigner] })),
+      .map((leaf) => ({ ...leaf, signer: SHARED_SIGNER })),
+    bundles: set.bundles.map((bundle) => ({ ...bundle, signers: [SHARED_SIGNER] })),
   };
 }
 

@@ -8,7 +8,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { certificatesFor } from "../certificates-for.js";
 import { type PkiManifest, readManifest } from "../manifest.js";
 import type { KeyKind } from "../request.js";
@@ -87,21 +87,21 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     shown = { ca: show(at("ca.crt")), server: show(at("server.crt")), agent: show(at("agent.crt")) };
   }, 60_000);
 
-  it("the chain verifies for its purpose and for no other", () => {
+  test("the chain verifies for its purpose and for no other", () => {
     expect(verifies(at("server.crt"), at("ca.crt"), "sslserver")).toBe(true);
     expect(verifies(at("agent.crt"), at("ca.crt"), "sslclient")).toBe(true);
     expect(verifies(at("server.crt"), at("ca.crt"), "sslclient")).toBe(false);
     expect(verifies(at("agent.crt"), at("ca.crt"), "sslserver")).toBe(false);
   });
 
-  it("subjects are the ones that OpenShift's own script writes", () => {
+  test("subjects are the ones that OpenShift's own script writes", () => {
     expect(shown.ca.subject).toBe("CN=konnectivity-signer,O=openshift");
     expect(shown.server.subject).toBe("CN=konnectivity-server,O=openshift");
     expect(shown.agent.subject).toBe("CN=konnectivity-agent,O=openshift");
     for (const each of Object.values(shown)) expect(each.issuer).toBe(shown.ca.subject);
   });
 
-  it("the signer may sign leaves and nothing deeper", () => {
+  test("the signer may sign leaves and nothing deeper", () => {
     const { "Subject Key Identifier": keyId, ...rest } = shown.ca.extensions;
     expect(rest).toEqual({
       "Basic Constraints": "critical CA:TRUE, pathlen:0",
@@ -110,7 +110,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     expect(keyId).toMatch(/^[0-9A-F:]{59}$/);
   });
 
-  it("leaves have exactly the extensions of the profile", () => {
+  test("leaves have exactly the extensions of the profile", () => {
     const leaf = (own: Record<string, string>) => ({
       "Basic Constraints": "critical CA:FALSE",
       "Key Usage": `critical ${wanted.usage}`,
@@ -124,7 +124,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     expect(shown.agent.extensions).toEqual(leaf({ "Extended Key Usage": "TLS Web Client Authentication" }));
   });
 
-  it("they live a day from now and reach two hours back", () => {
+  test("they live a day from now and reach two hours back", () => {
     for (const { notBefore, notAfter } of Object.values(shown)) {
       const made = notAfter.getTime() - 24 * hour;
       expect(made).toBeGreaterThanOrEqual(startedAt);
@@ -133,7 +133,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     }
   });
 
-  it("keys and signatures are ones that a FIPS host accepts, and keys fit", () => {
+  test("keys and signatures are ones that a FIPS host accepts, and keys fit", () => {
     for (const each of Object.values(shown)) {
       expect([each.publicKey, each.signature]).toEqual([wanted.publicKey, wanted.signature]);
     }
@@ -142,7 +142,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     }
   });
 
-  it("serials are random and not negative", () => {
+  test("serials are random and not negative", () => {
     const serials = ["ca", "server", "agent"].map((name) =>
       openssl("x509", "-in", at(`${name}.crt`), "-noout", "-serial"),
     );
@@ -150,7 +150,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     for (const serial of serials) expect(serial).toMatch(/^serial=[0-9A-F]{30,40}\n$/);
   });
 
-  it("nothing else is there, all of it private, and no signer's key", () => {
+  test("nothing else is there, all of it private, and no signer's key", () => {
     expect(readdirSync(dir).sort()).toEqual([
       "agent.crt",
       "agent.key",
@@ -168,7 +168,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     }
   });
 
-  it("the manifest says what was made, the same from both", async () => {
+  test("the manifest says what was made, the same from both", async () => {
     const manifest = await readManifest(dir);
     const dates = { notBefore: shown.ca.notBefore.toISOString(), notAfter: shown.ca.notAfter.toISOString() };
     const common = { organizations: ["openshift"], validForMs: 24 * hour, ...dates };

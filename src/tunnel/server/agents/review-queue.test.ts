@@ -1,5 +1,5 @@
 /** Floods of tokens against the review queue: what the API server is asked, and when an honest agent gets in. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ManualClock } from "../../../cluster/kube/testing/manual-clock.js";
 import { seeded } from "../testing/seeded.js";
 import { type Asker, ReviewQueue } from "./review-queue.js";
@@ -60,7 +60,7 @@ function world(options: { qps?: number; burst?: number } = {}) {
 }
 
 describe("an honest agent has its token reviewed within a second while", () => {
-  it("one connection sends 10,000 tokens and more", async () => {
+  test("one connection sends 10,000 tokens and more", async () => {
     const { ask, pass, isReviewed } = world();
     const flood = { connection: {} };
     for (let n = 0; n < 10_000; n++) ask(flood);
@@ -70,7 +70,7 @@ describe("an honest agent has its token reviewed within a second while", () => {
     expect(isReviewed(honest)).toBe(true);
   });
 
-  it("2,000 connections of another address send, and connect again and again", async () => {
+  test("2,000 connections of another address send, and connect again and again", async () => {
     const { ask, pass, isReviewed } = world();
     const attack = () => ask({ remote: "192.0.2.66:4711" });
     for (let n = 0; n < 2_000; n++) attack();
@@ -80,7 +80,7 @@ describe("an honest agent has its token reviewed within a second while", () => {
     expect(isReviewed(honest)).toBe(true);
   });
 
-  it("a whole IPv6 network sends", async () => {
+  test("a whole IPv6 network sends", async () => {
     const { ask, pass, isReviewed } = world();
     let host = 0;
     const attack = () => ask({ remote: `2001:db8::${(++host).toString(16)}:4711` });
@@ -91,7 +91,7 @@ describe("an honest agent has its token reviewed within a second while", () => {
     expect(isReviewed(honest)).toBe(true);
   });
 
-  it("200 connections of the same address send as often as they may: it comes from behind the same balancer", async () => {
+  test("200 connections of the same address send as often as they may: it comes from behind the same balancer", async () => {
     const { ask, pass, isReviewed } = world();
     const connections = Array.from({ length: 200 }, () => ({ connection: {} }));
     let next = 0;
@@ -103,7 +103,7 @@ describe("an honest agent has its token reviewed within a second while", () => {
     expect(isReviewed(honest)).toBe(true);
   });
 
-  it("its token was good before, whatever strangers behind the same balancer do", async () => {
+  test("its token was good before, whatever strangers behind the same balancer do", async () => {
     const { ask, pass, isReviewed } = world();
     for (let n = 0; n < 2_000; n++) ask();
     await pass(500, () => ask());
@@ -113,7 +113,7 @@ describe("an honest agent has its token reviewed within a second while", () => {
   });
 });
 
-it.each<[string, (attacker: number) => string]>([
+test.each<[string, (attacker: number) => string]>([
   ["of its address", () => "10.0.0.1:1"],
   ["each of a network of its own", (attacker) => `2001:db8:${attacker.toString(16)}::1:4711`],
 ])(
@@ -139,7 +139,7 @@ it.each<[string, (attacker: number) => string]>([
 );
 
 describe("the API server", () => {
-  it("is asked 40 times at once and 20 times a second, however many come, and by ten at a time", async () => {
+  test("is asked 40 times at once and 20 times a second, however many come, and by ten at a time", async () => {
     const { ask, pass, asked, most } = world();
     for (let n = 0; n < 500; n++) ask();
     await pass(5_000, () => ask());
@@ -148,7 +148,7 @@ describe("the API server", () => {
     expect(most()).toBe(10);
   });
 
-  it("is asked at the full rate for a single address when nobody else waits", async () => {
+  test("is asked at the full rate for a single address when nobody else waits", async () => {
     const { ask, pass, asked } = world();
     const agents = Array.from({ length: 200 }, () => ask());
     await pass(9_000);
@@ -156,7 +156,7 @@ describe("the API server", () => {
     expect(asked).toHaveLength(200);
   });
 
-  it("is not asked about a stream that was reset", async () => {
+  test("is not asked about a stream that was reset", async () => {
     const { ask, pass, asked } = world({ qps: 20, burst: 1 });
     ask();
     const [kept, reset] = [ask({}, { token: "kept" }), ask({}, { token: "reset" })];
@@ -166,7 +166,7 @@ describe("the API server", () => {
     expect([kept.state, reset.state]).toEqual(["verdict on kept", expect.stringContaining("the stream ended")]);
   });
 
-  it("is told to forget a review that nobody waits for any more, and the next one begins", async () => {
+  test("is told to forget a review that nobody waits for any more, and the next one begins", async () => {
     const { ask, pass, asked, abandoned } = world({ qps: -1 });
     const first = Array.from({ length: 10 }, () => ask());
     const next = ask({}, { token: "next" });
@@ -178,7 +178,7 @@ describe("the API server", () => {
     expect(next.state).toBe("verdict on next");
   });
 
-  it("is asked once for all who wait with the same token, and goes on while one of them does", async () => {
+  test("is asked once for all who wait with the same token, and goes on while one of them does", async () => {
     const { ask, pass, asked, abandoned } = world({ qps: 20, burst: 1 });
     ask();
     const same = Array.from({ length: 50 }, () => ask({}, { token: "same" }));
@@ -193,7 +193,7 @@ describe("the API server", () => {
 });
 
 describe("bounds", () => {
-  it("one connection has eight tokens under review at most, and others when these are done", async () => {
+  test("one connection has eight tokens under review at most, and others when these are done", async () => {
     const { ask, pass } = world({ qps: 1, burst: 1 });
     const connection = {};
     const all = Array.from({ length: 9 }, () => ask({ connection }));
@@ -205,7 +205,7 @@ describe("bounds", () => {
     expect(another.state).toBe("waiting");
   });
 
-  it("1,024 wait at most; one of the address with most of them goes, and a newcomer stays", async () => {
+  test("1,024 wait at most; one of the address with most of them goes, and a newcomer stays", async () => {
     const { ask, pass } = world({ qps: 1, burst: 1 });
     ask();
     const few = Array.from({ length: 10 }, () => ask({ remote: "10.0.0.2:1" }));
@@ -219,7 +219,7 @@ describe("bounds", () => {
     expect([...few, known, newcomer].every(({ state }) => state === "waiting")).toBe(true);
   });
 
-  it("nobody waits longer than thirty seconds, and a review that takes longer is abandoned", async () => {
+  test("nobody waits longer than thirty seconds, and a review that takes longer is abandoned", async () => {
     const clock = new ManualClock();
     const signals: AbortSignal[] = [];
     const review = (_token: string, signal: AbortSignal) => {

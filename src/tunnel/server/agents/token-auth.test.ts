@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeApi } from "../../../cluster/kube/client.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { ApiStub, reply, replyStatus } from "../../../cluster/kube/testing/api-stub.js";
@@ -52,7 +52,7 @@ function jwt(expiresInMs: number): string {
 }
 
 describe("token authentication", () => {
-  it("has the API review the token for our audience", async () => {
+  test("has the API review the token for our audience", async () => {
     expect(await tokens.authenticate(["Bearer abc"])).toEqual({
       namespace: "kube-system",
       serviceAccount: "konnectivity-agent",
@@ -66,12 +66,12 @@ describe("token authentication", () => {
     });
   });
 
-  it("tolerates the newline of a token file", async () => {
+  test("tolerates the newline of a token file", async () => {
     await tokens.authenticate(["Bearer abc\n"]);
     expect(stub.requests[0]!.body).toMatchObject({ spec: { token: "abc" } });
   });
 
-  it.each([
+  test.each([
     [[], "Authentication context was not found in metadata"],
     [["Bearer a", "Bearer b", "Bearer c"], "too many (3) tokens are received"],
     [["bearer a"], 'received token does not have "Bearer " prefix'],
@@ -81,7 +81,7 @@ describe("token authentication", () => {
     expect(stub.requests).toEqual([]);
   });
 
-  it.each([
+  test.each([
     [{ error: "token expired", authenticated: true }, "lookup failed: service account jwt not valid"],
     [{ authenticated: false }, "lookup failed: service account jwt not valid"],
     [{}, "lookup failed: service account jwt not valid"],
@@ -111,17 +111,17 @@ describe("token authentication", () => {
     await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({ message: prefix + why });
   });
 
-  it("accepts one of several audiences", async () => {
+  test("accepts one of several audiences", async () => {
     status = { ...accepted, audiences: ["other", config.audience] };
     await expect(tokens.authenticate(["Bearer abc"])).resolves.toMatchObject({ username });
   });
 
-  it("refuses a token that is longer than any, without asking anybody", async () => {
+  test("refuses a token that is longer than any, without asking anybody", async () => {
     await expect(tokens.authenticate([`Bearer ${"x".repeat(16 * 1024 + 1)}`])).rejects.toThrow(/longer than 16384/);
     expect(stub.requests).toEqual([]);
   });
 
-  it("tells a stranger nothing of the API server when the review fails, and tries again next time", async () => {
+  test("tells a stranger nothing of the API server when the review fails, and tries again next time", async () => {
     failure = { code: 403, reason: "Forbidden", message: "tokenreviews is forbidden" };
     const refused = await tokens.authenticate(["Bearer abc"]).catch((reason: unknown) => reason);
     expect(refused).toMatchObject({
@@ -133,7 +133,7 @@ describe("token authentication", () => {
     await expect(tokens.authenticate(["Bearer abc"])).resolves.toMatchObject({ username });
   });
 
-  it("tells a stranger nothing of an API server that is not there", async () => {
+  test("tells a stranger nothing of an API server that is not there", async () => {
     await stub.close();
     const refused = await tokens.authenticate(["Bearer abc"]).catch((reason: unknown) => reason as Error);
     expect(refused).toMatchObject({
@@ -142,7 +142,7 @@ describe("token authentication", () => {
     });
   });
 
-  it("keeps what the API server says of a bad token for the log", async () => {
+  test("keeps what the API server says of a bad token for the log", async () => {
     status = { error: "[invalid bearer token, no kind]", authenticated: false };
     await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({
       message: `${prefix}lookup failed: service account jwt not valid`,
@@ -154,7 +154,7 @@ describe("token authentication", () => {
 describe("remembering", () => {
   const reviews = () => stub.requests.length;
 
-  it("spares the API a second review for a minute", async () => {
+  test("spares the API a second review for a minute", async () => {
     const token = `Bearer ${jwt(3_600_000)}`;
     await tokens.authenticate([token]);
     clock.advance(59_999);
@@ -165,7 +165,7 @@ describe("remembering", () => {
     expect(reviews()).toBe(2);
   });
 
-  it("never outlives the token", async () => {
+  test("never outlives the token", async () => {
     const token = `Bearer ${jwt(10_000)}`;
     await tokens.authenticate([token]);
     clock.advance(9999);
@@ -177,7 +177,7 @@ describe("remembering", () => {
     expect(reviews()).toBe(2);
   });
 
-  it("forgets a refusal after seconds", async () => {
+  test("forgets a refusal after seconds", async () => {
     status = { authenticated: false };
     await expect(tokens.authenticate(["Bearer abc"])).rejects.toThrow();
     status = accepted;
@@ -188,27 +188,27 @@ describe("remembering", () => {
     expect(reviews()).toBe(2);
   });
 
-  it("remembers the refusal of a token that has expired, too", async () => {
+  test("remembers the refusal of a token that has expired, too", async () => {
     status = { authenticated: false };
     const token = `Bearer ${jwt(-10_000)}`;
     for (let attempt = 0; attempt < 3; attempt++) await expect(tokens.authenticate([token])).rejects.toThrow();
     expect(reviews()).toBe(1);
   });
 
-  it("asks once for many connections with the same token", async () => {
+  test("asks once for many connections with the same token", async () => {
     const all = await Promise.all(Array.from({ length: 50 }, () => tokens.authenticate(["Bearer abc"])));
     expect(all).toHaveLength(50);
     expect(reviews()).toBe(1);
   });
 
-  it("keeps different tokens apart", async () => {
+  test("keeps different tokens apart", async () => {
     await tokens.authenticate(["Bearer good"]);
     status = { authenticated: false };
     await expect(tokens.authenticate(["Bearer bad"])).rejects.toThrow();
     await expect(tokens.authenticate(["Bearer good"])).resolves.toMatchObject({ username });
   });
 
-  it("drops what was used longest ago when it is full", async () => {
+  test("drops what was used longest ago when it is full", async () => {
     let asked = 0;
     const reviewer = async () => {
       asked++;
@@ -225,7 +225,7 @@ describe("remembering", () => {
     expect(asked).toBe(4098);
   });
 
-  it("does not forget good tokens for bad ones", async () => {
+  test("does not forget good tokens for bad ones", async () => {
     let asked = 0;
     const reviewer = async (token: string) => {
       asked++;

@@ -35,16 +35,16 @@ export type TokenReviewer = (
   signal: AbortSignal,
 ) => Promise<TokenReviewStatus>;
 
-const scheme = "Bearer ";
+const SCHEME = "Bearer ";
 /** How long an account may stay accepted after its token was revoked. */
-const acceptedMs = 60_000;
+const ACCEPTED_MS = 60_000;
 /** Long enough to spare the API an agent that retries with a bad token, short enough for a mistake put right. */
-const rejectedMs = 3000;
-const mostAccepted = 4096;
-const mostRejected = 1024;
-const reviewTimeoutMs = 10_000;
+const REJECTED_MS = 3000;
+const MOST_ACCEPTED = 4096;
+const MOST_REJECTED = 1024;
+const REVIEW_TIMEOUT_MS = 10_000;
 /** Those of service accounts have one or two thousand characters. */
-const longestToken = 16 * 1024;
+const LONGEST_TOKEN = 16 * 1024;
 
 export function kubeTokenReviewer(api: KubeApi): TokenReviewer {
   return async (token, audiences, signal) => {
@@ -54,7 +54,7 @@ export function kubeTokenReviewer(api: KubeApi): TokenReviewer {
       spec: { token, audiences },
     };
     const path = "/apis/authentication.k8s.io/v1/tokenreviews";
-    return (await api.create(path, review, { timeoutMs: reviewTimeoutMs, signal })).status ?? {};
+    return (await api.create(path, review, { timeoutMs: REVIEW_TIMEOUT_MS, signal })).status ?? {};
   };
 }
 
@@ -80,7 +80,7 @@ export function createTokenAuthenticator(
     }
     const verdict = await queue.ask(key, token, accepted.has(key), asker);
     const now = clock.now();
-    const until = verdict.account === undefined ? now + rejectedMs : Math.min(now + acceptedMs, expiryOf(token));
+    const until = verdict.account === undefined ? now + REJECTED_MS : Math.min(now + ACCEPTED_MS, expiryOf(token));
     remember(key, { verdict, until });
     return verdict;
   }
@@ -88,7 +88,7 @@ export function createTokenAuthenticator(
   /** One that is no longer good without a review still says that the token was good before. */
   function remember(key: string, what: Remembered): void {
     const isGood = what.verdict.account !== undefined;
-    const [where, most, other] = isGood ? [accepted, mostAccepted, rejected] : [rejected, mostRejected, accepted];
+    const [where, most, other] = isGood ? [accepted, MOST_ACCEPTED, rejected] : [rejected, MOST_REJECTED, accepted];
     other.delete(key);
     where.delete(key);
     where.set(key, what);
@@ -125,12 +125,12 @@ function bearerToken(values: readonly string[]): string {
   const [value, ...more] = values;
   if (value === undefined) throw malformedToken("Authentication context was not found in metadata");
   if (more.length > 0) throw malformedToken(`too many (${values.length}) tokens are received`);
-  if (!value.startsWith(scheme)) throw malformedToken(`received token does not have "${scheme}" prefix`);
-  if (value.length > scheme.length + longestToken) {
-    throw malformedToken(`received token is longer than ${longestToken} characters`);
+  if (!value.startsWith(SCHEME)) throw malformedToken(`received token does not have "${SCHEME}" prefix`);
+  if (value.length > SCHEME.length + LONGEST_TOKEN) {
+    throw malformedToken(`received token is longer than ${LONGEST_TOKEN} characters`);
   }
   // Agents that send their token file as it is leave its newline behind.
-  return value.slice(scheme.length).trimEnd();
+  return value.slice(SCHEME.length).trimEnd();
 }
 
 async function judge(

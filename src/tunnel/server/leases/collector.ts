@@ -18,7 +18,7 @@ export interface CollectorOptions {
   readonly onError: (sentence: string) => void;
 }
 
-const intervalMs = 15_000;
+const INTERVAL_MS = 15_000;
 
 /** Removes leases of servers that went away without doing so themselves. Every server does this. */
 export class LeaseCollector {
@@ -47,7 +47,7 @@ export class LeaseCollector {
   async #run(): Promise<void> {
     while (!this.#stopped.signal.aborted) {
       await this.#collect();
-      await pause(this.#options.clock, intervalMs, this.#stopped.signal);
+      await pause(this.#options.clock, INTERVAL_MS, this.#stopped.signal);
     }
   }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeApi } from "../../../cluster/kube/client.js";
 import { type Lease, leasesPath } from "../../../cluster/kube/lease.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
@@ -77,7 +77,7 @@ function expired(labelled: Record<string, string> = labels, spec: object = {}): 
 }
 
 describe("own lease", () => {
-  it("is made as upstream's agents expect it", async () => {
+  test("is made as upstream's agents expect it", async () => {
     await started();
     expect(controller.leaseName).toBe(name);
     expect(own()).toEqual({
@@ -88,7 +88,7 @@ describe("own lease", () => {
     });
   });
 
-  it("is renewed every fifteen seconds, a little spread, without reading it again", async () => {
+  test("is renewed every fifteen seconds, a little spread, without reading it again", async () => {
     await started();
     const gets = calls("GET");
     clock.advance(14_999);
@@ -101,7 +101,7 @@ describe("own lease", () => {
     expect(errors).toEqual([]);
   });
 
-  it("takes over what a former run left, labels included", async () => {
+  test("takes over what a former run left, labels included", async () => {
     leases.put({
       metadata: { name, labels: { stale: "yes" } },
       spec: { holderIdentity: "s1", leaseTransitions: 4 },
@@ -112,7 +112,7 @@ describe("own lease", () => {
     expect(own()?.spec).toMatchObject({ leaseTransitions: 4, leaseDurationSeconds: 30 });
   });
 
-  it("survives somebody else's write, and its deletion", async () => {
+  test("survives somebody else's write, and its deletion", async () => {
     await started();
     leases.put({ ...own()!, metadata: { ...own()!.metadata, annotations: { by: "hand" } } });
     clock.advance(15_600);
@@ -125,7 +125,7 @@ describe("own lease", () => {
     expect(errors).toHaveLength(2);
   });
 
-  it("tries five times in a row, then looks again", async () => {
+  test("tries five times in a row, then looks again", async () => {
     await started();
     let refusals = 0;
     leases.intercept = ({ method }, response) => {
@@ -142,7 +142,7 @@ describe("own lease", () => {
     expect(ownCalls.slice(1)).toEqual(["PUT", "PUT", "PUT", "PUT", "PUT", "GET", "PUT"]);
   });
 
-  it("waits longer and longer while it cannot be made", async () => {
+  test("waits longer and longer while it cannot be made", async () => {
     leases.intercept = ({ path: asked }, response) => {
       if (asked === path) return false;
       replyStatus(response, 403, "Forbidden", "no");
@@ -162,14 +162,14 @@ describe("own lease", () => {
     expect(delays.slice(0, 6)).toEqual([200, 400, 800, 1600, 3200, 6400]);
   });
 
-  it("is deleted at the end", async () => {
+  test("is deleted at the end", async () => {
     await started();
     await controller.stop();
     expect(own()).toBeUndefined();
     expect([clock.waiting, errors]).toEqual([[], []]);
   });
 
-  it("says when it had to be left behind", async () => {
+  test("says when it had to be left behind", async () => {
     await started();
     leases.intercept = ({ method }, response) => {
       if (method === "DELETE") replyStatus(response, 403, "Forbidden", "no delete for you");
@@ -179,7 +179,7 @@ describe("own lease", () => {
     expect(errors).toEqual([expect.stringMatching(/was left behind: .*no delete for you/)]);
   });
 
-  it("does not come back by a renewal that was under way at the end", async () => {
+  test("does not come back by a renewal that was under way at the end", async () => {
     await started();
     let release: (() => void) | undefined;
     let tooEarly = false;
@@ -206,7 +206,7 @@ describe("own lease", () => {
 });
 
 describe("collecting", () => {
-  it.each<[string, Partial<Lease["spec"]>]>([
+  test.each<[string, Partial<Lease["spec"]>]>([
     ["expired", {}],
     ["without a duration", { leaseDurationSeconds: undefined, renewTime: "2031-01-01T00:00:00Z" } as object],
     ["without a time", { renewTime: undefined } as object],
@@ -219,7 +219,7 @@ describe("collecting", () => {
     expect(list?.query.get("labelSelector")).toBe("a=b,k8s-app=konnectivity-server");
   });
 
-  it("leaves alone what is valid or somebody else's", async () => {
+  test("leaves alone what is valid or somebody else's", async () => {
     leases.put({ ...expired({ "k8s-app": "other" }), metadata: { name: "foreign", labels: { a: "b" } } });
     leases.put(expired(labels, { leaseDurationSeconds: 60 }));
     await started();
@@ -227,7 +227,7 @@ describe("collecting", () => {
     expect(log).toEqual(["listed 200 0"]);
   });
 
-  it("does not delete a lease that was renewed after the list", async () => {
+  test("does not delete a lease that was renewed after the list", async () => {
     leases.put(expired());
     leases.intercept = ({ method }) => {
       if (method === "DELETE") leases.put(expired(labels, { renewTime: new Date(clock.now()).toISOString() }));
@@ -239,7 +239,7 @@ describe("collecting", () => {
     expect(errors).toEqual([expect.stringMatching(/expired lease old could not be deleted/)]);
   });
 
-  it("does not complain when another server was quicker", async () => {
+  test("does not complain when another server was quicker", async () => {
     leases.put(expired());
     leases.intercept = ({ method }) => {
       if (method === "DELETE") leases.remove("old");
@@ -250,7 +250,7 @@ describe("collecting", () => {
     expect(errors).toEqual([]);
   });
 
-  it("looks every fifteen seconds, also after a failure", async () => {
+  test("looks every fifteen seconds, also after a failure", async () => {
     leases.intercept = ({ method, path: asked }, response) => {
       if (method === "GET" && asked === path) replyStatus(response, 403, "Forbidden", "no list");
       return method === "GET" && asked === path;

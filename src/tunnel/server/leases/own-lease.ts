@@ -13,15 +13,15 @@ export interface OwnLeaseOptions {
   readonly onError: (sentence: string) => void;
 }
 
-const durationSeconds = 30;
-const renewMs = 15_000;
+const DURATION_SECONDS = 30;
+const RENEW_MS = 15_000;
 /** Fraction of the interval by which renewals are spread. */
-const jitter = 0.04;
-const updateAttempts = 5;
-const firstBackoffMs = 200;
-const longestBackoffMs = 7000;
+const JITTER = 0.04;
+const UPDATE_ATTEMPTS = 5;
+const FIRST_BACKOFF_MS = 200;
+const LONGEST_BACKOFF_MS = 7000;
 /** A request that takes longer would let the lease run out before it could be tried again. */
-const requestTimeoutMs = 5000;
+const REQUEST_TIMEOUT_MS = 5000;
 
 /** The lease by which agents count this server: made at start, renewed for as long as we run, removed at the end. */
 export class OwnLease {
@@ -46,7 +46,7 @@ export class OwnLease {
     await this.#running;
     const { api, namespace, onError } = this.#options;
     try {
-      await api.delete(leasePath(namespace, this.name), { timeoutMs: requestTimeoutMs });
+      await api.delete(leasePath(namespace, this.name), { timeoutMs: REQUEST_TIMEOUT_MS });
     } catch (reason) {
       if (!isNotFound(reason)) onError(`the lease ${this.name} was left behind: ${messageOf(reason)}`);
     }
@@ -56,7 +56,7 @@ export class OwnLease {
     const { clock } = this.#options;
     while (!this.#stopped.signal.aborted) {
       await this.#renew();
-      await pause(clock, renewMs * (1 + Math.random() * jitter), this.#stopped.signal);
+      await pause(clock, RENEW_MS * (1 + Math.random() * JITTER), this.#stopped.signal);
     }
   }
 
@@ -72,10 +72,10 @@ export class OwnLease {
   async #update(base: Lease): Promise<boolean> {
     const { api, namespace, onError } = this.#options;
     let current = base;
-    for (let attempt = 0; attempt < updateAttempts && !this.#stopped.signal.aborted; attempt++) {
+    for (let attempt = 0; attempt < UPDATE_ATTEMPTS && !this.#stopped.signal.aborted; attempt++) {
       try {
         const path = leasePath(namespace, this.name);
-        this.#latest = await api.update(path, this.#renewed(current), { timeoutMs: requestTimeoutMs });
+        this.#latest = await api.update(path, this.#renewed(current), { timeoutMs: REQUEST_TIMEOUT_MS });
         return true;
       } catch (reason) {
         onError(`the lease ${this.name} could not be renewed: ${messageOf(reason)}`);
@@ -96,19 +96,22 @@ export class OwnLease {
   async #ensure(): Promise<{ lease: Lease; created: boolean } | undefined> {
     const { api, clock, namespace, onError } = this.#options;
     for (
-      let backoff = firstBackoffMs;
+      let backoff = FIRST_BACKOFF_MS;
       !this.#stopped.signal.aborted;
-      backoff = Math.min(backoff * 2, longestBackoffMs)
+      backoff = Math.min(backoff * 2, LONGEST_BACKOFF_MS)
     ) {
       try {
         try {
-          const lease = await api.get<Lease>(leasePath(namespace, this.name), { timeoutMs: requestTimeoutMs });
+          const lease = await api.get<Lease>(leasePath(namespace, this.name), { timeoutMs: REQUEST_TIMEOUT_MS });
           return { lease, created: false };
         } catch (reason) {
           if (!isNotFound(reason)) throw reason;
         }
         const made = this.#renewed({ metadata: { name: this.name, namespace } });
-        return { lease: await api.create(leasesPath(namespace), made, { timeoutMs: requestTimeoutMs }), created: true };
+        return {
+          lease: await api.create(leasesPath(namespace), made, { timeoutMs: REQUEST_TIMEOUT_MS }),
+          created: true,
+        };
       } catch (reason) {
         onError(`the lease ${this.name} could not be made: ${messageOf(reason)}`);
         await pause(clock, backoff, this.#stopped.signal);
@@ -127,7 +130,7 @@ export class OwnLease {
       spec: {
         ...base.spec,
         holderIdentity: serverId,
-        leaseDurationSeconds: durationSeconds,
+        leaseDurationSeconds: DURATION_SECONDS,
         renewTime: microTime(clock.now()),
       },
     };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import type { Socket } from "node:net";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../../../cluster/kube/testing/eventually.js";
 import { openStage, openTarget, readAll, readExactly, type Stage } from "../testing/stage.js";
 import { openWebServer } from "../testing/web-server.js";
@@ -31,7 +31,7 @@ async function ask(
 }
 
 describe("a plain HTTP request", () => {
-  it("is asked in origin form with its own headers and without those between client and proxy", async () => {
+  test("is asked in origin form with its own headers and without those between client and proxy", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer((request, response) => {
       response.writeHead(201, "Made", ["X-One", "1", "X-One", "2", "Connection", "X-Private", "X-Private", "p"]);
@@ -63,14 +63,14 @@ describe("a plain HTTP request", () => {
     expect(answer.headers["x-private"]).toBeUndefined();
   });
 
-  it("is asked of the Host in its URL, whatever its Host header says", async () => {
+  test("is asked of the Host in its URL, whatever its Host header says", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer((request, response) => response.end(request.headers.host));
     const { text } = await ask(stage, `http://127.0.0.1:${port}/`, { headers: { Host: "elsewhere.example" } });
     expect(text).toBe(`127.0.0.1:${port}`);
   });
 
-  it("streams a body with a length and one in chunks, with trailers, both ways", async () => {
+  test("streams a body with a length and one in chunks, with trailers, both ways", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer((request, response) => {
       const hash = createHash("sha256");
@@ -105,7 +105,7 @@ describe("a plain HTTP request", () => {
     expect(stage.sidecar.listeners[0]?.desk.traffic.toTarget).toBe(3 * part.length);
   });
 
-  it("without a body announces none", async () => {
+  test("without a body announces none", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer(({ headers }, response) => {
       response.end(JSON.stringify([headers["content-length"], headers["transfer-encoding"] ?? "none"]));
@@ -115,7 +115,7 @@ describe("a plain HTTP request", () => {
     expect((await readAll(client)).toString()).toContain('["0","none"]');
   });
 
-  it("hands events on as they come", async () => {
+  test("hands events on as they come", async () => {
     const stage = await openStage("http");
     let send = (_event: string): void => {};
     const { port } = await openWebServer((_request, response) => {
@@ -132,7 +132,7 @@ describe("a plain HTTP request", () => {
     request.destroy();
   });
 
-  it("is followed by the next one on the same connection, and safe ones share connections to the target", async () => {
+  test("is followed by the next one on the same connection, and safe ones share connections to the target", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer((_request, response) => response.end("ok"));
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
@@ -148,7 +148,7 @@ describe("a plain HTTP request", () => {
     agent.destroy();
   });
 
-  it("is asked again on a new connection when a kept one turns out to be closed", async () => {
+  test("is asked again on a new connection when a kept one turns out to be closed", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer((_request, response) => response.end("ok"));
     await ask(stage, `http://127.0.0.1:${port}/`);
@@ -162,7 +162,7 @@ describe("a plain HTTP request", () => {
     expect(stage.way.opened).toHaveLength(2);
   });
 
-  it("gets 502 when the target hangs up or does not speak HTTP", async () => {
+  test("gets 502 when the target hangs up or does not speak HTTP", async () => {
     const stage = await openStage("http");
     const mute = await openTarget((socket) => socket.once("data", () => socket.end()));
     const other = await openTarget((socket) => socket.end("SSH-2.0-OpenSSH\r\n"));
@@ -173,7 +173,7 @@ describe("a plain HTTP request", () => {
     }
   });
 
-  it("is cut, not ended, when the target fails in the middle of its answer", async () => {
+  test("is cut, not ended, when the target fails in the middle of its answer", async () => {
     const stage = await openStage("http");
     const port = await openTarget((socket) =>
       socket.once("data", () => {
@@ -184,7 +184,7 @@ describe("a plain HTTP request", () => {
     await expect(ask(stage, `http://127.0.0.1:${port}/`)).rejects.toMatchObject({ code: "ECONNRESET" });
   });
 
-  it.each([true, false])("ends at the target when the client leaves, its answer begun: %j", async (begun) => {
+  test.each([true, false])("ends at the target when the client leaves, its answer begun: %j", async (begun) => {
     const stage = await openStage("http");
     const seen = { asked: false, left: false };
     const { port } = await openWebServer((request, response) => {
@@ -202,7 +202,7 @@ describe("a plain HTTP request", () => {
     await eventually(() => expect(seen.left).toBe(true));
   });
 
-  it("that is given up takes its dial with it", async () => {
+  test("that is given up takes its dial with it", async () => {
     const stage = await openStage("http");
     stage.way.hanging = true;
     const client = await stage.client();
@@ -213,7 +213,7 @@ describe("a plain HTTP request", () => {
     expect(stage.wishes).toMatchObject([{ wish: "forward", outcome: "abandoned" }]);
   });
 
-  it("with a body hears the target before it has sent it", async () => {
+  test("with a body hears the target before it has sent it", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer((request, response) => request.pipe(response));
     const client = await stage.client();
@@ -225,7 +225,7 @@ describe("a plain HTTP request", () => {
     expect((await readAll(client)).toString()).toMatch(/^HTTP\/1.1 200 OK\r\n.*body/s);
   });
 
-  it("waits for the target's 100 before it sends its body", async () => {
+  test("waits for the target's 100 before it sends its body", async () => {
     const stage = await openStage("http");
     const { port, server } = await openWebServer((_request, response) => response.end("never"));
     server.on("checkContinue", (_request, response) =>
@@ -238,7 +238,7 @@ describe("a plain HTTP request", () => {
     expect(answer.statusCode).toBe(413);
   });
 
-  it("that comes back to its sender is refused", async () => {
+  test("that comes back to its sender is refused", async () => {
     const stage = await openStage("http");
     const url = `http://127.0.0.1:${stage.port}`;
     const way = vi.spyOn(stage.way, "wayForHttp").mockImplementation((target) => ({
@@ -254,7 +254,7 @@ describe("a plain HTTP request", () => {
 });
 
 describe("a customer's proxy", () => {
-  it("is asked in absolute form and with its authorization", async () => {
+  test("is asked in absolute form and with its authorization", async () => {
     const stage = await openStage("http");
     const proxy = await openWebServer(({ url, headers }, response) => {
       response.end(JSON.stringify([url, headers.host, headers["proxy-authorization"]]));
@@ -274,7 +274,7 @@ describe("an upgrade", () => {
   const upgrade = (port: number): string =>
     `GET ws://127.0.0.1:${port}/chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly `;
 
-  it("becomes bytes in both directions, with those that came early", async () => {
+  test("becomes bytes in both directions, with those that came early", async () => {
     const stage = await openStage("http");
     const { port, server } = await openWebServer(() => {});
     server.on("upgrade", (request, socket, head) => {
@@ -291,7 +291,7 @@ describe("an upgrade", () => {
     expect(stage.wishes).toMatchObject([{ wish: "upgrade", outcome: "established" }]);
   });
 
-  it("that the target does not want gets the target's answer, however long", async () => {
+  test("that the target does not want gets the target's answer, however long", async () => {
     const stage = await openStage("http");
     const { port } = await openWebServer((_request, response) => response.writeHead(403).end("n".repeat(500_000)));
     const client = await stage.client();
@@ -301,7 +301,7 @@ describe("an upgrade", () => {
     expect(answer.match(/n/g)?.length).toBeGreaterThanOrEqual(500_000);
   });
 
-  it("with a body is refused", async () => {
+  test("with a body is refused", async () => {
     const client = await (await openStage("http")).client();
     client.write(
       "POST http://a/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc",

@@ -1,6 +1,6 @@
 /** Where a message ends must be the same for the client, the proxy and the target, whatever bytes one of them sends. */
 import type { Socket } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../../../cluster/kube/testing/eventually.js";
 import { openStage, openTarget } from "../testing/stage.js";
 
@@ -37,7 +37,7 @@ async function send(method: string, rest: string, answer = OK, when = /\r\n\r\n/
 }
 
 describe("a request's framing", () => {
-  it.each([
+  test.each([
     "Connection: content-length",
     "Connection: close, Content-Length",
     "Connection: CONTENT-LENGTH",
@@ -54,14 +54,14 @@ describe("a request's framing", () => {
     }
   });
 
-  it("in chunks is made anew, without extensions, whatever Connection lists", async () => {
+  test("in chunks is made anew, without extensions, whatever Connection lists", async () => {
     const rest = `Transfer-Encoding: chunked\r\nConnection: transfer-encoding\r\n\r\n5;a=b\r\nhello\r\n0\r\nHost: y\r\nX: z\r\n\r\n`;
     const { target } = await send("GET", rest, OK, /\r\n0\r\n[\s\S]*\r\n\r\n$/);
     await eventually(() => expect(target.text).toMatch(/\r\n\r\n5\r\nhello\r\n0\r\nX: z\r\n\r\n$/));
     expect(target.text).toMatch(/^Transfer-Encoding: chunked$/m);
   });
 
-  it.each(["gzip, chunked", "identity", "xchunked"])(
+  test.each(["gzip, chunked", "identity", "xchunked"])(
     "in a coding that is not chunks is refused: Transfer-Encoding: %s",
     async (coding) => {
       const { target, client } = await send("POST", `Transfer-Encoding: ${coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n`);
@@ -70,7 +70,7 @@ describe("a request's framing", () => {
     },
   );
 
-  it.each([
+  test.each([
     "Content-Length: 5\r\nTransfer-Encoding: chunked",
     "Content-Length: 5\r\nContent-Length: 5",
     "Content-Length: 5\r\nContent-Length: 6",
@@ -91,7 +91,7 @@ describe("a request's framing", () => {
 });
 
 describe("an answer's framing", () => {
-  it.each(["Connection: content-length", "Connection: keep-alive, CONTENT-LENGTH"])(
+  test.each(["Connection: content-length", "Connection: keep-alive, CONTENT-LENGTH"])(
     "survives a header that would take it away: %j",
     async (connection) => {
       const { client } = await send("GET", "\r\n", `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${connection}\r\n\r\nok`);
@@ -101,7 +101,7 @@ describe("an answer's framing", () => {
     },
   );
 
-  it.each(["gzip, chunked", "chunked, gzip", "identity"])(
+  test.each(["gzip, chunked", "chunked, gzip", "identity"])(
     "in a coding that is not chunks is refused: Transfer-Encoding: %s",
     async (coding) => {
       const answer = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`;
@@ -110,7 +110,7 @@ describe("an answer's framing", () => {
     },
   );
 
-  it.each([
+  test.each([
     "Content-Length: 2\r\nTransfer-Encoding: chunked",
     "Content-Length: 2\r\nContent-Length: 2",
     "Content-Length: 2\r\nContent-Length: 3",
@@ -125,14 +125,14 @@ describe("an answer's framing", () => {
     expect(client.text).toMatch(/^HTTP\/1\.1 502 /);
   });
 
-  it("of a second answer nobody asked for goes to nobody", async () => {
+  test("of a second answer nobody asked for goes to nobody", async () => {
     const { client, target } = await send("GET", "\r\n", `${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhidden`);
     await eventually(() => expect(client.text).toMatch(/\r\n\r\nok$/));
     expect(target.text).toMatch(/^GET \/ HTTP\/1\.1\r\n/);
     expect(client.text).not.toContain("hidden");
   });
 
-  it.each(["X: a\r\n b", "X: a\nY: b", "X: a\rY: b"])("in a change of protocol has whole lines: %j", async (head) => {
+  test.each(["X: a\r\n b", "X: a\nY: b", "X: a\rY: b"])("in a change of protocol has whole lines: %j", async (head) => {
     const answer = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n${head}\r\n\r\nbytes`;
     const { client } = await send("GET", "Connection: Upgrade\r\nUpgrade: x\r\n\r\n", answer);
     expect(client.text).toMatch(/^HTTP\/1\.1 502 /);

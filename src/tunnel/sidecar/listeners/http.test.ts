@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../../../cluster/kube/testing/eventually.js";
 import { echo, openStage, openTarget, readAll, readExactly } from "../testing/stage.js";
 import { type Hindrance, WayError } from "../way.js";
@@ -14,7 +14,7 @@ async function establish(client: Socket, authority: string): Promise<void> {
 }
 
 describe("CONNECT", () => {
-  it("carries bytes both ways, and the end of each direction by itself", async () => {
+  test("carries bytes both ways, and the end of each direction by itself", async () => {
     const stage = await openStage("http");
     const client = await stage.client();
     await establish(client, `127.0.0.1:${await openTarget(echo)}`);
@@ -23,7 +23,7 @@ describe("CONNECT", () => {
     expect(stage.wishes).toMatchObject([{ wish: "connect", outcome: "established" }]);
   });
 
-  it("is understood however its bytes are split, with what was sent along", async () => {
+  test("is understood however its bytes are split, with what was sent along", async () => {
     const stage = await openStage("http");
     const authority = `127.0.0.1:${await openTarget(echo)}`;
     const said = Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\npayload`);
@@ -44,7 +44,7 @@ describe("CONNECT", () => {
     );
   });
 
-  it("to a target that speaks first gets its words behind the answer", async () => {
+  test("to a target that speaks first gets its words behind the answer", async () => {
     const stage = await openStage("http");
     const port = await openTarget((socket) => socket.end("220 ready\r\n"));
     const client = await stage.client();
@@ -52,7 +52,7 @@ describe("CONNECT", () => {
     expect((await readAll(client)).toString()).toBe(`${ESTABLISHED}220 ready\r\n`);
   });
 
-  it("whose client has ended its side while the target was dialled lets the target know", async () => {
+  test("whose client has ended its side while the target was dialled lets the target know", async () => {
     const stage = await openStage("http");
     const port = await openTarget((socket) => socket.resume().once("end", () => socket.end("you are done")));
     const open = stage.way.open;
@@ -66,7 +66,7 @@ describe("CONNECT", () => {
     expect((await readAll(client)).toString()).toBe(`${ESTABLISHED}you are done`);
   });
 
-  it.each([
+  test.each([
     ["example.com", { host: "example.com", port: 80 }],
     ["[fd00::1]:443", { host: "fd00::1", port: 443 }],
   ])("to %s means %j", async (authority, target) => {
@@ -82,7 +82,7 @@ describe("CONNECT", () => {
     expect(asked).toEqual([target]);
   });
 
-  it("that sends on while its target is dialled is held back", async () => {
+  test("that sends on while its target is dialled is held back", async () => {
     const stage = await openStage("http");
     stage.way.hanging = true;
     const client = await stage.client();
@@ -102,7 +102,7 @@ describe("CONNECT", () => {
     expect(before).toBeGreaterThan(bytes.length / 2);
   });
 
-  it("that goes away takes its dial with it", async () => {
+  test("that goes away takes its dial with it", async () => {
     const stage = await openStage("http");
     stage.way.hanging = true;
     const client = await stage.client();
@@ -114,7 +114,7 @@ describe("CONNECT", () => {
 });
 
 describe("an HTTP client is refused", () => {
-  it.each<[Hindrance, number, string]>([
+  test.each<[Hindrance, number, string]>([
     ["name", 502, "dns_error"],
     ["refused", 502, "connection_refused"],
     ["network", 502, "destination_ip_unroutable"],
@@ -141,7 +141,7 @@ describe("an HTTP client is refused", () => {
     ]);
   });
 
-  it.each([
+  test.each([
     ["GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 400, "This is a proxy"],
     ["GET https://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", 400, "https needs CONNECT"],
     ["GET ftp://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", 400, "ftp needs CONNECT"],
@@ -160,7 +160,7 @@ describe("an HTTP client is refused", () => {
     expect(answer).toContain("Connection: close");
   });
 
-  it("when it takes too long, whether it said something or nothing", async () => {
+  test("when it takes too long, whether it said something or nothing", async () => {
     const stage = await openStage("http", { handshakeTimeoutMs: 200 });
     const [silent, slow] = [await stage.client(), await stage.client()];
     slow.write("GET http://x/ HTTP/1.1\r\nA: ");
@@ -170,7 +170,7 @@ describe("an HTTP client is refused", () => {
     expect(stage.wishes).toMatchObject([{ outcome: "late" }, { outcome: "late" }]);
   });
 
-  it("in its own terms when there are too many", async () => {
+  test("in its own terms when there are too many", async () => {
     const stage = await openStage("http", { maxConnections: 1 });
     const port = await openTarget(echo);
     await establish(await stage.client(), `127.0.0.1:${port}`);
@@ -181,7 +181,7 @@ describe("an HTTP client is refused", () => {
     }
   });
 
-  it("or hung up on, whatever bytes it sends, and the next client is served", async () => {
+  test("or hung up on, whatever bytes it sends, and the next client is served", async () => {
     const stage = await openStage("http", { handshakeTimeoutMs: 300 });
     stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
     const words = fc.constantFrom(
@@ -218,7 +218,7 @@ describe("an HTTP client is refused", () => {
   });
 });
 
-it("a client that was served leaves nothing behind", async () => {
+test("a client that was served leaves nothing behind", async () => {
   const stage = await openStage("http");
   const client = await stage.client();
   await establish(client, `127.0.0.1:${await openTarget(echo)}`);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../../../cluster/kube/testing/eventually.js";
 import { echo, openStage, openTarget, readAll, readExactly, TEST_LIMITS } from "../testing/stage.js";
 import { type Hindrance, WayError } from "../way.js";
@@ -23,7 +23,7 @@ async function establish(client: Socket, request: Buffer): Promise<void> {
 }
 
 describe("a SOCKS5 client", () => {
-  it("reaches an IPv4 address and is told our end of the connection", async () => {
+  test("reaches an IPv4 address and is told our end of the connection", async () => {
     const stage = await openStage("socks5");
     const client = await stage.client();
     let seen = 0;
@@ -41,7 +41,7 @@ describe("a SOCKS5 client", () => {
     expect((await readAll(client)).toString()).toBe("hello");
   });
 
-  it("reaches a name, and an IPv6 address", async () => {
+  test("reaches a name, and an IPv6 address", async () => {
     const stage = await openStage("socks5");
     stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
     const asked: string[] = [];
@@ -59,7 +59,7 @@ describe("a SOCKS5 client", () => {
     open.mockRestore();
   });
 
-  it("may send greeting, request and payload in one packet, and end its side at once", async () => {
+  test("may send greeting, request and payload in one packet, and end its side at once", async () => {
     const stage = await openStage("socks5");
     const port = await openTarget(echo);
     const client = await stage.client();
@@ -67,7 +67,7 @@ describe("a SOCKS5 client", () => {
     expect((await readAll(client)).subarray(2 + REPLY_BYTES).toString()).toBe("payload");
   });
 
-  it("is understood however its bytes are split", async () => {
+  test("is understood however its bytes are split", async () => {
     const stage = await openStage("socks5");
     const port = await openTarget(echo);
     const said = Buffer.concat([Buffer.from([5, 3, 1, 0, 2]), toName("localhost", port), Buffer.from("payload")]);
@@ -88,7 +88,7 @@ describe("a SOCKS5 client", () => {
     );
   });
 
-  it("gets an answer or an end for whatever bytes it sends, and the next client is served", async () => {
+  test("gets an answer or an end for whatever bytes it sends, and the next client is served", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const stage = await openStage("socks5");
@@ -118,7 +118,7 @@ describe("a SOCKS5 client", () => {
     );
   });
 
-  it("keeps its half of the connection after the target has ended", async () => {
+  test("keeps its half of the connection after the target has ended", async () => {
     const stage = await openStage("socks5");
     let heard = "";
     const port = await openTarget((socket) => {
@@ -134,7 +134,7 @@ describe("a SOCKS5 client", () => {
     await eventually(() => expect(heard).toBe("still here"));
   });
 
-  it("notices that the target was reset", async () => {
+  test("notices that the target was reset", async () => {
     const stage = await openStage("socks5");
     const port = await openTarget((socket) => socket.once("data", () => socket.resetAndDestroy()));
     const client = await stage.client();
@@ -144,7 +144,7 @@ describe("a SOCKS5 client", () => {
     expect(error).toMatchObject({ code: "ECONNRESET" });
   });
 
-  it("that goes away takes its dial with it", async () => {
+  test("that goes away takes its dial with it", async () => {
     const stage = await openStage("socks5");
     stage.way.hanging = true;
     const client = await stage.client();
@@ -159,7 +159,7 @@ describe("a SOCKS5 client", () => {
 describe("a SOCKS5 client is refused", () => {
   const ANY_REQUEST = toIpv4(80);
 
-  it.each<[Hindrance, number]>([
+  test.each<[Hindrance, number]>([
     ["name", 4],
     ["refused", 5],
     ["network", 3],
@@ -176,7 +176,7 @@ describe("a SOCKS5 client is refused", () => {
     expect(stage.wishes).toMatchObject([{ wish: "socks5", outcome: hindrance, target: "127.0.0.1:80" }]);
   });
 
-  it.each([
+  test.each([
     ["BIND", [5, 2, 0, 1, 127, 0, 0, 1, 0, 80], 7, "unsupported"],
     ["UDP ASSOCIATE", [5, 3, 0, 1, 127, 0, 0, 1, 0, 80], 7, "unsupported"],
     ["an unknown address type", [5, 1, 0, 2, 127, 0, 0, 1, 0, 80], 8, "unsupported"],
@@ -191,19 +191,19 @@ describe("a SOCKS5 client is refused", () => {
     expect(stage.wishes).toMatchObject([{ outcome }]);
   });
 
-  it("when it insists on a password", async () => {
+  test("when it insists on a password", async () => {
     const client = await (await openStage("socks5")).client();
     client.write(Buffer.from([5, 1, 2]));
     expect([...(await readAll(client))]).toEqual([5, 0xff]);
   });
 
-  it("without a word when it speaks something else", async () => {
+  test("without a word when it speaks something else", async () => {
     const client = await (await openStage("socks5")).client();
     client.write("GET / HTTP/1.1\r\n\r\n");
     expect(await readAll(client)).toHaveLength(0);
   });
 
-  it("when it takes too long", async () => {
+  test("when it takes too long", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const stage = await openStage("socks5", { handshakeTimeoutMs: 100 });
@@ -217,7 +217,7 @@ describe("a SOCKS5 client is refused", () => {
     expect(stage.wishes).toMatchObject([{ outcome: "late" }]);
   });
 
-  it("not at all when those who keep it out have said nothing: the oldest of them leaves", async () => {
+  test("not at all when those who keep it out have said nothing: the oldest of them leaves", async () => {
     const stage = await openStage("socks5", { maxConnections: 2 });
     const port = await openTarget(echo);
     const silent = [await stage.client(), await stage.client()];
@@ -229,7 +229,7 @@ describe("a SOCKS5 client is refused", () => {
     );
   });
 
-  it("with a refusal when silent ones come to be refused, too", async () => {
+  test("with a refusal when silent ones come to be refused, too", async () => {
     const stage = await openStage("socks5", { maxConnections: 1 });
     const port = await openTarget(echo);
     await establish(await stage.client(), toIpv4(port));
@@ -240,7 +240,7 @@ describe("a SOCKS5 client is refused", () => {
     expect([...(await readAll(third))].slice(2, 4)).toEqual([5, 1]);
   });
 
-  it("in its own terms when there are too many, until one leaves", async () => {
+  test("in its own terms when there are too many, until one leaves", async () => {
     const stage = await openStage("socks5", { maxConnections: 1 });
     const port = await openTarget(echo);
     const first = await stage.client();

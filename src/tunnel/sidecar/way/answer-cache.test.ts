@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Answer, AnswerCache } from "./answer-cache.js";
 
 const NEVER = new AbortController().signal;
@@ -22,7 +22,7 @@ function start(entries = 10, timeoutMs = 1_000) {
 }
 
 describe("the cache of a resolver's answers", () => {
-  it.each([
+  test.each([
     ["its own time", { addresses: ["10.0.0.1"], ttlMs: 1_000 }, 1_000],
     ["the default when it names none", { addresses: ["10.0.0.1"], ttlMs: undefined }, 5_000],
     ["the maximum when its own is longer", { addresses: ["10.0.0.1"], ttlMs: 900_000 }, 60_000],
@@ -40,7 +40,7 @@ describe("the cache of a resolver's answers", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("does not keep what may be believed for no time at all, nor failures", async () => {
+  test("does not keep what may be believed for no time at all, nor failures", async () => {
     const { cache, asked, answers } = start();
     answers(() => ({ addresses: ["10.0.0.1"], ttlMs: 0 }));
     await cache.find("a", NEVER);
@@ -50,13 +50,13 @@ describe("the cache of a resolver's answers", () => {
     expect(asked).toHaveLength(3);
   });
 
-  it("forgets the name that was not asked for the longest", async () => {
+  test("forgets the name that was not asked for the longest", async () => {
     const { cache, asked } = start(2);
     for (const name of ["a", "b", "a", "c", "a", "b"]) await cache.find(name, NEVER);
     expect(asked).toEqual(["a", "b", "c", "b"]);
   });
 
-  it("asks once for everybody who waits, and one who gives up takes nobody along", async () => {
+  test("asks once for everybody who waits, and one who gives up takes nobody along", async () => {
     const { cache, asked, answers } = start();
     let tell: (answer: Answer) => void = () => {};
     answers(() => new Promise((resolve) => (tell = resolve)));
@@ -70,7 +70,7 @@ describe("the cache of a resolver's answers", () => {
     expect(asked).toEqual(["a"]);
   });
 
-  it("asks anew when told to, and when the name was forgotten", async () => {
+  test("asks anew when told to, and when the name was forgotten", async () => {
     const { cache, asked } = start();
     await cache.find("a", NEVER);
     await cache.find("a", NEVER, true);
@@ -79,7 +79,7 @@ describe("the cache of a resolver's answers", () => {
     expect(asked).toHaveLength(3);
   });
 
-  it("gives a question up after its time", async () => {
+  test("gives a question up after its time", async () => {
     const { cache, answers } = start(10, 20);
     answers(() => new Promise(() => {}));
     await expect(cache.find("a", NEVER)).rejects.toThrow("no answer within 20 ms");

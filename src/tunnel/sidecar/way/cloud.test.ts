@@ -1,8 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isCloudApi } from "./cloud.js";
 
 describe("a cloud provider's API", () => {
-  it.each([
+  test.each([
     "ec2.us-east-1.amazonaws.com",
     "ec2.cn-north-1.amazonaws.com.cn",
     "s3.c2s.ic.gov",
@@ -19,7 +19,7 @@ describe("a cloud provider's API", () => {
     expect(isCloudApi(host, new Set())).toBe(true);
   });
 
-  it.each([
+  test.each([
     "azure.com",
     "googleapis.com",
     "notazure.com",
@@ -33,7 +33,7 @@ describe("a cloud provider's API", () => {
     expect(isCloudApi(host, new Set())).toBe(false);
   });
 
-  it("is not what is excluded, however it is spelt", () => {
+  test("is not what is excluded, however it is spelt", () => {
     const exclude = new Set(["proxy.azure.com"]);
     expect(isCloudApi("Proxy.azure.com.", exclude)).toBe(false);
     expect(isCloudApi("other.azure.com", exclude)).toBe(true);

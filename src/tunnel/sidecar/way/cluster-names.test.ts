@@ -1,6 +1,6 @@
 import { Duplex } from "node:stream";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { DnsRecord } from "../../wire/dns.js";
 import { searchNames } from "../../wire/dns-name.js";
 import { type AnswerParts, type DnsQuery, decodeQuery, encodeAnswer, framed } from "../../wire/testing/dns-server.js";
@@ -63,7 +63,7 @@ const scripted = (reply: (query: DnsQuery) => Reply | readonly Reply[], searchDo
   askClusterDns({ connect: async () => connection(reply), searchDomains, ndots: 1 });
 
 describe("the cluster's DNS as a resolver", () => {
-  it("asks for both families on one connection", async () => {
+  test("asks for both families on one connection", async () => {
     const server = serverWith([record("a.b", "10.0.0.1"), record("a.b", "fd00::1", 20)]);
     const ask = askClusterDns({ ...server, searchDomains: [], ndots: 1 });
     expect(await ask("a.b", NEVER)).toEqual({ addresses: ["10.0.0.1", "fd00::1"], ttlMs: 20_000 });
@@ -73,19 +73,19 @@ describe("the cluster's DNS as a resolver", () => {
     });
   });
 
-  it("says for how long a name does not exist", async () => {
+  test("says for how long a name does not exist", async () => {
     const ask = askClusterDns({ ...serverWith([]), searchDomains: [], ndots: 1 });
     expect(await ask("a.b", NEVER)).toEqual({ addresses: [], ttlMs: 9_000 });
   });
 
-  it("goes through the search domains", async () => {
+  test("goes through the search domains", async () => {
     const server = serverWith([record("db.shop.svc.cluster.local", "10.0.0.1")]);
     const ask = askClusterDns({ ...server, searchDomains: ["svc.cluster.local", "cluster.local"], ndots: 5 });
     expect((await ask("db.shop", NEVER)).addresses).toEqual(["10.0.0.1"]);
     expect(server.asked[0]).toBe("A db.shop.svc.cluster.local");
   });
 
-  it.each([
+  test.each([
     ["a.b", 1, ["a.b", "a.b.x", "a.b.y"]],
     ["a.b", 2, ["a.b.x", "a.b.y", "a.b"]],
     ["a", 1, ["a.x", "a.y", "a"]],
@@ -94,7 +94,7 @@ describe("the cluster's DNS as a resolver", () => {
     expect(searchNames(name, ["x", "y"], ndots)).toEqual(expected);
   });
 
-  it("follows an alias into another answer, but not for ever", async () => {
+  test("follows an alias into another answer, but not for ever", async () => {
     const alias = (name: string, target: string): DnsRecord => ({ type: "CNAME", name, seconds: 5, target });
     const good = serverWith([alias("a.b", "c.d"), record("c.d", "10.0.0.1", 60)]);
     expect(await askClusterDns({ ...good, searchDomains: [], ndots: 1 })("a.b", NEVER)).toEqual({
@@ -108,7 +108,7 @@ describe("the cluster's DNS as a resolver", () => {
     expect(bad.connections()).toBe(5);
   });
 
-  it("is content with one family when the other fails", async () => {
+  test("is content with one family when the other fails", async () => {
     const ask = scripted((query) => {
       const parts = query.type === "A" ? { records: [record("a.b", "10.0.0.1")] } : { rcode: 2 };
       return framed(encodeAnswer(query, parts));
@@ -116,7 +116,7 @@ describe("the cluster's DNS as a resolver", () => {
     expect((await ask("a.b", NEVER)).addresses).toEqual(["10.0.0.1"]);
   });
 
-  it("asks again on a new connection when the server hangs up after one answer", async () => {
+  test("asks again on a new connection when the server hangs up after one answer", async () => {
     let connections = 0;
     const ask = askClusterDns({
       searchDomains: [],
@@ -136,7 +136,7 @@ describe("the cluster's DNS as a resolver", () => {
     expect(connections).toBe(2);
   });
 
-  it.each<[string, (query: DnsQuery) => Reply | readonly Reply[], RegExp]>([
+  test.each<[string, (query: DnsQuery) => Reply | readonly Reply[], RegExp]>([
     ["SERVFAIL", (query) => framed(encodeAnswer(query, { rcode: 2 })), /error 2/],
     ["an answer cut short", (query) => framed(encodeAnswer(query, { truncated: true })), /cut short/],
     ["no answer", () => "hang-up", /hung up/],
@@ -159,7 +159,7 @@ describe("the cluster's DNS as a resolver", () => {
     await expect(scripted(reply)("a.b", NEVER)).rejects.toThrow(words);
   });
 
-  it("passes over an answer with the right number for another question", async () => {
+  test("passes over an answer with the right number for another question", async () => {
     const ask = scripted((query) => {
       const forged = encodeAnswer(
         { ...query, name: "evil.example" },
@@ -170,7 +170,7 @@ describe("the cluster's DNS as a resolver", () => {
     expect((await ask("a.b", NEVER)).addresses).toEqual(["10.0.0.1"]);
   });
 
-  it("reads answers however they are cut into pieces", async () => {
+  test("reads answers however they are cut into pieces", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 60 }), async (sizes) => {
         const ask = scripted((query) => {
@@ -189,7 +189,7 @@ describe("the cluster's DNS as a resolver", () => {
     );
   });
 
-  it("stops when it is told to, and lets go of the connection", async () => {
+  test("stops when it is told to, and lets go of the connection", async () => {
     const stop = new AbortController();
     const open: Duplex[] = [];
     const ask = askClusterDns({
@@ -206,7 +206,7 @@ describe("the cluster's DNS as a resolver", () => {
     expect(open[0]?.destroyed).toBe(true);
   });
 
-  it("knows that what cannot be a domain name has no address", async () => {
+  test("knows that what cannot be a domain name has no address", async () => {
     const ask = askClusterDns({ ...serverWith([]), searchDomains: [], ndots: 1 });
     expect((await ask(`${"x".repeat(70)}.b`, NEVER)).addresses).toEqual([]);
   });

@@ -1,5 +1,5 @@
 /** Ways through every kind of front door of a real server, with a real agent behind it. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readToEnd } from "../../../../test/support/callers/bytes.js";
 import { Scope } from "../../../../test/support/processes/scope.js";
 import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
@@ -25,7 +25,7 @@ function wayBy(door: DoorName, changes: Partial<WayConfig> = {}): OpenWay {
 }
 
 describe.each(DOORS)("by %s", (door) => {
-  it("reaches a target, is told of one that refuses, and probes", async () => {
+  test("reaches a target, is told of one that refuses, and probes", async () => {
     const echo = scope.use(await startEcho());
     const way = wayBy(door);
     expect(await hello(await way.open({ host: "localhost", port: echo.port }, NEVER))).toBe("hello");
@@ -36,7 +36,7 @@ describe.each(DOORS)("by %s", (door) => {
     await expect(way.probe(NEVER)).resolves.toBeUndefined();
   });
 
-  it("goes through a customer's proxy that speaks TLS, and loses nothing of either side", async () => {
+  test("goes through a customer's proxy that speaks TLS, and loses nothing of either side", async () => {
     const banner = scope.use(await startBanner("220 ready\n"));
     const tls = { cert: rig.files.endpoint, key: rig.files.endpointKey };
     const proxy = scope.use(await startHttpProxy({ tls, routes: { "*": `127.0.0.1:${banner.port}` } }));
@@ -53,7 +53,7 @@ describe.each(DOORS)("by %s", (door) => {
     expect(proxy.lines).toEqual(["CONNECT mail.example:25 HTTP/1.1"]);
   });
 
-  it.runIf(door.startsWith("connect"))("carries the end of one direction", async () => {
+  test.runIf(door.startsWith("connect"))("carries the end of one direction", async () => {
     const target = scope.use(await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`)));
     const stream = await wayBy(door).open({ host: "127.0.0.1", port: target.port }, NEVER);
     stream.end("12345");
@@ -62,7 +62,7 @@ describe.each(DOORS)("by %s", (door) => {
 });
 
 describe("several doors", () => {
-  it("are used in turn when the first leads nowhere", async () => {
+  test("are used in turn when the first leads nowhere", async () => {
     const echo = scope.use(await startEcho());
     const frontends = [{ mode: "http-connect", uds: "/nonexistent.sock" } as const, rig.doors["grpc-tcp"]];
     const way = wayBy("grpc-tcp", { frontends });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { FallbackState } from "./fallback-state.js";
 
 function start() {
@@ -9,13 +9,13 @@ function start() {
 }
 
 describe("the fallback's state", () => {
-  it("lets everybody use the tunnel while that works, at the same time", () => {
+  test("lets everybody use the tunnel while that works, at the same time", () => {
     const { state } = start();
     expect(state.active).toBe(false);
     expect([state.begin(), state.begin()].every((end) => end !== undefined)).toBe(true);
   });
 
-  it("after a failure keeps everybody off the tunnel for 30 s", () => {
+  test("after a failure keeps everybody off the tunnel for 30 s", () => {
     const { state, time } = start();
     state.markFailure("no");
     expect(state.active).toBe(true);
@@ -25,7 +25,7 @@ describe("the fallback's state", () => {
     expect(state.begin()).toBeDefined();
   });
 
-  it("lets one at a time retry, and the next only 30 s after the last began", () => {
+  test("lets one at a time retry, and the next only 30 s after the last began", () => {
     const { state, time } = start();
     state.markFailure("no");
     time.now += 30_000;
@@ -38,7 +38,7 @@ describe("the fallback's state", () => {
     expect(state.begin()).toBeUndefined();
   });
 
-  it("is not freed by somebody who began before the failure", () => {
+  test("is not freed by somebody who began before the failure", () => {
     const { state, time } = start();
     const early = state.begin();
     state.markFailure("no");
@@ -51,7 +51,7 @@ describe("the fallback's state", () => {
     expect(state.begin()).toBeDefined();
   });
 
-  it("ends with a success, and begins anew with the next failure", () => {
+  test("ends with a success, and begins anew with the next failure", () => {
     const { state, time, changes } = start();
     state.markFailure("no");
     state.markFailure("still no");

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LoopGuard } from "./loop-guard.js";
 
 const NEVER = new AbortController().signal;
@@ -25,7 +25,7 @@ function guard(own: string[], doors: string[] = []) {
 }
 
 describe("loops", () => {
-  it.each([
+  test.each([
     ["127.0.0.1:8090", "127.0.0.1:8090"],
     ["127.0.0.1:8090", "localhost:8090"],
     ["127.0.0.1:8090", "LOCALHOST.:8090"],
@@ -41,7 +41,7 @@ describe("loops", () => {
     await expect(checking).rejects.toMatchObject({ hindrance: "forbidden", code: "DB_SIDECAR_LOOP" });
   });
 
-  it.each([
+  test.each([
     ["127.0.0.1:8090", "127.0.0.1:8091"],
     ["127.0.0.1:8090", "127.0.0.2:8090"],
     ["192.0.2.7:8090", "127.0.0.1:8090"],
@@ -51,7 +51,7 @@ describe("loops", () => {
     await expect(guard([own]).check(target)).resolves.toBeUndefined();
   });
 
-  it.each(["server.example:8090", "SERVER.example.:8090", "10.9.9.9:8090"])(
+  test.each(["server.example:8090", "SERVER.example.:8090", "10.9.9.9:8090"])(
     "the proxy-server is not dialled through itself as %s",
     async (target) => {
       const checking = guard([], ["server.example:8090"]).check(target);
@@ -59,14 +59,14 @@ describe("loops", () => {
     },
   );
 
-  it("asks for the proxy-server's addresses only when the port is its own", async () => {
+  test("asks for the proxy-server's addresses only when the port is its own", async () => {
     const it = guard([], ["server.example:8090"]);
     await it.check("10.9.9.9:443");
     await it.check("10.9.9.8:8090");
     expect(it.looked).toEqual(["server.example"]);
   });
 
-  it("goes on when the proxy-server has no address here", async () => {
+  test("goes on when the proxy-server has no address here", async () => {
     await expect(guard([], ["gone.example:8090"]).check("10.9.9.9:8090")).resolves.toBeUndefined();
   });
 });

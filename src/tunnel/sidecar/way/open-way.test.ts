@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readToEnd } from "../../../../test/support/callers/bytes.js";
 import { startDnsResponder } from "../../../../test/support/sidecar/dns-responder.js";
 import { startEcho } from "../../../../test/support/targets/echo.js";
@@ -13,7 +13,7 @@ import { NEVER, nothingHere, useWays } from "./testing/test-way.js";
 const scope = useWays();
 
 describe("through the tunnel", () => {
-  it("goes to addresses as they are, and leaves names to the agent by default", async () => {
+  test("goes to addresses as they are, and leaves names to the agent by default", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "10.0.0.1:80": echo.port, "[fd00::1]:80": echo.port, "db.example:80": echo.port });
     const way = scope.way({}, { dialer: tunnel });
@@ -22,7 +22,7 @@ describe("through the tunnel", () => {
     expect(way.routes).toEqual(["tunnel 10.0.0.1:80", "tunnel fd00::1:80", "tunnel db.example:80"]);
   });
 
-  it("tells the proxy-server the name that it resolved, and tries the name's next address", async () => {
+  test("tells the proxy-server the name that it resolved, and tries the name's next address", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "[fd00::1]:80": echo.port });
     const resolution = { ...DEFAULT_RESOLUTION, order: ["here"] as const };
@@ -31,7 +31,7 @@ describe("through the tunnel", () => {
     expect(tunnel.dialled).toEqual(["10.0.0.1:80 (db.example)", "[fd00::1]:80 (db.example)"]);
   });
 
-  it("asks the cluster's DNS through the tunnel", async () => {
+  test("asks the cluster's DNS through the tunnel", async () => {
     const [echo, dns] = [
       scope.use(await startEcho()),
       scope.use(await startDnsResponder({ "db.shop.svc": ["10.0.0.1"] })),
@@ -46,7 +46,7 @@ describe("through the tunnel", () => {
     expect(dns.asked).toEqual(["A db.shop.svc", "AAAA db.shop.svc"]);
   });
 
-  it("takes every host in its one form, and nothing that others could read as another host", async () => {
+  test("takes every host in its one form, and nothing that others could read as another host", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "10.0.0.1:80": echo.port });
     const way = scope.way({}, { dialer: tunnel });
@@ -59,7 +59,7 @@ describe("through the tunnel", () => {
     expect(tunnel.dialled).toEqual(["10.0.0.1:80"]);
   });
 
-  it("rejects with the caller's own reason, also while a name is being resolved", async () => {
+  test("rejects with the caller's own reason, also while a name is being resolved", async () => {
     const stop = new AbortController();
     const resolution = { ...DEFAULT_RESOLUTION, order: ["here"] as const };
     const way = scope.way({ resolution }, { dialer: fakeTunnel(), lookup: () => new Promise(() => {}) });
@@ -69,7 +69,7 @@ describe("through the tunnel", () => {
     await expect(opening).rejects.toBe(gone);
   });
 
-  it("gives everything together the same time", async () => {
+  test("gives everything together the same time", async () => {
     const resolution = { ...DEFAULT_RESOLUTION, order: ["here"] as const };
     const timeouts = { openMs: 30, resolveMs: 10_000 };
     const way = scope.way({ resolution, timeouts }, { dialer: fakeTunnel(), lookup: () => new Promise(() => {}) });
@@ -84,7 +84,7 @@ describe("a loop", () => {
   const own = [{ host: "127.0.0.1", port: 8090 }];
   const cloud = { bypass: true, exclude: [] };
 
-  it("is refused for a target that is ourselves, by address, by name and by what the name means", async () => {
+  test("is refused for a target that is ourselves, by address, by name and by what the name means", async () => {
     const resolution = { ...DEFAULT_RESOLUTION, order: ["here"] as const };
     const tunnel = fakeTunnel();
     const way = scope.way({ own, resolution }, { dialer: tunnel, lookup: async () => ["127.0.0.1"] });
@@ -99,21 +99,21 @@ describe("a loop", () => {
     expect(tunnel.dialled).toEqual([]);
   });
 
-  it.each([
+  test.each([
     ["the customer's", { customer: { ...DEFAULT_WAY.customer, httpsProxy: "http://localhost:8090" } }],
     ["this network's", { cloud, direct: { httpsProxy: "http://u:p@127.0.0.1:8090", noProxy: "" } }],
   ])("is refused at the start when %s proxy is ourselves", (_, config) => {
     expect(() => scope.way({ own, ...config }, {})).toThrow(expect.objectContaining({ code: "DB_SIDECAR_LOOP" }));
   });
 
-  it("is not seen in an HTTPS_PROXY that nothing goes by", () => {
+  test("is not seen in an HTTPS_PROXY that nothing goes by", () => {
     const direct = { httpsProxy: "http://127.0.0.1:8090", noProxy: "" };
     expect(() => scope.way({ own, direct }, {})).not.toThrow();
   });
 });
 
 describe("the fallback", () => {
-  it("dials from here while the tunnel is down, tries it again after 30 s, and never takes port 53 past it", async () => {
+  test("dials from here while the tunnel is down, tries it again after 30 s, and never takes port 53 past it", async () => {
     const [echo, dns] = [
       scope.use(await startEcho()),
       scope.use(await startDnsResponder({ "idp.example": ["10.0.0.1"] })),
@@ -163,7 +163,7 @@ describe("the fallback", () => {
     expect(fallbacks).toEqual([true, false]);
   });
 
-  it("is found by a remembered name, too, and ended by an address", async () => {
+  test("is found by a remembered name, too, and ended by an address", async () => {
     const [echo, dns] = [
       scope.use(await startEcho()),
       scope.use(await startDnsResponder({ "idp.example": ["10.0.0.1"] })),
@@ -202,7 +202,7 @@ describe("the fallback", () => {
 });
 
 describe("a probe", () => {
-  it("is content with any answer from an agent, and says when there is none", async () => {
+  test("is content with any answer from an agent, and says when there is none", async () => {
     const tunnel = fakeTunnel();
     const way = scope.way({}, { dialer: tunnel });
     await way.probe(NEVER);
@@ -211,7 +211,7 @@ describe("a probe", () => {
     await expect(way.probe(NEVER)).rejects.toMatchObject({ hindrance: "path", code: "DB_FRONTEND" });
   });
 
-  it("asks for the cluster's DNS where names come from there", async () => {
+  test("asks for the cluster's DNS where names come from there", async () => {
     const tunnel = fakeTunnel();
     const clusterDns = { server: { host: "10.96.0.10", port: 53 }, searchDomains: [], ndots: 1 };
     const resolution = { ...DEFAULT_RESOLUTION, order: ["cluster-dns"] as const, clusterDns };
@@ -219,7 +219,7 @@ describe("a probe", () => {
     expect(tunnel.dialled).toEqual(["10.96.0.10:53"]);
   });
 
-  it("wants a connection when it has a target", async () => {
+  test("wants a connection when it has a target", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel();
     const way = scope.way({ probe: { host: "10.0.0.1", port: 443 } }, { dialer: tunnel });
@@ -230,7 +230,7 @@ describe("a probe", () => {
 });
 
 describe("half-close", () => {
-  it("is carried where the path can", async () => {
+  test("is carried where the path can", async () => {
     const target = scope.use(await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`)));
     const way = scope.way({}, { dialer: fakeTunnel({ "10.0.0.1:80": target.port }) });
     const stream = await way.open({ host: "10.0.0.1", port: 80 }, NEVER);

@@ -1,7 +1,7 @@
 /** Ways that lead through somebody else's HTTP proxy, or past the tunnel. */
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { readToEnd } from "../../../../test/support/callers/bytes.js";
 import { makePki } from "../../../../test/support/processes/certs.js";
 import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
@@ -19,7 +19,7 @@ describe("the customer's proxy", () => {
     customer: { ...DEFAULT_WAY.customer, ...changes },
   });
 
-  it("is asked by the target's name, with the login as it was meant, except for what NO_PROXY covers", async () => {
+  test("is asked by the target's name, with the login as it was meant, except for what NO_PROXY covers", async () => {
     const echo = scope.use(await startEcho());
     const proxy = scope.use(
       await startHttpProxy({ login: "us@er:p:a/s%s", routes: { "db.example:80": `127.0.0.1:${echo.port}` } }),
@@ -35,7 +35,7 @@ describe("the customer's proxy", () => {
     expect(way.routes).toEqual(["customer-proxy db.example:80", "tunnel in.example:80"]);
   });
 
-  it("may speak TLS, signed by an authority of the trust bundle, with early bytes and the end kept", async () => {
+  test("may speak TLS, signed by an authority of the trust bundle, with early bytes and the end kept", async () => {
     const pki = makePki(scope.tempDir());
     const banner = scope.use(await startBanner("220 ready\n"));
     const routes = { "mail.example:25": `127.0.0.1:${banner.port}` };
@@ -47,7 +47,7 @@ describe("the customer's proxy", () => {
     expect(String((await readToEnd(stream)).bytes)).toBe("220 ready\nQUIT\n");
   });
 
-  it("may be signed by an authority that was put into the system's folder, beside files that are broken", async () => {
+  test("may be signed by an authority that was put into the system's folder, beside files that are broken", async () => {
     const pki = makePki(scope.tempDir());
     const folder = scope.tempDir();
     writeFileSync(join(folder, "broken.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
@@ -61,7 +61,7 @@ describe("the customer's proxy", () => {
     expect(await way.echo("db.example", 80)).toBe("hello");
   });
 
-  it("is refused when nobody trusted signed its certificate", async () => {
+  test("is refused when nobody trusted signed its certificate", async () => {
     const pki = makePki(scope.tempDir());
     const proxy = scope.use(await startHttpProxy({ tls: pki.webhook }));
     const way = scope.way(customerOf({ httpsProxy: "https://localhost:3128" }), {
@@ -74,7 +74,7 @@ describe("the customer's proxy", () => {
     });
   });
 
-  it.each([
+  test.each([
     ["HTTP/1.1 407 Nope\r\n\r\nno", "path", /wants a login \(407\): no\.$/],
     [
       "HTTP/1.1 403 Forbidden\r\n\r\nnot\r\nyou\u0007",
@@ -97,7 +97,7 @@ describe("the customer's proxy", () => {
     });
   });
 
-  it("is itself the one that cannot be reached", async () => {
+  test("is itself the one that cannot be reached", async () => {
     const way = scope.way(customerOf({ httpsProxy: "http://u:secret@proxy.corp:3128" }), { dialer: fakeTunnel() });
     const opening = way.open({ host: "db.example", port: 80 }, NEVER);
     await expect(opening).rejects.toMatchObject({ hindrance: "path", code: "DB_SIDECAR_PROXY" });
@@ -105,7 +105,7 @@ describe("the customer's proxy", () => {
     await expect(opening).rejects.toThrow(/proxy.corp:3128 of the customer cannot be reached: .*connection refused\.$/);
   });
 
-  it("gets plain HTTP requests whole, from the URL for http alone", async () => {
+  test("gets plain HTTP requests whole, from the URL for http alone", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "proxy.corp:3128": echo.port, "in.example:80": echo.port });
     const way = scope.way(customerOf({ httpProxy: "http://u:p@proxy.corp:3128", noProxy: ".example" }), {
@@ -126,7 +126,7 @@ describe("the customer's proxy", () => {
 describe("the bypass for cloud APIs", () => {
   const cloud = { bypass: true, exclude: ["kept.azure.com"] };
 
-  it("goes straight, past tunnel and customer's proxy, but not for what is excluded", async () => {
+  test("goes straight, past tunnel and customer's proxy, but not for what is excluded", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "proxy.azure.com:3128": echo.port, "kept.azure.com:443": echo.port });
     const httpsProxy = "http://proxy.azure.com:3128";
@@ -140,7 +140,7 @@ describe("the bypass for cloud APIs", () => {
     expect(way.wayForHttp({ host: "management.azure.com", port: 80 })).toMatchObject({ form: "origin" });
   });
 
-  it("honours HTTPS_PROXY in either case, its login, TLS to it and NO_PROXY", async () => {
+  test("honours HTTPS_PROXY in either case, its login, TLS to it and NO_PROXY", async () => {
     const pki = makePki(scope.tempDir());
     const echo = scope.use(await startEcho());
     const routes = { "ec2.amazonaws.com:443": `127.0.0.1:${echo.port}` };
@@ -157,7 +157,7 @@ describe("the bypass for cloud APIs", () => {
     expect(proxy.lines).toEqual(["CONNECT ec2.amazonaws.com:443 HTTP/1.1"]);
   });
 
-  it("says what failed", async () => {
+  test("says what failed", async () => {
     const way = scope.way({ cloud }, { dialer: fakeTunnel(), lookup: nothingHere });
     await expect(way.open({ host: "ec2.amazonaws.com", port: 443 }, NEVER)).rejects.toMatchObject({
       hindrance: "name",

@@ -1,10 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseProxyUrl } from "./proxy-url.js";
 
 const basic = (login: string): string => `Basic ${Buffer.from(login).toString("base64")}`;
 
 describe("the URL of a proxy", () => {
-  it.each([
+  test.each([
     ["http://proxy.example:3128", "proxy.example", 3128, false, undefined],
     ["http://proxy.example", "proxy.example", 80, false, undefined],
     ["https://proxy.example", "proxy.example", 443, true, undefined],
@@ -21,11 +21,11 @@ describe("the URL of a proxy", () => {
     expect(parseProxyUrl(text, "it")).toEqual({ host, port, secure, authorization });
   });
 
-  it("may be missing", () => {
+  test("may be missing", () => {
     expect(parseProxyUrl("", "it")).toBeUndefined();
   });
 
-  it.each(["socks5://user:secret@proxy.example:1080", "http://", "http://:secret@", "http://a b", "ftp://secret/x"])(
+  test.each(["socks5://user:secret@proxy.example:1080", "http://", "http://:secret@", "http://a b", "ftp://secret/x"])(
     "is refused, without being repeated, when it is %s",
     (text) => {
       const read = (): unknown => parseProxyUrl(text, "the proxy");

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { AnswerCache } from "./answer-cache.js";
 import type { Resolver } from "./config.js";
 import { FallbackState } from "./fallback-state.js";
@@ -38,7 +38,7 @@ function resolver(order: readonly Resolver[], { fallback = false, preferIpv4 = f
 }
 
 describe("resolvers in order", () => {
-  it("asks one after the other until one knows the name", async () => {
+  test("asks one after the other until one knows the name", async () => {
     say["cluster-dns"] = ["10.0.0.1"];
     expect(await resolver(["services", "cluster-dns", "here"]).find()).toEqual({
       kind: "addresses",
@@ -47,18 +47,18 @@ describe("resolvers in order", () => {
     expect(asked).toEqual(["services", "cluster-dns"]);
   });
 
-  it("goes on when one cannot be asked", async () => {
+  test("goes on when one cannot be asked", async () => {
     say.services = new Error("forbidden");
     say.here = ["10.0.0.2"];
     expect(await resolver(["services", "here"]).find()).toMatchObject({ addresses: ["10.0.0.2"] });
   });
 
-  it("leaves the name to the agent, and asks nobody behind it", async () => {
+  test("leaves the name to the agent, and asks nobody behind it", async () => {
     expect(await resolver(["services", "agent", "here"]).find()).toEqual({ kind: "name" });
     expect(asked).toEqual(["services"]);
   });
 
-  it("names everybody who was asked when nobody knows it, and blames the name", async () => {
+  test("names everybody who was asked when nobody knows it, and blames the name", async () => {
     const found = resolver(["services", "here"]).find("nosuch.name");
     await expect(found).rejects.toMatchObject({
       hindrance: "name",
@@ -67,7 +67,7 @@ describe("resolvers in order", () => {
     });
   });
 
-  it("blames the path when one that might know it cannot be asked", async () => {
+  test("blames the path when one that might know it cannot be asked", async () => {
     say["cluster-dns"] = new Error("the tunnel is down.");
     const found = resolver(["services", "cluster-dns"]).find();
     await expect(found).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe("resolvers in order", () => {
     });
   });
 
-  it("keeps only IPv4 when that is preferred and there is some", async () => {
+  test("keeps only IPv4 when that is preferred and there is some", async () => {
     say.here = ["fd00::1", "10.0.0.1", "fd00::2"];
     const { find } = resolver(["here"], { preferIpv4: true });
     expect(await find()).toMatchObject({ addresses: ["10.0.0.1"] });
@@ -89,7 +89,7 @@ describe("resolvers in order", () => {
 describe("the fallback", () => {
   const order = ["services", "cluster-dns"] as const;
 
-  it("begins when the cluster's DNS cannot be asked and this host's knows the name", async () => {
+  test("begins when the cluster's DNS cannot be asked and this host's knows the name", async () => {
     say["cluster-dns"] = new Error("down");
     say.here = ["192.0.2.1"];
     const { find, state } = resolver(order, { fallback: true });
@@ -97,21 +97,21 @@ describe("the fallback", () => {
     expect(state.active).toBe(true);
   });
 
-  it("does not begin when neither knows the name", async () => {
+  test("does not begin when neither knows the name", async () => {
     say["cluster-dns"] = new Error("down");
     const { find, state } = resolver(order, { fallback: true });
     await expect(find()).rejects.toMatchObject({ code: "DB_SIDECAR_NAME", hindrance: "path" });
     expect(state.active).toBe(false);
   });
 
-  it("does not begin for a name that only this host knows, which is dialled from here alone", async () => {
+  test("does not begin for a name that only this host knows, which is dialled from here alone", async () => {
     say.here = ["192.0.2.1"];
     const { find, state } = resolver(order, { fallback: true });
     expect(await find()).toEqual({ kind: "here" });
     expect(state.active).toBe(false);
   });
 
-  it("leaves the tunnel alone for 30 s, then lets one name try it, and ends when that works", async () => {
+  test("leaves the tunnel alone for 30 s, then lets one name try it, and ends when that works", async () => {
     say["cluster-dns"] = new Error("down");
     say.here = ["192.0.2.1"];
     const { find, state } = resolver(order, { fallback: true });
@@ -131,7 +131,7 @@ describe("the fallback", () => {
     expect(state.active).toBe(false);
   });
 
-  it("is not ended by what is only remembered", async () => {
+  test("is not ended by what is only remembered", async () => {
     say["cluster-dns"] = ["10.0.0.1"];
     say.here = ["192.0.2.1"];
     const { find, state } = resolver(order, { fallback: true });

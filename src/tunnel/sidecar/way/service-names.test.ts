@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KubeApiError } from "../../../cluster/kube/errors.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { dnsServerByService } from "./dns-service.js";
@@ -20,7 +20,7 @@ function kubeWith(services: Record<string, object | number>) {
 }
 
 describe("the name of a Service", () => {
-  it.each([
+  test.each([
     ["api.shop", "api", "shop"],
     ["api.shop.svc", "api", "shop"],
     ["API.Shop.svc.Cluster.Local", "api", "shop"],
@@ -29,7 +29,7 @@ describe("the name of a Service", () => {
     expect(serviceNameOf(host, "cluster.local")).toEqual({ name, namespace });
   });
 
-  it.each([
+  test.each([
     "api",
     "localhost",
     "api.shop.example.com",
@@ -49,13 +49,13 @@ describe("the name of a Service", () => {
 });
 
 describe("Services as a resolver", () => {
-  it("answers with every address of the Service", async () => {
+  test("answers with every address of the Service", async () => {
     const kube = kubeWith({ "api.shop": { clusterIP: "10.0.0.1", clusterIPs: ["10.0.0.1", "fd00::1"] } });
     const { addresses } = await askServices(kube.open, "cluster.local")("api.shop.svc", NEVER);
     expect(addresses).toEqual(["10.0.0.1", "fd00::1"]);
   });
 
-  it.each([
+  test.each([
     ["is headless", { clusterIP: "None", clusterIPs: ["None"] }],
     ["stands for an outside name", { externalName: "db.example" }],
     ["does not exist", 404],
@@ -65,7 +65,7 @@ describe("Services as a resolver", () => {
     expect(kube.asked).toHaveLength(1);
   });
 
-  it("says so when it may not look, and does not look for names of other kinds", async () => {
+  test("says so when it may not look, and does not look for names of other kinds", async () => {
     const kube = kubeWith({ "api.shop": 403 });
     const ask = askServices(kube.open, "cluster.local");
     await expect(ask("api.shop", NEVER)).rejects.toMatchObject({ status: 403 });
@@ -75,7 +75,7 @@ describe("Services as a resolver", () => {
 });
 
 describe("the cluster's DNS", () => {
-  it("is OpenShift's, or else the one of other clusters, looked up once until it fails", async () => {
+  test("is OpenShift's, or else the one of other clusters, looked up once until it fails", async () => {
     const plain = kubeWith({ "kube-dns.kube-system": { clusterIP: "10.96.0.10" } });
     const server = dnsServerByService(plain.open);
     expect([await server.find(NEVER), await server.find(NEVER)]).toEqual([
@@ -93,7 +93,7 @@ describe("the cluster's DNS", () => {
     expect(await dnsServerByService(openshift.open).find(NEVER)).toEqual({ host: "fd02::a", port: 53 });
   });
 
-  it("is missed in words", async () => {
+  test("is missed in words", async () => {
     await expect(dnsServerByService(kubeWith({}).open).find(NEVER)).rejects.toThrow(/dns-default.*kube-dns/);
   });
 });

@@ -1,6 +1,6 @@
 import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { makePki } from "../../../../test/support/processes/certs.js";
 import { Scope } from "../../../../test/support/processes/scope.js";
 import { ProxyTrust } from "./trust.js";
@@ -9,7 +9,7 @@ const scope = new Scope();
 afterEach(() => scope.close());
 
 describe("the trust bundle for proxies", () => {
-  it("is read again only when it was replaced", () => {
+  test("is read again only when it was replaced", () => {
     const dir = scope.tempDir();
     const pki = makePki(dir);
     const bundle = join(dir, "bundle.pem");
@@ -22,7 +22,7 @@ describe("the trust bundle for proxies", () => {
     expect(trust.context()).not.toBe(first);
   });
 
-  it("is refused by name when it is missing or holds no certificate", () => {
+  test("is refused by name when it is missing or holds no certificate", () => {
     const bundle = join(scope.tempDir(), "bundle.pem");
     const trust = new ProxyTrust(bundle);
     expect(() => trust.context()).toThrow(expect.objectContaining({ code: "DB_CERT_MISSING" }));

@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DialOptions } from "../../client/bounds.js";
 import { DialRefusedError, dialTimeout, frontendUnreachable } from "../../client/errors.js";
 import { type Door, Tunnels } from "./tunnels.js";
@@ -44,14 +44,14 @@ const noAgent = (): Error => new DialRefusedError("x", "currently no tunnels ava
 const refused = (): Error => new DialRefusedError("x", "dial tcp 10.0.0.1:443: connect: connection refused", 502);
 
 describe("several proxy-servers", () => {
-  it("stays with the one that works", async () => {
+  test("stays with the one that works", async () => {
     const { dials, dial } = doors([unreachable()], []);
     await dial();
     await dial();
     expect(dials.map((text) => text[0])).toEqual(["0", "1", "1"]);
   });
 
-  it.each([
+  test.each([
     ["is out of reach", unreachable()],
     ["has no agent", noAgent()],
     ["does not answer in its share of the time", dialTimeout("x", 1)],
@@ -65,13 +65,13 @@ describe("several proxy-servers", () => {
     ]);
   });
 
-  it("does not ask the next when an agent has tried", async () => {
+  test("does not ask the next when an agent has tried", async () => {
     const { dials, dial } = doors([refused()], []);
     await expect(dial()).rejects.toMatchObject({ hindrance: "refused", code: "DB_DIAL_FAILED" });
     expect(dials).toHaveLength(1);
   });
 
-  it("says what each of them said when none can be used", async () => {
+  test("says what each of them said when none can be used", async () => {
     const { dial } = doors([unreachable()], [noAgent()]);
     await expect(dial()).rejects.toMatchObject({
       hindrance: "path",
@@ -82,7 +82,7 @@ describe("several proxy-servers", () => {
     });
   });
 
-  it.each([
+  test.each([
     ["dial tcp: lookup a.b: no such host", 502, "name"],
     ["dial tcp 10.0.0.1:1: connect: connection refused", 502, "refused"],
     ["dial tcp 10.0.0.1:1: connect: network is unreachable", 502, "network"],
@@ -96,7 +96,7 @@ describe("several proxy-servers", () => {
     await expect(dial()).rejects.toMatchObject({ hindrance });
   });
 
-  it("gives up with the caller's own reason", async () => {
+  test("gives up with the caller's own reason", async () => {
     const stop = new AbortController();
     const gone = new Error("the client left");
     const never: Door = {

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { payload, readLine, readToEnd, sha256 } from "../../../support/callers/bytes.js";
 import { forSink, GO, startSink, startSource } from "../../../support/targets/bulk.js";
 import type { Stage } from "../pairing.js";
@@ -7,7 +7,7 @@ const SIZE = 20 * 1024 * 1024;
 const WITHIN_MS = 60_000;
 
 export function bulk({ tunnel }: Stage): void {
-  it(
+  test(
     "carries 20 MiB from the endpoint, checksum intact",
     async () => {
       const bytes = payload("download", SIZE);
@@ -26,7 +26,7 @@ export function bulk({ tunnel }: Stage): void {
     WITHIN_MS,
   );
 
-  it(
+  test(
     "carries 20 MiB to the endpoint, checksum intact",
     async () => {
       const bytes = payload("upload", SIZE);
@@ -43,7 +43,7 @@ export function bulk({ tunnel }: Stage): void {
     WITHIN_MS,
   );
 
-  it(
+  test(
     "carries both directions at once without either waiting for the other",
     async () => {
       const [down, up] = [payload("down", SIZE / 4), payload("up", SIZE / 4)];

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { payload, readExactly, sha256 } from "../../../support/callers/bytes.js";
 import { startEcho } from "../../../support/targets/echo.js";
 import type { Stage } from "../pairing.js";
@@ -7,7 +7,7 @@ const CALLERS = 100;
 const LARGEST = 96 * 1024;
 
 export function crowd({ tunnel }: Stage): void {
-  it(`serves ${CALLERS} callers at once, each hearing only its own words`, async () => {
+  test(`serves ${CALLERS} callers at once, each hearing only its own words`, async () => {
     const echo = await startEcho();
     try {
       const echoes = await Promise.all(

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { payload, readExactly, readToEnd, sha256 } from "../../../support/callers/bytes.js";
 import type { AgentProcess } from "../../../support/processes/agent.js";
 import { waitUntil, within } from "../../../support/processes/deadline.js";
@@ -14,7 +14,7 @@ const SPEECH = payload("speech", 5 * 1024 * 1024);
 
 /** Half-open ends: kept where all hops are ours, upstream's teardown (everything before the end, then close) elsewhere. */
 export function ends(stage: Stage): void {
-  it("delivers everything an endpoint said before it ended, then the end", async () => {
+  test("delivers everything an endpoint said before it ended, then the end", async () => {
     const source = await startSource(ANSWER);
     try {
       const socket = await stage.tunnel().open(source.address);
@@ -33,7 +33,7 @@ export function ends(stage: Stage): void {
 }
 
 function halfClose({ tunnel }: Stage): void {
-  it("lets a caller end its side and still hear the whole answer", async () => {
+  test("lets a caller end its side and still hear the whole answer", async () => {
     const endpoint = await startAnswerAfterEnd((request) => Buffer.concat([Buffer.from(sha256(request)), ANSWER]));
     try {
       const socket = await tunnel().open(endpoint.address);
@@ -47,7 +47,7 @@ function halfClose({ tunnel }: Stage): void {
     }
   });
 
-  it("lets a caller go on speaking after the endpoint ended its side", async () => {
+  test("lets a caller go on speaking after the endpoint ended its side", async () => {
     const endpoint = await startSteered();
     try {
       const socket = await tunnel().open(endpoint.address);
@@ -65,7 +65,7 @@ function halfClose({ tunnel }: Stage): void {
 }
 
 function teardown({ pairing, tunnel }: Stage): void {
-  it("closes both sides when a caller ends its own, after what was said before", async () => {
+  test("closes both sides when a caller ends its own, after what was said before", async () => {
     const endpoint = await startSteered();
     try {
       const socket = await tunnel().open(endpoint.address);
@@ -85,7 +85,7 @@ function teardown({ pairing, tunnel }: Stage): void {
   });
 
   // The Go agent drops what still waits for the endpoint when the close arrives.
-  if (pairing.agent === "ours") it("hands a slow endpoint all that was said before the close", flushBeforeClose);
+  if (pairing.agent === "ours") test("hands a slow endpoint all that was said before the close", flushBeforeClose);
 
   async function flushBeforeClose(): Promise<void> {
     const endpoint = await startSteered();

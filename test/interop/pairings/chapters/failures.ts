@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { readExactly, readToEnd } from "../../../support/callers/bytes.js";
 import { within } from "../../../support/processes/deadline.js";
 import { GO, startEndlessSource } from "../../../support/targets/bulk.js";
@@ -23,7 +23,7 @@ export function failures({ pairing, tunnel }: Stage): void {
     }
   }
 
-  it("tells a caller at once that its agent was killed in mid-transfer", async () => {
+  test("tells a caller at once that its agent was killed in mid-transfer", async () => {
     const source = await startEndlessSource();
     try {
       const socket = await tunnel().open(source.address);
@@ -35,7 +35,7 @@ export function failures({ pairing, tunnel }: Stage): void {
     }
   });
 
-  it("refuses when there is no agent", async () => {
+  test("refuses when there is no agent", async () => {
     const dialled = await tunnel().dial("127.0.0.1:9");
     if (dialled.ok) throw new Error("dialled without an agent");
     if (pairing.frontend === "grpc-uds") {
@@ -46,12 +46,12 @@ export function failures({ pairing, tunnel }: Stage): void {
     }
   });
 
-  it("works again with a new agent", async () => {
+  test("works again with a new agent", async () => {
     await tunnel().addAgent();
     await echoes();
   });
 
-  it("ends tunnels when the server is killed, and works again when it is back", async () => {
+  test("ends tunnels when the server is killed, and works again when it is back", async () => {
     const endpoint = await startSteered();
     try {
       const socket = await tunnel().open(endpoint.address);

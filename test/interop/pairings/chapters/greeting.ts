@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { payload, readExactly } from "../../../support/callers/bytes.js";
 import type { Dialled, Tunnel } from "../../../support/processes/tunnel.js";
 import { startBanner, startEcho } from "../../../support/targets/echo.js";
@@ -9,7 +9,7 @@ const ESTABLISHED = "HTTP/1.1 200 Connection Established\r\n\r\n";
 const BANNERS = 20;
 
 export function greeting({ pairing, tunnel }: Stage): void {
-  it("dials an endpoint and carries bytes both ways", async () => {
+  test("dials an endpoint and carries bytes both ways", async () => {
     const echo = await startEcho();
     try {
       const dialled = await tunnel().dial(echo.address);
@@ -27,7 +27,7 @@ export function greeting({ pairing, tunnel }: Stage): void {
     }
   });
 
-  it.each(["[::FFFF:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "0.0.0.0", "LOCALHOST"])(
+  test.each(["[::FFFF:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "0.0.0.0", "LOCALHOST"])(
     "reaches an endpoint that the caller spells %s",
     async (host) => {
       const echo = await startEcho();
@@ -42,7 +42,7 @@ export function greeting({ pairing, tunnel }: Stage): void {
     },
   );
 
-  it("keeps every byte of an endpoint that speaks first", async () => {
+  test("keeps every byte of an endpoint that speaks first", async () => {
     const banner = payload("banner", 600);
     const target = await startBanner(banner);
     try {

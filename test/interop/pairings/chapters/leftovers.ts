@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { waitUntil } from "../../../support/processes/deadline.js";
 import { metric } from "../../../support/processes/http.js";
 import type { Stage } from "../pairing.js";
@@ -7,7 +7,7 @@ const OPEN_ENDPOINTS = "konnectivity_network_proxy_agent_open_endpoint_connectio
 const DIALS = "konnectivity_network_proxy_agent_dial_duration_seconds_count";
 
 export function leftovers({ tunnel }: Stage): void {
-  it("has no endpoint connection left once its callers are gone", async () => {
+  test("has no endpoint connection left once its callers are gone", async () => {
     for (const agent of tunnel().agents) {
       expect(await metric(agent.healthPort, DIALS)).toBeGreaterThan(100);
       await waitUntil("all endpoint connections to be closed", async () => {

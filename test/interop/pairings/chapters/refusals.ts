@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { freePort } from "../../../support/processes/ports.js";
 import { startBlackHole } from "../../../support/targets/black-hole.js";
 import type { Stage } from "../pairing.js";
@@ -18,25 +18,25 @@ export function refusals({ pairing, tunnel }: Stage): void {
     return dialled.text;
   }
 
-  it("says that an endpoint refused the connection", async () => {
+  test("says that an endpoint refused the connection", async () => {
     const target = `127.0.0.1:${await freePort()}`;
     expect(await refused(target, BAD_GATEWAY)).toMatch(
       new RegExp(`^dial tcp ${target.replaceAll(".", "\\.")}: connect: connection refused`),
     );
   });
 
-  it("says that an endpoint's name does not resolve", async () => {
+  test("says that an endpoint's name does not resolve", async () => {
     expect(await refused(`${UNRESOLVABLE}:443`, BAD_GATEWAY)).toMatch(
       /^dial tcp: lookup x{64}\.invalid.*: no such host/,
     );
   });
 
   // Short for loopback to getaddrinfo, but not to Go and not to us.
-  it.each(["127.1", "0", "2130706433"])("takes %s for a name that nobody has", async (host) => {
+  test.each(["127.1", "0", "2130706433"])("takes %s for a name that nobody has", async (host) => {
     expect(await refused(`${host}:443`, BAD_GATEWAY)).toMatch(/^dial tcp: lookup \d[\d.]*.*: no such host/);
   });
 
-  it("says that an endpoint did not answer", async () => {
+  test("says that an endpoint did not answer", async () => {
     const blackHole = await startBlackHole();
     try {
       expect(await refused(blackHole.address, GATEWAY_TIMEOUT)).toMatch(/^dial tcp 127\.0\.0\.1:\d+: i\/o timeout/);

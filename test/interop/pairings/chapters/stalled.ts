@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { payload, readExactly } from "../../../support/callers/bytes.js";
 import { waitUntil, within } from "../../../support/processes/deadline.js";
 import { forSink, GO, startEndlessSource } from "../../../support/targets/bulk.js";
@@ -33,8 +33,8 @@ export function stalled({ pairing, tunnel }: Stage): void {
     };
   }
 
-  if (pairing.server === "ours") it("is not disturbed by a caller that does not read", slowCaller);
-  if (pairing.agent === "ours") it("is not disturbed by an endpoint that does not read", slowEndpoint);
+  if (pairing.server === "ours") test("is not disturbed by a caller that does not read", slowCaller);
+  if (pairing.agent === "ours") test("is not disturbed by an endpoint that does not read", slowEndpoint);
 
   async function slowCaller(): Promise<void> {
     const [beside, source] = [await neighbour(), await startEndlessSource()];

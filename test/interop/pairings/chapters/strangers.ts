@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { readToEnd } from "../../../support/callers/bytes.js";
 import { connectRequest, openDoor } from "../../../support/callers/connect.js";
 import type { CertFiles } from "../../../support/processes/certs.js";
@@ -9,7 +9,7 @@ import type { Stage } from "../pairing.js";
 /** The TCP door opens only to certificates of its own authority. */
 export function strangers({ pairing, tunnel }: Stage): void {
   if (pairing.frontend !== "connect-tcp") return;
-  it.each([
+  test.each([
     ["without a certificate", ({ pki }: Tunnel): Partial<CertFiles> => ({ ca: pki.frontend.ca })],
     ["with a certificate of another authority", ({ pki }: Tunnel): Partial<CertFiles> => pki.stranger],
     ["with an agent's certificate", ({ pki }: Tunnel): Partial<CertFiles> => ({ ...pki.agent, ca: pki.frontend.ca })],

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { connect as connectTls } from "node:tls";
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { startWebhook } from "../../../support/targets/webhook.js";
 import type { Stage } from "../pairing.js";
 
 const REVIEW = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request: { uid: "7f0b2891" } };
 
 export function webhook({ tunnel }: Stage): void {
-  it("carries an admission review to an HTTPS webhook, twice on one connection", async () => {
+  test("carries an admission review to an HTTPS webhook, twice on one connection", async () => {
     const { pki } = tunnel();
     const hook = await startWebhook(pki.webhook);
     const socket = connectTls({

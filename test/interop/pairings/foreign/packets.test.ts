@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { decode, encode, type Packet } from "./packets.js";
 
 const RANDOM = 1234567890123456789n;
@@ -21,7 +21,7 @@ const GOLDEN: [Packet, string][] = [
   [{ type: "DRAIN" }, "08064200"],
 ];
 
-it.each(GOLDEN)("encodes and decodes %o as upstream does", (packet, hex) => {
+test.each(GOLDEN)("encodes and decodes %o as upstream does", (packet, hex) => {
   expect(encode(packet).toString("hex")).toBe(hex);
   expect(decode(Buffer.from(hex, "hex"))).toEqual(packet);
 });

@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { within } from "../../../support/processes/deadline.js";
 import type { Origin } from "../../../support/processes/executables.js";
 import { ForeignAgent } from "../foreign/agent.js";
@@ -15,13 +15,13 @@ export function agentPackets(origin: Origin): void {
   describe(`packets from an agent, server ${origin}`, () => {
     const bare = bareServer(origin, "grpc-uds", ["--server-id=server-of-the-test", "--server-count=3"]);
 
-    it("greets an agent with its own ID and the server count", async () => {
+    test("greets an agent with its own ID and the server count", async () => {
       const headers = await (await bare().agent()).stream.headers;
       expect(headers.get("serverid")).toEqual(["server-of-the-test"]);
       expect(headers.get("servercount")).toEqual(["3"]);
     });
 
-    it("refuses an agent without an ID", async () => {
+    test("refuses an agent without an ID", async () => {
       const nameless = new ForeignAgent(bare().server.place.agentPort, bare().pki, {});
       const ending = await within(5_000, "the refusal", nameless.stream.ended);
       nameless.leave();
@@ -29,7 +29,7 @@ export function agentPackets(origin: Origin): void {
       expect(ending.details).toMatch(/^expected one agent ID in the context, got \[\]/);
     });
 
-    it("forwards the agent's reason for a failed dial", async () => {
+    test("forwards the agent's reason for a failed dial", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       const random = await dialUpTo(agent, caller);
       const error = "dial tcp 192.0.2.7:10250: connect: connection refused";
@@ -40,14 +40,14 @@ export function agentPackets(origin: Origin): void {
       if (deviations.refusalText[origin] === "the bare text") expect(response.error).toBe(error);
     });
 
-    it("forwards DIAL_CLS", async () => {
+    test("forwards DIAL_CLS", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       const random = await dialUpTo(agent, caller);
       agent.stream.send({ type: "DIAL_CLS", random });
       expect(await caller.next("DIAL_CLS")).toEqual({ type: "DIAL_CLS", random });
     });
 
-    it("closes connections it does not know, and ignores what needs no answer", async () => {
+    test("closes connections it does not know, and ignores what needs no answer", async () => {
       const agent = await bare().agent();
       agent.stream.send({ type: "DATA", connectID: 0n, data: Buffer.from("from nobody") });
       agent.stream.send({ type: "CLOSE_RSP", connectID: 77n, error: "" });
@@ -60,14 +60,14 @@ export function agentPackets(origin: Origin): void {
       expect(agent.stream.untaken).toEqual([]);
     });
 
-    it("ends a caller's connection when its agent is gone", async () => {
+    test("ends a caller's connection when its agent is gone", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       await expectWorking(agent, caller, 1n);
       agent.leave();
       expect(await caller.next("CLOSE_RSP")).toEqual({ type: "CLOSE_RSP", connectID: 1n, error: "" });
     });
 
-    it(`loses its agent in mid-dial: ${deviations.agentLostInDial[origin]}`, async () => {
+    test(`loses its agent in mid-dial: ${deviations.agentLostInDial[origin]}`, async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       const random = await dialUpTo(agent, caller);
       agent.leave();
@@ -82,7 +82,7 @@ export function agentPackets(origin: Origin): void {
       }
     });
 
-    it("prefers agents that are not draining, and uses draining ones when there is no other", async () => {
+    test("prefers agents that are not draining, and uses draining ones when there is no other", async () => {
       const [leaving, staying] = [await bare().agent(), await bare().agent()];
       leaving.stream.send({ type: "DRAIN" });
       await leaving.settled();
@@ -98,7 +98,7 @@ export function agentPackets(origin: Origin): void {
   describe(`a dial that nobody answers, server ${origin}`, () => {
     const bare = bareServer(origin, "grpc-uds", [`--backend-dial-timeout=${DIAL_TIMEOUT_MS}ms`]);
 
-    it("fails at its deadline, and a late answer is closed", async () => {
+    test("fails at its deadline, and a late answer is closed", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       // Before the dial is sent: the server's time cannot have begun earlier, however late we hear of anything.
       const sentAt = performance.now();
@@ -115,7 +115,7 @@ export function agentPackets(origin: Origin): void {
   describe(`a message without payload from an agent, server ${origin}`, () => {
     const bare = bareServer(origin, "grpc-uds");
 
-    it(deviations.missingPayload[origin], async () => {
+    test(deviations.missingPayload[origin], async () => {
       const agent = await bare().agent();
       agent.stream.sendRaw(Buffer.from("0801", "hex"));
       if (deviations.missingPayload[origin] === "the process crashes") {

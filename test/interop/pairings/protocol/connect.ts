@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readExactly, readToEnd } from "../../../support/callers/bytes.js";
 import { askDoor, type ConnectDoor, connectRequest, openDoor, readAnswer } from "../../../support/callers/connect.js";
 import type { Origin } from "../../../support/processes/executables.js";
@@ -20,7 +20,7 @@ export function connectAnswers(origin: Origin): void {
     const wholeAnswer = (request: string) => askWhole(door(), request);
     const expectRefusal = refusalOf(origin);
 
-    it("asks for CONNECT and keeps the connection", async () => {
+    test("asks for CONNECT and keeps the connection", async () => {
       const { head, socket } = await askDoor(door(), "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
       const body = "this proxy only supports CONNECT passthrough\n";
       expect(head.replace(/Date: [^\r]+/, "Date: now")).toBe(
@@ -33,11 +33,11 @@ export function connectAnswers(origin: Origin): void {
       socket.destroy();
     });
 
-    it("answers what is not HTTP with 400", async () => {
+    test("answers what is not HTTP with 400", async () => {
       expect(await wholeAnswer("what is this?\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     });
 
-    it("answers 500 without an agent", async () => {
+    test("answers 500 without an agent", async () => {
       expectRefusal(
         await wholeAnswer(connectRequest(ADDRESS)),
         "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/plain\r\n\r\n",
@@ -45,7 +45,7 @@ export function connectAnswers(origin: Origin): void {
       );
     });
 
-    it.each([
+    test.each([
       ["502 Bad Gateway", "dial tcp 192.0.2.7:10250: connect: connection refused"],
       ["502 Bad Gateway", "dial tcp: lookup nowhere.example: no such host"],
       ["502 Bad Gateway", "something nobody has heard of"],
@@ -60,7 +60,7 @@ export function connectAnswers(origin: Origin): void {
       expectRefusal(await answer, `HTTP/1.1 ${statusText}\r\nConnection: close\r\n${PLAIN}`, error);
     });
 
-    it("writes nothing when the agent gives up the dial", async () => {
+    test("writes nothing when the agent gives up the dial", async () => {
       const agent = await bare().agent();
       const answer = wholeAnswer(connectRequest(ADDRESS));
       const { random } = await agent.stream.next("DIAL_REQ");
@@ -68,7 +68,7 @@ export function connectAnswers(origin: Origin): void {
       expect(await answer).toBe("");
     });
 
-    it("answers 502 when the agent is gone in mid-dial", async () => {
+    test("answers 502 when the agent is gone in mid-dial", async () => {
       const agent = await bare().agent();
       const answer = wholeAnswer(connectRequest(ADDRESS));
       await agent.stream.next("DIAL_REQ");
@@ -80,7 +80,7 @@ export function connectAnswers(origin: Origin): void {
       );
     });
 
-    it.each([
+    test.each([
       ["another Host", "Host: elsewhere.example:1\r\nUser-Agent: curl/8\r\n"],
       ["no Host at all", ""],
     ])("dials the request target, with %s, and keeps bytes sent behind the request", async (_, headers) => {
@@ -103,7 +103,7 @@ export function connectAnswers(origin: Origin): void {
       socket.destroy();
     });
 
-    it(`its caller hangs up in mid-dial: ${deviations.callerHangsUp[origin]}`, async () => {
+    test(`its caller hangs up in mid-dial: ${deviations.callerHangsUp[origin]}`, async () => {
       const agent = await bare().agent();
       const socket = await openDoor(door());
       socket.write(connectRequest(ADDRESS));
@@ -122,7 +122,7 @@ export function connectAnswers(origin: Origin): void {
   describe(`a CONNECT dial that nobody answers, server ${origin}`, () => {
     const bare = bareServer(origin, "connect-uds", [`--backend-dial-timeout=${DIAL_TIMEOUT_MS}ms`]);
 
-    it("gets 504 at its deadline, and what comes late is closed", async () => {
+    test("gets 504 at its deadline, and what comes late is closed", async () => {
       const agent = await bare().agent();
       const answer = askWhole(connectDoor(bare().server.place, bare().pki), connectRequest(ADDRESS));
       const { random } = await agent.stream.next("DIAL_REQ");

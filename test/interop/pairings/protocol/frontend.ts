@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { waitUntil, within } from "../../../support/processes/deadline.js";
 import type { Origin } from "../../../support/processes/executables.js";
 import { metric } from "../../../support/processes/http.js";
@@ -16,7 +16,7 @@ export function callerPackets(origin: Origin): void {
   describe(`packets from a gRPC caller, server ${origin}`, () => {
     const bare = bareServer(origin, "grpc-uds");
 
-    it("forwards packets unchanged, also numbers beyond 2^53, and closes in order", async () => {
+    test("forwards packets unchanged, also numbers beyond 2^53, and closes in order", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       const connectID = 2n ** 53n + 1n;
       await expectWorking(agent, caller, connectID);
@@ -28,7 +28,7 @@ export function callerPackets(origin: Origin): void {
       expect((await within(5_000, "the stream to end", caller.ended)).code).toBe(status.OK);
     });
 
-    it("refuses a dial when there is no agent", async () => {
+    test("refuses a dial when there is no agent", async () => {
       const caller = bare().proxyStream();
       const random = freshRandom();
       caller.send({ type: "DIAL_REQ", protocol: "tcp", address: ADDRESS, random });
@@ -38,14 +38,14 @@ export function callerPackets(origin: Origin): void {
       if (deviations.refusalText[origin] === "the bare text") expect(response.error).toBe("No agent available");
     });
 
-    it("answers DATA before any dial with CLOSE_RSP", async () => {
+    test("answers DATA before any dial with CLOSE_RSP", async () => {
       const caller = bare().proxyStream();
       caller.send({ type: "DATA", connectID: 5n, data: Buffer.from("early") });
       const expected = { type: "CLOSE_RSP", connectID: 5n, error: "backend not initialized" };
       expect(await caller.next("CLOSE_RSP")).toEqual(expected);
     });
 
-    it("answers CLOSE_REQ before any dial with CLOSE_RSP and goes on", async () => {
+    test("answers CLOSE_REQ before any dial with CLOSE_RSP and goes on", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       caller.send({ type: "CLOSE_REQ", connectID: 5n });
       const expected = { type: "CLOSE_RSP", connectID: 5n, error: "backend uninitialized" };
@@ -53,7 +53,7 @@ export function callerPackets(origin: Origin): void {
       await expectWorking(agent, caller, 1n);
     });
 
-    it("ignores DATA without a connection number", async () => {
+    test("ignores DATA without a connection number", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       await establish(agent, caller, 1n);
       caller.send({ type: "DATA", connectID: 0n, data: Buffer.from("to nobody") });
@@ -61,7 +61,7 @@ export function callerPackets(origin: Origin): void {
       expect(await agent.stream.next("DATA")).toEqual({ type: "DATA", connectID: 1n, data: Buffer.from("to 1") });
     });
 
-    it("ends a caller's connection when its DATA names another", async () => {
+    test("ends a caller's connection when its DATA names another", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       await expectWorking(agent, caller, 1n);
       caller.send({ type: "DATA", connectID: 2n, data: Buffer.from("mixed up") });
@@ -74,13 +74,13 @@ export function callerPackets(origin: Origin): void {
       expect(await caller.next("CLOSE_RSP")).toEqual({ type: "CLOSE_RSP", connectID: 1n, error });
     });
 
-    it("ignores a packet type it does not know", async () => {
+    test("ignores a packet type it does not know", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       caller.sendRaw(Buffer.from([0x08, 0x63]));
       await expectWorking(agent, caller, 1n);
     });
 
-    it("ends a stream whose message is larger than 4 MiB, and only that", async () => {
+    test("ends a stream whose message is larger than 4 MiB, and only that", async () => {
       const [agent, other, caller] = [await bare().agent(), bare().proxyStream(), bare().proxyStream()];
       caller.sendRaw(Buffer.alloc(MAX_MESSAGE + 1));
       const ending = await within(10_000, "the stream to end", caller.ended);
@@ -89,7 +89,7 @@ export function callerPackets(origin: Origin): void {
       await expectWorking(agent, other, 1n);
     });
 
-    it("carries a message of just 4 MiB", async () => {
+    test("carries a message of just 4 MiB", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       await establish(agent, caller, 1n);
       // 2 bytes type, 1 + 4 bytes payload head, 2 bytes connection number, 1 + 4 bytes data head.
@@ -102,7 +102,7 @@ export function callerPackets(origin: Origin): void {
       expect(Buffer.concat(parts).equals(data)).toBe(true);
     });
 
-    it("forgets a dial its caller cancelled, and closes what still comes of it", async () => {
+    test("forgets a dial its caller cancelled, and closes what still comes of it", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       const random = await dialUpTo(agent, caller);
       const cancelledBefore = await cancelledDials(bare().server);
@@ -115,7 +115,7 @@ export function callerPackets(origin: Origin): void {
       expect(caller.untaken).toEqual([]);
     });
 
-    it("tells the agent when a caller is gone in mid-dial", async () => {
+    test("tells the agent when a caller is gone in mid-dial", async () => {
       const [agent, caller] = [await bare().agent(), bare().proxyStream()];
       const random = await dialUpTo(agent, caller);
       caller.cancel();
@@ -123,7 +123,7 @@ export function callerPackets(origin: Origin): void {
       await expectLateAnswerClosed(agent, random);
     });
 
-    it("tells the agent when a caller is gone, by reset or by end of stream", async () => {
+    test("tells the agent when a caller is gone, by reset or by end of stream", async () => {
       const agent = await bare().agent();
       const [reset, ended] = [bare().proxyStream(), bare().proxyStream()];
       await expectWorking(agent, reset, 1n);
@@ -135,7 +135,7 @@ export function callerPackets(origin: Origin): void {
       expect((await within(5_000, "the stream to end", ended.ended)).code).toBe(status.OK);
     });
 
-    it("keeps two streams of one session apart", async () => {
+    test("keeps two streams of one session apart", async () => {
       const [agent, session] = [await bare().agent(), bare().caller()];
       const [one, two] = [session.open(), session.open()];
       await expectWorking(agent, one, 1n);
@@ -157,7 +157,7 @@ export function callerPackets(origin: Origin): void {
     // One is enough to show a crash, and the second would need another server.
     const sent = deviations.missingPayload[origin] === "the process crashes" ? messages.slice(0, 1) : messages;
 
-    it.each(sent)(`%s: ${deviations.missingPayload[origin]}`, async (_, hex) => {
+    test.each(sent)(`%s: ${deviations.missingPayload[origin]}`, async (_, hex) => {
       const { server, proxyStream, agent } = bare();
       const caller = proxyStream();
       caller.sendRaw(Buffer.from(hex, "hex"));

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { analyze } from "../analyze.js";
 import { TestBundle } from "../testing/bundle.js";
 import { openBundle } from "./open-bundle.js";
@@ -49,7 +49,7 @@ function member(name: string, content: Buffer | string, type = "0", size = Buffe
 const end = Buffer.alloc(1024);
 
 describe("a bundle", () => {
-  it("reads the same from a folder and from the archive that the system's tar makes of it", async () => {
+  test("reads the same from a folder and from the archive that the system's tar makes of it", async () => {
     const long = `bootstrap/${"a-rather-long-folder-name/".repeat(8)}file-${"x".repeat(90)}.log`;
     bundle.put("gather.log", "hello\n").put(long, "far down").put("resources/big.json", "x".repeat(300_000));
     const packed = await contents(bundle.pack());
@@ -57,21 +57,21 @@ describe("a bundle", () => {
     expect(packed).toEqual(await contents(bundle.folder));
   });
 
-  it.each(["--format=pax", "--format=gnu", "--format=v7"])("tar %s, without compression too", async (format) => {
+  test.each(["--format=pax", "--format=gnu", "--format=v7"])("tar %s, without compression too", async (format) => {
     bundle.put("gather.log", "hello\n").put(`bootstrap/${"n".repeat(60)}.log`, "x");
     const file = bundle.file("plain.tar", "");
     execFileSync("tar", ["-C", bundle.folder, format, "-cf", file, "."]);
     expect(await contents(file)).toEqual(await contents(bundle.folder));
   });
 
-  it("can be read by those who skip all contents", async () => {
+  test("can be read by those who skip all contents", async () => {
     bundle.put("gather.log", "x".repeat(5000)).put("failed-units.txt", "");
     const names: string[] = [];
     for await (const { path } of openBundle(bundle.pack())) names.push(path);
     expect(names.sort()).toEqual(["failed-units.txt", "gather.log"]);
   });
 
-  it("follows no link out of an unpacked one", async () => {
+  test("follows no link out of an unpacked one", async () => {
     bundle.put("gather.log", "hello");
     symlinkSync("/etc", join(bundle.folder, "bootstrap"));
     expect(Object.keys(await contents(bundle.folder))).toEqual(["gather.log"]);
@@ -86,18 +86,18 @@ describe("what is refused, in one sentence", () => {
     expect((complaint as Error).message).not.toMatch(/\n/);
   };
 
-  it("a path that leads out, an absolute one, one with control characters", async () => {
+  test("a path that leads out, an absolute one, one with control characters", async () => {
     for (const name of ["../../etc/passwd", "a/../../b", "/etc/shadow", "a\\..\\b", "a\u001b[31m"]) {
       await refused(gzipSync(Buffer.concat([member(name, "x"), end])), /holds the path .*, which no gather writes/);
     }
   });
 
-  it("the same hidden in a long name or a pax record", async () => {
+  test("the same hidden in a long name or a pax record", async () => {
     await refused(Buffer.concat([member("././@LongLink", "../out\0", "L"), member("x", "x"), end]), /holds the path/);
     await refused(Buffer.concat([member("pax", "15 path=../out\n", "x"), member("x", "x"), end]), /holds the path/);
   });
 
-  it("a truncated archive, wherever it is cut", async () => {
+  test("a truncated archive, wherever it is cut", async () => {
     for (let index = 0; index < 40; index++) {
       const noise = Array.from({ length: 3000 }, (_, at) => String.fromCharCode(33 + ((at * 7919 + index * 31) % 90)));
       bundle.put(`bootstrap/file-${index}`, noise.join(""));
@@ -110,12 +110,12 @@ describe("what is refused, in one sentence", () => {
     await refused(member("bootstrap/x", "abc"), /it ends in the middle/);
   });
 
-  it("an archive that would unpack without end", async () => {
+  test("an archive that would unpack without end", async () => {
     const claim = member("bootstrap/x", "", "0", 0o77777777777);
     await refused(claim, /unpacks to more than \d+ MiB/);
   });
 
-  it("more members, more bytes than the limits, long before memory is full", async () => {
+  test("more members, more bytes than the limits, long before memory is full", async () => {
     async function* many(): AsyncGenerator<Buffer> {
       for (;;) yield member("bootstrap/x", "x");
     }
@@ -126,11 +126,11 @@ describe("what is refused, in one sentence", () => {
     await expect(drain({ bytes: 1e6, members: 1e9 })).rejects.toThrow(/unpacks to more than 1 MiB/);
   });
 
-  it("a huge extension header", async () => {
+  test("a huge extension header", async () => {
     await refused(member("pax", "", "x", 1024 * 1024), /absurdly long name/);
   });
 
-  it("text, noise, nothing, another archive, no file", async () => {
+  test("text, noise, nothing, another archive, no file", async () => {
     await refused("just text", /it ends in the middle/);
     await refused("just text ".repeat(200), /not a tar archive/);
     await refused(gzipSync("just text ".repeat(200)), /not a tar archive/);
@@ -151,7 +151,7 @@ describe("lines", () => {
     return found;
   }
 
-  it("are numbered from one, however the chunks fall", async () => {
+  test("are numbered from one, however the chunks fall", async () => {
     expect(await lines("a\nb", "c\r\n", "\nd")).toEqual([
       [1, "a"],
       [2, "bc"],
@@ -160,7 +160,7 @@ describe("lines", () => {
     ]);
   });
 
-  it("are cut when somebody wrote one without end", async () => {
+  test("are cut when somebody wrote one without end", async () => {
     const [first, second] = await lines(...Array(50).fill("x".repeat(1000)), "\nnext\n");
     expect(first?.[1].length).toBeLessThanOrEqual(16 * 1024);
     expect(second).toEqual([2, "next"]);

@@ -2,7 +2,7 @@
 import type { BundleEntry } from "./entry.js";
 
 /** The longest line that is looked at; what stands behind is passed over. */
-const longestLine = 16 * 1024;
+const LONGEST_LINE = 16 * 1024;
 
 /** Undefined when it is larger than that. */
 export async function wholeText(entry: BundleEntry, largest: number): Promise<string | undefined> {
@@ -33,12 +33,12 @@ export async function* linesOf(content: AsyncIterable<Buffer>): AsyncGenerator<L
       start = end + 1;
     }
     // Copied: the chunk is the stream's own and may be long.
-    if (rest.length < longestLine) rest = Buffer.concat([rest, piece.subarray(start, start + longestLine)]);
+    if (rest.length < LONGEST_LINE) rest = Buffer.concat([rest, piece.subarray(start, start + LONGEST_LINE)]);
   }
   if (rest.length > 0) yield { number: ++number, text: textOf(rest, Buffer.alloc(0)) };
 }
 
 function textOf(first: Buffer, second: Buffer): string {
   const line = first.length === 0 ? second : Buffer.concat([first, second]);
-  return line.toString("utf8", 0, longestLine).replace(/\r$/, "");
+  return line.toString("utf8", 0, LONGEST_LINE).replace(/\r$/, "");
 }

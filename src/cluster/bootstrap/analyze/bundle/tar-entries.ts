@@ -14,7 +14,7 @@ export interface TarLimits {
 export const tarLimits: TarLimits = { bytes: 6 * 1024 ** 3, members: 200_000 };
 
 /** Names and pax records are small; a large one is an attack on memory. */
-const longestExtension = 64 * 1024;
+const LONGEST_EXTENSION = 64 * 1024;
 
 interface Override {
   readonly path?: string;
@@ -81,7 +81,7 @@ function entryOf(source: ByteSource, name: string, size: number, { modifiedAt }:
 }
 
 async function extension(source: ByteSource, { type, size }: TarHeader): Promise<Override> {
-  if (size > longestExtension) throw new DamagedArchive("it has a member with an absurdly long name");
+  if (size > LONGEST_EXTENSION) throw new DamagedArchive("it has a member with an absurdly long name");
   const content = await source.take(size);
   if (content.length < size) throw cutShort();
   if (type === "L") return { path: content.toString("utf8").replace(/\0.*$/s, "") };

@@ -3,10 +3,10 @@ import { evidence, Sighting } from "../evidence.js";
 import type { AgentLog, ConnectFailure } from "./facts.js";
 
 /** How upstream's agent and ours say that an attempt to connect failed. */
-const failed = /cannot connect once|cannot connect to server/;
-const connected = /successfully connected to|"Connect to server"|\bconnected to server\b/;
+const FAILED = /cannot connect once|cannot connect to server/;
+const CONNECTED = /successfully connected to|"Connect to server"|\bconnected to server\b/;
 /** What both print when they end at once. */
-const refusal = /^(?:\S+ std(?:err|out) F )?Error: (?!.*cannot connect)|main\.go:\d+\] error: /;
+const REFUSAL = /^(?:\S+ std(?:err|out) F )?Error: (?!.*cannot connect)|main\.go:\d+\] error: /;
 
 /** The texts of Go and of Node; more specific ones first. */
 const reasons: readonly (readonly [RegExp, ConnectFailure])[] = [
@@ -32,14 +32,14 @@ export function newAgentLog(file: string): AgentLog {
 }
 
 export function readAgentLine(log: AgentLog, text: string, line: number): void {
-  if (connected.test(text)) {
+  if (CONNECTED.test(text)) {
     log.connected.add(evidence(log.file, text, line));
     log.failure = undefined;
-  } else if (failed.test(text)) {
+  } else if (FAILED.test(text)) {
     const kind = reasons.find(([pattern]) => pattern.test(text))?.[1];
     if (kind === undefined) return;
     // A new reason begins a new count: the old one has been overcome.
     if (log.failure?.kind !== kind) log.failure = { kind, seen: new Sighting() };
     log.failure.seen.add(evidence(log.file, text, line));
-  } else if (refusal.test(text)) log.refusal.add(evidence(log.file, text, line));
+  } else if (REFUSAL.test(text)) log.refusal.add(evidence(log.file, text, line));
 }

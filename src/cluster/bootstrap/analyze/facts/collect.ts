@@ -19,7 +19,7 @@ import { readServiceRecord } from "./service-records.js";
 type Text = (facts: Facts, file: string, text: string) => void;
 
 /** Objects of a large cluster; more is not worth the memory. */
-const largestText = 96 * 1024 * 1024;
+const LARGEST_TEXT = 96 * 1024 * 1024;
 
 const texts: readonly (readonly [RegExp, Text])[] = [
   [/^bootstrap\/services\/[^/]+\.json$/, readService],
@@ -46,13 +46,13 @@ const logs: readonly (readonly [RegExp, (facts: Facts, file: string) => LineRead
   [/^bootstrap\/journals\/kubelet\.log$/, linesTo(readKubeletLine)],
 ];
 
-const ofInstaller =
+const OF_INSTALLER =
   /^(bootstrap|control-plane|rendered-assets|resources|unit-status)\/|^(gather\.log|failed-units\.txt)$/;
 
 export async function collectFacts(entries: AsyncIterable<BundleEntry>): Promise<Facts> {
   const facts = new Facts();
   for await (const entry of entries) {
-    if (ofInstaller.test(entry.path)) {
+    if (OF_INSTALLER.test(entry.path)) {
       facts.kind ??= "openshift-install";
       noteTime(facts, entry);
     }
@@ -65,7 +65,7 @@ async function collect(facts: Facts, entry: BundleEntry): Promise<void> {
   const { path } = entry;
   const [, readText] = texts.find(([pattern]) => pattern.test(path)) ?? [];
   if (readText !== undefined) {
-    const text = await wholeText(entry, largestText);
+    const text = await wholeText(entry, LARGEST_TEXT);
     if (text === undefined) facts.observations.push(`${path} is too large and was passed over.`);
     else readText(facts, path, text);
     return;

@@ -31,13 +31,13 @@ export function readReadiness(facts: Facts, file: string, text: string): void {
   facts.ready = { status: Number(status), seen: evidence(file, `/readyz answered ${status} ${body.join(" ")}`, 1) };
 }
 
-const backends = /^konnectivity_network_proxy_server_ready_backends\{proxy_strategy="(\w+)"\} (\d+)/gm;
+const BACKENDS = /^konnectivity_network_proxy_server_ready_backends\{proxy_strategy="(\w+)"\} (\d+)/gm;
 
 export function readMetrics(facts: Facts, file: string, text: string): void {
-  const byStrategy = new Map([...text.matchAll(backends)].map(([, name, count]) => [name!, Number(count)] as const));
+  const byStrategy = new Map([...text.matchAll(BACKENDS)].map(([, name, count]) => [name!, Number(count)] as const));
   if (byStrategy.size === 0) return;
   const shown = [...byStrategy].map(([name, count]) => `${name} ${count}`).join(", ");
-  const line = text.slice(0, text.search(backends)).split("\n").length;
+  const line = text.slice(0, text.search(BACKENDS)).split("\n").length;
   facts.backends = { byStrategy, seen: evidence(file, `agents by strategy: ${shown}`, line) };
 }
 

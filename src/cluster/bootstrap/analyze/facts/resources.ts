@@ -76,13 +76,13 @@ function readPod(facts: Facts, file: string, text: string, { metadata, spec, sta
 }
 
 /** How controllers say that admission let no pod through. */
-const forbidden = /security context constraint|violates PodSecurity|is forbidden/i;
+const FORBIDDEN = /security context constraint|violates PodSecurity|is forbidden/i;
 
 export function readEvents(facts: Facts, file: string, text: string): void {
   for (const { reason, message = "", involvedObject: about } of itemsOf<KubeEvent>(text)) {
     if (!/konnectivity|drawbridge/.test(`${about?.name} ${about?.namespace}`)) continue;
     const shown = evidence(file, `${reason} ${about?.kind}/${about?.name}: ${message}`, lineOfName(text, message));
-    if (reason === "FailedCreate" && forbidden.test(message)) facts.forbidden.add(shown);
+    if (reason === "FailedCreate" && FORBIDDEN.test(message)) facts.forbidden.add(shown);
     if (reason === "FailedScheduling") facts.unschedulable.add(shown);
   }
 }

@@ -103,8 +103,8 @@ function forbidden({ forbidden: events }: Facts): Finding[] {
   ];
 }
 
-const crashing = /CrashLoopBackOff|^Error$|RunContainerError|CreateContainer/;
-const pulling = /ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull/;
+const CRASHING = /CrashLoopBackOff|^Error$|RunContainerError|CreateContainer/;
+const PULLING = /ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull/;
 
 function waiting(facts: Facts): Finding[] {
   const agents = facts.pods.filter(({ role }) => role === "agent");
@@ -112,11 +112,11 @@ function waiting(facts: Facts): Finding[] {
     agents.filter(({ waiting: why }) => why !== undefined && pattern.test(why.reason));
   const pending = agents.filter(
     ({ phase, waiting: why }) =>
-      phase === "Pending" && !(why && (crashing.test(why.reason) || pulling.test(why.reason))),
+      phase === "Pending" && !(why && (CRASHING.test(why.reason) || PULLING.test(why.reason))),
   );
   return [
     ...about(
-      because(pulling),
+      because(PULLING),
       agents,
       "agents-image",
       "certain",
@@ -124,7 +124,7 @@ function waiting(facts: Facts): Finding[] {
       () => "Check the image of the DaemonSet konnectivity-agent and the nodes' pull secret and mirrors.",
     ),
     ...about(
-      because(crashing),
+      because(CRASHING),
       agents,
       "agents-crash-loop",
       "certain",

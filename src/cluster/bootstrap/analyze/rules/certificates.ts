@@ -7,7 +7,7 @@ import type { ConnectFailure, Facts } from "../facts/facts.js";
 import type { Finding } from "../finding.js";
 import { failing } from "./agents.js";
 
-const reissue =
+const REISSUE =
   "Make the certificates anew (drawbridge pki init --replace --dir DIR, or remove konnectivity-certs.done and run bootkube again) and hand them to server and agents together.";
 
 export function certificates(facts: Facts): Finding[] {
@@ -53,7 +53,7 @@ function expired(facts: Facts): Finding[] {
       likelihood: said.length > 0 ? "certain" : "likely",
       message: "a certificate of the bridge has expired",
       evidence: [...said, ...stored.map(({ file, certificate }) => evidence(file, `ended ${certificate.validTo}`))],
-      remedy: `${reissue} If the certificate should still be valid, the node's clock is ahead: set it (chronyc makestep).`,
+      remedy: `${REISSUE} If the certificate should still be valid, the node's clock is ahead: set it (chronyc makestep).`,
     },
   ];
 }
@@ -89,7 +89,7 @@ function authority(facts: Facts): Finding[] {
       likelihood: said.length > 0 ? "certain" : "likely",
       message: "the server's and the agents' certificates do not come from the same authority",
       evidence: [...said, ...unsigned],
-      remedy: reissue,
+      remedy: REISSUE,
     },
   ];
 }

@@ -3,7 +3,7 @@ import type { Facts } from "../facts/facts.js";
 import { flagValue } from "../facts/programs.js";
 import type { Finding } from "../finding.js";
 
-const remedy =
+const REMEDY =
   "Start the server with --proxy-strategies=defaultRoute (agents announce nothing else), and do not wait for /readyz of a server that has destHost first; tunnels work either way.";
 
 export function readiness(facts: Facts): Finding[] {
@@ -17,7 +17,7 @@ export function readiness(facts: Facts): Finding[] {
       message:
         "the server says that it is not ready although agents are connected: its first strategy has none of them",
       evidence: [ready.seen, backends.seen, ...destHostFirst(facts).map(({ seen }) => seen)],
-      remedy,
+      remedy: REMEDY,
     },
   ];
 }
@@ -25,7 +25,7 @@ export function readiness(facts: Facts): Finding[] {
 /** Without an answer of /readyz it is only worth knowing: OpenShift's own pod has no readiness probe. */
 export function readinessObservations(facts: Facts): string[] {
   if (facts.ready !== undefined || destHostFirst(facts).length === 0) return [];
-  return [`The server runs with destHost as its first strategy: /readyz answers 500 for good. ${remedy}`];
+  return [`The server runs with destHost as its first strategy: /readyz answers 500 for good. ${REMEDY}`];
 }
 
 function destHostFirst({ serverArguments }: Facts) {

@@ -1,5 +1,5 @@
 /** Every rule, with bundles made for it; the texts are those that Go, Node, kubelet and systemd really print. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { certificatesFor, type IssuedPki } from "../../../../tunnel/pki/certificates-for.js";
 import { serviceRun, TestBundle } from "../testing/bundle.js";
@@ -52,7 +52,7 @@ function serverPod(...args: string[]): void {
 }
 
 describe("nothing to find", () => {
-  it("in a bundle of a bootstrap that works", async () => {
+  test("in a bundle of a bootstrap that works", async () => {
     certificateFiles(pki);
     daemonSet("192.168.66.10");
     serverPod("--mode=grpc", "--proxy-strategies=destHost,defaultRoute");
@@ -84,7 +84,7 @@ describe("nothing to find", () => {
 });
 
 describe("service records", () => {
-  it.each<[string, string, RegExp, RegExp]>([
+  test.each<[string, string, RegExp, RegExp]>([
     ["konnectivity-certs", "certain", /certificates of the bridge could not be made/, /--bootstrap-ip/],
     ["konnectivity-server-bootstrap", "certain", /server of the bridge could not be set up/, /--image/],
     ["konnectivity-agent-manifest", "certain", /manifests of the agents/, /konnectivity-\*\.yaml/],
@@ -105,7 +105,7 @@ describe("service records", () => {
     expect(seen?.line).toBeGreaterThan(20);
   });
 
-  it("a stage that failed and succeeded in the next run is no failure", async () => {
+  test("a stage that failed and succeeded in the next run is no failure", async () => {
     const runs = [
       ...serviceRun({ "konnectivity-certs": "failure" }, "x"),
       ...serviceRun({ "konnectivity-certs": "success", "cb-bootstrap": "open" }),
@@ -115,7 +115,7 @@ describe("service records", () => {
     expect((await bundle.analyze()).observations.join()).toMatch(/started 2 times/);
   });
 
-  it("the key that installers up to 4.22 looked for is read too", async () => {
+  test("the key that installers up to 4.22 looked for is read too", async () => {
     const run = serviceRun({ "konnectivity-certs": "failure" }, "x").map(({ stage, ...entry }) =>
       stage === undefined ? entry : { ...entry, string: stage },
     );
@@ -123,7 +123,7 @@ describe("service records", () => {
     expect((await bundle.finding("stage-failed")).message).toMatch(/at stage konnectivity-certs/);
   });
 
-  it("a failing release image is told alone", async () => {
+  test("a failing release image is told alone", async () => {
     bundle
       .put("bootstrap/services/release-image.json", serviceRun({ pull: "failure" }, "unauthorized"))
       .bootkube({ "konnectivity-certs": "failure" });
@@ -133,7 +133,7 @@ describe("service records", () => {
     ]);
   });
 
-  it("a service that never started, records that are none, no records at all", async () => {
+  test("a service that never started, records that are none, no records at all", async () => {
     bundle.put("bootstrap/services/bootkube.json", []);
     expect(await bundle.found()).toEqual(["certain service-not-started"]);
     bundle.put("bootstrap/services/bootkube.json", "not json");
@@ -150,7 +150,7 @@ describe("the server", () => {
     info: { runtimeSpec: { process: { args: ["/usr/bin/proxy-server", "--mode=grpc"] } } },
   });
 
-  it("that ends again and again: exit code, restarts, its own words", async () => {
+  test("that ends again and again: exit code, restarts, its own words", async () => {
     bundle
       .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(6, "CONTAINER_EXITED", 1))
       .serverLog(
@@ -170,7 +170,7 @@ describe("the server", () => {
     ]);
   });
 
-  it.each<[string, RegExp]>([
+  test.each<[string, RegExp]>([
     ["Error: unknown flag: --no-such-flag (DB_FLAG_UNKNOWN: Run the command with --help.)", /Take the flag out/],
     [
       "Error: failed to validate server options with error checking cluster key /etc/konnectivity/server.key, got stat: no such file",
@@ -184,7 +184,7 @@ describe("the server", () => {
     expect((await bundle.finding("server-crash-loop")).remedy).toMatch(remedy);
   });
 
-  it("as a systemd unit, in the journal", async () => {
+  test("as a systemd unit, in the journal", async () => {
     bundle.put(
       "bootstrap/journals/drawbridge-bootstrap-server.service.log",
       [
@@ -198,7 +198,7 @@ describe("the server", () => {
     expect(evidence.at(-1)).toMatchObject({ line: 3 });
   });
 
-  it("killed for want of memory, also when it comes back each time", async () => {
+  test("killed for want of memory, also when it comes back each time", async () => {
     bundle
       .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(3, "CONTAINER_RUNNING", 0, ""))
       .put("bootstrap/containers/konnectivity-server-2c.inspect", inspect(2, "CONTAINER_EXITED", 137, "OOMKilled"))
@@ -206,7 +206,7 @@ describe("the server", () => {
     expect((await bundle.finding("server-crash-loop")).remedy).toMatch(/limits\.memory/);
   });
 
-  it("that overcame its first failures is not reported", async () => {
+  test("that overcame its first failures is not reported", async () => {
     bundle
       .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(3, "CONTAINER_RUNNING", 0, ""))
       .put("bootstrap/containers/konnectivity-server-2c.inspect", inspect(2, "CONTAINER_EXITED", 1))
@@ -214,7 +214,7 @@ describe("the server", () => {
     expect(await bundle.found()).toEqual([]);
   });
 
-  it("that the kubelet cannot start, or restarts with pauses", async () => {
+  test("that the kubelet cannot start, or restarts with pauses", async () => {
     const line = (text: string) =>
       `Nov 16 00:00:01 bs kubelet[9]: E1116 pod_workers.go] "Error syncing pod" err="${text}" pod="kube-system/konnectivity-server-bs"`;
     bundle.put("bootstrap/journals/kubelet.log", line("failed to StartContainer with ImagePullBackOff"));
@@ -226,7 +226,7 @@ describe("the server", () => {
     expect(await bundle.found()).toEqual(["certain server-crash-loop"]);
   });
 
-  it("that should listen and does not", async () => {
+  test("that should listen and does not", async () => {
     serverPod("--agent-port=8091");
     bundle.put("bootstrap/network/netstat.txt", "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*\nLISTEN 0 4096 *:6443 *:*\n");
     const { evidence, message } = await bundle.finding("server-not-started");
@@ -238,7 +238,7 @@ describe("the server", () => {
 });
 
 describe("agents that cannot connect", () => {
-  it.each<[string, string, string]>([
+  test.each<[string, string, string]>([
     ["certain certificate-san", go("x509: certificate is valid for 192.0.2.9, not 192.168.66.10"), "Go"],
     [
       "certain certificate-san",
@@ -297,7 +297,7 @@ describe("agents that cannot connect", () => {
     });
   });
 
-  it("a blocked port with a listening server leads to the firewall", async () => {
+  test("a blocked port with a listening server leads to the firewall", async () => {
     bundle
       .put("bootstrap/network/netstat.txt", "LISTEN 0 4096 *:8091 *:*\n")
       .agentLog("n1", node("no answer in time"))
@@ -308,14 +308,14 @@ describe("agents that cannot connect", () => {
     expect(finding.evidence.at(-1)?.file).toBe("bootstrap/network/netstat.txt");
   });
 
-  it("one cause that gave way to another counts no more, and none after the bridge was taken down", async () => {
+  test("one cause that gave way to another counts no more, and none after the bridge was taken down", async () => {
     bundle.agentLog("n1", node("certificate is not yet valid"), node("no answer in time"));
     expect(await bundle.found()).toEqual(["likely port-blocked"]);
     bundle.bootkube({ "konnectivity-cleanup": "success" });
     expect(await bundle.found()).toEqual([]);
   });
 
-  it("endpoints that refuse are not the server", async () => {
+  test("endpoints that refuse are not the server", async () => {
     bundle.agentLog(
       "n1",
       nodeConnected,
@@ -326,26 +326,26 @@ describe("agents that cannot connect", () => {
 });
 
 describe("certificates and addresses in the bundle", () => {
-  it("an expired set, by the time the bundle was made", async () => {
+  test("an expired set, by the time the bundle was made", async () => {
     const old = new Date(Date.now() - 48 * hour);
     certificateFiles(await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }, old));
     const { evidence } = await bundle.finding("certificate-expired");
     expect(evidence.map(({ file }) => file.split("/").at(-1)).sort()).toEqual(["agent.crt", "ca.crt", "server.crt"]);
   });
 
-  it("a set from the future", async () => {
+  test("a set from the future", async () => {
     certificateFiles(
       await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }, new Date(Date.now() + 48 * hour)),
     );
     expect(await bundle.found()).toEqual(["likely certificate-not-yet-valid"]);
   });
 
-  it("leaves that the authority beside them did not sign", async () => {
+  test("leaves that the authority beside them did not sign", async () => {
     certificateFiles(another, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }));
     expect(await bundle.found()).toEqual(["likely certificate-authority"]);
   });
 
-  it("a DaemonSet that names another address than certificate and host", async () => {
+  test("a DaemonSet that names another address than certificate and host", async () => {
     certificateFiles(another);
     daemonSet("192.168.66.77");
     bundle.put("bootstrap/network/ip-addr.txt", "    inet 192.168.66.10/24 scope global eth0\n");
@@ -363,13 +363,13 @@ describe("certificates and addresses in the bundle", () => {
     ]);
   });
 
-  it("IPv6 is compared as addresses", async () => {
+  test("IPv6 is compared as addresses", async () => {
     certificateFiles(await certificatesFor("bootstrap", { ipAddresses: ["fd00::5"] }));
     daemonSet("fd00:0::5");
     expect(await bundle.found()).toEqual([]);
   });
 
-  it("egress configuration and server that do not fit", async () => {
+  test("egress configuration and server that do not fit", async () => {
     const egress = (proxyProtocol: string, udsName: string) =>
       bundle.put(
         "rendered-assets/openshift/egress-selector-config.yaml",
@@ -407,7 +407,7 @@ describe("what the cluster says", () => {
     involvedObject: { kind: "DaemonSet", name, namespace: "openshift-bootstrap-konnectivity" },
   });
 
-  it("an SCC that admits no agent", async () => {
+  test("an SCC that admits no agent", async () => {
     const text = `Error creating: pods "konnectivity-agent-" is forbidden: unable to validate against any security context constraint: [spec.hostNetwork: Invalid value: true]`;
     bundle.resources(
       "events",
@@ -422,7 +422,7 @@ describe("what the cluster says", () => {
     expect(finding.evidence[0]).toMatchObject({ file: "resources/events.json" });
   });
 
-  it("pod security admission, and other people's events", async () => {
+  test("pod security admission, and other people's events", async () => {
     bundle.resources(
       "events",
       event("FailedCreate", `pods "x" is forbidden: violates PodSecurity "restricted:latest": host namespaces`),
@@ -438,7 +438,7 @@ describe("what the cluster says", () => {
     expect(await bundle.found()).toEqual([]);
   });
 
-  it.each<[string, object[], string, RegExp]>([
+  test.each<[string, object[], string, RegExp]>([
     [
       "pending without a node",
       [pod("", "Pending"), pod("n1", "Running")],
@@ -464,7 +464,7 @@ describe("what the cluster says", () => {
     expect((await bundle.analyze()).findings[0]?.message).toMatch(message);
   });
 
-  it("no agent for the kube-apiserver, unless that was before the first came", async () => {
+  test("no agent for the kube-apiserver, unless that was before the first came", async () => {
     const at = (time: string) =>
       `W1116 ${time}.000000   1 dispatcher.go:217] failed calling webhook "x": No agent available`;
     const log = "bootstrap/containers/kube-apiserver-9a.log";
@@ -478,7 +478,7 @@ describe("what the cluster says", () => {
     expect(await bundle.found()).toEqual([]);
   });
 
-  it("a server whose first strategy keeps it from being ready", async () => {
+  test("a server whose first strategy keeps it from being ready", async () => {
     serverPod("--proxy-strategies=destHost,defaultRoute");
     const metric = "konnectivity_network_proxy_server_ready_backends";
     bundle
@@ -500,7 +500,7 @@ describe("what the cluster says", () => {
 });
 
 describe("evidence", () => {
-  it("holds no secrets, no control characters, and not more than a glance", async () => {
+  test("holds no secrets, no control characters, and not more than a glance", async () => {
     const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
     bundle.agentLog("n1", node(`no answer in time \u001b[31m Bearer ${token} ${"x".repeat(5000)}`));
     const [seen] = (await bundle.finding("port-blocked")).evidence;
@@ -510,7 +510,7 @@ describe("evidence", () => {
   });
 });
 
-it("causes come before what follows from them", async () => {
+test("causes come before what follows from them", async () => {
   bundle
     .serverLog("Error: unknown flag: --x", "Error: unknown flag: --x")
     .put("bootstrap/network/netstat.txt", "LISTEN 0 4096 *:6443 *:*\n")

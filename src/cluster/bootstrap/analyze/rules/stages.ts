@@ -31,7 +31,7 @@ const advice: Readonly<Record<string, StageAdvice>> = {
 };
 
 /** These only wait for others, so they fail for reasons that stand elsewhere. */
-const waiting = /^(cb-bootstrap|wait-for-|resolve-|check-)/;
+const WAITING = /^(cb-bootstrap|wait-for-|resolve-|check-)/;
 
 export function stages(facts: Facts): Finding[] {
   if (facts.kind !== "openshift-install" || facts.services.size > 0) return failures(facts);
@@ -86,7 +86,7 @@ function failed({ name, failingStage, failure, lastError, starts }: ServiceRecor
 
 function likelihoodOf(stage: string): Likelihood {
   if (advice[stage] !== undefined) return "certain";
-  return waiting.test(stage) ? "possible" : "likely";
+  return WAITING.test(stage) ? "possible" : "likely";
 }
 
 function firstLine(text: string): string {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { bridgeModel } from "../../model/model.js";
 import { kubeadmManifest } from "../testing/kubeadm-manifest.js";
@@ -15,7 +15,7 @@ interface Pod {
 }
 
 describe("a manifest as kubeadm writes it", () => {
-  it("gets the flag and two read-only volumes, and no other line changes", () => {
+  test("gets the flag and two read-only volumes, and no other line changes", () => {
     const edited = withEgress(kubeadmManifest, model);
     const [before, after] = [kubeadmManifest, edited].map((text) => text.split("\n"));
     const added = after!.filter((line) => !before!.includes(line)).map((line) => line.trim());
@@ -41,14 +41,14 @@ describe("a manifest as kubeadm writes it", () => {
     });
   });
 
-  it("is the same bytes after a second edit, and the original after the change is taken out", () => {
+  test("is the same bytes after a second edit, and the original after the change is taken out", () => {
     const edited = withEgress(kubeadmManifest, model);
     expect(withEgress(edited, model)).toBe(edited);
     expect(withoutEgress(edited, model)).toBe(kubeadmManifest);
     expect(withoutEgress(kubeadmManifest, model)).toBe(kubeadmManifest);
   });
 
-  it("keeps what somebody else changed meanwhile, comments included", () => {
+  test("keeps what somebody else changed meanwhile, comments included", () => {
     const edited = withEgress(kubeadmManifest, model)
       .replace("v1.34.1", "v1.34.2")
       .replace("  hostNetwork: true", "  # ours\n  hostNetwork: true");
@@ -58,14 +58,14 @@ describe("a manifest as kubeadm writes it", () => {
     expect(restored).not.toMatch(/drawbridge|egress/);
   });
 
-  it("tells its flags", () => {
+  test("tells its flags", () => {
     expect(flagValue(kubeadmManifest, "secure-port")).toBe("6443");
     expect(flagValue(kubeadmManifest, "secure")).toBeUndefined();
     expect(egressFileIn(kubeadmManifest)).toBeUndefined();
     expect(egressFileIn(withEgress(kubeadmManifest, model))).toBe(egress);
   });
 
-  it("with an egress configuration of its own is refused, and that one stays", () => {
+  test("with an egress configuration of its own is refused, and that one stays", () => {
     const own = kubeadmManifest.replace(
       "--secure-port",
       "--egress-selector-config-file=/etc/own.yaml\n    - --secure-port",
@@ -76,7 +76,7 @@ describe("a manifest as kubeadm writes it", () => {
 });
 
 describe("other manifests", () => {
-  it("with program and flags apart get the flag among the flags, written in two words or one", () => {
+  test("with program and flags apart get the flag among the flags, written in two words or one", () => {
     const apart = kubeadmManifest.replace(
       /command:\n {4}- kube-apiserver\n/,
       "command:\n    - kube-apiserver\n    args:\n",
@@ -92,7 +92,7 @@ describe("other manifests", () => {
     expect(withoutEgress(twoWords, model)).toBe(apart);
   });
 
-  it.each([undefined, 2])(
+  test.each([undefined, 2])(
     "as JSON stay JSON (indented by %s), without any volume, and come back as they were",
     (indent) => {
       const bare = { kind: "Pod", spec: { containers: [{ name: "kube-apiserver", command: ["kube-apiserver"] }] } };
@@ -103,7 +103,7 @@ describe("other manifests", () => {
     },
   );
 
-  it.each([
+  test.each([
     ["a: [", /not valid YAML/],
     ["kind: Service", /it is no pod/],
     ["", /it is no pod/],

@@ -8,7 +8,7 @@ import { volumes } from "../../render/kubeadm.js";
 
 /** The value of the egress flag, whosever it is; undefined without one. Throws when the text is no such manifest. */
 export function egressFileIn(text: string): string | undefined {
-  return flagValue(text, apiServerFlagName);
+  return flagValue(text, API_SERVER_FLAG_NAME);
 }
 
 /** The value of a flag of the kube-apiserver in the manifest. */
@@ -59,7 +59,7 @@ export function withoutEgress(text: string, model: BridgeModel): string {
   return textOf(document, text);
 }
 
-const apiServerFlagName = "egress-selector-config-file";
+const API_SERVER_FLAG_NAME = "egress-selector-config-file";
 const ownVolumes: readonly string[] = Object.values(egressVolumes);
 
 interface Parts {

@@ -3,7 +3,7 @@ import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { isNotFound, KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { clusterObjects } from "../../model/created.js";
-import { bootstrapOnlySelector } from "../../model/names.js";
+import { BOOTSTRAP_ONLY_SELECTOR } from "../../model/names.js";
 import { agentDaemonSet, agentNamespace, agentSecret } from "../../render/agent-objects.js";
 import { waitFor } from "../host.js";
 import { includes } from "../includes.js";
@@ -12,7 +12,7 @@ import type { Site } from "../site.js";
 import type { Step, StepState } from "../step.js";
 import { agentCertificates } from "./certificates.js";
 
-const fieldManager = "drawbridge-bootstrap";
+const FIELD_MANAGER = "drawbridge-bootstrap";
 
 interface Wanted extends KubeObject {
   readonly apiVersion: string;
@@ -73,7 +73,7 @@ async function put({ host, timeoutMs }: Site, kube: KubeApi, object: Wanted): Pr
   let last: unknown;
   const isPut = async (): Promise<boolean> => {
     try {
-      await kube.apply(objectPath(object), object, { fieldManager, force: true });
+      await kube.apply(objectPath(object), object, { fieldManager: FIELD_MANAGER, force: true });
       return true;
     } catch (reason) {
       last = reason;
@@ -111,8 +111,8 @@ async function isEnding(kube: KubeApi, namespace: string): Promise<boolean> {
 async function refuseForeignNamespace(kube: KubeApi, name: string): Promise<void> {
   const live = await find(kube, { apiVersion: "v1", kind: "Namespace", metadata: { name } }).catch(() => undefined);
   if (live === undefined) return;
-  const [label = "", value] = bootstrapOnlySelector.split("=");
+  const [label = "", value] = BOOTSTRAP_ONLY_SELECTOR.split("=");
   if (live.metadata?.labels?.[label] === value) return;
-  const sentence = `The namespace ${name} exists and does not carry the label ${bootstrapOnlySelector}.`;
+  const sentence = `The namespace ${name} exists and does not carry the label ${BOOTSTRAP_ONLY_SELECTOR}.`;
   throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
 }

@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import type { BridgeModel } from "../../model/model.js";
-import { agentName } from "../../model/names.js";
+import { AGENT_NAME } from "../../model/names.js";
 import { waitFor } from "../host.js";
 import { collectionPath } from "../object-path.js";
 import type { Site } from "../site.js";
@@ -70,7 +70,7 @@ export async function nodeConnections(kube: KubeApi, { namespace }: BridgeModel)
   const [nodes, pods] = await Promise.all([
     kube.list<Conditioned>("/api/v1/nodes", { timeoutMs: 10_000 }),
     kube.list<Conditioned>(collectionPath({ apiVersion: "v1", kind: "Pod" }, namespace), {
-      labelSelector: `app=${agentName}`,
+      labelSelector: `app=${AGENT_NAME}`,
       timeoutMs: 10_000,
     }),
   ]);

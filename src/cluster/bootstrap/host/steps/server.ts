@@ -2,7 +2,7 @@
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { serverArguments } from "../../model/arguments.js";
 import type { BridgeModel } from "../../model/model.js";
-import { serverName, serverNamespace, serverUnit } from "../../model/names.js";
+import { SERVER_NAME, SERVER_NAMESPACE, SERVER_UNIT } from "../../model/names.js";
 import { type Host, type HostProcess, hasFlag, waitFor } from "../host.js";
 import type { Opened } from "../opened.js";
 import type { Site } from "../site.js";
@@ -62,7 +62,7 @@ interface Form {
 const forms: Readonly<Record<BridgeModel["server"]["form"], (site: Site) => Form>> = {
   "static-pod": (site) => {
     const file = placedFile(site, site.model.paths.staticPod);
-    const thing: Opened = { type: "static-pod", path: file.path, namespace: serverNamespace, name: serverName };
+    const thing: Opened = { type: "static-pod", path: file.path, namespace: SERVER_NAMESPACE, name: SERVER_NAME };
     return {
       makes: async () => [...(await parentsOf(site.host, file)), thing],
       check: () => checkFile(site.host, file),
@@ -79,13 +79,13 @@ const forms: Readonly<Record<BridgeModel["server"]["form"], (site: Site) => Form
       throw new DrawbridgeError("DB_SERVER_START", sentence);
     };
     return {
-      makes: async () => [...(await parentsOf(host, file)), { type: "unit", path: file.path, name: serverUnit }],
+      makes: async () => [...(await parentsOf(host, file)), { type: "unit", path: file.path, name: SERVER_UNIT }],
       check: () => checkFile(host, file),
       async start() {
         await putFile(host, file);
         await systemctl("daemon-reload");
-        await systemctl("enable", serverUnit);
-        await systemctl("restart", serverUnit);
+        await systemctl("enable", SERVER_UNIT);
+        await systemctl("restart", SERVER_UNIT);
       },
     };
   },

@@ -1,6 +1,6 @@
 /** What the cluster says about the agents' pods: why one of them may not be connected. */
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { agentName } from "../../model/names.js";
+import { AGENT_NAME } from "../../model/names.js";
 import { type Condition, isTrue } from "./conditions.js";
 
 interface AgentPod extends KubeObject {
@@ -21,7 +21,7 @@ export class AgentPods {
 
   /** Pods that cannot be listed are as good as none. */
   static async list(api: KubeApi, namespace: string, signal: AbortSignal): Promise<AgentPods> {
-    const options = { labelSelector: `app=${agentName}`, signal };
+    const options = { labelSelector: `app=${AGENT_NAME}`, signal };
     const pods = await api.list<AgentPod>(`/api/v1/namespaces/${namespace}/pods`, options).catch(() => undefined);
     return new AgentPods(pods?.items ?? []);
   }

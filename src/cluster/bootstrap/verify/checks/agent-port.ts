@@ -18,7 +18,7 @@ export function agentPortCheck(bridge: Bridge): Check {
   };
 }
 
-const waitMs = 5_000;
+const WAIT_MS = 5_000;
 
 async function agentPort(bridge: Bridge, signal: AbortSignal): Promise<Outcome> {
   const { address = "127.0.0.1", agentPort: port } = bridge;
@@ -27,7 +27,7 @@ async function agentPort(bridge: Bridge, signal: AbortSignal): Promise<Outcome> 
   const ca = await textAt(caFile);
   let shown: Presented;
   try {
-    shown = await presented({ host: address, port, ca }, AbortSignal.any([signal, AbortSignal.timeout(waitMs)]));
+    shown = await presented({ host: address, port, ca }, AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]));
   } catch (reason) {
     const remedy =
       `Start the server with --agent-port=${port}, check that ${address} is an address of this host, and let ` +

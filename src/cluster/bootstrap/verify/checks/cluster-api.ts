@@ -12,11 +12,11 @@ export function apiCheck(access: ApiAccess): Check {
   return { id: "cluster-api", title: "The kube-apiserver answers", run: (signal) => answers(access, signal) };
 }
 
-const remedy = "Give a kubeconfig of this host's kube-apiserver that may read nodes and webhooks with --kubeconfig.";
+const REMEDY = "Give a kubeconfig of this host's kube-apiserver that may read nodes and webhooks with --kubeconfig.";
 
 async function answers(access: ApiAccess, signal: AbortSignal): Promise<Outcome> {
   if (access.api === undefined) {
-    return access.trouble === undefined ? skip("no kubeconfig was given", remedy) : fail(access.trouble, remedy);
+    return access.trouble === undefined ? skip("no kubeconfig was given", REMEDY) : fail(access.trouble, REMEDY);
   }
   try {
     const version = await access.api.get<KubeObject & { gitVersion?: string }>("/version", {
@@ -25,6 +25,6 @@ async function answers(access: ApiAccess, signal: AbortSignal): Promise<Outcome>
     });
     return pass(`${access.kubeconfig} leads to Kubernetes ${version.gitVersion ?? "of unknown version"}`);
   } catch (reason) {
-    return fail(messageOf(reason), remedy);
+    return fail(messageOf(reason), REMEDY);
   }
 }

@@ -2,7 +2,7 @@
 import { type Check, fail, type Outcome, pass, skip } from "../../../../base/check.js";
 import type { Bridge } from "../bridge.js";
 
-const flag = "egress-selector-config-file";
+const FLAG = "egress-selector-config-file";
 
 export function egressChecks(bridge: Bridge): Check[] {
   return [
@@ -19,7 +19,7 @@ function egressConfig(bridge: Bridge): Outcome {
   const { egress, server, model } = bridge;
   const anew = `Write it anew with drawbridge bootstrap render --for ${model.for} --part host and restart the kube-apiserver.`;
   if (egress.state === "absent") {
-    const remedy = `Name the file of the kube-apiserver's --${flag} with --egress-config. ${anew}`;
+    const remedy = `Name the file of the kube-apiserver's --${FLAG} with --egress-config. ${anew}`;
     return fail(`${egress.path} does not exist`, remedy);
   }
   if (egress.state === "unusable") return fail(`${egress.path}: ${egress.why}`, anew);
@@ -56,23 +56,23 @@ function told({ apiServer, egress, model }: Bridge): Outcome {
   if (seen === undefined) {
     return skip(
       "no kube-apiserver runs in this host's network and no manifest of it is here",
-      `Run it on the kube-apiserver's host, or look yourself for --${flag}=${expected}.`,
+      `Run it on the kube-apiserver's host, or look yourself for --${FLAG}=${expected}.`,
     );
   }
-  const value = seen.flags.get(flag);
+  const value = seen.flags.get(FLAG);
   const place = manifest?.source ?? "the kube-apiserver's command";
   if (value === undefined) {
-    const restart = running !== undefined && manifest?.flags.has(flag);
+    const restart = running !== undefined && manifest?.flags.has(FLAG);
     return restart
-      ? fail(`${running.source} has no --${flag}, although ${place} has it`, "Restart the kube-apiserver.")
+      ? fail(`${running.source} has no --${FLAG}, although ${place} has it`, "Restart the kube-apiserver.")
       : fail(
-          `${seen.source} has no --${flag}`,
-          `Add --${flag}=${expected} to ${place} and restart the kube-apiserver.`,
+          `${seen.source} has no --${FLAG}`,
+          `Add --${FLAG}=${expected} to ${place} and restart the kube-apiserver.`,
         );
   }
   if (value !== expected) {
-    const remedy = `Set --${flag}=${expected} in ${place}, or verify the file it uses with --egress-config=${value}.`;
-    return fail(`${seen.source} has --${flag}=${value}, not ${expected}`, remedy);
+    const remedy = `Set --${FLAG}=${expected} in ${place}, or verify the file it uses with --egress-config=${value}.`;
+    return fail(`${seen.source} has --${FLAG}=${value}, not ${expected}`, remedy);
   }
-  return pass(`${seen.source} has --${flag}=${value}`);
+  return pass(`${seen.source} has --${FLAG}=${value}`);
 }

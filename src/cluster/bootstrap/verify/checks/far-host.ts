@@ -12,23 +12,23 @@ export interface FarHost {
   files(timeoutMs: number): AsyncIterable<BundleEntry>;
 }
 
-export const onlyThere = "only the bridge's own host can tell; run drawbridge bootstrap verify there";
+export const ONLY_THERE = "only the bridge's own host can tell; run drawbridge bootstrap verify there";
 
 export function farHostCheck(host: FarHost | undefined): Check {
   return {
     id: "host",
     title: "Server, certificates and egress configuration of the bootstrap host",
-    run: async () => (host === undefined ? skip(onlyThere) : judge(host)),
+    run: async () => (host === undefined ? skip(ONLY_THERE) : judge(host)),
   };
 }
 
-const waitMs = 60_000;
+const WAIT_MS = 60_000;
 
 async function judge(host: FarHost): Promise<Outcome> {
   const { name } = host;
   let seen: Awaited<ReturnType<typeof analyzeHost>>;
   try {
-    seen = await analyzeHost(host.files(waitMs));
+    seen = await analyzeHost(host.files(WAIT_MS));
   } catch (reason) {
     if (!(reason instanceof SshFailure)) throw reason;
     const remedy = "Let this host reach its SSH port, or run drawbridge bootstrap verify there.";

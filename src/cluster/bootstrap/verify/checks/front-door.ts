@@ -24,7 +24,7 @@ export function frontDoorChecks(bridge: Bridge): Check[] {
 }
 
 /** srwxrwx---, as upstream's server makes it. */
-const socketMode = 0o770;
+const SOCKET_MODE = 0o770;
 
 async function socket({ frontend, model }: Bridge, signal: AbortSignal): Promise<Outcome> {
   if (!("uds" in frontend)) return skip(`the front door is ${where(frontend)}, not a socket`);
@@ -46,7 +46,7 @@ async function socket({ frontend, model }: Bridge, signal: AbortSignal): Promise
     const remedy = `chmod 0770 ${path}, and start the server with a umask of 007: whoever opens it reaches every pod.`;
     return fail(`${shown}: every user of this host may use it`, remedy);
   }
-  if (mode !== socketMode) {
+  if (mode !== SOCKET_MODE) {
     return fail(`${shown}, not srwxrwx---`, `chmod 0770 ${path}, or a kube-apiserver that is not its owner stays out.`);
   }
   const refusal = await knock(path, signal);
@@ -70,14 +70,14 @@ function knock(path: string, signal: AbortSignal): Promise<string | undefined> {
 }
 
 /** Nothing listens there in any sane network; the answer tells the protocol all the same, and needs no agent. */
-const nowhere = "127.0.0.1:1";
-const waitMs = 5_000;
+const NOWHERE = "127.0.0.1:1";
+const WAIT_MS = 5_000;
 
 async function spoken({ frontend, egress }: Bridge, signal: AbortSignal): Promise<Outcome> {
   const protocol = frontend.mode === "grpc" ? "GRPC" : "HTTPConnect";
   const shown = `${where(frontend)} speaks ${protocol}`;
   try {
-    (await dialThrough(frontend, nowhere, { signal, timeoutMs: waitMs })).destroy();
+    (await dialThrough(frontend, NOWHERE, { signal, timeoutMs: WAIT_MS })).destroy();
     return pass(shown);
   } catch (reason) {
     // Any answer in the right protocol will do, also a no.

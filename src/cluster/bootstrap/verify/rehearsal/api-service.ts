@@ -36,12 +36,12 @@ export function apiServiceCheck(bridge: Bridge, api: KubeApi, apiService: ApiSer
 }
 
 /** What a kube-apiserver gives its own availability check. */
-const waitMs = 5_000;
+const WAIT_MS = 5_000;
 
 async function reach(bridge: Bridge, api: KubeApi, apiService: ApiService, signal: AbortSignal): Promise<Outcome> {
   const { service, group = "", version = "", caBundle = "", insecureSkipTLSVerify = false } = apiService.spec ?? {};
   if (service == null || isApiItself(service)) return skip("the kube-apiserver serves it itself");
-  const within = AbortSignal.timeout(waitMs);
+  const within = AbortSignal.timeout(WAIT_MS);
   const stop = AbortSignal.any([signal, within]);
   const authority = `spec.caBundle of APIService ${apiService.metadata?.name}`;
   const callee = { namespace: service.namespace, service: service.name, authority };
@@ -62,7 +62,7 @@ async function reach(bridge: Bridge, api: KubeApi, apiService: ApiService, signa
   } catch (reason) {
     signal.throwIfAborted();
     const said = unavailable(apiService);
-    if (within.aborted) return fail(`no answer within ${waitMs / 1000} s${said}`, log);
+    if (within.aborted) return fail(`no answer within ${WAIT_MS / 1000} s${said}`, log);
     const remedy = reason instanceof CheckFailure ? reason.remedy : log;
     return fail(`${messageOf(reason)}${said}`, remedy);
   }

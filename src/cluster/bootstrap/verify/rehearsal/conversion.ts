@@ -7,7 +7,7 @@ import { plainUrl, seconds } from "../plain-text.js";
 import type { Conversion } from "./conversion-list.js";
 import { conversionVersion, makeConversion, readConversion } from "./conversion-review.js";
 import { exchange } from "./exchange.js";
-import { isApiItself, mayReadServices, resolveService, type ServiceReference, whoServes } from "./resolve.js";
+import { isApiItself, MAY_READ_SERVICES, resolveService, type ServiceReference, whoServes } from "./resolve.js";
 import { connectSecurely } from "./secure-connection.js";
 
 export function conversionCheck(bridge: Bridge, api: KubeApi, conversion: Conversion): Check {
@@ -20,7 +20,7 @@ export function conversionCheck(bridge: Bridge, api: KubeApi, conversion: Conver
 }
 
 /** What a kube-apiserver gives such a webhook; nobody can set it. */
-const timeoutSeconds = 30;
+const TIMEOUT_SECONDS = 30;
 
 async function rehearse(bridge: Bridge, api: KubeApi, conversion: Conversion, signal: AbortSignal): Promise<Outcome> {
   const { name, from, to, clientConfig } = conversion;
@@ -34,7 +34,7 @@ async function rehearse(bridge: Bridge, api: KubeApi, conversion: Conversion, si
     return pass(evidence, { ...facts, ...details, blocks: false });
   } catch (reason) {
     signal.throwIfAborted();
-    const remedy = reason instanceof CheckFailure ? reason.remedy : mayReadServices;
+    const remedy = reason instanceof CheckFailure ? reason.remedy : MAY_READ_SERVICES;
     // There is no failurePolicy here: what cannot be converted cannot be read.
     const consequence = `requests for ${name} in ${to} would be refused, and namespaces that hold such objects could not be deleted`;
     return fail(`${messageOf(reason)}; ${consequence}`, remedy, { ...facts, blocks: true });
@@ -59,13 +59,13 @@ async function perform(
     throw new CheckFailure("it reads no version of ConversionReview that a kube-apiserver writes", remedy);
   }
   const { address } = await resolveService(api, service, bridge.resolve, signal);
-  const within = AbortSignal.timeout(timeoutSeconds * 1000);
+  const within = AbortSignal.timeout(TIMEOUT_SECONDS * 1000);
   try {
     return await call({ bridge, conversion, service, address, version }, AbortSignal.any([signal, within]));
   } catch (reason) {
     if (!within.aborted) throw reason;
     const remedy = `Find out why it is slow: read the log of ${whoServes(service)}.`;
-    throw new CheckFailure(`no answer from ${address} within ${timeoutSeconds} s`, remedy);
+    throw new CheckFailure(`no answer from ${address} within ${TIMEOUT_SECONDS} s`, remedy);
   }
 }
 
@@ -85,7 +85,7 @@ async function call({ bridge, conversion, service, address, version }: Plan, sig
   const review = makeConversion(version, conversion);
   const question = {
     method: "POST",
-    path: `${path}?timeout=${timeoutSeconds}s`,
+    path: `${path}?timeout=${TIMEOUT_SECONDS}s`,
     host: `${name}.${namespace}.svc:${port}`,
     body: review.body,
   } as const;
@@ -100,7 +100,7 @@ async function call({ bridge, conversion, service, address, version }: Plan, sig
   // A made-up object has nothing of what a real one must have, so a refusal is an answer like another.
   const answer = converted ? `converts ${what}` : `refuses an empty object from ${what} ("${message.slice(0, 200)}")`;
   return {
-    evidence: `${address} ${answer} after ${seconds(totalMs)} of ${timeoutSeconds} s`,
+    evidence: `${address} ${answer} after ${seconds(totalMs)} of ${TIMEOUT_SECONDS} s`,
     details: {
       ...{ dialled: address, dialMs: Math.round(dialMs), tlsMs: Math.round(tlsMs), totalMs: Math.round(totalMs) },
       ...{ called: true, converted },

@@ -15,7 +15,7 @@ export interface Reply {
 }
 
 /** As much as a kube-apiserver would read from a webhook, and more than any needs. */
-const largest = 3 * 1024 * 1024;
+const LARGEST = 3 * 1024 * 1024;
 
 /** Rejects with the signal's reason, or with what the connection or the answer suffered. */
 export function exchange(socket: TLSSocket, question: Question, signal: AbortSignal): Promise<Reply> {
@@ -49,7 +49,7 @@ async function collect(response: IncomingMessage): Promise<Reply> {
   for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length > largest) throw new Error(`its answer is longer than ${largest / 1024 / 1024} MiB`);
+    if (length > LARGEST) throw new Error(`its answer is longer than ${LARGEST / 1024 / 1024} MiB`);
   }
   return { status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString("utf8") };
 }

@@ -49,7 +49,7 @@ export interface Target {
 }
 
 /** For remedies. */
-export const mayReadServices = "Give a kubeconfig whose user may read services and endpointslices with --kubeconfig.";
+export const MAY_READ_SERVICES = "Give a kubeconfig whose user may read services and endpointslices with --kubeconfig.";
 export const whoServes = ({ namespace, name }: ServiceReference): string => `the pods of service ${namespace}/${name}`;
 
 /** The kube-apiserver itself, which it never dials through a tunnel. */

@@ -17,7 +17,7 @@ export function reviewVersion(accepted: readonly string[] = ["v1beta1"]): string
   return accepted.find((version) => spoken.includes(version));
 }
 
-const name = "drawbridge-rehearsal";
+const NAME = "drawbridge-rehearsal";
 
 /** Always a dry run: a webhook that says it has no side effects then keeps its word. */
 export function makeReview(version: string, subject: Subject): Review {
@@ -30,7 +30,7 @@ export function makeReview(version: string, subject: Subject): Review {
   const object = {
     apiVersion: group === "" ? objectVersion : `${group}/${objectVersion}`,
     kind,
-    metadata: { name, ...namespace, uid: randomUUID(), creationTimestamp: new Date().toISOString() },
+    metadata: { name: NAME, ...namespace, uid: randomUUID(), creationTimestamp: new Date().toISOString() },
   };
   const request = {
     uid,
@@ -39,7 +39,7 @@ export function makeReview(version: string, subject: Subject): Review {
     ...(subResource === "" ? {} : { subResource }),
     requestKind: groupVersionKind,
     requestResource: groupVersionResource,
-    name,
+    name: NAME,
     ...namespace,
     operation,
     userInfo: { username: "system:admin", groups: ["system:masters", "system:authenticated"] },

@@ -6,7 +6,7 @@ import type { Bridge } from "../bridge.js";
 import { plainUrl, seconds } from "../plain-text.js";
 import { exchange } from "./exchange.js";
 import type { Callee } from "./failure.js";
-import { isApiItself, mayReadServices, resolveService, type ServiceReference, whoServes } from "./resolve.js";
+import { isApiItself, MAY_READ_SERVICES, resolveService, type ServiceReference, whoServes } from "./resolve.js";
 import { makeReview, readVerdict, reviewVersion } from "./review.js";
 import { connectSecurely } from "./secure-connection.js";
 import { chooseSubject, type Subject } from "./subject.js";
@@ -37,7 +37,7 @@ async function rehearse(
     return pass(evidence, { ...facts, ...details, blocks: false });
   } catch (reason) {
     signal.throwIfAborted();
-    const remedy = reason instanceof CheckFailure ? reason.remedy : mayReadServices;
+    const remedy = reason instanceof CheckFailure ? reason.remedy : MAY_READ_SERVICES;
     const consequence =
       failurePolicy === "Fail"
         ? "failurePolicy Fail: matching requests would be refused"

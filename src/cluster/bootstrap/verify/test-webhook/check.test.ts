@@ -4,7 +4,7 @@ import { ApiStub, reply, replyStatus } from "../../../kube/testing/api-stub.js";
 import { ask, bridgeOf } from "../testing/bridge.js";
 import { ClusterStub, type Intercept } from "../testing/cluster-stub.js";
 import { testWebhookCheck } from "./check.js";
-import { seenFrom, tokenLabel } from "./marks.js";
+import { SEEN_FROM, TOKEN_LABEL } from "./marks.js";
 
 const NAMESPACE = "/api/v1/namespaces/drawbridge-bootstrap";
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
@@ -28,7 +28,7 @@ let onDryRun: () => object | undefined;
 let further: Intercept | undefined;
 
 const ready = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
-const annotated = () => ({ [seenFrom]: "10.128.2.20" });
+const annotated = () => ({ [SEEN_FROM]: "10.128.2.20" });
 
 beforeEach(async () => {
   dials = 7;
@@ -78,7 +78,7 @@ test("passes when the webhook was called and the server counted it; all of it is
   });
   expect(made().map(({ kind }) => kind)).toEqual(["Secret", "Service", "Pod", "MutatingWebhookConfiguration"]);
   for (const { metadata } of made()) {
-    expect(metadata.labels).toMatchObject({ "openshift.io/bootstrap-only": "true", [tokenLabel]: expect.any(String) });
+    expect(metadata.labels).toMatchObject({ "openshift.io/bootstrap-only": "true", [TOKEN_LABEL]: expect.any(String) });
   }
   expect(made().at(-1)?.metadata.ownerReferences).toMatchObject([{ kind: "Namespace", uid: "namespace-uid" }]);
   expect(JSON.stringify(made()[2])).toContain("registry.example/drawbridge:1");

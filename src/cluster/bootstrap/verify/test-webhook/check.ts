@@ -4,13 +4,13 @@ import { type Check, CheckFailure, fail, type Outcome, pass } from "../../../../
 import { messageOf } from "../../../../base/errors/error.js";
 import { find } from "../../../kube/find.js";
 import type { KubeApi } from "../../../kube/port.js";
-import { agentName } from "../../model/names.js";
+import { AGENT_NAME } from "../../model/names.js";
 import type { Bridge } from "../bridge.js";
 import { at } from "../host/manifest.js";
 import { getText } from "../http-get.js";
 import { dialsEstablished } from "../metrics-page.js";
 import { create, pause, removeAll, untilReady } from "./cluster.js";
-import { seenFrom } from "./marks.js";
+import { SEEN_FROM } from "./marks.js";
 import { type TestWebhook, testConfigMap, testName, testObjects } from "./objects.js";
 
 export function testWebhookCheck(bridge: Bridge, api: KubeApi, image: string): Check {
@@ -92,35 +92,35 @@ async function plan(bridge: Bridge, api: KubeApi, given: string, signal: AbortSi
 }
 
 async function agentImage(api: KubeApi, namespace: string, signal: AbortSignal): Promise<string> {
-  const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${agentName}`;
+  const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${AGENT_NAME}`;
   const daemonSet = await find(api, path, { signal });
   if (daemonSet === undefined) {
     const remedy = "Name an image of drawbridge with --test-image.";
-    throw new CheckFailure(`there is no DaemonSet ${namespace}/${agentName} to take the image from`, remedy);
+    throw new CheckFailure(`there is no DaemonSet ${namespace}/${AGENT_NAME} to take the image from`, remedy);
   }
   return String(at(daemonSet, "spec", "template", "spec", "containers", 0, "image") ?? "");
 }
 
 /** Kube-apiservers learn of a new webhook after a moment. */
-const pollMs = 250;
-const inForceMs = 20_000;
+const POLL_MS = 250;
+const IN_FORCE_MS = 20_000;
 
 async function callAndCount(bridge: Bridge, api: KubeApi, test: TestWebhook, signal: AbortSignal): Promise<Outcome> {
   const { collection, object } = testConfigMap(test);
-  const late = AbortSignal.timeout(inForceMs);
+  const late = AbortSignal.timeout(IN_FORCE_MS);
   for (;;) {
     const before = await dials(bridge, signal);
     const answer = await api.create(collection, object, { signal }).catch((reason) => {
       const remedy = "Rehearse the webhooks one by one, and look at the checks agents, front-door and api-server-flag.";
       throw new CheckFailure(`the kube-apiserver could not call it: ${messageOf(reason)}`, remedy);
     });
-    const from = answer.metadata?.annotations?.[seenFrom];
+    const from = answer.metadata?.annotations?.[SEEN_FROM];
     if (from !== undefined) return judge(bridge, from, before, await dials(bridge, signal));
     if (late.aborted) {
       const remedy = "See that --kubeconfig leads to a kube-apiserver that runs admission webhooks.";
-      throw new CheckFailure(`the kube-apiserver did not call it within ${inForceMs / 1000} s`, remedy);
+      throw new CheckFailure(`the kube-apiserver did not call it within ${IN_FORCE_MS / 1000} s`, remedy);
     }
-    await pause(pollMs, signal);
+    await pause(POLL_MS, signal);
   }
 }
 

@@ -15,9 +15,9 @@ interface Pod extends KubeObject {
   };
 }
 
-const pollMs = 500;
+const POLL_MS = 500;
 /** Removal has its own time: it is due also when the test's is over. */
-const removalMs = 20_000;
+const REMOVAL_MS = 20_000;
 
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   const { setTimeout: wait } = await import("node:timers/promises");
@@ -29,15 +29,15 @@ export async function create(api: KubeApi, { collection, object }: TestObject, s
 }
 
 /** A kubelet tries such things again for ever. */
-const hopeless = /^(Err|Invalid|ImagePullBackOff|Create\w*Error|RunContainerError|CrashLoopBackOff)/;
+const HOPELESS = /^(Err|Invalid|ImagePullBackOff|Create\w*Error|RunContainerError|CrashLoopBackOff)/;
 
 export async function untilReady(api: KubeApi, path: string, image: string, signal: AbortSignal): Promise<void> {
-  for (let pod: Pod | undefined; ; await pause(pollMs, signal).catch(() => undefined)) {
+  for (let pod: Pod | undefined; ; await pause(POLL_MS, signal).catch(() => undefined)) {
     if (signal.aborted) throw new CheckFailure(`its pod is not ready in time: ${stateOf(pod)}`, podRemedy(image));
     pod = await api.get<Pod>(path, { signal });
     if (isTrue(pod.status?.conditions, "Ready")) return;
     const { reason = "", message = "" } = waitingOf(pod);
-    if (hopeless.test(reason)) throw new CheckFailure(`its pod does not start: ${reason} ${message}`, podRemedy(image));
+    if (HOPELESS.test(reason)) throw new CheckFailure(`its pod does not start: ${reason} ${message}`, podRemedy(image));
   }
 }
 
@@ -61,7 +61,7 @@ function stateOf(pod: Pod | undefined): string {
  * still there; never throws, and never waits long.
  */
 export async function removeAll(api: KubeApi, namespace: string): Promise<string[]> {
-  const signal = AbortSignal.timeout(removalMs);
+  const signal = AbortSignal.timeout(REMOVAL_MS);
   const left = new Set<string>();
   const stuck = new Set<string>();
   for (const collection of testCollections(namespace)) {
@@ -76,7 +76,7 @@ export async function removeAll(api: KubeApi, namespace: string): Promise<string
       if (state !== "going") left.delete(path);
       if (state === "refused") stuck.add(path);
     }
-    if (left.size > 0) await pause(pollMs, signal).catch(() => undefined);
+    if (left.size > 0) await pause(POLL_MS, signal).catch(() => undefined);
   }
   return [...stuck, ...left];
 }

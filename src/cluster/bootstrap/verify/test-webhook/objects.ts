@@ -3,7 +3,7 @@ import type { KubeObject } from "../../../kube/port.js";
 import { bridgeModel } from "../../model/model.js";
 import { bootstrapOnlyLabel, type Topology } from "../../model/names.js";
 import { agentSecurity } from "../../render/agent-security.js";
-import { tokenLabel, webhookPath, webhookPort } from "./marks.js";
+import { TOKEN_LABEL, WEBHOOK_PATH, WEBHOOK_PORT } from "./marks.js";
 
 export interface TestWebhook {
   readonly topology: Topology;
@@ -25,17 +25,17 @@ export interface TestObject {
 }
 
 /** Finds what an earlier test left behind. */
-export const testSelector = `${tokenLabel},openshift.io/bootstrap-only=true`;
+export const testSelector = `${TOKEN_LABEL},openshift.io/bootstrap-only=true`;
 
 export const testName = (token: string): string => `drawbridge-verify-${token}`;
 
 /** Collections, in the order in which their objects go: first what makes the kube-apiserver call. */
 export function testCollections(namespace: string): string[] {
   const here = `/api/v1/namespaces/${namespace}`;
-  return [configurations, `${here}/pods`, `${here}/services`, `${here}/secrets`];
+  return [CONFIGURATIONS, `${here}/pods`, `${here}/services`, `${here}/secrets`];
 }
 
-const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
 /** In the order in which they are made. The configuration is last, so that it is never in force without its pod. */
 export function testObjects(test: TestWebhook): { readonly parts: TestObject[]; readonly configuration: TestObject } {
@@ -47,13 +47,13 @@ export function testObjects(test: TestWebhook): { readonly parts: TestObject[]; 
       { collection: services, object: service(test) },
       { collection: pods, object: pod(test) },
     ],
-    configuration: { collection: configurations, object: configuration(test) },
+    configuration: { collection: CONFIGURATIONS, object: configuration(test) },
   };
 }
 
 /** What is asked for, dry run, while the webhook stands. */
 export function testConfigMap({ namespace, token }: Pick<TestWebhook, "namespace" | "token">): TestObject {
-  const metadata = { name: testName(token), namespace: namespace.name, labels: { [tokenLabel]: token } };
+  const metadata = { name: testName(token), namespace: namespace.name, labels: { [TOKEN_LABEL]: token } };
   const collection = `/api/v1/namespaces/${namespace.name}/configmaps?dryRun=All`;
   return { collection, object: { apiVersion: "v1", kind: "ConfigMap", metadata } };
 }
@@ -62,7 +62,7 @@ function metadata({ namespace, token }: TestWebhook) {
   return { name: testName(token), namespace: namespace.name, labels: labels(token) };
 }
 
-const labels = (token: string) => ({ [tokenLabel]: token, ...bootstrapOnlyLabel });
+const labels = (token: string) => ({ [TOKEN_LABEL]: token, ...bootstrapOnlyLabel });
 
 function secret(test: TestWebhook) {
   const stringData = { "tls.crt": test.cert, "tls.key": test.key };
@@ -70,8 +70,8 @@ function secret(test: TestWebhook) {
 }
 
 function service(test: TestWebhook) {
-  const ports = [{ name: "https", port: 443, targetPort: webhookPort }];
-  const spec = { selector: { [tokenLabel]: test.token }, ports };
+  const ports = [{ name: "https", port: 443, targetPort: WEBHOOK_PORT }];
+  const spec = { selector: { [TOKEN_LABEL]: test.token }, ports };
   return { apiVersion: "v1", kind: "Service", metadata: metadata(test), spec };
 }
 
@@ -96,9 +96,9 @@ function pod(test: TestWebhook) {
           image: test.image,
           imagePullPolicy: "IfNotPresent",
           command: ["/usr/bin/drawbridge"],
-          args: ["test-webhook", `--port=${webhookPort}`, "--cert=/tls/tls.crt", "--key=/tls/tls.key"],
+          args: ["test-webhook", `--port=${WEBHOOK_PORT}`, "--cert=/tls/tls.crt", "--key=/tls/tls.key"],
           resources: model.images.resources,
-          readinessProbe: { httpGet: { scheme: "HTTPS", path: "/healthz", port: webhookPort }, periodSeconds: 1 },
+          readinessProbe: { httpGet: { scheme: "HTTPS", path: "/healthz", port: WEBHOOK_PORT }, periodSeconds: 1 },
           securityContext: security.container,
           volumeMounts: [{ name: "tls", mountPath: "/tls", readOnly: true }],
         },
@@ -119,12 +119,12 @@ function configuration({ namespace, token, ca }: TestWebhook) {
       {
         name: "verify.drawbridge.test",
         clientConfig: {
-          service: { namespace: namespace.name, name: testName(token), port: 443, path: webhookPath },
+          service: { namespace: namespace.name, name: testName(token), port: 443, path: WEBHOOK_PATH },
           caBundle: Buffer.from(ca).toString("base64"),
         },
         rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
         // Nothing but the test's own object.
-        objectSelector: { matchLabels: { [tokenLabel]: token } },
+        objectSelector: { matchLabels: { [TOKEN_LABEL]: token } },
         namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace.name } },
         failurePolicy: "Fail",
         sideEffects: "None",

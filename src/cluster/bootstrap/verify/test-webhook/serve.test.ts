@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { writePem } from "../../../../tunnel/pki/write-pem.js";
-import { seenFrom, webhookPath } from "./marks.js";
+import { SEEN_FROM, WEBHOOK_PATH } from "./marks.js";
 import { type RunningTestWebhook, serveTestWebhook } from "./serve.js";
 
 const folder = mkdtempSync(join(tmpdir(), "drawbridge-test-webhook-"));
@@ -43,9 +43,9 @@ const review = (object: object) =>
 test("writes on the object where the call came from", async () => {
   for (const [metadata, path] of [
     [{}, "/metadata/annotations"],
-    [{ annotations: { a: "b" } }, `/metadata/annotations/${seenFrom}`],
+    [{ annotations: { a: "b" } }, `/metadata/annotations/${SEEN_FROM}`],
   ] as const) {
-    const { status, text } = await send("POST", `${webhookPath}?timeout=10s`, review({ metadata }));
+    const { status, text } = await send("POST", `${WEBHOOK_PATH}?timeout=10s`, review({ metadata }));
     expect(status).toBe(200);
     const { apiVersion, kind, response } = JSON.parse(text);
     expect({ apiVersion, kind }).toEqual({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" });
@@ -58,12 +58,12 @@ test("writes on the object where the call came from", async () => {
 
 test("says that it is there, and answers nothing else", async () => {
   expect(await send("GET", "/healthz")).toEqual({ status: 200, text: "ok\n" });
-  expect((await send("GET", webhookPath)).status).toBe(404);
+  expect((await send("GET", WEBHOOK_PATH)).status).toBe(404);
   expect((await send("POST", "/elsewhere", review({}))).status).toBe(404);
   for (const body of ["", "null", "{}", "[", '{"kind":"AdmissionReview"}']) {
-    expect((await send("POST", webhookPath, body)).status).toBe(400);
+    expect((await send("POST", WEBHOOK_PATH, body)).status).toBe(400);
   }
-  await expect(send("POST", webhookPath, "x".repeat(2_000_000))).rejects.toThrow();
+  await expect(send("POST", WEBHOOK_PATH, "x".repeat(2_000_000))).rejects.toThrow();
   expect((await send("GET", "/healthz")).status).toBe(200);
 });
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../../base/address.js";
 import { listenOn } from "../../../../base/listen.js";
 import { readCertificateSet } from "../../../../tunnel/pki/certificate-set.js";
-import { seenFrom, webhookPath } from "./marks.js";
+import { SEEN_FROM, WEBHOOK_PATH } from "./marks.js";
 
 export interface TestWebhookOptions {
   /** Empty: every address. */
@@ -21,7 +21,7 @@ export interface RunningTestWebhook {
 }
 
 /** No object of the test comes near. */
-const largest = 1024 * 1024;
+const LARGEST = 1024 * 1024;
 
 export async function serveTestWebhook(options: TestWebhookOptions): Promise<RunningTestWebhook> {
   const { certFile, keyFile, host, port } = options;
@@ -47,7 +47,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   // Each call has to come through whatever lies between.
   response.shouldKeepAlive = false;
   if (path === "/healthz") return void response.end("ok\n");
-  if (path !== webhookPath || request.method !== "POST") return void response.writeHead(404).end();
+  if (path !== WEBHOOK_PATH || request.method !== "POST") return void response.writeHead(404).end();
   const review = reviewOf(await bodyOf(request));
   if (review === undefined) return void response.writeHead(400).end("not an AdmissionReview\n");
   const { apiVersion, request: asked } = review;
@@ -79,8 +79,8 @@ function reviewOf(body: string): Review | undefined {
 function patchFor(object: Review["request"]["object"], from: string): object[] {
   const annotated = object?.metadata?.annotations !== undefined;
   return annotated
-    ? [{ op: "add", path: `/metadata/annotations/${seenFrom}`, value: from }]
-    : [{ op: "add", path: "/metadata/annotations", value: { [seenFrom]: from } }];
+    ? [{ op: "add", path: `/metadata/annotations/${SEEN_FROM}`, value: from }]
+    : [{ op: "add", path: "/metadata/annotations", value: { [SEEN_FROM]: from } }];
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -89,7 +89,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   for await (const chunk of request as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length > largest) throw new Error("too long");
+    if (length > LARGEST) throw new Error("too long");
   }
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LeaderElection } from "../../../kube/leader.js";
 import { ListWatch } from "../../../kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
@@ -36,7 +36,7 @@ function write(file: string, text: string): void {
 }
 
 describe("a directory of objects", () => {
-  it("has what people wrote, several in a file, and gives it what an API server would", async () => {
+  test("has what people wrote, several in a file, and gives it what an API server would", async () => {
     write(
       "a.yaml",
       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n",
@@ -48,13 +48,13 @@ describe("a directory of objects", () => {
     await expect(api.get(`${maps}/b`)).rejects.toMatchObject({ status: 404 });
   });
 
-  it("takes a Secret's plain texts as an API server does", async () => {
+  test("takes a Secret's plain texts as an API server does", async () => {
     write("s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: text}\ndata: {b: Yg==}\n");
     expect(await api.get(`${secrets}/s`)).toMatchObject({ data: { a: "dGV4dA==", b: "Yg==" } });
     expect(await api.get(`${secrets}/s`)).not.toHaveProperty("stringData");
   });
 
-  it("changes one document of a file and leaves the others with their comments", async () => {
+  test("changes one document of a file and leaves the others with their comments", async () => {
     write(
       "a.yaml",
       "# ours\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: one} # kept\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n",
@@ -70,7 +70,7 @@ describe("a directory of objects", () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it("refuses to create what exists, and to change or delete what changed meanwhile", async () => {
+  test("refuses to create what exists, and to change or delete what changed meanwhile", async () => {
     const made = await api.create(maps, map("a"));
     await expect(api.create(maps, map("a"))).rejects.toMatchObject({ status: 409, reason: "AlreadyExists" });
     await api.update(`${maps}/a`, { ...made, data: { k: "1" } } as ConfigMap);
@@ -80,7 +80,7 @@ describe("a directory of objects", () => {
     expect((await api.get<ConfigMap>(`${maps}/a`)).data).toEqual({ k: "1" });
   });
 
-  it("notices an edit by hand as a change", async () => {
+  test("notices an edit by hand as a change", async () => {
     const made = await api.create(maps, map("a", { k: "1" }));
     const file = join(directory, "configmap_default_a.yaml");
     writeFileSync(file, readFileSync(file, "utf8").replace('"1"', '"2"'));
@@ -90,7 +90,7 @@ describe("a directory of objects", () => {
     await expect(api.update(`${maps}/a`, made)).rejects.toMatchObject({ status: 409 });
   });
 
-  it("lets exactly one of many writers of the same version through", async () => {
+  test("lets exactly one of many writers of the same version through", async () => {
     const made = await api.create<ConfigMap>(maps, map("a"));
     const another = createDirectoryApi({ directory });
     const attempts = Array.from({ length: 10 }, (_, i) =>
@@ -100,7 +100,7 @@ describe("a directory of objects", () => {
     expect(results.filter(({ status }) => status === "fulfilled").length).toBe(1);
   });
 
-  it("takes over the lock of a process that was killed", async () => {
+  test("takes over the lock of a process that was killed", async () => {
     write(".lock", "");
     const past = new Date(Date.now() - 60_000);
     utimesSync(join(directory, ".lock"), past, past);
@@ -108,7 +108,7 @@ describe("a directory of objects", () => {
     expect(readdirSync(directory)).toEqual(["configmap_default_a.yaml"]);
   });
 
-  it("keeps Secrets from other users", async () => {
+  test("keeps Secrets from other users", async () => {
     await api.create<Secret>(secrets, {
       apiVersion: "v1",
       kind: "Secret",
@@ -118,7 +118,7 @@ describe("a directory of objects", () => {
     expect(statSync(join(directory, "secret_default_s.yaml")).mode & 0o777).toBe(0o600);
   });
 
-  it("holds an object with a finalizer until that is gone", async () => {
+  test("holds an object with a finalizer until that is gone", async () => {
     const pool: NodePool = {
       kind: "NodePool",
       apiVersion: "hypershift.openshift.io/v1beta1",
@@ -133,7 +133,7 @@ describe("a directory of objects", () => {
     await expect(api.get(`${pools}/p`)).rejects.toMatchObject({ status: 404 });
   });
 
-  it("writes a pool's status through its own path only", async () => {
+  test("writes a pool's status through its own path only", async () => {
     const pool: NodePool = {
       kind: "NodePool",
       apiVersion: "hypershift.openshift.io/v1beta1",
@@ -148,7 +148,7 @@ describe("a directory of objects", () => {
     expect(changed).toMatchObject({ spec: { arch: "arm64" }, status: { version: "1" } });
   });
 
-  it("applies: creates, or changes what is named and keeps the rest", async () => {
+  test("applies: creates, or changes what is named and keeps the rest", async () => {
     await api.apply(
       `${maps}/a`,
       { ...map("a", { k: "1" }), metadata: { name: "a", labels: { x: "1" } } } as ConfigMap,
@@ -162,7 +162,7 @@ describe("a directory of objects", () => {
     expect(await api.get(`${maps}/a`)).toMatchObject({ data: { k: "2" }, metadata: { labels: { x: "1", y: "2" } } });
   });
 
-  it.each([
+  test.each([
     ["what is not YAML", "a: [", "cannot be used"],
     ["an object without a name", "apiVersion: v1\nkind: Secret\n", "metadata.name"],
     ["an object that stands elsewhere too", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "as well"],
@@ -175,14 +175,14 @@ describe("a directory of objects", () => {
     });
   });
 
-  it.each(["../x", "A", "a/b", ".x"])("takes no name that could leave the directory: %s", async (name) => {
+  test.each(["../x", "A", "a/b", ".x"])("takes no name that could leave the directory: %s", async (name) => {
     await expect(api.create(maps, map(name))).rejects.toMatchObject({
       status: expect.toSatisfy((s) => s === 404 || s === 422),
     });
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it("tells a watch what was added, changed and removed, by us or by hand", async () => {
+  test("tells a watch what was added, changed and removed, by us or by hand", async () => {
     const watched = new ListWatch<ConfigMap>({ api, path: maps });
     watched.start();
     try {
@@ -200,7 +200,7 @@ describe("a directory of objects", () => {
     }
   });
 
-  it("elects one leader of two", async () => {
+  test("elects one leader of two", async () => {
     const elections = ["one", "two"].map(
       (identity) => new LeaderElection({ api, namespace: "default", name: "l", identity }),
     );

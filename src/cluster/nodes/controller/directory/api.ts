@@ -18,9 +18,9 @@ export interface DirectoryApiOptions {
 type Snapshot = ReadonlyMap<string, KubeObject>;
 type Stored = KubeObject & { readonly metadata: Metadata; readonly status?: unknown };
 
-const defaultPollMs = 500;
+const DEFAULT_POLL_MS = 500;
 /** Of lists that can still be watched from. */
-const mostSnapshots = 16;
+const MOST_SNAPSHOTS = 16;
 
 /** Where the objects are. */
 export interface ObjectStore {
@@ -32,11 +32,11 @@ export interface ObjectStore {
   alone<T>(run: () => Promise<T>): Promise<T>;
 }
 
-export function createDirectoryApi({ directory, pollMs = defaultPollMs }: DirectoryApiOptions): KubeApi {
+export function createDirectoryApi({ directory, pollMs = DEFAULT_POLL_MS }: DirectoryApiOptions): KubeApi {
   return createObjectApi(new ObjectFiles(directory), pollMs);
 }
 
-export function createObjectApi(files: ObjectStore, pollMs = defaultPollMs): KubeApi {
+export function createObjectApi(files: ObjectStore, pollMs = DEFAULT_POLL_MS): KubeApi {
   const snapshots = new Map<string, Snapshot>();
   let lists = 0;
 
@@ -53,7 +53,7 @@ export function createObjectApi(files: ObjectStore, pollMs = defaultPollMs): Kub
     const resourceVersion = `list-${++lists}`;
     snapshots.set(resourceVersion, seen);
     for (const old of snapshots.keys()) {
-      if (snapshots.size <= mostSnapshots) break;
+      if (snapshots.size <= MOST_SNAPSHOTS) break;
       snapshots.delete(old);
     }
     return { metadata: { resourceVersion }, items: [...seen.values()] as T[] };

@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { requestPath, requestsPath, type SigningRequest } from "../../csr/signing-request.js";
+import { REQUESTS_PATH, requestPath, type SigningRequest } from "../../csr/signing-request.js";
 import { createDirectoryApi } from "./api.js";
 
 let directory: string;
@@ -23,22 +23,22 @@ const request = (name: string): SigningRequest => ({
 });
 
 describe("objects without a namespace in a directory", () => {
-  it("are kept under their name alone", async () => {
-    await api.create(requestsPath, request("csr-1"));
+  test("are kept under their name alone", async () => {
+    await api.create(REQUESTS_PATH, request("csr-1"));
     expect(readdirSync(directory)).toContain("certificatesigningrequest_csr-1.yaml");
-    const { items } = await api.list<SigningRequest>(requestsPath);
+    const { items } = await api.list<SigningRequest>(REQUESTS_PATH);
     expect(items.map(({ metadata }) => [metadata?.name, metadata?.namespace])).toEqual([["csr-1", undefined]]);
     await api.delete(requestPath("csr-1"));
-    expect((await api.list(requestsPath)).items).toEqual([]);
+    expect((await api.list(REQUESTS_PATH)).items).toEqual([]);
   });
 
-  it("are found in a file that a person wrote", async () => {
+  test("are found in a file that a person wrote", async () => {
     writeFileSync(join(directory, "n.yaml"), "apiVersion: v1\nkind: Node\nmetadata: {name: worker-0}\n");
     expect((await api.get("/api/v1/nodes/worker-0")).metadata?.name).toBe("worker-0");
   });
 
-  it("are approved through a path of its own, which changes nothing else", async () => {
-    const made = await api.create(requestsPath, request("csr-1"));
+  test("are approved through a path of its own, which changes nothing else", async () => {
+    const made = await api.create(REQUESTS_PATH, request("csr-1"));
     const approved = { status: { conditions: [{ type: "Approved", status: "True" }] } };
     await api.update(`${requestPath("csr-1")}/approval`, { ...made, ...approved, spec: {} } as SigningRequest);
     const now = await api.get<SigningRequest>(requestPath("csr-1"));
@@ -48,8 +48,8 @@ describe("objects without a namespace in a directory", () => {
     expect(plain.status).toEqual(now.status);
   });
 
-  it("have names that can be files", async () => {
-    await expect(api.create(requestsPath, request("Upper"))).rejects.toThrow("cannot be a name");
+  test("have names that can be files", async () => {
+    await expect(api.create(REQUESTS_PATH, request("Upper"))).rejects.toThrow("cannot be a name");
     await expect(api.get<KubeObject>("/api/v1/pods/x")).rejects.toThrow("a directory has no");
   });
 });

@@ -19,10 +19,10 @@ export interface Filed {
   readonly index: number;
 }
 
-export const defaultNamespace = "default";
+export const DEFAULT_NAMESPACE = "default";
 
-const deepest = 4;
-const largestFile = 8 * 1024 * 1024;
+const DEEPEST = 4;
+const LARGEST_FILE = 8 * 1024 * 1024;
 
 export class ObjectFiles {
   readonly #directory: string;
@@ -82,7 +82,7 @@ export class ObjectFiles {
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(directory, entry.name);
       if (entry.name.startsWith(".")) continue;
-      if (entry.isDirectory() && depth < deepest) files.push(...(await this.#files(path, depth + 1)));
+      if (entry.isDirectory() && depth < DEEPEST) files.push(...(await this.#files(path, depth + 1)));
       if (entry.isFile() && /\.(ya?ml|json)$/.test(entry.name)) files.push(path);
     }
     return files;
@@ -93,7 +93,7 @@ export class ObjectFiles {
     let text: string;
     try {
       const { ino, mtimeNs, size } = await stat(file, { bigint: true });
-      if (size > largestFile) throw unusable(file, `it has ${size} bytes`);
+      if (size > LARGEST_FILE) throw unusable(file, `it has ${size} bytes`);
       stamp = `${ino} ${mtimeNs} ${size}`;
       const before = this.#read.get(file);
       if (before?.stamp === stamp) return before;
@@ -141,7 +141,7 @@ export function completed(file: string, object: KubeObject): Filed["object"] {
   }
   const problem = shapeProblem(object);
   if (problem !== undefined) throw unusable(file, `${kind} ${metadata.name}: ${problem}`);
-  const named = isClusterKind(kind) ? metadata : { ...metadata, namespace: metadata.namespace ?? defaultNamespace };
+  const named = isClusterKind(kind) ? metadata : { ...metadata, namespace: metadata.namespace ?? DEFAULT_NAMESPACE };
   const uid = metadata.uid ?? digest(keyOf({ kind, metadata: named }));
   const whole = { ...withoutTexts(object), metadata: { ...named, uid } };
   return { ...whole, metadata: { ...whole.metadata, resourceVersion: digest(JSON.stringify(whole)) } };

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 
-const retryMs = 5;
+const RETRY_MS = 5;
 /** Writes take milliseconds; whoever holds it longer was killed. */
-const staleMs = 10_000;
-const patienceMs = 15_000;
+const STALE_MS = 10_000;
+const PATIENCE_MS = 15_000;
 
 export async function locked<T>(directory: string, run: () => Promise<T>): Promise<T> {
   const path = join(directory, ".lock");
@@ -21,7 +21,7 @@ export async function locked<T>(directory: string, run: () => Promise<T>): Promi
 }
 
 async function acquire(path: string): Promise<void> {
-  const until = Date.now() + patienceMs;
+  const until = Date.now() + PATIENCE_MS;
   while (Date.now() < until) {
     try {
       await (await open(path, "wx", 0o600)).close();
@@ -30,14 +30,14 @@ async function acquire(path: string): Promise<void> {
       if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
     }
     if (await isStale(path)) await discard(path);
-    else await delay(retryMs);
+    else await delay(RETRY_MS);
   }
   throw new DrawbridgeError("DB_NODEPOOL_DIRECTORY", `${path} is held by another process for too long`);
 }
 
 async function isStale(path: string): Promise<boolean> {
   try {
-    return Date.now() - (await stat(path)).mtimeMs > staleMs;
+    return Date.now() - (await stat(path)).mtimeMs > STALE_MS;
   } catch {
     return false;
   }

@@ -27,17 +27,17 @@ const clusterKinds: Readonly<Record<string, string>> = {
 export const isClusterKind = (kind: string | undefined): boolean =>
   Object.values(clusterKinds).some((one) => one === kind);
 
-const clusterShape = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/([^/]+)(?:\/([^/]+))?(\/status|\/approval)?$/;
-const shape = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?(\/status)?$/;
+const CLUSTER_SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/([^/]+)(?:\/([^/]+))?(\/status|\/approval)?$/;
+const SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?(\/status)?$/;
 /** Names become file names. */
-const safe = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
+const SAFE = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 export function placeOf(path: string): Place {
   return clusterPlaceOf(path) ?? namespacedPlaceOf(path);
 }
 
 function clusterPlaceOf(path: string): Place | undefined {
-  const [, root, plural, name = "", status] = clusterShape.exec(path)?.map((part) => decoded(part)) ?? [];
+  const [, root, plural, name = "", status] = CLUSTER_SHAPE.exec(path)?.map((part) => decoded(part)) ?? [];
   const kind = clusterKinds[`${root} ${plural}`];
   if (kind === undefined) return undefined;
   if (name !== "") requireName(name);
@@ -45,7 +45,7 @@ function clusterPlaceOf(path: string): Place | undefined {
 }
 
 function namespacedPlaceOf(path: string): Place {
-  const [, root, namespace = "", plural, name = "", status] = shape.exec(path)?.map((part) => decoded(part)) ?? [];
+  const [, root, namespace = "", plural, name = "", status] = SHAPE.exec(path)?.map((part) => decoded(part)) ?? [];
   const kind = kinds[`${root} ${plural}`];
   if (kind === undefined) throw refusal(404, `a directory has no ${path}`);
   for (const part of [namespace, name || namespace]) requireName(part);
@@ -53,7 +53,7 @@ function namespacedPlaceOf(path: string): Place {
 }
 
 function requireName(part: string): void {
-  if (!safe.test(part)) throw refusal(422, `"${part}" cannot be a name: lower-case letters, digits, dashes and dots`);
+  if (!SAFE.test(part)) throw refusal(422, `"${part}" cannot be a name: lower-case letters, digits, dashes and dots`);
 }
 
 function decoded(part: string | undefined): string | undefined {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { KubeObject } from "../../../kube/port.js";
 import { clusterMap, makePool, pullSecret } from "../testing/house.js";
 import { shapeProblem } from "./shape.js";
@@ -11,11 +11,11 @@ function withPart(object: object, path: string, value: unknown): KubeObject {
 }
 
 describe("the shape of an object", () => {
-  it.each([clusterMap, pullSecret, makePool(), { kind: "Node", spec: 1 }])("is fine: %j", (object) => {
+  test.each([clusterMap, pullSecret, makePool(), { kind: "Node", spec: 1 }])("is fine: %j", (object) => {
     expect(shapeProblem(object as KubeObject)).toBeUndefined();
   });
 
-  it.each<[object, string, unknown, string]>([
+  test.each<[object, string, unknown, string]>([
     [
       clusterMap,
       "metadata.labels",
@@ -40,7 +40,7 @@ describe("the shape of an object", () => {
     expect(shapeProblem(withPart(object, path, value))).toContain(sentence);
   });
 
-  it("has nothing where nothing stands", () => {
+  test("has nothing where nothing stands", () => {
     for (const path of ["data", "metadata.labels", "data.version"]) {
       expect(shapeProblem(withPart(clusterMap, path, null))).toBeUndefined();
     }

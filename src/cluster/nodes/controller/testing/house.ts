@@ -6,8 +6,8 @@ import type { Clock } from "../../../kube/clock.js";
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { type ConfigMap, encoded, type Secret } from "../../objects.js";
-import { type NodePool, type NodePoolSpec, nodePoolVersion } from "../../pool/node-pool.js";
-import { clusterLabel } from "../cluster-object.js";
+import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec } from "../../pool/node-pool.js";
+import { CLUSTER_LABEL } from "../cluster-object.js";
 import { PoolController, type PoolControllerOptions } from "../controller.js";
 import { createDirectoryApi } from "../directory/api.js";
 import { collectionPath, namedPath } from "../paths.js";
@@ -19,7 +19,7 @@ export const controllerNamespace = "clusters-demo";
 export const clusterMap: ConfigMap = {
   apiVersion: "v1",
   kind: "ConfigMap",
-  metadata: { name: "demo", namespace, labels: { [clusterLabel]: "true" } },
+  metadata: { name: "demo", namespace, labels: { [CLUSTER_LABEL]: "true" } },
   data: {
     apiServer: "https://api.example:6443",
     apiServerCA: "PEM\n",
@@ -46,7 +46,7 @@ export const poolSpec: NodePoolSpec = {
 
 export function makePool(name = "workers", change: Partial<NodePoolSpec> = {}): NodePool {
   return {
-    apiVersion: nodePoolVersion,
+    apiVersion: NODE_POOL_VERSION,
     kind: "NodePool",
     metadata: { name, namespace },
     spec: { ...poolSpec, ...change },

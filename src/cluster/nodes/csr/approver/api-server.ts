@@ -12,9 +12,9 @@ interface EndpointSlice extends KubeObject {
 }
 
 /** The API server gives both this name. */
-export const apiServerName = "kubernetes";
-const servicePath = `/api/v1/namespaces/default/services/${apiServerName}`;
-const slicePath = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/${apiServerName}`;
+export const API_SERVER_NAME = "kubernetes";
+const servicePath = `/api/v1/namespaces/default/services/${API_SERVER_NAME}`;
+const slicePath = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/${API_SERVER_NAME}`;
 
 /** In canonical spelling; empty where neither is kept. */
 export async function apiServerAddresses(api: KubeApi): Promise<ReadonlySet<string>> {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { createKubeApi } from "../../../kube/client.js";
 import type { KubeApi } from "../../../kube/port.js";
@@ -88,7 +88,7 @@ const writes = () =>
 const brief = () => log.map(({ by, action, rule, request }) => `${by} ${action} ${rule} ${request}`);
 
 describe("an approver", () => {
-  it("approves what is in order, with a reason, and leaves the rest pending, each told once", async () => {
+  test("approves what is in order, with a reason, and leaves the rest pending, each told once", async () => {
     await file("client");
     await file("client", other("stranger"));
     start();
@@ -115,7 +115,7 @@ describe("an approver", () => {
     expect(errors).toEqual([]);
   });
 
-  it("remembers before it approves", async () => {
+  test("remembers before it approves", async () => {
     await file("client");
     start();
     await eventually(() => expect(cluster.answers).toHaveLength(1));
@@ -126,7 +126,7 @@ describe("an approver", () => {
     });
   });
 
-  it("follows a machine from its first request to its renewals", async () => {
+  test("follows a machine from its first request to its renewals", async () => {
     start();
     await file("client");
     await eventually(() => expect(cluster.answers).toEqual(["csr-client Approved"]));
@@ -142,7 +142,7 @@ describe("an approver", () => {
     await eventually(() => expect(brief()).toContain("leader leave not-joined csr-replay"));
   });
 
-  it("forgets what has been neither a node nor expected for a week", async () => {
+  test("forgets what has been neither a node nor expected for a week", async () => {
     const record = JSON.stringify({ pool: "clusters/workers", client: { request: "csr-x", at: 1 }, joinedAt: 1 });
     const data = { gone: record, w0: record, node: record };
     cluster.put(cluster.configMaps, { metadata: { name: memoryName, namespace }, data } as object);
@@ -156,7 +156,7 @@ describe("an approver", () => {
     expect(kept()).toEqual({ node: record, w0: record });
   });
 
-  it("goes on where another leader stopped", async () => {
+  test("goes on where another leader stopped", async () => {
     await file("client");
     const first = start();
     await eventually(() => expect(cluster.answers).toHaveLength(1));
@@ -167,7 +167,7 @@ describe("an approver", () => {
     await eventually(() => expect(brief()).toContain("leader leave single-client csr-again"));
   });
 
-  it("finishes what was remembered and then interrupted", async () => {
+  test("finishes what was remembered and then interrupted", async () => {
     await file("client");
     let failing = true;
     cluster.requests.intercept = () => false;
@@ -188,7 +188,7 @@ describe("an approver", () => {
     await eventually(() => expect(cluster.answers).toEqual(["csr-client Approved"]));
   });
 
-  it("denies a forgery, and says by which rule", async () => {
+  test("denies a forgery, and says by which rule", async () => {
     await file("client", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] });
     start();
     await eventually(() => expect(cluster.answers).toEqual(["csr-client Denied"]));
@@ -201,7 +201,7 @@ describe("an approver", () => {
     expect(kept()).toEqual({});
   });
 
-  it("does not touch other signers' requests, whoever files them", async () => {
+  test("does not touch other signers' requests, whoever files them", async () => {
     await file("client", { name: "csr-foreign", spec: { signerName: "kubernetes.io/kube-apiserver-client" } });
     await file("client");
     start();
@@ -210,7 +210,7 @@ describe("an approver", () => {
     expect(cluster.stub.calls.filter((call) => call.includes("csr-foreign"))).toEqual([]);
   });
 
-  it("decides by the request as it is now", async () => {
+  test("decides by the request as it is now", async () => {
     await file("client");
     let swapped = false;
     const another = await signingRequest("client", { spec: { username: "somebody" } });
@@ -228,7 +228,7 @@ describe("an approver", () => {
     expect(cluster.answers).toEqual([]);
   });
 
-  it("writes nothing once another replica leads, however far it was", async () => {
+  test("writes nothing once another replica leads, however far it was", async () => {
     await file("client");
     cluster.requests.intercept = ({ method, path }) => {
       if (method === "GET" && path.endsWith("/csr-client")) leading = false;
@@ -239,7 +239,7 @@ describe("an approver", () => {
     expect([writes(), log]).toEqual([["POST drawbridge/configmaps"], []]);
   });
 
-  it("takes no second opinion on what somebody else just decided", async () => {
+  test("takes no second opinion on what somebody else just decided", async () => {
     await file("client");
     cluster.requests.intercept = ({ method, path }) => {
       const found = cluster.requests.objects.get("csr-client") as SigningRequest;
@@ -257,7 +257,7 @@ describe("an approver", () => {
     expect(writes()).toEqual(["POST drawbridge/configmaps"]);
   });
 
-  it("writes nothing into the cluster on a dry run, and logs what it would do", async () => {
+  test("writes nothing into the cluster on a dry run, and logs what it would do", async () => {
     await file("client");
     await file("client", other("stranger"));
     start({ dryRun: true });
@@ -271,7 +271,7 @@ describe("an approver", () => {
     expect(log).toHaveLength(2);
   });
 
-  it("counts what it would have approved, on a dry run, too", async () => {
+  test("counts what it would have approved, on a dry run, too", async () => {
     await file("client");
     await file("client", { name: "csr-twin", createdAt: startTime + 61_000 });
     start({ dryRun: true });
@@ -280,7 +280,7 @@ describe("an approver", () => {
     );
   });
 
-  it("does nothing while another replica leads", async () => {
+  test("does nothing while another replica leads", async () => {
     leading = false;
     await file("client");
     let asked = 0;
@@ -299,7 +299,7 @@ describe("an approver", () => {
     await eventually(() => expect(cluster.answers).toHaveLength(1));
   });
 
-  it("approves nothing on the strength of a broken inventory", async () => {
+  test("approves nothing on the strength of a broken inventory", async () => {
     inventory = new Error("the inventory is broken");
     await file("client");
     start();
@@ -311,7 +311,7 @@ describe("an approver", () => {
     await eventually(() => expect(cluster.answers).toHaveLength(1));
   });
 
-  it("approves nothing without a record of it, and nothing that it cannot remember", async () => {
+  test("approves nothing without a record of it, and nothing that it cannot remember", async () => {
     await file("client");
     const approver = start({
       log: { write: () => Promise.reject(new Error("the disk is full")), close: async () => {} },
@@ -331,7 +331,7 @@ describe("an approver", () => {
     expect(cluster.answers).toEqual([]);
   });
 
-  it("says whether it can work, and how crowded it is", async () => {
+  test("says whether it can work, and how crowded it is", async () => {
     const metrics = approverMetrics(
       () => approver,
       () => leading,
@@ -357,7 +357,7 @@ describe("an approver", () => {
     await eventually(() => expect(approver.trouble).toBeUndefined());
   });
 
-  it("reads the inventory from labelled ConfigMaps", async () => {
+  test("reads the inventory from labelled ConfigMaps", async () => {
     const text = `pool: clusters/workers\nworkers: [{name: w0, notBefore: "${new Date(startTime).toISOString()}"}]`;
     const labels = { "drawbridge/inventory": "true" };
     const metadata = { name: "rack-1", namespace };
@@ -377,7 +377,7 @@ describe("an approver", () => {
     await eventually(() => expect(errors.at(-1)).toContain("ConfigMap drawbridge/rack-2 key x cannot be used"));
   });
 
-  it("stands a storm of requests: only the expected ones pass, in the order they came", async () => {
+  test("stands a storm of requests: only the expected ones pass, in the order they came", async () => {
     const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
     inventory = inventoryOf(names.map((name) => ({ ...worker, name })));
     const all = [...names, ...names.map((name) => `x${name}`)];
@@ -451,7 +451,7 @@ describe("what serving certificates hold", () => {
   const names = ["DNS:w1", "IP:10.0.0.11"];
   const until = startTime + 120_000 + lifeMs;
 
-  it("is known from the approval on, and until when from the signer's answer", async () => {
+  test("is known from the approval on, and until when from the signer's answer", async () => {
     start({ policy });
     await serving("csr-w1", "w1", "10.0.0.11");
     await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
@@ -460,7 +460,7 @@ describe("what serving certificates hold", () => {
     await eventually(() => expect(held("w1")).toEqual([{ names, until }]));
   });
 
-  it("is nobody else's after a restart, and is free when the certificate has ended", async () => {
+  test("is nobody else's after a restart, and is free when the certificate has ended", async () => {
     start({ policy });
     await serving("csr-w1", "w1", "10.0.0.11");
     await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
@@ -481,7 +481,7 @@ describe("what serving certificates hold", () => {
     expect(held("w1")).toEqual([]);
   });
 
-  it("is not let go by another request of the same name that is denied", async () => {
+  test("is not let go by another request of the same name that is denied", async () => {
     start({ policy });
     await serving("csr-w1", "w1", "10.0.0.11");
     await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
@@ -494,7 +494,7 @@ describe("what serving certificates hold", () => {
     expect(held("w1")).toEqual([{ names, request: "uid-csr-w1", until: 0 }]);
   });
 
-  it("is free when its worker is removed", async () => {
+  test("is free when its worker is removed", async () => {
     start({ policy });
     await serving("csr-w1", "w1", "10.0.0.11");
     await eventually(() => expect(cluster.answers).toEqual(["csr-w1 Approved"]));
@@ -507,7 +507,7 @@ describe("what serving certificates hold", () => {
     await eventually(() => expect(cluster.answers).toContain("csr-w0 Approved"));
   });
 
-  it("counts, too, when somebody else approved it, but not when the request failed", async () => {
+  test("counts, too, when somebody else approved it, but not when the request failed", async () => {
     start({ policy });
     cluster.nodes.put(nodeOf("cp", "10.0.0.1"));
     await serving("csr-cp", "cp", "10.0.0.1");
@@ -525,7 +525,7 @@ describe("what serving certificates hold", () => {
     await eventually(() => expect(held("w1")).toEqual([]));
   });
 
-  it("is given to the first of two that ask for it in one look", async () => {
+  test("is given to the first of two that ask for it in one look", async () => {
     cluster.nodes.put(nodeOf("w1", "10.0.0.20"));
     cluster.nodes.put(nodeOf("w0", "10.0.0.20"));
     inventory = inventoryOf(
@@ -544,7 +544,7 @@ describe("what serving certificates hold", () => {
     expect(brief()).toContain("leader leave serving-owner csr-w0");
   });
 
-  it("is no address of the API server, whatever a node says", async () => {
+  test("is no address of the API server, whatever a node says", async () => {
     const kubernetes = { name: "kubernetes", namespace: "default" };
     cluster.services.put({ metadata: kubernetes, spec: { clusterIPs: ["10.0.0.10", "fd00::1"] } } as object);
     cluster.endpointSlices.put({ metadata: kubernetes, endpoints: [{ addresses: ["10.0.0.11"] }] } as object);
@@ -559,7 +559,7 @@ describe("what serving certificates hold", () => {
     );
   });
 
-  it("is not judged while the API server's addresses cannot be read", async () => {
+  test("is not judged while the API server's addresses cannot be read", async () => {
     cluster.services.intercept = (_request, response) => {
       replyStatus(response, 403, "Forbidden", "no services for you");
       return true;

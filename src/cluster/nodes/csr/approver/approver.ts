@@ -16,15 +16,15 @@ import {
   createdAt,
   kindOf,
   outcomeOf,
+  REQUESTS_PATH,
   requestName,
-  requestsPath,
   requestUid,
   type SigningRequest,
 } from "../signing-request.js";
 import { act } from "./act.js";
 import { apiServerAddresses } from "./api-server.js";
 import type { InventorySource } from "./inventory-source.js";
-import { nodesPath } from "./look.js";
+import { NODES_PATH } from "./look.js";
 import type { MemoryStore } from "./memory-store.js";
 
 export interface ApproverOptions {
@@ -55,7 +55,7 @@ interface Planned {
 const noRecord: Remembered = { pool: "" };
 
 /** As many approvals are remembered in one write. */
-const mostAtOnce = 25;
+const MOST_AT_ONCE = 25;
 
 export class Approver {
   readonly #options: ApproverOptions;
@@ -84,8 +84,8 @@ export class Approver {
       onChange: () => this.wake(),
       onError: (reason: unknown) => onError?.(messageOf(reason)),
     };
-    this.#requests = new ListWatch<SigningRequest>({ ...shared, path: requestsPath });
-    this.#nodes = new ListWatch<NodeObject>({ ...shared, path: nodesPath });
+    this.#requests = new ListWatch<SigningRequest>({ ...shared, path: REQUESTS_PATH });
+    this.#nodes = new ListWatch<NodeObject>({ ...shared, path: NODES_PATH });
   }
 
   /** Why the last look failed; undefined when it did not. */
@@ -169,7 +169,7 @@ export class Approver {
       if (decision?.action !== "approve") continue;
       memory.set(decision.node, decision.remember);
       if (!dryRun) planned.push({ request, decision, around });
-      if (planned.length >= mostAtOnce) await this.#approve(planned.splice(0));
+      if (planned.length >= MOST_AT_ONCE) await this.#approve(planned.splice(0));
     }
     await this.#approve(planned);
   }

@@ -9,7 +9,7 @@ import { type Inventory, type InventoryText, readInventory } from "../inventory.
 /** Reads the whole inventory as it is now; fails rather than leaving out what is broken. */
 export type InventorySource = () => Promise<Inventory>;
 
-export const inventoryLabel = "drawbridge/inventory";
+export const INVENTORY_LABEL = "drawbridge/inventory";
 
 /** Every file ending in yaml, yml or json; editors' leftovers and hidden files are none. */
 export function directoryInventory(directory: string): InventorySource {
@@ -34,7 +34,7 @@ export function directoryInventory(directory: string): InventorySource {
 export function configMapInventory(api: KubeApi, namespace: string): InventorySource {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
   return async () => {
-    const { items } = await api.list<ConfigMap>(path, { labelSelector: `${inventoryLabel}=true` });
+    const { items } = await api.list<ConfigMap>(path, { labelSelector: `${INVENTORY_LABEL}=true` });
     return readInventory(
       items.flatMap(({ data = {}, metadata }) =>
         Object.entries(data).map(([key, text]) => ({

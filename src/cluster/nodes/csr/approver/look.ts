@@ -4,11 +4,11 @@ import type { NodeObject, Surroundings } from "../case.js";
 import { countRecentPending } from "../decide.js";
 import type { Memory } from "../memory.js";
 import type { Policy } from "../policy.js";
-import { requestsPath, type SigningRequest } from "../signing-request.js";
+import { REQUESTS_PATH, type SigningRequest } from "../signing-request.js";
 import { apiServerAddresses } from "./api-server.js";
 import type { InventorySource } from "./inventory-source.js";
 
-export const nodesPath = "/api/v1/nodes";
+export const NODES_PATH = "/api/v1/nodes";
 
 export interface Look {
   readonly requests: readonly SigningRequest[];
@@ -25,8 +25,8 @@ export interface LookOptions {
 
 export async function lookAround({ api, inventory, memory, now, policy }: LookOptions): Promise<Look> {
   const [requests, nodes, read, apiServer] = await Promise.all([
-    api.list<SigningRequest>(requestsPath),
-    api.list<NodeObject>(nodesPath),
+    api.list<SigningRequest>(REQUESTS_PATH),
+    api.list<NodeObject>(NODES_PATH),
     inventory(),
     apiServerAddresses(api),
   ]);

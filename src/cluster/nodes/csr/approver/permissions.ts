@@ -1,6 +1,6 @@
 /** What an approver may do in a cluster, and no more. */
-import { clientSigner, servingSigner } from "../signing-request.js";
-import { apiServerName } from "./api-server.js";
+import { CLIENT_SIGNER, SERVING_SIGNER } from "../signing-request.js";
+import { API_SERVER_NAME } from "./api-server.js";
 
 /** As RBAC has it. */
 export interface PolicyRule {
@@ -11,7 +11,7 @@ export interface PolicyRule {
 }
 
 /** Its Lease, and the ConfigMap with its memory. */
-export const approverName = "drawbridge-csr-approver";
+export const APPROVER_NAME = "drawbridge-csr-approver";
 
 const certificates = ["certificates.k8s.io"];
 
@@ -20,11 +20,16 @@ export const clusterRules: readonly PolicyRule[] = [
   { apiGroups: certificates, resources: ["certificatesigningrequests"], verbs: ["get", "list", "watch"] },
   { apiGroups: certificates, resources: ["certificatesigningrequests/approval"], verbs: ["update"] },
   // Without a name here it could let anybody in, administrators included.
-  { apiGroups: certificates, resources: ["signers"], verbs: ["approve"], resourceNames: [clientSigner, servingSigner] },
+  {
+    apiGroups: certificates,
+    resources: ["signers"],
+    verbs: ["approve"],
+    resourceNames: [CLIENT_SIGNER, SERVING_SIGNER],
+  },
   { apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"] },
   // The API server's addresses, which no node may have.
-  { apiGroups: [""], resources: ["services"], verbs: ["get"], resourceNames: [apiServerName] },
-  { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["get"], resourceNames: [apiServerName] },
+  { apiGroups: [""], resources: ["services"], verbs: ["get"], resourceNames: [API_SERVER_NAME] },
+  { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["get"], resourceNames: [API_SERVER_NAME] },
 ];
 
 /** For a Role in its namespace. Creation cannot be tied to a name. */
@@ -34,7 +39,7 @@ export const namespaceRules: readonly PolicyRule[] = [
     { apiGroups: [""], resources: ["configmaps"] },
   ].flatMap((what) => [
     { ...what, verbs: ["create"] },
-    { ...what, verbs: ["get", "update"], resourceNames: [approverName] },
+    { ...what, verbs: ["get", "update"], resourceNames: [APPROVER_NAME] },
   ]),
 ];
 

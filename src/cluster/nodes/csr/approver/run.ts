@@ -15,7 +15,7 @@ import { Approver } from "./approver.js";
 import type { InventorySource } from "./inventory-source.js";
 import type { MemoryStore } from "./memory-store.js";
 import { approverMetrics } from "./metrics.js";
-import { approverName } from "./permissions.js";
+import { APPROVER_NAME } from "./permissions.js";
 
 export interface ApproverConfig {
   readonly api: KubeApi;
@@ -42,7 +42,7 @@ export async function runApprover(config: ApproverConfig): Promise<number> {
     logger.warn(sentence);
   };
   const election = new LeaderElection({
-    ...{ api, namespace, name: approverName, identity: `${hostname()}_${randomUUID()}`, onError },
+    ...{ api, namespace, name: APPROVER_NAME, identity: `${hostname()}_${randomUUID()}`, onError },
     onChange: (leads) => {
       logger.info(0, leads ? "this replica decides" : "another replica decides");
       approver.wake();

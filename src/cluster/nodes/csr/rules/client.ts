@@ -1,6 +1,6 @@
 /** A machine's first certificate. The credential it asks with is every machine's, so the name alone must be right. */
 import type { Case } from "../case.js";
-import { patienceMs, skewMs } from "../policy.js";
+import { PATIENCE_MS, SKEW_MS } from "../policy.js";
 import { createdAt, requestName } from "../signing-request.js";
 import { poolRate, poolSize } from "./limits.js";
 import type { Rule } from "./rule.js";
@@ -43,7 +43,7 @@ const window: Rule = {
   check: ({ request, worker }) => {
     if (worker === undefined) return undefined;
     const created = createdAt(request);
-    if (created > worker.notBefore - skewMs && created < worker.deadline) return undefined;
+    if (created > worker.notBefore - SKEW_MS && created < worker.deadline) return undefined;
     const [from, to] = [worker.notBefore, worker.deadline].map((time) => new Date(time).toISOString());
     return `it was filed at ${request.metadata?.creationTimestamp}, and ${worker.name} is expected from ${from} to ${to}`;
   },
@@ -73,7 +73,7 @@ const single: Rule = {
   check: ({ nodeName, now, remembered, request }) => {
     const earlier = remembered?.client;
     if (earlier === undefined || earlier.request === requestName(request)) return undefined;
-    if (now - earlier.at > patienceMs) return undefined;
+    if (now - earlier.at > PATIENCE_MS) return undefined;
     return `${earlier.request} was approved for ${nodeName} at ${new Date(earlier.at).toISOString()}`;
   },
 };
@@ -90,8 +90,8 @@ function hasClaim({ claims, nodeName, now, worker }: Case): boolean {
   return claims.some(
     (claim) =>
       (claim.worker === undefined || claim.worker === nodeName) &&
-      claim.at > worker!.notBefore - skewMs &&
-      claim.at <= now + skewMs,
+      claim.at > worker!.notBefore - SKEW_MS &&
+      claim.at <= now + SKEW_MS,
   );
 }
 

@@ -1,6 +1,6 @@
 /** How many, and how fast. */
 import type { Case } from "../case.js";
-import { rateWindowMs } from "../policy.js";
+import { RATE_WINDOW_MS } from "../policy.js";
 import { requestName } from "../signing-request.js";
 import type { Rule } from "./rule.js";
 
@@ -27,7 +27,7 @@ export const poolRate: Rule = {
       .filter(({ pool }) => pool === poolName)
       .flatMap(({ client, serving, renewal }) => [client, serving, renewal])
       .filter((approval) => approval !== undefined && approval.request !== requestName(request));
-    const recent = approvals.filter((approval) => now - approval!.at < rateWindowMs).length;
+    const recent = approvals.filter((approval) => now - approval!.at < RATE_WINDOW_MS).length;
     if (recent < policy.poolRate) return undefined;
     return `${poolName || "no pool"} got ${recent} approvals in the last minute and may have ${policy.poolRate}`;
   },

@@ -2,8 +2,8 @@
 import { canonicalAddress, nobodysNetworks } from "../addresses.js";
 import { isControlPlane, ownerOf } from "../belonging.js";
 import { type Case, type NodeObject, namesOf } from "../case.js";
-import { rateWindowMs } from "../policy.js";
-import { nodeUserPrefix, requestName } from "../signing-request.js";
+import { RATE_WINDOW_MS } from "../policy.js";
+import { NODE_USER_PREFIX, requestName } from "../signing-request.js";
 import { noNames } from "./client.js";
 import { poolRate } from "./limits.js";
 import type { Rule } from "./rule.js";
@@ -15,7 +15,7 @@ const identity: Rule = {
   check: ({ nodeName, request }) => {
     if (nodeName === "") return undefined;
     const { username = "", groups = [] } = request.spec ?? {};
-    const name = nodeUserPrefix + nodeName;
+    const name = NODE_USER_PREFIX + nodeName;
     if (username !== name) return { why: `${username || "nobody"} asks for a certificate of ${name}`, forgery: true };
     const missing = ["system:nodes", "system:authenticated"].filter((group) => !groups.includes(group));
     return missing.length === 0 ? undefined : `${username} is not in ${missing.join(", ")}`;
@@ -145,7 +145,7 @@ const pace: Rule = {
   check: ({ kind, nodeName, now, remembered, request }) => {
     const earlier = kind === "serving" ? remembered?.serving : remembered?.renewal;
     if (earlier === undefined || earlier.request === requestName(request)) return undefined;
-    if (now - earlier.at >= rateWindowMs) return undefined;
+    if (now - earlier.at >= RATE_WINDOW_MS) return undefined;
     return `${earlier.request} was approved for ${nodeName} less than a minute ago`;
   },
 };

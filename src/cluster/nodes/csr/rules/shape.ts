@@ -2,23 +2,23 @@
 
 import type { Surroundings } from "../case.js";
 import { isNodeName, isReservedName } from "../node-name.js";
-import { brakeMargin } from "../policy.js";
-import { nodeUserPrefix } from "../signing-request.js";
+import { BRAKE_MARGIN } from "../policy.js";
+import { NODE_USER_PREFIX } from "../signing-request.js";
 import type { Rule } from "./rule.js";
 
-const group = "system:nodes";
-const goodKey = /^P-(256|384|521)$|^RSA-(2048|3072|4096)$/;
+const GROUP = "system:nodes";
+const GOOD_KEY = /^P-(256|384|521)$|^RSA-(2048|3072|4096)$/;
 
-export const brakeRule = "brake";
+export const BRAKE_RULE = "brake";
 
 /** More requests than that are a flood. */
 export function mostPending({ inventory, nodes }: Pick<Surroundings, "inventory" | "nodes">): number {
-  return Math.max(inventory.workers.size, nodes.size) + brakeMargin;
+  return Math.max(inventory.workers.size, nodes.size) + BRAKE_MARGIN;
 }
 
 const brake: Rule = {
-  id: brakeRule,
-  demands: `there are at most ${brakeMargin} more young requests than machines`,
+  id: BRAKE_RULE,
+  demands: `there are at most ${BRAKE_MARGIN} more young requests than machines`,
   yields: true,
   check: (of) => {
     const { recentPending } = of;
@@ -49,7 +49,7 @@ const key: Rule = {
   id: "request-key",
   demands: "the key is ECDSA on a NIST curve, or RSA with 2048 to 4096 bits",
   yields: false,
-  check: ({ facts }) => (facts && !goodKey.test(facts.key) ? `the key is ${facts.key}` : undefined),
+  check: ({ facts }) => (facts && !GOOD_KEY.test(facts.key) ? `the key is ${facts.key}` : undefined),
 };
 
 const commonName: Rule = {
@@ -60,21 +60,21 @@ const commonName: Rule = {
     if (facts === undefined) return undefined;
     if (facts.commonNames.length !== 1) return `the subject has ${facts.commonNames.length} common names`;
     const [name] = facts.commonNames;
-    if (!name!.startsWith(nodeUserPrefix)) return `the common name ${JSON.stringify(name)} is not a node's`;
+    if (!name!.startsWith(NODE_USER_PREFIX)) return `the common name ${JSON.stringify(name)} is not a node's`;
     return isNodeName(nodeName) ? undefined : `${JSON.stringify(nodeName)} is not a name a node can have`;
   },
 };
 
 const organization: Rule = {
   id: "subject-group",
-  demands: `the subject's only organization is ${group}`,
+  demands: `the subject's only organization is ${GROUP}`,
   yields: false,
   check: ({ facts }) => {
     if (facts === undefined) return undefined;
-    const extra = facts.organizations.filter((name) => name !== group);
+    const extra = facts.organizations.filter((name) => name !== GROUP);
     // A certificate's organizations are the groups its holder belongs to.
     if (extra.length > 0) return { why: `the subject asks for membership in ${extra.join(", ")}`, forgery: true };
-    return facts.organizations.length === 1 ? undefined : `the subject must have the organization ${group} once`;
+    return facts.organizations.length === 1 ? undefined : `the subject must have the organization ${GROUP} once`;
   },
 };
 

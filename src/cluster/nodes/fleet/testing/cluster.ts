@@ -1,7 +1,7 @@
 /** Nodes and pods in memory, with the manners of an API server as far as fleets depend on them. */
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { type Node, nodePath, nodesPath } from "../node.js";
+import { NODES_PATH, type Node, nodePath } from "../node.js";
 import { type Pod, podPath, podsPath } from "../pod.js";
 
 export class MemoryCluster {
@@ -73,7 +73,7 @@ export class MemoryCluster {
     list: async <T extends KubeObject>(path: string, { fieldSelector = "" } = {}) => {
       this.before("list", path);
       const node = /^spec.nodeName=(.*)$/.exec(fieldSelector)?.[1];
-      const isIn = (key: string) => (path === nodesPath ? key.startsWith(nodesPath) : key.includes("/pods/"));
+      const isIn = (key: string) => (path === NODES_PATH ? key.startsWith(NODES_PATH) : key.includes("/pods/"));
       const items = [...this.objects].filter(([key]) => isIn(key)).map(([, object]) => object as Pod);
       return {
         items: items.filter(({ spec }) => node === undefined || spec?.nodeName === node) as KubeObject[] as T[],

@@ -12,9 +12,9 @@ import { type Ailment, fine, type Trouble, trouble } from "../ailment.js";
 import type { Patient } from "../patient.js";
 import { type Pointer, readPointer } from "../pointer.js";
 
-const id = "ignition-server";
-const patienceMs = 5_000;
-const largest = 64 * 1024;
+const ID = "ignition-server";
+const PATIENCE_MS = 5_000;
+const LARGEST = 64 * 1024;
 
 /** Each address once, with all who were given it. */
 export async function checkEndpoint(patient: Patient): Promise<Ailment[]> {
@@ -39,7 +39,7 @@ export async function checkEndpoint(patient: Patient): Promise<Ailment[]> {
 }
 
 async function askAt({ config, source }: Pointer, subjects: readonly string[]): Promise<Ailment> {
-  const about = { id, subject: subjects.join(", ") };
+  const about = { id: ID, subject: subjects.join(", ") };
   const url = new URL(source);
   const found = await asked(config, url);
   if (found === undefined) return fine(about, `${shown(url)} answers, with a certificate that machines accept`);
@@ -50,11 +50,11 @@ async function asked(config: Pointer["config"], url: URL): Promise<Trouble | und
   try {
     const { status } = await httpGet(url, {
       headers: { authorization: `Bearer ${encoded(randomUUID())}` },
-      trust: await new Fetcher({ patienceMs }).trust(config),
+      trust: await new Fetcher({ patienceMs: PATIENCE_MS }).trust(config),
       proxy: config.ignition.proxy,
-      headTimeoutMs: patienceMs,
-      signal: AbortSignal.timeout(2 * patienceMs),
-      largest,
+      headTimeoutMs: PATIENCE_MS,
+      signal: AbortSignal.timeout(2 * PATIENCE_MS),
+      largest: LARGEST,
     });
     return status === 511 ? undefined : odd(shown(url), status);
   } catch (reason) {

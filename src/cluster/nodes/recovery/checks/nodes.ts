@@ -4,7 +4,7 @@ import { label } from "../../names.js";
 import { type Ailment, fine, trouble, unasked } from "../ailment.js";
 import type { Patient } from "../patient.js";
 
-const id = "node";
+const ID = "node";
 
 export function checkNodes(patient: Patient): Ailment[] {
   const { isLimited, nodes, pool, workers } = patient;
@@ -20,7 +20,7 @@ export function notReady(patient: Patient): string[] {
 }
 
 function ofNode(name: string, node: Node | undefined): Ailment {
-  const about = { id, subject: name };
+  const about = { id: ID, subject: name };
   if (node === undefined) return unasked(about, `${name} has not joined yet`);
   const why = whyNotReady(node);
   if (why === "") return fine(about, `node ${name} is Ready`);

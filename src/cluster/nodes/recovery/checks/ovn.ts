@@ -11,15 +11,15 @@ import { type Ailment, type Fix, fine, trouble, unasked } from "../ailment.js";
 import type { Patient, Surgery } from "../patient.js";
 import { notReady } from "./nodes.js";
 
-const name = "ovn-control-plane-metrics-cert";
-const hostedNamespace = "openshift-ovn-kubernetes";
+const NAME = "ovn-control-plane-metrics-cert";
+const HOSTED_NAMESPACE = "openshift-ovn-kubernetes";
 
 export async function checkOvnCertificate({ clusters, isHosted }: Surgery, patient: Patient): Promise<Ailment[]> {
   const about = { id: "ovn-certificate", subject: pathOf(patient.pool) };
   if (!isHosted)
     return [unasked(about, "nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.")];
-  const source = { namespace: hostedNamespace, name };
-  const target = { namespace: patient.controlPlane, name };
+  const source = { namespace: HOSTED_NAMESPACE, name: NAME };
+  const target = { namespace: patient.controlPlane, name: NAME };
   const [inside, outside] = await Promise.all([
     find<Secret>(clusters.nodes, namedPath("Secret", source)),
     find<Secret>(clusters.pools, namedPath("Secret", target)),
@@ -44,7 +44,7 @@ export async function checkOvnCertificate({ clusters, isHosted }: Surgery, patie
 /** Only what pods mount; annotations would make the other cluster's controllers think that it is theirs. */
 function copying(api: KubeApi, { data = {}, type = "kubernetes.io/tls" }: Secret, target: ObjectName): Fix {
   return {
-    what: `copy the Secret ${name} from ${hostedNamespace} of the hosted cluster into ${target.namespace} of the management cluster`,
+    what: `copy the Secret ${NAME} from ${HOSTED_NAMESPACE} of the hosted cluster into ${target.namespace} of the management cluster`,
     apply: async () => {
       const secret: Secret = { apiVersion: "v1", kind: "Secret", metadata: { ...target }, type, data };
       try {

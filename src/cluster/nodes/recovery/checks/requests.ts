@@ -8,9 +8,9 @@ import { pathOf } from "../../objects.js";
 import { type Ailment, type Fix, fine, trouble } from "../ailment.js";
 import type { Patient, Surgery } from "../patient.js";
 
-const id = "requests";
+const ID = "requests";
 /** An approver that runs needs a moment. */
-const youngMs = 5_000;
+const YOUNG_MS = 5_000;
 
 export async function checkRequests(surgery: Surgery, patient: Patient): Promise<Ailment[]> {
   const { clusters, inventory, policy } = surgery;
@@ -22,7 +22,7 @@ export async function checkRequests(surgery: Surgery, patient: Patient): Promise
     if (decision !== undefined && concerns(decision, patient)) found.push(waiting(surgery, look, request, decision));
   }
   if (found.length > 0) return found;
-  return [fine({ id, subject: pathOf(patient.pool) }, "no certificate request waits")];
+  return [fine({ id: ID, subject: pathOf(patient.pool) }, "no certificate request waits")];
 }
 
 /** What nobody expects could be a worker that is missing from the inventory. */
@@ -33,12 +33,12 @@ function concerns({ node, pool }: Decision, { isLimited, pool: own, workers }: P
 
 function waiting(surgery: Surgery, look: Look, request: SigningRequest, decision: Decision): Ailment {
   const { action, explanation, kind, node, request: name, rule } = decision;
-  const about = { id, subject: node || name };
+  const about = { id: ID, subject: node || name };
   const code = "DB_NODE_CSR_PENDING" as const;
   const ageMs = look.around.now - createdAt(request);
   const asks = `${name} asks for a ${kind} certificate of ${node || "nobody"} since ${Math.max(0, Math.round(ageMs / 1000))} s`;
   if (action === "approve") {
-    const state = ageMs < youngMs ? "warning" : "wrong";
+    const state = ageMs < YOUNG_MS ? "warning" : "wrong";
     const finding = `${asks}, keeps every rule, and nobody approves it`;
     const remedy = "Start drawbridge csr approver, or approve it now with --fix.";
     const fix = approval(surgery, name);
@@ -82,7 +82,7 @@ function approval({ clusters, inventory, memory, now, policy }: Surgery, name: s
       const look = await lookAround({ api, inventory, memory: await store.load(), policy, now: now() });
       const request = look.requests.find((one) => requestName(one) === name);
       const decision = request && decide(request, look.around);
-      if (request === undefined || decision === undefined) return `${name} was left alone: ${decidedMeanwhile}`;
+      if (request === undefined || decision === undefined) return `${name} was left alone: ${DECIDED_MEANWHILE}`;
       if (decision.action !== "approve") return `${name} was left alone: ${decision.explanation}`;
       await store.remember(new Map([[decision.node, decision.remember]]));
       const actor = { api, log: noDecisionLog, by: "doctor", mayWrite: () => true };
@@ -94,4 +94,4 @@ function approval({ clusters, inventory, memory, now, policy }: Surgery, name: s
   };
 }
 
-const decidedMeanwhile = "somebody decided it meanwhile";
+const DECIDED_MEANWHILE = "somebody decided it meanwhile";

@@ -9,7 +9,7 @@ import { type Ailment, type Fix, fine, type Trouble, trouble, unasked } from "..
 import type { Patient, PatientWorker, Surgery } from "../patient.js";
 import { type Pointer, readPointer } from "../pointer.js";
 
-const id = "user-data";
+const ID = "user-data";
 
 export function checkUserData(surgery: Surgery, patient: Patient): Ailment[] {
   return [
@@ -19,7 +19,7 @@ export function checkUserData(surgery: Surgery, patient: Patient): Ailment[] {
 }
 
 function ofPool(patient: Patient): Ailment {
-  const about = { id, subject: pathOf(patient.pool) };
+  const about = { id: ID, subject: pathOf(patient.pool) };
   const { userDataSecret } = patient;
   if (userDataSecret === undefined) return unasked(about, `${about.subject} has no user data yet`);
   const name = `Secret ${userDataSecret.metadata?.namespace}/${userDataSecret.metadata?.name}`;
@@ -31,7 +31,7 @@ function ofPool(patient: Patient): Ailment {
 
 function ofWorker(surgery: Surgery, patient: Patient, of: PatientWorker): Ailment {
   const { file, node, userData, worker } = of;
-  const about = { id, subject: worker.name };
+  const about = { id: ID, subject: worker.name };
   if (node !== undefined) return unasked(about, `${worker.name} has joined and needs its user data no more`);
   // Its token was taken from it on purpose.
   if (worker.leaving !== undefined) return unasked(about, `${worker.name} is being ${worker.leaving}`);

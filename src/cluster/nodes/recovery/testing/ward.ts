@@ -9,10 +9,10 @@ import { collectionPath } from "../../controller/paths.js";
 import { directoryInventory } from "../../csr/approver/inventory-source.js";
 import { MemoryStore } from "../../csr/approver/memory-store.js";
 import { defaultPolicy } from "../../csr/policy.js";
-import { clientSigner, requestsPath, type SigningRequest } from "../../csr/signing-request.js";
+import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../csr/signing-request.js";
 import { annotation } from "../../names.js";
 import { encoded, type Secret } from "../../objects.js";
-import { type NodePool, nodePoolVersion } from "../../pool/node-pool.js";
+import { NODE_POOL_VERSION, type NodePool } from "../../pool/node-pool.js";
 import { Source } from "../../simulate/testing/source.js";
 import { makeTokenSecret } from "../../token/token-secret.js";
 import { makeUserDataSecret } from "../../token/user-data.js";
@@ -112,13 +112,13 @@ export class Ward {
       metadata: { name },
       spec: {
         request: Buffer.from(await makeRequest({ subject })).toString("base64"),
-        signerName: clientSigner,
+        signerName: CLIENT_SIGNER,
         usages: ["digital signature", "client auth"],
         username: defaultPolicy.bootstrapUser,
         groups: [...defaultPolicy.bootstrapGroups],
       },
     };
-    await this.api.create(requestsPath, request);
+    await this.api.create(REQUESTS_PATH, request);
   }
 
   async #furnish(): Promise<void> {
@@ -135,7 +135,7 @@ export class Ward {
       Date.now(),
     );
     const object: NodePool = {
-      apiVersion: nodePoolVersion,
+      apiVersion: NODE_POOL_VERSION,
       kind: "NodePool",
       metadata: { ...pool, annotations: { [annotation.currentConfigVersion]: HASH } },
       spec: { clusterName: "demo" },
