@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { replaceFile } from "../../tunnel/pki/durable-files.js";
+import { replaceFile } from "../../base/files.js";
 
 interface RenderedFile {
   readonly name: string;

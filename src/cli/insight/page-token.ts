@@ -4,8 +4,8 @@ import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { createFile } from "../../base/files.js";
 import { TokenFile } from "../../base/token-file.js";
-import { writeNewFile } from "../../tunnel/pki/durable-files.js";
 
 export function defaultTokenFile(env: Readonly<Record<string, string | undefined>>): string {
   const base = env.XDG_STATE_HOME?.startsWith("/") ? env.XDG_STATE_HOME : join(homedir(), ".local", "state");
@@ -23,7 +23,7 @@ export async function keepToken(path: string): Promise<boolean> {
 async function makeToken(path: string): Promise<boolean> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeNewFile(path, `${randomBytes(32).toString("hex")}\n`, 0o600);
+    await createFile(path, `${randomBytes(32).toString("hex")}\n`, 0o600);
     return true;
   } catch (reason) {
     if ((reason as NodeJS.ErrnoException).code === "EEXIST") return false;

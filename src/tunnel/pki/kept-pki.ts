@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { StagedFiles, syncDirectory } from "./durable-files.js";
+import { type FileContent, replaceFiles } from "../../base/files.js";
 import { type Authority, loadAuthority, type PemPair } from "./issue.js";
 import { MANIFEST_FILE, manifestText, type PkiManifest, readManifest } from "./manifest.js";
 import { leafIn, privateKeyIn } from "./pem.js";
@@ -63,23 +63,21 @@ export interface Changes {
  */
 export async function replaceInside(dir: string, changes: Changes): Promise<void> {
   const { signers = new Map<string, PemPair>(), newKeys = false, bundles = new Map<string, string>() } = changes;
-  const staged = new StagedFiles();
-  const add = (name: string, text: string) => staged.add(join(dir, name), text, 0o600);
+  const files: FileContent[] = [];
+  const add = (name: string, content: string) => files.push({ path: join(dir, name), content, mode: 0o600 });
+  for (const [name, text] of bundles) add(`${name}.crt`, text);
+  for (const [name, pair] of signers) {
+    if (newKeys) add(`${name}.key`, pair.privateKeyPem);
+    add(`${name}.crt`, pair.certificatePem);
+  }
+  for (const [name, pair] of changes.leaves ?? []) {
+    add(`${name}.key`, pair.privateKeyPem);
+    add(`${name}.crt`, pair.certificatePem);
+  }
+  add(MANIFEST_FILE, manifestText(changes.manifest));
   try {
-    for (const [name, text] of bundles) await add(`${name}.crt`, text);
-    for (const [name, pair] of signers) {
-      if (newKeys) await add(`${name}.key`, pair.privateKeyPem);
-      await add(`${name}.crt`, pair.certificatePem);
-    }
-    for (const [name, pair] of changes.leaves ?? []) {
-      await add(`${name}.key`, pair.privateKeyPem);
-      await add(`${name}.crt`, pair.certificatePem);
-    }
-    await add(MANIFEST_FILE, manifestText(changes.manifest));
-    await staged.commit();
-    await syncDirectory(dir);
+    await replaceFiles(files);
   } catch (reason) {
-    await staged.discard();
     throw writeError(dir, reason);
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { StagedFiles, syncDirectory } from "./durable-files.js";
+import { type FileContent, replaceFiles } from "../../base/files.js";
 
 export interface PemFiles {
   readonly certFile: string;
@@ -20,15 +20,12 @@ export async function writePem(
 ): Promise<PemFiles> {
   const certFile = join(dir, `${name}.crt`);
   const keyFile = pem.privateKeyPem === undefined ? undefined : join(dir, `${name}.key`);
-  const staged = new StagedFiles();
+  const files: FileContent[] = [{ path: certFile, content: pem.certificatePem, mode: 0o644 }];
+  if (keyFile !== undefined) files.unshift({ path: keyFile, content: pem.privateKeyPem!, mode: 0o600 });
   try {
     await mkdir(dir, { recursive: true });
-    if (keyFile !== undefined) await staged.add(keyFile, pem.privateKeyPem!, 0o600);
-    await staged.add(certFile, pem.certificatePem, 0o644);
-    await staged.commit();
-    await syncDirectory(dir);
+    await replaceFiles(files);
   } catch (reason) {
-    await staged.discard();
     throw writeError(certFile, reason);
   }
   return { certFile, keyFile };

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { cp, mkdir, readdir, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
+import { createFile, syncDirectory } from "../../base/files.js";
 import type { IssuedPki } from "./certificates-for.js";
-import { syncDirectory, writeNewFile } from "./durable-files.js";
 import { filesOf, MANIFEST_FILE, manifestOf, manifestText, type PkiManifest, readManifest } from "./manifest.js";
 import { writeError } from "./write-pem.js";
 
@@ -31,7 +31,7 @@ export async function writePki(dir: string, issued: IssuedPki, options: WriteOpt
     await mkdir(dirname(target), { recursive: true });
     await removeAbandoned(target);
     await mkdir(staging, { mode: 0o700 });
-    for (const [name, text] of textsOf(issued, manifest)) await writeNewFile(join(staging, name), text, 0o600);
+    for (const [name, text] of textsOf(issued, manifest)) await createFile(join(staging, name), text, 0o600);
     for (const name of strangers) {
       await cp(join(target, name), join(staging, name), { recursive: true, errorOnExist: true, force: false });
     }

@@ -2,10 +2,10 @@
  * The chosen address, kept beside the certificates that were made for it. Routes can change between two runs while
  * certificates and agents stay as they are; then the second run must not go on with another address.
  */
-import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { replaceFile } from "../../../base/files.js";
 import { familyOf, sameAddress } from "./ip.js";
 
 export const ADDRESS_RECORD = "bridge-address.json";
@@ -60,19 +60,10 @@ export async function keepAddress(dir: string, choice: AddressRecord): Promise<"
 
 async function write(dir: string, { target, sans, source }: AddressRecord): Promise<void> {
   const path = join(dir, ADDRESS_RECORD);
-  const beside = `${path}.${randomBytes(6).toString("hex")}.tmp`;
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
-    const file = await open(beside, "wx", 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify({ target, sans, source }, undefined, 2)}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(beside, path);
+    await replaceFile(path, `${JSON.stringify({ target, sans, source }, undefined, 2)}\n`, 0o600);
   } catch (reason) {
-    await rm(beside, { force: true }).catch(() => undefined);
     throw new DrawbridgeError("DB_ADDRESS_RECORD", `${path} cannot be written: ${messageOf(reason)}`, {
       cause: reason,
     });

@@ -1,11 +1,11 @@
 /** Writes a tar.gz, whole or not at all: beside its place first, then renamed. */
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createWriteStream, rmSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { moveIntoPlace, temporaryPathFor } from "../../../base/files.js";
 import { onInterruption } from "../ssh/interruption.js";
 
 const BLOCK = 512;
@@ -21,7 +21,7 @@ export class ArchiveWriter {
 
   constructor(path: string) {
     this.#path = path;
-    this.#beside = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+    this.#beside = temporaryPathFor(path);
     const file = createWriteStream(this.#beside, { mode: 0o600, flags: "wx" });
     this.#done = pipeline(this.#gzip, file);
     // Told to whoever writes or closes next.
@@ -43,7 +43,7 @@ export class ArchiveWriter {
     try {
       this.#gzip.end(Buffer.alloc(2 * BLOCK));
       await this.#done;
-      await rename(this.#beside, this.#path);
+      await moveIntoPlace(this.#beside, this.#path);
       this.#settled();
     } catch (reason) {
       await this.discard();

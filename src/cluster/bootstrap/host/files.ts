@@ -2,6 +2,7 @@
 import * as nodeFs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { replaceFile } from "../../../base/files.js";
 import {
   readTrustedFile,
   requireNoForeignLink,
@@ -109,18 +110,8 @@ export class HostFiles {
 
   /** Beside its name first, under a name that the kubelet does not look at and `remove` knows. */
   async write(path: string, text: string, mode: number): Promise<void> {
-    const temporary = this.real(besideOf(path));
     try {
-      await this.#fs.rm(temporary, { force: true });
-      const file = await this.#fs.open(temporary, "wx", 0o600);
-      try {
-        await file.writeFile(text);
-        await file.chmod(mode);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await this.#fs.rename(temporary, this.real(path));
+      await replaceFile(this.real(path), text, mode, { temporary: this.real(besideOf(path)), fs: this.#fs });
     } catch (reason) {
       throw fileError(path, "written", reason);
     }

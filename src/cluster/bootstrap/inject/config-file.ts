@@ -1,8 +1,7 @@
 /** Reading a bootstrap.ign, and replacing it so that no failure leaves less than there was. */
-import { randomBytes } from "node:crypto";
-import { open, realpath, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { open, realpath } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { replaceFile } from "../../../base/files.js";
 
 /** Real ones have about 2 MB. */
 const LARGEST_FILE = 32 * 1024 * 1024;
@@ -41,35 +40,13 @@ async function readBounded(path: string): Promise<Buffer> {
 
 const megabytes = (bytes: number): number => Math.round(bytes / 1_000_000);
 
-/** Beside its place first and on the disk, then under its name, readable by the owner alone. Throws DB_IGNITION_WRITE. */
+/** Readable by the owner alone; a link is followed. Throws DB_IGNITION_WRITE. */
 export async function replaceConfigFile(path: string, text: string): Promise<void> {
-  let target = path;
-  let beside: string | undefined;
   try {
-    target = await realpath(path).catch(() => path);
-    const name = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString("hex")}.tmp`);
-    const file = await open(name, "wx", 0o600);
-    beside = name;
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(beside, target);
-    beside = undefined;
-    await syncDirectory(dirname(target));
+    await replaceFile(await realpath(path).catch(() => path), text, 0o600);
   } catch (error) {
-    if (beside !== undefined) await rm(beside, { force: true }).catch(() => undefined);
     throw new DrawbridgeError("DB_IGNITION_WRITE", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
   }
-}
-
-/** So that the new name outlives a power cut; not every file system can. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r").catch(() => undefined);
-  await directory?.sync().catch(() => undefined);
-  await directory?.close();
 }
 
 const unreadable = (message: string) => new DrawbridgeError("DB_IGNITION_FILE", message);

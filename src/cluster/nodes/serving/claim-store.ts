@@ -1,7 +1,7 @@
 /** Where claims are kept: a file of an inventory directory, or a ConfigMap with the inventory's label. */
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { replaceFile } from "../../../tunnel/pki/durable-files.js";
+import { replaceFile } from "../../../base/files.js";
 import { find } from "../../kube/find.js";
 import type { KubeApi } from "../../kube/port.js";
 import { INVENTORY_LABEL } from "../csr/approver/inventory-source.js";

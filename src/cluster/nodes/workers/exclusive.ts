@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, readFile, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { writeNewFile } from "../../../tunnel/pki/durable-files.js";
+import { createFile } from "../../../base/files.js";
 
 /** A killed command leaves its lock behind; whoever comes next sees that nobody holds it. */
 export async function exclusively<T>(directory: string, run: () => Promise<T>): Promise<T> {
@@ -24,7 +24,7 @@ async function acquire(directory: string, path: string): Promise<boolean> {
   let isNew: boolean;
   try {
     isNew = (await mkdir(directory, { recursive: true, mode: 0o700 })) !== undefined;
-    await writeNewFile(mine, `${process.pid}\n`, 0o600);
+    await createFile(mine, `${process.pid}\n`, 0o600);
   } catch (reason) {
     throw unusable(`${directory} cannot be written to: ${messageOf(reason)}`);
   }

@@ -2,8 +2,8 @@
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file/trusted-file.js";
-import { replaceFile } from "../../../tunnel/pki/durable-files.js";
 import { readInventory } from "../csr/inventory.js";
 import { inventoryText } from "./inventory-text.js";
 import { type Numbers, usedNumbers } from "./numbers.js";

@@ -1,8 +1,8 @@
 /** Finds the cluster's manifest in an install directory, changes it, and puts it back whole or not at all. */
-import { randomBytes } from "node:crypto";
-import { chmod, open, readdir, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { replaceFile } from "../../../../base/files.js";
 import type { FirewallRule } from "../../model/firewall.js";
 import type { Platform } from "../plan.js";
 import { awsRules } from "./aws.js";
@@ -52,7 +52,7 @@ export async function patchManifest({ dir, platform, rule, direction }: PatchInp
     if (!/^[a-z0-9][a-z0-9.-]*$/.test(manifest.name)) throw new UnknownShape("it has no usable metadata.name");
     const { changes, notes } = rules[direction](manifest, rule);
     const changed = manifest.text !== text;
-    if (changed) await replaceFile(file, manifest.text);
+    if (changed) await replaceKeepingMode(file, manifest.text);
     return { file, kind: rules.kind, cluster: manifest.name, changed, changes, notes };
   } catch (reason) {
     const what = reason instanceof UnknownShape ? "cannot be changed" : "cannot be written";
@@ -92,22 +92,8 @@ function notFound(message: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_FIREWALL_MANIFEST", message, { cause });
 }
 
-/** Written beside and renamed; mode kept, links followed. */
-async function replaceFile(path: string, text: string): Promise<void> {
+/** The file keeps its mode; a link is followed. */
+async function replaceKeepingMode(path: string, text: string): Promise<void> {
   const target = await realpath(path);
-  const beside = `${target}.${randomBytes(6).toString("hex")}.tmp`;
-  try {
-    const file = await open(beside, "wx", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await chmod(beside, (await stat(target)).mode & 0o7777);
-    await rename(beside, target);
-  } catch (reason) {
-    await rm(beside, { force: true }).catch(() => undefined);
-    throw reason;
-  }
+  await replaceFile(target, text, (await stat(target)).mode & 0o7777);
 }

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Document, parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
-import { replaceFile } from "../../../../tunnel/pki/durable-files.js";
+import { replaceFile } from "../../../../base/files.js";
 import type { KubeObject } from "../../../kube/port.js";
 import { encoded, type Metadata, type Secret } from "../../objects.js";
 import { locked } from "./lock.js";

@@ -1,0 +1,81 @@
+import * as nodeFs from "node:fs/promises";
+import { mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { createFile, moveIntoPlace, replaceFile, replaceFiles, temporaryPathFor } from "./files.js";
+
+let dir: string;
+const at = (name: string): string => join(dir, name);
+const modeOf = async (name: string): Promise<number> => (await stat(at(name))).mode & 0o777;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "files-"));
+});
+
+test("replaceFile creates a file, then replaces its content and mode, and leaves no temporary file", async () => {
+  await replaceFile(at("a"), "one", 0o644);
+  await replaceFile(at("a"), new Uint8Array([0x32]), 0o600);
+
+  expect(await readFile(at("a"), "utf8")).toBe("2");
+  expect(await modeOf("a")).toBe(0o600);
+  expect(await readdir(dir)).toEqual(["a"]);
+});
+
+test("replaceFile replaces a symbolic link and leaves the file behind it alone", async () => {
+  await writeFile(at("other"), "other");
+  await symlink(at("other"), at("a"));
+
+  await replaceFile(at("a"), "new", 0o600);
+
+  expect(await readFile(at("other"), "utf8")).toBe("other");
+  expect(await readFile(at("a"), "utf8")).toBe("new");
+});
+
+test("replaceFile that fails keeps the old file and removes the temporary one", async () => {
+  await writeFile(at("a"), "old");
+  const fs = { ...nodeFs, rename: () => Promise.reject(new Error("no rename")) };
+
+  await expect(replaceFile(at("a"), "new", 0o600, { fs })).rejects.toThrow("no rename");
+
+  expect(await readFile(at("a"), "utf8")).toBe("old");
+  expect(await readdir(dir)).toEqual(["a"]);
+});
+
+test("replaceFile removes what a crash left at the given temporary path", async () => {
+  await writeFile(at(".a.new"), "half");
+
+  await replaceFile(at("a"), "whole", 0o600, { temporary: at(".a.new") });
+
+  expect(await readdir(dir)).toEqual(["a"]);
+});
+
+test("replaceFiles changes nothing when one of the files cannot be written", async () => {
+  await writeFile(at("a"), "old");
+  const files = [
+    { path: at("a"), content: "new", mode: 0o600 },
+    { path: at("missing/b"), content: "new", mode: 0o600 },
+  ];
+
+  await expect(replaceFiles(files)).rejects.toThrow("ENOENT");
+
+  expect(await readFile(at("a"), "utf8")).toBe("old");
+  expect(await readdir(dir)).toEqual(["a"]);
+});
+
+test("createFile fails when the file exists already", async () => {
+  await createFile(at("a"), "one", 0o640);
+
+  await expect(createFile(at("a"), "two", 0o640)).rejects.toMatchObject({ code: "EEXIST" });
+  expect(await readFile(at("a"), "utf8")).toBe("one");
+  expect(await modeOf("a")).toBe(0o640);
+});
+
+test("moveIntoPlace gives a streamed temporary file its name", async () => {
+  const temporary = temporaryPathFor(at("a"));
+  await createFile(temporary, "streamed", 0o600);
+
+  await moveIntoPlace(temporary, at("a"));
+
+  expect(await readdir(dir)).toEqual(["a"]);
+});

@@ -1,0 +1,98 @@
+/**
+ * Durable files. There is one policy for all of them:
+ * - The content is written to a hidden temporary file in the target's directory, which only its owner can read, and
+ *   which never follows a link that somebody placed there.
+ * - The temporary file gets its final mode and is flushed to the disk before it takes the target's name, so that
+ *   readers, a killed process and a power cut leave the old file or the new one, never a part of it.
+ * - The directory is flushed afterwards, so that a power cut does not undo the rename. That is best effort: the file is
+ *   in place by then, and not every file system can do it.
+ * - A symbolic link at the target is replaced, not followed; a caller that wants to keep it passes its real path.
+ */
+import { randomBytes } from "node:crypto";
+import * as nodeFs from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+export interface FileContent {
+  readonly path: string;
+  readonly content: string | Uint8Array;
+  readonly mode: number;
+}
+
+export interface ReplaceOptions {
+  /** The temporary file's path, for a caller that has to find it again after a crash; a file at that path is removed. */
+  readonly temporary?: string;
+  /** Tests pass operations that fail. */
+  readonly fs?: Pick<typeof nodeFs, "open" | "rename" | "rm">;
+}
+
+/** Creates the file, or replaces the one at its path. */
+export async function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  mode: number,
+  { temporary = temporaryPathFor(path), fs = nodeFs }: ReplaceOptions = {},
+): Promise<void> {
+  try {
+    await fs.rm(temporary, { force: true });
+    await createFile(temporary, content, mode, fs);
+    await fs.rename(temporary, path);
+  } catch (reason) {
+    await fs.rm(temporary, { force: true }).catch(() => undefined);
+    throw reason;
+  }
+  await syncDirectory(dirname(path));
+}
+
+/** Replaces several files in the given order; none takes its name before all of them are complete on disk. */
+export async function replaceFiles(files: readonly FileContent[]): Promise<void> {
+  const staged = files.map((file) => ({ ...file, temporary: temporaryPathFor(file.path) }));
+  try {
+    for (const { temporary, content, mode } of staged) await createFile(temporary, content, mode);
+    for (const { temporary, path } of staged) await nodeFs.rename(temporary, path);
+  } catch (reason) {
+    for (const { temporary } of staged) await nodeFs.rm(temporary, { force: true }).catch(() => undefined);
+    throw reason;
+  }
+  for (const directory of new Set(files.map(({ path }) => dirname(path)))) await syncDirectory(directory);
+}
+
+/** Writes a file that does not exist yet; fails with EEXIST when it does. It is complete on disk when this resolves. */
+export async function createFile(
+  path: string,
+  content: string | Uint8Array,
+  mode: number,
+  fs: Pick<typeof nodeFs, "open"> = nodeFs,
+): Promise<void> {
+  const file = await fs.open(path, "wx", 0o600);
+  try {
+    await file.writeFile(content);
+    await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Where a replacement of that file is written first. */
+export function temporaryPathFor(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+}
+
+/** The second half of a replacement, for content that was streamed to the temporary path. */
+export async function moveIntoPlace(temporary: string, path: string): Promise<void> {
+  const file = await nodeFs.open(temporary, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await nodeFs.rename(temporary, path);
+  await syncDirectory(dirname(path));
+}
+
+/** Best effort, see above. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await nodeFs.open(path, "r").catch(() => undefined);
+  await directory?.sync().catch(() => undefined);
+  await directory?.close();
+}
