@@ -1,6 +1,6 @@
 /** explain, trace, top and doctor print what strangers chose, and carry a token: neither may do harm. */
 import { expect, test, vi } from "vitest";
-import { safeJson } from "../insight/observe/admin/json.js";
+import { safeJson } from "../base/text.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { complain } from "./framework/command.js";
 import { reportDiagnoses } from "./insight/doctor-report.js";

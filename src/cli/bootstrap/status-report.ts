@@ -1,6 +1,7 @@
 /** How a bridge stands, for people. */
+
+import { table } from "../../base/text.js";
 import type { BridgeStatus } from "../../cluster/bootstrap/host/status.js";
-import { table } from "../framework/table.js";
 
 export function statusText({ for: topology, address, until, lines, nodes, ok }: BridgeStatus): string {
   const rows = lines.map((line) => [line.name, line.ok ? "ok" : "WRONG", line.detail]);

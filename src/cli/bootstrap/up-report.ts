@@ -1,7 +1,8 @@
 /** How far `up` came, while it goes and when it is through. */
+
+import { table } from "../../base/text.js";
 import type { Progress, StepResult } from "../../cluster/bootstrap/host/step.js";
 import type { UpResult } from "../../cluster/bootstrap/host/up.js";
-import { table } from "../framework/table.js";
 
 export function progressOn(stream: { write(text: string): unknown }): Progress {
   return {

@@ -1,6 +1,7 @@
 /** Decisions about requests, as people read them. */
+
+import { table } from "../../base/text.js";
 import type { Decision } from "../../cluster/nodes/csr/decide.js";
-import { table } from "../framework/table.js";
 
 const verbs = { approve: "would be approved", leave: "stays pending", deny: "would be denied" } as const;
 

@@ -1,5 +1,6 @@
 /** What every executable does around its command: run it, say in one line what went wrong, end with a code. */
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { printable } from "../../base/text.js";
 import type { Environment, Invocation, LoggingOptions } from "./invocation.js";
 
 /** Upstream's executables end with 1 whatever went wrong; drawbridge keeps 1 for failures and 2 for misuse. */
@@ -45,13 +46,6 @@ export async function runRole<Config>(
 export function complain(error: unknown): void {
   const advice = error instanceof DrawbridgeError ? ` (${error.code}: ${error.remedy})` : "";
   process.stderr.write(`Error: ${printable(messageOf(error))}${advice}\n`);
-}
-
-/** Peers' names and answers may be in the sentence; a line's end is all a terminal may obey. */
-function printable(sentence: string): string {
-  return sentence.replace(/[\p{Cc}\p{Cf}]/gu, (character) =>
-    character === "\n" || character === "\t" ? character : "\ufffd",
-  );
 }
 
 /** Ends the process for good: sockets or timers that are still open must not keep it. */

@@ -30,7 +30,7 @@ async function run(flags: ReturnType<typeof declare>): Promise<number> {
   const [{ diagnose }, { closeContext, doctorContext }, { safeJson }] = await Promise.all([
     import("../../insight/diagnosis/doctor.js"),
     import("./doctor-context.js"),
-    import("../../insight/observe/admin/json.js"),
+    import("../../base/text.js"),
   ]);
   const { admin, tokenFile, caFile } = flags;
   const context = await doctorContext(flags, {

@@ -1,6 +1,7 @@
 /** `drawbridge explain HOST:PORT`: who would carry a dial, and why; nothing is dialled. */
+
+import { plainText } from "../../base/text.js";
 import type { Forecast } from "../../insight/observe/admin/contract.js";
-import { plainText } from "../../tunnel/wire/plain-text.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { addOutput, type PlainCommand, refused, runPlainCommand } from "../framework/plain-command.js";
 import { addAdminPortFlags, checkAdminPortFlags, openAdminPort } from "../tunnel/admin-port-flags.js";
@@ -17,7 +18,7 @@ the target. Nothing is dialled: drawbridge trace does that. Ends with 1 when the
   async run(flags, [target = ""]) {
     const port = await openAdminPort(flags);
     const forecast = await port.get<Forecast>(`explain?target=${encodeURIComponent(target)}`);
-    const { safeJson } = await import("../../insight/observe/admin/json.js");
+    const { safeJson } = await import("../../base/text.js");
     process.stdout.write(flags.output.value === "json" ? `${safeJson(forecast)}\n` : forecastText(forecast));
     return forecast.possible ? 0 : 1;
   },

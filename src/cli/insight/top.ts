@@ -46,7 +46,7 @@ async function once(dump: Dump, asJson: boolean): Promise<number> {
     import("../../insight/watch/view/history.js"),
     import("../../insight/watch/terminal/screen.js"),
     import("../../insight/watch/terminal/keys.js"),
-    import("../../insight/observe/admin/json.js"),
+    import("../../base/text.js"),
   ]);
   if (asJson) {
     process.stdout.write(`${safeJson(dump)}\n`);

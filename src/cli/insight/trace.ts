@@ -1,7 +1,7 @@
 /** `drawbridge trace HOST:PORT`: one dial through the real path, with the time of each step. */
 import { messageOf } from "../../base/errors/error.js";
+import { plainText } from "../../base/text.js";
 import type { Step, Trace } from "../../insight/watch/trace.js";
-import { plainText } from "../../tunnel/wire/plain-text.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { duration, string } from "../flags/flag-value.js";
 import { parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
@@ -32,7 +32,7 @@ there was none. Ends with 1 when the target was not reached.`,
     const admin = flags.tokenFile.value === "" ? undefined : await openAdminPort(flags);
     const frontend = parseFrontend(flags.frontend.value, {});
     const traced = await trace(frontend, target, admin, toMilliseconds(flags.timeout.value));
-    const { safeJson } = await import("../../insight/observe/admin/json.js");
+    const { safeJson } = await import("../../base/text.js");
     process.stdout.write(flags.output.value === "json" ? `${safeJson(traced, 2)}\n` : traceText(traced));
     return traced.ok ? 0 : 1;
   },

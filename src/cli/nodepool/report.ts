@@ -1,7 +1,8 @@
 /** Pools, as people read them. */
+
+import { table } from "../../base/text.js";
 import type { PoolStanding } from "../../cluster/nodes/controller/status.js";
 import type { Condition } from "../../cluster/nodes/pool/node-pool.js";
-import { table } from "../framework/table.js";
 
 /** These are False when all is well. */
 const quiet = ["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"];

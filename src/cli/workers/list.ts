@@ -1,10 +1,11 @@
 /** `drawbridge workers list`: who there is, and whose configuration is behind. */
+
+import { table } from "../../base/text.js";
 import type { Node } from "../../cluster/nodes/fleet/node.js";
 import type { WorkerStanding } from "../../cluster/nodes/fleet/standing.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { boolean } from "../flags/flag-value.js";
 import { addOutput, json, runPlainCommand } from "../framework/plain-command.js";
-import { table } from "../framework/table.js";
 import { checkAccess, declareAccess, noWords } from "../nodepool/flags.js";
 import { declareHosted, declareState, type NodesFlags, openState, withClusters } from "./flags.js";
 

@@ -1,6 +1,7 @@
 /** What verify found, for people. */
+
+import { table } from "../../base/text.js";
 import type { Verdict, Verified } from "../../cluster/nodes/fleet/verify.js";
-import { table } from "../framework/table.js";
 
 export function verdictText(verdict: Verdict): string {
   const { ok, pool, workers } = verdict;

@@ -2,7 +2,7 @@
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { plainText } from "../../tunnel/wire/plain-text.js";
+import { plainText } from "../../base/text.js";
 import { API_PREFIX, type ApiError } from "../observe/admin/contract.js";
 import { EventStreamReader, type ServerSentEvent } from "./event-stream.js";
 

@@ -2,13 +2,14 @@
  * One caller's wish for a connection, from the choice of an agent to its answer.
  * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
  */
+
+import { plainText } from "../../base/text.js";
 import type { AskedFacts } from "../../insight/observe/admin/tunnel-row.js";
 import type { ServerDialOutcome } from "../events/events.js";
 import { judgedHost, parseDestination } from "../wire/destination.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
 import { ECHO_HOST, ECHO_REFUSAL } from "../wire/echo.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
-import { plainText } from "../wire/plain-text.js";
 import type { AgentLink, PendingDial } from "./agents/agent-link.js";
 import type { Caller, Refusal } from "./caller.js";
 import { newDialId } from "./dial-id.js";

@@ -4,7 +4,7 @@
  */
 import ipaddr from "ipaddr.js";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
-import { plainText } from "./plain-text.js";
+import { plainText } from "../../base/text.js";
 
 /**
  * An address: IPv4 as four decimal parts, IPv6 as RFC 5952 writes it, an IPv4-mapped one as IPv4, the unspecified ones as

@@ -1,7 +1,7 @@
 /** Asks the checks of a bridge. */
 import { type Check, CheckFailure, fail, failureOf, type Outcome, type Result } from "../../../base/check.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { plainText } from "../../../tunnel/wire/plain-text.js";
+import { plainText } from "../../../base/text.js";
 
 export interface TimedResult extends Result {
   readonly durationMs: number;

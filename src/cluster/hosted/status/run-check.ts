@@ -1,6 +1,6 @@
 /** Asks one check of a hosted control plane. */
 import { type Check, failureOf, type Result } from "../../../base/check.js";
-import { plainText } from "../../../tunnel/wire/plain-text.js";
+import { plainText } from "../../../base/text.js";
 
 /** Never throws: whatever happens is a result. */
 export async function runCheck({ id, title, run }: Check<void>): Promise<Result> {

@@ -1,7 +1,7 @@
 /** The admin port: whether the process can be asked, and what it says about its peers, its path and its doors. */
 
+import { plainText } from "../../../base/text.js";
 import { roughly } from "../../../tunnel/pki/inspect/duration.js";
-import { plainText } from "../../../tunnel/wire/plain-text.js";
 import type { Overview, PathHealth } from "../../observe/admin/contract.js";
 import type { DoctorContext } from "../context.js";
 import { type Check, type Outcome, ok, type Role, skipped, warning, wrong } from "../diagnosis.js";

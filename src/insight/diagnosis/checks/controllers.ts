@@ -1,4 +1,6 @@
 /** The processes that look after pools and requests: does one of them hold the Lease, and is anything left undone? */
+
+import { plainText } from "../../../base/text.js";
 import { find } from "../../../cluster/kube/find.js";
 import { isLeaseValid, type Lease, leasePath } from "../../../cluster/kube/lease.js";
 import { CONTROLLER_NAME } from "../../../cluster/nodes/controller/name.js";
@@ -7,7 +9,6 @@ import { APPROVER_NAME } from "../../../cluster/nodes/csr/approver/permissions.j
 import { poolReport } from "../../../cluster/nodes/fleet/standing.js";
 import { nameOf, pathOf } from "../../../cluster/nodes/objects.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
-import { plainText } from "../../../tunnel/wire/plain-text.js";
 import type { DoctorContext } from "../context.js";
 import { type Check, ok, skipped, warning, wrong } from "../diagnosis.js";
 import { titles } from "../program.js";

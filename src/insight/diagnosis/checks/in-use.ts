@@ -1,9 +1,9 @@
 /** What the process really uses: the certificates it has loaded, the doors it has open. */
 
 import { splitHostPort } from "../../../base/address.js";
+import { plainText } from "../../../base/text.js";
 import { roughly } from "../../../tunnel/pki/inspect/duration.js";
 import { dueAt } from "../../../tunnel/pki/renewal.js";
-import { plainText } from "../../../tunnel/wire/plain-text.js";
 import type { CertificateInfo } from "../../observe/admin/contract.js";
 import type { Listener, RunningProgram } from "../context.js";
 import { type Outcome, ok, skipped, warning, wrong } from "../diagnosis.js";

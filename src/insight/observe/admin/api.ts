@@ -1,12 +1,12 @@
 /** The routes of the admin API (docs/admin-api.md). */
 import type { ServerResponse } from "node:http";
 import { type HttpRequest, readBody, sendText } from "../../../base/http.js";
+import { safeJson } from "../../../base/text.js";
 import { flightText } from "../recorder/flight-text.js";
 import { API_PREFIX, type Done, type FlightRecord, type SessionInfo } from "./contract.js";
 import { sendDump } from "./dump.js";
 import { ApiFailure } from "./failure.js";
 import type { Guard } from "./guard.js";
-import { safeJson } from "./json.js";
 import type { AdminModel } from "./model.js";
 import { endedPage, pageOf, tunnelPage } from "./pages.js";
 import type { Readers } from "./readers.js";

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
+import { safeJson } from "../../../base/text.js";
 import type { Dump } from "./contract.js";
-import { safeJson } from "./json.js";
 import type { AdminModel } from "./model.js";
 
 const PORTION = 200;

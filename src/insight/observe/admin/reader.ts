@@ -1,7 +1,7 @@
 /** One reader of the event stream: a snapshot in portions, then changes, for as long as it keeps up. */
 import type { ServerResponse } from "node:http";
+import { safeJson } from "../../../base/text.js";
 import type { StreamEvents } from "./contract.js";
-import { safeJson } from "./json.js";
 
 export interface ReaderLimits {
   /** Unsent bytes beyond which changes are left out for this reader. */

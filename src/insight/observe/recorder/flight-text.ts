@@ -1,5 +1,5 @@
 /** A link's last packets for a person to read. */
-import { plainText } from "../../../tunnel/wire/plain-text.js";
+import { plainText } from "../../../base/text.js";
 import type { FlightPacket, FlightRecord } from "../admin/contract.js";
 
 const ARROW = { sent: "->", received: "<-" } as const;

@@ -1,5 +1,5 @@
 /** Text in a terminal's columns. What strangers chose is made harmless before it gets there. */
-import { plainText } from "../../../tunnel/wire/plain-text.js";
+import { plainText } from "../../../base/text.js";
 
 /** Exactly `width` columns; what does not fit loses its beginning, because the end of a name tells most. */
 export function cell(text: string, width: number, align: "left" | "right" = "left"): string {

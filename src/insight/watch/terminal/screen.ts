@@ -1,5 +1,5 @@
 /** One screenful of a process: pure, so that a test can read it. */
-import { plainText } from "../../../tunnel/wire/plain-text.js";
+import { plainText } from "../../../base/text.js";
 import { bytes, clock, count, countdown, duration, rate } from "../view/format.js";
 import type { History } from "../view/history.js";
 import { listTunnels, type Order, peerName } from "../view/tunnel-list.js";

@@ -1,0 +1,46 @@
+/** Text for terminals, logs and reports. */
+
+/** Foreign text as one line that can be shown anywhere: no control sequences, and not more than `longest` characters. */
+export function plainText(text: string, longest = 600): string {
+  const line = text
+    .replace(/\s+/g, " ")
+    // Control characters, bidirectional overrides and half surrogates, none of which XML or a terminal should get.
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\ufffe\uffff]/gu, "\ufffd")
+    .trim();
+  return line.length <= longest ? line : `${[...line].slice(0, longest).join("")}...`;
+}
+
+/** Foreign text with its lines and tabs kept, and every other control character replaced. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) =>
+    character === "\n" || character === "\t" ? character : "\ufffd",
+  );
+}
+
+/** Markup, control characters that JSON leaves alone (a terminal obeys some), line separators, bidirectional overrides. */
+const UNSAFE_IN_JSON = /[<\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/** JSON that is harmless wherever it is shown; whoever parses it gets the very same strings. */
+export function safeJson(value: object, indent = 0): string {
+  return JSON.stringify(value, null, indent).replace(UNSAFE_IN_JSON, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** Rows of cells, each column as wide as its widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
+  return rows.map((row) => `${line(row).trimEnd()}\n`).join("");
+}
+
+/** The words of a text in lines of at most `width` characters; a longer word has a line of its own. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
