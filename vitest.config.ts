@@ -3,7 +3,20 @@ import { defineConfig } from "vitest/config";
 /** It drives the Go originals as well as ours. */
 const BENCH_SMOKE = "bench/smoke.test.ts";
 
-// Four kinds of test, each a command of its own: see CONTRIBUTING.md.
+/** Each starts real processes, shells or whole servers and agents, and some of them are killed. */
+const PROCESS_TESTS = "src/**/*.process.test.ts";
+
+/** For the suites that need nothing but Node. */
+const ON_ANY_MACHINE = {
+  // Far more than any needs by itself: a machine may be busy with other things.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 10_000 } },
+  // Vitest would leave one core to others, which on two is half of them.
+  maxWorkers: "100%",
+};
+
+// Five kinds of test, each a command of its own: see CONTRIBUTING.md.
 export default defineConfig({
   test: {
     projects: [
@@ -19,15 +32,16 @@ export default defineConfig({
             "pack/**/*.test.ts",
             "alerts/**/*.test.ts",
             "docs-check/**/*.test.ts",
-            "test/situations/**/*.test.ts",
           ],
-          exclude: [BENCH_SMOKE],
-          // Far more than any needs by itself: a machine may be busy with other things.
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          expect: { poll: { timeout: 10_000 } },
-          // Vitest would leave one core to others, which on two is half of them.
-          maxWorkers: "100%",
+          exclude: [BENCH_SMOKE, PROCESS_TESTS],
+          ...ON_ANY_MACHINE,
+        },
+      },
+      {
+        test: {
+          name: "processes",
+          include: ["test/processes/**/*.test.ts", PROCESS_TESTS],
+          ...ON_ANY_MACHINE,
         },
       },
       {

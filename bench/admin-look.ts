@@ -11,7 +11,7 @@ import { AdminModel } from "../src/insight/observe/admin/model.js";
 import { eventFrame } from "../src/insight/observe/admin/reader.js";
 import { ServerSubject } from "../src/insight/observe/roles/server.js";
 import { SocketPort } from "../src/tunnel/connection/socket-port.js";
-import { openHouse } from "../test/situations/house/house.js";
+import { openFixture } from "../test/processes/fixture/fixture.js";
 import { type Spread, spread } from "./results/statistics.js";
 
 /** Before what is counted, so that the compiler has seen it all. */
@@ -29,20 +29,20 @@ export interface LookCosts {
 }
 
 export async function measureLooks(tunnels: number, looks: number, warmUp = WARM_UP): Promise<LookCosts> {
-  const house = await openHouse();
+  const fixture = await openFixture();
   try {
-    const { board } = house.server;
+    const { board } = fixture.server;
     const [link] = board.registry.links();
-    if (link === undefined) throw new Error("the house has no agent");
+    if (link === undefined) throw new Error("the fixture has no agent");
     const now = board.clock.now();
     const times = { askedAt: now, dialledAt: now, openedAt: now };
     const held = Array.from({ length: tunnels }, (_, index) => {
       const info = { id: index + 1, address: `10.0.${index >> 8}.${index & 255}:443`, frontend: "grpc" as const };
       return link.tunnels.add(index + 1, new SocketPort(new Socket(), board.clock), { ...info, ...times });
     });
-    const subject = new ServerSubject(house.server);
+    const subject = new ServerSubject(fixture.server);
     const { refusals, ended } = subject;
-    const model = new AdminModel({ source: house.server, version: "0.0.0", subject, refusals, ended });
+    const model = new AdminModel({ source: fixture.server, version: "0.0.0", subject, refusals, ended });
     const differ = new Differ(model);
     // As a reader's snapshot would: from here on all of them are known.
     for (const live of subject.tunnels()) differ.rowOf(live, false);
@@ -64,7 +64,7 @@ export async function measureLooks(tunnels: number, looks: number, warmUp = WARM
       rows,
     };
   } finally {
-    await house.close();
+    await fixture.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ContenderName } from "./contenders/contender.js";
+import { Fixture } from "./contenders/fixture.js";
 import { layGround } from "./contenders/ground.js";
-import { Stage } from "./contenders/stage.js";
 import type { Measurement, Row } from "./rows/row.js";
 
 /** Everything measured: for each row and contender one measurement a round. */
@@ -22,38 +22,38 @@ export async function playRounds({ rows, rounds, seconds, onMeasured }: Plan): P
     rows.map((row) => [row, new Map<ContenderName, (Measurement | undefined)[]>(row.contenders.map((c) => [c, []]))]),
   );
   const ground = await layGround();
-  const stage = new Stage(ground);
+  const fixture = new Fixture(ground);
   try {
     for (let round = 0; round < rounds; round++) {
       for (const row of rows) {
         if (row.growth && round > 0) continue;
         const order = round % 2 === 0 ? row.contenders : [...row.contenders].reverse();
         const measure = async (name: ContenderName): Promise<void> => {
-          const measurement = await measureOnce(row, name, stage, seconds);
+          const measurement = await measureOnce(row, name, fixture, seconds);
           measured.get(row)!.get(name)![round] = measurement;
           onMeasured({ round, row, name, measurement });
         };
         if (row.together) await Promise.all(order.map(measure));
         else for (const name of order) await measure(name);
       }
-      await stage.clear();
+      await fixture.clear();
     }
   } finally {
-    await stage.clear();
+    await fixture.clear();
     await ground.close();
   }
   return measured;
 }
 
 /** A run that fails is a result too: it must not end the table, nor spoil what is measured next. */
-async function measureOnce(row: Row, name: ContenderName, stage: Stage, seconds: number): Promise<Measurement> {
+async function measureOnce(row: Row, name: ContenderName, fixture: Fixture, seconds: number): Promise<Measurement> {
   const kind = { name, frontend: row.frontend };
   try {
-    const measurement = await row.measure({ stage, ...kind, seconds });
-    if (measurement.faults.length > 0) await stage.drop(kind);
+    const measurement = await row.measure({ fixture, ...kind, seconds });
+    if (measurement.faults.length > 0) await fixture.drop(kind);
     return measurement;
   } catch (reason) {
-    await stage.drop(kind);
+    await fixture.drop(kind);
     const text = reason instanceof Error ? reason.message : String(reason);
     return { values: {}, faults: [{ kind: "failed", text }] };
   }

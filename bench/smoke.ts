@@ -1,7 +1,7 @@
 import { peersAvailable } from "../test/support/processes/executables.js";
 import type { Contender, ContenderKind } from "./contenders/contender.js";
+import { Fixture } from "./contenders/fixture.js";
 import { layGround } from "./contenders/ground.js";
-import { Stage } from "./contenders/stage.js";
 import { type DriveOptions, drive, type Scenario } from "./load/drive.js";
 import { binds } from "./results/binding.js";
 import { faultsOf } from "./rows/metered.js";
@@ -38,10 +38,10 @@ export type Say = (line: string) => void;
 export async function smoke(say: Say): Promise<number> {
   const kinds = peersAvailable("proxy-server", "proxy-agent") ? [...own, ...mixed] : own;
   const ground = await layGround();
-  const stage = new Stage(ground);
+  const fixture = new Fixture(ground);
   let violations = 0;
   try {
-    for (const kind of kinds) violations += await checkOne(kind, () => stage.fresh(kind), say);
+    for (const kind of kinds) violations += await checkOne(kind, () => fixture.fresh(kind), say);
   } finally {
     await ground.close();
   }

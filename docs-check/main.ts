@@ -1,15 +1,15 @@
 /** `npm run docs:check`: runs the commands of every page in the lab. */
 import { parseArgs } from "node:util";
-import { stagesOf } from "./page.js";
+import { fixtures } from "./fixtures/index.js";
+import { fixturesOf } from "./page.js";
 import { allPages, type Page } from "./pages.js";
 import { type Played, playStage } from "./play.js";
-import { stages } from "./stages/index.js";
 
 const HELP = `Runs the commands of the pages in docs/ and of README.md in a lab, and compares what they print with what the pages say.
 
   npm run docs:check                        all pages
   npm run docs:check -- --only migrating    one page (README, or the name of a file in docs/); can be repeated
-  npm run docs:check -- --stage tunnel      of all pages what is played on one stage; can be repeated
+  npm run docs:check -- --fixture tunnel      of all pages what is played on one fixture; can be repeated
   npm run docs:check -- --list              what would be run, and what is not run and why
 `;
 
@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: {
     list: { type: "boolean", default: false },
     only: { type: "string", multiple: true },
-    stage: { type: "string", multiple: true },
+    fixture: { type: "string", multiple: true },
     help: { type: "boolean", default: false },
   },
 });
@@ -32,7 +32,7 @@ function chosen(): Page[] {
     "page",
     pages.map(({ name }) => name),
   );
-  mustBeAmong(values.stage, "stage", Object.keys(stages));
+  mustBeAmong(values.fixture, "fixture", Object.keys(fixtures));
   return pages.filter(({ name }) => values.only?.includes(name) ?? true);
 }
 
@@ -47,7 +47,7 @@ function list(pages: readonly Page[]): number {
   for (const { file, blocks } of pages) {
     for (const { line, text, marker } of blocks) {
       const [first = ""] = text.split("\n");
-      if (marker?.kind === "check") process.stdout.write(`${file}:${line}  ${marker.stage}  ${first}\n`);
+      if (marker?.kind === "check") process.stdout.write(`${file}:${line}  ${marker.fixture}  ${first}\n`);
       if (marker?.kind === "not checked") process.stdout.write(`${file}:${line}  not checked: ${marker.reason}\n`);
     }
   }
@@ -57,17 +57,17 @@ function list(pages: readonly Page[]): number {
 async function check(pages: readonly Page[]): Promise<number> {
   const [failed, skipped]: [string[], string[]] = [[], []];
   for (const { file, name, blocks } of pages) {
-    for (const stageName of stagesOf(blocks).filter((each) => values.stage?.includes(each) ?? true)) {
-      const kind = await stages[stageName]?.();
-      if (kind === undefined) throw new Error(`${file}: there is no stage ${stageName}`);
+    for (const fixtureName of fixturesOf(blocks).filter((each) => values.fixture?.includes(each) ?? true)) {
+      const kind = await fixtures[fixtureName]?.();
+      if (kind === undefined) throw new Error(`${file}: there is no fixture ${fixtureName}`);
       // It says itself what is missing; where peers are required that is a failure.
       if (!(await kind.equipped())) {
-        skipped.push(`${name} (${stageName})`);
+        skipped.push(`${name} (${fixtureName})`);
         continue;
       }
       process.stdout.write(`\n${file}\n`);
-      const isWhole = await playStage(stageName, kind, blocks, (played) => tell(file, played));
-      if (!isWhole) failed.push(`${name} (${stageName})`);
+      const isWhole = await playStage(fixtureName, kind, blocks, (played) => tell(file, played));
+      if (!isWhole) failed.push(`${name} (${fixtureName})`);
     }
   }
   if (skipped.length > 0) process.stdout.write(`\nskipped: ${skipped.join(", ")}\n`);

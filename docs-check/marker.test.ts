@@ -3,7 +3,7 @@ import { parseMarker } from "./marker.js";
 
 test("a check says where, how long and how it ends", () => {
   expect(parseMarker(" check: tunnel ")).toEqual({
-    ...{ kind: "check", stage: "tunnel", at: undefined, staysAs: undefined, withinMs: 0, endsWith: 0 },
+    ...{ kind: "check", fixture: "tunnel", at: undefined, staysAs: undefined, withinMs: 0, endsWith: 0 },
   });
   expect(parseMarker("check: tunnel, at node, stays as agent, within 20s, ends with 22")).toMatchObject({
     ...{ at: "node", staysAs: "agent", withinMs: 20_000, endsWith: 22 },
@@ -15,8 +15,8 @@ test("other markers", () => {
     ...{ kind: "not checked", reason: "needs a cloud, and time" },
   });
   expect(parseMarker("prints")).toEqual({ kind: "prints" });
-  expect(parseMarker("file: hosted, hosted.yaml")).toEqual({ kind: "file", stage: "hosted", name: "hosted.yaml" });
-  expect(parseMarker("lab: bare, with the flag")).toEqual({ kind: "lab", stage: "bare", step: "with the flag" });
+  expect(parseMarker("file: hosted, hosted.yaml")).toEqual({ kind: "file", fixture: "hosted", name: "hosted.yaml" });
+  expect(parseMarker("lab: bare, with the flag")).toEqual({ kind: "lab", fixture: "bare", step: "with the flag" });
   expect(parseMarker("a comment of somebody else's")).toBeUndefined();
 });
 

@@ -4,13 +4,13 @@
  *   check: STAGE[, at PLACE][, stays as NAME][, within 20s][, ends with 1]
  *   not checked: REASON
  *   prints           (a text block: what the block before it must have printed)
- *   file: NAME       (any block: a file of that name in the stage's folder)
+ *   file: NAME       (any block: a file of that name in the fixture's folder)
  *   lab: STAGE, STEP (no block follows: what the reader's surroundings do at this point)
  */
 export interface Check {
   readonly kind: "check";
-  readonly stage: string;
-  /** The host of the stage on which it runs; the stage's first one unless said. */
+  readonly fixture: string;
+  /** The host of the fixture on which it runs; the fixture's first one unless said. */
   readonly at: string | undefined;
   /** A program that runs on, under a name; another one of that name takes its place. */
   readonly staysAs: string | undefined;
@@ -23,8 +23,8 @@ export type Marker =
   | Check
   | { readonly kind: "not checked"; readonly reason: string }
   | { readonly kind: "prints" }
-  | { readonly kind: "file"; readonly stage: string; readonly name: string }
-  | { readonly kind: "lab"; readonly stage: string; readonly step: string };
+  | { readonly kind: "file"; readonly fixture: string; readonly name: string }
+  | { readonly kind: "lab"; readonly fixture: string; readonly step: string };
 
 /** Undefined for a comment that is none of ours; throws for one that only looks like it. */
 export function parseMarker(comment: string): Marker | undefined {
@@ -32,29 +32,29 @@ export function parseMarker(comment: string): Marker | undefined {
   if (text === "prints") return { kind: "prints" };
   const [, word = "", rest = ""] = /^(check|not checked|file|lab):\s*(.*)$/s.exec(text) ?? [];
   const parts = rest.split(",").map((part) => part.trim());
-  const [stage = "", ...more] = parts;
+  const [fixture = "", ...more] = parts;
   if (word !== "" && rest === "") throw new Error(`"${text}" says too little`);
   switch (word) {
     case "check":
-      return checkOf(stage, more);
+      return checkOf(fixture, more);
     case "not checked":
       return { kind: "not checked", reason: rest };
     case "file":
-      return { kind: "file", stage, name: only(text, more) };
+      return { kind: "file", fixture, name: only(text, more) };
     case "lab":
-      return { kind: "lab", stage, step: only(text, more) };
+      return { kind: "lab", fixture, step: only(text, more) };
     default:
       return undefined;
   }
 }
 
 function only(text: string, [word, ...others]: readonly string[]): string {
-  if (word === undefined || others.length > 0) throw new Error(`"${text}" should be a stage and one thing more`);
+  if (word === undefined || others.length > 0) throw new Error(`"${text}" should be a fixture and one thing more`);
   return word;
 }
 
-function checkOf(stage: string, more: readonly string[]): Check {
-  let check: Check = { kind: "check", stage, at: undefined, staysAs: undefined, withinMs: 0, endsWith: 0 };
+function checkOf(fixture: string, more: readonly string[]): Check {
+  let check: Check = { kind: "check", fixture, at: undefined, staysAs: undefined, withinMs: 0, endsWith: 0 };
   for (const part of more) {
     const [, words = "", value = ""] = /^(at|stays as|within|ends with) (\S+)$/.exec(part) ?? [];
     if (words === "at") check = { ...check, at: value };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readPage, stagesOf, unmarked } from "./page.js";
+import { fixturesOf, readPage, unmarked } from "./page.js";
 
 const page = (...lines: string[]): string => lines.join("\n");
 
@@ -20,11 +20,11 @@ test("blocks come with their marker, their line and their text", () => {
     ),
   );
   expect(blocks).toEqual([
-    { line: 2, language: undefined, text: "", marker: { kind: "lab", stage: "bare", step: "with the flag" } },
-    { line: 4, language: "sh", text: "one\ntwo", marker: expect.objectContaining({ kind: "check", stage: "bare" }) },
+    { line: 2, language: undefined, text: "", marker: { kind: "lab", fixture: "bare", step: "with the flag" } },
+    { line: 4, language: "sh", text: "one\ntwo", marker: expect.objectContaining({ kind: "check", fixture: "bare" }) },
     { line: 9, language: "yaml", text: "a: 1", marker: undefined },
   ]);
-  expect(stagesOf(blocks)).toEqual(["bare"]);
+  expect(fixturesOf(blocks)).toEqual(["bare"]);
 });
 
 test("commands of which nobody says whether they are run are found, and only they", () => {

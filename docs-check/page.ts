@@ -56,7 +56,7 @@ export const unmarked = (blocks: readonly Block[]): Block[] =>
     ({ language, marker }) => language === "sh" && marker?.kind !== "check" && marker?.kind !== "not checked",
   );
 
-/** The stages that a page needs, in order. */
-export function stagesOf(blocks: readonly Block[]): string[] {
-  return [...new Set(blocks.flatMap(({ marker }) => (marker?.kind === "check" ? [marker.stage] : [])))];
+/** The fixtures that a page needs, in order. */
+export function fixturesOf(blocks: readonly Block[]): string[] {
+  return [...new Set(blocks.flatMap(({ marker }) => (marker?.kind === "check" ? [marker.fixture] : [])))];
 }

@@ -1,9 +1,9 @@
 /** Nothing in the docs rots silently: each block of commands is run by npm run docs:check, or says why not. */
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+import { fixtures } from "./fixtures/index.js";
 import { unmarked } from "./page.js";
 import { allPages } from "./pages.js";
-import { stages } from "./stages/index.js";
 
 const pages = allPages();
 const all = pages.flatMap(({ file, blocks }) => blocks.map((block) => ({ ...block, at: `${file}:${block.line}` })));
@@ -12,8 +12,8 @@ test("every block of commands is checked, or says why not", () => {
   expect(unmarked(all).map((block) => (block as (typeof all)[number]).at)).toEqual([]);
 });
 
-test("every marker names a stage that exists", () => {
-  const strays = all.filter(({ marker }) => marker && "stage" in marker && stages[marker.stage] === undefined);
+test("every marker names a fixture that exists", () => {
+  const strays = all.filter(({ marker }) => marker && "fixture" in marker && fixtures[marker.fixture] === undefined);
   expect(strays.map(({ at }) => at)).toEqual([]);
 });
 

@@ -1,12 +1,12 @@
-/** Pages played on a stage that is nothing but a folder of this machine. */
+/** Pages played on a fixture that is nothing but a folder of this machine. */
 import { expect, test } from "vitest";
+import { type FixtureKind, onThisMachine } from "./fixture.js";
 import { readPage } from "./page.js";
 import { type Played, playStage } from "./play.js";
-import { onThisMachine, type StageKind } from "./stage.js";
 
 const done: string[] = [];
 
-const folder: StageKind = {
+const folder: FixtureKind = {
   equipped: async () => true,
   set: async () => ({
     hosts: { here: onThisMachine },
@@ -34,7 +34,7 @@ test("commands of a page follow each other in one folder, with words and variabl
   expect(story).toEqual({ isWhole: true, failures: [], count: 3 });
 });
 
-test("blocks of other stages are left alone", async () => {
+test("blocks of other fixtures are left alone", async () => {
   expect(await played(["check: elsewhere", "sh", "false"])).toEqual({ isWhole: true, failures: [], count: 0 });
 });
 
@@ -75,7 +75,7 @@ test("the lab does its steps where the page has them, and knows no others", asyn
   expect(await playStage("folder", folder, page("a step"), (each) => told.push(each))).toBe(true);
   expect(done).toEqual(["a step"]);
   expect(await playStage("folder", folder, page("a dance"), (each) => told.push(each))).toBe(false);
-  expect(told.at(-1)?.failure).toBe('the stage folder has no step "a dance"');
+  expect(told.at(-1)?.failure).toBe('the fixture folder has no step "a dance"');
 });
 
 test("a lab that cannot be set is told as such", async () => {

@@ -1,4 +1,4 @@
-/** Plays the commands of a page on their stages, in the order in which they stand. */
+/** Plays the commands of a page on their fixtures, in the order in which they stand. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,9 +7,9 @@ import { run } from "../test/support/lab/run.js";
 import { Scope } from "../test/support/lab/scope.js";
 import { until } from "../test/support/lab/wait.js";
 import { isPrinted } from "./expectation.js";
+import { type Fixture, type FixtureKind, filledIn } from "./fixture.js";
 import type { Check } from "./marker.js";
 import type { Block } from "./page.js";
-import { filledIn, type Stage, type StageKind } from "./stage.js";
 
 const PROGRAMS = fileURLToPath(new URL("../dist/bin", import.meta.url));
 const LIMIT_MS = 240_000;
@@ -23,10 +23,10 @@ export interface Played {
   readonly failure: string | undefined;
 }
 
-/** One page's commands for one stage. What comes after a failure would only fail because of it, and is left. */
+/** One page's commands for one fixture. What comes after a failure would only fail because of it, and is left. */
 export async function playStage(
   name: string,
-  kind: StageKind,
+  kind: FixtureKind,
   blocks: readonly Block[],
   tell: (played: Played) => void,
 ): Promise<boolean> {
@@ -34,14 +34,14 @@ export async function playStage(
   try {
     const began = performance.now();
     const took = () => performance.now() - began;
-    const stage = await kind.set(scope).then(
+    const fixture = await kind.set(scope).then(
       (made) => ({ ...made, scope }),
       (reason: Error) => void tell({ line: 0, title: `(lab: ${name})`, ms: took(), failure: reason.message }),
     );
-    if (stage === undefined) return false;
+    if (fixture === undefined) return false;
     tell({ line: 0, title: `(lab: ${name})`, ms: took(), failure: undefined });
-    mkdirSync(folderOf(stage), { recursive: true });
-    const player = new Player(stage, name);
+    mkdirSync(folderOf(fixture), { recursive: true });
+    const player = new Player(fixture, name);
     for (const [index, block] of blocks.entries()) {
       const played = await player.play(block, blocks[index + 1]);
       if (played === undefined) continue;
@@ -54,21 +54,21 @@ export async function playStage(
   }
 }
 
-const folderOf = ({ scope }: Stage): string => scope.file("here");
+const folderOf = ({ scope }: Fixture): string => scope.file("here");
 
 class Player {
-  readonly #stage: Stage;
+  readonly #fixture: Fixture;
   readonly #name: string;
   readonly #running = new Map<string, LabProcess>();
 
-  constructor(stage: Stage, name: string) {
-    this.#stage = stage;
+  constructor(fixture: Fixture, name: string) {
+    this.#fixture = fixture;
     this.#name = name;
   }
 
-  /** Undefined for blocks that are not of this stage. */
+  /** Undefined for blocks that are not of this fixture. */
   async play({ line, text, marker }: Block, next: Block | undefined): Promise<Played | undefined> {
-    if (marker === undefined || !("stage" in marker) || marker.stage !== this.#name) return undefined;
+    if (marker === undefined || !("fixture" in marker) || marker.fixture !== this.#name) return undefined;
     const began = performance.now();
     const title = marker.kind === "check" ? firstLine(text) : `(${marker.kind === "lab" ? marker.step : marker.name})`;
     let failure: string | undefined;
@@ -84,21 +84,21 @@ class Player {
   }
 
   async #step(name: string): Promise<void> {
-    const step = this.#stage.steps[name];
-    if (step === undefined) throw new Error(`the stage ${this.#name} has no step "${name}"`);
+    const step = this.#fixture.steps[name];
+    if (step === undefined) throw new Error(`the fixture ${this.#name} has no step "${name}"`);
     await step();
   }
 
   #write(name: string, text: string): void {
-    const path = join(folderOf(this.#stage), name);
+    const path = join(folderOf(this.#fixture), name);
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, `${filledIn(text, this.#stage.words)}\n`, { mode: 0o600 });
+    writeFileSync(path, `${filledIn(text, this.#fixture.words)}\n`, { mode: 0o600 });
   }
 
   async #keep(check: Check, name: string, text: string): Promise<void> {
     await this.#running.get(name)?.stop();
-    const script = `cd ${folderOf(this.#stage)} && exec ${filledIn(text, this.#stage.words)}`;
-    const running = LabProcess.start(this.#stage.scope, {
+    const script = `cd ${folderOf(this.#fixture)} && exec ${filledIn(text, this.#fixture.words)}`;
+    const running = LabProcess.start(this.#fixture.scope, {
       name: `stays-${name}-${this.#running.size}`,
       command: this.#command(check, script),
       env: this.#env(),
@@ -107,14 +107,14 @@ class Player {
   }
 
   async #check(check: Check, text: string, expected: string | undefined): Promise<string | undefined> {
-    const script = `set -euo pipefail\ncd ${folderOf(this.#stage)}\n${filledIn(text, this.#stage.words)}\n`;
+    const script = `set -euo pipefail\ncd ${folderOf(this.#fixture)}\n${filledIn(text, this.#fixture.words)}\n`;
     let failure: string | undefined;
     const attempt = async () => {
       const outcome = await run(this.#command(check, script), { env: this.#env(), timeoutMs: LIMIT_MS });
       const output = outcome.stdout + outcome.stderr;
       failure = undefined;
       if (outcome.code !== check.endsWith) failure = `ended with ${outcome.code}, not ${check.endsWith}`;
-      else if (expected !== undefined && !isPrinted(filledIn(expected, this.#stage.words), output))
+      else if (expected !== undefined && !isPrinted(filledIn(expected, this.#fixture.words), output))
         failure = "did not print what the page says";
       if (failure !== undefined) failure += `:\n${output.trimEnd()}${this.#logs()}`;
       return failure === undefined;
@@ -130,15 +130,15 @@ class Player {
   }
 
   #command({ at }: Check, script: string): [string, ...string[]] {
-    const { hosts } = this.#stage;
+    const { hosts } = this.#fixture;
     const way = at === undefined ? Object.values(hosts)[0] : hosts[at];
-    if (way === undefined) throw new Error(`the stage ${this.#name} has no host "${at}"`);
+    if (way === undefined) throw new Error(`the fixture ${this.#name} has no host "${at}"`);
     const [program = "bash", ...args] = way(["bash", "-c", script]);
     return [program, ...args];
   }
 
   #env(): Record<string, string> {
-    const { env } = this.#stage;
+    const { env } = this.#fixture;
     return { ...env, PATH: [PROGRAMS, env.PATH, process.env.PATH].filter(Boolean).join(delimiter) };
   }
 }

@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { Conductor } from "./faults/conductor.js";
 import type { Veterans } from "./faults/plan.js";
-import { AGENTS, type House, openHouse, SERVERS } from "./house/house.js";
+import { AGENTS, type Fixture, openFixture, SERVERS } from "./fixture/fixture.js";
 import type { Ground } from "./load/ground.js";
 import { Hub } from "./load/hub.js";
 import { Runner } from "./load/runner.js";
@@ -23,7 +23,7 @@ import { Watchdog } from "./watch/watchdog.js";
 /** Everything a run consists of, put together and standing. */
 export interface Assembly {
   readonly random: Random;
-  readonly house: House;
+  readonly fixture: Fixture;
   readonly ground: Ground;
   readonly veterans: Veterans;
   readonly runner: Runner;
@@ -43,17 +43,17 @@ export async function assemble(options: SoakOptions, dir: string, say: (line: st
   const veterans = { server: random.whole(0, SERVERS - 1), agent: random.whole(0, AGENTS - 1) };
   const [court, tally, impacts] = [new Court(), new Tally(), new Impacts()];
   const lines = new LogLines(court);
-  const house = await openHouse(dir, court, lines);
+  const fixture = await openFixture(dir, court, lines);
   const watchdog = new Watchdog(court, impacts);
   const hub = await Hub.open((address) => court.violation(`a connection to ${address} was never closed by its agent`));
   const saboteur = new Saboteur(options.sabotage);
-  const ground = { seed: options.seed, house, hub, court, impacts, watchdog, tally, errands: new Map(), saboteur };
+  const ground = { seed: options.seed, fixture, hub, court, impacts, watchdog, tally, errands: new Map(), saboteur };
   const verdicts = new Verdicts(court, impacts, tally, AGENTS);
   const runner = new Runner(ground, verdicts);
   const traffic = new Traffic(runner, { bytesPerSecond: options.megabytesPerSecond * 1e6, hurry: options.smoke });
   const conductor = new Conductor({
-    stage: {
-      house,
+    context: {
+      fixture,
       impacts,
       storm: (tunnels) => traffic.storm(random.fork(`storm ${tally.faultCount}`), tunnels),
       misplaced: (agent, since) => misplacedErrand(ground, agent, since),
@@ -70,13 +70,13 @@ export async function assemble(options: SoakOptions, dir: string, say: (line: st
   const close = async () => {
     watchdog.close();
     await hub.close();
-    await house.close();
+    await fixture.close();
   };
   const standing = new Standing(runner);
-  const poller = new Poller(house, ground.errands);
+  const poller = new Poller(fixture, ground.errands);
   return {
     random,
-    house,
+    fixture,
     ground,
     veterans,
     runner,

@@ -22,9 +22,9 @@ export interface Script {
 
 /** Warm-up, rounds, farewell. Rejects with a sentence when something did not come back or does not add up. */
 export async function play({ options, assembly, census, onStage }: Script): Promise<void> {
-  const { random, house, ground, traffic, standing, conductor } = assembly;
+  const { random, fixture, ground, traffic, standing, conductor } = assembly;
   const schedule = scheduleOf(options.minutes, options.smoke);
-  await untilLinksStand(house, {}, CONNECTED_WITHIN_MS);
+  await untilLinksStand(fixture, {}, CONNECTED_WITHIN_MS);
   standing.start(random.fork("standing"), options.smoke ? STANDING_IN_SMOKE : STANDING);
   traffic.start(random.fork("warm-up"));
   await sleep(schedule.warmUpMs);
@@ -39,21 +39,21 @@ export async function play({ options, assembly, census, onStage }: Script): Prom
   }
   onStage("farewell");
   await standing.stop();
-  await account(house, ground.hub, NOBODY, ground.court.seconds);
+  await account(fixture, ground.hub, NOBODY, ground.court.seconds);
   await assembly.poller.stop();
-  await farewell(house);
+  await farewell(fixture);
 }
 
 /** Load comes to rest, then everything is counted. */
 async function count(assembly: Assembly, census: CensusRow[], label: string): Promise<void> {
-  const { random, house, ground, runner, traffic, standing, verdicts } = assembly;
+  const { random, fixture, ground, runner, traffic, standing, verdicts } = assembly;
   await traffic.stop();
   verdicts.decideAll();
-  census.push(await takeCensus({ house, hub: ground.hub, runner, standing, random: random.fork(label) }));
+  census.push(await takeCensus({ fixture, hub: ground.hub, runner, standing, random: random.fork(label) }));
   const [growth] = growthIn(census);
   if (growth) throw new Error(growth);
 }
 
-async function sabotage({ saboteur, house, ground, veterans }: Assembly): Promise<void> {
-  await saboteur.begin(house, ground.hub, veterans, () => ground.court.first !== undefined);
+async function sabotage({ saboteur, fixture, ground, veterans }: Assembly): Promise<void> {
+  await saboteur.begin(fixture, ground.hub, veterans, () => ground.court.first !== undefined);
 }

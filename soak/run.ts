@@ -40,7 +40,7 @@ const PROGRESS_EVERY_MS = 15_000;
 /** The whole soak; logs and evidence of a violation are left in `dir`. */
 export async function soak(options: SoakOptions, dir: string, observer: Observer): Promise<Outcome> {
   const assembly = await assemble(options, dir, observer.say);
-  const { house, ground, lines, veterans } = assembly;
+  const { fixture, ground, lines, veterans } = assembly;
   const { court, tally, watchdog } = ground;
   const census: CensusRow[] = [];
   let stage = "warm-up";
@@ -48,13 +48,13 @@ export async function soak(options: SoakOptions, dir: string, observer: Observer
     stage = name;
   };
   const timer = setInterval(() => {
-    const pids = house.daemons.map(({ pid }) => pid);
+    const pids = fixture.daemons.map(({ pid }) => pid);
     observer.progress({ stage, court, tally, worstGapMs: watchdog.worstGapMs, pids });
   }, PROGRESS_EVERY_MS);
   try {
     const failed = (reason: unknown) => court.violation(reason instanceof Error ? reason.message : String(reason));
     await Promise.race([play({ options, assembly, census, onStage }).catch(failed), court.violated]);
-    if (court.first) await keepEvidence(dir, house, watchdog);
+    if (court.first) await keepEvidence(dir, fixture, watchdog);
     return {
       violation: court.first,
       seconds: court.seconds,
@@ -63,8 +63,8 @@ export async function soak(options: SoakOptions, dir: string, observer: Observer
       worstGapSeconds: watchdog.worstGapMs / 1000,
       warnings: lines.warnings,
       census,
-      starts: house.daemons.map(({ starts }) => starts),
-      withGo: house.doors.kinds.includes("grpc-go"),
+      starts: fixture.daemons.map(({ starts }) => starts),
+      withGo: fixture.frontends.kinds.includes("grpc-go"),
     };
   } finally {
     clearInterval(timer);

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import type { Veterans } from "./faults/plan.js";
-import type { House } from "./house/house.js";
+import type { Fixture } from "./fixture/fixture.js";
 import { Content } from "./load/content.js";
 import { sleep } from "./load/end.js";
 import type { Hub } from "./load/hub.js";
@@ -20,9 +20,9 @@ export class Saboteur {
   }
 
   /** Begins once the run is well under way; goes on until `over`. */
-  async begin(house: House, hub: Hub, veterans: Veterans, over: () => boolean): Promise<void> {
+  async begin(fixture: Fixture, hub: Hub, veterans: Veterans, over: () => boolean): Promise<void> {
     this.#due = true;
-    const relay = house.relays[veterans.server]![veterans.agent]!;
+    const relay = fixture.relays[veterans.server]![veterans.agent]!;
     switch (this.#what) {
       case "stall":
         // Again and again, for a real fault on the same link ends in fair weather.
@@ -35,17 +35,17 @@ export class Saboteur {
         }
         break;
       case "kill":
-        house.servers[veterans.server]!.daemon.signal("SIGKILL");
+        fixture.servers[veterans.server]!.daemon.signal("SIGKILL");
         break;
       case "leak":
         // Again when a fault has closed it, or does not let it through.
         for (; !over(); await sleep(200)) {
           const { address } = hub.newAddress();
-          await house.doors.dial("connect", veterans.server, address).then(held, () => undefined);
+          await fixture.frontends.dial("connect", veterans.server, address).then(held, () => undefined);
         }
         break;
       case "error-line":
-        rmSync(house.tokenFile);
+        rmSync(fixture.tokenFile);
         break;
       default:
         break;

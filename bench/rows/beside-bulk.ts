@@ -15,7 +15,7 @@ export const besideBulk: Row = {
     metric("bulk", "bulk beside it", "MB/s"),
   ],
   async measure(run) {
-    const contender = await run.stage.shared(run);
+    const contender = await run.fixture.shared(run);
     const { result } = await metered(run, contender, "beside-bulk", { seconds: run.seconds });
     return {
       values: {

@@ -34,7 +34,7 @@ export function bulk({ name, direction, tunnels, frontend, contenders, bars }: B
       LOAD_SHARE,
     ],
     async measure(run) {
-      const contender = await run.stage.shared(run);
+      const contender = await run.fixture.shared(run);
       const options = { tunnels, seconds: run.seconds };
       const { result, cpu, cpuOfRoles, loadPercent } = await metered(run, contender, `bulk-${direction}`, options);
       return {

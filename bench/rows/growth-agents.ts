@@ -28,11 +28,11 @@ export function growthAgents(count: number): Row {
       ...requestMetrics("req/s"),
     ],
     async measure(run) {
-      const { stage, name, frontend, seconds } = run;
+      const { fixture, name, frontend, seconds } = run;
       const scope = new Scope();
       try {
-        const server = await startServerOf(scope, origins(name).server, frontend, stage.ground);
-        const { pki } = stage.ground;
+        const server = await startServerOf(scope, origins(name).server, frontend, fixture.ground);
+        const { pki } = fixture.ground;
         const agents = scope.use(
           startProcess({
             name: `${count} agents`,
@@ -58,7 +58,7 @@ export function growthAgents(count: number): Row {
         await server.untilReady();
         const contender: Contender = {
           name,
-          door: doorOf(server.place, stage.ground),
+          door: doorOf(server.place, fixture.ground),
           pids: [server.process.pid, agents.pid],
           close: () => Promise.resolve(),
         };

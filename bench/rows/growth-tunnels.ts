@@ -22,7 +22,7 @@ export function growthTunnels(idle: number): Row {
       ...requestMetrics("req/s"),
     ],
     async measure(run) {
-      const contender = await run.stage.fresh(run);
+      const contender = await run.fixture.fresh(run);
       try {
         const held = await holdTunnels(contender.door, idle);
         const cost = await metered(run, contender, "ping-pong", { tunnels: ACTIVE, seconds: run.seconds });

@@ -28,7 +28,7 @@ export const memory: Row = {
     metric("heldAgent", "agent, 2,000 idle tunnels", "MiB", 1),
   ],
   async measure(run) {
-    const contender = await run.stage.fresh(run);
+    const contender = await run.fixture.fresh(run);
     const server = contender.server!;
     const agent = contender.agent!;
     try {

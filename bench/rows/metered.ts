@@ -16,12 +16,12 @@ export interface Metered {
 export const LOAD_SHARE: Metric = metric("loadPercent", "load generator's share of all cores", "%");
 
 export async function metered(
-  { stage }: Pick<Run, "stage">,
+  { fixture }: Pick<Run, "fixture">,
   contender: Contender,
   scenario: Scenario,
   options: DriveOptions,
 ): Promise<Metered> {
-  const target = [stage.ground.target.pid];
+  const target = [fixture.ground.target.pid];
   const { server, agent, pids } = contender;
   const before = { each: pids.map(cpuSeconds), target: cpuSecondsOf(target), at: performance.now() };
   const result = await drive(contender.door, scenario, options);

@@ -43,7 +43,7 @@ export function pingPong({ name, tunnels, frontend, contenders, bars }: Requests
     bars,
     metrics: requestMetrics("req/s"),
     async measure(run) {
-      const contender = await run.stage.shared(run);
+      const contender = await run.fixture.shared(run);
       const cost = await metered(run, contender, "ping-pong", { tunnels, seconds: run.seconds });
       return { values: requestValues(cost), faults: faultsOf(cost.result) };
     },
@@ -59,7 +59,7 @@ export function newTunnels({ name, tunnels, frontend, contenders, bars }: Reques
     bars,
     metrics: requestMetrics("tunnels/s"),
     async measure(run) {
-      const contender = await run.stage.shared(run);
+      const contender = await run.fixture.shared(run);
       const cost = await metered(run, contender, "new-tunnels", { tunnels, seconds: run.seconds });
       return { values: requestValues(cost), faults: faultsOf(cost.result) };
     },

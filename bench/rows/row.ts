@@ -1,6 +1,6 @@
 import type { FrontendKind } from "../../test/support/processes/server.js";
 import type { ContenderName } from "../contenders/contender.js";
-import type { Stage } from "../contenders/stage.js";
+import type { Fixture } from "../contenders/fixture.js";
 
 /** One column of a row. */
 export interface Metric {
@@ -56,7 +56,7 @@ export interface Row {
 }
 
 export interface Run {
-  readonly stage: Stage;
+  readonly fixture: Fixture;
   readonly name: ContenderName;
   readonly frontend: FrontendKind;
   readonly seconds: number;

@@ -44,7 +44,7 @@ export function stalled({ name, party, frontend, contenders }: StalledKind): Row
       metric("agentPeak", "agent's peak memory", "MiB"),
     ],
     async measure(run) {
-      const contender = await run.stage.fresh(run);
+      const contender = await run.fixture.fresh(run);
       try {
         const result = await drive(contender.door, `stalled-${party}`, {
           warmupSeconds: WARM_UP_SECONDS,

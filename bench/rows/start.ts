@@ -23,9 +23,9 @@ export const start: Row = {
     metric("agent", "agent healthy", "s", 3),
     metric("connected", "agent connected", "s", 3),
   ],
-  async measure({ stage, name, frontend }) {
+  async measure({ fixture, name, frontend }) {
     const scope = new Scope();
-    const { pki } = stage.ground;
+    const { pki } = fixture.ground;
     const origin = origins(name);
     try {
       const place = await choosePlace(frontend, scope.tempDir());

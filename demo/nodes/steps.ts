@@ -10,7 +10,7 @@ import { waitUntil, within } from "../../test/support/processes/deadline.js";
 import type { Processes, Running } from "../processes/processes.js";
 import { ready } from "../processes/ready.js";
 import type { Show } from "../report/show.js";
-import type { Cast } from "./cast.js";
+import type { Cast } from "./fixture.js";
 import { POOL, poolObjects } from "./pool.js";
 
 const MACHINES = ["workers-0", "workers-1"] as const;

@@ -10,7 +10,7 @@ import { canTieToParent } from "../processes/tie.js";
 import { painter } from "../report/paint.js";
 import { Recorder } from "../report/recorder.js";
 import { hasPassed, summaryJson, summaryText, type Verdict } from "../report/summary.js";
-import { Cast } from "./cast.js";
+import { Cast } from "./fixture.js";
 import { bootMachines, bootTooEarly, forge, makePool, makeWorkers, serve, tidyUp } from "./steps.js";
 import { NODES_TITLES } from "./titles.js";
 

@@ -3,7 +3,7 @@ import type { Random } from "../random.js";
 import type { Court } from "../watch/court.js";
 import type { Tally } from "../watch/tally.js";
 import type { Fault } from "./fault.js";
-import { perform, type Stage } from "./perform.js";
+import { type FaultContext, perform } from "./perform.js";
 import { quickFaults, silentFault, smokeFaults, type Veterans } from "./plan.js";
 import { linksIn } from "./recovery.js";
 
@@ -13,7 +13,7 @@ const SILENT_NEEDS_MS = 125_000;
 const QUICK_NEEDS_MS = 6_000;
 
 export interface ConductorOptions {
-  readonly stage: Stage;
+  readonly context: FaultContext;
   readonly court: Court;
   readonly tally: Tally;
   readonly veterans: Veterans;
@@ -53,7 +53,7 @@ export class Conductor {
   }
 
   async #play(fault: Fault): Promise<void> {
-    const { stage, court, tally, log } = this.#options;
+    const { context, court, tally, log } = this.#options;
     const needs = needsOf(fault);
     for (const need of needs) this.#busy.add(need);
     tally.fault(fault.kind);
@@ -61,7 +61,7 @@ export class Conductor {
     const name = `${kind} (server ${server + 1}, agent ${agent + 1}, ${Math.round(ms)} ms)`;
     log(name);
     try {
-      await perform(stage, fault);
+      await perform(context, fault);
       log(`${name}: over`);
     } catch (reason) {
       court.violation(`${fault.kind}: ${reason instanceof Error ? reason.message : String(reason)}`);

@@ -1,13 +1,13 @@
 import { waitUntil } from "../../test/support/processes/deadline.js";
-import type { House } from "../house/house.js";
+import type { Fixture } from "../fixture/fixture.js";
 import { sleep } from "../load/end.js";
 import type { Area, Impacts, Severity } from "../watch/impacts.js";
 import { drainAgent } from "./drain.js";
 import type { Fault, FaultKind } from "./fault.js";
 import { linkStands, untilLinksStand } from "./recovery.js";
 
-export interface Stage {
-  readonly house: House;
+export interface FaultContext {
+  readonly fixture: Fixture;
   readonly impacts: Impacts;
   /** So many short tunnels, all at once. */
   storm(tunnels: number): Promise<void>;
@@ -24,86 +24,90 @@ const BACK_WITHIN_MS = 45_000;
 const NOTICED_WITHIN_MS = 110_000;
 
 /** Does it, undoes it, and resolves once everything it touched serves again. Rejects with a sentence when that fails. */
-export async function perform(stage: Stage, fault: Fault): Promise<void> {
-  await DEEDS[fault.kind](stage, fault);
+export async function perform(context: FaultContext, fault: Fault): Promise<void> {
+  await DEEDS[fault.kind](context, fault);
 }
 
-type Deed = (stage: Stage, fault: Fault) => Promise<void>;
+type Deed = (context: FaultContext, fault: Fault) => Promise<void>;
 
 const DEEDS: Readonly<Record<FaultKind, Deed>> = {
-  "agent killed": (stage, fault) =>
-    during(stage, fault, "break", { agent: fault.agent }, async () => {
-      const agent = stage.house.agents[fault.agent]!;
+  "agent killed": (context, fault) =>
+    during(context, fault, "break", { agent: fault.agent }, async () => {
+      const agent = context.fixture.agents[fault.agent]!;
       await agent.daemon.stop("SIGKILL");
       await sleep(fault.ms);
       await agent.start(drainSecondsOf(fault));
     }),
-  "agent drained": (stage, fault) => drainAgent(stage, fault, drainSecondsOf(fault), BACK_WITHIN_MS),
-  "agent frozen": (stage, fault) =>
-    during(stage, fault, "delay", { agent: fault.agent }, () => freeze(stage.house.agents[fault.agent]!, fault.ms)),
-  "server killed": (stage, fault) =>
-    during(stage, fault, "break", { server: fault.server }, async () => {
-      const server = stage.house.servers[fault.server]!;
+  "agent drained": (context, fault) => drainAgent(context, fault, drainSecondsOf(fault), BACK_WITHIN_MS),
+  "agent frozen": (context, fault) =>
+    during(context, fault, "delay", { agent: fault.agent }, () =>
+      freeze(context.fixture.agents[fault.agent]!, fault.ms),
+    ),
+  "server killed": (context, fault) =>
+    during(context, fault, "break", { server: fault.server }, async () => {
+      const server = context.fixture.servers[fault.server]!;
       await server.daemon.stop("SIGKILL");
       await sleep(fault.ms);
       await server.start();
     }),
-  "server terminated": (stage, fault) =>
-    during(stage, fault, "break", { server: fault.server }, async () => {
-      const server = stage.house.servers[fault.server]!;
+  "server terminated": (context, fault) =>
+    during(context, fault, "break", { server: fault.server }, async () => {
+      const server = context.fixture.servers[fault.server]!;
       const { code, signal } = await server.daemon.stop("SIGTERM");
       if (code !== 0) throw new Error(`${server.daemon.name} ended with ${signal ?? code} after SIGTERM`);
       await sleep(fault.ms);
       await server.start();
     }),
-  "server frozen": (stage, fault) =>
-    during(stage, fault, "delay", { server: fault.server }, () => freeze(stage.house.servers[fault.server]!, fault.ms)),
+  "server frozen": (context, fault) =>
+    during(context, fault, "delay", { server: fault.server }, () =>
+      freeze(context.fixture.servers[fault.server]!, fault.ms),
+    ),
   "link stalled": onLink("delay", (relay) => relay.stall()),
   "link delayed": onLink("delay", (relay, { turn }) => relay.delay(10 + turn * 140)),
   "link slowed": onLink("delay", (relay, { turn }) => relay.slow((2 + turn * 6) * 1e6)),
   "link cut": onLink("break", (relay, { turn }) => relay.cut(turn < 0.5 ? "reset" : "end")),
-  "server isolated": (stage, fault) =>
-    during(stage, fault, "break", { server: fault.server }, async () => {
-      const relays = stage.house.relays[fault.server]!;
+  "server isolated": (context, fault) =>
+    during(context, fault, "break", { server: fault.server }, async () => {
+      const relays = context.fixture.relays[fault.server]!;
       for (const relay of relays) relay.cut(fault.turn < 0.5 ? "reset" : "end");
       await sleep(fault.ms);
       for (const relay of relays) relay.clear();
     }),
-  "storm of short tunnels": (stage, { turn }) => stage.storm(100 + Math.round(turn * 400)),
-  "link half lost": async (stage, { server, agent, turn }) => {
-    const relay = stage.house.relays[server]![agent]!;
-    const impact = stage.impacts.begin("link half lost", "break", { server, agent });
+  "storm of short tunnels": (context, { turn }) => context.storm(100 + Math.round(turn * 400)),
+  "link half lost": async (context, { server, agent, turn }) => {
+    const relay = context.fixture.relays[server]![agent]!;
+    const impact = context.impacts.begin("link half lost", "break", { server, agent });
     relay.loseSide(turn < 0.5 ? "agent" : "server", Math.floor(turn * 4) % 2 === 0);
     // One side knows at once: the agent comes a second time, or the server drops it. Then the other has to notice.
-    const known = () => linkStands(stage.house, { server, agent }).then((stands) => !stands);
+    const known = () => linkStands(context.fixture, { server, agent }).then((stands) => !stands);
     await waitUntil("one side of the lost link to act", known, { withinMs: BACK_WITHIN_MS });
-    await untilLinksStand(stage.house, { server, agent }, NOTICED_WITHIN_MS);
+    await untilLinksStand(context.fixture, { server, agent }, NOTICED_WITHIN_MS);
     relay.clear();
-    stage.impacts.end(impact);
+    context.impacts.end(impact);
   },
   "link dead for a minute": onLink("break", (relay) => relay.stall(), NOTICED_WITHIN_MS),
 };
 
 function onLink(
   severity: Severity,
-  spoil: (relay: House["relays"][number][number], fault: Fault) => void,
+  spoil: (relay: Fixture["relays"][number][number], fault: Fault) => void,
   backWithinMs = BACK_WITHIN_MS,
 ): Deed {
-  return (stage, fault) => {
+  return (context, fault) => {
     const { server, agent, ms } = fault;
-    const relay = stage.house.relays[server]![agent]!;
+    const relay = context.fixture.relays[server]![agent]!;
     const deed = async () => {
       spoil(relay, fault);
       await sleep(ms);
       relay.clear();
     };
-    return during(stage, fault, severity, { server, agent }, deed, backWithinMs);
+    return during(context, fault, severity, { server, agent }, deed, backWithinMs);
   };
 }
 
 /** Marks the paths that are touched for as long as they are. */
 async function during(
-  { house, impacts }: Stage,
+  { fixture, impacts }: FaultContext,
   { kind }: Fault,
   severity: Severity,
   area: Area,
@@ -113,11 +117,11 @@ async function during(
   const impact = impacts.begin(kind, severity, area);
   await deed();
   // What was merely late has nothing to find again: it has to go on at once.
-  if (severity === "break") await untilLinksStand(house, area, backWithinMs);
+  if (severity === "break") await untilLinksStand(fixture, area, backWithinMs);
   impacts.end(impact);
 }
 
-async function freeze({ daemon }: { daemon: House["daemons"][number] }, ms: number): Promise<void> {
+async function freeze({ daemon }: { daemon: Fixture["daemons"][number] }, ms: number): Promise<void> {
   daemon.signal("SIGSTOP");
   await sleep(ms);
   daemon.signal("SIGCONT");

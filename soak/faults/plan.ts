@@ -1,4 +1,4 @@
-import { AGENTS, SERVERS } from "../house/house.js";
+import { AGENTS, SERVERS } from "../fixture/fixture.js";
 import type { Random } from "../random.js";
 import type { Fault, FaultKind } from "./fault.js";
 

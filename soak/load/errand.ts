@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { DoorKind } from "../house/doors.js";
+import type { DoorKind } from "../fixture/frontends.js";
 import type { Random } from "../random.js";
 import { PROGRESS_WITHIN_MS, type Waiter } from "../watch/watchdog.js";
 import { Broken } from "./broken.js";
@@ -15,7 +15,7 @@ export interface Ends {
 /** One use of one tunnel, from the dial to the last sign of it. */
 export class Errand implements Waiter {
   readonly kind: string;
-  readonly door: DoorKind;
+  readonly frontend: DoorKind;
   readonly server: number;
   /** Learned from the server while the tunnel stands. */
   agent: number | undefined;
@@ -37,11 +37,11 @@ export class Errand implements Waiter {
   #broken = false;
   #onAccepted: () => void = () => {};
 
-  constructor(ground: Ground, kind: string, where: { server: number; door: DoorKind }, random: Random) {
+  constructor(ground: Ground, kind: string, where: { server: number; frontend: DoorKind }, random: Random) {
     this.#ground = ground;
     this.kind = kind;
     this.server = where.server;
-    this.door = where.door;
+    this.frontend = where.frontend;
     this.random = random;
     const { number, address } = ground.hub.newAddress();
     this.#number = number;
@@ -81,7 +81,7 @@ export class Errand implements Waiter {
   async dial(address = this.address, withinMs = PROGRESS_WITHIN_MS): Promise<Duplex> {
     const wait = this.#ground.watchdog.begin(this, `the dial of ${address}`, withinMs);
     try {
-      return await this.#ground.house.doors.dial(this.door, this.server, address);
+      return await this.#ground.fixture.frontends.dial(this.frontend, this.server, address);
     } catch (reason) {
       throw new Broken("dial", reason instanceof Error ? reason.message : String(reason));
     } finally {
@@ -114,7 +114,7 @@ export class Errand implements Waiter {
 
   describe(): string {
     const age = ((performance.now() - this.startedAt) / 1000).toFixed(1);
-    const way = `${this.door} door of server ${this.server + 1}, agent ${this.agent === undefined ? "?" : this.agent + 1}`;
+    const way = `${this.frontend} frontend of server ${this.server + 1}, agent ${this.agent === undefined ? "?" : this.agent + 1}`;
     const ends = [this.#caller, this.#endpoint].map((end) => end?.describe()).filter((text) => text !== undefined);
     return `${this.kind} to ${this.address} (${way}, ${age} s old; ${ends.join("; ") || "no end yet"})`;
   }

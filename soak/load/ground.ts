@@ -1,4 +1,4 @@
-import type { House } from "../house/house.js";
+import type { Fixture } from "../fixture/fixture.js";
 import type { Saboteur } from "../sabotage.js";
 import type { Court } from "../watch/court.js";
 import type { Impacts } from "../watch/impacts.js";
@@ -10,7 +10,7 @@ import type { Hub } from "./hub.js";
 /** What everything that makes load stands on. */
 export interface Ground {
   readonly seed: string;
-  readonly house: House;
+  readonly fixture: Fixture;
   readonly hub: Hub;
   readonly court: Court;
   readonly impacts: Impacts;

@@ -1,4 +1,4 @@
-import type { DoorKind } from "../house/doors.js";
+import type { DoorKind } from "../fixture/frontends.js";
 import type { Random } from "../random.js";
 import type { Verdicts } from "../watch/verdicts.js";
 import { Broken } from "./broken.js";
@@ -8,7 +8,7 @@ import type { Scenario } from "./scenarios/scenario.js";
 
 export interface Where {
   readonly server: number;
-  readonly door: DoorKind;
+  readonly frontend: DoorKind;
 }
 
 /** Runs errands and has judged what broke. */
@@ -43,10 +43,10 @@ export class Runner {
 
   /** Servers that run, mostly; somebody always calls one that does not. */
   choose(random: Random): Where {
-    const { servers, doors } = this.ground.house;
+    const { servers, frontends } = this.ground.fixture;
     const up = servers.filter(({ daemon }) => daemon.running);
     const { index } = random.pick(random.chance(0.03) || up.length === 0 ? servers : up);
-    const door = random.weighted(doors.kinds.map((kind) => [kind === "connect" ? 5 : 2, kind] as const));
-    return { server: index, door };
+    const frontend = random.weighted(frontends.kinds.map((kind) => [kind === "connect" ? 5 : 2, kind] as const));
+    return { server: index, frontend };
   }
 }

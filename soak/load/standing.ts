@@ -1,4 +1,4 @@
-import type { DoorKind } from "../house/doors.js";
+import type { DoorKind } from "../fixture/frontends.js";
 import type { Random } from "../random.js";
 import { Broken } from "./broken.js";
 import { sleep } from "./end.js";
@@ -30,16 +30,16 @@ export class Standing {
   }
 
   start(random: Random, perDoor: { readonly pingPong: number; readonly idle: number }): void {
-    const { servers, doors } = this.#runner.ground.house;
+    const { servers, frontends } = this.#runner.ground.fixture;
     const kinds = [
       ...Array<"ping-pong">(perDoor.pingPong).fill("ping-pong"),
       ...Array<"idle">(perDoor.idle).fill("idle"),
     ];
     for (const { index: server } of servers) {
-      for (const door of doors.kinds) {
+      for (const frontend of frontends.kinds) {
         for (const kind of kinds) {
           const number = this.#slots.length;
-          const slot = { kind, where: { server, door }, random: random.fork(number), answeredAt: 0 };
+          const slot = { kind, where: { server, frontend }, random: random.fork(number), answeredAt: 0 };
           this.#slots.push(slot);
           this.#loops.push(this.#keep(slot));
         }
@@ -51,8 +51,8 @@ export class Standing {
     return this.#slots.length;
   }
 
-  count(server: number, doors: readonly DoorKind[]): number {
-    return this.#slots.filter(({ where }) => where.server === server && doors.includes(where.door)).length;
+  count(server: number, frontends: readonly DoorKind[]): number {
+    return this.#slots.filter(({ where }) => where.server === server && frontends.includes(where.frontend)).length;
   }
 
   /** Has everyone say something now. */
@@ -64,7 +64,7 @@ export class Standing {
   get silent(): string[] {
     return this.#slots
       .filter(({ answeredAt }) => answeredAt < this.#askedAt)
-      .map(({ kind, where }) => `${kind} tunnel through the ${where.door} door of server ${where.server + 1}`);
+      .map(({ kind, where }) => `${kind} tunnel through the ${where.frontend} frontend of server ${where.server + 1}`);
   }
 
   async stop(): Promise<void> {

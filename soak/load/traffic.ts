@@ -100,7 +100,7 @@ export class Traffic {
 
   async #ends(random: Random): Promise<void> {
     const where = this.#runner.choose(random);
-    const kind = where.door === "connect" && random.chance(0.6) ? "half-close" : "last words";
+    const kind = where.frontend === "connect" && random.chance(0.6) ? "half-close" : "last words";
     const scenario = kind === "half-close" ? halfClose : lastWords;
     if (!(await this.#runner.run(kind, where, random, scenario))) await sleep(AFTER_FAILURE_MS);
     await sleep(random.between(20, 300));

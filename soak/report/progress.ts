@@ -1,4 +1,4 @@
-import { figuresOf } from "../house/look.js";
+import { figuresOf } from "../fixture/look.js";
 import type { Progress } from "../run.js";
 
 /** Standard error, so that --output json stays clean. */

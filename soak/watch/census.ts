@@ -1,7 +1,7 @@
 import { waitUntil } from "../../test/support/processes/deadline.js";
 import { untilLinksStand } from "../faults/recovery.js";
-import type { House } from "../house/house.js";
-import { figuresOf } from "../house/look.js";
+import type { Fixture } from "../fixture/fixture.js";
+import { figuresOf } from "../fixture/look.js";
 import { sleep } from "../load/end.js";
 import type { Hub } from "../load/hub.js";
 import type { Runner } from "../load/runner.js";
@@ -32,7 +32,7 @@ const PROBES_PER_DOOR = 4;
 const REST_MS = 1_500;
 
 export interface CensusOptions {
-  readonly house: House;
+  readonly fixture: Fixture;
   readonly hub: Hub;
   readonly runner: Runner;
   readonly standing: Standing;
@@ -40,25 +40,27 @@ export interface CensusOptions {
 }
 
 /** In a calm without faults: everything serves, everything is accounted for. Rejects with a sentence. */
-export async function takeCensus({ house, hub, runner, standing, random }: CensusOptions): Promise<CensusRow> {
-  await untilLinksStand(house, {}, BACK_WITHIN_MS);
+export async function takeCensus({ fixture, hub, runner, standing, random }: CensusOptions): Promise<CensusRow> {
+  await untilLinksStand(fixture, {}, BACK_WITHIN_MS);
   standing.ask();
   await waitUntil("every standing tunnel to answer", () => standing.silent.length === 0, {
     withinMs: ANSWER_WITHIN_MS,
     context: () => `; silent: ${standing.silent.join(", ")}`,
   });
-  await everyDoorServes(house, runner, random);
-  return await account(house, hub, standing, runner.ground.court.seconds);
+  await everyDoorServes(fixture, runner, random);
+  return await account(fixture, hub, standing, runner.ground.court.seconds);
 }
 
-async function everyDoorServes(house: House, runner: Runner, random: Random): Promise<void> {
-  for (const { index: server } of house.servers) {
-    for (const door of house.doors.kinds) {
+async function everyDoorServes(fixture: Fixture, runner: Runner, random: Random): Promise<void> {
+  for (const { index: server } of fixture.servers) {
+    for (const frontend of fixture.frontends.kinds) {
       const probes = Array.from({ length: PROBES_PER_DOOR }, (_, probe) =>
-        runner.run("probe", { server, door }, random.fork(`${server} ${door} ${probe}`), short),
+        runner.run("probe", { server, frontend }, random.fork(`${server} ${frontend} ${probe}`), short),
       );
       if ((await Promise.all(probes)).includes(false)) {
-        throw new Error(`the ${door} door of server ${server + 1} does not serve again although no fault is left`);
+        throw new Error(
+          `the ${frontend} frontend of server ${server + 1} does not serve again although no fault is left`,
+        );
       }
     }
   }
@@ -66,14 +68,14 @@ async function everyDoorServes(house: House, runner: Runner, random: Random): Pr
 
 /** Figures agree with what is really open; also what each process weighs. */
 export async function account(
-  house: House,
+  fixture: Fixture,
   hub: Hub,
   standing: Pick<Standing, "size" | "count">,
   seconds: number,
 ): Promise<CensusRow> {
   let mismatches: readonly string[] = [];
   const agree = async () => {
-    const counts = await countTunnels(house, hub, standing);
+    const counts = await countTunnels(fixture, hub, standing);
     mismatches = counts.mismatches;
     return mismatches.length === 0;
   };
@@ -82,8 +84,8 @@ export async function account(
     context: () => `: ${mismatches.join("; ")}`,
   });
   await sleep(REST_MS);
-  const { tunnels } = await countTunnels(house, hub, standing);
-  const processes = house.daemons.map(({ name, pid }, index) => {
+  const { tunnels } = await countTunnels(fixture, hub, standing);
+  const processes = fixture.daemons.map(({ name, pid }, index) => {
     const figures = figuresOf(pid) ?? { residentMiB: Number.NaN, openFiles: Number.NaN };
     return { name, pid, ...figures, tunnels: tunnels[index]! };
   });

@@ -1,4 +1,4 @@
-import type { House } from "../house/house.js";
+import type { Fixture } from "../fixture/fixture.js";
 import type { Hub } from "../load/hub.js";
 import type { Standing } from "../load/standing.js";
 
@@ -15,7 +15,7 @@ export interface Counts {
 
 /** `standing` is all that may be open. */
 export async function countTunnels(
-  house: House,
+  fixture: Fixture,
   hub: Hub,
   standing: Pick<Standing, "size" | "count">,
 ): Promise<Counts> {
@@ -24,7 +24,7 @@ export async function countTunnels(
     if (got !== really) mismatches.push(`${what} is ${got}, ${really} are really there`);
   };
   const tunnels: number[] = [];
-  for (const server of house.servers) {
+  for (const server of fixture.servers) {
     const { index, daemon } = server;
     const samples = await server.samples();
     const read = (name: string) => samples.get(SERVER + name) ?? Number.NaN;
@@ -36,7 +36,7 @@ export async function countTunnels(
     tunnels.push(read("established_connections"));
   }
   let atEndpoints = 0;
-  for (const agent of house.agents) {
+  for (const agent of fixture.agents) {
     const open = (await agent.samples()).get(`${AGENT}open_endpoint_connections`) ?? Number.NaN;
     atEndpoints += open;
     tunnels.push(open);

@@ -1,9 +1,9 @@
-import type { House } from "../house/house.js";
+import type { Fixture } from "../fixture/fixture.js";
 import { sleep } from "../load/end.js";
 
 /** All processes end as they should when they are asked to. Rejects with a sentence. */
-export async function farewell(house: House): Promise<void> {
-  for (const { daemon, drainSeconds } of house.agents) {
+export async function farewell(fixture: Fixture): Promise<void> {
+  for (const { daemon, drainSeconds } of fixture.agents) {
     daemon.allowExit();
     daemon.signal("SIGTERM");
     // Two signals at once would be one.
@@ -14,7 +14,7 @@ export async function farewell(house: House): Promise<void> {
     if (code !== expected)
       throw new Error(`${daemon.name} ended with ${signal ?? code}, not ${expected}, when asked to`);
   }
-  for (const { daemon } of house.servers) {
+  for (const { daemon } of fixture.servers) {
     const { code, signal } = await daemon.stop("SIGTERM");
     if (code !== 0) throw new Error(`${daemon.name} ended with ${signal ?? code} when asked to`);
   }

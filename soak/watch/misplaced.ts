@@ -1,4 +1,4 @@
-import { AGENTS } from "../house/house.js";
+import { AGENTS } from "../fixture/fixture.js";
 import type { Ground } from "../load/ground.js";
 
 /** A tunnel begun after `since` over the agent, though another agent's path to the same server was clear all the time. */

@@ -1,6 +1,6 @@
-import { agentId } from "../house/agent-post.js";
-import type { House } from "../house/house.js";
-import type { ServerPost } from "../house/server-post.js";
+import { agentId } from "../fixture/agent-process.js";
+import type { Fixture } from "../fixture/fixture.js";
+import type { ServerProcess } from "../fixture/server-process.js";
 import { sleep } from "../load/end.js";
 import type { Errand } from "../load/errand.js";
 
@@ -8,16 +8,16 @@ const EVERY_MS = 1_000;
 
 /** Asks the servers again and again which tunnel runs over which agent. */
 export class Poller {
-  readonly #house: House;
+  readonly #fixture: Fixture;
   readonly #errands: ReadonlyMap<string, Errand>;
   #stopped = false;
   readonly #running: Promise<unknown>;
 
-  constructor(house: House, errands: ReadonlyMap<string, Errand>) {
-    this.#house = house;
+  constructor(fixture: Fixture, errands: ReadonlyMap<string, Errand>) {
+    this.#fixture = fixture;
     this.#errands = errands;
     // Side by side: a frozen server does not answer, and the others go on meanwhile.
-    this.#running = Promise.all(house.servers.map((server) => this.#poll(server)));
+    this.#running = Promise.all(fixture.servers.map((server) => this.#poll(server)));
   }
 
   async stop(): Promise<void> {
@@ -25,8 +25,8 @@ export class Poller {
     await this.#running;
   }
 
-  async #poll(server: ServerPost): Promise<void> {
-    const indices = new Map(this.#house.agents.map(({ index }) => [agentId(index), index]));
+  async #poll(server: ServerProcess): Promise<void> {
+    const indices = new Map(this.#fixture.agents.map(({ index }) => [agentId(index), index]));
     while (!this.#stopped) {
       const tunnels = server.daemon.running ? await server.tunnels().catch(() => []) : [];
       for (const { target, agent } of tunnels) {

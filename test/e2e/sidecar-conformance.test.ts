@@ -13,19 +13,19 @@ import { endedCaller, makePki, type TestPki } from "../support/processes/certs.j
 import { type Origin, peersAvailable } from "../support/processes/executables.js";
 import { freePort } from "../support/processes/ports.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
+import { DNS_HOST, type Fixture, NEVER, setStage, startRecorded, wayOn } from "../support/sidecar/fixture.js";
 import { startHttpProxy } from "../support/sidecar/http-proxy.js";
 import { askSocks5, ipv4, type Socks5Request } from "../support/sidecar/socks5-client.js";
-import { DNS_HOST, NEVER, type Stage, setStage, startRecorded, wayOn } from "../support/sidecar/stage.js";
 import { startBanner } from "../support/targets/echo.js";
 import { startAnswerAfterEnd, startSteered } from "../support/targets/half-open.js";
 import { listen } from "../support/targets/listener.js";
 
 const origins: readonly Origin[] = peersAvailable("proxy-server", "proxy-agent") ? ["ours", "theirs"] : ["ours"];
 
-let stage: Stage;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  stage = await setStage(
+  fixture = await setStage(
     {
       "idp.guest.example": ["127.0.0.1"],
       "both.guest.example": ["127.0.0.1", "::1"],
@@ -36,7 +36,7 @@ beforeAll(async () => {
   );
 });
 
-afterAll(() => stage.close());
+afterAll(() => fixture.close());
 
 const customerOf = (changes: Partial<WayConfig["customer"]>): Partial<WayConfig> => ({
   customer: { ...DEFAULT_WAY.customer, ...changes },
@@ -44,14 +44,14 @@ const customerOf = (changes: Partial<WayConfig["customer"]>): Partial<WayConfig>
 
 describe("the conformance list", () => {
   test.each(origins)("19.1 the CONNECT request, byte for byte, and server (%s) takes it", async (origin) => {
-    const { recorder } = origin === "ours" ? stage : await startRecorded(stage, origin);
+    const { recorder } = origin === "ours" ? fixture : await startRecorded(fixture, origin);
     recorder.forget();
-    const way = wayOn(stage, {
+    const way = wayOn(fixture, {
       order: ["here"],
       here: { "db.example": "127.0.0.1" },
       config: { frontends: [{ mode: "http-connect", uds: recorder.path }] },
     });
-    const { port } = stage.echo;
+    const { port } = fixture.echo;
     expect(await way.echo("db.example")).toBe("hello");
     expect(await way.echo("127.0.0.1")).toBe("hello");
     expect(recorder.heads).toEqual([
@@ -61,10 +61,10 @@ describe("the conformance list", () => {
   });
 
   test("19.2 name or address as the target, by mode", async () => {
-    const { recorder, echo } = stage;
+    const { recorder, echo } = fixture;
     const dialled = async (options: Parameters<typeof wayOn>[1], host: string): Promise<readonly string[]> => {
       recorder.forget();
-      expect(await wayOn(stage, options).echo(host)).toBe("hello");
+      expect(await wayOn(fixture, options).echo(host)).toBe("hello");
       return recorder.targets;
     };
     const address = `127.0.0.1:${echo.port}`;
@@ -74,66 +74,66 @@ describe("the conformance list", () => {
     expect(await dialled({ order: ["agent"] }, "localhost")).toEqual([`localhost:${echo.port}`]);
     const https = { order: ["services", "cluster-dns"] } as const;
     expect(await dialled(https, "idp.guest.example")).toEqual([`${DNS_HOST}:53`, address]);
-    const proxy = stage.use(await startHttpProxy({ routes: { "*": address } }));
+    const proxy = fixture.use(await startHttpProxy({ routes: { "*": address } }));
     const config = customerOf({ httpsProxy: `http://proxy.guest.example:${proxy.port}` });
     expect(await dialled({ ...https, config }, "far.example")).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${proxy.port}`]);
     expect(proxy.lines).toEqual([`CONNECT far.example:${echo.port} HTTP/1.1`]);
   });
 
   test("19.3 DNS over TCP through the tunnel, both families, and only IPv4 when that is preferred", async () => {
-    const six = stage.use(await listen((socket) => socket.pipe(socket), "::1"));
-    stage.recorder.forget();
-    stage.dns.asked.length = 0;
-    expect(await wayOn(stage, { order: ["cluster-dns"] }).echo("both.guest.example", six.port)).toBe("hello");
-    expect(stage.dns.asked).toEqual(["A both.guest.example", "AAAA both.guest.example"]);
-    expect(stage.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${six.port}`, `[::1]:${six.port}`]);
-    stage.recorder.forget();
-    const ipv4 = wayOn(stage, { order: ["cluster-dns"], preferIpv4: true });
+    const six = fixture.use(await listen((socket) => socket.pipe(socket), "::1"));
+    fixture.recorder.forget();
+    fixture.dns.asked.length = 0;
+    expect(await wayOn(fixture, { order: ["cluster-dns"] }).echo("both.guest.example", six.port)).toBe("hello");
+    expect(fixture.dns.asked).toEqual(["A both.guest.example", "AAAA both.guest.example"]);
+    expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${six.port}`, `[::1]:${six.port}`]);
+    fixture.recorder.forget();
+    const ipv4 = wayOn(fixture, { order: ["cluster-dns"], preferIpv4: true });
     await expect(ipv4.echo("both.guest.example", six.port)).rejects.toMatchObject({ hindrance: "refused" });
-    expect(stage.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${six.port}`]);
+    expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${six.port}`]);
   });
 
   test("19.4 fallback: direct while only this host's DNS answers, one retry after 30 s, recovery", async () => {
     const here = { "idp.guest.example": "127.0.0.1" };
-    const way = wayOn(stage, { order: ["cluster-dns"], fallback: true, here });
+    const way = wayOn(fixture, { order: ["cluster-dns"], fallback: true, here });
     await way.echo("idp.guest.example");
-    await stage.tunnel.killAgents();
+    await fixture.tunnel.killAgents();
     await way.echo("idp.guest.example");
-    stage.recorder.forget();
+    fixture.recorder.forget();
     await way.echo("idp.guest.example");
     await way.echo("127.0.0.1");
-    expect(stage.recorder.targets).toEqual([]);
-    await stage.tunnel.addAgent();
+    expect(fixture.recorder.targets).toEqual([]);
+    await fixture.tunnel.addAgent();
     way.pass(29_999);
     await way.echo("idp.guest.example");
-    expect(stage.recorder.targets).toEqual([]);
+    expect(fixture.recorder.targets).toEqual([]);
     way.pass(1);
     await Promise.all([way.echo("idp.guest.example"), way.echo("idp.guest.example")]);
     await way.echo("127.0.0.1");
-    const tunnelled = `127.0.0.1:${stage.echo.port}`;
-    expect(stage.recorder.targets).toEqual([`${DNS_HOST}:53`, tunnelled, tunnelled]);
+    const tunnelled = `127.0.0.1:${fixture.echo.port}`;
+    expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, tunnelled, tunnelled]);
     expect([...way.routes].sort()).toEqual([...Array(5).fill("fallback"), ...Array(3).fill("tunnel")]);
   });
 
   test("19.5 no fallback when both kinds of DNS fail", async () => {
-    const way = wayOn(stage, { order: ["cluster-dns"], fallback: true });
-    stage.dns.mode = "servfail";
+    const way = wayOn(fixture, { order: ["cluster-dns"], fallback: true });
+    fixture.dns.mode = "servfail";
     await expect(way.echo("idp.guest.example")).rejects.toMatchObject({ code: "DB_SIDECAR_NAME" });
-    stage.dns.mode = "answer";
-    stage.recorder.forget();
+    fixture.dns.mode = "answer";
+    fixture.recorder.forget();
     await way.echo("idp.guest.example");
-    expect(stage.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${stage.echo.port}`]);
+    expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${fixture.echo.port}`]);
     expect(way.routes).toEqual(["tunnel"]);
   });
 
   test("19.6 port 53 goes through the tunnel, fallback or not", async () => {
-    const way = wayOn(stage, { order: ["cluster-dns"], fallback: true, here: { "idp.guest.example": "127.0.0.1" } });
-    stage.dns.mode = "servfail";
+    const way = wayOn(fixture, { order: ["cluster-dns"], fallback: true, here: { "idp.guest.example": "127.0.0.1" } });
+    fixture.dns.mode = "servfail";
     await way.echo("idp.guest.example");
-    stage.dns.mode = "answer";
-    stage.recorder.forget();
+    fixture.dns.mode = "answer";
+    fixture.recorder.forget();
     (await way.open({ host: DNS_HOST, port: 53 }, NEVER)).destroy();
-    expect(stage.recorder.targets).toEqual([`${DNS_HOST}:53`]);
+    expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`]);
     expect(way.routes).toEqual(["fallback", "tunnel"]);
   });
 
@@ -143,34 +143,34 @@ describe("the conformance list", () => {
     const tunnelled = ["azure.com", "notazure.com", "ec2.amazonaws.com.example", "kept.azure.com", "example.com"];
     const here = Object.fromEntries([...direct, ...tunnelled].map((name) => [name, "127.0.0.1"]));
     const cloud = { bypass: true, exclude: ["kept.azure.com"] };
-    const way = wayOn(stage, { order: ["here"], here, config: { cloud } });
+    const way = wayOn(fixture, { order: ["here"], here, config: { cloud } });
     for (const name of [...direct, ...tunnelled]) await way.echo(name);
     expect(way.routes).toEqual([...direct.map(() => "direct"), ...tunnelled.map(() => "tunnel")]);
-    const off = wayOn(stage, { order: ["here"], here });
+    const off = wayOn(fixture, { order: ["here"], here });
     for (const name of direct) await off.echo(name);
     expect(new Set(off.routes)).toEqual(new Set(["tunnel"]));
   });
 
   test("19.8 HTTPS_PROXY with credentials for what is dialled directly", async () => {
-    const routes = { "*": `127.0.0.1:${stage.echo.port}` };
-    const proxy = stage.use(await startHttpProxy({ login: "op@corp:p/w:d", routes }));
+    const routes = { "*": `127.0.0.1:${fixture.echo.port}` };
+    const proxy = fixture.use(await startHttpProxy({ login: "op@corp:p/w:d", routes }));
     const direct = directFromEnvironment({
       HTTPS_PROXY: `http://op%40corp:p%2Fw%3Ad@127.0.0.1:${proxy.port}`,
       NO_PROXY: "sts.amazonaws.com",
     });
     const config = { cloud: { bypass: true, exclude: [] }, direct };
-    const way = wayOn(stage, { here: { "sts.amazonaws.com": "127.0.0.1" }, config });
-    stage.recorder.forget();
+    const way = wayOn(fixture, { here: { "sts.amazonaws.com": "127.0.0.1" }, config });
+    fixture.recorder.forget();
     expect(await way.echo("ec2.amazonaws.com", 443)).toBe("hello");
     expect(await way.echo("sts.amazonaws.com")).toBe("hello");
-    expect({ proxy: proxy.lines, tunnel: stage.recorder.targets }).toEqual({
+    expect({ proxy: proxy.lines, tunnel: fixture.recorder.targets }).toEqual({
       proxy: ["CONNECT ec2.amazonaws.com:443 HTTP/1.1"],
       tunnel: [],
     });
   });
 
   test("19.9 no_proxy: what goes past the customer's proxy", async () => {
-    const proxy = stage.use(await startHttpProxy({ routes: { "*": `127.0.0.1:${stage.echo.port}` } }));
+    const proxy = fixture.use(await startHttpProxy({ routes: { "*": `127.0.0.1:${fixture.echo.port}` } }));
     const rules: [string, string, number, boolean][] = [
       ["", "localhost", 443, true],
       ["", "127.0.0.9", 443, true],
@@ -192,35 +192,35 @@ describe("the conformance list", () => {
     ];
     const asked: typeof rules = [];
     // Past the proxy these would be foreign addresses: they are only listened for.
-    stage.recorder.only = `127.0.0.1:${proxy.port}`;
+    fixture.recorder.only = `127.0.0.1:${proxy.port}`;
     for (const [noProxy, host, port] of rules) {
       proxy.lines.length = 0;
-      stage.recorder.forget();
-      const way = wayOn(stage, { config: customerOf({ httpsProxy: `http://127.0.0.1:${proxy.port}`, noProxy }) });
+      fixture.recorder.forget();
+      const way = wayOn(fixture, { config: customerOf({ httpsProxy: `http://127.0.0.1:${proxy.port}`, noProxy }) });
       await way.echo(host, port).catch(() => {});
-      const [target] = stage.recorder.targets;
+      const [target] = fixture.recorder.targets;
       asked.push([noProxy, host, port, target === joinHostPort(host, port) && proxy.lines.length === 0]);
     }
-    stage.recorder.only = undefined;
+    fixture.recorder.only = undefined;
     expect(asked).toEqual(rules);
   });
 
   test("19.10 a customer's proxy: http and https, awkward logins, 407, and bodies cut at 500 bytes", async () => {
-    const pki = makePki(stage.tempDir());
-    const routes = { "*": `127.0.0.1:${stage.echo.port}` };
+    const pki = makePki(fixture.tempDir());
+    const routes = { "*": `127.0.0.1:${fixture.echo.port}` };
     const login = "us@er:p:a/s%s w#rd?ü";
     const userinfo = "us%40er:p%3Aa%2Fs%25s%20w%23rd%3F%C3%BC";
-    const plain = stage.use(await startHttpProxy({ login, routes }));
-    const secure = stage.use(await startHttpProxy({ login, routes, tls: pki.webhook }));
+    const plain = fixture.use(await startHttpProxy({ login, routes }));
+    const secure = fixture.use(await startHttpProxy({ login, routes, tls: pki.webhook }));
     const trustBundleFile = pki.webhook.ca;
     const through = (httpsProxy: string) =>
-      wayOn(stage, { order: ["cluster-dns"], config: customerOf({ httpsProxy, trustBundleFile }) });
+      wayOn(fixture, { order: ["cluster-dns"], config: customerOf({ httpsProxy, trustBundleFile }) });
     expect(await through(`http://${userinfo}@127.0.0.1:${plain.port}`).echo("far.example", 443)).toBe("hello");
     expect(await through(`https://${userinfo}@localhost:${secure.port}`).echo("far.example", 443)).toBe("hello");
     await expect(through(`http://us:wrong@127.0.0.1:${plain.port}`).echo("far.example", 443)).rejects.toThrow(
       /does not accept the login \(407\): who are you\?/,
     );
-    const wordy = stage.use(await startHttpProxy({ answer: `HTTP/1.1 503 No\r\n\r\n${"sorry".repeat(400)}` }));
+    const wordy = fixture.use(await startHttpProxy({ answer: `HTTP/1.1 503 No\r\n\r\n${"sorry".repeat(400)}` }));
     const refused = through(`http://127.0.0.1:${wordy.port}`).echo("far.example", 443);
     await expect(refused).rejects.toMatchObject({
       code: "DB_SIDECAR_PROXY",
@@ -230,8 +230,8 @@ describe("the conformance list", () => {
 
   test("19.18 bytes that come with the answer are delivered", async () => {
     const banner = payload("banner", 3_000);
-    const target = stage.use(await startBanner(banner));
-    const way = wayOn(stage, {});
+    const target = fixture.use(await startBanner(banner));
+    const way = wayOn(fixture, {});
     for (let round = 0; round < 20; round += 1) {
       const stream = await way.open({ host: "127.0.0.1", port: target.port }, NEVER);
       stream.write("ping");
@@ -246,22 +246,22 @@ describe("the conformance list, as clients of HyperShift's SOCKS5 proxy see it",
   let port: number;
 
   beforeAll(async () => {
-    const tunnel = stage.use(await startTunnel({ server: "ours", agent: "ours", frontend: "connect-tcp" }));
+    const tunnel = fixture.use(await startTunnel({ server: "ours", agent: "ours", frontend: "connect-tcp" }));
     const { ca, cert, key } = tunnel.pki.caller;
     port = await freePort();
     const argv = ["run", "--konnectivity-hostname=127.0.0.1", `--konnectivity-port=${tunnel.place.frontendPort}`];
     argv.push(`--serving-port=${port}`, `--ca-cert-path=${ca}`, `--tls-cert-path=${cert}`, `--tls-key-path=${key}`);
     argv.push("--resolve-from-guest-cluster-dns");
-    const parsed = parseSocks5ProxyArgs(argv, { KUBECONFIG: stage.api.kubeconfig }, "konnectivity-socks5-proxy");
+    const parsed = parseSocks5ProxyArgs(argv, { KUBECONFIG: fixture.api.kubeconfig }, "konnectivity-socks5-proxy");
     if (!("config" in parsed)) throw new Error("the flags were not taken");
     const sidecar = new Sidecar(parsed.config);
-    stage.defer(() => sidecar.destroy());
+    fixture.defer(() => sidecar.destroy());
     await sidecar.start();
   });
 
   test.each<[number, string, () => Socks5Request]>([
-    [0, "a name of the hosted cluster", () => ({ host: "idp.guest.example", port: stage.echo.port })],
-    [0, "an address", () => ({ address: ipv4("127.0.0.1"), port: stage.echo.port })],
+    [0, "a name of the hosted cluster", () => ({ host: "idp.guest.example", port: fixture.echo.port })],
+    [0, "an address", () => ({ address: ipv4("127.0.0.1"), port: fixture.echo.port })],
     // Refused by the agent's own kernel; no packet leaves it.
     [3, "a network without a route", () => ({ address: ipv4("255.255.255.255"), port: 80 })],
     [4, "a name that does not exist", () => ({ host: "nosuch.guest.example", port: 80 })],
@@ -279,7 +279,7 @@ describe("the conformance list, as clients of HyperShift's SOCKS5 proxy see it",
   test("19.12 large transfers, and the end of either direction alone", async () => {
     const request = payload("request", 8_000_000);
     const answer = payload("answer", 8_000_000);
-    const patient = stage.use(await startAnswerAfterEnd((got) => Buffer.concat([Buffer.from(sha256(got)), answer])));
+    const patient = fixture.use(await startAnswerAfterEnd((got) => Buffer.concat([Buffer.from(sha256(got)), answer])));
     const { socket } = await askSocks5(port, { address: ipv4("127.0.0.1"), port: patient.port });
     socket.end(request);
     const { bytes } = await readToEnd(socket);
@@ -287,7 +287,7 @@ describe("the conformance list, as clients of HyperShift's SOCKS5 proxy see it",
     expect(sha256(bytes.subarray(64))).toBe(sha256(answer));
 
     const steered = await startSteered();
-    stage.use(steered);
+    fixture.use(steered);
     const far = Number(steered.address.split(":")[1]);
     const other = (await askSocks5(port, { address: ipv4("127.0.0.1"), port: far })).socket;
     const conversation = await steered.next();
@@ -304,13 +304,13 @@ describe("19.13 a server that wants certificates", () => {
   let pki: TestPki;
 
   beforeAll(async () => {
-    tunnel = stage.use(await startTunnel({ server: "ours", agent: "ours", frontend: "connect-tcp" }));
+    tunnel = fixture.use(await startTunnel({ server: "ours", agent: "ours", frontend: "connect-tcp" }));
     pki = tunnel.pki;
   });
 
   const at = (tls: Record<string, string>) => {
     const { frontendPort: port } = tunnel.place;
-    return wayOn(stage, { config: { frontends: [{ mode: "http-connect", host: "127.0.0.1", port, tls }] } });
+    return wayOn(fixture, { config: { frontends: [{ mode: "http-connect", host: "127.0.0.1", port, tls }] } });
   };
 
   test("takes the right one", async () => {

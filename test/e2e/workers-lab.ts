@@ -29,7 +29,7 @@ const CONTROLLERS = [
 
 export const taint = { key: "dedicated", value: "front", effect: "NoSchedule" };
 
-export interface House {
+export interface Fixture {
   readonly lab: Lab;
   readonly hypervisor: Hypervisor;
   /** Where machines are. */
@@ -38,7 +38,7 @@ export interface House {
   readonly poolFile: string;
 }
 
-export async function startHouse(scope: Scope): Promise<House> {
+export async function startFixture(scope: Scope): Promise<Fixture> {
   const plane = await startOnLoopback(scope);
   const lab = new Lab(scope, plane);
   start(scope, "kube-controller-manager", [

@@ -17,7 +17,7 @@ import { LabProcess } from "../support/lab/process.js";
 import { run } from "../support/lab/run.js";
 import { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
-import { DRAWBRIDGE, type House, NAMESPACE, podOn, startHouse, taint, web } from "./workers-lab.js";
+import { DRAWBRIDGE, type Fixture, NAMESPACE, podOn, startFixture, taint, web } from "./workers-lab.js";
 
 const SOON = 60_000;
 
@@ -25,24 +25,24 @@ const ready = await equipped({ controlPlane: true, controllers: true, scheduler:
 
 describe.skipIf(!ready)("workers", () => {
   let scope: Scope;
-  let house: House;
+  let fixture: Fixture;
   let state: string;
   let access: string[];
 
   beforeAll(async () => {
     scope = new Scope("workers");
-    house = await startHouse(scope);
+    fixture = await startFixture(scope);
     state = scope.file("state");
-    access = [`--kubeconfig=${house.lab.plane.adminConfig}`, `--state=${state}`];
+    access = [`--kubeconfig=${fixture.lab.plane.adminConfig}`, `--state=${state}`];
   });
   afterAll(() => scope?.close());
 
   const workers = (...args: string[]) => run([DRAWBRIDGE, "workers", ...args, ...access]);
   const records = (): Worker[] => JSON.parse(readFileSync(`${state}/workers.json`, "utf8")).workers;
-  const node = (name: string) => house.lab.admin.get<Node>(nodePath(name));
+  const node = (name: string) => fixture.lab.admin.get<Node>(nodePath(name));
   const nodeNames = async () =>
-    (await house.lab.admin.list<Node>("/api/v1/nodes")).items.map(({ metadata }) => metadata?.name).sort();
-  const pods = async () => (await house.lab.admin.list<Pod>("/api/v1/namespaces/default/pods")).items;
+    (await fixture.lab.admin.list<Node>("/api/v1/nodes")).items.map(({ metadata }) => metadata?.name).sort();
+  const pods = async () => (await fixture.lab.admin.list<Pod>("/api/v1/namespaces/default/pods")).items;
 
   /** Killed where it stands as soon as it has come this far. */
   async function killedAt(what: string, reached: (log: string) => boolean | Promise<boolean>, ...args: string[]) {
@@ -59,15 +59,24 @@ describe.skipIf(!ready)("workers", () => {
     const script = scope.file("make.sh");
     // Told twice, it makes one machine; and it waits while somebody holds it.
     const steps = [
-      `[ -e ${house.machines}/$1 ] || { cp $2 ${house.machines}/.$1 && mv ${house.machines}/.$1 ${house.machines}/$1; }`,
+      `[ -e ${fixture.machines}/$1 ] || { cp $2 ${fixture.machines}/.$1 && mv ${fixture.machines}/.$1 ${fixture.machines}/$1; }`,
       `echo $1 >> ${scope.file("made.txt")}`,
       `i=0; while [ -e ${scope.file("hold")}-$1 ] && [ $i -lt 400 ]; do sleep 0.05; i=$((i+1)); done`,
     ];
     writeFileSync(script, `${steps.join("\n")}\n`);
     return [
-      ...["up", "--pool=workers", "--count=2", "-f", house.poolFile, "--approve", "--timeout=60s", "--pod-image=none"],
+      ...[
+        "up",
+        "--pool=workers",
+        "--count=2",
+        "-f",
+        fixture.poolFile,
+        "--approve",
+        "--timeout=60s",
+        "--pod-image=none",
+      ],
       ...["--provider=command", `--create-command=sh ${script} {name} {userdata}`],
-      `--delete-command=rm -f ${house.machines}/{name}`,
+      `--delete-command=rm -f ${fixture.machines}/{name}`,
     ];
   };
 
@@ -84,7 +93,7 @@ describe.skipIf(!ready)("workers", () => {
   test("come up, killed in the middle of making machines and resumed by the same command", async () => {
     const hold = `${scope.file("hold")}-workers-1`;
     writeFileSync(hold, "");
-    await killedAt("the second machine is being made", () => existsSync(`${house.machines}/workers-1`), ...upFlags());
+    await killedAt("the second machine is being made", () => existsSync(`${fixture.machines}/workers-1`), ...upFlags());
     rmSync(hold);
     expect(records().map(({ made }) => made)).toEqual([true, false]);
     const risen = await workers(...upFlags());
@@ -105,10 +114,10 @@ describe.skipIf(!ready)("workers", () => {
   });
 
   test("have tokens of their own, which our server knows: each fetch has a name, and each payload", async () => {
-    const { claims } = await configMapInventory(house.lab.admin, NAMESPACE)();
+    const { claims } = await configMapInventory(fixture.lab.admin, NAMESPACE)();
     expect(claims.map(({ worker }) => worker).sort()).toEqual(["workers-0", "workers-1"]);
     const named = (name: string) => Buffer.from(`${name}\n`).toString("base64");
-    const payload = house.hypervisor.payloads.get("workers-1") ?? "";
+    const payload = fixture.hypervisor.payloads.get("workers-1") ?? "";
     expect(payload).toContain(named("workers-1"));
     expect(payload).not.toContain(named("workers-0"));
     const again = await workers(...upFlags(), "--output=json");
@@ -116,7 +125,7 @@ describe.skipIf(!ready)("workers", () => {
   });
 
   test("that are not Ready are named with what is missing", async () => {
-    house.hypervisor.broken.add("workers-1");
+    fixture.hypervisor.broken.add("workers-1");
     await until("it says so", SOON, async () =>
       (await node("workers-1")).status?.conditions?.some(({ status, type }) => type === "Ready" && status === "False"),
     );
@@ -130,7 +139,7 @@ describe.skipIf(!ready)("workers", () => {
     expect(found.stderr).toContain("1 of 2 workers are Ready; workers-1: its node is not Ready");
     expect(await verify("workers-0")).toMatchObject({ code: 0 });
     expect((await verify("workers-7")).stderr).toContain("there is no worker workers-7");
-    house.hypervisor.broken.delete("workers-1");
+    fixture.hypervisor.broken.delete("workers-1");
     expect(await verify("--timeout=60s")).toMatchObject({ code: 0 });
   });
 
@@ -152,15 +161,15 @@ describe.skipIf(!ready)("workers", () => {
       Array(3).fill("Ready current"),
     );
     const path = namedPath("ConfigMap", { namespace: NAMESPACE, name: "demo" });
-    const demo = await house.lab.admin.get<ConfigMap>(path);
-    await house.lab.admin.update(path, { ...demo, data: { ...demo.data, version: "4.18.1" } } as ConfigMap);
+    const demo = await fixture.lab.admin.get<ConfigMap>(path);
+    await fixture.lab.admin.update(path, { ...demo, data: { ...demo.data, version: "4.18.1" } } as ConfigMap);
     await until("they are behind", SOON, async () =>
       (await list()).every(({ configuration }) => configuration === "behind"),
     );
   });
 
   test("are replaced one by one: drained within the budget, killed and resumed, under a new name", async () => {
-    const admin = house.lab.plane.admin;
+    const admin = fixture.lab.plane.admin;
     await admin.apply(...web(1));
     const onNode = () =>
       until("the pod runs", SOON, async () => {
@@ -193,8 +202,8 @@ describe.skipIf(!ready)("workers", () => {
     expect(await nodeNames()).toEqual(
       ["workers-0", "workers-1", "workers-2", "workers-3"].filter((name) => name !== old),
     );
-    expect(existsSync(`${house.machines}/${old}`)).toBe(false);
-    const tokens = await house.lab.admin.get<Secret>(
+    expect(existsSync(`${fixture.machines}/${old}`)).toBe(false);
+    const tokens = await fixture.lab.admin.get<Secret>(
       namedPath("Secret", { namespace: NAMESPACE, name: "worker-tokens-workers" }),
     );
     expect(Object.keys(tokens.data ?? {})).not.toContain(old);
@@ -211,7 +220,7 @@ describe.skipIf(!ready)("workers", () => {
   });
 
   test("are not judged while the API is away", async () => {
-    await house.lab.plane.apiServer.stop();
+    await fixture.lab.plane.apiServer.stop();
     const found = await workers("verify", "--pool=workers", "--timeout=2s");
     expect(found).toMatchObject({ code: 1, stdout: "" });
     expect(found.stderr.trim().split("\n").at(-1)).toMatch(

@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { MAX_CALLER_STREAMS } from "../../src/tunnel/link/tuning.js";
-import { openHouse } from "../situations/house/house.js";
+import { openFixture } from "../processes/fixture/fixture.js";
 import { readExactly } from "../support/callers/bytes.js";
 import { startGrpcDialer } from "../support/callers/grpc-dialer.js";
 import { waitUntil } from "../support/processes/deadline.js";
@@ -23,18 +23,18 @@ async function says(socket: Socket, text: string): Promise<string> {
 test.skipIf(!peersAvailable("grpc-dialer"))(
   "grpc-go's callers share a connection up to the bound, and wait beyond it until one has left",
   async () => {
-    const house = await openHouse();
-    scope.use(house);
+    const fixture = await openFixture();
+    scope.use(fixture);
     const echo = await startEcho();
     scope.use(echo);
-    const dialer = await startGrpcDialer(scope, theirs("grpc-dialer"), house.grpcPath, ["--share"]);
+    const dialer = await startGrpcDialer(scope, theirs("grpc-dialer"), fixture.grpcPath, ["--share"]);
     const dial = async (): Promise<Socket> => {
       const answer = await dialer.dial(echo.address, 120_000);
       if (typeof answer === "string") throw new Error(answer);
       scope.use({ close: () => void answer.destroy() });
       return answer;
     };
-    const streams = (): number => house.server.readings().grpcConnections().Proxy ?? 0;
+    const streams = (): number => fixture.server.readings().grpcConnections().Proxy ?? 0;
 
     const sockets: Socket[] = [];
     while (sockets.length < MAX_CALLER_STREAMS) {

@@ -15,7 +15,7 @@ export function bulk({ up, down }: BulkSize, longestPauseMs: number): Scenario {
     const ends = await errand.open();
     const { caller, endpoint } = ends;
     // Upstream's client gives a reader ten seconds and then drops the whole session.
-    const longestAtCaller = errand.door === "grpc-go" ? Math.min(4_000, longestPauseMs) : longestPauseMs;
+    const longestAtCaller = errand.frontend === "grpc-go" ? Math.min(4_000, longestPauseMs) : longestPauseMs;
     await Promise.all([
       carry(caller, endpoint, up, pauses(random, up, longestPauseMs)),
       carry(endpoint, caller, down, pauses(random, down, longestAtCaller)),

@@ -5,39 +5,39 @@ import type { Scenario } from "./scenario.js";
 const UNANSWERED_WITHIN_MS = 20_000;
 
 /** The caller hangs up while its dial is under way, at an endpoint that answers or at one that never does. */
-export const hangUpInDial: Scenario = async (errand, { house }) => {
+export const hangUpInDial: Scenario = async (errand, { fixture }) => {
   const { random, server } = errand;
-  const door = errand.door === "connect" ? "connect" : "grpc";
+  const frontend = errand.frontend === "connect" ? "connect" : "grpc";
   const [address, afterMs] = random.chance(0.5)
-    ? [house.blackHole.address, random.between(0, 3_000)]
+    ? [fixture.blackHole.address, random.between(0, 3_000)]
     : [errand.address, random.between(0, 5)];
   try {
-    await house.doors.dialAndHangUp(door, server, address, Math.ceil(afterMs));
+    await fixture.frontends.dialAndHangUp(frontend, server, address, Math.ceil(afterMs));
   } catch (reason) {
     throw new Broken("dial", reason instanceof Error ? reason.message : String(reason));
   }
 };
 
 /** The caller leaves before its request is complete. */
-export const mumble: Scenario = async ({ random, server }, { house }) => {
+export const mumble: Scenario = async ({ random, server }, { fixture }) => {
   try {
-    await house.doors.mumble(server, random.whole(0, 30));
+    await fixture.frontends.mumble(server, random.whole(0, 30));
   } catch (reason) {
     throw new Broken("dial", reason instanceof Error ? reason.message : String(reason));
   }
 };
 
 /** Nobody listens at the endpoint: the caller has to be told so. */
-export const refused: Scenario = async (errand, { house }) => {
+export const refused: Scenario = async (errand, { fixture }) => {
   const [host] = errand.address.split(":");
-  await expectRefusal(errand.dial(`${host}:${house.deafPort}`), /connection refused/);
+  await expectRefusal(errand.dial(`${host}:${fixture.deafPort}`), /connection refused/);
 };
 
 /** The endpoint's host does not answer at all. */
-export const unanswered: Scenario = async (errand, { house }) => {
+export const unanswered: Scenario = async (errand, { fixture }) => {
   errand.usesUpAttempts = true;
   errand.hopeless = true;
-  await expectRefusal(errand.dial(house.blackHole.address, UNANSWERED_WITHIN_MS), /timeout|timed out/);
+  await expectRefusal(errand.dial(fixture.blackHole.address, UNANSWERED_WITHIN_MS), /timeout|timed out/);
 };
 
 async function expectRefusal(dial: Promise<{ destroy(): unknown }>, words: RegExp): Promise<void> {

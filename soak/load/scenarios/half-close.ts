@@ -29,12 +29,12 @@ async function say(from: End, to: End, bytes: number): Promise<void> {
   await to.untilFinished();
 }
 
-/** Sends and closes without waiting for anything: all of it has to arrive before the end does, through every door. */
+/** Sends and closes without waiting for anything: all of it has to arrive before the end does, through every frontend. */
 export const lastWords: Scenario = async (errand) => {
   const { random } = errand;
   const { caller, endpoint } = await errand.open();
   // gRPC clients, ours and upstream's, wait ten seconds for their goodbye to be confirmed and then drop the session.
-  errand.impatient = errand.door !== "connect";
+  errand.impatient = errand.frontend !== "connect";
   const [speaker, listener] = random.chance(0.5) ? [caller, endpoint] : [endpoint, caller];
   await say(speaker, listener, random.magnitude(1 * KIB, 1 * MIB));
   listener.finish();

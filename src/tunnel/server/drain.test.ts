@@ -1,8 +1,8 @@
 /** The end of a server and of an agent: what is under way arrives, and everyone else looks elsewhere. */
 import type { Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { tunnelTo } from "../../../test/situations/house/connect.js";
-import { type House, type HousePlan, openHouse } from "../../../test/situations/house/house.js";
+import { tunnelTo } from "../../../test/processes/fixture/connect.js";
+import { type Fixture, type FixturePlan, openFixture } from "../../../test/processes/fixture/fixture.js";
 import { payload, readExactly, readToEnd, sha256 } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
@@ -13,15 +13,15 @@ import { ProxyServer } from "./server.js";
 /** Much less than a tunnel's first window. */
 const PIECE_BYTES = 16 * 1024;
 
-let house: House;
+let fixture: Fixture;
 const endings: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
   for (const end of endings.splice(0)) await end();
-  await house.close();
+  await fixture.close();
 });
 
-async function open(plan: HousePlan = {}): Promise<void> {
-  house = await openHouse(plan);
+async function open(plan: FixturePlan = {}): Promise<void> {
+  fixture = await openFixture(plan);
 }
 
 /**
@@ -29,7 +29,7 @@ async function open(plan: HousePlan = {}): Promise<void> {
  * much that takes is the kernel's business, and depends on the pieces in which the bytes come.
  */
 async function fill(endpoint: Socket): Promise<Buffer> {
-  const theTunnel = () => [...new ServerSubject(house.server).tunnels()][0]!;
+  const theTunnel = () => [...new ServerSubject(fixture.server).tunnels()][0]!;
   const said: Buffer[] = [];
   while (theTunnel().queuedBytes === 0) {
     if (said.length > 4_096) throw new Error("the caller's socket does not get full");
@@ -49,12 +49,12 @@ test("a server that drains is not ready, lets no agent in, and its tunnels go on
   await open();
   const echo = await startEcho();
   endings.push(() => echo.close());
-  const socket = await tunnelTo(house, echo.address);
-  const drained = house.server.drain(60_000);
-  expect([house.server.ready, house.server.unreadyReason]).toEqual([false, "shutting down"]);
-  const late = house.launchAgent({ agentId: "late" });
+  const socket = await tunnelTo(fixture, echo.address);
+  const drained = fixture.server.drain(60_000);
+  expect([fixture.server.ready, fixture.server.unreadyReason]).toEqual([false, "shutting down"]);
+  const late = fixture.launchAgent({ agentId: "late" });
   expect(await echoes(socket, "still here")).toBe(true);
-  await waitUntil("the first agent to look elsewhere", () => !house.agent.ready);
+  await waitUntil("the first agent to look elsewhere", () => !fixture.agent.ready);
   expect(late.ready).toBe(false);
   expect(await echoes(socket, "and still")).toBe(true);
   socket.destroy();
@@ -65,12 +65,12 @@ test("agents are with the successor while the tunnels of the server that drains 
   await open();
   const echo = await startEcho();
   endings.push(() => echo.close());
-  const socket = await tunnelTo(house, echo.address);
-  const drained = house.server.drain(60_000);
-  const successor = new ProxyServer({ ...house.server.config, serverId: "successor", listeners: [] });
+  const socket = await tunnelTo(fixture, echo.address);
+  const drained = fixture.server.drain(60_000);
+  const successor = new ProxyServer({ ...fixture.server.config, serverId: "successor", listeners: [] });
   await successor.start();
   endings.push(() => successor.destroy());
-  await waitUntil("the agent to find the successor", () => successor.ready && house.agent.ready);
+  await waitUntil("the agent to find the successor", () => successor.ready && fixture.agent.ready);
   expect(await echoes(socket, "through the old one")).toBe(true);
   socket.end();
   await readToEnd(socket);
@@ -81,15 +81,15 @@ test("a server waits for the last bytes that a slow caller has not taken yet", a
   await open();
   const target = await startSteered();
   endings.push(() => target.close());
-  const socket = await tunnelTo(house, target.address);
+  const socket = await tunnelTo(fixture, target.address);
   socket.pause();
   const endpoint = (await target.next()).socket;
   const said = await fill(endpoint);
   endpoint.end();
   socket.end();
-  await waitUntil("the tunnel to be over", () => house.server.board.establishedTunnels === 0);
-  const drained = house.server.drain(60_000).then((all) => {
-    house.server.destroy();
+  await waitUntil("the tunnel to be over", () => fixture.server.board.establishedTunnels === 0);
+  const drained = fixture.server.drain(60_000).then((all) => {
+    fixture.server.destroy();
     return all;
   });
   const meanwhile = new Promise((resolve) => setTimeout(resolve, 300, "waits"));

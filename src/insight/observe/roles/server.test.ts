@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { knock, readHead, tunnelTo } from "../../../../test/situations/house/connect.js";
-import { type House, openHouse } from "../../../../test/situations/house/house.js";
+import { knock, readHead, tunnelTo } from "../../../../test/processes/fixture/connect.js";
+import { type Fixture, openFixture } from "../../../../test/processes/fixture/fixture.js";
 import { payload, readExactly, readToEnd } from "../../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../../test/support/processes/deadline.js";
 import { startEcho } from "../../../../test/support/targets/echo.js";
@@ -28,17 +28,17 @@ import { AgentSubject } from "./agent.js";
 import { ServerSubject } from "./server.js";
 
 const TOKEN = "a-token";
-let house: House;
+let fixture: Fixture;
 let echo: Target;
 const ports: Record<"server" | "agent", RunningHttp | undefined> = { server: undefined, agent: undefined };
 
 beforeEach(async () => {
-  house = await openHouse();
+  fixture = await openFixture();
   echo = await startEcho();
-  const tokenFile = join(house.dir, "admin-token");
+  const tokenFile = join(fixture.dir, "admin-token");
   writeFileSync(tokenFile, TOKEN);
-  const subjects = { server: new ServerSubject(house.server), agent: new AgentSubject(house.agent) };
-  const sources = { server: house.server, agent: house.agent };
+  const subjects = { server: new ServerSubject(fixture.server), agent: new AgentSubject(fixture.agent) };
+  const sources = { server: fixture.server, agent: fixture.agent };
   for (const role of ["server", "agent"] as const) {
     const subject = subjects[role];
     subject.remember();
@@ -49,7 +49,7 @@ beforeEach(async () => {
   }
 });
 afterEach(async () => {
-  await Promise.all([ports.server?.close(), ports.agent?.close(), house.close()]);
+  await Promise.all([ports.server?.close(), ports.agent?.close(), fixture.close()]);
   await echo.close();
 });
 
@@ -72,7 +72,7 @@ async function theOne<T>(role: "server" | "agent", list: string): Promise<T> {
 
 describe("a tunnel", () => {
   test("is the same at both ends, with its bytes and the moments of its life", async () => {
-    const socket = await tunnelTo(house, echo.address);
+    const socket = await tunnelTo(fixture, echo.address);
     const before = Date.now();
     const bytes = payload("there and back", 50_000);
     socket.write(bytes);
@@ -96,14 +96,14 @@ describe("a tunnel", () => {
     }
     expect(atServer.connectId).toBe(atAgent.connectId);
     expect(atServer).toMatchObject({ frontend: "http-connect", agent: { id: "agent-1" } });
-    expect(atAgent.server).toMatchObject({ id: "house" });
+    expect(atAgent.server).toMatchObject({ id: "fixture" });
     expect(await get("server", `tunnels/${atServer.id}`)).toMatchObject({ id: atServer.id });
     socket.destroy();
   });
 
   test("shows which of its ends has nothing more to send", async () => {
     const target = await listen((socket) => socket.end("that is all"));
-    const socket = await tunnelTo(house, target.address);
+    const socket = await tunnelTo(fixture, target.address);
     await readToEnd(socket);
     const tunnel = await theOne<Tunnel>("server", "tunnels");
     expect(tunnel.state).toBe("half-closed");
@@ -121,7 +121,7 @@ describe("a tunnel", () => {
   test("that was never answered is told with its reason", async () => {
     const { address } = echo;
     await echo.close();
-    const socket = await knock(house);
+    const socket = await knock(fixture);
     socket.write(`CONNECT ${address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
     expect(await readHead(socket)).not.toContain("200");
     socket.destroy();
@@ -137,14 +137,17 @@ describe("a tunnel", () => {
 
   test("is really closed, from either end", async () => {
     for (const role of ["server", "agent"] as const) {
-      const socket = await tunnelTo(house, echo.address);
+      const socket = await tunnelTo(fixture, echo.address);
       const { id } = await theOne<Tunnel>(role, "tunnels");
       const over = readToEnd(socket);
       expect(await post(role, `tunnels/${id}/close`)).toBe(200);
       await over;
       expect(await post(role, `tunnels/${id}/close`)).toBe(404);
       socket.destroy();
-      await waitUntil("both ends to forget it", () => house.server.board.establishedTunnels === 0 && house.agent.idle);
+      await waitUntil(
+        "both ends to forget it",
+        () => fixture.server.board.establishedTunnels === 0 && fixture.agent.idle,
+      );
       const { items } = await get<Page<Tunnel>>(role, "ended");
       expect(items[0]).toMatchObject({ id, state: "closed", endReason: "closed by an operator" });
     }
@@ -153,7 +156,7 @@ describe("a tunnel", () => {
 
 describe("the overview", () => {
   test("knows the peer at the other end", async () => {
-    const socket = await tunnelTo(house, echo.address);
+    const socket = await tunnelTo(fixture, echo.address);
     socket.write("ping");
     await readExactly(socket, 4);
     await waitUntil("the first ping's answer", async () => {
@@ -167,14 +170,14 @@ describe("the overview", () => {
     expect(agent.roundTripMs).toBeGreaterThan(0);
     expect(Math.abs(agent.connectedAt - Date.now())).toBeLessThan(60_000);
     const server = await theOne<ServerPeer>("agent", "servers");
-    expect(server).toMatchObject({ id: "house", drawbridge: true, tunnels: 1, bytesToTarget: 4, bytesFromTarget: 4 });
+    expect(server).toMatchObject({ id: "fixture", drawbridge: true, tunnels: 1, bytesToTarget: 4, bytesFromTarget: 4 });
     socket.destroy();
     // What is over still counts.
-    await waitUntil("the tunnel to be over", () => house.server.board.establishedTunnels === 0);
+    await waitUntil("the tunnel to be over", () => fixture.server.board.establishedTunnels === 0);
     expect(await theOne<AgentPeer>("server", "agents")).toMatchObject({ tunnels: 0, bytesToTarget: 4 });
     const { totals, process } = await get<Overview>("server", "");
     expect(totals).toMatchObject({ bytesToTarget: 4, bytesFromTarget: 4, dialsEstablished: 1 });
-    expect(process).toMatchObject({ role: "server", id: "house", version: "1.2.3", strategies: ["default"] });
+    expect(process).toMatchObject({ role: "server", id: "fixture", version: "1.2.3", strategies: ["default"] });
   });
 
   test("has the certificates with their ends, and no key", async () => {
@@ -189,18 +192,18 @@ describe("the overview", () => {
     }
     const dump = await asked("server", "dump");
     expect(dump.body).not.toMatch(/PRIVATE|BEGIN|a-token/);
-    expect(dump.json<Dump>()).toMatchObject({ process: { id: "house" }, tunnels: [], agents: [{ id: "agent-1" }] });
+    expect(dump.json<Dump>()).toMatchObject({ process: { id: "fixture" }, tunnels: [], agents: [{ id: "agent-1" }] });
   });
 });
 
 describe("draining", () => {
   test("an agent at its server sends new dials elsewhere, and its tunnels go on", async () => {
-    const socket = await tunnelTo(house, echo.address);
-    await house.addAgent({ agentId: "other" });
+    const socket = await tunnelTo(fixture, echo.address);
+    await fixture.addAgent({ agentId: "other" });
     const { items } = await get<Page<AgentPeer>>("server", "agents");
     const [first] = items;
     expect(await post("server", `agents/${first!.key}/drain`)).toBe(200);
-    const more = await Promise.all(Array.from({ length: 10 }, () => tunnelTo(house, echo.address)));
+    const more = await Promise.all(Array.from({ length: 10 }, () => tunnelTo(fixture, echo.address)));
     const agents = await get<Page<AgentPeer>>("server", "agents");
     expect(agents.items.map(({ id, draining, tunnels }) => [id, draining, tunnels])).toEqual([
       ["agent-1", true, 1],
@@ -236,9 +239,9 @@ describe("a question about a target", () => {
   });
 
   test("that nobody takes is refused with the reasons under its reference", async () => {
-    await house.agent.stop();
-    await waitUntil("the agent to be gone", () => house.server.board.registry.size === 0);
-    const socket = await knock(house);
+    await fixture.agent.stop();
+    await waitUntil("the agent to be gone", () => fixture.server.board.registry.size === 0);
+    const socket = await knock(fixture);
     socket.write(`CONNECT ${echo.address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
     await readHead(socket);
     const refusal = await theOne<Refusal>("server", "refusals");
@@ -252,8 +255,8 @@ describe("a question about a target", () => {
 });
 
 test("tunnels that are being dialled are there, too", async () => {
-  const subject = new ServerSubject(house.server);
-  const link = [...house.server.board.registry.links()][0]!;
+  const subject = new ServerSubject(fixture.server);
+  const link = [...fixture.server.board.registry.links()][0]!;
   const dial = { asked: { id: 99, address: "a:1", frontend: "grpc" as const, askedAt: 1, dialledAt: 1 } };
   link.dial(7n, "udp", "a:1", {
     ...dial,
