@@ -141,11 +141,6 @@ function resolution({ for: topology }: BridgeModel, { running, manifest }: ApiSe
   return known.flags.get("enable-aggregator-routing") === "true" ? "endpoints" : "cluster-ip";
 }
 
-/** For remedies. */
-export function lookAtAgents({ namespace }: Bridge): string {
-  return `kubectl -n ${namespace} get pods -l app=konnectivity-agent -o wide`;
-}
-
 export function agentDoor({ address, agentPort }: Bridge): string {
   return joinHostPort(address ?? "this host", agentPort);
 }

@@ -7,8 +7,8 @@ import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
 import { keepAddress } from "../address/index.js";
 import { bridgeModel } from "../model/model.js";
+import { ClusterStub } from "../rehearsal/testing/cluster-stub.js";
 import { type BridgeDescription, describeBridge } from "./bridge.js";
-import { ClusterStub } from "./testing/cluster-stub.js";
 import { verify } from "./verify.js";
 
 const folder = mkdtempSync(join(tmpdir(), "drawbridge-verify-"));

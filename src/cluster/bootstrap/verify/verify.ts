@@ -1,6 +1,7 @@
 /** `drawbridge bootstrap verify`: every check, in an order in which the first failure is the likeliest cause. */
 import { type Check, skip } from "../../../base/check.js";
 import type { KubeApi } from "../../kube/port.js";
+import { type RehearsalSelection, rehearsals } from "../rehearsal/rehearsal.js";
 import { type Bridge, type BridgeDescription, describeBridge } from "./bridge.js";
 import { agentPortCheck } from "./checks/agent-port.js";
 import { agentPodsCheck, agentsCheck } from "./checks/agents.js";
@@ -11,7 +12,6 @@ import { type FarHost, farHostCheck, ONLY_THERE } from "./checks/far-host.js";
 import { frontDoorChecks } from "./checks/front-door.js";
 import { serverChecks } from "./checks/server.js";
 import { hostProcesses, type Processes } from "./host/processes.js";
-import { type Only, rehearsalChecks } from "./rehearsal/rehearsal.js";
 import { runChecks, type TimedResult } from "./run-checks.js";
 import { testWebhookCheck } from "./test-webhook/check.js";
 
@@ -20,7 +20,7 @@ export interface VerifyOptions {
   readonly access: ApiAccess;
   /** Asked from a workstation: this host is not the bridge's; another is, if anybody knows where. */
   readonly elsewhere?: { readonly bootstrap: FarHost | undefined } | undefined;
-  readonly rehearse: Only;
+  readonly rehearse: RehearsalSelection;
   readonly testWebhook: { readonly image: string } | undefined;
   readonly processes?: Processes;
 }
@@ -41,8 +41,8 @@ export async function verify(options: VerifyOptions, signal: AbortSignal): Promi
     const why = api === undefined ? "the cluster cannot be asked, see cluster-api" : ONLY_THERE;
     return [...host, ...cluster, ...(await runChecks(notRehearsed(options, why), signal))];
   }
-  const rehearsals = await rehearsalChecks(bridge, api, options.rehearse, signal);
-  const rehearsed = await runChecks(rehearsals, signal, REHEARSALS_AT_ONCE);
+  const planned = await rehearsals(bridge, api, options.rehearse, signal);
+  const rehearsed = await runChecks(planned, signal, REHEARSALS_AT_ONCE);
   const proof = testWebhook === undefined ? [] : [testWebhookCheck(bridge, api, testWebhook.image)];
   return [...host, ...cluster, ...rehearsed, ...(await runChecks(proof, signal))];
 }

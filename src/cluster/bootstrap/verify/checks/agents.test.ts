@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiStub } from "../../../kube/testing/api-stub.js";
+import { ClusterStub } from "../../rehearsal/testing/cluster-stub.js";
 import { ask, bridgeOf } from "../testing/bridge.js";
-import { ClusterStub } from "../testing/cluster-stub.js";
 import { agentPodsCheck, agentsCheck } from "./agents.js";
 import { apiCheck } from "./cluster-api.js";
 

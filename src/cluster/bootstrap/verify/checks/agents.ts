@@ -2,7 +2,8 @@
 import { type Check, CheckFailure, fail, type Outcome, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { agentDoor, type Bridge, lookAtAgents } from "../bridge.js";
+import { lookAtAgents } from "../../rehearsal/call.js";
+import { agentDoor, type Bridge } from "../bridge.js";
 import { getText } from "../http-get.js";
 import { type ConnectedAgents, connectedAgents } from "../metrics-page.js";
 import { some } from "../plain-text.js";
@@ -21,7 +22,7 @@ async function agents(bridge: Bridge, api: KubeApi | undefined, signal: AbortSig
   const connected = await askServer(bridge, signal);
   const { count, ids } = connected;
   const remedy =
-    `Look at the agents (${lookAtAgents(bridge)}, then their logs) and let these nodes reach TCP ${agentDoor(bridge)} ` +
+    `Look at the agents (${lookAtAgents(bridge.namespace)}, then their logs) and let these nodes reach TCP ${agentDoor(bridge)} ` +
     "(drawbridge firewall plan).";
   const shown = `${count === 0 ? "no agent is" : count === 1 ? "1 agent is" : `${count} agents are`} connected`;
   const named = ids === undefined || ids.length === 0 ? "" : ` (${some(ids)})`;
@@ -52,7 +53,7 @@ async function byPods(bridge: Bridge, api: KubeApi, signal: AbortSignal): Promis
   const pods = await AgentPods.list(api, bridge.namespace, signal);
   const without = nodes.filter((node) => !pods.isReadyOn(node));
   const text = `${nodes.length - without.length} agents are ready on ${nodes.length} Ready nodes, by their pods`;
-  const remedy = `Look at the agents (${lookAtAgents(bridge)}, then their logs).`;
+  const remedy = `Look at the agents (${lookAtAgents(bridge.namespace)}, then their logs).`;
   if (without.length === 0 && nodes.length > 0) return pass(text);
   const missing = without.map((node) => `${node} (${pods.stateOn(node)})`);
   return fail(`${text}; without one: ${some(missing) || "no node is Ready"}`, remedy, { nodesWithout: without });

@@ -1,7 +1,8 @@
 /** Is the proxy-server up, and has it agents? */
 import { type Check, fail, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
-import { agentDoor, type Bridge, lookAtAgents } from "../bridge.js";
+import { lookAtAgents } from "../../rehearsal/call.js";
+import { agentDoor, type Bridge } from "../bridge.js";
 import { getText } from "../http-get.js";
 
 export function serverChecks(bridge: Bridge): Check[] {
@@ -27,7 +28,7 @@ async function healthy(bridge: Bridge, signal: AbortSignal) {
 async function ready(bridge: Bridge, signal: AbortSignal) {
   const url = `${bridge.health}/readyz`;
   const remedy =
-    `Look at the agents (${lookAtAgents(bridge)}) and let all nodes reach TCP ${agentDoor(bridge)} ` +
+    `Look at the agents (${lookAtAgents(bridge.namespace)}) and let all nodes reach TCP ${agentDoor(bridge)} ` +
     "(drawbridge firewall plan).";
   try {
     const { status, body } = await getText(url, signal);

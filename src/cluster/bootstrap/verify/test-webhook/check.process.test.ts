@@ -1,8 +1,8 @@
 /** The proof, with an API server that only pretends: what is made, what is concluded, and that nothing stays. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiStub, reply, replyStatus } from "../../../kube/testing/api-stub.js";
+import { ClusterStub, type Intercept } from "../../rehearsal/testing/cluster-stub.js";
 import { ask, bridgeOf } from "../testing/bridge.js";
-import { ClusterStub, type Intercept } from "../testing/cluster-stub.js";
 import { testWebhookCheck } from "./check.js";
 import { SEEN_FROM, TOKEN_LABEL } from "./marks.js";
 

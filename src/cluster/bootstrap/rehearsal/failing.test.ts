@@ -1,23 +1,23 @@
 /** Rehearsals of webhooks that fail, each in its own way: the evidence, the consequence, the remedy. */
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startRig } from "../../../../tunnel/client/testing/rig.js";
-import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
-import { allow, base64, type Respond, SLICES, serving, WebhookStage } from "../testing/webhook-stage.js";
+import { startRig } from "../../../tunnel/client/testing/rig.js";
+import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
+import { allow, base64, type Respond, SLICES, serving, WebhookFixture } from "./testing/webhook-fixture.js";
 
-let stage: WebhookStage;
+let fixture: WebhookFixture;
 beforeAll(async () => {
-  stage = await WebhookStage.build();
+  fixture = await WebhookFixture.build();
 });
-afterAll(() => stage.rig.close());
-beforeEach(() => stage.set());
-afterEach(() => stage.clear());
+afterAll(() => fixture.rig.close());
+beforeEach(() => fixture.set());
+afterEach(() => fixture.clear());
 
 describe("a webhook that fails", () => {
   const blocked = "failurePolicy Fail: matching requests would be refused";
 
   async function fails(evidence: string | RegExp, remedy: string, differences = {}): Promise<void> {
-    const result = await stage.one(differences);
+    const result = await fixture.one(differences);
     expect(result).toMatchObject({ status: "fail", details: { blocks: true } });
     expect(result.evidence).toMatch(evidence);
     expect(result.evidence).toContain(blocked);
@@ -26,47 +26,47 @@ describe("a webhook that fails", () => {
 
   test("wrong authority: the caBundle to change is named", async () => {
     const other = await createAuthority({ commonName: "other" });
-    await stage.listen(allow);
+    await fixture.listen(allow);
     const service = { namespace: "shop", name: "hooks" };
-    stage.configure({ clientConfig: { service, caBundle: base64(other) } });
+    fixture.configure({ clientConfig: { service, caBundle: base64(other) } });
     await fails(/caBundle vouches for/, "ValidatingWebhookConfiguration shop webhooks[0].clientConfig.caBundle");
-    expect(stage.seen).toEqual([]);
+    expect(fixture.seen).toEqual([]);
   });
 
   test("a bundle that is none", async () => {
-    await stage.listen(allow);
+    await fixture.listen(allow);
     const service = { namespace: "shop", name: "hooks" };
-    stage.configure({ clientConfig: { service, caBundle: "bm90aGluZw==" } });
+    fixture.configure({ clientConfig: { service, caBundle: "bm90aGluZw==" } });
     await fails(/holds no PEM certificate/, "webhooks[0].clientConfig.caBundle");
   });
 
   test("wrong name", async () => {
-    await stage.listen(allow, await serving(stage.authority, ["hooks.other.svc"]));
-    stage.configure();
+    await fixture.listen(allow, await serving(fixture.authority, ["hooks.other.svc"]));
+    fixture.configure();
     await fails(/for another name/, "hooks.shop.svc");
   });
 
   test("a common name does not count", async () => {
-    const pair = await issueCertificate(stage.authority, {
+    const pair = await issueCertificate(fixture.authority, {
       ...{ profile: "server", commonName: "hooks.shop.svc", ipAddresses: ["127.0.0.1"] },
     });
-    await stage.listen(allow, { cert: pair.certificatePem, key: pair.privateKeyPem });
-    stage.configure();
+    await fixture.listen(allow, { cert: pair.certificatePem, key: pair.privateKeyPem });
+    fixture.configure();
     await fails(/common name does not count/, "hooks.shop.svc");
   });
 
   test("expired", async () => {
     const past = { now: new Date(Date.now() - 7_200_000), validForMs: 3_600_000 };
     const old = await createAuthority({ commonName: "old", now: past.now, validForMs: 86_400_000 });
-    await stage.listen(allow, await serving(old, ["hooks.shop.svc"], past));
+    await fixture.listen(allow, await serving(old, ["hooks.shop.svc"], past));
     const service = { namespace: "shop", name: "hooks" };
-    stage.configure({ clientConfig: { service, caBundle: base64(old) } });
-    await fails(/has expired/, "anew");
+    fixture.configure({ clientConfig: { service, caBundle: base64(old) } });
+    await fails(/has expired/, "again");
   });
 
   test("slow: its own timeoutSeconds is the bound, and the field to raise is named", async () => {
-    await stage.listen(() => {});
-    stage.configure({ timeoutSeconds: 1 });
+    await fixture.listen(() => {});
+    fixture.configure({ timeoutSeconds: 1 });
     await fails(/no answer within its timeoutSeconds, 1 s/, "webhooks[0].timeoutSeconds");
   });
 
@@ -74,8 +74,8 @@ describe("a webhook that fails", () => {
     // It reads, so it notices the end; the test would hang if the tunnel were left open.
     const silent = createTcpServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    stage.pointTo((silent.address() as AddressInfo).port);
-    stage.configure({ timeoutSeconds: 1 });
+    fixture.pointTo((silent.address() as AddressInfo).port);
+    fixture.configure({ timeoutSeconds: 1 });
     await fails(/no answer within its timeoutSeconds/, "timeoutSeconds");
     await new Promise((resolve) => silent.close(resolve));
   });
@@ -83,22 +83,22 @@ describe("a webhook that fails", () => {
   test("no TLS at all", async () => {
     const plain = createTcpServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
-    stage.pointTo((plain.address() as AddressInfo).port);
-    stage.configure();
+    fixture.pointTo((plain.address() as AddressInfo).port);
+    fixture.configure();
     await fails(/TLS handshake failed/, "speaks TLS");
     await new Promise((resolve) => plain.close(resolve));
   });
 
   test("refused by the endpoint", async () => {
-    stage.pointTo(1);
-    stage.configure();
+    fixture.pointTo(1);
+    fixture.configure();
     await fails(/refused/, "targetPort");
   });
 
   test("500, another document, another uid, no verdict", async () => {
     let respond: Respond = (_, response) => void response.writeHead(500).end("boom");
-    await stage.listen((...args) => respond(...args));
-    stage.configure();
+    await fixture.listen((...args) => respond(...args));
+    fixture.configure();
     await fails(/HTTP status 500/, "Read the log of the pods of service shop/hooks");
     respond = (_, response) => void response.end("<html>hello</html>");
     await fails(/no AdmissionReview/, "Read the log");
@@ -119,8 +119,8 @@ describe("a webhook that fails", () => {
 
   test("hangs up, or never comes to an end", async () => {
     let respond: Respond = (_, response) => void response.destroy();
-    await stage.listen((...args) => respond(...args));
-    stage.configure();
+    await fixture.listen((...args) => respond(...args));
+    fixture.configure();
     await fails(/gave no answer/, "Read the log");
     respond = (_, response) => {
       // Node 26 goes on taking writes, without an error, after the other side has hung up.
@@ -134,28 +134,28 @@ describe("a webhook that fails", () => {
 
   test("no service, no such port, no endpoint", async () => {
     const service = { namespace: "shop", name: "none" };
-    stage.configure({ clientConfig: { service } });
+    fixture.configure({ clientConfig: { service } });
     await fails(/service shop\/none does not exist/, "Create it");
-    stage.configure({ clientConfig: { service: { namespace: "shop", name: "hooks", port: 8443 } } });
+    fixture.configure({ clientConfig: { service: { namespace: "shop", name: "hooks", port: 8443 } } });
     await fails(/no port 8443 \(it has 443\)/, "Correct the port");
-    stage.cluster.objects.set(SLICES, []);
-    stage.configure();
+    fixture.cluster.objects.set(SLICES, []);
+    fixture.configure();
     await fails(/no ready endpoint/, "kubectl -n shop get endpointslices");
   });
 
   test("no agent, and no front door", async () => {
     const lonely = await startRig();
-    await stage.listen(allow);
-    stage.configure();
+    await fixture.listen(allow);
+    fixture.configure();
     await fails(/No agent available/i, "app=konnectivity-agent", { frontend: lonely.doors["grpc-uds"] });
     await lonely.close();
     await fails(/cannot be reached/, "--uds", { frontend: lonely.doors["grpc-uds"] });
   });
 
   test("Ignore blocks nothing, and that is said", async () => {
-    stage.pointTo(1);
-    stage.configure({ failurePolicy: "Ignore" });
-    expect(await stage.one()).toMatchObject({
+    fixture.pointTo(1);
+    fixture.configure({ failurePolicy: "Ignore" });
+    expect(await fixture.one()).toMatchObject({
       status: "fail",
       evidence: expect.stringContaining("failurePolicy Ignore: matching requests would pass unseen"),
       details: { blocks: false },

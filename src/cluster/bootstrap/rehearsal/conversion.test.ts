@@ -1,16 +1,16 @@
 /** Conversion webhooks, called through a real server and a real agent. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Result } from "../../../../base/check.js";
-import { createAuthority } from "../../../../tunnel/pki/issue.js";
-import { base64, DEFINITIONS, type Respond, WebhookStage } from "../testing/webhook-stage.js";
+import type { Result } from "../../../base/check.js";
+import { createAuthority } from "../../../tunnel/pki/issue.js";
+import { base64, DEFINITIONS, type Respond, WebhookFixture } from "./testing/webhook-fixture.js";
 
-let stage: WebhookStage;
+let fixture: WebhookFixture;
 beforeAll(async () => {
-  stage = await WebhookStage.build();
+  fixture = await WebhookFixture.build();
 });
-afterAll(() => stage.rig.close());
-beforeEach(() => stage.set());
-afterEach(() => stage.clear());
+afterAll(() => fixture.rig.close());
+beforeEach(() => fixture.set());
+afterEach(() => fixture.clear());
 
 const NAME = "drawings.shop.test";
 const versions = [
@@ -21,8 +21,8 @@ const versions = [
 const service = { namespace: "shop", name: "hooks", path: "/convert" };
 
 function define(webhook: object = {}, spec: object = {}): void {
-  const clientConfig = { service, caBundle: base64(stage.authority) };
-  stage.cluster.objects.set(DEFINITIONS, [
+  const clientConfig = { service, caBundle: base64(fixture.authority) };
+  fixture.cluster.objects.set(DEFINITIONS, [
     { metadata: { name: "plain.shop.test" }, spec: { group: "shop.test", conversion: { strategy: "None" } } },
     {
       metadata: { name: NAME },
@@ -57,21 +57,21 @@ const answer =
   };
 
 const only = async (): Promise<Result> => {
-  const results = await stage.rehearse([], {}, [NAME]);
+  const results = await fixture.rehearse([], {}, [NAME]);
   expect(results.map(({ id }) => id)).toEqual([`conversion:${NAME}`]);
   return results[0]!;
 };
 
 test("an object without content is converted from the stored version to another that is served", async () => {
-  await stage.listen(answer());
+  await fixture.listen(answer());
   define();
   expect(await only()).toMatchObject({
     status: "pass",
     evidence: expect.stringMatching(/^127\.0\.0\.1:\d+ converts shop\.test\/v1 to v2 after .* of 30 s$/),
     details: { called: true, converted: true, blocks: false, from: "v1", to: "v2" },
   });
-  expect(stage.seen).toHaveLength(1);
-  const [{ path, review }] = stage.seen as [{ path: string; review: unknown }];
+  expect(fixture.seen).toHaveLength(1);
+  const [{ path, review }] = fixture.seen as [{ path: string; review: unknown }];
   expect(path).toBe("/convert?timeout=30s");
   expect(review).toMatchObject({
     ...{ kind: "ConversionReview", apiVersion: "apiextensions.k8s.io/v1" },
@@ -83,23 +83,23 @@ test("an object without content is converted from the stored version to another 
 });
 
 test("it is found by itself, and only the one that is named is called", async () => {
-  await stage.listen(answer());
+  await fixture.listen(answer());
   define();
-  const ids = (await stage.rehearse()).map(({ id, status }) => [id, status]);
+  const ids = (await fixture.rehearse()).map(({ id, status }) => [id, status]);
   expect(ids).toEqual([
     ["webhooks", "skip"],
     [`conversion:${NAME}`, "pass"],
     ["apiservices", "skip"],
   ]);
-  const [unknown] = await stage.rehearse([], {}, ["plain.shop.test"]);
+  const [unknown] = await fixture.rehearse([], {}, ["plain.shop.test"]);
   expect(unknown).toMatchObject({ id: "conversion:plain.shop.test", status: "fail" });
   expect(unknown?.remedy).toContain("--conversion");
   // Named webhooks are all that is asked for then.
-  expect((await stage.rehearse(["nobody"])).map(({ id }) => id)).toEqual(["webhook:nobody"]);
+  expect((await fixture.rehearse(["nobody"])).map(({ id }) => id)).toEqual(["webhook:nobody"]);
 });
 
 test("one that refuses the empty object has been reached all the same, and its words are shown", async () => {
-  await stage.listen(answer(() => ({ result: { status: "Failure", message: "spec is required" } })));
+  await fixture.listen(answer(() => ({ result: { status: "Failure", message: "spec is required" } })));
   define();
   expect(await only()).toMatchObject({
     status: "pass",
@@ -118,17 +118,17 @@ describe("what a kube-apiserver would not take blocks, and the remedy names the 
   }
 
   test("another authority than the caBundle's", async () => {
-    await stage.listen(answer());
+    await fixture.listen(answer());
     define({ clientConfig: { service, caBundle: base64(await createAuthority({ commonName: "other" })) } });
     await fails(
       /caBundle vouches for/,
       `CustomResourceDefinition ${NAME} spec.conversion.webhook.clientConfig.caBundle`,
     );
-    expect(stage.seen).toEqual([]);
+    expect(fixture.seen).toEqual([]);
   });
 
   test("nobody there", async () => {
-    stage.pointTo(1);
+    fixture.pointTo(1);
     define();
     await fails(/refused/, "targetPort");
   });
@@ -162,7 +162,7 @@ describe("what a kube-apiserver would not take blocks, and the remedy names the 
       /another kind, X/,
     ],
   ])("%s", async (_, respond, evidence) => {
-    await stage.listen(respond);
+    await fixture.listen(respond);
     define();
     await fails(evidence, "Read the log of the pods of service shop/hooks");
   });

@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net";
 import type { Result } from "../../../../base/check.js";
 import { type Rig, startRig } from "../../../../tunnel/client/testing/rig.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
-import { rehearsalChecks } from "../rehearsal/rehearsal.js";
-import type { AdmissionWebhook } from "../rehearsal/webhook-list.js";
-import { runChecks } from "../run-checks.js";
-import { bridgeOf } from "./bridge.js";
+import { runChecks } from "../../verify/run-checks.js";
+import type { ServiceRoute } from "../call.js";
+import { rehearsals } from "../rehearsal.js";
+import type { AdmissionWebhook } from "../webhooks.js";
 import { ClusterStub } from "./cluster-stub.js";
 
 export const never = new AbortController().signal;
@@ -46,7 +46,7 @@ export async function serving(
   return { cert: pair.certificatePem, key: pair.privateKeyPem };
 }
 
-export class WebhookStage {
+export class WebhookFixture {
   readonly rig: Rig;
   readonly authority: Authority;
   /** Of the last `listen`. */
@@ -61,11 +61,11 @@ export class WebhookStage {
     this.#certificates = certificates;
   }
 
-  static async build(): Promise<WebhookStage> {
+  static async build(): Promise<WebhookFixture> {
     const rig = await startRig();
     await rig.startAgent();
     const authority = await createAuthority({ commonName: "shop" });
-    return new WebhookStage(rig, authority, await serving(authority, ["hooks.shop.svc"]));
+    return new WebhookFixture(rig, authority, await serving(authority, ["hooks.shop.svc"]));
   }
 
   get cluster(): ClusterStub {
@@ -147,8 +147,11 @@ export class WebhookStage {
   }
 
   async rehearse(webhooks: string[] = [], differences = {}, conversions: string[] = []): Promise<Result[]> {
-    const bridge = bridgeOf({ frontend: this.rig.doors["grpc-uds"], ...differences });
-    return runChecks(await rehearsalChecks(bridge, this.cluster.api, { webhooks, conversions }, never), never, 2);
+    const route: ServiceRoute = {
+      ...{ frontend: this.rig.doors["grpc-uds"], resolve: "endpoints", namespace: "konnectivity" },
+      ...differences,
+    };
+    return runChecks(await rehearsals(route, this.cluster.api, { webhooks, conversions }, never), never, 2);
   }
 
   async one(differences = {}): Promise<Result> {

@@ -1,10 +1,9 @@
-/** Where a kube-apiserver would dial for a service. */
-
-import { joinHostPort } from "../../../../base/address.js";
-import { CheckFailure } from "../../../../base/check.js";
-import { isNotFound } from "../../../kube/errors.js";
-import { find } from "../../../kube/find.js";
-import type { KubeApi, KubeObject } from "../../../kube/port.js";
+/** The address a kube-apiserver dials for a service. */
+import { joinHostPort } from "../../../base/address.js";
+import { CheckFailure } from "../../../base/check.js";
+import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
 
 export interface ServiceReference {
   readonly namespace: string;
@@ -14,7 +13,7 @@ export interface ServiceReference {
   readonly path?: string;
 }
 
-export interface ServicePort {
+interface ServicePort {
   readonly name?: string;
   readonly port: number;
 }
@@ -30,7 +29,7 @@ interface Service extends KubeObject {
 
 interface EndpointSlice extends KubeObject {
   readonly addressType?: string;
-  readonly ports?: readonly { readonly name?: string; readonly port?: number }[] | null;
+  readonly ports?: readonly Partial<ServicePort>[] | null;
   readonly endpoints?:
     | readonly { readonly addresses: readonly string[]; readonly conditions?: { readonly ready?: boolean } }[]
     | null;
@@ -39,30 +38,25 @@ interface EndpointSlice extends KubeObject {
 interface Endpoints extends KubeObject {
   readonly subsets?: readonly {
     readonly addresses?: readonly { readonly ip: string }[];
-    readonly ports?: readonly { readonly name?: string; readonly port: number }[];
+    readonly ports?: readonly ServicePort[];
   }[];
 }
 
-export interface Target {
-  /** `host:port`. */
-  readonly address: string;
-}
+/** Whether services are dialled at their endpoints or at their cluster address. */
+export type Resolution = "endpoints" | "cluster-ip";
 
-/** For remedies. */
-export const MAY_READ_SERVICES = "Give a kubeconfig whose user may read services and endpointslices with --kubeconfig.";
-export const whoServes = ({ namespace, name }: ServiceReference): string => `the pods of service ${namespace}/${name}`;
-
-/** The kube-apiserver itself, which it never dials through a tunnel. */
+/** The kube-apiserver's own service, which it never dials through a tunnel. */
 export function isApiItself({ namespace, name, port = 443 }: ServiceReference): boolean {
   return namespace === "default" && name === "kubernetes" && port === 443;
 }
 
+/** `host:port`. Throws a CheckFailure when a kube-apiserver would find nothing to dial. */
 export async function resolveService(
   api: KubeApi,
   reference: ServiceReference,
-  way: "endpoints" | "cluster-ip",
+  resolution: Resolution,
   signal: AbortSignal,
-): Promise<Target> {
+): Promise<string> {
   const { namespace, name, port: wanted = 443 } = reference;
   const which = `service ${namespace}/${name}`;
   const service = await find<Service>(api, path("", namespace, "services", name), { signal });
@@ -70,7 +64,7 @@ export async function resolveService(
     throw new CheckFailure(`${which} does not exist`, `Create it, or remove the configuration that names it.`);
   const { type = "ClusterIP", clusterIP = "", externalName = "", ports = [] } = service.spec ?? {};
   if (type === "ExternalName") {
-    if (way === "cluster-ip") return { address: joinHostPort(externalName, wanted) };
+    if (resolution === "cluster-ip") return joinHostPort(externalName, wanted);
     const remedy = "Give it a service with endpoints: --enable-aggregator-routing knows no other.";
     throw new CheckFailure(
       `${which} is of type ExternalName, which a kube-apiserver that dials endpoints refuses`,
@@ -85,17 +79,15 @@ export async function resolveService(
       `Correct the port in the configuration or in ${which}.`,
     );
   }
-  if (way === "cluster-ip") return atClusterIp(which, clusterIP, wanted);
+  if (resolution === "cluster-ip") {
+    if (clusterIP !== "" && clusterIP !== "None") return joinHostPort(clusterIP, wanted);
+    const remedy = "Give it a cluster address, or start the kube-apiserver with --enable-aggregator-routing=true.";
+    throw new CheckFailure(`${which} has no cluster address to dial`, remedy);
+  }
   const [address] = await endpointsOf(api, reference, port, signal);
-  if (address !== undefined) return { address };
-  const remedy = `Bring its pods up: kubectl -n ${namespace} get endpointslices,pods and the selector of ${which} tell which are missing.`;
+  if (address !== undefined) return address;
+  const remedy = `Start its pods: kubectl -n ${namespace} get endpointslices,pods and the selector of ${which} show which are missing.`;
   throw new CheckFailure(`${which} has no ready endpoint`, remedy);
-}
-
-function atClusterIp(which: string, clusterIP: string, port: number): Target {
-  if (clusterIP !== "" && clusterIP !== "None") return { address: joinHostPort(clusterIP, port) };
-  const remedy = "Give it a cluster address, or start the kube-apiserver with --enable-aggregator-routing=true.";
-  throw new CheckFailure(`${which} has no cluster address to dial`, remedy);
 }
 
 async function endpointsOf(
@@ -129,7 +121,5 @@ async function endpointsOf(
 
 function path(group: string, namespace: string, ...rest: readonly string[]): string {
   const root = group === "" ? "/api/v1" : `/apis/${group}/v1`;
-  return [root, "namespaces", namespace, ...rest]
-    .map((part, i) => (i === 0 ? part : encodeURIComponent(part)))
-    .join("/");
+  return [root, "namespaces", ...[namespace, ...rest].map(encodeURIComponent)].join("/");
 }
