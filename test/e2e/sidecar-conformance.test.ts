@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { joinHostPort } from "../../src/base/address.js";
 import { parseSocks5ProxyArgs } from "../../src/cli/tunnel/konnectivity-args.js";
+import { openServiceAddresses } from "../../src/cluster/kube/service-addresses.js";
 import { Sidecar } from "../../src/tunnel/sidecar/sidecar.js";
 import { DEFAULT_WAY, directFromEnvironment, type WayConfig } from "../../src/tunnel/sidecar/way/config.js";
 import { payload, readExactly, readToEnd, sha256 } from "../support/callers/bytes.js";
@@ -254,7 +255,7 @@ describe("the conformance list, as clients of HyperShift's SOCKS5 proxy see it",
     argv.push("--resolve-from-guest-cluster-dns");
     const parsed = parseSocks5ProxyArgs(argv, { KUBECONFIG: fixture.api.kubeconfig }, "konnectivity-socks5-proxy");
     if (!("config" in parsed)) throw new Error("the flags were not taken");
-    const sidecar = new Sidecar(parsed.config);
+    const sidecar = new Sidecar(parsed.config, openServiceAddresses);
     fixture.defer(() => sidecar.destroy());
     await sidecar.start();
   });

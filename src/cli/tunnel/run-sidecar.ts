@@ -5,6 +5,7 @@ import { type Route, type RunningHttp, sendText, startHttp } from "../../base/ht
 import { Logger } from "../../base/log/log.js";
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
 import { nextSignal } from "../../base/signals.js";
+import { openServiceAddresses } from "../../cluster/kube/service-addresses.js";
 import { startAdmin } from "../../insight/observe/admin.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { SidecarSubject } from "../../insight/observe/roles/sidecar.js";
@@ -24,7 +25,7 @@ export async function runSidecar(
   version: string,
 ): Promise<number> {
   checkCertificates(config);
-  const sidecar = new Sidecar(config);
+  const sidecar = new Sidecar(config, openServiceAddresses);
   const logger = new Logger(logging);
   logEvents(logger, sidecar);
   logSidecar(logger, sidecar);

@@ -90,6 +90,7 @@ describe("a sidecar", () => {
           probe: { intervalMs: 60_000, timeoutMs: 1_000 },
           drainTimeoutMs: 0,
         },
+        undefined,
         plainWay,
       );
       onTestFinished(() => sidecar.destroy());

@@ -6,7 +6,7 @@ import { Gate } from "./gate.js";
 import { Listener } from "./listeners/listener.js";
 import { Readiness } from "./readiness.js";
 import { type OpenWay, openWay } from "./way/open-way.js";
-import type { WayParts } from "./way/parts.js";
+import type { OpenServices, WayParts } from "./way/parts.js";
 
 /** For tests: a way without a tunnel behind it. */
 export type WayMaker = (config: Parameters<typeof openWay>[0], parts: WayParts) => OpenWay;
@@ -19,11 +19,12 @@ export class Sidecar {
   #draining = false;
   readonly #ways: readonly OpenWay[];
 
-  constructor(config: SidecarConfig, makeWay: WayMaker = openWay) {
+  /** `openServices`: used when names are resolved by Services, or the cluster's DNS is found by its Service. */
+  constructor(config: SidecarConfig, openServices?: OpenServices, makeWay: WayMaker = openWay) {
     const { listeners, limits, probe } = config;
     this.config = config;
     this.gate = new Gate(limits.maxConnections);
-    const ways = listeners.map(({ name, way }) => makeWay(way, this.#reports(name)));
+    const ways = listeners.map(({ name, way }) => makeWay(way, this.#parts(name, openServices)));
     this.#ways = ways;
     this.listeners = listeners.map((config, at) => {
       return new Listener({ source: this, config, limits, gate: this.gate, way: ways[at]! });
@@ -63,8 +64,9 @@ export class Sidecar {
     for (const way of this.#ways) way.close();
   }
 
-  #reports(listener: string): WayParts {
+  #parts(listener: string, openServices: OpenServices | undefined): WayParts {
     return {
+      ...(openServices === undefined ? {} : { openServices }),
       onRoute: (route) => routeTaken.publish({ source: this, listener, route }),
       onFallback: (active, why) => fallbackChanged.publish({ source: this, listener, active, why }),
     };

@@ -1,6 +1,7 @@
 /** A real tunnel with everything around it that a sidecar's way can meet: DNS, Services, and ears on what is said. */
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { openServiceAddresses } from "../../../src/cluster/kube/service-addresses.js";
 import {
   DEFAULT_FALLBACK,
   DEFAULT_RESOLUTION,
@@ -108,6 +109,7 @@ export function wayOn(fixture: Fixture, options: StagedWayOptions): StagedWay {
       if (address !== undefined) return [address];
       throw Object.assign(new Error(`no such host ${name}`), { code: "ENOTFOUND" });
     },
+    openServices: openServiceAddresses,
     onRoute: (route) => void routes.push(route),
   };
   const way = fixture.use(openWay(config, parts));

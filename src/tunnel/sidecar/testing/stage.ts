@@ -43,6 +43,7 @@ export async function openStage(protocol: Protocol, limits: Partial<Limits> = {}
       probe: { intervalMs: 60_000, timeoutMs: 1_000 },
       drainTimeoutMs: 0,
     },
+    undefined,
     () => way,
   );
   const wishes: WishDecided[] = [];

@@ -1,7 +1,6 @@
 /** Where the cluster's DNS is, by its Service: OpenShift's, or the one that other clusters have. */
-import type { KubeApi } from "../../../cluster/kube/port.js";
 import type { Target } from "../way.js";
-import { addressesOfService, type ServiceName } from "./service-names.js";
+import type { ServiceAddresses, ServiceName } from "./service-names.js";
 
 const SERVICES: readonly ServiceName[] = [
   { name: "dns-default", namespace: "openshift-dns" },
@@ -18,11 +17,11 @@ export function fixedDnsServer(server: Target): DnsServer {
   return { find: async () => server, forget: () => {} };
 }
 
-export function dnsServerByService(kube: () => Promise<KubeApi>): DnsServer {
+export function dnsServerByService(services: ServiceAddresses): DnsServer {
   let known: Target | undefined;
   return {
     async find(stop) {
-      known ??= await lookUp(await kube(), stop);
+      known ??= await lookUp(services, stop);
       return known;
     },
     forget() {
@@ -31,9 +30,9 @@ export function dnsServerByService(kube: () => Promise<KubeApi>): DnsServer {
   };
 }
 
-async function lookUp(kube: KubeApi, stop: AbortSignal): Promise<Target> {
+async function lookUp(services: ServiceAddresses, stop: AbortSignal): Promise<Target> {
   for (const service of SERVICES) {
-    const [host] = await addressesOfService(kube, service, stop);
+    const [host] = await services.find(service, stop);
     if (host !== undefined) return { host, port: 53 };
   }
   throw new Error("the cluster has neither a Service dns-default in openshift-dns nor kube-dns in kube-system");

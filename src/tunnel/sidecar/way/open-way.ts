@@ -3,7 +3,6 @@
  * `wayForHttp` (http-way.ts) whether to speak to the customer's proxy or to the target.
  */
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { KubeApi } from "../../../cluster/kube/port.js";
 import type { Target, Way } from "../way.js";
 import { AnswerCache, type Ask } from "./answer-cache.js";
 import { canonicalName } from "./cloud.js";
@@ -15,7 +14,7 @@ import { FallbackState } from "./fallback-state.js";
 import { askHere, lookupHere } from "./here-names.js";
 import type { HttpWay } from "./http-way.js";
 import { LoopGuard } from "./loop-guard.js";
-import type { WayParts } from "./parts.js";
+import type { OpenServices, WayParts } from "./parts.js";
 import { type HttpProxy, parseProxyUrl } from "./proxy-url.js";
 import { NameResolver } from "./resolve.js";
 import { RoutedWay } from "./routed-way.js";
@@ -51,7 +50,7 @@ export function openWay(config: WayConfig, parts: WayParts = {}): OpenWay {
   const tunnels = new Tunnels({ doors, timeoutMs: timeouts.openMs, now });
   const remember = (ask: Ask): AnswerCache =>
     new AnswerCache(ask, { cache: resolution.cache, now, timeoutMs: timeouts.resolveMs });
-  const kube = sharedKube(parts.kube ?? (() => openKube(resolution.kube)));
+  const services = (parts.openServices ?? noServices)(resolution.kube);
   const here = remember(askHere(parts.lookup ?? lookupHere()));
   const { localAddresses } = parts;
   const guard = new LoopGuard({
@@ -70,7 +69,7 @@ export function openWay(config: WayConfig, parts: WayParts = {}): OpenWay {
       })
     : undefined;
   const { server: dnsServer, searchDomains, ndots } = resolution.clusterDns;
-  const dns = dnsServer === undefined ? dnsServerByService(kube.get) : fixedDnsServer(dnsServer);
+  const dns = dnsServer === undefined ? dnsServerByService(services) : fixedDnsServer(dnsServer);
   const asksDns = resolution.order.includes("cluster-dns");
   const clusterDns = askClusterDns({
     searchDomains,
@@ -87,7 +86,7 @@ export function openWay(config: WayConfig, parts: WayParts = {}): OpenWay {
   });
   const caches: Record<Exclude<Resolver, "agent">, AnswerCache> = {
     here,
-    services: remember(askServices(kube.get, resolution.clusterDomain)),
+    services: remember(askServices(services, resolution.clusterDomain)),
     "cluster-dns": remember(clusterDns),
   };
   const direct = new DirectDialer({
@@ -121,7 +120,7 @@ export function openWay(config: WayConfig, parts: WayParts = {}): OpenWay {
     probe: (signal) => way.probe(signal),
     close() {
       tunnels.close();
-      if (parts.kube === undefined) kube.close();
+      services.close();
     },
   };
 }
@@ -135,27 +134,8 @@ function refuseOwnProxies(guard: LoopGuard, proxies: readonly (HttpProxy | undef
   }
 }
 
-async function openKube(access: WayConfig["resolution"]["kube"]): Promise<KubeApi> {
-  const { openKubeApi } = await import("../../../cluster/kube/open.js");
-  return await openKubeApi(access);
-}
-
-/** One client for everything; an attempt to open it that failed is not remembered. */
-function sharedKube(open: () => Promise<KubeApi>): { get(): Promise<KubeApi>; close(): void } {
-  let opening: Promise<KubeApi> | undefined;
-  return {
-    get() {
-      opening ??= open().catch((reason: unknown) => {
-        opening = undefined;
-        throw reason;
-      });
-      return opening;
-    },
-    close() {
-      void opening?.then(
-        (api) => api.close(),
-        () => {},
-      );
-    },
-  };
-}
+/** For whoever dials by address or leaves names to others. */
+const noServices: OpenServices = () => ({
+  find: () => Promise.reject(new Error("this process has no access to the cluster's API")),
+  close() {},
+});

@@ -1,12 +1,15 @@
 /** What a way is made with besides its configuration: things that tests replace and listeners share. */
 import type { Duplex } from "node:stream";
-import type { KubeApi } from "../../../cluster/kube/port.js";
 import type { Dialer } from "../../client/dial.js";
 import type { Target } from "../way.js";
+import type { WayConfig } from "./config.js";
 import type { LookUpHere } from "./here-names.js";
+import type { ServiceAddresses } from "./service-names.js";
 
 /** Which way a connection took. */
 export type Route = "tunnel" | "customer-proxy" | "direct" | "fallback";
+
+export type OpenServices = (access: WayConfig["resolution"]["kube"]) => ServiceAddresses;
 
 export interface WayParts {
   /** Milliseconds that only ever grow. */
@@ -17,8 +20,8 @@ export interface WayParts {
   readonly lookup?: LookUpHere;
   /** A TCP connection from here, half-open allowed, with a listener for its errors. */
   readonly connect?: (target: Target, stop: AbortSignal) => Promise<Duplex>;
-  /** The cluster's API, opened when it is first needed; not closed with the way. */
-  readonly kube?: () => Promise<KubeApi>;
+  /** Looks up Services with that access to the cluster's API; closed with the way. */
+  readonly openServices?: OpenServices;
   /** Addresses of this host's interfaces, for listeners on every address. */
   readonly localAddresses?: () => readonly string[];
   /** Told of every connection made. */

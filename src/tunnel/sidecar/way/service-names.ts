@@ -1,7 +1,4 @@
 /** Names that a Service of the cluster can have, and the addresses of that Service. */
-import { isIP } from "node:net";
-import { isNotFound } from "../../../cluster/kube/errors.js";
-import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import type { Answer, Ask } from "./answer-cache.js";
 
 export interface ServiceName {
@@ -9,12 +6,12 @@ export interface ServiceName {
   readonly namespace: string;
 }
 
-interface Service extends KubeObject {
-  readonly spec?: { readonly clusterIP?: string; readonly clusterIPs?: readonly string[] };
+/** Looks up the addresses of the cluster's Services. */
+export interface ServiceAddresses {
+  /** None for a Service that does not exist, is headless or names an outside host: DNS knows more about these. */
+  find(service: ServiceName, signal: AbortSignal): Promise<readonly string[]>;
+  close(): void;
 }
-
-/** An API server that hangs must leave time for the resolvers behind it. */
-const API_WAIT_MS = 5_000;
 
 const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
@@ -29,29 +26,12 @@ export function serviceNameOf(host: string, clusterDomain: string): ServiceName 
   return LABEL.test(name) && LABEL.test(namespace) ? { name, namespace } : undefined;
 }
 
-/** None for headless Services and those that stand for an outside name: DNS knows more about these. */
-export async function addressesOfService(
-  kube: KubeApi,
-  { name, namespace }: ServiceName,
-  signal: AbortSignal,
-): Promise<string[]> {
-  try {
-    const path = `/api/v1/namespaces/${namespace}/services/${name}`;
-    const { spec } = await kube.get<Service>(path, { signal, timeoutMs: API_WAIT_MS });
-    const all = spec?.clusterIPs ?? [spec?.clusterIP ?? ""];
-    return all.filter((address) => isIP(address) !== 0);
-  } catch (reason) {
-    if (isNotFound(reason)) return [];
-    throw reason;
-  }
-}
-
 const NONE: Answer = { addresses: [], ttlMs: undefined };
 
-export function askServices(kube: () => Promise<KubeApi>, clusterDomain: string): Ask {
+export function askServices(services: ServiceAddresses, clusterDomain: string): Ask {
   return async (host, stop) => {
     const service = serviceNameOf(host, clusterDomain);
     if (service === undefined) return NONE;
-    return { addresses: await addressesOfService(await kube(), service, stop), ttlMs: undefined };
+    return { addresses: await services.find(service, stop), ttlMs: undefined };
   };
 }
