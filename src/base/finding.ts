@@ -1,0 +1,80 @@
+/** The one result of every diagnosis: doctor, workers doctor, hosted status, bootstrap verify, analyze and inject --check. */
+import { catalogue, type ErrorCode } from "./errors/catalogue.js";
+import { DrawbridgeError, messageOf } from "./errors/error.js";
+
+/** Worst first. Only `failed` makes a command fail. */
+export const findingStates = ["failed", "warning", "ok", "skipped"] as const;
+export type FindingState = (typeof findingStates)[number];
+
+/** How sure it is that a failed finding explains what was observed; most likely first. */
+export const likelihoods = ["certain", "likely", "possible"] as const;
+export type Likelihood = (typeof likelihoods)[number];
+
+/** A repair that needs nobody's consent: it takes nothing away, and applying it twice is applying it once. */
+export interface Fix {
+  /** In the imperative: "write ... again". */
+  readonly what: string;
+  /** Resolves to a sentence about the result. */
+  apply(): Promise<string>;
+}
+
+/** What a check reports; the runner adds the check's id. */
+export interface Judgement {
+  readonly state: FindingState;
+  /** One sentence without its full stop. */
+  readonly message: string;
+  /** Lines that prove the message, each with the place it was read: `file:line: text`. */
+  readonly evidence: readonly string[];
+  /** What to do, with the exact flag or line; empty when there is nothing. */
+  readonly remedy: string;
+  /** The pool, node, webhook or file concerned; absent when it is the whole installation. */
+  readonly subject?: string | undefined;
+  readonly code?: ErrorCode | undefined;
+  readonly likelihood?: Likelihood | undefined;
+  readonly fix?: Fix | undefined;
+  /** The same for scripts. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface Finding extends Judgement {
+  /** Id of the check, stable for scripts. */
+  readonly check: string;
+  /** What the check asks, for reports. */
+  readonly about: string;
+  /** How long the check took. */
+  readonly durationMs?: number;
+}
+
+export const ok = (message: string, ...evidence: string[]): Judgement => ({
+  ...{ state: "ok", message, evidence, remedy: "" },
+});
+export const skipped = (message: string, remedy = ""): Judgement => ({
+  ...{ state: "skipped", message, evidence: [], remedy },
+});
+export const warning = (message: string, remedy: string, ...evidence: string[]): Judgement => ({
+  ...{ state: "warning", message, evidence, remedy },
+});
+export const failed = (message: string, remedy: string, ...evidence: string[]): Judgement => ({
+  ...{ state: "failed", message, evidence, remedy },
+});
+
+/** Thrown where a check cannot go on: a message together with its remedy. */
+export class CheckFailure extends Error {
+  readonly remedy: string;
+
+  constructor(message: string, remedy: string) {
+    super(message);
+    this.remedy = remedy;
+  }
+}
+
+/** The judgement on a check that threw. */
+export function failureOf(reason: unknown): Judgement {
+  const message = messageOf(reason).split("\n")[0]!.replace(/\.$/, "");
+  if (reason instanceof CheckFailure) return failed(message, reason.remedy);
+  if (reason instanceof DrawbridgeError)
+    return { ...failed(message, catalogue[reason.code].remedy), code: reason.code };
+  return failed(message, "Run the command again with --output json and report it.");
+}
+
+export const hasFailed = (findings: readonly Finding[]): boolean => findings.some(({ state }) => state === "failed");

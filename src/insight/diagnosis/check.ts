@@ -1,0 +1,69 @@
+/**
+ * How a diagnosis is made. A *source* (this host, a host by SSH, a bundle, a bootstrap.ign, a cluster, an admin port)
+ * knows how to gather *facts*; *checks* judge facts and know nothing of where they come from; a command is a source and
+ * a selection of checks, run by `runChecks` and shown by report.ts.
+ *
+ * To add a check:
+ * 1. Look into facts.ts for the facts that it needs. If one is missing, declare it there and gather it in every source
+ *    that can: a member of the source, called at most once and only when a check needs it. A source that cannot gather a
+ *    fact this time returns `new Unavailable(reason, remedy)`; a source that never can leaves the member out.
+ * 2. Write `defineCheck({ id, about, needs, uses, judge })` in checks/. `judge` is pure: it is called with the facts
+ *    and returns `ok`, `warning`, `failed` or `skipped` (base/finding.ts) for each thing that it looked at. Only checks
+ *    whose question is an action (calling a webhook, say) are asynchronous; they end soon after the signal fires.
+ * 3. Add it to the selection of each command that should ask it, causes before their consequences.
+ *
+ * The runner skips a check whose source leaves out one of its `needs`, reports `skipped` with the reason when one is
+ * unavailable, and turns whatever is thrown into a failed finding.
+ */
+import type { Judgement } from "../../base/finding.js";
+import type { Facts } from "./facts.js";
+
+export type FactName = keyof Facts;
+
+/** A fact that could not be gathered this time. */
+export class Unavailable {
+  readonly reason: string;
+  readonly remedy: string;
+
+  constructor(reason: string, remedy = "") {
+    this.reason = reason;
+    this.remedy = remedy;
+  }
+}
+
+export type Gathered<Name extends FactName> = Facts[Name] | Unavailable;
+
+/** Gathers each fact of a source at most once. */
+export interface Gatherer {
+  /** Fires when the whole run is called off. */
+  readonly signal: AbortSignal;
+  has(name: FactName): boolean;
+  /** Unavailable, too, when the source leaves the fact out; rejects when gathering failed unexpectedly. */
+  get<Name extends FactName>(name: Name): Promise<Gathered<Name>>;
+}
+
+export type Source = {
+  readonly [Name in FactName]?: (gatherer: Gatherer) => Gathered<Name> | Promise<Gathered<Name>>;
+};
+
+export interface Check<Need extends FactName = FactName, Use extends FactName = FactName> {
+  /** Stable, for scripts. */
+  readonly id: string;
+  /** What it asks, as a statement that is true when all is well. */
+  readonly about: string;
+  /** Facts without which there is nothing to judge. */
+  readonly needs: readonly Need[];
+  /** Facts that are undefined where they are unavailable. */
+  readonly uses?: readonly Use[];
+  judge(
+    facts: { readonly [Name in Need]: Facts[Name] } & { readonly [Name in Use]: Facts[Name] | undefined },
+    signal: AbortSignal,
+  ): readonly Judgement[] | Promise<readonly Judgement[]>;
+}
+
+/** Infers the type of `facts` from `needs` and `uses`. */
+export function defineCheck<const Need extends FactName, const Use extends FactName = never>(
+  check: Check<Need, Use>,
+): Check {
+  return check as unknown as Check;
+}

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { type Finding, failed, ok, skipped, warning } from "../../base/finding.js";
+import { findingsJson, findingsJunit, findingsText } from "./report.js";
+
+const findings: Finding[] = [
+  { check: "server", about: "The server runs", ...ok("the server runs", "pid 7"), durationMs: 20 },
+  { check: "clock", about: "Clocks agree", ...skipped("there is no API server", "Give --kubeconfig.") },
+  { check: "port", about: "The port is free", ...warning("the port is used", "Stop it.", "ss: 8091") },
+  { check: "a", about: "A", ...failed("perhaps this", "Do a."), likelihood: "possible" },
+  {
+    ...{ check: "b", about: "B", ...failed("csr-1 waits <long>", "Do b.", "since: 5 s") },
+    ...{ subject: "node-1", code: "DB_NODE_CSR_PENDING", likelihood: "certain" },
+    fix: { what: "approve csr-1", apply: async () => "" },
+  },
+];
+
+test("text lists failed findings first, the most likely cause first, and shows evidence of what is not in order", () => {
+  expect(findingsText(findings)).toBe(
+    [
+      "FAILED   DB_NODE_CSR_PENDING node-1: csr-1 waits <long>. (certain)",
+      "           since: 5 s",
+      "         Do: Do b.",
+      "FAILED   a: Perhaps this. (possible)",
+      "         Do: Do a.",
+      "warning  port: The port is used.",
+      "           ss: 8091",
+      "         Do: Stop it.",
+      "ok       server: The server runs.",
+      "skipped  clock: There is no API server.",
+      "         Do: Give --kubeconfig.",
+      "",
+      "2 failed, 1 warning, 1 ok, 1 skipped.",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("JSON has counts, keeps the order of the checks and shows a fix by what it would do", () => {
+  const report = JSON.parse(findingsJson({ role: "server" }, findings));
+  expect(report).toMatchObject({ role: "server", ok: false, counts: { failed: 2, warning: 1, ok: 1, skipped: 1 } });
+  expect(report.findings.map(({ check }: Finding) => check)).toEqual(["server", "clock", "port", "a", "b"]);
+  expect(report.findings[4].fix).toBe("approve csr-1");
+});
+
+test("JUnit counts failures and skips, and escapes what XML would take for markup", () => {
+  const xml = findingsJunit("drawbridge doctor", findings);
+  expect(xml).toContain(
+    '<testsuite name="drawbridge doctor" tests="5" failures="2" errors="0" skipped="1" time="0.020">',
+  );
+  expect(xml).toContain('<testcase classname="b" name="B: node-1" time="0.000">');
+  expect(xml).toContain('<failure message="csr-1 waits &lt;long&gt;">Do b.\nsince: 5 s</failure>');
+  expect(xml).toContain('<skipped message="there is no API server. Give --kubeconfig."/>');
+});

@@ -1,0 +1,92 @@
+/** Findings for people, scripts and CI. */
+import { type Finding, type FindingState, findingStates, hasFailed, likelihoods } from "../../base/finding.js";
+import { plainText, safeJson } from "../../base/text.js";
+
+const labels = { failed: "FAILED", warning: "warning", ok: "ok", skipped: "skipped" } as const;
+const INDENT = " ".repeat(9);
+
+/** Failed findings first, the most likely cause first among them; otherwise in the order of the checks. */
+export function sorted(findings: readonly Finding[]): Finding[] {
+  const rank = ({ state, likelihood }: Finding): number =>
+    findingStates.indexOf(state) * likelihoods.length + (likelihood ? likelihoods.indexOf(likelihood) : 0);
+  return findings.toSorted((one, other) => rank(one) - rank(other));
+}
+
+export function countsOf(findings: readonly Finding[]): Readonly<Record<FindingState, number>> {
+  const counts = { failed: 0, warning: 0, ok: 0, skipped: 0 };
+  for (const { state } of findings) counts[state]++;
+  return counts;
+}
+
+export function findingsText(findings: readonly Finding[]): string {
+  const counts = countsOf(findings);
+  const summary = `\n${counts.failed} failed, ${counts.warning} ${counts.warning === 1 ? "warning" : "warnings"}, ${counts.ok} ok, ${counts.skipped} skipped.\n`;
+  return sorted(findings).map(findingText).join("") + summary;
+}
+
+function findingText({ check, code, evidence, likelihood, message, remedy, state, subject }: Finding): string {
+  const about = subject === undefined || message.includes(subject) ? "" : ` ${subject}`;
+  const doubt = likelihood === undefined ? "" : ` (${likelihood})`;
+  return [
+    `${labels[state].padEnd(INDENT.length)}${code ?? check}${about}: ${plainText(sentence(message))}${doubt}\n`,
+    // What is in order needs no proof on the screen; JSON has it.
+    ...(state === "ok" || state === "skipped" ? [] : evidence.map((line) => `${INDENT}  ${plainText(line)}\n`)),
+    remedy === "" ? "" : `${INDENT}Do: ${plainText(remedy)}\n`,
+  ].join("");
+}
+
+/** A word is capitalised, a name is not: csr-1 and https://... stay what they are. */
+export function sentence(message: string): string {
+  return `${message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase())}.`;
+}
+
+/** `head` names what was diagnosed. Fixes are shown by what they would do. */
+export function findingsJson(head: Readonly<Record<string, unknown>>, findings: readonly Finding[]): string {
+  const report = { ...head, ok: !hasFailed(findings), counts: countsOf(findings), findings: shownFindings(findings) };
+  return `${safeJson(report, 2)}\n`;
+}
+
+/** Without the functions that fix. */
+export function shownFindings(findings: readonly Finding[]): object[] {
+  return findings.map(({ fix, ...finding }) => ({ ...finding, ...(fix && { fix: fix.what }) }));
+}
+
+export function findingsJunit(suite: string, findings: readonly Finding[]): string {
+  const { failed, skipped } = countsOf(findings);
+  const total = inSeconds(findings.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0));
+  const numbers = `tests="${findings.length}" failures="${failed}" errors="0" skipped="${skipped}" time="${total}"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${numbers}>`,
+    `  <testsuite name="${escaped(suite)}" ${numbers}>`,
+    ...findings.map(testCase),
+    "  </testsuite>",
+    "</testsuites>",
+    "",
+  ].join("\n");
+}
+
+function testCase({ about, check, durationMs = 0, evidence, message, remedy, state, subject }: Finding): string {
+  const name = subject === undefined ? about : `${about}: ${subject}`;
+  const proof = escaped([message, ...evidence].join("\n"));
+  const body = {
+    ok: `<system-out>${proof}</system-out>`,
+    warning: `<system-out>${proof}\n${escaped(remedy)}</system-out>`,
+    failed: `<failure message="${escaped(message)}">${escaped([remedy, ...evidence].join("\n"))}</failure>`,
+    skipped: `<skipped message="${escaped([message, remedy].filter((part) => part !== "").join(". "))}"/>`,
+  }[state];
+  return [
+    `    <testcase classname="${escaped(check)}" name="${escaped(name)}" time="${inSeconds(durationMs)}">`,
+    `      ${body}`,
+    "    </testcase>",
+  ].join("\n");
+}
+
+const inSeconds = (ms: number): string => (ms / 1000).toFixed(3);
+
+const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** Findings hold no control characters (run.ts), so these four are all. */
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (letter) => entities[letter] ?? letter);
+}

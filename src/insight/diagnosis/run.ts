@@ -1,0 +1,123 @@
+/** Runs checks on the facts of a source. */
+import { messageOf } from "../../base/errors/error.js";
+import { CheckFailure, type Finding, failed, failureOf, type Judgement, skipped } from "../../base/finding.js";
+import { plainText } from "../../base/text.js";
+import { type Check, type FactName, type Gathered, type Gatherer, type Source, Unavailable } from "./check.js";
+
+export interface RunOptions {
+  /** Calls off the whole run: what was not checked by then has failed. */
+  readonly signal?: AbortSignal;
+  /** For each check, the gathering of its facts included. */
+  readonly deadlineMs?: number;
+  /** How many checks run at a time. */
+  readonly atOnce?: number;
+  /** Called when a check begins. */
+  readonly onStart?: (check: Check) => void;
+}
+
+const DEADLINE_MS = 60_000;
+
+/** In the order of the checks. Never rejects: whatever happens is a finding. */
+export async function runChecks(
+  checks: readonly Check[],
+  source: Source | Gatherer,
+  options: RunOptions = {},
+): Promise<Finding[]> {
+  const { signal = new AbortController().signal, deadlineMs = DEADLINE_MS, atOnce = 1, onStart } = options;
+  const gatherer = "get" in source ? (source as Gatherer) : gathererOf(source as Source, signal);
+  const applicable = checks.filter(({ needs }) => needs.every((name) => gatherer.has(name)));
+  const findings: Finding[][] = [];
+  const waiting = [...applicable.entries()];
+  const worker = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [index, check] = next;
+      onStart?.(check);
+      const began = performance.now();
+      const judgements = await judge(check, gatherer, signal, deadlineMs);
+      const durationMs = Math.round(performance.now() - began);
+      findings[index] = judgements.map((each) => ({ check: check.id, about: check.about, ...plain(each), durationMs }));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, applicable.length) }, worker));
+  return findings.flat();
+}
+
+/** For a command that needs facts itself, or runs checks in several steps on one source. */
+export function gathererOf(source: Source, signal: AbortSignal): Gatherer {
+  const gathered = new Map<FactName, Promise<unknown>>();
+  const gatherer: Gatherer = {
+    signal,
+    has: (name) => source[name] !== undefined,
+    get<Name extends FactName>(name: Name): Promise<Gathered<Name>> {
+      let fact = gathered.get(name);
+      if (fact === undefined) {
+        const gather = source[name];
+        fact = (async () => (gather === undefined ? new Unavailable(`${name} is not known here`) : gather(gatherer)))();
+        // Whoever asks next gets the same rejection.
+        fact.catch(() => {});
+        gathered.set(name, fact);
+      }
+      return fact as Promise<Gathered<Name>>;
+    },
+  };
+  return gatherer;
+}
+
+async function judge(
+  check: Check,
+  gatherer: Gatherer,
+  whole: AbortSignal,
+  deadlineMs: number,
+): Promise<readonly Judgement[]> {
+  if (whole.aborted) return [calledOff(whole)];
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const signal = AbortSignal.any([whole, deadline]);
+  try {
+    return await Promise.race([aborted(signal), gatherAndJudge(check, gatherer, signal)]);
+  } catch (reason) {
+    // What the check itself found counts, also when the time is over.
+    if (reason instanceof CheckFailure) return [failureOf(reason)];
+    if (whole.aborted) return [calledOff(whole)];
+    if (deadline.aborted) {
+      const remedy = "Find out who does not answer; the other findings may tell.";
+      return [failed(`${check.id} could not be checked in ${deadlineMs / 1000} s`, remedy)];
+    }
+    const failure = failureOf(reason);
+    return [{ ...failure, message: `${check.id} could not be checked: ${failure.message}` }];
+  }
+}
+
+async function gatherAndJudge(check: Check, gatherer: Gatherer, signal: AbortSignal): Promise<readonly Judgement[]> {
+  const facts: Partial<Record<FactName, unknown>> = {};
+  const needed = await Promise.all(check.needs.map((name) => gatherer.get(name)));
+  for (const [index, fact] of needed.entries()) {
+    if (fact instanceof Unavailable) return [skipped(fact.reason, fact.remedy)];
+    facts[check.needs[index]!] = fact;
+  }
+  for (const name of check.uses ?? []) {
+    const fact = await gatherer.get(name);
+    facts[name] = fact instanceof Unavailable ? undefined : fact;
+  }
+  return check.judge(facts as Parameters<Check["judge"]>[0], signal);
+}
+
+function calledOff(signal: AbortSignal): Judgement {
+  const remedy = "Run it again, with a longer --timeout if that was the reason.";
+  return failed(`not checked: ${messageOf(signal.reason)}`, remedy);
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
+
+/** Parts of it were written by nodes, webhooks and servers, and are shown in terminals, logs and XML. */
+function plain(judgement: Judgement): Judgement {
+  const { message, evidence, remedy, subject } = judgement;
+  return {
+    ...judgement,
+    message: plainText(message),
+    evidence: evidence.map((line) => plainText(line)),
+    remedy: plainText(remedy),
+    ...(subject === undefined ? {} : { subject: plainText(subject) }),
+  };
+}
