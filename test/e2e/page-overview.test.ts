@@ -200,7 +200,9 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
       .toMatch(/drawbridge\/workers.*gives user data.*0 of 2 joined, 1 fetched.*5 h 2\d min/);
     await expect.poll(() => text(".pools"), SOON).toMatch(/drawbridge\/broken.*no user data.*ValidMachineConfig/);
     // A minute old when it was made; how long ago that was is this machine's business.
-    expect(await text("[aria-label='List of claims']")).toMatch(/w-0.*drawbridge\/workers.*(?<!\d)[1-9] min/);
+    await expect
+      .poll(() => text("[aria-label='List of claims']"), SOON)
+      .toMatch(/w-0.*drawbridge\/workers.*(?<!\d)[1-9] min/);
     await expect
       .poll(() => text("[aria-label='List of certificate requests']"), SOON)
       .toMatch(/denied.*intruder.*membership in system:masters.*rule subject-group.*csr-intruder/);

@@ -66,8 +66,11 @@ test("an agent that is frozen is noticed, its link ended, and back once it is th
   const agent = tunnel.agents[0]!.process;
   agent.signal("SIGSTOP");
   try {
-    await waitUntil("the path to fail", async () => (await overview()).agents?.[0]?.path?.state === "failing");
-    expect((await get(healthPort, "/readyz")).body).toBe("agents are connected, but the path of none is known to work");
+    // Before the link is ended, after three failures, readiness and the overview both name the path.
+    const sentence = "agents are connected, but the path of none is known to work";
+    const isNamed = async () =>
+      (await get(healthPort, "/readyz")).body === sentence && (await overview()).agents?.[0]?.path?.state === "failing";
+    await waitUntil("readiness and overview to name the path", isNamed);
     await waitUntil("the link to be ended", async () => (await overview()).agents?.length === 0);
     expect(await metric(healthPort, "drawbridge_server_links_recycled_total")).toBe(1);
   } finally {
