@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { type Family, MetricsRegistry } from "../src/base/metrics/registry.js";
-import { controllerMetrics } from "../src/cluster/nodes/controller/metrics.js";
-import { approverMetrics } from "../src/cluster/nodes/csr/approver/metrics.js";
+import { controllerMetrics } from "../src/cluster/nodes/controller/run.js";
+import { approverMetrics } from "../src/cluster/nodes/csr/approver/run.js";
 import { doctorMetrics } from "../src/cluster/nodes/recovery/metrics.js";
 import { servingMetrics } from "../src/cluster/nodes/serving/metrics.js";
 import { AgentMetrics } from "../src/insight/observe/metrics/agent-metrics.js";

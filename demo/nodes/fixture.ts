@@ -1,7 +1,7 @@
 /** Everybody who plays in the nodes' story: drawbridge's own processes, the stand-in, and the folder they share. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
+import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { must, run } from "../../test/support/lab/run.js";
 import { ours } from "../../test/support/processes/executables.js";
 import { freePort } from "../../test/support/processes/ports.js";

@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import type { PoolStanding } from "../../src/cluster/nodes/controller/status.js";
-import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
+import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import { makeSigningRequest } from "../../src/tunnel/pki/make-request.js";
 import { waitUntil, within } from "../../test/support/processes/deadline.js";

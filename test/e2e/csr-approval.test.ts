@@ -6,9 +6,8 @@ import { X509Certificate } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
 import { namesOf } from "../../src/cluster/nodes/csr/case.js";
-import { spelled } from "../../src/cluster/nodes/csr/held.js";
+import { spelled } from "../../src/cluster/nodes/csr/memory.js";
 import {
   CLIENT_SIGNER,
   outcomeOf,
@@ -17,6 +16,7 @@ import {
   SERVING_SIGNER,
 } from "../../src/cluster/nodes/csr/signing-request.js";
 import type { ConfigMap } from "../../src/cluster/nodes/objects.js";
+import { APPROVER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { factsOf } from "../../src/tunnel/pki/inspect/facts.js";
 import { inspectRequest } from "../../src/tunnel/pki/inspect-request.js";
 import { equipped } from "../support/lab/equipment.js";

@@ -2,12 +2,12 @@
 import { LeaderElection } from "../../src/cluster/kube/leader.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { Approver } from "../../src/cluster/nodes/csr/approver/approver.js";
-import { configMapInventory } from "../../src/cluster/nodes/csr/approver/inventory-source.js";
-import { MemoryStore } from "../../src/cluster/nodes/csr/approver/memory-store.js";
-import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
-import { noDecisionLog } from "../../src/cluster/nodes/csr/decision-log.js";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
+import { noDecisionLog } from "../../src/cluster/nodes/csr/decide.js";
+import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
+import { MemoryStore } from "../../src/cluster/nodes/csr/memory.js";
 import { CLIENT_SIGNER, outcomeOf, requestPath, SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
+import { APPROVER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { until } from "../support/lab/wait.js";
 import { file, type Lab } from "./csr-lab.js";
 import { APPROVER, clusterPermissions, NAMESPACE, namespacePermissions, role } from "./csr-roles.js";

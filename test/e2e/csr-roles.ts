@@ -1,6 +1,6 @@
 /** The rights of an approver, one by one. */
 import type { KubeObject } from "../../src/cluster/kube/port.js";
-import { clusterRules, inventoryRule, namespaceRules } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import { clusterRules, inventoryRule, namespaceRules } from "../../src/cluster/nodes/permissions.js";
 import { oneByOne, type Right, ruleOf } from "./rights.js";
 
 export const NAMESPACE = "drawbridge";

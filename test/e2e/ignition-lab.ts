@@ -9,7 +9,7 @@ import {
   pullSecret,
   renderedMachineConfig,
 } from "../../src/cluster/nodes/payload/testing/ingredients.js";
-import { claimRules, servingRules } from "../../src/cluster/nodes/serving/permissions.js";
+import { claimRules, servingRules } from "../../src/cluster/nodes/permissions.js";
 import { makeTokenSecret, type TokenSecretContent } from "../../src/cluster/nodes/token/token-secret.js";
 import { Authority, type Pair } from "../support/lab/certificates.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";

@@ -5,8 +5,13 @@ import { parse } from "yaml";
 import { requirePeer } from "../../peers/index.js";
 import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory/api.js";
 import { readInventory } from "../../src/cluster/nodes/csr/inventory.js";
-import { annotation, SERVING_CERTIFICATE_SECRET } from "../../src/cluster/nodes/names.js";
-import { encoded, type Secret, secretText } from "../../src/cluster/nodes/objects.js";
+import {
+  annotation,
+  encoded,
+  SERVING_CERTIFICATE_SECRET,
+  type Secret,
+  secretText,
+} from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
 import { WORKER_TOKENS_ANNOTATION } from "../../src/cluster/nodes/serving/worker-tokens.js";
 import { expiring, rotateAfterMs } from "../../src/cluster/nodes/token/rotation.js";

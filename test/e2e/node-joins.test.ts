@@ -7,7 +7,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
-import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
+import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { component, equipped, nodeExecutables } from "../support/lab/equipment.js";
 import { agedNodeCertificate } from "../support/lab/node/aged-certificate.js";

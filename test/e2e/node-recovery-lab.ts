@@ -2,15 +2,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
-import {
-  clusterRules,
-  inventoryRule,
-  namespaceRules,
-  type PolicyRule,
-} from "../../src/cluster/nodes/csr/approver/permissions.js";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
-import { annotation } from "../../src/cluster/nodes/names.js";
-import { encoded, type Secret } from "../../src/cluster/nodes/objects.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
+import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
+import { clusterRules, inventoryRule, namespaceRules, type PolicyRule } from "../../src/cluster/nodes/permissions.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { startOnLoopback } from "../support/lab/loopback.js";

@@ -3,8 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "n
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
-import { annotation } from "../../src/cluster/nodes/names.js";
-import { encoded, type Secret } from "../../src/cluster/nodes/objects.js";
+import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
 import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";
 import { equipped } from "../support/lab/equipment.js";
 import { get } from "../support/lab/http.js";

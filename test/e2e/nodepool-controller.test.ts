@@ -8,10 +8,17 @@ import { isNotFound } from "../../src/cluster/kube/errors.js";
 import { kubeconfigEndpoint } from "../../src/cluster/kube/kubeconfig/endpoint.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { crdPath, OWNER_LABEL } from "../../src/cluster/nodes/controller/hypershift.js";
-import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
 import { collectionPath, namedPath } from "../../src/cluster/nodes/controller/paths.js";
-import { annotation, IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../src/cluster/nodes/names.js";
-import { type ConfigMap, encoded, type Secret, secretText } from "../../src/cluster/nodes/objects.js";
+import {
+  annotation,
+  type ConfigMap,
+  encoded,
+  IGNITION_CA_SECRET,
+  SERVING_CERTIFICATE_SECRET,
+  type Secret,
+  secretText,
+} from "../../src/cluster/nodes/objects.js";
+import { CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 import { readUserData } from "../../src/cluster/nodes/token/user-data.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";

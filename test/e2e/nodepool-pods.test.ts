@@ -6,12 +6,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
-import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/policy.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
 import { CLIENT_SIGNER, outcomeOf, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import { IGNITION_SERVER_NAME, PAYLOAD_CONFIG_MAP } from "../../src/cluster/nodes/install/ignition-server.js";
 import { type Secret, secretText } from "../../src/cluster/nodes/objects.js";
+import { APPROVER_NAME, CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
 import { equipped } from "../support/lab/equipment.js";
 import { must, mustSync, type Outcome } from "../support/lab/run.js";

@@ -1,10 +1,9 @@
 /** A cluster without nodes and without HyperShift, in a network of its own, and drawbridge's three parts beside it as processes. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
-import { APPROVER_NAME } from "../../src/cluster/nodes/csr/approver/permissions.js";
-import type { DecisionEntry } from "../../src/cluster/nodes/csr/decision-log.js";
+import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/ignition-server.js";
+import { APPROVER_NAME, CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { Authority } from "../support/lab/certificates.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";
 import { startControllerManager } from "../support/lab/controller-manager.js";

@@ -1,6 +1,6 @@
 /** What a Role grants, one right at a time: each can be taken away alone. */
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import type { PolicyRule } from "../../src/cluster/nodes/csr/approver/permissions.js";
+import type { PolicyRule } from "../../src/cluster/nodes/permissions.js";
 
 export interface Right {
   readonly group: string;

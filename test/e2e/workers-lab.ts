@@ -1,10 +1,10 @@
 /** A cluster with pools, an Ignition server, signer, scheduler and everything that draining needs; all of it real but the machines. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { CONTROLLER_NAME } from "../../src/cluster/nodes/controller/name.js";
 import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/ignition-server.js";
 import { encoded } from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
+import { CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { Authority } from "../support/lab/certificates.js";
 import { component } from "../support/lab/equipment.js";
 import { startOnLoopback } from "../support/lab/loopback.js";

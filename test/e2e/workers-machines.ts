@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isConflict, isNotFound } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { CLIENT_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
-import { type Node, nodePath } from "../../src/cluster/nodes/fleet/node.js";
-import { type Pod, podPath } from "../../src/cluster/nodes/fleet/pod.js";
+import { type Pod, podPath } from "../../src/cluster/nodes/workers/drain.js";
+import { type Node, nodePath } from "../../src/cluster/nodes/workers/node.js";
 import { file, type Lab } from "./csr-lab.js";
 import { CLIENT, subjectOf } from "./csr-rows.js";
 

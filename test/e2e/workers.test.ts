@@ -5,12 +5,11 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { namedPath } from "../../src/cluster/nodes/controller/paths.js";
-import { configMapInventory } from "../../src/cluster/nodes/csr/approver/inventory-source.js";
-import { type Node, nodePath } from "../../src/cluster/nodes/fleet/node.js";
-import type { Pod } from "../../src/cluster/nodes/fleet/pod.js";
-import type { Verdict } from "../../src/cluster/nodes/fleet/verify.js";
-import { annotation, label } from "../../src/cluster/nodes/names.js";
-import type { ConfigMap, Secret } from "../../src/cluster/nodes/objects.js";
+import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
+import { annotation, type ConfigMap, label, type Secret } from "../../src/cluster/nodes/objects.js";
+import type { Pod } from "../../src/cluster/nodes/workers/drain.js";
+import { type Node, nodePath } from "../../src/cluster/nodes/workers/node.js";
+import type { Verdict } from "../../src/cluster/nodes/workers/verify.js";
 import type { Worker } from "../../src/cluster/nodes/workers/worker.js";
 import { equipped } from "../support/lab/equipment.js";
 import { LabProcess } from "../support/lab/process.js";

@@ -28,7 +28,7 @@ export function csrApprove(program: string, argv: readonly string[]): Promise<nu
       const [{ act }, { decide }, { openDecisionLog, noDecisionLog }] = await Promise.all([
         import("../../cluster/nodes/csr/approver/act.js"),
         import("../../cluster/nodes/csr/decide.js"),
-        import("../../cluster/nodes/csr/decision-log.js"),
+        import("../../cluster/nodes/csr/decide.js"),
       ]);
       const log = flags.decisionLog.value === "" ? noDecisionLog : await openDecisionLog(flags.decisionLog.value);
       try {

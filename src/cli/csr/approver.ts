@@ -1,6 +1,6 @@
 /** `drawbridge csr approver`: the process that decides, until it is told to end. */
 
-import { APPROVER_NAME } from "../../cluster/nodes/csr/approver/permissions.js";
+import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, duration } from "../flags/flag-value.js";
 import { type GoDuration, parseGoDuration, toMilliseconds } from "../flags/go-duration.js";

@@ -1,6 +1,6 @@
 /** `drawbridge csr explain NAME`: every rule, one by one. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Look } from "../../cluster/nodes/csr/approver/look.js";
+import type { Look } from "../../cluster/nodes/csr/approver/act.js";
 import type { SigningRequest } from "../../cluster/nodes/csr/signing-request.js";
 import { addOutput, json, refused, runPlainCommand } from "../framework/plain-command.js";
 import { checkCsrFlags, declareCsrFlags, INVENTORY_HELP, lookOnce, openAccess } from "./flags.js";

@@ -1,11 +1,11 @@
 /** What the csr commands have in common: whom they ask and what they expect. */
 import { messageOf } from "../../base/errors/error.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
-import { Networks } from "../../cluster/nodes/csr/addresses.js";
-import type { InventorySource } from "../../cluster/nodes/csr/approver/inventory-source.js";
-import type { MemoryStore } from "../../cluster/nodes/csr/approver/memory-store.js";
-import { APPROVER_NAME } from "../../cluster/nodes/csr/approver/permissions.js";
-import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/policy.js";
+import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
+import type { InventorySource } from "../../cluster/nodes/csr/inventory.js";
+import type { MemoryStore } from "../../cluster/nodes/csr/memory.js";
+import { Networks } from "../../cluster/nodes/csr/names.js";
+import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, integer, string, stringSlice } from "../flags/flag-value.js";
 import { refused } from "../framework/plain-command.js";
@@ -106,8 +106,8 @@ export interface CsrAccess {
 /** `namespace`: the approver's. */
 export async function openAccess(flags: CsrFlags, namespace = flags.namespace.value): Promise<CsrAccess> {
   const [sources, { MemoryStore }] = await Promise.all([
-    import("../../cluster/nodes/csr/approver/inventory-source.js"),
-    import("../../cluster/nodes/csr/approver/memory-store.js"),
+    import("../../cluster/nodes/csr/inventory.js"),
+    import("../../cluster/nodes/csr/memory.js"),
   ]);
   const api = await openObjects(flags);
   const inventory =
@@ -119,7 +119,7 @@ export async function openAccess(flags: CsrFlags, namespace = flags.namespace.va
 
 /** What a command that looks once sees. */
 export async function lookOnce(flags: CsrFlags, { api, inventory, store }: CsrAccess) {
-  const { lookAround } = await import("../../cluster/nodes/csr/approver/look.js");
+  const { lookAround } = await import("../../cluster/nodes/csr/approver/act.js");
   const memory = await store.load();
   return lookAround({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
 }

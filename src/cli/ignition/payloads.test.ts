@@ -7,9 +7,8 @@ import { dataUrlOf } from "../../cluster/ignition/data/data-url.js";
 import { createDirectoryApi } from "../../cluster/nodes/controller/directory/api.js";
 import { encoded, type Secret } from "../../cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/ingredients.js";
-import { pack } from "../../cluster/nodes/token/config-text.js";
 import { expiring } from "../../cluster/nodes/token/rotation.js";
-import { makeTokenSecret } from "../../cluster/nodes/token/token-secret.js";
+import { makeTokenSecret, pack } from "../../cluster/nodes/token/token-secret.js";
 import { ignitionCommand } from "./command.js";
 
 const namespace = "clusters-demo";

@@ -41,8 +41,8 @@ export async function readPayload(word: string, flags: PayloadFlags): Promise<Na
   }
   checkAccess(flags);
   const [{ payloadOfHash }, { payloadSource }] = await Promise.all([
-    import("../../cluster/nodes/serving/payload-of-hash.js"),
-    import("../../cluster/nodes/serving/ingredients.js"),
+    import("../../cluster/nodes/serving/payload.js"),
+    import("../../cluster/nodes/serving/payload.js"),
   ]);
   const namespace = flags.namespace.value;
   const text = await withObjects(flags, (api) => {

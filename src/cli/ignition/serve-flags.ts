@@ -3,7 +3,7 @@
 import { splitHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { Endpoint } from "../../base/http.js";
-import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/names.js";
+import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { string } from "../flags/flag-value.js";
 import type { Environment } from "../framework/invocation.js";

@@ -1,6 +1,6 @@
 /** `drawbridge ignition serve`: the server from which machines fetch what they become. */
 import type { KubeApi } from "../../cluster/kube/port.js";
-import type { ClaimStore } from "../../cluster/nodes/serving/claim-store.js";
+import type { ClaimStore } from "../../cluster/nodes/serving/claims.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean } from "../flags/flag-value.js";
 import { runRole } from "../framework/command.js";
@@ -56,7 +56,7 @@ export function ignitionServe(program: string, argv: readonly string[]): Promise
 async function serve(flags: ServeFlags, addresses: ServeAddresses): Promise<number> {
   const [{ runServing }, { payloadSource }] = await Promise.all([
     import("./run-server.js"),
-    import("../../cluster/nodes/serving/ingredients.js"),
+    import("../../cluster/nodes/serving/payload.js"),
   ]);
   const namespace = flags.namespace.value;
   const api = await openObjects(flags);
@@ -85,7 +85,7 @@ async function claimStores(
   { claimsConfigMap }: ServeAddresses,
   api: KubeApi,
 ): Promise<ClaimStore[]> {
-  const { claimsInConfigMap, claimsInFile } = await import("../../cluster/nodes/serving/claim-store.js");
+  const { claimsInConfigMap, claimsInFile } = await import("../../cluster/nodes/serving/claims.js");
   const { claimsFile, claimsKubeconfig } = flags;
   const cluster = claimsKubeconfig.value === "" ? api : await openCluster(claimsKubeconfig.value);
   return [

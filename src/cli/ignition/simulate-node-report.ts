@@ -1,6 +1,7 @@
 /** What a simulated machine became, as people read it; contents are not shown. */
-import type { Applied } from "../../cluster/nodes/simulate/apply.js";
+
 import type { Joined } from "../../cluster/nodes/simulate/join.js";
+import type { Applied } from "../../cluster/nodes/simulate/simulate.js";
 
 export interface SimulatedReport extends Applied {
   readonly root: string;

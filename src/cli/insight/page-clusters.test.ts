@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ApiStub } from "../../cluster/kube/testing/api-stub.js";
 import { CollectionStub } from "../../cluster/kube/testing/collection-stub.js";
 import { collectionPath } from "../../cluster/nodes/controller/paths.js";
-import { INVENTORY_LABEL } from "../../cluster/nodes/csr/approver/inventory-source.js";
+import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
 import type { Findings } from "../../insight/watch/overview/source.js";

@@ -27,7 +27,7 @@ export async function openClusters(flags: ClusterFlags): Promise<PageClusters> {
     return { pools: nodes.api, nodes, close: () => nodes.api.close() };
   }
   const [{ configMapInventory, withClaimsOf }, joined, pools] = await Promise.all([
-    import("../../cluster/nodes/csr/approver/inventory-source.js"),
+    import("../../cluster/nodes/csr/inventory.js"),
     openAccess({ ...flags, kubeconfig }, namespace),
     openObjects(flags),
   ]);

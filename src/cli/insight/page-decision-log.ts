@@ -1,7 +1,7 @@
 /** The end of an approver's decision log, which may be long. */
 import { open } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import type { DecisionEntry } from "../../cluster/nodes/csr/decision-log.js";
+import type { DecisionEntry } from "../../cluster/nodes/csr/decide.js";
 
 const TAIL_BYTES = 256 * 1024;
 const MAX_ENTRIES = 500;

@@ -1,6 +1,5 @@
 /** Certificate requests of kubelets and what became of them, as the page shows it: from the API, and from a decision log. */
-import { type Decision, decide } from "../../cluster/nodes/csr/decide.js";
-import type { DecisionEntry } from "../../cluster/nodes/csr/decision-log.js";
+import { type Decision, type DecisionEntry, decide } from "../../cluster/nodes/csr/decide.js";
 import {
   createdAt,
   kindOf,

@@ -1,5 +1,5 @@
 /** `drawbridge nodepool controller`: the process that looks after pools, until it is told to end. */
-import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/names.js";
+import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean } from "../flags/flag-value.js";
 import { runPlainCommand } from "../framework/plain-command.js";

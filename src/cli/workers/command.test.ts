@@ -9,9 +9,8 @@ import {
   makePool,
   namespace,
 } from "../../cluster/nodes/controller/testing/house.js";
-import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/approver/inventory-source.js";
-import { annotation } from "../../cluster/nodes/names.js";
-import type { Secret } from "../../cluster/nodes/objects.js";
+import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
+import { annotation, type Secret } from "../../cluster/nodes/objects.js";
 import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
 import { readUserData } from "../../cluster/nodes/token/user-data.js";
 import { keepWhatIsSaid } from "../testing/said.js";

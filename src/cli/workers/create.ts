@@ -1,6 +1,5 @@
 /** `drawbridge workers create`: from a pool to machines. */
-import { shellText } from "../../cluster/nodes/workers/command-line.js";
-import type { Made } from "../../cluster/nodes/workers/machines.js";
+import { type Made, shellText } from "../../cluster/nodes/workers/machines.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { boolean } from "../flags/flag-value.js";
 import { toMilliseconds } from "../flags/go-duration.js";
@@ -51,8 +50,8 @@ function check(flags: CreateFlags, words: readonly string[]): void {
 async function run(flags: CreateFlags): Promise<number> {
   const [{ createWorkers }, { ensureTokens }, { poolUserData }] = await Promise.all([
     import("../../cluster/nodes/workers/machines.js"),
-    import("../../cluster/nodes/workers/own-tokens.js"),
-    import("../../cluster/nodes/workers/pool-user-data.js"),
+    import("../../cluster/nodes/workers/user-data.js"),
+    import("../../cluster/nodes/workers/user-data.js"),
   ]);
   const pool = poolOf(flags.pool, flags.namespace);
   return withState(flags, async (store) => {

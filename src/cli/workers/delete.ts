@@ -1,6 +1,6 @@
 /** `drawbridge workers delete`: machines go, and what is remembered of them. */
 import type { KubeApi } from "../../cluster/kube/port.js";
-import { shellText } from "../../cluster/nodes/workers/command-line.js";
+import { shellText } from "../../cluster/nodes/workers/machines.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { boolean } from "../flags/flag-value.js";
 import { addOutput, json, refused, runPlainCommand } from "../framework/plain-command.js";
@@ -54,7 +54,7 @@ export function workersDelete(program: string, argv: readonly string[]): Promise
 }
 
 async function revokeOf(api: KubeApi, holders: readonly Worker[]): Promise<void> {
-  const { revokeTokens } = await import("../../cluster/nodes/workers/own-tokens.js");
+  const { revokeTokens } = await import("../../cluster/nodes/workers/user-data.js");
   for (const pool of new Set(holders.map((worker) => worker.pool))) {
     const [namespace = "", name = ""] = pool.split("/");
     const own = holders.filter((worker) => worker.pool === pool);

@@ -1,7 +1,7 @@
 /** `drawbridge workers doctor`: why machines do not become nodes, and what to do about it. */
 import { join } from "node:path";
-import type { Clusters } from "../../cluster/nodes/fleet/look.js";
 import type { RoundOptions } from "../../cluster/nodes/recovery/round.js";
+import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { declarePolicyFlags, policyOf } from "../csr/flags.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { boolean, duration, string } from "../flags/flag-value.js";
@@ -97,9 +97,9 @@ function run(flags: DoctorFlags, names: readonly string[]): Promise<number> {
 
 async function roundOptions(flags: DoctorFlags, names: readonly string[], clusters: Clusters): Promise<RoundOptions> {
   const [sources, { MemoryStore }, { APPROVER_NAME: approverName }] = await Promise.all([
-    import("../../cluster/nodes/csr/approver/inventory-source.js"),
-    import("../../cluster/nodes/csr/approver/memory-store.js"),
-    import("../../cluster/nodes/csr/approver/permissions.js"),
+    import("../../cluster/nodes/csr/inventory.js"),
+    import("../../cluster/nodes/csr/memory.js"),
+    import("../../cluster/nodes/permissions.js"),
   ]);
   const store = await openState(flags);
   const namespace = approverNamespaceOf(flags);

@@ -1,6 +1,7 @@
 /** What the workers commands have in common: whose workers, where they are remembered, and which clusters they are about. */
-import type { Clusters } from "../../cluster/nodes/fleet/look.js";
+
 import type { ObjectName } from "../../cluster/nodes/objects.js";
+import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, string } from "../flags/flag-value.js";
@@ -24,7 +25,7 @@ export async function openState({ state }: StateFlags): Promise<WorkerStore> {
 export async function withState<T>(flags: StateFlags, use: (store: WorkerStore) => Promise<T>): Promise<T> {
   const [store, { exclusively }] = await Promise.all([
     openState(flags),
-    import("../../cluster/nodes/workers/exclusive.js"),
+    import("../../cluster/nodes/workers/store.js"),
   ]);
   return exclusively(store.directory, () => use(store));
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
-import { NODES_PATH, type Node, nodePath } from "../../cluster/nodes/fleet/node.js";
+import { NODES_PATH, type Node, nodePath } from "../../cluster/nodes/workers/node.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 import { workersCommand } from "./command.js";
 

@@ -1,8 +1,9 @@
 /** What commands that bring workers in or take them out have in common. */
-import type { Fleet } from "../../cluster/nodes/fleet/fleet.js";
-import type { Clusters } from "../../cluster/nodes/fleet/look.js";
-import type { Patience } from "../../cluster/nodes/fleet/patience.js";
+
 import type { ObjectName } from "../../cluster/nodes/objects.js";
+import type { Fleet } from "../../cluster/nodes/workers/change.js";
+import type { Patience } from "../../cluster/nodes/workers/patience.js";
+import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { declarePolicyFlags, policyOf } from "../csr/flags.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
@@ -104,8 +105,8 @@ export async function withFleet<T>(
 /** A pool that is not there yet is no reason to stop. */
 async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void> {
   const [{ refuseForeign }, { isPoolMissing, poolHash }] = await Promise.all([
-    import("../../cluster/nodes/fleet/look.js"),
-    import("../../cluster/nodes/workers/pool-user-data.js"),
+    import("../../cluster/nodes/workers/status.js"),
+    import("../../cluster/nodes/workers/user-data.js"),
   ]);
   try {
     refuseForeign(clusters, (await poolHash(clusters.pools, pool)).object);
@@ -117,8 +118,8 @@ async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void>
 /** Around everything that makes machines. */
 export async function approving<T>(flags: FleetFlags, fleet: Fleet, run: () => Promise<T>): Promise<T> {
   const [{ requireApprover, whileApproving }, { configMapInventory }] = await Promise.all([
-    import("../../cluster/nodes/fleet/approving.js"),
-    import("../../cluster/nodes/csr/approver/inventory-source.js"),
+    import("../../cluster/nodes/workers/approving.js"),
+    import("../../cluster/nodes/csr/inventory.js"),
   ]);
   const { clusters, patience, pool, store } = fleet;
   const api = clusters.nodes;

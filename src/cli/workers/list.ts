@@ -1,8 +1,8 @@
 /** `drawbridge workers list`: who there is, and whose configuration is behind. */
 
 import { table } from "../../base/text.js";
-import type { Node } from "../../cluster/nodes/fleet/node.js";
-import type { WorkerStanding } from "../../cluster/nodes/fleet/standing.js";
+import type { Node } from "../../cluster/nodes/workers/node.js";
+import type { WorkerStanding } from "../../cluster/nodes/workers/status.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { boolean } from "../flags/flag-value.js";
 import { addOutput, json, runPlainCommand } from "../framework/plain-command.js";
@@ -62,8 +62,8 @@ export function workersList(program: string, argv: readonly string[]): Promise<n
 
 async function look(flags: NodesFlags, workers: readonly Worker[]): Promise<Seen> {
   const [{ isHosted, listNodes }, { isPoolMissing, poolHash }] = await Promise.all([
-    import("../../cluster/nodes/fleet/look.js"),
-    import("../../cluster/nodes/workers/pool-user-data.js"),
+    import("../../cluster/nodes/workers/status.js"),
+    import("../../cluster/nodes/workers/user-data.js"),
   ]);
   return withClusters(flags, async (clusters) => {
     const hashes = new Map<string, string>();
@@ -84,9 +84,9 @@ async function look(flags: NodesFlags, workers: readonly Worker[]): Promise<Seen
 
 async function listedOf(worker: Worker, { hashes, nodes }: Seen): Promise<Listed> {
   const [{ configurationOf }, { hashOfNode }, { isReady }] = await Promise.all([
-    import("../../cluster/nodes/fleet/standing.js"),
-    import("../../cluster/nodes/fleet/furnish.js"),
-    import("../../cluster/nodes/fleet/node.js"),
+    import("../../cluster/nodes/workers/status.js"),
+    import("../../cluster/nodes/workers/node.js"),
+    import("../../cluster/nodes/workers/node.js"),
   ]);
   const { leaving, made, name, pool, provider, zone } = worker;
   const node = nodes?.get(name);

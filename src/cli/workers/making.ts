@@ -1,7 +1,6 @@
 /** Flags that say what workers are made of: those of create and of up. */
-import { placeholders, splitCommand } from "../../cluster/nodes/workers/command-line.js";
-import type { Template } from "../../cluster/nodes/workers/machines.js";
-import type { Wish } from "../../cluster/nodes/workers/plan.js";
+import { placeholders, splitCommand, type Template } from "../../cluster/nodes/workers/machines.js";
+import type { Wish } from "../../cluster/nodes/workers/worker.js";
 import { choice } from "../flags/choice.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, duration, type FlagKind, integer, string, stringSlice } from "../flags/flag-value.js";

@@ -1,5 +1,5 @@
 /** How long commands wait, and that they can be interrupted. */
-import type { Patience, Progress } from "../../cluster/nodes/fleet/patience.js";
+import type { Patience, Progress } from "../../cluster/nodes/workers/patience.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { duration } from "../flags/flag-value.js";
 import { type GoDuration, parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
@@ -20,7 +20,7 @@ export async function withPatience<T>(
   progress: Progress,
   use: (patience: Patience) => Promise<T>,
 ): Promise<T> {
-  const { Patience } = await import("../../cluster/nodes/fleet/patience.js");
+  const { Patience } = await import("../../cluster/nodes/workers/patience.js");
   const stop = new AbortController();
   const deaf = () => {
     for (const name of signals) process.off(name, onSignal);

@@ -1,7 +1,7 @@
 /** What a command says while it waits, on standard error: a line that changes on a terminal, a line a change elsewhere. */
 
 import { plainText } from "../../base/text.js";
-import type { Progress } from "../../cluster/nodes/fleet/patience.js";
+import type { Progress } from "../../cluster/nodes/workers/patience.js";
 
 interface Screen {
   readonly isTTY?: boolean;

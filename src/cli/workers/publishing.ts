@@ -1,5 +1,5 @@
 /** Whether, and where, an approver in a cluster is told whom to expect. */
-import type { Clusters } from "../../cluster/nodes/fleet/look.js";
+import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, string } from "../flags/flag-value.js";
@@ -35,7 +35,7 @@ export function approverNamespaceOf(flags: Pick<PublishingFlags, "approverNamesp
 export function publisher(flags: PublishingFlags & NodesFlags, { nodes }: Clusters) {
   return async (workers: readonly Worker[]): Promise<void> => {
     if (!flags.publish.value) return;
-    const { publishInventory } = await import("../../cluster/nodes/workers/publish.js");
+    const { publishInventory } = await import("../../cluster/nodes/workers/approving.js");
     await publishInventory(nodes, approverNamespaceOf(flags), workers);
   };
 }

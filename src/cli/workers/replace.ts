@@ -1,8 +1,8 @@
 /** `drawbridge workers replace`: fresh machines in the place of workers. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Fleet } from "../../cluster/nodes/fleet/fleet.js";
-import type { Replacement } from "../../cluster/nodes/fleet/replace.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
+import type { Fleet } from "../../cluster/nodes/workers/change.js";
+import type { Replacement } from "../../cluster/nodes/workers/replace.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { boolean, string } from "../flags/flag-value.js";
@@ -56,7 +56,7 @@ function check(flags: ReplaceFlags, names: readonly string[]): void {
 }
 
 async function run(flags: ReplaceFlags, names: readonly string[]): Promise<number> {
-  const { planReplacements, replaceWorkers } = await import("../../cluster/nodes/fleet/replace.js");
+  const { planReplacements, replaceWorkers } = await import("../../cluster/nodes/workers/replace.js");
   const whose = {
     pool: (store: WorkerStore) => ownerOf(flags, store, names),
     window: flags.window,
@@ -77,8 +77,8 @@ async function run(flags: ReplaceFlags, names: readonly string[]): Promise<numbe
 
 async function behind(fleet: Fleet): Promise<string[]> {
   const [{ workersBehind }, { poolHash }] = await Promise.all([
-    import("../../cluster/nodes/fleet/replace.js"),
-    import("../../cluster/nodes/workers/pool-user-data.js"),
+    import("../../cluster/nodes/workers/replace.js"),
+    import("../../cluster/nodes/workers/user-data.js"),
   ]);
   const { clusters, patience, pool } = fleet;
   const { hash } = await patience.until(`pool ${pool.name}`, () => poolHash(clusters.pools, pool));

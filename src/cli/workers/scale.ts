@@ -56,8 +56,8 @@ function check(flags: ScaleFlags, words: readonly string[]): void {
 
 async function run(flags: ScaleFlags): Promise<number> {
   const [{ planScale, scale }, { poolHash }] = await Promise.all([
-    import("../../cluster/nodes/fleet/scale.js"),
-    import("../../cluster/nodes/workers/pool-user-data.js"),
+    import("../../cluster/nodes/workers/scale.js"),
+    import("../../cluster/nodes/workers/user-data.js"),
   ]);
   const pool = poolOf(flags.pool, flags.namespace);
   const wanted = {

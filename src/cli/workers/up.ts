@@ -1,8 +1,9 @@
 /** `drawbridge workers up`: from a declared pool to nodes that run pods. */
-import type { Clusters } from "../../cluster/nodes/fleet/look.js";
-import type { Progress } from "../../cluster/nodes/fleet/patience.js";
-import type { Risen } from "../../cluster/nodes/fleet/up.js";
-import { shellText } from "../../cluster/nodes/workers/command-line.js";
+
+import { shellText } from "../../cluster/nodes/workers/machines.js";
+import type { Progress } from "../../cluster/nodes/workers/patience.js";
+import type { Clusters } from "../../cluster/nodes/workers/status.js";
+import type { Risen } from "../../cluster/nodes/workers/up.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { boolean, string } from "../flags/flag-value.js";
 import { objectsText } from "../framework/objects-file.js";
@@ -52,7 +53,7 @@ function check(flags: UpFlags, words: readonly string[]): void {
 }
 
 async function run(flags: UpFlags): Promise<number> {
-  const { prepare, up } = await import("../../cluster/nodes/fleet/up.js");
+  const { prepare, up } = await import("../../cluster/nodes/workers/up.js");
   const pool = poolOf(flags.pool, flags.namespace);
   const wish = wishOf(flags);
   if (flags.dryRun.value) return rehearse(flags);
@@ -82,7 +83,7 @@ async function applyFile(flags: UpFlags, { pools }: Clusters, progress: Progress
 /** The pool may not be there yet, and need not be. */
 async function rehearse(flags: UpFlags): Promise<number> {
   const [{ planWorkers }, { openState }] = await Promise.all([
-    import("../../cluster/nodes/workers/plan.js"),
+    import("../../cluster/nodes/workers/worker.js"),
     import("./flags.js"),
   ]);
   const store = await openState(flags);

@@ -34,7 +34,7 @@ export function workersUserdata(program: string, argv: readonly string[]): Promi
     },
     run: async (flags, [name = ""]) => {
       const [{ freshUserData }, { knownWorkers }] = await Promise.all([
-        import("../../cluster/nodes/workers/fresh-user-data.js"),
+        import("../../cluster/nodes/workers/user-data.js"),
         import("../../cluster/nodes/workers/machines.js"),
       ]);
       return withState(flags, async (store) => {

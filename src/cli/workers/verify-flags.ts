@@ -1,5 +1,5 @@
 /** What verify and up try out: whether nodes run pods. */
-import type { VerifyOptions } from "../../cluster/nodes/fleet/verify.js";
+import type { VerifyOptions } from "../../cluster/nodes/workers/verify.js";
 import { choice } from "../flags/choice.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { string } from "../flags/flag-value.js";

@@ -1,7 +1,7 @@
 /** What verify found, for people. */
 
 import { table } from "../../base/text.js";
-import type { Verdict, Verified } from "../../cluster/nodes/fleet/verify.js";
+import type { Verdict, Verified } from "../../cluster/nodes/workers/verify.js";
 
 export function verdictText(verdict: Verdict): string {
   const { ok, pool, workers } = verdict;

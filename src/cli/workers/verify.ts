@@ -42,7 +42,7 @@ function check(flags: VerifyFlags): void {
 }
 
 async function run(flags: VerifyFlags, names: readonly string[]): Promise<number> {
-  const { verify } = await import("../../cluster/nodes/fleet/verify.js");
+  const { verify } = await import("../../cluster/nodes/workers/verify.js");
   const pool = poolOf(flags.pool, flags.namespace);
   const workers = await chosen(flags, `${pool.namespace}/${pool.name}`, names);
   const progress = showProgress();

@@ -14,20 +14,23 @@ import type { KubeApi } from "../kube/port.js";
 import { eventually } from "../kube/testing/eventually.js";
 import { namedPath } from "./controller/paths.js";
 import { clusterMap, House, makePool, namespace as poolNamespace } from "./controller/testing/house.js";
-import type { Surroundings } from "./csr/case.js";
+import { defaultPolicy, type Surroundings } from "./csr/case.js";
 import { decide } from "./csr/decide.js";
-import { defaultPolicy } from "./csr/policy.js";
 import type { RequestKind } from "./csr/signing-request.js";
-import { fnv1a } from "./hash/fnv.js";
-import { globalConfig } from "./hash/global-config.js";
-import { configurationHash, poolHashes, pullSecretHash, trustBundleHash } from "./hash/pool-hash.js";
+import {
+  configurationHash,
+  fnv1a,
+  globalConfig,
+  poolHashes,
+  pullSecretHash,
+  trustBundleHash,
+} from "./hash/pool-hash.js";
 import { rawConfig } from "./hash/raw-config.js";
-import { annotation, SERVING_CERTIFICATE_SECRET } from "./names.js";
-import { type ConfigMap, encoded, type Secret, secretText } from "./objects.js";
+import { annotation, type ConfigMap, encoded, SERVING_CERTIFICATE_SECRET, type Secret, secretText } from "./objects.js";
 import { bootstrapKubeconfig, pullSecret } from "./payload/testing/ingredients.js";
 import { reconcile } from "./pool/reconcile.js";
 import type { Cluster, World } from "./pool/world.js";
-import { payloadSource } from "./serving/ingredients.js";
+import { payloadSource } from "./serving/payload.js";
 import { collection, namespace, TokenHouse } from "./serving/testing/token-house.js";
 import { bearer, openDoor } from "./testing/door.js";
 import {
@@ -41,10 +44,8 @@ import {
   worker,
 } from "./testing/requests.js";
 import { carriedOut, cluster, makeWorld, poolWith, startTime } from "./testing/world.js";
-import { pack, unpack } from "./token/config-text.js";
-import { janitorVerdict } from "./token/janitor.js";
-import { expiring, rotateAfterMs } from "./token/rotation.js";
-import { readTokenSecret } from "./token/token-secret.js";
+import { expiring, janitorVerdict, rotateAfterMs } from "./token/rotation.js";
+import { pack, readTokenSecret, unpack } from "./token/token-secret.js";
 import { userData } from "./token/user-data.js";
 
 const closing: (() => Promise<void> | void)[] = [];

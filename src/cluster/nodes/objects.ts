@@ -50,3 +50,94 @@ export function secretText(secret: Secret, key: string): string | undefined {
   const value = secret.data?.[key];
   return value === undefined ? undefined : Buffer.from(value, "base64").toString("utf8");
 }
+
+// Names and annotations that HyperShift's own parts look for.
+
+const GROUP = "hypershift.openshift.io";
+
+export const annotation = {
+  /** `namespace/name` of the pool, on everything that belongs to it. */
+  nodePool: `${GROUP}/nodePool`,
+  ignitionConfig: `${GROUP}/ignition-config`,
+  upgradeType: `${GROUP}/node-pool-upgrade-type`,
+  tokenGenerated: `${GROUP}/last-token-generation-time`,
+  ignitionReached: `${GROUP}/ignition-reached`,
+  tokenExpires: `${GROUP}/ignition-token-expiration-timestamp`,
+  currentConfig: `${GROUP}/nodePoolCurrentConfig`,
+  currentConfigVersion: `${GROUP}/nodePoolCurrentConfigVersion`,
+} as const;
+
+export const finalizer = `${GROUP}/finalizer`;
+
+export const label = {
+  coreConfig: `${GROUP}/core-ignition-config`,
+  tuningConfig: `${GROUP}/nto-generated-machine-config`,
+  nodePool: `${GROUP}/nodePool`,
+} as const;
+
+/** The Ignition server's certificate (`tls.crt`, `tls.key`), and who signed it: ours, where no HyperShift has its own. */
+export const SERVING_CERTIFICATE_SECRET = "drawbridge-ignition-serving-cert";
+export const IGNITION_CA_SECRET = "drawbridge-ignition-ca";
+
+/** Where a hosted cluster's control plane lives. */
+export function controlPlaneNamespace({ namespace, name }: ObjectName): string {
+  return `${namespace}-${name.replaceAll(".", "-")}`;
+}
+
+export function tokenSecretName(pool: string, hash: string): string {
+  return `token-${pool}-${hash}`;
+}
+
+export function userDataSecretName(pool: string, hash: string): string {
+  return `user-data-${pool}-${hash}`;
+}
+
+// Times in annotations.
+
+const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
+
+/** Milliseconds since 1970; undefined for anything that is not RFC 3339, which Date.parse would guess at. */
+export function parseTime(text: string | undefined): number | undefined {
+  if (text === undefined || !RFC3339.test(text)) return undefined;
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** To the second. */
+export function secondTime(now: number): string {
+  return new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** As Go prints nanoseconds: without zeros at the end, and without the point when there are only zeros. */
+export function nanoTime(now: number): string {
+  return new Date(now)
+    .toISOString()
+    .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => `${fraction === "." ? "" : fraction}Z`);
+}
+
+// Events, as `kubectl describe` shows them under what they are about.
+
+export interface Happening {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The API refuses more. */
+const LONGEST_MESSAGE = 1024;
+
+export function eventAbout(about: KubeObject, what: Happening, component: string, at: number): KubeObject {
+  const { apiVersion, kind, metadata } = about;
+  const { name, namespace } = nameOf(about);
+  const time = secondTime(at);
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { generateName: `${name}.`, namespace },
+    involvedObject: { apiVersion, kind, namespace, name, uid: metadata?.uid },
+    ...{ ...what, message: what.message.slice(0, LONGEST_MESSAGE) },
+    ...{ count: 1, firstTimestamp: time, lastTimestamp: time, source: { component } },
+  } as KubeObject;
+}
+
+export const eventsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;

@@ -6,8 +6,8 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
-import { canonicalAddress } from "../../../src/cluster/nodes/csr/addresses.js";
 import { decide } from "../../../src/cluster/nodes/csr/decide.js";
+import { canonicalAddress } from "../../../src/cluster/nodes/csr/names.js";
 import { SERVING_SIGNER, type SigningRequest } from "../../../src/cluster/nodes/csr/signing-request.js";
 import {
   inventoryOf,

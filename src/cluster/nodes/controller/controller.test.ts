@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Clock } from "../../kube/clock.js";
 import { KubeApiError } from "../../kube/errors.js";
-import { annotation, finalizer } from "../names.js";
-import { type ConfigMap, secretText } from "../objects.js";
+import { annotation, type ConfigMap, finalizer, secretText } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";

@@ -3,17 +3,13 @@ import { messageOf } from "../../../base/errors/error.js";
 import { type Clock, systemClock } from "../../kube/clock.js";
 import { ListWatch } from "../../kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { concernsCertificate, keepCertificate } from "../certificate/keep-certificate.js";
-import { annotation } from "../names.js";
-import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
+import { annotation, type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { Changes } from "./changes.js";
-import { Complaints } from "./complaints.js";
-import { pass } from "./pass.js";
+import { concernsCertificate, keepCertificate } from "./certificate.js";
+import { pass, Writer } from "./pass.js";
 import { collectionPath, type Kind } from "./paths.js";
 import { concernedByConfigMap, concernedBySecret, type View } from "./view.js";
 import { type Outcome, WorkQueue } from "./work-queue.js";
-import { Writer } from "./writer.js";
 
 export interface PoolControllerOptions {
   readonly api: KubeApi;
@@ -183,5 +179,39 @@ export class PoolController {
       this.lookAtAll();
       this.#scheduleResync();
     });
+  }
+}
+
+// Finds out what is different in a copy of the API server's objects since the last look.
+
+export class Changes<T extends KubeObject> {
+  #before = new Map<string, T>();
+
+  /** What is new, what is no longer as it was, and what is gone as it was last. */
+  take(items: ReadonlyMap<string, T>): T[] {
+    const changed: T[] = [];
+    for (const [key, item] of items) {
+      const before = this.#before.get(key);
+      if (before?.metadata?.resourceVersion === item.metadata?.resourceVersion && before !== undefined) continue;
+      // What it was may have concerned others than what it is.
+      if (before !== undefined) changed.push(before);
+      changed.push(item);
+    }
+    for (const [key, item] of this.#before) if (!items.has(key)) changed.push(item);
+    this.#before = new Map(items);
+    return changed;
+  }
+}
+
+/** What was complained of last, so that a loop of failures is told once. */
+export class Complaints {
+  readonly #told = new Map<string, string>();
+
+  /** False for what was said already; an empty sentence means that all is well again. */
+  isNews(key: string, sentence: string): boolean {
+    if (this.#told.get(key) === sentence) return false;
+    if (sentence === "") this.#told.delete(key);
+    else this.#told.set(key, sentence);
+    return sentence !== "";
   }
 }

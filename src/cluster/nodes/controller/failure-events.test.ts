@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { failureEvents } from "./failure-events.js";
 import { namedPath } from "./paths.js";
+import { failureEvents } from "./run.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
 
 let house: House;

@@ -1,20 +1,18 @@
 /** An API that is away for one write, at each write of a pool's life: afterwards everything is as if it had not been. */
 import { expect, test } from "vitest";
 import type { KubeApi } from "../../kube/port.js";
-import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "../certificate/keep-certificate.js";
-import { annotation } from "../names.js";
-import { type ConfigMap, encoded, type Secret } from "../objects.js";
+import { annotation, type ConfigMap, encoded, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js";
 import { createMemoryApi } from "../testing/memory-api.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
-import { pass } from "./pass.js";
+import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
+import { pass, Writer } from "./pass.js";
 import { collectionPath, namedPath } from "./paths.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
 import type { View } from "./view.js";
 import type { Outcome } from "./work-queue.js";
-import { Writer } from "./writer.js";
 
 const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
 kind: MachineConfig

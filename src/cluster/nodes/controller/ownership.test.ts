@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../kube/testing/eventually.js";
 import { ManualClock } from "../../kube/testing/manual-clock.js";
-import { Ownership } from "./ownership.js";
+import { Ownership } from "./hypershift.js";
 
 let clock: ManualClock;
 let trouble: string | undefined;

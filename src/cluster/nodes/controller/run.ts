@@ -1,19 +1,23 @@
 /** The controller as a process: everything around it that a person or a cluster sees, and its end. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { messageOf } from "../../../base/errors/error.js";
 import { metricsRoute } from "../../../base/health.js";
 import { type Endpoint, type Route, type RunningHttp, sendText, startHttp } from "../../../base/http.js";
 import { Logger } from "../../../base/log/log.js";
-import type { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead } from "../../../base/metrics/families.js";
+import { processMetrics } from "../../../base/metrics/process-metrics.js";
+import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { nextSignal } from "../../../base/signals.js";
 import { LeaderElection } from "../../kube/leader.js";
 import type { KubeApi } from "../../kube/port.js";
+import { eventAbout, eventsPath } from "../objects.js";
+import { CONTROLLER_NAME } from "../permissions.js";
+import type { NodePool } from "../pool/node-pool.js";
 import { PoolController } from "./controller.js";
-import { failureEvents } from "./failure-events.js";
-import { requireInstalled } from "./hypershift.js";
-import { controllerMetrics } from "./metrics.js";
-import { CONTROLLER_NAME } from "./name.js";
-import { Ownership } from "./ownership.js";
+import { Ownership, requireInstalled } from "./hypershift.js";
+import { typed } from "./paths.js";
+import type { Outcome } from "./work-queue.js";
 
 export interface ControllerConfig {
   readonly api: KubeApi;
@@ -82,4 +86,54 @@ function startHealth(endpoint: Endpoint, controller: PoolController, registry: M
       ["/metrics", metricsRoute(registry)],
     ]),
   });
+}
+
+// The controller's /metrics.
+
+const PREFIX = "drawbridge_nodepool_";
+
+export interface ControllerMetrics {
+  readonly registry: MetricsRegistry;
+  passed(outcome: Outcome["next"]): void;
+  failed(): void;
+}
+
+export function controllerMetrics(controller: () => PoolController, leading: () => boolean): ControllerMetrics {
+  const registry = new MetricsRegistry();
+  const passes = new EventCounter(
+    registry,
+    `${PREFIX}passes_total`,
+    "Passes over pools, by what follows: wait for a change, a time to look again (at), or retry after a failure.",
+    ["next"],
+  );
+  const failures = new EventCounter(
+    registry,
+    `${PREFIX}failures_total`,
+    "Complaints about pools, and lost connections.",
+  );
+  gaugeRead(registry, `${PREFIX}pools`, "Pools in the namespace.", () => controller().view.pools.size);
+  gaugeRead(registry, `${PREFIX}queue_length`, "Pools that wait for a pass.", () => controller().queued);
+  gaugeRead(registry, `${PREFIX}leader`, "Whether this replica writes.", () => Number(leading()));
+  processMetrics(registry);
+  return { registry, passed: (next) => passes.inc({ next }), failed: () => failures.inc() };
+}
+
+// Failures of passes as events on the pools, as HyperShift's operator makes them.
+
+export interface FailureEventsOptions {
+  readonly api: KubeApi;
+  readonly namespace: string;
+  readonly now?: () => number;
+  readonly onError: (sentence: string) => void;
+}
+
+/** Nobody waits for them: an API that is away has more to lose than an event. */
+export function failureEvents({ api, namespace, now = Date.now, onError }: FailureEventsOptions) {
+  return (pool: NodePool, sentence: string): void => {
+    const failure = { type: "Warning", reason: "ReconcileError", message: sentence } as const;
+    const event = eventAbout(typed("NodePool", pool), failure, CONTROLLER_NAME, now());
+    api
+      .create(eventsPath(namespace), event)
+      .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`));
+  };
 }

@@ -1,9 +1,15 @@
 /** How pools stand, for people and scripts. No token is in it. */
 import type { KubeApi } from "../../kube/port.js";
-import { annotation, tokenSecretName, userDataSecretName } from "../names.js";
-import { nameOf, pathOf, type Secret } from "../objects.js";
+import {
+  annotation,
+  nameOf,
+  pathOf,
+  type Secret,
+  secondTime,
+  tokenSecretName,
+  userDataSecretName,
+} from "../objects.js";
 import type { Condition, NodePool } from "../pool/node-pool.js";
-import { secondTime } from "../token/time.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { collectionPath } from "./paths.js";
 

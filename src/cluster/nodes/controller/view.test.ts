@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { annotation, label } from "../names.js";
-import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
+import { annotation, type ConfigMap, label, nameOf, pathOf, type Secret } from "../objects.js";
 import { clusterMap, makePool, namespace, pullSecret } from "./testing/house.js";
 import { concernedByConfigMap, concernedBySecret, type View, worldOf } from "./view.js";
 

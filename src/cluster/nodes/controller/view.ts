@@ -1,13 +1,22 @@
 /** The copy of one namespace from which passes over pools are made, and whom a change in it concerns. */
 import { randomUUID } from "node:crypto";
+import { parseDocument } from "yaml";
+import { messageOf } from "../../../base/errors/error.js";
 import { findingText } from "../../ignition/finding.js";
 import { readConfig } from "../../ignition/parse.js";
-import { annotation, IGNITION_CA_SECRET, label } from "../names.js";
-import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
-import { machineConfigsOf } from "../pool/machine-configs.js";
+import { type ClusterConfiguration, type ClusterNetworks, parseVersion } from "../hash/pool-hash.js";
+import {
+  annotation,
+  type ConfigMap,
+  IGNITION_CA_SECRET,
+  label,
+  nameOf,
+  pathOf,
+  type Secret,
+  secretText,
+} from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import type { World } from "../pool/world.js";
-import { isClusterObject, readClusterObject } from "./cluster-object.js";
+import { type Cluster, machineConfigsOf, type Release, type World } from "../pool/world.js";
 import { typed } from "./paths.js";
 
 export interface View {
@@ -100,4 +109,120 @@ function poolsWhere(view: View, isConcerned: (pool: NodePool, cluster: ConfigMap
 
 function poolOfSecret({ metadata }: Secret): string | undefined {
   return metadata?.annotations?.[annotation.nodePool];
+}
+
+// The cluster that pools belong to where no HyperShift runs: a ConfigMap labelled `drawbridge/cluster=true`, which a person
+// can write by hand and for which nothing need be installed.
+
+export const CLUSTER_LABEL = "drawbridge/cluster";
+
+const keys = {
+  apiServer: "URL of the API server that nodes join",
+  apiServerCA: "its certificate authority, PEM",
+  ignitionEndpoint: "host or host:port of the Ignition server, as machines reach it",
+  ignitionAddresses: "further names and addresses by which machines reach it, for its certificate",
+  ignitionCA: "its certificate authority, PEM; ours, if left out",
+  version: "version of the release that machines run",
+  releases: "YAML map from release image to version, for pools on another than `version`",
+  arch: "architecture of the release; multi unless given",
+  pullSecret: "name of a Secret with the key .dockerconfigjson",
+  trustBundle: "name of a ConfigMap with the key ca-bundle.crt",
+  configuration: "YAML, as spec.configuration of a HostedCluster: proxy, image, apiServer",
+  networks: "YAML with the lists machine, cluster and service, which are never proxied",
+} as const;
+
+/** What stands beside it in its namespace. */
+export interface Beside {
+  secret(name: string): Secret | undefined;
+  configMap(name: string): ConfigMap | undefined;
+}
+
+export interface ClusterObject {
+  readonly cluster: Cluster;
+  /** What an image is. */
+  release(image: string): Release;
+}
+
+export function isClusterObject({ metadata }: ConfigMap): boolean {
+  return metadata?.labels?.[CLUSTER_LABEL] === "true";
+}
+
+/** What cannot be read is reported as the release's problem: that is the first condition that can say it. */
+export function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
+  const text = (key: keyof typeof keys) => map.data?.[key]?.trim() ?? "";
+  const problems = Object.keys(map.data ?? {})
+    .filter((key) => !Object.hasOwn(keys, key))
+    .map((key) => `has an unknown key ${key}; known are ${Object.keys(keys).join(", ")}`);
+  const yaml = <T extends object>(key: keyof typeof keys): T | undefined => {
+    if (text(key) === "") return undefined;
+    try {
+      return mapping<T>(text(key));
+    } catch (reason) {
+      problems.push(`key ${key} ${messageOf(reason)}`);
+      return undefined;
+    }
+  };
+  const releases = yaml<Record<string, unknown>>("releases") ?? {};
+  const name = nameOf(map);
+  const cluster: Cluster = {
+    name,
+    owner: { apiVersion: "v1", kind: "ConfigMap", uid: map.metadata?.uid ?? "" },
+    deleting: map.metadata?.deletionTimestamp !== undefined,
+    standalone: true,
+    controlPlaneNamespace: name.namespace,
+    infraId: name.name,
+    version: text("version"),
+    kubeconfigReady: text("apiServer") !== "",
+    ignitionEndpoint: text("ignitionEndpoint"),
+    ignitionCaPem: ignitionCaOf(map, beside),
+    pullSecret: pullSecretOf(text("pullSecret"), beside),
+    trustBundle: trustBundleOf(text("trustBundle"), beside),
+    configuration: yaml<ClusterConfiguration>("configuration"),
+    networks: yaml<ClusterNetworks>("networks"),
+    restoredFromBackup: false,
+  };
+  const release = (image: string): Release => {
+    const version = Object.hasOwn(releases, image) ? String(releases[image]) : text("version");
+    const trouble = problems[0] ?? versionProblem(version);
+    if (trouble !== undefined) return { problem: `ConfigMap ${name.namespace}/${name.name} ${trouble}` };
+    return { version, arch: text("arch") || "multi" };
+  };
+  return { cluster, release };
+}
+
+/** Its own, or the one that signs the certificate we issue. */
+function ignitionCaOf({ data }: ConfigMap, { secret }: Beside): string {
+  return data?.ignitionCA?.trim() ? data.ignitionCA : (secretText(secret(IGNITION_CA_SECRET) ?? {}, "tls.crt") ?? "");
+}
+
+/** A cluster whose images need no credentials names none. */
+function pullSecretOf(name: string, beside: Beside): Cluster["pullSecret"] {
+  if (name === "") return { name, content: new Uint8Array() };
+  const content = beside.secret(name)?.data?.[".dockerconfigjson"];
+  return { name, content: content === undefined ? undefined : Buffer.from(content, "base64") };
+}
+
+function trustBundleOf(name: string, beside: Beside): Cluster["trustBundle"] {
+  if (name === "") return undefined;
+  return { name, content: beside.configMap(name)?.data?.["ca-bundle.crt"] };
+}
+
+function versionProblem(version: string): string | undefined {
+  if (version === "") return "has no version";
+  try {
+    parseVersion(version);
+    return undefined;
+  } catch (reason) {
+    return `cannot be used: ${messageOf(reason)}`;
+  }
+}
+
+function mapping<T extends object>(text: string): T {
+  const parsed = parseDocument(text);
+  const [error] = parsed.errors;
+  // The parser's own words may repeat a line, and with it a proxy's password.
+  if (error !== undefined) throw new Error(`is not YAML: look at its line ${error.linePos?.[0].line ?? 1}`);
+  const value: unknown = parsed.toJS({ maxAliasCount: 100 });
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("is not a YAML map");
+  return value as T;
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { LeadershipLost, Writer } from "./pass.js";
 import { collectionPath } from "./paths.js";
 import { House, makePool, namespace, pullSecret } from "./testing/house.js";
-import { LeadershipLost, Writer } from "./writer.js";
 
 let house: House;
 let leads: boolean;

@@ -2,10 +2,9 @@
 import { messageOf } from "../../../base/errors/error.js";
 import { inspectRequest, type RequestFacts } from "../../../tunnel/pki/inspect-request.js";
 import type { KubeObject } from "../../kube/port.js";
-import { spelled } from "./held.js";
 import type { Claim, Inventory, Pool, Worker } from "./inventory.js";
-import type { Memory, Remembered } from "./memory.js";
-import type { Policy } from "./policy.js";
+import { heldBy, isAlive, type Memory, type Remembered, spelled } from "./memory.js";
+import { canonicalAddress, Networks } from "./names.js";
 import { NODE_USER_PREFIX, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
 
 export interface NodeObject extends KubeObject {
@@ -78,4 +77,109 @@ export function namesOf({ dnsNames, ipAddresses, otherNames }: RequestFacts): st
     ...ipAddresses.map((address) => `IP:${address}`),
     ...otherNames,
   ]);
+}
+
+// What the operator of an approver may choose.
+
+export interface Policy {
+  /** Who files first requests: the identity in every machine's bootstrap kubeconfig. */
+  readonly bootstrapUser: string;
+  /** All of its groups, no more and no fewer. */
+  readonly bootstrapGroups: readonly string[];
+  /** Where nodes may have addresses that no inventory lists. */
+  readonly nodeNetworks: Networks;
+  /** Services, pods, control plane: never a node's. */
+  readonly foreignNetworks: Networks;
+  /** Names of the control plane beyond the usual ones. */
+  readonly reservedNames: readonly string[];
+  /** Whether a machine must have been seen fetching its configuration. */
+  readonly needsClaim: boolean;
+  /** Nodes beyond a pool's replicas, while some are replaced. */
+  readonly surge: number;
+  /** Approvals in a minute and pool. */
+  readonly poolRate: number;
+  /** Whether forgeries are denied; otherwise they stay pending like everything else. */
+  readonly deniesForgery: boolean;
+}
+
+const BOOTSTRAP_NAMESPACE = "openshift-machine-config-operator";
+
+export const defaultPolicy: Policy = {
+  bootstrapUser: `system:serviceaccount:${BOOTSTRAP_NAMESPACE}:node-bootstrapper`,
+  bootstrapGroups: [`system:serviceaccounts:${BOOTSTRAP_NAMESPACE}`, "system:serviceaccounts", "system:authenticated"],
+  nodeNetworks: new Networks([]),
+  foreignNetworks: new Networks([]),
+  reservedNames: [],
+  needsClaim: false,
+  surge: 0,
+  poolRate: 100,
+  deniesForgery: true,
+};
+
+/** A clock may run this far ahead of another. */
+export const SKEW_MS = 10_000;
+/** A kubelet that got no certificate for so long files another request with another key. */
+export const PATIENCE_MS = 15 * 60_000;
+export const RATE_WINDOW_MS = 60_000;
+/** The brake counts requests as young as this; that many more than there are machines is a flood. */
+export const BRAKE_WINDOW_MS = 60 * 60_000;
+export const BRAKE_MARGIN = 100;
+
+// To whom a name or an address belongs.
+
+/**
+ * Who else has it, for the end of a sentence; undefined when nobody has. `name` is `DNS:w0` or `IP:10.0.0.1`.
+ *
+ * The inventory and certificates that were approved are the word of the operator and of the approver. A Node's addresses are
+ * its own word: it keeps others from getting what is free, and takes away nothing that is given.
+ */
+export function ownerOf(name: string, of: Case): string | undefined {
+  return ownerByInventory(name, of) ?? ownerByCertificate(name, of) ?? ownerByReport(name, of);
+}
+
+function ownerByInventory(name: string, { inventory, nodeName }: Case): string | undefined {
+  for (const worker of inventory.workers.values()) {
+    if (worker.name !== nodeName && namesOfWorker(worker).includes(name)) return `${worker.name}, by the inventory`;
+  }
+  return undefined;
+}
+
+/** Of a worker that is neither expected nor a node any more nothing counts: its machine is gone. */
+function ownerByCertificate(name: string, { inventory, memory, nodeName, nodes, now }: Case): string | undefined {
+  for (const [other, remembered] of memory) {
+    if (other === nodeName || !(inventory.workers.has(other) || nodes.has(other))) continue;
+    const held = heldBy(remembered).find((one) => one.names.includes(name) && isAlive(one, now));
+    if (held === undefined) continue;
+    const isEndKnown = held.request === undefined && held.lost === undefined;
+    return `${other}, by its certificate${isEndKnown ? ` until ${new Date(held.until).toISOString()}` : ""}`;
+  }
+  return undefined;
+}
+
+function ownerByReport(name: string, { nodeName, nodes, remembered, worker }: Case): string | undefined {
+  const given = [`DNS:${nodeName}`, ...(worker === undefined ? [] : namesOfWorker(worker))];
+  const isGiven = given.includes(name) || remembered?.serving?.names.includes(name) === true;
+  for (const [other, node] of nodes) {
+    if (other === nodeName || !namesOfNode(other, node).includes(name)) continue;
+    if (isControlPlane(node)) return `${other} of the control plane, by its Node's addresses`;
+    if (!isGiven) return `${other}, by its Node's addresses`;
+  }
+  return undefined;
+}
+
+function namesOfWorker({ dnsNames, ips, name }: Worker): string[] {
+  return [...[name, ...dnsNames].map((one) => `DNS:${one}`), ...ips.map((one) => `IP:${one}`)];
+}
+
+function namesOfNode(name: string, { status }: NodeObject): string[] {
+  const reported = (status?.addresses ?? []).map(({ address }) => {
+    const ip = canonicalAddress(address);
+    return ip === undefined ? `DNS:${address.toLowerCase().replace(/\.$/, "")}` : `IP:${ip}`;
+  });
+  return [`DNS:${name}`, ...reported];
+}
+
+/** Nodes cannot give themselves these labels. */
+export function isControlPlane({ metadata }: NodeObject): boolean {
+  return ["control-plane", "master"].some((role) => `node-role.kubernetes.io/${role}` in (metadata?.labels ?? {}));
 }

@@ -11,11 +11,10 @@ import {
   worker,
 } from "../testing/requests.js";
 import { startTime } from "../testing/world.js";
-import { Networks } from "./addresses.js";
-import type { Surroundings } from "./case.js";
+import { defaultPolicy, type Surroundings } from "./case.js";
 import { countRecentPending, decide } from "./decide.js";
 import type { Remembered } from "./memory.js";
-import { defaultPolicy } from "./policy.js";
+import { Networks } from "./names.js";
 import type { RequestKind } from "./signing-request.js";
 
 const minute = 60_000;

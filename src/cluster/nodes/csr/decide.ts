@@ -1,12 +1,11 @@
 /** Decides about one request, and says why. */
-import { type Case, namesOf, openCase, type Surroundings } from "./case.js";
-import { heldBy, withApproval } from "./held.js";
-import type { Remembered } from "./memory.js";
-import { BRAKE_WINDOW_MS } from "./policy.js";
-import { clientRules } from "./rules/client.js";
-import { renewalRules, servingRules } from "./rules/node.js";
-import type { Rule } from "./rules/rule.js";
-import { BRAKE_RULE, shapeRules } from "./rules/shape.js";
+
+import { type FileHandle, open } from "node:fs/promises";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { BRAKE_WINDOW_MS, type Case, namesOf, openCase, type Surroundings } from "./case.js";
+import { heldBy, type Remembered, withApproval } from "./memory.js";
+import { clientRules, renewalRules, servingRules } from "./rules/node.js";
+import { BRAKE_RULE, type Rule, shapeRules } from "./rules/shape.js";
 import {
   createdAt,
   kindOf,
@@ -116,4 +115,81 @@ function remember({ facts, kind, now, poolName = "", remembered, request }: Case
   const names = facts === undefined ? [] : namesOf(facts);
   const held = withApproval(heldBy(record), requestUid(request), names);
   return { ...record, serving: { ...approval, names }, held };
+}
+
+// Every decision, one JSON object a line, appended and never changed.
+
+export interface DecisionLog {
+  /** Resolves once the line is with the operating system; nothing is approved before. */
+  write(entry: DecisionEntry): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DecisionEntry {
+  readonly at: string;
+  /** `leader`, `by hand`, `dry run`. */
+  readonly by: string;
+  readonly action: Decision["action"];
+  readonly rule: string;
+  readonly explanation: string;
+  readonly request: string;
+  readonly uid: string;
+  readonly signer: string;
+  readonly user: string;
+  readonly node: string;
+  readonly pool: string;
+  readonly despite?: readonly string[];
+}
+
+export function entryOf(
+  decision: Decision,
+  { metadata, spec }: SigningRequest,
+  now: number,
+  by: string,
+): DecisionEntry {
+  return {
+    at: new Date(now).toISOString(),
+    by,
+    action: decision.action,
+    rule: decision.rule,
+    explanation: decision.explanation,
+    request: decision.request,
+    uid: metadata?.uid ?? "",
+    signer: spec?.signerName ?? "",
+    user: spec?.username ?? "",
+    node: decision.node,
+    pool: decision.pool ?? "",
+  };
+}
+
+/** Opened once; a file that was there is continued. */
+export async function openDecisionLog(path: string): Promise<DecisionLog> {
+  let file: FileHandle;
+  try {
+    file = await open(path, "a", 0o600);
+  } catch (reason) {
+    throw unwritable(path, reason);
+  }
+  return {
+    async write(entry) {
+      const line = Buffer.from(`${JSON.stringify(entry)}\n`);
+      try {
+        // One write a line: the kernel appends it whole, whoever else writes.
+        const { bytesWritten } = await file.write(line);
+        if (bytesWritten !== line.length) throw new Error("only a part of the line could be written");
+      } catch (reason) {
+        throw unwritable(path, reason);
+      }
+    },
+    close: () => file.close(),
+  };
+}
+
+/** For whoever wants none. */
+export const noDecisionLog: DecisionLog = { write: async () => {}, close: async () => {} };
+
+function unwritable(path: string, reason: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_CSR_LOG", `the decision log ${path} cannot be written: ${messageOf(reason)}`, {
+    cause: reason,
+  });
 }

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { signingRequest, surroundings } from "../testing/requests.js";
 import { startTime } from "../testing/world.js";
-import { decide } from "./decide.js";
-import { entryOf, openDecisionLog } from "./decision-log.js";
+import { decide, entryOf, openDecisionLog } from "./decide.js";
 
 let folder: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { canonicalAddress, Networks, nobodysNetworks } from "./addresses.js";
 import { readInventory } from "./inventory.js";
 import { readMemory, tended, writeMemory } from "./memory.js";
+import { canonicalAddress, Networks, nobodysNetworks } from "./names.js";
 
 const read = (...texts: readonly string[]) =>
   readInventory(texts.map((text, index) => ({ where: `file ${index}`, text })));

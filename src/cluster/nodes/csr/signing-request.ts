@@ -1,8 +1,10 @@
 /** Certificate signing requests as the API has them, and the two signers that kubelets ask. */
-
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { factsOf } from "../../../tunnel/pki/inspect/facts.js";
+import { leafIn } from "../../../tunnel/pki/pem.js";
 import type { KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
+import { type IssuedCertificate, spelled } from "./memory.js";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
@@ -81,4 +83,21 @@ export function decided(request: SigningRequest, condition: Omit<RequestConditio
   }
   const conditions = [...(request.status?.conditions ?? []), { ...condition, status: "True" }];
   return { ...request, status: { ...request.status, conditions } };
+}
+
+// What a signer made of a request for a serving certificate.
+
+/** Undefined while there is no certificate, and for one that is no node's. */
+export function issuedServing({ spec, status }: SigningRequest): (IssuedCertificate & { node: string }) | undefined {
+  if (spec?.signerName !== SERVING_SIGNER || !status?.certificate) return undefined;
+  try {
+    const certificate = leafIn(Buffer.from(status.certificate, "base64").toString("latin1"));
+    const commonName = /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "";
+    if (!commonName.startsWith(NODE_USER_PREFIX)) return undefined;
+    const { names, notAfter } = factsOf(certificate);
+    return { node: commonName.slice(NODE_USER_PREFIX.length), names: spelled(names), until: notAfter.getTime() };
+  } catch {
+    // Whose certificate cannot be read counts as one whose end is not known.
+    return undefined;
+  }
 }

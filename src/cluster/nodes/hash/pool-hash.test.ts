@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { fnv1a } from "./fnv.js";
-import { byBytes, effectiveProxy, globalConfig } from "./global-config.js";
 import {
+  byBytes,
   configurationHash,
+  effectiveProxy,
   effectiveStream,
+  fnv1a,
+  globalConfig,
   hashedStream,
   poolHashes,
   pullSecretHash,

@@ -1,9 +1,5 @@
 /** The hashes by which a pool's Secrets are named and by which changes are noticed. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { fnv1a } from "./fnv.js";
-import { type ClusterConfiguration, imageSpec, proxySpec } from "./global-config.js";
-import { goJson } from "./go-json.js";
-import { isAtLeast, parseVersion } from "./version.js";
 
 export interface HashInput {
   readonly rawConfig: string;
@@ -101,4 +97,181 @@ function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
+}
+
+// The part of a pool's hash that comes from the cluster's own configuration: its proxy, its registries, its TLS profile.
+
+export interface ProxySpec {
+  readonly httpProxy?: string;
+  readonly httpsProxy?: string;
+  readonly noProxy?: string;
+  readonly readinessEndpoints?: readonly string[];
+  readonly trustedCA?: { readonly name?: string };
+}
+
+export interface ImageSpec {
+  readonly allowedRegistriesForImport?: readonly { readonly domainName?: string; readonly insecure?: boolean }[];
+  readonly externalRegistryHostnames?: readonly string[];
+  readonly additionalTrustedCA?: { readonly name?: string };
+  readonly registrySources?: {
+    readonly insecureRegistries?: readonly string[];
+    readonly blockedRegistries?: readonly string[];
+    readonly allowedRegistries?: readonly string[];
+    readonly containerRuntimeSearchRegistries?: readonly string[];
+  };
+  readonly imageStreamImportMode?: string;
+}
+
+/** `spec.configuration` of a HostedCluster, or of what stands in for one. */
+export interface ClusterConfiguration {
+  readonly proxy?: ProxySpec;
+  readonly image?: ImageSpec;
+  readonly apiServer?: { readonly tlsSecurityProfile?: unknown };
+  readonly [part: string]: unknown;
+}
+
+export interface ClusterNetworks {
+  readonly machine?: readonly string[];
+  readonly cluster?: readonly string[];
+  readonly service?: readonly string[];
+}
+
+/** What a proxy object's status says: what machines really use. */
+export interface EffectiveProxy {
+  readonly httpProxy?: string;
+  readonly httpsProxy?: string;
+  /** Sorted, each once. */
+  readonly noProxy: readonly string[];
+}
+
+const neverProxied = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".local"];
+
+/** Undefined when there is no proxy. */
+export function effectiveProxy(spec: ProxySpec = {}, networks: ClusterNetworks = {}): EffectiveProxy | undefined {
+  const { httpProxy = "", httpsProxy = "", noProxy = "" } = spec;
+  if (httpProxy === "" && httpsProxy === "" && noProxy === "") return undefined;
+  const { machine = [], cluster = [], service = [] } = networks;
+  const users = noProxy.split(",").map((item) => item.trim());
+  const all = new Set([...neverProxied, ...machine, ...cluster, ...service, ...users].filter((item) => item !== ""));
+  return {
+    ...(httpProxy === "" ? {} : { httpProxy }),
+    ...(httpsProxy === "" ? {} : { httpsProxy }),
+    noProxy: [...all].sort(byBytes),
+  };
+}
+
+/** Go's sort of strings. */
+export function byBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+export function globalConfig(
+  configuration: ClusterConfiguration | undefined,
+  networks: ClusterNetworks | undefined,
+  releaseVersion: string,
+): string {
+  const lines: unknown[] = [proxyObject(configuration?.proxy, networks), imageObject(configuration?.image)];
+  if (isAtLeast(parseVersion(releaseVersion), 4, 23)) lines.push(configuration?.apiServer?.tlsSecurityProfile ?? null);
+  return lines.map((line) => `${goJson(line)}\n`).join("");
+}
+
+// Members stand in the order of the Go structs; structs, unlike strings and lists, are there even when empty.
+
+const metadata = { name: "cluster", creationTimestamp: null };
+
+function proxyObject(spec: ProxySpec = {}, networks?: ClusterNetworks) {
+  const effective = effectiveProxy(spec, networks);
+  return {
+    metadata,
+    spec: proxySpec(spec),
+    status: {
+      httpProxy: effective?.httpProxy,
+      httpsProxy: effective?.httpsProxy,
+      noProxy: omitEmpty(effective?.noProxy.join(",")),
+    },
+  };
+}
+
+function imageObject(spec?: ImageSpec) {
+  return { metadata, spec: imageSpec(spec), status: {} };
+}
+
+export function proxySpec(spec: ProxySpec = {}) {
+  return {
+    httpProxy: omitEmpty(spec.httpProxy),
+    httpsProxy: omitEmpty(spec.httpsProxy),
+    noProxy: omitEmpty(spec.noProxy),
+    readinessEndpoints: omitEmpty(spec.readinessEndpoints),
+    trustedCA: { name: spec.trustedCA?.name ?? "" },
+  };
+}
+
+/** HyperShift cuts an empty import mode out of its text, for hashes that are older than the field; here it is omitted. */
+export function imageSpec(spec: ImageSpec = {}) {
+  const { allowedRegistriesForImport = [], registrySources = {} } = spec;
+  return {
+    allowedRegistriesForImport: omitEmpty(
+      allowedRegistriesForImport.map(({ domainName = "", insecure }) => ({
+        domainName,
+        insecure: insecure || undefined,
+      })),
+    ),
+    externalRegistryHostnames: omitEmpty(spec.externalRegistryHostnames),
+    additionalTrustedCA: { name: spec.additionalTrustedCA?.name ?? "" },
+    registrySources: {
+      insecureRegistries: omitEmpty(registrySources.insecureRegistries),
+      blockedRegistries: omitEmpty(registrySources.blockedRegistries),
+      allowedRegistries: omitEmpty(registrySources.allowedRegistries),
+      containerRuntimeSearchRegistries: omitEmpty(registrySources.containerRuntimeSearchRegistries),
+    },
+    imageStreamImportMode: omitEmpty(spec.imageStreamImportMode),
+  };
+}
+
+// JSON as Go's encoder writes it: the hashes are taken over its bytes.
+
+// Go escapes these so that its output can stand inside HTML and JavaScript.
+const ESCAPED = /[<>&\u2028\u2029]/g;
+
+/** Members in the order they were put in; undefined ones are left out, as omitempty does. */
+export function goJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    ESCAPED,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Undefined for what Go's omitempty leaves out of strings and lists. */
+export function omitEmpty<T extends string | readonly unknown[]>(value: T | undefined): T | undefined {
+  return value === undefined || value.length === 0 ? undefined : value;
+}
+
+/** FNV-1a with 32 bits, printed as eight hex digits: an id that changes with its input, never a protection. */
+export function fnv1a(input: string | Uint8Array): string {
+  const bytes = typeof input === "string" ? Buffer.from(input, "utf8") : input;
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}
+
+// Release versions: only as much of semantic versioning as decisions here need.
+
+export interface ReleaseVersion {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+}
+
+const SHAPE = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
+
+export function parseVersion(text: string): ReleaseVersion {
+  const found = SHAPE.exec(text);
+  if (found === null) throw new DrawbridgeError("DB_NODEPOOL", `"${text}" is not a release version such as 4.18.3`);
+  const [major, minor, patch] = found.slice(1, 4).map(Number) as [number, number, number];
+  return { major, minor, patch };
+}
+
+/** Pre-releases count as their release: a nightly of 4.23 has what 4.23 has. */
+export function isAtLeast({ major, minor }: ReleaseVersion, wantedMajor: number, wantedMinor: number): boolean {
+  return major !== wantedMajor ? major > wantedMajor : minor >= wantedMinor;
 }

@@ -1,7 +1,7 @@
 /** The documents that configure a pool's machines, in one text that does not depend on the order they came in. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { byBytes } from "./global-config.js";
-import { canonicalYaml, parseKubernetesYaml, splitDocuments } from "./kubernetes-yaml.js";
+import { canonicalYaml, parseKubernetesYaml, splitDocuments } from "../yaml.js";
+import { byBytes } from "./pool-hash.js";
 
 /** Where documents come from, for messages: `ConfigMap clusters/extra`. */
 export interface ConfigSource {

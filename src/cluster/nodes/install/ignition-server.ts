@@ -1,7 +1,7 @@
 /** The Ignition server as it runs in a cluster. */
 import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
-import { SERVING_CERTIFICATE_SECRET } from "../names.js";
-import { servingAndClaimRules } from "../serving/permissions.js";
+import { SERVING_CERTIFICATE_SECRET } from "../objects.js";
+import { servingAndClaimRules } from "../permissions.js";
 import type { Manifest } from "./manifest.js";
 import type { Program } from "./workload.js";
 

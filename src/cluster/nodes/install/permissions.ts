@@ -1,7 +1,6 @@
 /** What the pools' controller may do, and no more. */
 import { CRD_NAME, HOSTED_CLUSTERS_CRD_NAME, operator } from "../controller/hypershift.js";
-import { CONTROLLER_NAME } from "../controller/name.js";
-import type { PolicyRule } from "../csr/approver/permissions.js";
+import { CONTROLLER_NAME, type PolicyRule } from "../permissions.js";
 
 /** For a ClusterRole: only to see whether HyperShift is here. */
 export const controllerClusterRules: readonly PolicyRule[] = [

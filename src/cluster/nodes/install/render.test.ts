@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PolicyRule } from "../csr/approver/permissions.js";
+import type { PolicyRule } from "../permissions.js";
 import { type Manifest, manifestPath, titleOf } from "./manifest.js";
 import { type InstallConfig, renderInstall } from "./render.js";
 

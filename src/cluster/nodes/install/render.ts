@@ -1,13 +1,13 @@
 /** Everything that pools need in a cluster, as objects: the resource, and what runs for it with no more rights than it needs. */
 import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
-import { CONTROLLER_NAME } from "../controller/name.js";
 import {
   APPROVER_NAME,
   clusterRules as approverClusterRules,
   namespaceRules as approverNamespaceRules,
+  CONTROLLER_NAME,
   inventoryRule,
   type PolicyRule,
-} from "../csr/approver/permissions.js";
+} from "../permissions.js";
 import {
   IGNITION_SERVER_NAME,
   ignitionServerProgram,

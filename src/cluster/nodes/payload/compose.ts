@@ -1,19 +1,16 @@
 /** Puts a pool's payload together. Everything in it is checked as a machine would check it, and written as spec 3.2. */
 import { parseDocument } from "yaml";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { emit } from "../../ignition/emit.js";
+import { emit, USUAL_MINOR } from "../../ignition/emit.js";
 import { pathText } from "../../ignition/json-path.js";
 import { merge } from "../../ignition/merge.js";
 import type { Config } from "../../ignition/model/config.js";
-import { NEWEST } from "../../ignition/model/spec.js";
+import { NEWEST, versionOf } from "../../ignition/model/spec.js";
 import { validate } from "../../ignition/validate/validate.js";
 import { encoded } from "../objects.js";
-import { apiProxyConfig } from "./api-proxy.js";
-import { configOf, file } from "./files.js";
 import { BOOTSTRAP_KUBECONFIG, kubeletConfig } from "./kubelet-profile.js";
-import { type HostSettings, type MachineConfig, mergedSettings, readMachineConfigs } from "./machine-config.js";
-import type { Recipe } from "./recipe.js";
-import { firstBootConfig } from "./rhcos.js";
+import { apiProxyConfig, configOf, file } from "./parts.js";
+import { type HostSettings, type MachineConfig, mergedSettings, type Recipe, readMachineConfigs } from "./recipe.js";
 
 /** What comes from the cluster. */
 export interface Ingredients {
@@ -124,4 +121,29 @@ function requireValid(config: Config): void {
 
 function unusable(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_PAYLOAD", sentence);
+}
+
+// What OpenShift's machine config server adds to a rendered MachineConfig before it hands it out.
+
+const MCO = "machineconfiguration.openshift.io";
+
+/** Read at first boot by the operating system's own service, which applies it and usually reboots. */
+export function firstBootConfig(name: string, host: HostSettings): Config {
+  const encapsulated = {
+    apiVersion: `${MCO}/v1`,
+    kind: "MachineConfig",
+    metadata: { name, creationTimestamp: null },
+    spec: { ...host, config: { ignition: { version: versionOf(USUAL_MINOR) } } },
+  };
+  const state = {
+    [`${MCO}/currentConfig`]: name,
+    [`${MCO}/desiredConfig`]: name,
+    [`${MCO}/state`]: "Done",
+  };
+  return configOf({
+    files: [
+      file("/etc/ignition-machine-config-encapsulated.json", JSON.stringify(encapsulated)),
+      file("/etc/machine-config-daemon/node-annotations.json", JSON.stringify(state)),
+    ],
+  });
 }

@@ -1,8 +1,7 @@
 /** A machine that is nothing but a kubelet and a container runtime, in the manner of Fedora CoreOS. */
 import { stringify } from "yaml";
 import type { Config, FileEntry } from "../../ignition/model/config.js";
-import { configOf, enabledUnit, file } from "./files.js";
-import { isAddress, isHost, isOneLine, isPlainPath, requireForm } from "./forms.js";
+import { configOf, enabledUnit, file, isAddress, isHost, isOneLine, isPlainPath, requireForm } from "./parts.js";
 
 export interface Download {
   readonly path: string;

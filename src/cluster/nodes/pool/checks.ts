@@ -1,13 +1,20 @@
 /** The conditions that are set before anything is written, in the order in which they are set; each may end the pass. */
 import { messageOf } from "../../../base/errors/error.js";
-import { parseVersion, type ReleaseVersion } from "../hash/version.js";
-import { AS_EXPECTED, type Conditions, type ConditionValue, isFalse, isTrue, VALIDATION_FAILED } from "./conditions.js";
-import { DEFAULT_ARCHITECTURE } from "./node-pool.js";
-import type { Pause } from "./pause.js";
-import { Stop } from "./stop.js";
-import { type Target, targetOf } from "./target.js";
-import { type Problem, problemText } from "./validate.js";
-import type { Cluster, World } from "./world.js";
+import { parseVersion, type ReleaseVersion } from "../hash/pool-hash.js";
+import { annotation, type Secret, tokenSecretName } from "../objects.js";
+import { readTokenSecret } from "../token/token-secret.js";
+import {
+  AS_EXPECTED,
+  type Conditions,
+  type ConditionValue,
+  isFalse,
+  isTrue,
+  type Pause,
+  Stop,
+  VALIDATION_FAILED,
+} from "./conditions.js";
+import { DEFAULT_ARCHITECTURE, type Problem, problemText } from "./node-pool.js";
+import { type Cluster, type Machine, type Target, targetOf, type World } from "./world.js";
 
 export interface Findings {
   readonly world: World;
@@ -148,4 +155,75 @@ function problemOf(problems: readonly Problem[], ...fields: readonly string[]): 
 function isNewer(one: ReleaseVersion, other: ReleaseVersion): boolean {
   const distance = one.major - other.major || one.minor - other.minor || one.patch - other.patch;
   return distance > 0;
+}
+
+// The conditions that say how far things are: what changes, what was served, who joined. They end no pass.
+
+export function reportUpdates({ conditions, world }: Findings, { hashes, releaseVersion }: Target): void {
+  const { metadata, status } = world.pool;
+  const updating = (type: string, isSo: boolean, message: string) =>
+    conditions.set(type, isSo ? isTrue(message) : isFalse(AS_EXPECTED, ""));
+  const config = metadata?.annotations?.[annotation.currentConfig] !== hashes.withoutVersion;
+  updating("UpdatingConfig", config, `Updating config in progress. Target config: ${hashes.withoutVersion}`);
+  const version = status?.version !== releaseVersion;
+  updating("UpdatingVersion", version, `Updating version in progress. Target version: ${releaseVersion}`);
+}
+
+export function reportPayload({ conditions, world }: Findings, { hashes }: Target): void {
+  const secret = tokenSecretOf(world.secrets, world.pool.metadata?.name, hashes.full);
+  conditions.set("ValidGeneratedPayload", payloadValue(secret));
+  const type = "ReachedIgnitionEndpoint";
+  // Machines that are updated in place fetched once; a new hash does not undo that.
+  const stays = world.pool.spec?.management?.upgradeType === "InPlace" && conditions.get(type)?.status === "True";
+  if (!stays) conditions.set(type, reachedValue(secret));
+}
+
+export function tokenSecretOf(secrets: readonly Secret[], pool = "", hash = ""): Secret | undefined {
+  return secrets.find(({ metadata }) => metadata?.name === tokenSecretName(pool, hash));
+}
+
+function payloadValue(secret: Secret | undefined): ConditionValue {
+  if (secret === undefined) return isFalse("NotFound", "The token Secret is not there yet");
+  const { outcome } = readTokenSecret(secret);
+  if (outcome === undefined) {
+    return { status: "Unknown", reason: "", message: "Unable to get status data from token secret" };
+  }
+  return outcome.reason === AS_EXPECTED ? isTrue(outcome.message) : isFalse(outcome.reason, outcome.message);
+}
+
+function reachedValue(secret: Secret | undefined): ConditionValue {
+  if (secret === undefined) return isFalse("NotFound", "The token Secret is not there yet");
+  return readTokenSecret(secret).reached
+    ? isTrue()
+    : isFalse("ignitionNotReached", "No machine has fetched its configuration yet");
+}
+
+export function reportMachines({ cluster, conditions, world }: Findings): void {
+  for (const [type, of] of [
+    ["AllMachinesReady", "Ready"],
+    ["AllNodesHealthy", "NodeHealthy"],
+  ] as const) {
+    if (cluster.standalone) conditions.remove(type);
+    else conditions.set(type, machinesValue(world.machines, of, world.pool.spec?.replicas));
+  }
+  conditions.set("ValidPlatformConfig", isTrue("All is well"));
+}
+
+/** Platform None makes no Machines; somebody may have made them by hand. */
+function machinesValue(machines: readonly Machine[], of: string, replicas: number | undefined): ConditionValue {
+  if (machines.length === 0) {
+    return replicas === 0
+      ? isFalse(AS_EXPECTED, "NodePool set to no replicas")
+      : isFalse("NotFound", "No Machines are created");
+  }
+  const others = machines.flatMap(({ metadata, status }) => {
+    const found = status?.conditions?.find(({ type }) => type === of);
+    if (found?.status === "True") return [];
+    return [{ name: metadata?.name ?? "", reason: found?.reason || "Unknown", message: found?.message ?? "" }];
+  });
+  if (others.length === 0) return isTrue("All is well");
+  const reasons = [...new Set(others.map(({ reason }) => reason))].sort().join(",");
+  const lines = others.map(({ name, reason, message }) => `Machine ${name}: ${reason}${message && `: ${message}`}`);
+  const summary = `${others.length} of ${machines.length} machines are not ${of === "Ready" ? "ready" : "healthy"}`;
+  return isFalse(reasons, [summary, ...lines.sort()].join("\n"));
 }

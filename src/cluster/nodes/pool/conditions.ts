@@ -1,5 +1,5 @@
 /** A pool's conditions while a pass over it sets them. */
-import { secondTime } from "../token/time.js";
+import { parseTime, secondTime } from "../objects.js";
 import type { Condition, ConditionStatus } from "./node-pool.js";
 
 export interface ConditionValue {
@@ -55,5 +55,46 @@ export class Conditions {
   remove(type: string): void {
     const before = this.get(type);
     if (before !== undefined) this.#list.splice(this.#list.indexOf(before), 1);
+  }
+}
+
+// `spec.pausedUntil`: a date, or a plain yes or no.
+
+export type Pause =
+  | { readonly state: "active" }
+  | { readonly state: "paused" /** Infinity: until somebody changes it. */; readonly until: number }
+  | { readonly state: "invalid" };
+
+const words: Readonly<Record<string, Pause>> = {
+  true: { state: "paused", until: Number.POSITIVE_INFINITY },
+  True: { state: "paused", until: Number.POSITIVE_INFINITY },
+  false: { state: "active" },
+  False: { state: "active" },
+};
+
+export function readPause(pausedUntil: string | undefined, now: number): Pause {
+  if (pausedUntil === undefined || pausedUntil === "") return { state: "active" };
+  if (Object.hasOwn(words, pausedUntil)) return words[pausedUntil]!;
+  const until = parseTime(pausedUntil);
+  if (until === undefined) return { state: "invalid" };
+  return until > now ? { state: "paused", until } : { state: "active" };
+}
+
+/** Ends a pass over a pool early; what was found until then is still reported. */
+export class Stop extends Error {
+  /** Whether time may mend it; otherwise the pass waits for the next change. */
+  readonly retry: boolean;
+
+  private constructor(because: string, retry: boolean) {
+    super(because);
+    this.retry = retry;
+  }
+
+  static untilChange(because: string): Stop {
+    return new Stop(because, false);
+  }
+
+  static andRetry(because: string): Stop {
+    return new Stop(because, true);
   }
 }

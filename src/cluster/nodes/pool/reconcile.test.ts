@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { annotation, finalizer } from "../names.js";
-import { encoded, type Secret, secretText } from "../objects.js";
+import { annotation, encoded, finalizer, type Secret, secretText } from "../objects.js";
 import { carriedOut, cluster, makeWorld, pool, poolWith, startTime } from "../testing/world.js";
 import type { NodePool } from "./node-pool.js";
 import { omittedStandalone, type Reconciled, reconcile } from "./reconcile.js";

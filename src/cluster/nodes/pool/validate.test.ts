@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { poolWith, spec } from "../testing/world.js";
-import type { NodePoolSpec } from "./node-pool.js";
-import { problemText, validateNodePool } from "./validate.js";
+import { type NodePoolSpec, problemText, validateNodePool } from "./node-pool.js";
 
 const texts = (change: Partial<NodePoolSpec>) => validateNodePool(poolWith(change)).map(problemText);
 

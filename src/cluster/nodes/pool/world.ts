@@ -1,8 +1,18 @@
 /** Everything a pass over a pool looks at, gathered before it begins: the pass itself asks nobody. */
+
+import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { KubeObject } from "../../kube/port.js";
-import type { ClusterConfiguration, ClusterNetworks } from "../hash/global-config.js";
-import type { ConfigSource } from "../hash/raw-config.js";
-import type { ConfigMap, ObjectName, Secret } from "../objects.js";
+import {
+  type ClusterConfiguration,
+  type ClusterNetworks,
+  effectiveStream,
+  globalConfig,
+  hashedStream,
+  type PoolHashes,
+  poolHashes,
+} from "../hash/pool-hash.js";
+import { type ConfigSource, rawConfig, usesRunc } from "../hash/raw-config.js";
+import { type ConfigMap, label, nameOf, type ObjectName, pathOf, type Secret } from "../objects.js";
 import type { Condition, NodePool } from "./node-pool.js";
 
 /** The hosted cluster, or the object of ours that stands in for one. */
@@ -70,4 +80,87 @@ export interface World {
   readonly checkIgnition?: (config: unknown) => string | undefined;
   /** A fresh UUID each time. */
   newToken(): string;
+}
+
+// Sorts ConfigMaps into what configures a pool's machines.
+
+export interface ConfigMapsSeen {
+  /** Of the control plane's namespace. */
+  readonly controlPlane: readonly ConfigMap[];
+  /** Of the pool's own namespace. */
+  readonly beside: readonly ConfigMap[];
+}
+
+/** Everything but what is generated. */
+export function machineConfigsOf(
+  pool: NodePool,
+  seen: ConfigMapsSeen,
+): Pick<MachineConfigs, "core" | "named" | "tuning"> {
+  const { name, namespace } = nameOf(pool);
+  const labelled = (map: ConfigMap, key: string) => map.metadata?.labels?.[key];
+  return {
+    core: seen.controlPlane.filter((map) => labelled(map, label.coreConfig) === "true").map(sourceOf),
+    named: (pool.spec?.config ?? []).map((reference) => {
+      const where = { namespace, name: reference.name ?? "" };
+      const found = seen.beside.find((map) => pathOf(nameOf(map)) === pathOf(where));
+      return { where: `ConfigMap ${pathOf(where)}`, text: found?.data?.config };
+    }),
+    tuning: seen.controlPlane
+      .filter((map) => labelled(map, label.tuningConfig) === "true" && labelled(map, label.nodePool) === name)
+      .map(sourceOf),
+  };
+}
+
+/** How many core configurations HyperShift's control plane makes: ssh, fips, mirrors if any, its API proxy unless the operator does. */
+export function expectedCoreConfigs(cluster: {
+  readonly hasImageContentSources: boolean;
+  readonly proxyMadeByOperator: boolean;
+}): number {
+  return 3 + Number(cluster.hasImageContentSources) - Number(cluster.proxyMadeByOperator);
+}
+
+/** An empty text is no document, which the expected number will show. */
+function sourceOf(map: ConfigMap): { where: string; text: string } {
+  return { where: `ConfigMap ${pathOf(nameOf(map))}`, text: map.data?.config ?? "" };
+}
+
+// What a pool's machines should be: its configuration and the hashes of it.
+
+export interface Target {
+  readonly rawConfig: string;
+  readonly releaseVersion: string;
+  readonly hashes: PoolHashes;
+  /** What machines boot. */
+  readonly stream: string;
+}
+
+/** Throws when a document cannot be used or one is missing. */
+export function targetOf(world: World, cluster: Cluster, releaseVersion: string): Target {
+  const { checkIgnition, configs, pool } = world;
+  const raw = rawConfig(sourcesOf(configs), checkIgnition === undefined ? {} : { checkIgnition });
+  const stream = effectiveStream(pool.spec?.osImageStream?.name ?? "", releaseVersion, usesRunc(raw));
+  const hashes = poolHashes({
+    rawConfig: raw,
+    releaseVersion,
+    pullSecretName: cluster.pullSecret.name,
+    trustBundleName: cluster.trustBundle?.name ?? "",
+    globalConfig: globalConfig(cluster.configuration, cluster.networks, releaseVersion),
+    stream: hashedStream(stream, releaseVersion),
+  });
+  return { rawConfig: raw, releaseVersion, hashes, stream };
+}
+
+function sourcesOf({ core, expectedCore, generated, named, tuning }: MachineConfigs): ConfigSource[] {
+  if (expectedCore !== undefined && core.length !== expectedCore) {
+    throw unusable(`expected ${expectedCore} core ignition configs, found ${core.length}`);
+  }
+  const present = named.map(({ where, text }) => {
+    if (text === undefined) throw unusable(`${where}, which spec.config names, is missing or has no key config`);
+    return { where, text };
+  });
+  return [...generated, ...core, ...present, ...tuning];
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_NODEPOOL_CONFIG", sentence);
 }

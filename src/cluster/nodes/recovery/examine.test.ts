@@ -6,11 +6,10 @@ import { createAuthority } from "../../../tunnel/pki/issue.js";
 import type { KubeObject } from "../../kube/port.js";
 import { collectionPath } from "../controller/paths.js";
 import { outcomeOf, requestPath, type SigningRequest } from "../csr/signing-request.js";
-import { annotation } from "../names.js";
-import { encoded, type Secret } from "../objects.js";
+import { annotation, encoded, type Secret } from "../objects.js";
 import type { Condition } from "../pool/node-pool.js";
 import { Source } from "../simulate/testing/source.js";
-import { revokeTokens } from "../workers/own-tokens.js";
+import { revokeTokens } from "../workers/user-data.js";
 import { HASH, pool, TOKEN, Ward } from "./testing/ward.js";
 
 let source: Source;

@@ -3,18 +3,25 @@ import { readFile } from "node:fs/promises";
 import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { collectionPath } from "../controller/paths.js";
-import type { InventorySource } from "../csr/approver/inventory-source.js";
-import type { MemoryStore } from "../csr/approver/memory-store.js";
-import type { Policy } from "../csr/policy.js";
-import { type Clusters, listNodes } from "../fleet/look.js";
-import type { Node } from "../fleet/node.js";
-import { annotation, controlPlaneNamespace, tokenSecretName, userDataSecretName } from "../names.js";
-import { type ObjectName, pathOf, type Secret } from "../objects.js";
+import type { Policy } from "../csr/case.js";
+import type { InventorySource } from "../csr/inventory.js";
+import type { MemoryStore } from "../csr/memory.js";
+import {
+  annotation,
+  controlPlaneNamespace,
+  type ObjectName,
+  pathOf,
+  type Secret,
+  tokenSecretName,
+  userDataSecretName,
+} from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { isWorkerTokensSecret } from "../serving/worker-tokens.js";
 import { isTokenSecret } from "../token/token-secret.js";
-import { poolHash } from "../workers/pool-user-data.js";
+import type { Node } from "../workers/node.js";
+import { type Clusters, listNodes } from "../workers/status.js";
 import type { WorkerStore } from "../workers/store.js";
+import { poolHash } from "../workers/user-data.js";
 import type { Worker } from "../workers/worker.js";
 
 /** How the doctor looks, and with whose rules. */

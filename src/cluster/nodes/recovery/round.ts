@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import { readPath } from "../token/token-secret.js";
-import { exclusively, isBusy } from "../workers/exclusive.js";
+import { exclusively, isBusy } from "../workers/store.js";
 import { type Ailment, trouble } from "./ailment.js";
 import { examine } from "./examine.js";
 import type { Surgery } from "./patient.js";

@@ -3,10 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createDirectoryApi } from "../controller/directory/api.js";
-import { configMapInventory, directoryInventory } from "../csr/approver/inventory-source.js";
-import { readInventory } from "../csr/inventory.js";
-import { type ClaimStore, claimsInConfigMap, claimsInFile } from "./claim-store.js";
-import { withClaims, writeClaims } from "./claims.js";
+import { configMapInventory, directoryInventory, readInventory } from "../csr/inventory.js";
+import { type ClaimStore, claimsInConfigMap, claimsInFile, withClaims, writeClaims } from "./claims.js";
 
 const at = Date.parse("2031-01-01T00:00:00Z");
 const pool = "clusters/workers";

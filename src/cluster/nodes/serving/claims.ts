@@ -1,7 +1,14 @@
 /** Who fetched a configuration, as an inventory document that the approver of signing requests reads. */
+
+import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
-import { parseKubernetesYaml, splitDocuments } from "../hash/kubernetes-yaml.js";
-import { parseTime, secondTime } from "../token/time.js";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { replaceFile } from "../../../base/files.js";
+import { find } from "../../kube/find.js";
+import type { KubeApi } from "../../kube/port.js";
+import { INVENTORY_LABEL } from "../csr/inventory.js";
+import { type ConfigMap, type ObjectName, parseTime, secondTime } from "../objects.js";
+import { parseKubernetesYaml, splitDocuments } from "../yaml.js";
 
 export interface Claim {
   /** `namespace/name`. */
@@ -72,4 +79,41 @@ function keyOf({ pool, worker = "" }: Claim): string {
 
 function byKey(a: Claim, b: Claim): number {
   return keyOf(a) < keyOf(b) ? -1 : 1;
+}
+
+// Where claims are kept: a file of an inventory directory, or a ConfigMap with the inventory's label.
+
+/** Adds to what is there; rejects, and changes nothing, when that is not possible now. */
+export type ClaimStore = (claims: readonly Claim[], now: number) => Promise<void>;
+
+export function claimsInFile(path: string): ClaimStore {
+  return async (claims, now) => {
+    try {
+      const before = await readFile(path, "utf8").catch((reason: NodeJS.ErrnoException) => {
+        if (reason.code === "ENOENT") return "";
+        throw reason;
+      });
+      await replaceFile(path, writeClaims(withClaims(readClaims(before), claims, now)), 0o600);
+    } catch (reason) {
+      throw new DrawbridgeError("DB_IGNITION_AUDIT", `the claims cannot be written: ${messageOf(reason)}`);
+    }
+  };
+}
+
+/** Replicas share it: a write over somebody else's fails and is tried again. */
+export function claimsInConfigMap(api: KubeApi, { namespace, name }: ObjectName): ClaimStore {
+  const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
+  const path = `${collection}/${encodeURIComponent(name)}`;
+  const labels = { [INVENTORY_LABEL]: "true" };
+  return async (claims, now) => {
+    const found = await find<ConfigMap>(api, path);
+    const text = writeClaims(withClaims(readClaims(found?.data?.claims ?? ""), claims, now));
+    const map: ConfigMap = {
+      ...(found ?? { apiVersion: "v1", kind: "ConfigMap" }),
+      metadata: { ...found?.metadata, name, namespace, labels: { ...found?.metadata?.labels, ...labels } },
+      data: { ...found?.data, claims: text },
+    };
+    if (found === undefined) await api.create(collection, map);
+    else await api.update(path, map);
+  };
 }

@@ -8,7 +8,7 @@ import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { encoded } from "../objects.js";
 import { bootstrapKubeconfig, caPem, pullSecret } from "../payload/testing/ingredients.js";
 import { readTokenSecret } from "../token/token-secret.js";
-import { payloadSource } from "./ingredients.js";
+import { payloadSource } from "./payload.js";
 
 let dir: string;
 let api: KubeApi;

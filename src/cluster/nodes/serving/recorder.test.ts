@@ -8,11 +8,9 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { eventually } from "../../kube/testing/eventually.js";
 import { ManualClock } from "../../kube/testing/manual-clock.js";
 import { createDirectoryApi } from "../controller/directory/api.js";
-import { annotation } from "../names.js";
-import type { Secret } from "../objects.js";
-import { openAuditLog } from "./audit-log.js";
+import { annotation, type Secret } from "../objects.js";
 import type { Claim } from "./claims.js";
-import { Recorder, type RecorderOptions } from "./recorder.js";
+import { openAuditLog, Recorder, type RecorderOptions } from "./recorder.js";
 
 const namespace = "clusters-demo";
 const name = "token-workers-11111111";

@@ -1,17 +1,22 @@
 /** Keeps the book of tokens in step with the token Secrets: makes payloads, rotates tokens, ends those whose time has come. */
 import { randomUUID } from "node:crypto";
-import { messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { makePayload } from "../../ignition/server/payload.js";
 import type { Grant, TokenBook } from "../../ignition/server/token-book.js";
 import { type Clock, systemClock } from "../../kube/clock.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
-import { annotation } from "../names.js";
-import { pathOf, type Secret } from "../objects.js";
+import { annotation, encoded, pathOf, type Secret } from "../objects.js";
 import type { Composed } from "../payload/compose.js";
 import { type TokenStep, tokenStep } from "../token/rotation.js";
-import { isTokenSecret, readTokenSecret, type TokenSecretView } from "../token/token-secret.js";
-import { withFailure, withPayload } from "./outcome.js";
+import {
+  isTokenSecret,
+  LONGEST_MESSAGE,
+  pack,
+  readTokenSecret,
+  sizeProblem,
+  type TokenSecretView,
+} from "../token/token-secret.js";
 import { Schedule } from "./schedule.js";
 
 /** Throws a DrawbridgeError whose sentence holds no secret. */
@@ -243,4 +248,44 @@ function inputs({ data = {}, metadata }: Secret): string {
   const { reason: _reason, message: _message, payload: _payload, ...rest } = data;
   const { [annotation.ignitionReached]: _reached, ...annotations } = metadata?.annotations ?? {};
   return JSON.stringify([rest, annotations, metadata?.uid]);
+}
+
+// What the server tells a pool's controller about a payload, in the token Secret itself.
+
+export interface Outcome {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** With the payload itself where nodes are upgraded in place; undefined when the Secret says all that already. */
+export function withPayload(secret: Secret, text: string): Secret | undefined {
+  const { payload: _, ...data } = secret.data ?? {};
+  const fine = written(data, { reason: "AsExpected", message: "Payload generated successfully" });
+  if (readTokenSecret(secret).upgradeType !== "InPlace") return ifChanged(secret, fine);
+  const whole = { ...fine, payload: encoded(pack(text)) };
+  const problem = sizeProblem(whole);
+  if (problem === undefined) return ifChanged(secret, whole);
+  const message = `the payload is served, but upgrades in place need it in this Secret, too, and it ${problem}; make the pool's configuration smaller`;
+  return ifChanged(secret, written(data, { reason: "PayloadTooLarge", message }));
+}
+
+/** Undefined when that is already known: a failure that repeats must not keep the API server busy. */
+export function withFailure(secret: Secret, reason: unknown): Secret | undefined {
+  return ifChanged(secret, written(secret.data ?? {}, failureOf(reason)));
+}
+
+function failureOf(reason: unknown): Outcome {
+  const why = messageOf(reason);
+  const undecoded = reason instanceof DrawbridgeError && reason.code === "DB_TOKEN_SECRET";
+  const message = undecoded ? why : `failed to generate payload: error getting ignition payload: ${why}`;
+  return { reason: "InvalidConfig", message };
+}
+
+function written(data: Readonly<Record<string, string>>, { reason, message }: Outcome): Record<string, string> {
+  return { ...data, reason: encoded(reason), message: encoded(message.slice(0, LONGEST_MESSAGE)) };
+}
+
+function ifChanged(secret: Secret, data: Readonly<Record<string, string>>): Secret | undefined {
+  const keys = new Set([...Object.keys(data), ...Object.keys(secret.data ?? {})]);
+  return [...keys].every((key) => secret.data?.[key] === data[key]) ? undefined : { ...secret, data };
 }

@@ -3,11 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TokenBook } from "../../ignition/server/token-book.js";
-import { annotation } from "../names.js";
-import { encoded, type Secret } from "../objects.js";
+import { annotation, encoded, type Secret } from "../objects.js";
 import type { Composed } from "../payload/compose.js";
-import { WORKER_TOKENS_ANNOTATION } from "./worker-tokens.js";
-import { Workers } from "./workers.js";
+import { WORKER_TOKENS_ANNOTATION, Workers } from "./worker-tokens.js";
 
 const pool = "clusters/workers";
 const made: Composed = { text: "{}", named: { before: "before ", after: " after" } };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { bootstrapCredential } from "./credential.js";
+import { bootstrapCredential } from "./join.js";
 import { Tree } from "./tree.js";
 
 let folder: string;

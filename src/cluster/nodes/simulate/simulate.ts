@@ -1,8 +1,18 @@
 /** The node's side of a first boot, without a machine: user data in, a directory as Ignition would have left it out. */
+
+import { createHash } from "node:crypto";
+import type {
+  Config,
+  DirectoryEntry,
+  FileEntry,
+  LinkEntry,
+  NodeEntry,
+  Resource,
+  Unit,
+} from "../../ignition/model/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
 import type { Clock } from "../../kube/clock.js";
-import { type Applied, applyConfig } from "./apply.js";
 import { type Attempt, Fetcher } from "./fetcher.js";
 import { Tree } from "./tree.js";
 
@@ -29,4 +39,146 @@ export async function simulateBoot(simulation: Simulation): Promise<Simulated> {
   const config = await render(pointer, fetcher.config);
   const applied = await applyConfig(tree, config, (resource, what) => fetcher.content(resource, config, what));
   return { ...applied, tree };
+}
+
+// A rendered config into a directory, in the order and with the rules of Ignition's files stage.
+
+/** What a directory cannot take, and an administrator of this host need not give. */
+export interface LeftOut {
+  readonly what: string;
+  readonly names: readonly string[];
+}
+
+export interface Applied {
+  readonly files: readonly AppliedFile[];
+  readonly directories: number;
+  readonly links: number;
+  readonly units: number;
+  readonly leftOut: readonly LeftOut[];
+}
+
+export interface AppliedFile {
+  readonly path: string;
+  /** Octal. */
+  readonly mode: string;
+  readonly bytes: number;
+  /** Of the contents, which are not shown. */
+  readonly sha256: string;
+}
+
+export type Content = (resource: Resource, what: string) => Promise<Buffer>;
+
+const FILE_MODE = 0o644;
+/** Special bits came with spec 3.6; before it they are ignored. */
+const permissions = (mode: number) => mode & 0o777;
+
+type Entry =
+  | { readonly kind: "directory"; readonly node: DirectoryEntry }
+  | { readonly kind: "file"; readonly node: FileEntry }
+  | { readonly kind: "link"; readonly node: LinkEntry };
+
+export async function applyConfig(tree: Tree, config: Config, content: Content): Promise<Applied> {
+  const { directories = [], files = [], links = [] } = config.storage ?? {};
+  const soft: Entry[] = links.filter(({ hard }) => !hard).map((node) => ({ kind: "link", node }));
+  const entries: Entry[] = [
+    ...directories.map((node): Entry => ({ kind: "directory", node })),
+    ...files.map((node): Entry => ({ kind: "file", node })),
+    ...soft,
+  ];
+  entries.sort((a, b) => depth(a.node) - depth(b.node));
+  const written: AppliedFile[] = [];
+  for (const { kind, node } of entries) {
+    if (kind === "directory") await tree.directory(node.path);
+    else if (kind === "file") written.push(await writeFile(tree, node, content));
+    else await tree.symlink(node.path, node.target ?? "");
+  }
+  // Last, since what they lead to may be deeper than they are.
+  for (const { hard, path, target } of links) if (hard) await tree.hardLink(path, target ?? "");
+  const units = config.systemd?.units ?? [];
+  await applyUnits(tree, units);
+  // A directory that nobody may write to must get its contents first.
+  for (const { mode, path } of [...directories].reverse()) {
+    if (mode !== undefined) await tree.mode(path, permissions(mode));
+  }
+  return {
+    files: written,
+    directories: directories.length,
+    links: links.length,
+    units: units.length,
+    leftOut: leftOut(config, [...directories, ...files, ...links]),
+  };
+}
+
+async function writeFile(tree: Tree, file: FileEntry, content: Content): Promise<AppliedFile> {
+  const { append = [], contents, mode = FILE_MODE, path } = file;
+  const parts = [...(contents?.source === undefined ? [] : [contents]), ...append];
+  const pieces: Buffer[] = [];
+  for (const part of parts) pieces.push(await content(part, `the content of ${path}`));
+  const whole = Buffer.concat(pieces);
+  await tree.write(path, whole, permissions(mode));
+  return {
+    path,
+    mode: permissions(mode).toString(8).padStart(4, "0"),
+    bytes: whole.length,
+    sha256: createHash("sha256").update(whole).digest("hex"),
+  };
+}
+
+function leftOut(config: Config, nodes: readonly NodeEntry[]): LeftOut[] {
+  const { disks = [], filesystems = [], luks = [], raid = [] } = config.storage ?? {};
+  const { groups = [], users = [] } = config.passwd ?? {};
+  const { shouldExist = [], shouldNotExist = [] } = config.kernelArguments ?? {};
+  const owned = nodes.filter(({ group, user }) => isSomebodys(user) || isSomebodys(group));
+  const all: LeftOut[] = [
+    { what: "users", names: users.map(({ name }) => name) },
+    { what: "groups", names: groups.map(({ name }) => name) },
+    { what: "owners", names: owned.map(({ path }) => path) },
+    { what: "disks", names: disks.map(({ device }) => device) },
+    { what: "RAID arrays", names: raid.map(({ name }) => name) },
+    { what: "encrypted volumes", names: luks.map(({ name }) => name) },
+    { what: "filesystems", names: filesystems.map(({ device }) => device) },
+    { what: "kernel arguments", names: [...shouldExist, ...shouldNotExist] },
+  ];
+  return all.filter(({ names }) => names.length > 0);
+}
+
+function isSomebodys(owner: NodeEntry["user"]): boolean {
+  return (owner?.id ?? 0) !== 0 || (owner?.name ?? "root") !== "root";
+}
+
+function depth({ path }: NodeEntry): number {
+  return path.split("/").filter(Boolean).length;
+}
+
+// Units as Ignition leaves them: files, drop-ins, links to nowhere, and one preset file.
+
+const FOLDER = "/etc/systemd/system";
+const PRESET_FILE = "/etc/systemd/system-preset/20-ignition.preset";
+
+export async function applyUnits(tree: Tree, units: readonly Unit[]): Promise<void> {
+  for (const { contents, dropins = [], mask, name } of units) {
+    for (const dropin of dropins) {
+      if (dropin.contents === undefined) continue;
+      await tree.write(`${FOLDER}/${name}.d/${dropin.name}`, dropin.contents, FILE_MODE, { over: true });
+    }
+    if (contents) await tree.write(`${FOLDER}/${name}`, contents, FILE_MODE, { over: true });
+    if (mask) await tree.symlink(`${FOLDER}/${name}`, "/dev/null", { over: true });
+  }
+  const presets = presetLines(units);
+  if (presets.length > 0) await tree.write(PRESET_FILE, presets.map((line) => `${line}\n`).join(""), FILE_MODE);
+}
+
+/** Disabling writes nothing: on a new root no unit is enabled that could be disabled. */
+export function presetLines(units: readonly Unit[]): string[] {
+  const enabled = new Map<string, string[]>();
+  for (const { enabled: isEnabled, name } of units) {
+    if (!isEnabled) continue;
+    // echo@a.service and echo@b.service are one line: echo@.service a b
+    const [, before = name, instance, suffix = ""] = /^([^@]*@)(.*)(\.[^.]*)$/.exec(name) ?? [];
+    const key = before + suffix;
+    enabled.set(key, [...(enabled.get(key) ?? []), ...(instance === undefined ? [] : [instance])]);
+  }
+  // Sorted as Ignition does, with what it appends to the names.
+  const sorted = [...enabled].sort(([a], [b]) => (`${a}-enabled` < `${b}-enabled` ? -1 : 1));
+  return sorted.map(([name, instances]) => ["enable", name, ...instances].join(" "));
 }

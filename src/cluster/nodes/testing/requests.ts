@@ -1,10 +1,9 @@
 /** Requests and surroundings in which everything is right, for tests to break in one place. */
 import { type MadeRequest, makeRequest } from "../../../tunnel/pki/testing/requests.js";
-import { Networks } from "../csr/addresses.js";
-import type { NodeObject, Surroundings } from "../csr/case.js";
+import { defaultPolicy, type NodeObject, type Surroundings } from "../csr/case.js";
 import type { Inventory, Worker } from "../csr/inventory.js";
 import type { Remembered } from "../csr/memory.js";
-import { defaultPolicy } from "../csr/policy.js";
+import { Networks } from "../csr/names.js";
 import { CLIENT_SIGNER, type RequestKind, SERVING_SIGNER, type SigningRequest } from "../csr/signing-request.js";
 import { startTime } from "./world.js";
 

@@ -1,6 +1,5 @@
 /** A healthy pool and cluster, for tests to break in one place. */
-import { finalizer } from "../names.js";
-import type { Secret } from "../objects.js";
+import { finalizer, type Secret } from "../objects.js";
 import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec, type NodePoolStatus } from "../pool/node-pool.js";
 import type { Reconciled } from "../pool/reconcile.js";
 import type { Cluster, World } from "../pool/world.js";

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { annotation } from "../names.js";
-import { encoded, type Secret, secretText } from "../objects.js";
-import { janitorVerdict } from "./janitor.js";
-import { expiring, tokenStep } from "./rotation.js";
+import { annotation, encoded, type Secret, secretText } from "../objects.js";
+import { expiring, janitorVerdict, tokenStep } from "./rotation.js";
 
 const start = Date.parse("2031-01-01T00:00:00Z");
 const hour = 3_600_000;

@@ -1,10 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { annotation } from "../names.js";
-import { encoded, type Secret } from "../objects.js";
-import { pack, unpack } from "./config-text.js";
-import { nanoTime, parseTime, secondTime } from "./time.js";
-import { isTokenSecret, makeTokenSecret, readTokenSecret, refreshTokenSecret, sizeProblem } from "./token-secret.js";
+import { annotation, encoded, nanoTime, parseTime, type Secret, secondTime } from "../objects.js";
+import {
+  isTokenSecret,
+  makeTokenSecret,
+  pack,
+  readTokenSecret,
+  refreshTokenSecret,
+  sizeProblem,
+  unpack,
+} from "./token-secret.js";
 
 const now = Date.parse("2031-03-04T05:06:07.120Z");
 const token = "8a2f0c3e-1b7d-4f5a-9c8e-2d6b7a1f0e3c";

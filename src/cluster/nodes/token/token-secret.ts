@@ -1,9 +1,18 @@
 /** The Secret through which a pool's controller and the Ignition server talk: what to serve, and under which token. */
-import { DrawbridgeError } from "../../../base/errors/error.js";
-import { annotation, tokenSecretName } from "../names.js";
-import { encoded, type ObjectName, pathOf, type Secret, secretText } from "../objects.js";
-import { pack, unpack } from "./config-text.js";
-import { nanoTime, parseTime } from "./time.js";
+
+import { gunzipSync, gzipSync } from "node:zlib";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import {
+  annotation,
+  encoded,
+  nanoTime,
+  type ObjectName,
+  parseTime,
+  pathOf,
+  type Secret,
+  secretText,
+  tokenSecretName,
+} from "../objects.js";
 
 export type UpgradeType = "InPlace" | "Replace";
 
@@ -151,4 +160,29 @@ export function readPath(path: string | undefined): ObjectName | undefined {
 
 function readUpgradeType(text: string | undefined): UpgradeType | undefined {
   return text === "InPlace" || text === "Replace" ? text : undefined;
+}
+
+// Long texts inside Secrets: gzip, then base64, so that they fit into the megabyte an object may have.
+
+/** What no configuration comes near; more is not one, however small it was packed. */
+const LONGEST = 64 * 1024 * 1024;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** Nothing stays nothing. */
+export function pack(text: string): string {
+  return text === "" ? "" : gzipSync(Buffer.from(text, "utf8"), { level: 9 }).toString("base64");
+}
+
+export function unpack(packed: string): string {
+  if (packed === "") return "";
+  if (!BASE64.test(packed)) throw unreadable("it is not base64");
+  try {
+    return gunzipSync(Buffer.from(packed, "base64"), { maxOutputLength: LONGEST }).toString("utf8");
+  } catch (reason) {
+    throw unreadable(messageOf(reason), reason);
+  }
+}
+
+function unreadable(why: string, cause?: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_TOKEN_SECRET", `failed to decode and decompress config: ${why}`, { cause });
 }

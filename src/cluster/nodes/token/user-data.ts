@@ -1,9 +1,15 @@
 /** What a machine is given at first boot: where its real configuration is, whom to trust, and the token that opens it. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { EffectiveProxy } from "../hash/global-config.js";
-import { goJson, omitEmpty } from "../hash/go-json.js";
-import { annotation, userDataSecretName } from "../names.js";
-import { encoded, type ObjectName, pathOf, type Secret, secretText } from "../objects.js";
+import { type EffectiveProxy, goJson, omitEmpty } from "../hash/pool-hash.js";
+import {
+  annotation,
+  encoded,
+  type ObjectName,
+  pathOf,
+  type Secret,
+  secretText,
+  userDataSecretName,
+} from "../objects.js";
 import { usableToken } from "./token-secret.js";
 
 export interface UserDataContent {

@@ -1,11 +1,10 @@
 /** Makes and removes workers, one after the other; what was done is remembered before and after each, so that it can be resumed. */
-import { DrawbridgeError } from "../../../base/errors/error.js";
-import { machineCommand, runMachineCommand } from "./machine-command.js";
-import { isOfWish, planWorkers, type Wish } from "./plan.js";
-import type { PoolUserData } from "./pool-user-data.js";
+
+import { execFile } from "node:child_process";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { WorkerStore } from "./store.js";
-import type { Worker } from "./worker.js";
-import { workerUserData } from "./worker-user-data.js";
+import { type PoolUserData, workerUserData } from "./user-data.js";
+import { isOfWish, planWorkers, type Wish, type Worker } from "./worker.js";
 
 export interface Making {
   readonly store: WorkerStore;
@@ -152,4 +151,133 @@ function expected(draft: Draft, { now, userData, windowMs }: Making): Worker {
 function tailor(worker: Worker, tokens: ReadonlyMap<string, string>, { userData }: Making): string {
   const { ignitionAddress = "", name, setHostname = true } = worker;
   return workerUserData(userData.text, { name, setHostname, ignitionAddress, token: tokens.get(name) });
+}
+
+// What makes or removes the machine of a worker, by its provider.
+
+type Verb = "create" | "delete";
+
+/** Empty where people do it. */
+export function machineCommand(verb: Verb, worker: Worker, userData: string): string[] {
+  if (worker.provider === "gcloud") return verb === "create" ? gcloudCreate(worker, userData) : gcloudDelete(worker);
+  if (worker.provider !== "command") return [];
+  return renderCommand(verb === "create" ? worker.createCommand : worker.deleteCommand, worker, userData);
+}
+
+/** Somebody was killed after the machine was made, or was gone, and before that was written down. */
+const alreadyDone: Readonly<Record<Verb, RegExp>> = { create: /already exists/, delete: /was not found/ };
+
+export async function runMachineCommand(verb: Verb, worker: Worker, command: readonly string[]): Promise<void> {
+  try {
+    await runCommand(worker.name, command);
+  } catch (reason) {
+    if (worker.provider === "gcloud" && alreadyDone[verb].test(messageOf(reason))) return;
+    throw reason;
+  }
+}
+
+// The arguments of Google's own command-line tool.
+
+export function gcloudCreate({ name, shape, zone }: Worker, userDataFile: string): string[] {
+  if (zone === "") throw new DrawbridgeError("DB_WORKERS", `gcloud needs a zone for ${name}: give --zones`);
+  const optional = (flag: string, value: string) => (value === "" ? [] : [`--${flag}=${value}`]);
+  return [
+    ...["gcloud", "compute", "instances", "create", name, `--zone=${zone}`],
+    ...optional("project", shape.project),
+    ...optional("machine-type", shape.machineType),
+    ...optional("subnet", shape.subnet),
+    ...optional("image", shape.image),
+    ...optional("image-project", shape.imageProject),
+    ...optional("boot-disk-size", shape.diskGb === "" ? "" : `${shape.diskGb}GB`),
+    // From a file: what stands on a command line can be read by everybody on the machine.
+    `--metadata-from-file=user-data=${userDataFile}`,
+    "--quiet",
+  ];
+}
+
+export function gcloudDelete({ name, shape, zone }: Worker): string[] {
+  const project = shape.project === "" ? [] : [`--project=${shape.project}`];
+  return ["gcloud", "compute", "instances", "delete", name, `--zone=${zone}`, ...project, "--quiet"];
+}
+
+// Commands that make and remove machines: rendered for each worker and run without a shell, so that nothing is taken apart twice.
+
+export const placeholders = [
+  "name",
+  "pool",
+  "zone",
+  "userdata",
+  "machine-type",
+  "disk",
+  "subnet",
+  "image",
+  "image-project",
+  "project",
+] as const;
+
+const TIMEOUT_MS = 15 * 60_000;
+
+/** Words are separated by blanks unless quoted; there are no variables and no escapes but \ inside double quotes. */
+export function splitCommand(text: string): string[] {
+  const words: string[] = [];
+  const pattern = /\s*((?:'[^']*'|"(?:\\.|[^"\\])*"|[^\s'"])+)/gy;
+  let end = 0;
+  for (const match of text.matchAll(pattern)) {
+    words.push(
+      match[1]!.replace(
+        /'([^']*)'|"((?:\\.|[^"\\])*)"/g,
+        (_, single, double) => single ?? double.replace(/\\(.)/g, "$1"),
+      ),
+    );
+    end = match.index + match[0].length;
+  }
+  if (text.slice(end).trim() !== "") throw unusable(`a quote is not closed: ${text.slice(end).trim()}`);
+  if (words.length === 0) throw unusable("the command is empty");
+  const unknown = [...text.matchAll(/\{([a-z-]+)\}/g)].find(
+    ([, name]) => !placeholders.some((known) => known === name),
+  );
+  if (unknown !== undefined) {
+    throw unusable(`${unknown[0]} stands for nothing; there are ${placeholders.map((name) => `{${name}}`).join(" ")}`);
+  }
+  return words;
+}
+
+export function renderCommand(
+  template: readonly string[],
+  { name, pool, shape, zone }: Worker,
+  userdata: string,
+): string[] {
+  const values: Readonly<Record<string, string>> = {
+    name,
+    pool,
+    zone,
+    userdata,
+    "machine-type": shape.machineType,
+    disk: shape.diskGb,
+    subnet: shape.subnet,
+    image: shape.image,
+    "image-project": shape.imageProject,
+    project: shape.project,
+  };
+  return template.map((word) => word.replace(/\{([a-z-]+)\}/g, (all, key: string) => values[key] ?? all));
+}
+
+/** As a person could type it. */
+export function shellText(words: readonly string[]): string {
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
+}
+
+export async function runCommand(worker: string, words: readonly string[]): Promise<void> {
+  const [program = "", ...args] = words;
+  await new Promise<void>((resolve, reject) => {
+    execFile(program, args, { timeout: TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 }, (error, _stdout, stderr) => {
+      if (error === null) return resolve();
+      const said = stderr.trim().split("\n").at(-1) || error.message.split("\n")[0];
+      reject(unusable(`${program} failed for ${worker}: ${said}`));
+    });
+  });
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS", sentence);
 }

@@ -1,5 +1,9 @@
 /** A machine that was made, or is to be made, for a pool: what is remembered of it. */
 
+import { stringify } from "yaml";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { isNodeName } from "../csr/names.js";
+
 export const providers = ["files", "command", "gcloud"] as const;
 export type Provider = (typeof providers)[number];
 
@@ -43,4 +47,113 @@ export interface Worker {
   readonly leaving?: "removed" | "replaced";
   /** The worker in whose place it is. */
   readonly replaces?: string;
+}
+
+// Numbers in workers' names, each used once: a machine that was let in keeps certificates of its name for a long time, and
+// the approver lets no second one in under it.
+
+/** The next free number, by prefix. */
+export type Numbers = Readonly<Record<string, number>>;
+
+interface Numbered {
+  readonly prefix: string;
+  readonly number: number;
+}
+
+/** Undefined for names that we did not make. */
+export function numbered(name: string): Numbered | undefined {
+  const [, prefix, digits] = /^(.+)-(0|[1-9]\d{0,8})$/.exec(name) ?? [];
+  return prefix === undefined ? undefined : { prefix, number: Number(digits) };
+}
+
+export function usedNumbers(before: Numbers, names: readonly string[]): Numbers {
+  const next = { ...before };
+  for (const name of names) {
+    const found = numbered(name);
+    if (found !== undefined) next[found.prefix] = Math.max(next[found.prefix] ?? 0, found.number + 1);
+  }
+  return next;
+}
+
+// Which workers there should be, with names that are used once and zones that are filled evenly.
+
+export interface Wish {
+  readonly pool: string;
+  readonly prefix: string;
+  /** How many of this prefix there should be in all. */
+  readonly count: number;
+  readonly zones: readonly string[];
+}
+
+export interface Planned {
+  readonly name: string;
+  readonly zone: string;
+}
+
+export const MOST_WORKERS = 5000;
+
+export function isOfWish({ name, pool }: Worker, wish: Pick<Wish, "pool" | "prefix">): boolean {
+  return pool === wish.pool && numbered(name)?.prefix === wish.prefix;
+}
+
+/** What is missing: names that nobody ever had, each in the zone that has fewest workers of the pool. */
+export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Numbers = {}): Planned[] {
+  const { count, pool, prefix, zones } = wish;
+  if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
+    throw unusable(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);
+  }
+  const own = existing.filter((worker) => isOfWish(worker, wish));
+  if (own.length > count) {
+    const how = `drawbridge workers scale --count ${count} drains and removes some`;
+    throw unusable(
+      `there are ${own.length} workers of ${pool} called ${prefix}-... already, more than ${count}: ${how}`,
+    );
+  }
+  const other = existing.find((worker) => worker.pool !== pool && numbered(worker.name)?.prefix === prefix);
+  if (other !== undefined) throw unusable(`${other.name} is a worker of ${other.pool} already; choose another prefix`);
+  const names = existing.map(({ name }) => name);
+  const first = usedNumbers(numbers, names)[prefix] ?? 0;
+  const load = new Map(
+    zones.map((zone) => [zone, existing.filter((one) => one.pool === pool && one.zone === zone).length]),
+  );
+  return Array.from({ length: count - own.length }, (_, index) => {
+    const name = `${prefix}-${first + index}`;
+    if (!isNodeName(name)) throw unusable(`"${name}" cannot be the name of a node`);
+    const zone = emptiest(load);
+    if (zone !== "") load.set(zone, (load.get(zone) ?? 0) + 1);
+    return { name, zone };
+  });
+}
+
+/** Of equals the first. */
+function emptiest(load: ReadonlyMap<string, number>): string {
+  let best = "";
+  for (const [zone, count] of load) if (best === "" || count < load.get(best)!) best = zone;
+  return best;
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS", sentence);
+}
+
+// Workers as the inventory that decides whose certificate requests are approved.
+
+/** One document a pool; as many nodes may join as there are workers. */
+export function inventoryText(workers: readonly Worker[]): string {
+  const pools = [...new Set(workers.map(({ pool }) => pool))].sort();
+  return pools
+    .map((pool) => {
+      const own = workers.filter((worker) => worker.pool === pool);
+      return stringify({
+        pool,
+        replicas: own.length,
+        workers: own.map(({ deadline, ips, name, notBefore }) => ({
+          name,
+          ...(ips.length === 0 ? {} : { ips: [...ips] }),
+          notBefore,
+          deadline,
+        })),
+      });
+    })
+    .join("---\n");
 }

@@ -3,12 +3,11 @@
 import { plainText } from "../../../base/text.js";
 import { find } from "../../../cluster/kube/find.js";
 import { isLeaseValid, type Lease, leasePath } from "../../../cluster/kube/lease.js";
-import { CONTROLLER_NAME } from "../../../cluster/nodes/controller/name.js";
 import { collectionPath } from "../../../cluster/nodes/controller/paths.js";
-import { APPROVER_NAME } from "../../../cluster/nodes/csr/approver/permissions.js";
-import { poolReport } from "../../../cluster/nodes/fleet/standing.js";
 import { nameOf, pathOf } from "../../../cluster/nodes/objects.js";
+import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
+import { poolReport } from "../../../cluster/nodes/workers/status.js";
 import type { DoctorContext } from "../context.js";
 import { type Check, ok, skipped, warning, wrong } from "../diagnosis.js";
 import { titles } from "../program.js";

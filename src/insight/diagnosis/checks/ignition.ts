@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { splitHostPort } from "../../../base/address.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { publishedAddresses } from "../../../cluster/nodes/certificate/addresses.js";
+import { publishedAddresses } from "../../../cluster/nodes/controller/certificate.js";
 import { collectionPath } from "../../../cluster/nodes/controller/paths.js";
 import { type ConfigMap, pathOf, type Secret } from "../../../cluster/nodes/objects.js";
 import { isTokenSecret, readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";

@@ -7,7 +7,7 @@ import { createServer as createTls } from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { KubeApiError } from "../../../cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
-import { CLUSTER_LABEL } from "../../../cluster/nodes/controller/cluster-object.js";
+import { CLUSTER_LABEL } from "../../../cluster/nodes/controller/view.js";
 import { encoded, type Secret } from "../../../cluster/nodes/objects.js";
 import { pool } from "../../../cluster/nodes/testing/world.js";
 import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";

@@ -4,10 +4,8 @@ import { isDeepStrictEqual } from "node:util";
 import { pause, systemClock } from "../../../kube/clock.js";
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeList, KubeObject, ListOptions, WatchEvent, WatchOptions } from "../../../kube/port.js";
-import type { Metadata } from "../../objects.js";
-import { secondTime } from "../../token/time.js";
-import { type Filed, keyOf, ObjectFiles } from "./files.js";
-import { type Place, placeOf } from "./place.js";
+import { type Metadata, secondTime } from "../../objects.js";
+import { type Filed, keyOf, ObjectFiles, type Place, placeOf } from "./files.js";
 
 export interface DirectoryApiOptions {
   readonly directory: string;

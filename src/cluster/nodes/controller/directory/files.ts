@@ -1,15 +1,15 @@
 /** A directory of YAML files as a collection of Kubernetes objects: read as a whole, each file replaced whole or not at all. */
-import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { Document, parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { replaceFile } from "../../../../base/files.js";
+import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeObject } from "../../../kube/port.js";
 import { encoded, type Metadata, type Secret } from "../../objects.js";
-import { locked } from "./lock.js";
-import { isClusterKind } from "./place.js";
-import { shapeProblem } from "./shape.js";
+import { shapeProblem } from "../apply-objects.js";
 
 /** An object and where it stands. */
 export interface Filed {
@@ -166,4 +166,120 @@ function documentsText(documents: readonly { toString(): string }[]): string {
 
 function unusable(file: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_NODEPOOL_DIRECTORY", `${file} cannot be used: ${why}`);
+}
+
+// One writer at a time in a directory, whichever process it belongs to.
+
+const RETRY_MS = 5;
+/** Writes take milliseconds; whoever holds it longer was killed. */
+const STALE_MS = 10_000;
+const PATIENCE_MS = 15_000;
+
+export async function locked<T>(directory: string, run: () => Promise<T>): Promise<T> {
+  const path = join(directory, ".lock");
+  await acquire(path);
+  try {
+    return await run();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+async function acquire(path: string): Promise<void> {
+  const until = Date.now() + PATIENCE_MS;
+  while (Date.now() < until) {
+    try {
+      await (await open(path, "wx", 0o600)).close();
+      return;
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
+    }
+    if (await isStale(path)) await discard(path);
+    else await delay(RETRY_MS);
+  }
+  throw new DrawbridgeError("DB_NODEPOOL_DIRECTORY", `${path} is held by another process for too long`);
+}
+
+async function isStale(path: string): Promise<boolean> {
+  try {
+    return Date.now() - (await stat(path)).mtimeMs > STALE_MS;
+  } catch {
+    return false;
+  }
+}
+
+/** By renaming: of two that find it stale only one succeeds. */
+async function discard(path: string): Promise<void> {
+  const away = `${path}.${randomBytes(6).toString("hex")}`;
+  try {
+    await rename(path, away);
+    await rm(away, { force: true });
+  } catch {
+    // The other one was faster.
+  }
+}
+
+// Which object, or which collection, a path of the API means.
+
+export interface Place {
+  readonly kind: string;
+  /** Empty for what belongs to no namespace. */
+  readonly namespace: string;
+  /** `kind/namespace/name`; without the name for a collection. */
+  readonly key: string;
+  /** The status alone is written: `/status`, and `/approval` of requests. */
+  readonly isStatus: boolean;
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  "/apis/hypershift.openshift.io/v1beta1 nodepools": "NodePool",
+  "/apis/coordination.k8s.io/v1 leases": "Lease",
+  "/api/v1 configmaps": "ConfigMap",
+  "/api/v1 secrets": "Secret",
+};
+
+/** Those that belong to no namespace. */
+const clusterKinds: Readonly<Record<string, string>> = {
+  "/apis/certificates.k8s.io/v1 certificatesigningrequests": "CertificateSigningRequest",
+  "/api/v1 nodes": "Node",
+};
+
+export const isClusterKind = (kind: string | undefined): boolean =>
+  Object.values(clusterKinds).some((one) => one === kind);
+
+const CLUSTER_SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/([^/]+)(?:\/([^/]+))?(\/status|\/approval)?$/;
+const SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?(\/status)?$/;
+/** Names become file names. */
+const SAFE = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
+
+export function placeOf(path: string): Place {
+  return clusterPlaceOf(path) ?? namespacedPlaceOf(path);
+}
+
+function clusterPlaceOf(path: string): Place | undefined {
+  const [, root, plural, name = "", status] = CLUSTER_SHAPE.exec(path)?.map((part) => decoded(part)) ?? [];
+  const kind = clusterKinds[`${root} ${plural}`];
+  if (kind === undefined) return undefined;
+  if (name !== "") requireName(name);
+  return { kind, namespace: "", key: `${kind}//${name}`, isStatus: status !== undefined };
+}
+
+function namespacedPlaceOf(path: string): Place {
+  const [, root, namespace = "", plural, name = "", status] = SHAPE.exec(path)?.map((part) => decoded(part)) ?? [];
+  const kind = kinds[`${root} ${plural}`];
+  if (kind === undefined) throw refusal(404, `a directory has no ${path}`);
+  for (const part of [namespace, name || namespace]) requireName(part);
+  return { kind, namespace, key: `${kind}/${namespace}/${name}`, isStatus: status !== undefined };
+}
+
+function requireName(part: string): void {
+  if (!SAFE.test(part)) throw refusal(422, `"${part}" cannot be a name: lower-case letters, digits, dashes and dots`);
+}
+
+function decoded(part: string | undefined): string | undefined {
+  return part === undefined ? undefined : decodeURIComponent(part);
+}
+
+function refusal(status: number, sentence: string): KubeApiError {
+  return new KubeApiError(sentence, { status, reason: status === 404 ? "NotFound" : "Invalid" });
 }

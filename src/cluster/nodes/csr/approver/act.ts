@@ -3,11 +3,14 @@
  * remembered before: one that is forgotten would be given twice, one that is not given is given next time.
  */
 import { isConflict, isNotFound } from "../../../kube/errors.js";
-import type { KubeApi } from "../../../kube/port.js";
-import type { Surroundings } from "../case.js";
-import { type Decision, decide } from "../decide.js";
-import { type DecisionLog, entryOf } from "../decision-log.js";
-import { decided, requestPath, type SigningRequest } from "../signing-request.js";
+import { find } from "../../../kube/find.js";
+import type { KubeApi, KubeObject } from "../../../kube/port.js";
+import type { NodeObject, Policy, Surroundings } from "../case.js";
+import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
+import type { InventorySource } from "../inventory.js";
+import type { Memory } from "../memory.js";
+import { canonicalAddress } from "../names.js";
+import { decided, REQUESTS_PATH, requestPath, type SigningRequest } from "../signing-request.js";
 
 export interface Actor {
   readonly api: KubeApi;
@@ -52,4 +55,63 @@ function condition({ action, explanation, rule }: Decision, now: number) {
     message: approves ? `drawbridge: ${explanation}` : `drawbridge: ${explanation} (rule ${rule})`,
     lastUpdateTime: new Date(now).toISOString().replace(/\.\d+Z$/, "Z"),
   };
+}
+
+// Everything at once, for commands that look one time and end.
+
+export const NODES_PATH = "/api/v1/nodes";
+
+export interface Look {
+  readonly requests: readonly SigningRequest[];
+  readonly around: Surroundings;
+}
+
+export interface LookOptions {
+  readonly api: KubeApi;
+  readonly policy: Policy;
+  readonly inventory: InventorySource;
+  readonly memory: Memory;
+  readonly now: number;
+}
+
+export async function lookAround({ api, inventory, memory, now, policy }: LookOptions): Promise<Look> {
+  const [requests, nodes, read, apiServer] = await Promise.all([
+    api.list<SigningRequest>(REQUESTS_PATH),
+    api.list<NodeObject>(NODES_PATH),
+    inventory(),
+    apiServerAddresses(api),
+  ]);
+  const around: Surroundings = {
+    now,
+    policy,
+    inventory: read,
+    memory,
+    apiServer,
+    nodes: new Map(nodes.items.map((node) => [node.metadata?.name ?? "", node])),
+    recentPending: countRecentPending(requests.items, now),
+  };
+  return { requests: requests.items, around };
+}
+
+// Addresses at which a cluster reaches its API server: the service kubernetes, and what stands behind it.
+
+interface Service extends KubeObject {
+  readonly spec?: { readonly clusterIP?: string; readonly clusterIPs?: readonly string[] };
+}
+
+interface EndpointSlice extends KubeObject {
+  readonly endpoints?: readonly { readonly addresses?: readonly string[] }[] | null;
+}
+
+/** The API server gives both this name. */
+export const API_SERVER_NAME = "kubernetes";
+const servicePath = `/api/v1/namespaces/default/services/${API_SERVER_NAME}`;
+const slicePath = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/${API_SERVER_NAME}`;
+
+/** In canonical spelling; empty where neither is kept. */
+export async function apiServerAddresses(api: KubeApi): Promise<ReadonlySet<string>> {
+  const [service, slice] = await Promise.all([find<Service>(api, servicePath), find<EndpointSlice>(api, slicePath)]);
+  const { clusterIP = "", clusterIPs = [] } = service?.spec ?? {};
+  const advertised = (slice?.endpoints ?? []).flatMap(({ addresses = [] }) => addresses);
+  return new Set([clusterIP, ...clusterIPs, ...advertised].flatMap((address) => canonicalAddress(address) ?? []));
 }

@@ -3,17 +3,22 @@ import { messageOf } from "../../../../base/errors/error.js";
 import { type Clock, systemClock } from "../../../kube/clock.js";
 import { ListWatch } from "../../../kube/list-watch.js";
 import type { KubeApi } from "../../../kube/port.js";
-import type { NodeObject, Surroundings } from "../case.js";
-import { countRecentPending, type Decision, decide } from "../decide.js";
-import { type DecisionLog, entryOf } from "../decision-log.js";
-import { type Held, heldBy, withCertificate, withoutApproval } from "../held.js";
-import type { Inventory } from "../inventory.js";
-import { issuedServing } from "../issued.js";
-import { type Remembered, tended } from "../memory.js";
-import type { Policy } from "../policy.js";
+import type { NodeObject, Policy, Surroundings } from "../case.js";
+import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
+import type { Inventory, InventorySource } from "../inventory.js";
+import {
+  type Held,
+  heldBy,
+  type MemoryStore,
+  type Remembered,
+  tended,
+  withCertificate,
+  withoutApproval,
+} from "../memory.js";
 import { mostPending } from "../rules/shape.js";
 import {
   createdAt,
+  issuedServing,
   kindOf,
   outcomeOf,
   REQUESTS_PATH,
@@ -21,11 +26,7 @@ import {
   requestUid,
   type SigningRequest,
 } from "../signing-request.js";
-import { act } from "./act.js";
-import { apiServerAddresses } from "./api-server.js";
-import type { InventorySource } from "./inventory-source.js";
-import { NODES_PATH } from "./look.js";
-import type { MemoryStore } from "./memory-store.js";
+import { act, apiServerAddresses, NODES_PATH } from "./act.js";
 
 export interface ApproverOptions {
   readonly api: KubeApi;

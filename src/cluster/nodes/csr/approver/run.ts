@@ -4,18 +4,18 @@ import { hostname } from "node:os";
 import { metricsRoute } from "../../../../base/health.js";
 import { type Endpoint, type Route, type RunningHttp, sendText, startHttp } from "../../../../base/http.js";
 import { Logger } from "../../../../base/log/log.js";
-import type { MetricsRegistry } from "../../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead } from "../../../../base/metrics/families.js";
+import { processMetrics } from "../../../../base/metrics/process-metrics.js";
+import { MetricsRegistry } from "../../../../base/metrics/registry.js";
 import { nextSignal } from "../../../../base/signals.js";
 import { LeaderElection } from "../../../kube/leader.js";
 import type { KubeApi } from "../../../kube/port.js";
-import type { Decision } from "../decide.js";
-import { noDecisionLog, openDecisionLog } from "../decision-log.js";
-import type { Policy } from "../policy.js";
+import { APPROVER_NAME } from "../../permissions.js";
+import type { Policy } from "../case.js";
+import { type Decision, noDecisionLog, openDecisionLog } from "../decide.js";
+import type { InventorySource } from "../inventory.js";
+import type { MemoryStore } from "../memory.js";
 import { Approver } from "./approver.js";
-import type { InventorySource } from "./inventory-source.js";
-import type { MemoryStore } from "./memory-store.js";
-import { approverMetrics } from "./metrics.js";
-import { APPROVER_NAME } from "./permissions.js";
 
 export interface ApproverConfig {
   readonly api: KubeApi;
@@ -91,4 +91,38 @@ function verb({ action }: Decision, dryRun: boolean): string {
 
 function fields({ explanation, kind, node, pool, request, rule }: Decision) {
   return { request, kind, node, pool, rule, why: explanation };
+}
+
+// The approver's /metrics.
+
+const PREFIX = "drawbridge_csr_";
+
+export interface ApproverMetrics {
+  readonly registry: MetricsRegistry;
+  decided(decision: Decision): void;
+  failed(): void;
+}
+
+export function approverMetrics(approver: () => Approver, leading: () => boolean): ApproverMetrics {
+  const registry = new MetricsRegistry();
+  const decisions = new EventCounter(
+    registry,
+    `${PREFIX}decisions_total`,
+    "Decisions about requests, by the rule that was broken first (all: none was).",
+    ["action", "kind", "rule"],
+  );
+  const failures = new EventCounter(registry, `${PREFIX}failures_total`, "Looks that failed, and lost connections.");
+  gaugeRead(registry, `${PREFIX}pending`, "Undecided requests of kubelets that are younger than an hour.", () => {
+    return approver().crowd.pending;
+  });
+  gaugeRead(registry, `${PREFIX}pending_limit`, "Above this many of them nothing is approved.", () => {
+    return approver().crowd.limit;
+  });
+  gaugeRead(registry, `${PREFIX}leader`, "Whether this replica decides.", () => Number(leading()));
+  processMetrics(registry);
+  return {
+    registry,
+    decided: ({ action, kind, rule }) => decisions.inc({ action, kind, rule }),
+    failed: () => failures.inc(),
+  };
 }

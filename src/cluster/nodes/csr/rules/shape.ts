@@ -1,10 +1,25 @@
-/** What every request of a kubelet looks like. The signer would refuse most of the others, but only after an approval. */
-
-import type { Surroundings } from "../case.js";
-import { isNodeName, isReservedName } from "../node-name.js";
-import { BRAKE_MARGIN } from "../policy.js";
+import { BRAKE_MARGIN, type Case, type Surroundings } from "../case.js";
+import { isNodeName, isReservedName } from "../names.js";
 import { NODE_USER_PREFIX } from "../signing-request.js";
-import type { Rule } from "./rule.js";
+
+/** What a request broke. A forgery is no accident: no kubelet asks for that. */
+export interface Objection {
+  readonly why: string;
+  readonly forgery?: boolean;
+}
+
+export interface Rule {
+  /** Stable: logs, tests and `--despite` name it. */
+  readonly id: string;
+  /** What it demands, for `csr explain`. */
+  readonly demands: string;
+  /** Whether a person may decide otherwise with `csr approve --despite`. */
+  readonly yields: boolean;
+  /** Undefined when the request is in order, or when another rule objects to what this one would need. */
+  check(of: Case): string | Objection | undefined;
+}
+
+// What every request of a kubelet looks like. The signer would refuse most of the others, but only after an approval.
 
 const GROUP = "system:nodes";
 const GOOD_KEY = /^P-(256|384|521)$|^RSA-(2048|3072|4096)$/;

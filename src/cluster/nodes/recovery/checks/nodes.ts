@@ -1,6 +1,7 @@
 /** Nodes that have joined and are not ready. */
-import { type Node, whyNotReady } from "../../fleet/node.js";
-import { label } from "../../names.js";
+
+import { label } from "../../objects.js";
+import { type Node, whyNotReady } from "../../workers/node.js";
 import { type Ailment, fine, trouble, unasked } from "../ailment.js";
 import type { Patient } from "../patient.js";
 

@@ -1,7 +1,8 @@
 /** Stuck at 511: whether there is a payload to be served, and what keeps it from being made. */
-import { poolReport } from "../../fleet/standing.js";
+
 import { pathOf } from "../../objects.js";
 import { readTokenSecret } from "../../token/token-secret.js";
+import { poolReport } from "../../workers/status.js";
 import { type Ailment, fine, trouble } from "../ailment.js";
 import type { Patient } from "../patient.js";
 

@@ -1,8 +1,6 @@
 /** Requests for certificates that wait, with the approver's own explanation. */
-import { act } from "../../csr/approver/act.js";
-import { type Look, lookAround } from "../../csr/approver/look.js";
-import { type Decision, decide } from "../../csr/decide.js";
-import { noDecisionLog } from "../../csr/decision-log.js";
+import { act, type Look, lookAround } from "../../csr/approver/act.js";
+import { type Decision, decide, noDecisionLog } from "../../csr/decide.js";
 import { createdAt, requestName, type SigningRequest } from "../../csr/signing-request.js";
 import { pathOf } from "../../objects.js";
 import { type Ailment, type Fix, fine, trouble } from "../ailment.js";

@@ -1,10 +1,9 @@
 /** Whether the token that a machine was given opens anything: it is compared with the Secrets, and never used. */
-import { pathOf, secretText } from "../../objects.js";
+import { pathOf, secondTime, secretText } from "../../objects.js";
 import { rotateAfterMs } from "../../token/rotation.js";
-import { secondTime } from "../../token/time.js";
 import { readTokenSecret } from "../../token/token-secret.js";
 import { readUserData } from "../../token/user-data.js";
-import { freshUserData } from "../../workers/fresh-user-data.js";
+import { freshUserData } from "../../workers/user-data.js";
 import { type Ailment, type Fix, fine, type Trouble, trouble, unasked } from "../ailment.js";
 import type { Patient, PatientWorker, Surgery } from "../patient.js";
 import { type Pointer, readPointer } from "../pointer.js";

@@ -1,0 +1,253 @@
+/** The certificate through a controller on a directory, and at the server that shows it. */
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { readdirSync, statSync } from "node:fs";
+import { Agent, request } from "node:https";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { startIgnitionServer } from "../../ignition/server/serve.js";
+import { TokenBook } from "../../ignition/server/token-book.js";
+// The controller loads it when it first issues, which takes seconds on a busy machine: here before anybody waits.
+import "../../../tunnel/pki/keep.js";
+import {
+  type ConfigMap,
+  encoded,
+  IGNITION_CA_SECRET,
+  SERVING_CERTIFICATE_SECRET,
+  type Secret,
+  secretText,
+} from "../objects.js";
+import { CertificateSecret } from "../serving/certificate-secret.js";
+import { readUserData } from "../token/user-data.js";
+import { publishedAddresses } from "./certificate.js";
+import { collectionPath, namedPath } from "./paths.js";
+import { clusterMap, House, makePool, namespace } from "./testing/house.js";
+
+const dayMs = 24 * 60 * 60_000;
+const { ignitionCA: _, ...withoutCa } = clusterMap.data ?? {};
+const clusterAt = (ignitionEndpoint: string, more: Readonly<Record<string, string>> = {}): ConfigMap => ({
+  ...clusterMap,
+  data: { ...withoutCa, ignitionEndpoint, ...more },
+});
+
+let house: House;
+
+beforeEach(() => {
+  house = new House();
+});
+
+afterEach(() => house.close());
+
+const soon = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 10_000, interval: 20 });
+const secretAt = (name: string) => namedPath("Secret", { namespace, name });
+const stored = (name: string) => house.api.get<Secret>(secretAt(name));
+const certificateIn = (secret: Secret) => new X509Certificate(secretText(secret, "tls.crt") ?? "");
+const serving = async () => certificateIn(await stored(SERVING_CERTIFICATE_SECRET));
+const publish = (map: ConfigMap) => house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), map);
+const namesOf = (certificate: X509Certificate) => certificate.subjectAltName?.split(", ");
+
+/** A controller that issues, for a cluster at this address. */
+async function issuing(endpoint: string, onIssued: (sentence: string) => void = () => {}): Promise<X509Certificate> {
+  await house.furnish(makePool());
+  await publish(clusterAt(endpoint));
+  house.start({ issuesCertificate: true, onIssued });
+  return soon(serving);
+}
+
+describe("the published addresses", () => {
+  const addresses = (...maps: readonly ConfigMap[]) => publishedAddresses(maps);
+
+  test.each([
+    ["ignition.example", ["ignition.example"], []],
+    ["Ignition.Example:22624", ["ignition.example"], []],
+    ["10.0.0.5:30080", [], ["10.0.0.5"]],
+    ["[fd00:0::5]:443", [], ["fd00::5"]],
+    ["fd00::5", [], ["fd00::5"]],
+  ])("of %s", (endpoint, dnsNames, ipAddresses) => {
+    expect(addresses(clusterAt(endpoint))).toEqual({ dnsNames, ipAddresses });
+  });
+
+  test("are those of all clusters together, with further ones, but not of clusters with an authority of their own", () => {
+    const other = clusterAt("10.0.0.5:443", { ignitionAddresses: "b.example, 10.0.0.4\na.example" });
+    expect(addresses(clusterAt("a.example"), other, clusterMap, { data: { ignitionEndpoint: "x" } })).toEqual({
+      dnsNames: ["a.example", "b.example"],
+      ipAddresses: ["10.0.0.4", "10.0.0.5"],
+    });
+    expect(addresses(clusterMap)).toEqual({ dnsNames: [], ipAddresses: [] });
+  });
+
+  test.each(["https://a.example", "a b", "user@host", "[::1"])("%s is none, and is named", (endpoint) => {
+    expect(() => addresses(clusterAt(endpoint.replaceAll(" ", "/")))).toThrow(/clusters\/demo publishes .* neither/);
+  });
+});
+
+describe("an issued certificate", () => {
+  test("is for the published address, by an authority that user data names; keys are their owner's only", async () => {
+    await house.furnish();
+    await publish(clusterAt("ignition.example:22624"));
+    const controller = house.start({ issuesCertificate: true });
+    const certificate = await soon(serving);
+    expect(namesOf(certificate)).toEqual(["DNS:ignition.example"]);
+    const authority = await stored(IGNITION_CA_SECRET);
+    expect(certificate.verify(certificateIn(authority).publicKey)).toBe(true);
+    expect(Date.parse(certificate.validTo) - Date.now()).toBeGreaterThan(364 * dayMs);
+    // A pool that is looked at before the controller has seen its own authority complains of it.
+    await soon(async () => expect(controller.view.secrets.has(`${namespace}/${IGNITION_CA_SECRET}`)).toBe(true));
+    await house.api.create(collectionPath("NodePool", namespace), makePool());
+    await soon(async () => {
+      const [userData] = await house.secrets("user-data-");
+      expect(readUserData(userData!)).toContain(encoded(secretText(authority, "tls.crt") ?? ""));
+    });
+    for (const file of readdirSync(house.directory).filter((name) => name.includes("drawbridge-ignition"))) {
+      expect(statSync(join(house.directory, file)).mode & 0o777).toBe(0o600);
+    }
+    expect(house.errors).toEqual([]);
+  });
+
+  test("is issued again for another address, by the same authority; then it rests", async () => {
+    const issued: string[] = [];
+    const first = await issuing("ignition.example", (sentence) => issued.push(sentence));
+    const authority = await stored(IGNITION_CA_SECRET);
+    await publish(clusterAt("[fd00::5]:443", { ignitionAddresses: "10.0.0.5" }));
+    await soon(async () =>
+      expect(namesOf(await serving())).toEqual(["IP Address:10.0.0.5", "IP Address:FD00:0:0:0:0:0:0:5"]),
+    );
+    expect((await serving()).fingerprint256).not.toBe(first.fingerprint256);
+    expect(await stored(IGNITION_CA_SECRET)).toEqual(authority);
+    const before = await stored(SERVING_CERTIFICATE_SECRET);
+    await soon(async () => expect((await house.pool()).status?.version).toBe("4.18.0"));
+    const passes = house.passes.length;
+    await publish(clusterAt("[fd00::5]:443", { ignitionAddresses: "10.0.0.5", networks: "machine: [10.0.0.0/8]" }));
+    await soon(async () => expect(house.passes.slice(passes)).toContain("certificate"));
+    expect(await stored(SERVING_CERTIFICATE_SECRET)).toEqual(before);
+    expect(issued.at(-1)).toBe("the certificate ignition-server was issued: it is for other names or addresses");
+  });
+
+  test("is issued again a month before its end, though nothing else happens", async () => {
+    await house.furnish(makePool());
+    await publish(clusterAt("ignition.example"));
+    house.start({ issuesCertificate: true, resyncMs: 50 });
+    const first = await soon(serving);
+    house.aheadMs = 334 * dayMs;
+    const passes = house.passes.length;
+    // Of two that end from now on the second has begun from now on.
+    await soon(async () =>
+      expect(house.passes.slice(passes).filter((key) => key === "certificate").length).toBeGreaterThan(1),
+    );
+    expect((await serving()).fingerprint256).toBe(first.fingerprint256);
+    house.aheadMs = 336 * dayMs;
+    await soon(async () => expect((await serving()).fingerprint256).not.toBe(first.fingerprint256));
+  });
+
+  test("comes back with its authority when somebody deletes both", async () => {
+    const first = await issuing("ignition.example");
+    // Then the controller has seen what it wrote: a directory does not tell of what comes and goes between two looks.
+    await soon(async () => expect(await house.secrets("user-data-")).toHaveLength(1));
+    await house.api.delete(secretAt(IGNITION_CA_SECRET));
+    await house.api.delete(secretAt(SERVING_CERTIFICATE_SECRET));
+    await soon(async () => {
+      const certificate = await serving();
+      expect(certificate.fingerprint256).not.toBe(first.fingerprint256);
+      expect(certificate.verify(certificateIn(await stored(IGNITION_CA_SECRET)).publicKey)).toBe(true);
+    });
+  });
+
+  test("is not made over one that a person put there, and that is said once", async () => {
+    const own: Secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: SERVING_CERTIFICATE_SECRET, namespace },
+      data: { "tls.crt": encoded("mine") },
+    };
+    await house.api.create(`/api/v1/namespaces/${namespace}/secrets`, own);
+    await house.furnish(makePool());
+    await publish(clusterAt("ignition.example"));
+    house.pace = 20;
+    house.start({ issuesCertificate: true });
+    await soon(async () => expect(house.passes.filter((key) => key === "certificate").length).toBeGreaterThan(2));
+    expect((await stored(SERVING_CERTIFICATE_SECRET)).data).toEqual(own.data);
+    const [complaint, ...more] = house.errors.filter((sentence) => sentence.includes("not made by drawbridge"));
+    expect([complaint, more]).toEqual([expect.stringContaining("name its authority as ignitionCA"), []]);
+  });
+
+  test("is nobody's business unless asked for", async () => {
+    await house.furnish(makePool());
+    await publish(clusterAt("ignition.example"));
+    house.start();
+    await soon(async () => {
+      const { conditions = [] } = (await house.pool()).status ?? {};
+      expect(conditions.find(({ type }) => type === "IgnitionEndpointAvailable")).toMatchObject({
+        reason: "IgnitionCACertMissing",
+        message: expect.stringContaining("--issue-certificate"),
+      });
+    });
+    await expect(stored(SERVING_CERTIFICATE_SECRET)).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+describe("a server with its certificate in a Secret", () => {
+  test("waits for it, and shows another one without losing who is connected; a broken one changes nothing", async () => {
+    const problems: string[] = [];
+    const held = new CertificateSecret(`${namespace}/${SERVING_CERTIFICATE_SECRET}`, (sentence) =>
+      problems.push(sentence),
+    );
+    const see = async () => {
+      const { items } = await house.api.list<Secret>(`/api/v1/namespaces/${namespace}/secrets`);
+      held.changed(new Map(items.map((secret) => [`${namespace}/${secret.metadata?.name}`, secret])));
+    };
+    await issuing("127.0.0.1");
+    await see();
+    const recorder = { served: () => {}, turnedAway: () => {} };
+    const server = await startIgnitionServer(
+      { host: "127.0.0.1", port: 0, certificates: await held.source() },
+      { book: new TokenBook(), recorder },
+    );
+    const ca = secretText(await stored(IGNITION_CA_SECRET), "tls.crt") ?? "";
+    const shown = async () => {
+      const socket = connect({ host: "127.0.0.1", port: server.port, ca, checkServerIdentity: () => undefined });
+      await once(socket, "secureConnect");
+      const { subjectaltname } = socket.getPeerCertificate();
+      socket.destroy();
+      return subjectaltname;
+    };
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca });
+    const ask = async () => {
+      const sent = request({ host: "127.0.0.1", port: server.port, path: "/healthz", agent });
+      sent.end();
+      const [response] = await once(sent, "response");
+      response.resume();
+      await once(response, "end");
+      return [response.statusCode, sent.reusedSocket];
+    };
+    try {
+      expect(await ask()).toEqual([200, false]);
+      expect(await shown()).toBe("IP Address:127.0.0.1");
+      await publish(clusterAt("127.0.0.1", { ignitionAddresses: "ignition.example" }));
+      const answers: unknown[] = [];
+      await soon(async () => {
+        await see();
+        // Asked all the while: a connection that rests for some seconds is closed.
+        answers.push(await ask());
+        expect(await shown()).toBe("DNS:ignition.example, IP Address:127.0.0.1");
+      });
+      answers.push(await ask());
+      expect(answers).toEqual(answers.map(() => [200, true]));
+      const secret = await stored(SERVING_CERTIFICATE_SECRET);
+      const other = secretText(await stored(IGNITION_CA_SECRET), "tls.key") ?? "";
+      held.changed(
+        new Map([
+          [
+            `${namespace}/${SERVING_CERTIFICATE_SECRET}`,
+            { metadata: { resourceVersion: "x" }, data: { ...secret.data, "tls.key": encoded(other) } },
+          ],
+        ]),
+      );
+      expect([problems.length, problems[0]]).toEqual([1, expect.stringContaining("cannot be used")]);
+      expect(await shown()).toBe("DNS:ignition.example, IP Address:127.0.0.1");
+    } finally {
+      agent.destroy();
+      await server.close();
+    }
+  });
+});

@@ -1,0 +1,187 @@
+/**
+ * Keeps the Ignition server's certificate in a Secret: issued for the published addresses, issued again when they change or
+ * its end comes near. Its authority is in a Secret of its own, from which user data takes it.
+ */
+
+import { isIP } from "node:net";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import type { PemPair } from "../../../tunnel/pki/issue.js";
+import type { ProfileSet } from "../../../tunnel/pki/profiles/profile-set.js";
+import {
+  type ConfigMap,
+  encoded,
+  IGNITION_CA_SECRET,
+  nameOf,
+  pathOf,
+  SERVING_CERTIFICATE_SECRET,
+  type Secret,
+  secretText,
+} from "../objects.js";
+import { OWNER_LABEL, OWNER_NAME } from "./hypershift.js";
+import { isOutdated, LeadershipLost, type Writer } from "./pass.js";
+import { isClusterObject, type View } from "./view.js";
+import type { Outcome } from "./work-queue.js";
+
+export interface KeepCertificateOptions {
+  readonly view: View;
+  readonly namespace: string;
+  readonly writer: Writer;
+  readonly now: () => number;
+  /** What was issued, and why. */
+  readonly onIssued?: ((sentence: string) => void) | undefined;
+  readonly onError: (sentence: string) => void;
+}
+
+/** Whether it may have to be issued again because of this. */
+export function concernsCertificate(object: ConfigMap | Secret): boolean {
+  return (
+    isClusterObject(object) || [IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET].includes(object.metadata?.name ?? "")
+  );
+}
+
+/** One look at it, as `pass` is one at a pool. */
+export async function keepCertificate(options: KeepCertificateOptions): Promise<Outcome> {
+  try {
+    await keep(options);
+    return { next: "wait" };
+  } catch (reason) {
+    if (reason instanceof LeadershipLost) return { next: "wait" };
+    if (!isOutdated(reason)) options.onError(messageOf(reason));
+    return { next: "retry" };
+  }
+}
+
+async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateOptions): Promise<void> {
+  const addresses = publishedAddresses(view.configMaps.values());
+  // Nobody is told where to go yet, or a person looks after the certificate.
+  if (addresses.dnsNames.length + addresses.ipAddresses.length === 0) return;
+  const find = (name: string) => ours(view.secrets.get(pathOf({ namespace, name })), namespace);
+  const [authority, serving] = [find(IGNITION_CA_SECRET), find(SERVING_CERTIFICATE_SECRET)];
+  const { keepOrIssue } = await import("../../../tunnel/pki/keep.js");
+  const kept = { signers: named(SIGNER_NAME, authority), leaves: named(LEAF_NAME, serving) };
+  const wanted = await keepOrIssue(servingProfile(addresses), kept, { renewBeforeMs, now: new Date(now()) });
+  const [signer, leaf] = [wanted.signers.get(SIGNER_NAME)!, wanted.leaves.get(LEAF_NAME)!];
+  // The authority first: whoever sees the certificate can then find out whom to trust.
+  await put(writer, authority, pairSecret(namespace, IGNITION_CA_SECRET, signer));
+  const ca = { "ca.crt": encoded(signer.certificatePem) };
+  await put(writer, serving, pairSecret(namespace, SERVING_CERTIFICATE_SECRET, leaf, ca));
+  for (const { name, why } of wanted.issued) onIssued?.(`the certificate ${name} was issued: ${why}`);
+}
+
+/** What a person put there is not ours to replace. */
+function ours(secret: Secret | undefined, namespace: string): Secret | undefined {
+  if (secret === undefined || secret.metadata?.labels?.[OWNER_LABEL] === OWNER_NAME) return secret;
+  throw new DrawbridgeError(
+    "DB_NODEPOOL",
+    `the Secret ${namespace}/${secret.metadata?.name} was not made by drawbridge, so it stays as it is; name its authority as ignitionCA in the cluster's ConfigMap, or delete it to have one issued`,
+  );
+}
+
+function named(name: string, secret: Secret | undefined): ReadonlyMap<string, PemPair> {
+  if (secret === undefined) return new Map();
+  const certificatePem = secretText(secret, "tls.crt") ?? "";
+  return new Map([[name, { certificatePem, privateKeyPem: secretText(secret, "tls.key") ?? "" }]]);
+}
+
+function pairSecret(
+  namespace: string,
+  name: string,
+  { certificatePem, privateKeyPem }: PemPair,
+  more: Readonly<Record<string, string>> = {},
+): Secret {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } },
+    type: "kubernetes.io/tls",
+    data: { "tls.crt": encoded(certificatePem), "tls.key": encoded(privateKeyPem), ...more },
+  };
+}
+
+async function put(writer: Writer, before: Secret | undefined, wanted: Secret): Promise<void> {
+  if (before === undefined) {
+    await writer.perform({ verb: "create", object: wanted });
+    return;
+  }
+  const data = { ...before.data, ...wanted.data };
+  if (Object.keys(data).every((key) => data[key] === before.data?.[key])) return;
+  const { apiVersion, kind } = wanted;
+  await writer.perform({ verb: "update", object: { ...before, apiVersion, kind, data } as Secret });
+}
+
+// For whom the Ignition server's certificate is: the addresses that machines are told.
+
+export interface PublishedAddresses {
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+}
+
+/** Of all clusters that name no authority of their own; a cluster that does has its certificate from there. */
+export function publishedAddresses(maps: Iterable<ConfigMap>): PublishedAddresses {
+  const hosts = new Set<string>();
+  for (const map of maps) {
+    if (!isClusterObject(map) || map.data?.ignitionCA?.trim()) continue;
+    const { ignitionAddresses = "", ignitionEndpoint = "" } = map.data ?? {};
+    for (const address of [ignitionEndpoint, ...ignitionAddresses.split(/[\s,]+/)]) {
+      if (address.trim() !== "") hosts.add(hostOf(address.trim(), map));
+    }
+  }
+  const sorted = [...hosts].sort();
+  return {
+    dnsNames: sorted.filter((host) => isIP(host) === 0),
+    ipAddresses: sorted.filter((host) => isIP(host) !== 0),
+  };
+}
+
+/** Without port and brackets, in the one spelling that certificates have. */
+function hostOf(address: string, map: ConfigMap): string {
+  const url = isIP(address) === 6 ? `https://[${address}]` : `https://${address}`;
+  const host = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") : "";
+  if (host === "" || /[/@?#]/.test(address)) {
+    throw new DrawbridgeError(
+      "DB_NODEPOOL",
+      `ConfigMap ${pathOf(nameOf(map))} publishes the Ignition server at "${address}", which is neither a name nor an address`,
+    );
+  }
+  return host;
+}
+
+// The Ignition server's certificates as they should be: one signer for ten years, one certificate for a year.
+
+export const SIGNER_NAME = "ignition-root-ca";
+export const LEAF_NAME = "ignition-server";
+
+const DAY_MS = 24 * 60 * 60_000;
+
+export function servingProfile(addresses: PublishedAddresses): ProfileSet {
+  return {
+    key: "p256",
+    keyFormat: "pkcs8",
+    // Machines have no time from the network when they first come.
+    backdateMs: DAY_MS,
+    signers: [
+      {
+        name: SIGNER_NAME,
+        commonName: SIGNER_NAME,
+        organizations: [],
+        organizationalUnits: ["drawbridge"],
+        validForMs: 3650 * DAY_MS,
+      },
+    ],
+    leaves: [
+      {
+        name: LEAF_NAME,
+        signer: SIGNER_NAME,
+        use: "server",
+        commonName: LEAF_NAME,
+        organizations: ["drawbridge"],
+        validForMs: 365 * DAY_MS,
+        ...addresses,
+      },
+    ],
+    bundles: [],
+  };
+}
+
+/** A certificate is issued again this long before its end. */
+export const renewBeforeMs = 30 * DAY_MS;

@@ -1,2 +1,0 @@
-/** Of the controller's Lease, ServiceAccount and Deployment. */
-export const CONTROLLER_NAME = "drawbridge-nodepool-controller";

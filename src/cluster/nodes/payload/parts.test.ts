@@ -1,0 +1,60 @@
+/** No value of a recipe becomes something else in the text it is put into. */
+import { describe, expect, test } from "vitest";
+import { type KubeletOptions, kubeletConfig } from "./kubelet-profile.js";
+import { type ApiProxy, apiProxyConfig } from "./parts.js";
+
+const proxy: ApiProxy = {
+  address: "172.20.0.1",
+  port: 6443,
+  server: "api.example:6443",
+  image: "registry.example/x:1",
+};
+const kubelet: KubeletOptions = {
+  ...{ clusterDns: ["10.96.0.10"], clusterDomain: "cluster.local", runtime: "containerd", cgroupDriver: "systemd" },
+  ...{ binary: "/usr/local/bin/kubelet", downloads: [] },
+};
+
+const odd = ["\n", "\r", "\u0000", '"', "'", "\\", "`x`", "$(x)", "${x", "%n", ";", " ", "\u2028", "\t", "#", "|"];
+const spoiled = odd.flatMap((sign) => [sign, `a${sign}`, `${sign}a`]);
+
+describe("the proxy to the API", () => {
+  test.each(spoiled)("a value with %j in it is refused by the name of its field", (piece) => {
+    const [host, port] = ["api.example", "6443"];
+    for (const server of [`${host}${piece}:${port}`, `${piece}${host}:${port}`, `${host}:${port}${piece}`])
+      expect(() => apiProxyConfig({ ...proxy, server })).toThrow(/^apiProxy\.server must be host:port, .*, not ".*"$/s);
+    for (const field of ["address", "image"] as const)
+      expect(() => apiProxyConfig({ ...proxy, [field]: proxy[field] + piece })).toThrow(`apiProxy.${field} must be `);
+  });
+
+  test.each([
+    "api.example:https",
+    "api.example:0",
+    "api.example:65536",
+    ":6443",
+    "[api.example]:1",
+    "a..b:1",
+    "-a:1",
+    "[::1%lo]:1",
+  ])("is no server: %s", (server) => {
+    expect(() => apiProxyConfig({ ...proxy, server })).toThrow("apiProxy.server must be host:port");
+  });
+
+  test.each(["api.example:6443", "api.example.:6443", "10.0.0.1:6443", "[fd00::1]:6443", "my_host:1", "a:65535"])(
+    "is a server: %s",
+    (server) => {
+      expect(() => apiProxyConfig({ ...proxy, server })).not.toThrow();
+    },
+  );
+});
+
+describe("a kubelet", () => {
+  test.each(odd)("a value with %j in it is refused by the name of its field", (sign) => {
+    for (const field of ["binary", "clusterDomain", "cgroupDriver"] as const)
+      expect(() => kubeletConfig({ ...kubelet, [field]: kubelet[field] + sign }, "")).toThrow(
+        `kubelet.${field} must be `,
+      );
+    expect(() => kubeletConfig({ ...kubelet, clusterDns: [`10.96.0.10${sign}`] }, "")).toThrow("kubelet.clusterDns");
+    const download = { path: `/usr/local/bin/kubelet${sign}`, source: "https://x.example/k", hash: "sha256-0" };
+    expect(() => kubeletConfig({ ...kubelet, downloads: [download] }, "")).toThrow("the path of a download");
+  });
+});

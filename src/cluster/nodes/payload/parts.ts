@@ -1,0 +1,189 @@
+/** Entries of a config as payloads use them. */
+
+import { isIP } from "node:net";
+import { stringify } from "yaml";
+import { splitHostPort } from "../../../base/address.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { dataUrlOf } from "../../ignition/data/data-url.js";
+import type { Config, FileEntry, Unit } from "../../ignition/model/config.js";
+import { NEWEST, versionOf } from "../../ignition/model/spec.js";
+
+/** Over whatever the machine's image or an earlier config has there. */
+export function file(path: string, content: string, mode = 0o644): FileEntry {
+  return { path, mode, overwrite: true, contents: { source: dataUrlOf(content) } };
+}
+
+export function enabledUnit(name: string, contents: string): Unit {
+  return { name, enabled: true, contents };
+}
+
+export interface Parts {
+  readonly files?: readonly FileEntry[];
+  readonly units?: readonly Unit[];
+  /** Of the user core. */
+  readonly sshKeys?: readonly string[];
+}
+
+/** Lists that would be empty are left out, as the model wants it. */
+export function configOf({ files = [], sshKeys = [], units = [] }: Parts): Config {
+  return {
+    ignition: { version: versionOf(NEWEST) },
+    ...(files.length === 0 ? {} : { storage: { files } }),
+    ...(units.length === 0 ? {} : { systemd: { units } }),
+    ...(sshKeys.length === 0 ? {} : { passwd: { users: [{ name: "core", sshAuthorizedKeys: sshKeys }] } }),
+  };
+}
+
+// The forms of values that are put into scripts, units and configurations as they are.
+
+/** Throws DB_PAYLOAD with one sentence that names the field. */
+export function requireForm<T>(field: string, value: T, isSo: (value: T) => boolean, must: string): void {
+  if (!isSo(value)) throw new DrawbridgeError("DB_PAYLOAD", `${field} ${must}, not ${JSON.stringify(value)}`);
+}
+
+const LABEL = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?";
+const name = new RegExp(`^${LABEL}(?:\\.${LABEL}){0,126}\\.?$`);
+
+export function isAddress(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes("%");
+}
+
+export function isHost(text: string): boolean {
+  return isAddress(text) || (text.length <= 254 && name.test(text));
+}
+
+export function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 1 && port <= 65_535;
+}
+
+/** `host:port`. */
+export function isServer(text: string): boolean {
+  const split = splitHostPort(text);
+  if ("error" in split || (text.startsWith("[") && !isAddress(split.host))) return false;
+  return isHost(split.host) && /^[0-9]{1,5}$/.test(split.port) && isPort(Number(split.port));
+}
+
+export function isImage(text: string): boolean {
+  return /^[\w.:/@-]+$/.test(text);
+}
+
+/** systemd expands % and $ in commands, and divides them at spaces. */
+export function isPlainPath(text: string): boolean {
+  return /^(?:\/[\w.@+-]+)+$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text);
+}
+
+/** A key with a line break would be two, the second with whatever rights it asks for. */
+export function isOneLine(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text !== "" && !/[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text);
+}
+
+// Every node reaches the API at one address that only it has: HAProxy on the node passes connections on to the API
+// server's real place. Files, units and the MachineConfig's name are those of HyperShift.
+
+export interface ApiProxy {
+  /** Given to the node's loopback interface. */
+  readonly address: string;
+  readonly port: number;
+  /** `host:port` of the API server. */
+  readonly server: string;
+  /** With HAProxy in it. */
+  readonly image: string;
+}
+
+const SET_UP = "/usr/local/bin/setup-apiserver-ip.sh";
+const TEAR_DOWN = "/usr/local/bin/teardown-apiserver-ip.sh";
+const CONFIGURATION = "/etc/kubernetes/apiserver-proxy-config";
+
+/** Throws DB_PAYLOAD for a value that would be something else in a script or in haproxy.cfg. */
+export function requireApiProxy({ address, image, port, server }: ApiProxy): void {
+  requireForm("apiProxy.server", server, isServer, "must be host:port, with a host name or an address and a number");
+  requireForm("apiProxy.address", address, isAddress, "must be an IP address");
+  requireForm("apiProxy.port", port, isPort, "must be 1 to 65535");
+  requireForm("apiProxy.image", image, isImage, "must be the pull spec of an image");
+}
+
+export function apiProxyConfig(proxy: ApiProxy): Config {
+  requireApiProxy(proxy);
+  return configOf({
+    files: [
+      file(SET_UP, script("replace", proxy.address), 0o755),
+      file(TEAR_DOWN, script("del", proxy.address), 0o755),
+      file(`${CONFIGURATION}/haproxy.cfg`, haproxy(proxy)),
+      file("/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", stringify(pod(proxy))),
+    ],
+    units: [enabledUnit("apiserver-ip.service", unit)],
+  });
+}
+
+function script(verb: "replace" | "del", address: string): string {
+  const length = address.includes(":") ? 128 : 32;
+  return `#!/usr/bin/env bash\nset -euo pipefail\nip address ${verb} ${address}/${length} dev lo\n`;
+}
+
+const unit = `[Unit]
+Description=Give this node the address at which it reaches the Kubernetes API
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=${SET_UP}
+ExecStop=${TEAR_DOWN}
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+function haproxy({ address, port, server }: ApiProxy): string {
+  const bind = address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+  return `global
+  maxconn 7000
+  log stdout format raw local0
+
+defaults
+  mode tcp
+  timeout connect 10s
+  timeout client 10m
+  timeout server 10m
+
+frontend local_apiserver
+  bind ${bind}
+  default_backend remote_apiserver
+
+backend remote_apiserver
+  option tcp-check
+  server controlplane ${server} check inter 10s fall 3 rise 3
+`;
+}
+
+function pod({ address, image, port }: ApiProxy): object {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "kube-apiserver-proxy", namespace: "kube-system", labels: { "k8s-app": "kube-apiserver-proxy" } },
+    spec: {
+      hostNetwork: true,
+      priorityClassName: "system-node-critical",
+      securityContext: { runAsUser: 1001 },
+      containers: [
+        {
+          name: "haproxy",
+          image,
+          command: ["haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"],
+          ports: [{ name: "apiserver", containerPort: port, hostIP: address }],
+          livenessProbe: {
+            initialDelaySeconds: 120,
+            periodSeconds: 120,
+            failureThreshold: 3,
+            httpGet: { path: "/version", scheme: "HTTPS", host: address, port },
+          },
+          resources: { requests: { cpu: "13m", memory: "16Mi" } },
+          volumeMounts: [{ name: "config", mountPath: "/usr/local/etc/haproxy", readOnly: true }],
+        },
+      ],
+      volumes: [{ name: "config", hostPath: { path: CONFIGURATION } }],
+    },
+  };
+}

@@ -1,0 +1,112 @@
+/** Fetches what a payload is made of, and sees that it is what the pool's token Secret was made for. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { find } from "../../kube/find.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
+import { type ConfigMap, type Secret, secretText, tokenSecretName } from "../objects.js";
+import { composePayload, type Ingredients } from "../payload/compose.js";
+import { type Recipe, readRecipe } from "../payload/recipe.js";
+import { isTokenSecret, readTokenSecret, type TokenSecretView, unpack } from "../token/token-secret.js";
+import type { PayloadSource } from "./token-controller.js";
+
+const noBundle = trustBundleHash("");
+const noPullSecret = pullSecretHash(new Uint8Array());
+
+export function payloadSource(api: KubeApi, namespace: string, recipeFile: string): PayloadSource {
+  return async (token) => {
+    const rawConfig = token.rawConfig();
+    const recipe = await readRecipe(recipeFile);
+    return composePayload(recipe, { rawConfig, ...(await gather(api, namespace, token, recipe.names)) });
+  };
+}
+
+async function gather(
+  api: KubeApi,
+  namespace: string,
+  token: TokenSecretView,
+  names: Recipe["names"],
+): Promise<Omit<Ingredients, "rawConfig">> {
+  const read = async <T extends KubeObject>(plural: string, name: string, key: string) => {
+    const kind = plural === "secrets" ? "Secret" : "ConfigMap";
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}/${name}`;
+    const object = await find<T & { data?: Readonly<Record<string, string>> }>(api, path);
+    if (object === undefined) throw unusable(`the ${kind} ${namespace}/${name} does not exist yet`);
+    const value = object.data?.[key];
+    if (!value) throw unusable(`the ${kind} ${namespace}/${name} has no key ${key}`);
+    return value;
+  };
+  const secret = async (name: string, key: string) => Buffer.from(await read<Secret>("secrets", name, key), "base64");
+
+  const hasPullSecret = token.pullSecretHash !== "" && token.pullSecretHash !== noPullSecret;
+  const hasBundle = token.trustBundleHash !== "" && token.trustBundleHash !== noBundle;
+  // One after the other: where several are missing, the same one is complained of every time.
+  const kubeconfig = await secret(names.bootstrapKubeconfig, "kubeconfig");
+  const pullSecret = hasPullSecret ? await secret(names.pullSecret, ".dockerconfigjson") : Buffer.alloc(0);
+  const trustBundle = hasBundle ? await read<ConfigMap>("configmaps", names.trustBundle, "ca-bundle.crt") : "";
+  if (hasPullSecret && pullSecretHash(pullSecret) !== token.pullSecretHash) {
+    throw unusable(
+      `the pull secret ${namespace}/${names.pullSecret} is not the one the token was made for; waiting for an update of either`,
+    );
+  }
+  if (hasBundle && trustBundleHash(trustBundle) !== token.trustBundleHash) {
+    throw unusable(
+      `the trust bundle ${namespace}/${names.trustBundle} is not the one the token was made for; waiting for an update of either`,
+    );
+  }
+  return { bootstrapKubeconfig: kubeconfig.toString("utf8"), pullSecret: pullSecret.toString("utf8"), trustBundle };
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_PAYLOAD", sentence);
+}
+
+// A pool's payload by its hash, without asking the Ignition server, which would take the question for a machine.
+
+/** Instead of a hash: the one in force. */
+export const CURRENT_WORD = "current";
+
+export interface PoolPayloadOptions {
+  readonly api: KubeApi;
+  /** Of the token Secrets. */
+  readonly namespace: string;
+  readonly pool: string;
+  /** Makes what a Secret does not hold: those of pools that replace their machines. */
+  readonly source: PayloadSource | undefined;
+}
+
+export async function payloadOfHash(
+  hash: string,
+  { api, namespace, pool, source }: PoolPayloadOptions,
+): Promise<string> {
+  const { items } = await api.list<Secret>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`);
+  const own = items.filter((secret) => isTokenSecret(secret) && readTokenSecret(secret).pool?.name === pool);
+  const secret = hash === CURRENT_WORD ? newest(own) : own.find(isNamed(tokenSecretName(pool, hash)));
+  if (secret === undefined) {
+    const hashes = own.map(({ metadata }) => metadata?.name?.slice(tokenSecretName(pool, "").length)).sort();
+    throw unknown(`pool ${pool} has no token Secret for ${hash} in the namespace ${namespace}; ${listed(hashes)}`);
+  }
+  const packed = secretText(secret, "payload");
+  if (packed !== undefined) return unpack(packed);
+  if (source !== undefined) return (await source(readTokenSecret(secret))).text;
+  throw unknown(
+    `the Secret ${namespace}/${secret.metadata?.name} does not hold its payload, as it does only in pools that are upgraded in place; give --payload, as the Ignition server has it`,
+  );
+}
+
+const isNamed =
+  (name: string) =>
+  ({ metadata }: Secret): boolean =>
+    metadata?.name === name;
+
+/** Of those that are not at their end. */
+function newest(secrets: readonly Secret[]): Secret | undefined {
+  const age = (secret: Secret) => readTokenSecret(secret).generatedAt ?? 0;
+  return secrets.filter((secret) => readTokenSecret(secret).expiresAt === undefined).sort((a, b) => age(b) - age(a))[0];
+}
+
+const listed = (hashes: readonly (string | undefined)[]): string =>
+  hashes.length === 0 ? "there is none of it" : `there is: ${hashes.join(", ")}`;
+
+function unknown(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_PAYLOAD_HASH", sentence);
+}

@@ -1,0 +1,119 @@
+/** An approver of certificate requests for as long as a command waits for its workers. */
+import { mkdir } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { KubeApiError } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
+import { LeaderElection } from "../../kube/leader.js";
+import { isLeaseValid, type Lease, leasePath } from "../../kube/lease.js";
+import type { KubeApi } from "../../kube/port.js";
+import { namedPath } from "../controller/paths.js";
+import { Approver } from "../csr/approver/approver.js";
+import type { Policy } from "../csr/case.js";
+import { openDecisionLog } from "../csr/decide.js";
+import { directoryInventory, INVENTORY_LABEL, type InventorySource, withClaimsOf } from "../csr/inventory.js";
+import { MemoryStore } from "../csr/memory.js";
+import type { ConfigMap } from "../objects.js";
+import { APPROVER_NAME } from "../permissions.js";
+import type { Progress } from "./patience.js";
+import type { WorkerStore } from "./store.js";
+import { inventoryText, type Worker } from "./worker.js";
+
+export interface Approving {
+  /** Of the cluster that the machines join. */
+  readonly api: KubeApi;
+  readonly store: WorkerStore;
+  /** Of its Lease and its memory. */
+  readonly namespace: string;
+  readonly policy: Policy;
+  /** Where an Ignition server writes its claims, for a policy that asks for them. */
+  readonly claims: InventorySource;
+  readonly progress: Progress;
+}
+
+const INTERVAL_MS = 1000;
+const HINT_MS = 5000;
+
+/** Decides like every other approver, by the inventory of these workers; if one runs already, that one decides. */
+export async function whileApproving<T>(
+  { api, claims, namespace, policy, progress, store }: Approving,
+  run: () => Promise<T>,
+): Promise<T> {
+  await ensureNamespace(api, namespace);
+  // Nobody is expected before the first worker is recorded.
+  await mkdir(store.inventoryDirectory, { recursive: true, mode: 0o700 });
+  const log = await openDecisionLog(join(store.directory, "decisions.jsonl"));
+  const expected = directoryInventory(store.inventoryDirectory);
+  const complaints = new Set<string>();
+  const onError = (sentence: string) => {
+    if (!complaints.has(sentence)) progress.tell(`approver: ${sentence}`);
+    complaints.add(sentence);
+  };
+  const election = new LeaderElection({
+    ...{ api, namespace, name: APPROVER_NAME, onError },
+    // The same after a kill, so that nobody has to wait for the Lease to run out; two at a time the store does not allow.
+    identity: `${hostname()}_${store.directory}`,
+    onChange: () => approver.wake(),
+  });
+  const approver: Approver = new Approver({
+    ...{ api, policy, log, intervalMs: INTERVAL_MS, onError, dryRun: false },
+    inventory: policy.needsClaim ? withClaimsOf(expected, claims) : expected,
+    store: new MemoryStore(api, { namespace, name: APPROVER_NAME }),
+    leading: () => election.leading,
+    onDecision: ({ action, explanation, kind, node, request }) => {
+      const done = { approve: "approved", deny: "denied", leave: "left pending" }[action];
+      progress.tell(`${node || "?"}: ${kind} certificate request ${request} ${done}: ${explanation}`);
+    },
+  });
+  const isElsewhere = () =>
+    election.leading || progress.tell("approver: another one decides here; it must know these workers (--publish)");
+  election.start();
+  approver.start();
+  const hint = setTimeout(isElsewhere, HINT_MS);
+  try {
+    return await run();
+  } finally {
+    clearTimeout(hint);
+    await approver.stop();
+    await election.stop();
+    await log.close();
+  }
+}
+
+/** Before machines are made that nobody would let in. */
+export async function requireApprover(api: KubeApi, namespace: string, now: number): Promise<void> {
+  const lease = await find<Lease>(api, leasePath(namespace, APPROVER_NAME));
+  if (lease?.spec?.holderIdentity && isLeaseValid(lease, now)) return;
+  const how = "give --approve, start drawbridge csr approver, or say --approved-elsewhere";
+  const sentence = `nobody approves certificate requests: no approver holds the lease ${APPROVER_NAME} in ${namespace}; ${how}`;
+  throw new DrawbridgeError("DB_WORKERS", sentence);
+}
+
+async function ensureNamespace(api: KubeApi, name: string): Promise<void> {
+  try {
+    await api.create("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  } catch (reason) {
+    // Whoever may not make it may still use it, and a directory of objects needs none.
+    const isFine = reason instanceof KubeApiError && [403, 404, 409].includes(reason.status);
+    if (!isFine) throw reason;
+  }
+}
+
+// Puts the inventory where an approver that runs in a cluster finds it.
+
+const NAME = "drawbridge-workers";
+
+export async function publishInventory(api: KubeApi, namespace: string, workers: readonly Worker[]): Promise<string> {
+  const map: ConfigMap = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: NAME, namespace, labels: { [INVENTORY_LABEL]: "true" } },
+    data: { "workers.yaml": inventoryText(workers) },
+  };
+  await api.apply(namedPath("ConfigMap", { namespace, name: NAME }), map, {
+    fieldManager: "drawbridge-workers",
+    force: true,
+  });
+  return `ConfigMap ${namespace}/${NAME}`;
+}

@@ -1,0 +1,93 @@
+/** What commands that change a pool's workers have in common. */
+
+import { isNotFound } from "../../kube/errors.js";
+import type { ObjectName } from "../objects.js";
+import { cordon, type DrainRules, drain } from "./drain.js";
+import { type Making, machineCommand, runMachineCommand } from "./machines.js";
+import { nodePath } from "./node.js";
+import type { Patience } from "./patience.js";
+import type { Clusters } from "./status.js";
+import type { WorkerStore } from "./store.js";
+import { ensureTokens, poolUserData, revokeTokens } from "./user-data.js";
+import type { Worker } from "./worker.js";
+
+export interface Fleet {
+  readonly clusters: Clusters;
+  readonly pool: ObjectName;
+  readonly store: WorkerStore;
+  readonly patience: Patience;
+  readonly rules: DrainRules;
+  readonly drainMs: number;
+  /** How many workers may be missing at a time. */
+  readonly maxUnavailable: number;
+  /** How long a new worker may take to ask for its certificate. */
+  readonly windowMs: number;
+  /** Tells an approver in a cluster whom to expect. */
+  readonly publish: (workers: readonly Worker[]) => Promise<void>;
+}
+
+/** With the pool's user data of now; rejects, before anything is changed, when it has none. */
+export async function makingFor({ clusters, patience, pool, publish, store, windowMs }: Fleet): Promise<Making> {
+  const userData = await patience.until(`the user data of ${pool.name}`, () => poolUserData(clusters.pools, pool));
+  return {
+    ...{ store, userData, windowMs, now: patience.clock.now(), dryRun: false, beforeMachines: publish },
+    ownTokens: async (names) => (names.length === 0 ? new Map() : ensureTokens(clusters.pools, pool, names)),
+    onMade: ({ action, name, userData: file }) => {
+      const what = action === "made" ? "its machine is made" : `boot its machine with the user data in ${file}`;
+      patience.progress.tell(`${name}: ${what}`);
+    },
+  };
+}
+
+/** At most so many at a time; after a failure none is begun any more, and those under way end first. */
+export async function inTurn<T>(items: readonly T[], most: number, run: (item: T) => Promise<void>): Promise<void> {
+  const failures: unknown[] = [];
+  let next = 0;
+  const line = async () => {
+    for (let item = items[next++]; item !== undefined && failures.length === 0; item = items[next++]) {
+      await run(item).catch((reason: unknown) => failures.push(reason));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, line));
+  if (failures.length > 0) throw failures[0];
+}
+
+// Takes a worker out of service for good: cordon, drain, machine, Node. Every step can be repeated.
+
+/** Written down first: whoever goes on after a kill must know that it was on its way out. */
+export async function markLeaving(fleet: Fleet, names: readonly string[], leaving: "removed" | "replaced") {
+  await fleet.store.change((all) => all.map((one) => (names.includes(one.name) ? { ...one, leaving } : one)));
+}
+
+export async function takeDown(worker: Worker, fleet: Fleet): Promise<void> {
+  const { clusters, drainMs, patience, pool, rules, store } = fleet;
+  const { name } = worker;
+  const { tell } = patience.progress;
+  const surely = (what: string, act: () => Promise<void>) =>
+    patience.until(`${name}: ${what}`, async () => {
+      await act();
+      return true;
+    });
+  // An empty answer would be waited for.
+  const { node } = await patience.until(`cordoning ${name}`, async () => ({
+    node: await cordon(clusters.nodes, name),
+  }));
+  if (node !== undefined) {
+    tell(`${name}: its node is cordoned`);
+    await drain(clusters.nodes, node, rules, patience.within(drainMs));
+    tell(`${name}: its node is drained`);
+  }
+  // First: a machine that is on its way out must not be able to come back as another.
+  if (worker.ownToken) await surely("revoking its token", () => revokeTokens(clusters.pools, pool, [name]));
+  const command = worker.made ? machineCommand("delete", worker, store.userDataFile(name)) : [];
+  if (command.length > 0) await runMachineCommand("delete", worker, command);
+  if (worker.made) tell(`${name}: ${command.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
+  // Only now: without its Node nobody would see a machine that still runs.
+  await surely("deleting its Node", async () => {
+    try {
+      await clusters.nodes.delete(nodePath(name));
+    } catch (reason) {
+      if (!isNotFound(reason)) throw reason;
+    }
+  });
+}

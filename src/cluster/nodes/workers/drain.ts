@@ -1,0 +1,188 @@
+/** Empties a node by evictions, which respect PodDisruptionBudgets, and waits until its pods are gone. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import type { Metadata } from "../objects.js";
+import { changeNode, isReady, type Node } from "./node.js";
+import type { Patience } from "./patience.js";
+
+/** Before anything is touched; rejects with everything that stands in the way. */
+export async function requireDrainable(api: KubeApi, nodes: readonly string[], rules: DrainRules): Promise<void> {
+  const obstacles: string[] = [];
+  for (const node of nodes) obstacles.push(...sortPods(await podsOn(api, node), rules).obstacles);
+  if (obstacles.length === 0) return;
+  throw new DrawbridgeError("DB_WORKERS_DRAIN", `pods stand in the way: ${shortened(obstacles)}`);
+}
+
+export async function cordon(api: KubeApi, name: string): Promise<Node | undefined> {
+  return changeNode(api, name, (node) =>
+    node.spec?.unschedulable === true ? undefined : { ...node, spec: { ...node.spec, unschedulable: true } },
+  );
+}
+
+/** A node whose kubelet is away cannot end its pods: they were told to, and end with its Node. */
+export async function drain(api: KubeApi, node: Node, rules: DrainRules, patience: Patience): Promise<void> {
+  const name = node.metadata?.name ?? "";
+  const asked = new Set<string>();
+  const blocked = new Map<string, string>();
+  const waits = isReady(node);
+  try {
+    await patience.until(`draining ${name}`, async () => {
+      const { leave, obstacles } = sortPods(await podsOn(api, name), rules);
+      if (obstacles.length > 0) throw inTheWay(name, obstacles);
+      blocked.clear();
+      for (const pod of leave) {
+        const uid = pod.metadata?.uid ?? podName(pod);
+        if (asked.has(uid) || pod.metadata?.deletionTimestamp !== undefined) continue;
+        const refusal = await evict(api, pod);
+        if (refusal !== undefined) blocked.set(podName(pod), refusal);
+        else {
+          asked.add(uid);
+          patience.progress.tell(`${name}: ${podName(pod)} is evicted`);
+        }
+      }
+      const isDone = waits ? leave.length === 0 : blocked.size === 0;
+      if (!isDone) patience.progress.status(`draining ${name}, pods left: ${leave.length}${because(blocked)}`);
+      return isDone || undefined;
+    });
+  } catch (reason) {
+    const isLate = reason instanceof DrawbridgeError && reason.code === "DB_WORKERS_WAIT";
+    if (blocked.size === 0 || !isLate) throw reason;
+    const refusals = [...blocked].map(([pod, refusal]) => `${pod}: ${refusal}`);
+    throw new DrawbridgeError("DB_WORKERS_DRAIN", `${name} could not be drained in time: ${shortened(refusals)}`);
+  }
+}
+
+/** What keeps it from being evicted now; undefined once it goes. */
+async function evict(api: KubeApi, pod: Pod): Promise<string | undefined> {
+  const { name = "", namespace = "", uid } = pod.metadata ?? {};
+  const eviction = {
+    ...{ apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } },
+    // Not the one that has taken its place.
+    deleteOptions: uid === undefined ? {} : { preconditions: { uid } },
+  };
+  try {
+    await api.create<KubeObject>(`${podPath(pod)}/eviction`, eviction, { timeoutMs: 5000 });
+    return undefined;
+  } catch (reason) {
+    if (isNotFound(reason)) return undefined;
+    if (reason instanceof KubeApiError && reason.status === 409) return undefined;
+    if (reason instanceof KubeApiError && reason.status === 429) return reason.detail;
+    throw reason;
+  }
+}
+
+async function podsOn(api: KubeApi, node: string): Promise<readonly Pod[]> {
+  try {
+    return (await api.list<Pod>("/api/v1/pods", { fieldSelector: `spec.nodeName=${node}` })).items;
+  } catch (reason) {
+    // A directory of objects knows no pods.
+    if (isNotFound(reason)) return [];
+    throw reason;
+  }
+}
+
+function inTheWay(node: string, obstacles: readonly string[]): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS_DRAIN", `pods stand in the way on ${node}: ${shortened(obstacles)}`);
+}
+
+function because(blocked: ReadonlyMap<string, string>): string {
+  const [first] = blocked;
+  return first === undefined ? "" : `; ${first[0]}: ${first[1]}`;
+}
+
+function shortened(all: readonly string[]): string {
+  return `${all.slice(0, 5).join("; ")}${all.length > 5 ? `; and ${all.length - 5} more` : ""}`;
+}
+
+// Which pods leave a node that is drained, and which keep it from being drained; kubectl's rules.
+
+export interface DrainRules {
+  /** Pods that nothing would start elsewhere. */
+  readonly force: boolean;
+  /** Pods with scratch space, which is lost. */
+  readonly deleteEmptyDirData: boolean;
+}
+
+export interface Sorted {
+  readonly leave: readonly Pod[];
+  /** One sentence each. */
+  readonly obstacles: readonly string[];
+}
+
+export function sortPods(pods: readonly Pod[], rules: DrainRules): Sorted {
+  const leave: Pod[] = [];
+  const obstacles: string[] = [];
+  for (const pod of pods) {
+    if (stays(pod)) continue;
+    const obstacle = isOver(pod) ? undefined : obstacleOf(pod, rules);
+    if (obstacle === undefined) leave.push(pod);
+    else obstacles.push(obstacle);
+  }
+  return { leave, obstacles };
+}
+
+/** The kubelet's own, and those that a DaemonSet would start again right here. */
+function stays(pod: Pod): boolean {
+  if (pod.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) return true;
+  return controllerOf(pod)?.kind === "DaemonSet" && !isOver(pod);
+}
+
+function obstacleOf(pod: Pod, { deleteEmptyDirData, force }: DrainRules): string | undefined {
+  if (controllerOf(pod) === undefined && !force) {
+    return `${podName(pod)} would not be started elsewhere (--force lets it go)`;
+  }
+  const hasScratch = pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null);
+  if (hasScratch && !deleteEmptyDirData) {
+    return `${podName(pod)} would lose its scratch space (--delete-emptydir-data lets it go)`;
+  }
+  return undefined;
+}
+
+function controllerOf({ metadata }: Pod) {
+  return metadata?.ownerReferences?.find(({ controller }) => controller === true);
+}
+
+function isOver({ status }: Pod): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
+// Pods, as far as draining and trying out a node concerns us.
+
+export interface Pod extends KubeObject {
+  readonly metadata?: Omit<Metadata, "ownerReferences"> & {
+    readonly ownerReferences?: readonly {
+      readonly kind: string;
+      readonly name: string;
+      readonly controller?: boolean;
+    }[];
+  };
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly volumes?: readonly { readonly name: string; readonly emptyDir?: object | null }[];
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+    readonly containerStatuses?: readonly {
+      readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
+    }[];
+  };
+}
+
+export function podsPath(namespace: string): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+}
+
+export function podPath({ metadata }: Pod): string {
+  return `${podsPath(metadata?.namespace ?? "")}/${encodeURIComponent(metadata?.name ?? "")}`;
+}
+
+export function podName({ metadata }: Pod): string {
+  return `${metadata?.namespace}/${metadata?.name}`;
+}

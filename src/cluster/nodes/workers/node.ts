@@ -1,0 +1,156 @@
+/** Nodes, as far as the machines behind them concern us. */
+
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { change } from "../../kube/change.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { annotation, label, type Metadata } from "../objects.js";
+import type { NodePool } from "../pool/node-pool.js";
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+export interface Node extends KubeObject {
+  readonly metadata?: Metadata;
+  readonly spec?: {
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly Taint[];
+    readonly providerID?: string;
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+  };
+}
+
+export const NODES_PATH = "/api/v1/nodes";
+
+export function nodePath(name: string): string {
+  return `${NODES_PATH}/${encodeURIComponent(name)}`;
+}
+
+export function isReady(node: Node | undefined): boolean {
+  return readyCondition(node)?.status === "True";
+}
+
+/** In the kubelet's words, or the node controller's; empty when it is. */
+export function whyNotReady(node: Node): string {
+  const condition = readyCondition(node);
+  if (condition?.status === "True") return "";
+  if (condition === undefined) return "its kubelet has said nothing yet";
+  return [condition.reason, condition.message].filter(Boolean).join(": ") || `Ready is ${condition.status}`;
+}
+
+function readyCondition(node: Node | undefined) {
+  return node?.status?.conditions?.find(({ type }) => type === "Ready");
+}
+
+const ATTEMPTS = 10;
+
+/** Writes what `make` gives, if anything; kubelets and controllers write all the time, so it is made anew when they did. */
+export async function changeNode(
+  api: KubeApi,
+  name: string,
+  make: (node: Node) => Node | undefined,
+): Promise<Node | undefined> {
+  return (await change(api, nodePath(name), ATTEMPTS, make))?.object;
+}
+
+// What a pool says about its nodes, put on them once they are there: on platform None nobody else does.
+
+export interface Furnishing {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  /** Goes along, as HyperShift's own nodes have it; nobody misses it. */
+  readonly belonging: Readonly<Record<string, string>>;
+}
+
+const LONGEST_LABEL = 63;
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+export function furnishingOf(pool: NodePool): Furnishing {
+  const { nodeLabels = {}, taints = [] } = pool.spec ?? {};
+  const name = pool.metadata?.name ?? "";
+  return {
+    labels: nodeLabels,
+    belonging: name.length > LONGEST_LABEL ? {} : { [label.nodePool]: name },
+    taints: (taints as readonly Partial<Taint>[]).map((taint) => checked(taint, name)),
+  };
+}
+
+function checked({ effect = "", key = "", value }: Partial<Taint>, pool: string): Taint {
+  if (key === "" || !effects.includes(effect)) {
+    throw new DrawbridgeError(
+      "DB_NODEPOOL",
+      `pool ${pool}: spec.taints needs a key and an effect (${effects.join(", ")})`,
+    );
+  }
+  return { key, effect, ...(value === undefined ? {} : { value }) };
+}
+
+/** In words; empty when everything is there. */
+export function missingOn(node: Node, { labels, taints }: Furnishing): string[] {
+  return [
+    ...missingLabels(node, labels).map(([key, value]) => `label ${key}=${value}`),
+    ...taints.filter((taint) => !hasTaint(node, taint)).map((taint) => `taint ${taintText(taint)}`),
+  ];
+}
+
+/** Whatever else is on the node stays; a hash that it has already is what it was really made with. */
+export async function furnish(api: KubeApi, name: string, furnishing: Furnishing, hash: string): Promise<boolean> {
+  let isChanged = false;
+  await changeNode(api, name, (node) => {
+    const isKnown = node.metadata?.annotations?.[annotation.currentConfigVersion] !== undefined || hash === "";
+    const isOurs = missingLabels(node, furnishing.belonging).length === 0;
+    isChanged = missingOn(node, furnishing).length > 0 || !isKnown || !isOurs;
+    return isChanged ? furnished(node, furnishing, hash) : undefined;
+  });
+  return isChanged;
+}
+
+function missingLabels({ metadata }: Node, labels: Furnishing["labels"]) {
+  return Object.entries(labels).filter(([key, value]) => metadata?.labels?.[key] !== value);
+}
+
+function furnished(node: Node, { belonging, labels, taints }: Furnishing, hash: string): Node {
+  const isReplaced = (old: Taint) => taints.some(({ effect, key }) => old.key === key && old.effect === effect);
+  const { metadata, spec } = node;
+  return {
+    ...node,
+    metadata: {
+      ...metadata,
+      labels: { ...metadata?.labels, ...labels, ...belonging },
+      annotations: {
+        ...(hash === "" ? {} : { [annotation.currentConfigVersion]: hash }),
+        ...metadata?.annotations,
+      },
+    },
+    spec: { ...spec, taints: [...(spec?.taints ?? []).filter((old) => !isReplaced(old)), ...taints] },
+  };
+}
+
+const IN_PLACE = "machineconfiguration.openshift.io/currentConfig";
+
+/** The hash of the configuration that a node itself says it runs; undefined when it does not. */
+export function hashOfNode({ metadata }: Node): string | undefined {
+  const upgraded = metadata?.annotations?.[IN_PLACE] ?? "";
+  // After an upgrade in place it is the pool's hash, before that a rendered configuration's name.
+  if (/^[0-9a-f]{8}$/.test(upgraded)) return upgraded;
+  return metadata?.annotations?.[annotation.currentConfigVersion];
+}
+
+function hasTaint({ spec }: Node, { effect, key, value = "" }: Taint): boolean {
+  return (spec?.taints ?? []).some(
+    (taint) => taint.key === key && taint.effect === effect && (taint.value ?? "") === value,
+  );
+}
+
+function taintText({ effect, key, value }: Taint): string {
+  return `${key}${value === undefined ? "" : `=${value}`}:${effect}`;
+}

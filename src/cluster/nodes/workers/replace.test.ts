@@ -1,0 +1,252 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { hastyClock } from "../../kube/testing/hasty-clock.js";
+import { House, makePool, namespace } from "../controller/testing/house.js";
+import { annotation } from "../objects.js";
+import { type Fleet, makingFor } from "./change.js";
+import { createWorkers } from "./machines.js";
+import { planReplacements, replaceWorkers, workersBehind } from "./replace.js";
+import { planScale, scale } from "./scale.js";
+import { WorkerStore } from "./store.js";
+import { MemoryCluster } from "./testing/cluster.js";
+import { patient, Recorded } from "./testing/progress.js";
+import { prepare } from "./up.js";
+
+const wish = { pool: "clusters/workers", prefix: "w", zones: ["a", "b"] };
+
+let house: House;
+let cluster: MemoryCluster;
+let progress: Recorded;
+let store: WorkerStore;
+let machines: string;
+/** Machines that do not become nodes. */
+let dead: Set<string>;
+
+beforeEach(async () => {
+  house = new House();
+  cluster = new MemoryCluster();
+  progress = new Recorded();
+  dead = new Set();
+  await house.furnish(makePool());
+  house.start();
+  await vi.waitFor(
+    async () => {
+      expect((await house.secrets("user-data-")).length).toBe(1);
+      expect((await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion]).toBeDefined();
+    },
+    { timeout: 10_000 },
+  );
+  // It has done its part, and would only look at the directory all the time.
+  await house.close(false);
+  store = new WorkerStore(join(house.directory, ".state"));
+  machines = join(house.directory, ".machines.txt");
+  writeFileSync(machines, "");
+}, 20_000);
+afterEach(() => house.close());
+
+const log = () => readFileSync(machines, "utf8").trim().split("\n");
+const names = async () => (await store.read()).map(({ name }) => name);
+const hashOf = async () => (await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+
+/** Writes down what it was told. */
+const command = (verb: string) => ["sh", "-c", 'echo "$1 $2" >> "$0"', machines, verb, "{name}"];
+
+/** What is made becomes a Ready node as soon as somebody waits for it; what is removed is not Ready any more. */
+function boot(): void {
+  for (const line of log()) {
+    const [verb, name = ""] = line.split(" ");
+    if (verb === "make" && !dead.has(name) && cluster.node(name) === undefined && !log().includes(`remove ${name}`)) {
+      cluster.putNode(name);
+    }
+  }
+}
+
+const fleet = (change: Partial<Fleet> = {}): Fleet => ({
+  clusters: { pools: house.api, nodes: cluster.api },
+  pool: { namespace, name: "workers" },
+  store,
+  patience: patient(progress, { clock: hastyClock(boot), timeoutMs: 20_000 }),
+  rules: { force: false, deleteEmptyDirData: false },
+  drainMs: 5000,
+  maxUnavailable: 1,
+  windowMs: 3_600_000,
+  publish: async () => undefined,
+  ...change,
+});
+
+async function make(count: number): Promise<void> {
+  const template = {
+    ...{ provider: "command" as const, ownToken: true, setHostname: true, ignitionAddress: "" },
+    shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
+    ...{ createCommand: command("make"), deleteCommand: command("remove") },
+  };
+  await createWorkers({ ...(await makingFor(fleet())), wish: { ...wish, count }, template });
+  boot();
+}
+
+async function replaced(old: readonly string[], change: Partial<Fleet> = {}): Promise<void> {
+  await replaceWorkers(fleet(change), await planReplacements(fleet(change), old));
+}
+
+describe("replacing", () => {
+  test("takes one down after the other, each in the place of the last, and can be told twice", async () => {
+    await make(3);
+    cluster.putPod("web", "w-1");
+    await replaced(["w-1", "w-2"]);
+    expect(log().slice(3)).toEqual(["remove w-1", "make w-3", "remove w-2", "make w-4"]);
+    expect(await names()).toEqual(["w-0", "w-3", "w-4"]);
+    expect((await store.read()).map(({ replaces, zone }) => [replaces, zone])).toEqual([
+      [undefined, "a"],
+      ["w-1", "b"],
+      ["w-2", "a"],
+    ]);
+    expect([cluster.has("web"), cluster.node("w-1"), existsSync(store.userDataFile("w-1"))]).toEqual([
+      false,
+      undefined,
+      false,
+    ]);
+    const order = cluster.writes.filter((write) => write.includes("w-1") || write.includes("eviction"));
+    expect(order.slice(-3)).toEqual([
+      "update /api/v1/nodes/w-1",
+      "create /api/v1/namespaces/default/pods/web/eviction",
+      "delete /api/v1/nodes/w-1",
+    ]);
+    const again = await planReplacements(fleet(), ["w-1"]);
+    expect(again).toEqual([{ old: "w-1", fresh: "w-3", state: "done" }]);
+    const before = log().length;
+    await replaceWorkers(fleet(), again);
+    expect(log().length).toBe(before);
+  });
+
+  test("leaves no user data of the old one behind, wherever it was killed", async () => {
+    await make(1);
+    // The new machine was made, and nothing after that was done.
+    await store.change((all) => all.map((one) => ({ ...one, replaces: "w-9" })));
+    await store.writeUserData("w-9", "a token");
+    cluster.putNode("w-0", false);
+    const plan = await planReplacements(fleet(), ["w-9"]);
+    expect(plan).toEqual([{ old: "w-9", fresh: "w-0", state: "begun" }]);
+    const clock = hastyClock(() => cluster.putNode("w-0"));
+    await replaceWorkers(fleet({ patience: patient(progress, { clock, timeoutMs: 20_000 }) }), plan);
+    expect(existsSync(store.userDataFile("w-9"))).toBe(false);
+  });
+
+  test("goes on where a provider failed, without making or removing anything twice", async () => {
+    await make(2);
+    await store.change((all) => all.map((one) => ({ ...one, createCommand: ["false"] })));
+    await expect(replaced(["w-0"])).rejects.toThrow("false failed for w-2");
+    expect((await store.read()).map(({ made, name }) => [name, made])).toEqual([
+      ["w-1", true],
+      ["w-2", false],
+    ]);
+    await store.change((all) => all.map((one) => ({ ...one, createCommand: command("make") })));
+    const plan = await planReplacements(fleet(), ["w-0"]);
+    expect(plan).toEqual([{ old: "w-0", fresh: "w-2", state: "begun" }]);
+    await replaceWorkers(fleet(), plan);
+    expect(log()).toEqual(["make w-0", "make w-1", "remove w-0", "make w-2"]);
+  });
+
+  test("stays where it is when a machine cannot be removed, and says so in its record", async () => {
+    await make(2);
+    await store.change((all) => all.map((one) => ({ ...one, deleteCommand: ["false"] })));
+    await expect(replaced(["w-0"])).rejects.toThrow("false failed for w-0");
+    expect((await store.read())[0]).toMatchObject({ name: "w-0", leaving: "replaced" });
+    // A machine that still runs is still seen.
+    expect(cluster.node("w-0")?.spec?.unschedulable).toBe(true);
+    await expect(planScale(fleet(), { ...wish, count: 3 }, "")).rejects.toThrow(
+      "go on with drawbridge workers replace w-0",
+    );
+    await expect(prepare(fleet(), { ...wish, count: 3 })).rejects.toThrow("w-0 is being replaced");
+  });
+
+  test("begins no second one while the first is not Ready", async () => {
+    await make(3);
+    dead.add("w-3");
+    await expect(replaced(["w-0", "w-1"])).rejects.toThrow("w-3 is not Ready after 20 s");
+    expect(log().slice(3)).toEqual(["remove w-0", "make w-3"]);
+    expect(cluster.node("w-1")?.spec?.unschedulable).toBeUndefined();
+    await expect(replaced(["w-1"])).rejects.toThrow("w-1 is not touched: w-3 not Ready, and --max-unavailable is 1");
+    // The one that is of no use may go, and so may others when more may be missing.
+    await replaced(["w-3"]);
+    await replaced(["w-1"], { maxUnavailable: 2 });
+    expect(await names()).toEqual(["w-2", "w-4", "w-5"]);
+  });
+
+  test("takes several at a time when they may be missing", async () => {
+    await make(4);
+    await replaced(["w-0", "w-1", "w-2"], { maxUnavailable: 2 });
+    const removals = log().map((line, index) => [line, index] as const);
+    const at = (line: string) => removals.find(([one]) => one === line)?.[1] ?? -1;
+    expect(at("remove w-1")).toBeLessThan(Math.max(at("make w-4"), at("make w-5")));
+    expect(await names()).toEqual(["w-3", "w-4", "w-5", "w-6"]);
+  });
+
+  test("changes nothing when pods stand in the way, or when the name is unknown", async () => {
+    await make(2);
+    cluster.putPod("stray", "w-1", { metadata: { ownerReferences: [] } });
+    cluster.writes.length = 0;
+    await expect(replaced(["w-0", "w-1"])).rejects.toThrow("default/stray would not be started elsewhere");
+    await expect(replaced(["w-7"])).rejects.toThrow("there is no worker w-7: there is w-0, w-1");
+    expect([cluster.writes, (await store.read()).some(({ leaving }) => leaving)]).toEqual([[], false]);
+  });
+
+  test("finds those that are behind by what their nodes say, and those that were left in the middle", async () => {
+    await make(3);
+    const hash = await hashOf();
+    cluster.putNode("w-1", true, { metadata: { annotations: { [annotation.currentConfigVersion]: "00000000" } } });
+    expect(await workersBehind(fleet(), hash)).toEqual(["w-1"]);
+    dead.add("w-3");
+    await expect(replaced(["w-1"])).rejects.toThrow("w-3 is not Ready");
+    expect(await workersBehind(fleet(), hash)).toEqual(["w-1"]);
+  });
+});
+
+describe("scaling", () => {
+  test("makes more as the newest was made, and waits for them", async () => {
+    await make(1);
+    const plan = await planScale(fleet(), { ...wish, count: 3 }, await hashOf());
+    expect([plan.leave, plan.make]).toEqual([[], ["w-1", "w-2"]]);
+    await scale(fleet(), plan);
+    expect(log()).toEqual(["make w-0", "make w-1", "make w-2"]);
+    expect(cluster.node("w-2")?.metadata?.annotations?.[annotation.currentConfigVersion]).toBe(await hashOf());
+  });
+
+  test("lets those go first that are of no use, then those that are behind, then the youngest", async () => {
+    await make(4);
+    const hash = await hashOf();
+    cluster.putNode("w-0", false);
+    cluster.putNode("w-1", true, { metadata: { annotations: { [annotation.currentConfigVersion]: "00000000" } } });
+    const leave = async (count: number) => (await planScale(fleet(), { ...wish, count }, hash)).leave;
+    expect(await leave(3)).toEqual(["w-0"]);
+    expect(await leave(2)).toEqual(["w-0", "w-1"]);
+    expect(await leave(1)).toEqual(["w-0", "w-1", "w-3"]);
+    expect(await leave(0)).toEqual(["w-0", "w-1", "w-2", "w-3"]);
+  });
+
+  test("goes on with those that were leaving, and takes their tokens and names from the inventory", async () => {
+    await make(3);
+    const published: number[] = [];
+    const publish = async (workers: readonly unknown[]) => void published.push(workers.length);
+    cluster.putPod("web", "w-1");
+    cluster.held.add("web");
+    const first = await planScale(fleet(), { ...wish, count: 1 }, await hashOf());
+    await expect(scale(fleet({ publish }), first)).rejects.toThrow("could not be drained in time");
+    expect((await store.read()).filter(({ leaving }) => leaving === "removed").length).toBe(2);
+    cluster.held.clear();
+    // Whatever is wanted now: those that began to leave leave.
+    const second = await planScale(fleet(), { ...wish, count: 2 }, await hashOf());
+    expect([second.leave, second.make]).toEqual([["w-1", "w-2"], ["w-3"]]);
+    await scale(fleet({ publish }), second);
+    expect(await names()).toEqual(["w-0", "w-3"]);
+    expect(published).toEqual([2, 1, 2]);
+    const [tokens] = await house.secrets("worker-tokens-");
+    expect(Object.keys(tokens?.data ?? {})).toEqual(["w-0", "w-3"]);
+  });
+
+  test("has nothing to go by where there is no worker", async () => {
+    await expect(planScale(fleet(), { ...wish, count: 1 }, "")).rejects.toThrow(
+      "drawbridge workers up makes the first ones",
+    );
+  });
+});

@@ -1,0 +1,115 @@
+/** Puts a fresh machine in the place of each worker, under a name of its own. */
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { pathOf } from "../objects.js";
+import { type Fleet, inTurn, makingFor, markLeaving, takeDown } from "./change.js";
+import { requireDrainable } from "./drain.js";
+import { type Draft, makeWorkers, unknownWorker } from "./machines.js";
+import { isReady, type Node } from "./node.js";
+import { configurationOf, listNodes } from "./status.js";
+import { awaitWorkers } from "./verify.js";
+import { numbered, usedNumbers, type Worker } from "./worker.js";
+
+export interface Replacement {
+  readonly old: string;
+  readonly fresh: string;
+  /** `begun`: its machine is there, or on its way, from an earlier run. */
+  readonly state: "to be done" | "begun" | "done";
+}
+
+/** What there is to do for these workers, those first whose nodes are of no use now. Nothing is changed. */
+export async function planReplacements(fleet: Fleet, names: readonly string[]): Promise<Replacement[]> {
+  const { clusters, patience, pool, store } = fleet;
+  const all = await store.read();
+  const nodes = await patience.until("the nodes", () => listNodes(clusters.nodes));
+  let numbers = await store.numbers();
+  const plans = names.map((old): Replacement => {
+    const heir = all.find(({ replaces }) => replaces === old);
+    if (heir !== undefined) return { old, fresh: heir.name, state: isDone(heir, nodes) ? "done" : "begun" };
+    const worker = all.find(({ name }) => name === old);
+    if (worker === undefined) throw unknownWorker(old, all);
+    if (worker.pool !== pathOf(pool)) throw unusable(`${old} is a worker of ${worker.pool}, not of ${pathOf(pool)}`);
+    const prefix = numbered(old)?.prefix ?? old;
+    const fresh = `${prefix}-${numbers[prefix] ?? 0}`;
+    numbers = usedNumbers(numbers, [fresh]);
+    return { old, fresh, state: "to be done" };
+  });
+  const rank = ({ old, state }: Replacement) => (state === "to be done" && isReady(nodes.get(old)) ? 1 : 0);
+  return plans.sort((a, b) => rank(a) - rank(b));
+}
+
+/** Those of the pool whose configuration is not the pool's of now, and those that an earlier run left in the middle. */
+export async function workersBehind(fleet: Fleet, hash: string): Promise<string[]> {
+  const { clusters, patience, pool, store } = fleet;
+  const nodes = await patience.until("the nodes", () => listNodes(clusters.nodes));
+  return (await store.read())
+    .filter((worker) => worker.pool === pathOf(pool))
+    .flatMap((worker) => {
+      if (worker.replaces !== undefined && !isDone(worker, nodes)) return [worker.replaces];
+      const isBehind = configurationOf(worker, nodes.get(worker.name), hash) === "behind";
+      return isBehind || worker.leaving === "replaced" ? [worker.name] : [];
+    });
+}
+
+export async function replaceWorkers(fleet: Fleet, plans: readonly Replacement[]): Promise<void> {
+  const { clusters, maxUnavailable, patience, rules } = fleet;
+  // Both before anything is changed: what cannot be finished is not begun.
+  await makingFor(fleet);
+  const leaving = plans.filter(({ state }) => state === "to be done").map(({ old }) => old);
+  await patience.until("the pods", async () => {
+    await requireDrainable(clusters.nodes, leaving, rules);
+    return true;
+  });
+  const underWay = new Set<Replacement>();
+  await inTurn(plans, maxUnavailable, async (plan) => {
+    underWay.add(plan);
+    await replaceOne(fleet, plan, underWay);
+    underWay.delete(plan);
+  });
+}
+
+async function replaceOne(fleet: Fleet, { fresh, old, state }: Replacement, underWay: ReadonlySet<Replacement>) {
+  const { patience, store } = fleet;
+  if (state === "done") return patience.progress.tell(`${old}: ${fresh} has its place already`);
+  const all = await store.read();
+  const worker = all.find(({ name }) => name === old);
+  if (worker !== undefined) {
+    await requireRoom(fleet, worker, underWay);
+    await markLeaving(fleet, [old], "replaced");
+    await takeDown(worker, fleet);
+  }
+  const heir = all.find(({ name }) => name === fresh);
+  if (heir?.made !== true) {
+    await makeWorkers(await makingFor(fleet), [heir ?? heirOf(worker!, fresh)]);
+  }
+  // Whoever was killed right before has left it.
+  await store.removeUserData(old);
+  const workers = (await store.read()).filter(({ name }) => name === fresh);
+  await awaitWorkers({ ...fleet, workers });
+  patience.progress.tell(`${fresh} is Ready in the place of ${old}`);
+}
+
+function heirOf({ leaving: _, replaces: __, ...worker }: Worker, name: string): Draft {
+  const { deadline: _deadline, hash: _hash, made: _made, notBefore: _notBefore, ...draft } = worker;
+  return { ...draft, name, ips: [], replaces: worker.name };
+}
+
+/** Others that are missing count, too; one that is of no use already makes nothing worse by going. */
+async function requireRoom(fleet: Fleet, worker: Worker, underWay: ReadonlySet<Replacement>): Promise<void> {
+  const { clusters, maxUnavailable, patience, store } = fleet;
+  const nodes = await patience.until("the nodes", () => listNodes(clusters.nodes));
+  if (!isReady(nodes.get(worker.name))) return;
+  const busy = [...underWay].flatMap(({ fresh, old }) => [fresh, old]);
+  const others = (await store.read()).filter(({ name, pool }) => pool === worker.pool && !busy.includes(name));
+  const missing = others.filter(({ name }) => !isReady(nodes.get(name))).map(({ name }) => name);
+  if (missing.length === 0 || missing.length + underWay.size <= maxUnavailable) return;
+  const why = `${missing.join(", ")} not Ready, and --max-unavailable is ${maxUnavailable}`;
+  throw unusable(`${worker.name} is not touched: ${why}; replace or mend those first`);
+}
+
+function isDone({ made, name }: Worker, nodes: ReadonlyMap<string, Node>): boolean {
+  return made && isReady(nodes.get(name));
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_WORKERS", sentence);
+}

@@ -1,0 +1,265 @@
+/** How far each worker has come, and what exactly the next step waits for. */
+
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { inspectRequest } from "../../../tunnel/pki/inspect-request.js";
+import { KubeApiError } from "../../kube/errors.js";
+import type { KubeApi } from "../../kube/port.js";
+import { type Claim, configMapInventory } from "../csr/inventory.js";
+import {
+  createdAt,
+  kindOf,
+  NODE_USER_PREFIX,
+  outcomeOf,
+  REQUESTS_PATH,
+  requestName,
+  requestPem,
+  type SigningRequest,
+} from "../csr/signing-request.js";
+import { type ObjectName, pathOf } from "../objects.js";
+import type { Condition, NodePool } from "../pool/node-pool.js";
+import { furnishingOf, hashOfNode, isReady, missingOn, NODES_PATH, type Node, whyNotReady } from "./node.js";
+import { poolHash } from "./user-data.js";
+import type { Worker } from "./worker.js";
+
+export interface Lack {
+  readonly what: string;
+  readonly remedy: string;
+}
+
+export interface WorkerStanding {
+  readonly name: string;
+  readonly made: boolean;
+  /** Whether its configuration was fetched: by it, by some machine of the pool, or by nobody that was seen. */
+  readonly fetched: "yes" | "by the pool" | "unseen";
+  readonly registered: boolean;
+  readonly ready: boolean;
+  /** Whether the pool's labels and taints are on its node. */
+  readonly furnished: boolean;
+  readonly configuration: "current" | "behind" | "unknown";
+  /** The first thing that is not as it should be. */
+  readonly lack: Lack | undefined;
+}
+
+export interface PoolReport {
+  readonly name: string;
+  readonly hash: string;
+  readonly lacks: readonly Lack[];
+}
+
+/** False on platform None whatever happens, or none of our business. */
+const quiet = [
+  ...["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"],
+  ...["AllMachinesReady", "AllNodesHealthy", "ReachedIgnitionEndpoint"],
+];
+
+/** Nodes that joined tell more about the endpoint than a mark that somebody forgot to set. */
+export function poolReport(name: string, { hash, pool }: Pick<Scene, "hash" | "pool">): PoolReport {
+  const status = `drawbridge nodepool status ${pool.metadata?.name} shows everything about it`;
+  const isWrong = (one: Condition) => one.status === "False" && !quiet.includes(one.type);
+  const wrong = (pool.status?.conditions ?? []).filter(isWrong).map((one) => ({
+    what: `${one.type} is False: ${one.message || one.reason}`,
+    remedy: status,
+  }));
+  if (hash !== "") return { name, hash, lacks: wrong };
+  const nothing = { what: "it has no configuration yet", remedy: `see that its controller runs; ${status}` };
+  return { name, hash, lacks: wrong.length > 0 ? wrong : [nothing] };
+}
+
+function isReached(pool: NodePool): boolean {
+  return (
+    pool.status?.conditions?.some(({ status, type }) => type === "ReachedIgnitionEndpoint" && status === "True") ===
+    true
+  );
+}
+
+export function standingOf(worker: Worker, scene: Scene): WorkerStanding {
+  const node = scene.nodes.get(worker.name);
+  const furnished = node !== undefined && missingOn(node, furnishingOf(scene.pool)).length === 0;
+  const fetched = fetchOf(worker, scene);
+  return {
+    ...{ name: worker.name, made: worker.made, fetched, registered: node !== undefined },
+    ...{ ready: isReady(node), furnished, configuration: configurationOf(worker, node, scene.hash) },
+    lack: lackOf(worker, node, fetched, scene),
+  };
+}
+
+export function configurationOf(
+  worker: Worker,
+  node: Node | undefined,
+  hash: string | undefined,
+): WorkerStanding["configuration"] {
+  if (hash === undefined || hash === "") return "unknown";
+  // What the node says of itself goes before what it was meant to get.
+  return ((node && hashOfNode(node)) ?? worker.hash) === hash ? "current" : "behind";
+}
+
+function fetchOf(worker: Worker, { claims, nodes, pool }: Scene): WorkerStanding["fetched"] {
+  const since = Date.parse(worker.notBefore) - 10_000;
+  const recent = claims.filter(({ at }) => at >= since);
+  if (nodes.has(worker.name) || recent.some((claim) => claim.worker === worker.name)) return "yes";
+  const isNameless = recent.some((claim) => claim.worker === undefined);
+  return !worker.ownToken && (isNameless || isReached(pool)) ? "by the pool" : "unseen";
+}
+
+function lackOf(
+  worker: Worker,
+  node: Node | undefined,
+  fetched: WorkerStanding["fetched"],
+  scene: Scene,
+): Lack | undefined {
+  const { name } = worker;
+  if (worker.leaving === "replaced")
+    return { what: "it is being replaced", remedy: `go on with drawbridge workers replace ${name}` };
+  if (worker.leaving === "removed")
+    return { what: "it is being removed", remedy: "go on with drawbridge workers scale" };
+  if (!worker.made && node === undefined) {
+    return { what: "its machine was not made", remedy: "run drawbridge workers create or up again" };
+  }
+  if (node === undefined) return onItsWay(worker, fetched, scene);
+  const why = whyNotReady(node);
+  if (why !== "") return { what: `its node is not Ready: ${why}`, remedy: doctor(name) };
+  if (node.spec?.unschedulable === true) {
+    return { what: "its node is cordoned", remedy: `kubectl uncordon ${name}, unless somebody is at work on it` };
+  }
+  const missing = missingOn(node, furnishingOf(scene.pool));
+  if (missing.length === 0) return undefined;
+  return { what: `its node lacks ${missing.join(", ")}`, remedy: "drawbridge workers up puts them there" };
+}
+
+function onItsWay(worker: Worker, fetched: WorkerStanding["fetched"], { now, requests }: Scene): Lack {
+  const { deadline, name } = worker;
+  const request = requests?.get(name);
+  if (request?.outcome === "pending") {
+    const remedy = `drawbridge csr explain ${request.name} says why; is an approver running that knows the inventory?`;
+    return { what: `its certificate request ${request.name} is pending`, remedy };
+  }
+  if (request?.outcome === "denied" || request?.outcome === "failed") {
+    const remedy = `drawbridge csr explain ${request.name} says why; ${doctor(name)}`;
+    return { what: `its certificate request ${request.name} was ${request.outcome}`, remedy };
+  }
+  if (request?.outcome === "approved") {
+    return { what: `it got its certificate (${request.name}), and no node has registered yet`, remedy: doctor(name) };
+  }
+  if (now > Date.parse(deadline)) {
+    const remedy = `drawbridge workers userdata ${name} --renew opens it again; then boot the machine with that user data`;
+    return { what: `no node, and the time for its first certificate ended at ${deadline}`, remedy };
+  }
+  const what = {
+    yes: "it fetched its configuration, and has asked for no certificate yet",
+    "by the pool": `no node and no certificate request yet; ${worker.pool} was fetched by some machine`,
+    unseen: "nobody has seen it fetch its configuration",
+  }[fetched];
+  return { what, remedy: doctor(name) };
+}
+
+function doctor(name: string): string {
+  return `drawbridge workers doctor looks for the cause, of ${name} and the others`;
+}
+
+// A pool, its workers' nodes and everything on the way there, as they are at one moment.
+
+/** Where pools are and where their nodes are: with HyperShift two clusters. */
+export interface Clusters {
+  readonly pools: KubeApi;
+  readonly nodes: KubeApi;
+}
+
+/** Of one worker's requests for its first certificate the newest. */
+export interface FirstRequest {
+  readonly name: string;
+  readonly outcome: ReturnType<typeof outcomeOf>;
+}
+
+export interface Scene {
+  readonly pool: NodePool;
+  readonly hash: string;
+  /** By name. */
+  readonly nodes: ReadonlyMap<string, Node>;
+  /** By node name; undefined when we may not see requests. */
+  readonly requests: ReadonlyMap<string, FirstRequest> | undefined;
+  /** Who fetched the pool's configuration. */
+  readonly claims: readonly Claim[];
+  readonly now: number;
+}
+
+export async function lookAtPool(
+  clusters: Clusters,
+  pool: ObjectName,
+  workers: readonly Worker[],
+  now: number,
+): Promise<Scene> {
+  const [{ hash, object }, nodes, claims] = await Promise.all([
+    poolHash(clusters.pools, pool),
+    listNodes(clusters.nodes),
+    claimsOf(clusters.pools, pool),
+  ]);
+  refuseForeign(clusters, object);
+  const missing = workers.filter(({ name }) => !nodes.has(name));
+  const requests = missing.length === 0 ? new Map() : await firstRequests(clusters.nodes, missing);
+  return { pool: object, hash, nodes, requests, claims, now };
+}
+
+/** Nodes of a hosted cluster are not where its pools are; looking there would find all of them missing. */
+export function isHosted({ metadata }: NodePool): boolean {
+  return metadata?.ownerReferences?.some(({ kind }) => kind === "HostedCluster") === true;
+}
+
+export function refuseForeign({ nodes, pools }: Clusters, pool: NodePool): void {
+  if (nodes !== pools || !isHosted(pool)) return;
+  const { name, namespace } = pool.metadata ?? {};
+  const sentence = `pool ${namespace}/${name} is HyperShift's, and its nodes are in the hosted cluster: give --hosted-kubeconfig`;
+  throw new DrawbridgeError("DB_WORKERS", sentence);
+}
+
+export async function listNodes(api: KubeApi): Promise<ReadonlyMap<string, Node>> {
+  const { items } = await api.list<Node>(NODES_PATH);
+  return new Map(items.map((node) => [node.metadata?.name ?? "", node]));
+}
+
+/** Our own Ignition server writes them down; nobody else does, and a broken inventory is the approver's to complain about. */
+async function claimsOf(api: KubeApi, pool: ObjectName): Promise<readonly Claim[]> {
+  try {
+    const { claims } = await configMapInventory(api, pool.namespace)();
+    return claims.filter((claim) => claim.pool === pathOf(pool));
+  } catch (reason) {
+    if (reason instanceof KubeApiError && reason.status !== 403) throw reason;
+    return [];
+  }
+}
+
+async function firstRequests(
+  api: KubeApi,
+  workers: readonly Worker[],
+): Promise<ReadonlyMap<string, FirstRequest> | undefined> {
+  let items: readonly SigningRequest[];
+  try {
+    ({ items } = await api.list<SigningRequest>(REQUESTS_PATH));
+  } catch (reason) {
+    if (reason instanceof KubeApiError && reason.status === 403) return undefined;
+    throw reason;
+  }
+  const found = new Map<string, FirstRequest>();
+  const oldestFirst = items
+    .filter((request) => kindOf(request) === "client")
+    .sort((a, b) => createdAt(a) - createdAt(b));
+  for (const request of oldestFirst) {
+    const name = nodeNameOf(request);
+    const worker = workers.find((one) => one.name === name);
+    // What was asked before this worker was recorded was asked by another machine of its name.
+    if (worker === undefined || createdAt(request) < Date.parse(worker.notBefore) - SKEW_MS) continue;
+    found.set(name, { name: requestName(request), outcome: outcomeOf(request) });
+  }
+  return found;
+}
+
+const SKEW_MS = 10_000;
+
+/** Empty when it cannot be read. */
+function nodeNameOf(request: SigningRequest): string {
+  try {
+    const [commonName = ""] = inspectRequest(requestPem(request)).commonNames;
+    return commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : "";
+  } catch {
+    return "";
+  }
+}

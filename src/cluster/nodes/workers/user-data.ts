@@ -1,0 +1,214 @@
+/** The user data of a pool as it is now, whoever looks after the pool: our controller or HyperShift. */
+
+import { randomUUID } from "node:crypto";
+import { isIP } from "node:net";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { requireConfig } from "../../ignition/parse.js";
+import { againOnConflict } from "../../kube/change.js";
+import { isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
+import type { KubeApi } from "../../kube/port.js";
+import { collectionPath, namedPath, typed } from "../controller/paths.js";
+import {
+  annotation,
+  controlPlaneNamespace,
+  encoded,
+  type ObjectName,
+  pathOf,
+  type Secret,
+  secretText,
+  userDataSecretName,
+} from "../objects.js";
+import type { NodePool } from "../pool/node-pool.js";
+import { WORKER_TOKENS_ANNOTATION } from "../serving/worker-tokens.js";
+import { usableToken } from "../token/token-secret.js";
+import { readUserData } from "../token/user-data.js";
+import type { Worker } from "./worker.js";
+
+export interface PoolUserData {
+  readonly hash: string;
+  /** The pointer config, as it is given to machines. */
+  readonly text: string;
+  /** Whether our own controller looks after the pool, so that our own Ignition server hands its configuration out. */
+  readonly isOurs: boolean;
+}
+
+export async function poolUserData(api: KubeApi, pool: ObjectName): Promise<PoolUserData> {
+  const { hash, object } = await poolHash(api, pool);
+  if (hash === "") {
+    throw new UserDataMissing(
+      "DB_WORKERS",
+      `pool ${pathOf(pool)} has no configuration yet; drawbridge nodepool status ${pool.name} says why`,
+    );
+  }
+  const name = userDataSecretName(pool.name, hash);
+  // HyperShift keeps it beside the control plane, our controller beside the pool.
+  const cluster = { namespace: pool.namespace, name: object.spec?.clusterName ?? "" };
+  for (const namespace of [pool.namespace, controlPlaneNamespace(cluster)]) {
+    const secret = await find<Secret>(api, namedPath("Secret", { namespace, name }));
+    if (secret !== undefined) return { hash, text: readUserData(secret), isOurs: namespace === pool.namespace };
+  }
+  throw new UserDataMissing("DB_WORKERS", `pool ${pathOf(pool)} has no user data yet: the Secret ${name} is missing`);
+}
+
+/** Empty while the pool has none. */
+export async function poolHash(api: KubeApi, pool: ObjectName): Promise<{ hash: string; object: NodePool }> {
+  const object = await find<NodePool>(api, namedPath("NodePool", pool));
+  if (object === undefined) throw new PoolMissing("DB_WORKERS", `there is no pool ${pathOf(pool)}`);
+  return { hash: object.metadata?.annotations?.[annotation.currentConfigVersion] ?? "", object };
+}
+
+class PoolMissing extends DrawbridgeError {}
+
+class UserDataMissing extends DrawbridgeError {}
+
+/** Whose controller will make it, if it can. */
+export function isUserDataMissing(reason: unknown): boolean {
+  return reason instanceof UserDataMissing;
+}
+
+export function isPoolMissing(reason: unknown): boolean {
+  return reason instanceof PoolMissing;
+}
+
+// A pool's user data made one worker's: with its name, and with another way to the Ignition server where that is wanted.
+
+export interface Tailoring {
+  readonly name: string;
+  /** The node is called what its machine calls itself, and only expected nodes are let in. */
+  readonly setHostname: boolean;
+  /** `10.0.0.1` or `10.0.0.1:443`, for machines that cannot resolve names. Empty: as published. */
+  readonly ignitionAddress: string;
+  /** Instead of the pool's. */
+  readonly token?: string | undefined;
+}
+
+interface Source {
+  readonly source: string;
+  readonly httpHeaders?: readonly { readonly name: string; readonly value: string }[];
+}
+
+interface Pointer {
+  readonly ignition: { readonly config: { readonly merge: readonly Source[] } };
+  readonly storage?: { readonly files?: readonly { readonly path: string }[] };
+}
+
+export function workerUserData(poolText: string, { ignitionAddress, name, setHostname, token }: Tailoring): string {
+  // Whoever made it: what a machine would refuse must not get that far.
+  requireConfig(poolText, "the pool's user data");
+  const config = JSON.parse(poolText) as Pointer;
+  const text = JSON.stringify({
+    ...config,
+    ignition: {
+      ...config.ignition,
+      config: {
+        ...config.ignition.config,
+        merge: (config.ignition.config?.merge ?? []).map((source) => ({
+          ...source,
+          ...(token === undefined ? {} : { httpHeaders: withToken(source, token) }),
+          source: reachedAt(source.source, ignitionAddress),
+        })),
+      },
+    },
+    ...(setHostname ? { storage: withHostname(config.storage, name) } : {}),
+  });
+  requireConfig(text, `the user data of ${name}`);
+  return text;
+}
+
+function withToken({ httpHeaders = [] }: Source, token: string) {
+  const value = `Bearer ${encoded(usableToken(token))}`;
+  const isOther = (header: { readonly name: string }) => header.name.toLowerCase() !== "authorization";
+  return [{ name: "Authorization", value }, ...httpHeaders.filter(isOther)];
+}
+
+/** Whatever else the pool's user data brings stays. */
+function withHostname(storage: Pointer["storage"], name: string) {
+  const path = "/etc/hostname";
+  const file = { path, mode: 0o644, overwrite: true, contents: { source: `data:,${name}%0A` } };
+  return { ...storage, files: [...(storage?.files ?? []).filter((other) => other.path !== path), file] };
+}
+
+function reachedAt(source: string, address: string): string {
+  if (address === "") return source;
+  const url = new URL(source);
+  const [, host = "", port] =
+    /^(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(isIP(address) === 6 ? `[${address}]` : address) ?? [];
+  if (isIP(host.replace(/^\[|\]$/g, "")) === 0) {
+    throw new DrawbridgeError("DB_WORKERS", `"${address}" is no address such as 10.0.0.1 or 10.0.0.1:443`);
+  }
+  url.host =
+    port === undefined && url.port !== "" ? `${host}:${url.port}` : port === undefined ? host : `${host}:${port}`;
+  return url.href;
+}
+
+// A worker's user data as it would be made now: with its pool's configuration and token of this moment.
+
+export interface FreshUserData {
+  readonly hash: string;
+  readonly text: string;
+}
+
+/** Tailored as it was made, unless something else is said now. */
+export async function freshUserData(
+  api: KubeApi,
+  worker: Worker,
+  said: Partial<Pick<Tailoring, "ignitionAddress" | "setHostname">> = {},
+): Promise<FreshUserData> {
+  const { ignitionAddress = "", name, ownToken, setHostname = true } = worker;
+  const [namespace = "", pool = ""] = worker.pool.split("/");
+  const owner = { namespace, name: pool };
+  const token = ownToken ? (await ensureTokens(api, owner, [name])).get(name) : undefined;
+  const { hash, text } = await poolUserData(api, owner);
+  return { hash, text: workerUserData(text, { name, token, setHostname, ignitionAddress, ...said }) };
+}
+
+// Tokens that stand for one worker each, in the Secret from which our Ignition server reads them.
+
+const ATTEMPTS = 5;
+
+/** By name; those that have one keep it. */
+export async function ensureTokens(
+  api: KubeApi,
+  pool: ObjectName,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const secret = await change(api, pool, (data) => {
+    const missing = names.filter((name) => !data[name]);
+    return { ...data, ...Object.fromEntries(missing.map((name) => [name, encoded(randomUUID())])) };
+  });
+  return new Map(names.map((name) => [name, secretText(secret, name) ?? ""]));
+}
+
+/** They open nothing from now on. */
+export async function revokeTokens(api: KubeApi, pool: ObjectName, names: readonly string[]): Promise<void> {
+  await change(api, pool, (data) => Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name))));
+}
+
+type Data = Readonly<Record<string, string>>;
+
+/** Somebody else may be making workers of the same pool. */
+function change(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
+  return againOnConflict(ATTEMPTS, () => changeOnce(api, pool, make));
+}
+
+async function changeOnce(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
+  const { namespace } = pool;
+  const name = `worker-tokens-${pool.name}`;
+  const path = namedPath("Secret", { namespace, name });
+  try {
+    const secret = typed("Secret", await api.get<Secret>(path));
+    return await api.update(path, { ...secret, data: make(secret.data ?? {}) });
+  } catch (reason) {
+    if (!isNotFound(reason)) throw reason;
+  }
+  const annotations = { [WORKER_TOKENS_ANNOTATION]: "true", [annotation.nodePool]: pathOf(pool) };
+  const secret: Secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, namespace, annotations },
+    type: "Opaque",
+    data: make({}),
+  };
+  return api.create(collectionPath("Secret", namespace), secret);
+}

@@ -1,0 +1,260 @@
+/** Waits until a pool's workers are nodes that run pods, and says what is missing where. */
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { isConflict, isNotFound } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
+import type { KubeApi } from "../../kube/port.js";
+import { type ObjectName, pathOf } from "../objects.js";
+import { type Pod, podPath, podsPath } from "./drain.js";
+import { furnish, furnishingOf, type Taint } from "./node.js";
+import { isPassing, type Patience } from "./patience.js";
+import {
+  type Clusters,
+  type Lack,
+  lookAtPool,
+  type PoolReport,
+  poolReport,
+  type Scene,
+  standingOf,
+  type WorkerStanding,
+} from "./status.js";
+import type { Worker } from "./worker.js";
+
+export interface VerifyOptions {
+  readonly clusters: Clusters;
+  readonly pool: ObjectName;
+  readonly workers: readonly Worker[];
+  readonly patience: Patience;
+  /** Undefined: nodes are enough. `one`: on the first worker that can have it. */
+  readonly pod: { readonly namespace: string; readonly image: string; readonly on: "one" | "all" } | undefined;
+  /** Puts the pool's labels and taints on nodes instead of missing them. */
+  readonly furnishes: boolean;
+}
+
+export interface Verified extends WorkerStanding {
+  /** Undefined when none was tried. */
+  readonly pod: "started" | "not started" | undefined;
+}
+
+export interface Verdict {
+  readonly ok: boolean;
+  readonly pool: PoolReport;
+  readonly workers: readonly Verified[];
+}
+
+/** Until everything is as it should be, or what `isEnough` asks for. */
+export async function verify(
+  options: VerifyOptions,
+  isEnough: (verdict: Verdict) => boolean = ({ ok }) => ok,
+): Promise<Verdict> {
+  const { patience } = options;
+  const pods = new Map<string, TriedPod>();
+  let verdict: Verdict | undefined;
+  let trouble: unknown;
+  try {
+    do {
+      if (verdict !== undefined || trouble !== undefined) await patience.rest();
+      try {
+        verdict = await look(options, pods);
+        trouble = undefined;
+        patience.progress.status(summary(verdict));
+      } catch (reason) {
+        if (!isPassing(reason)) throw reason;
+        trouble = reason;
+        patience.progress.status(messageOf(reason));
+      }
+    } while ((verdict === undefined || trouble !== undefined || !isEnough(verdict)) && !patience.isOver);
+  } finally {
+    await removeAll(options, pods);
+  }
+  if (verdict === undefined) throw trouble;
+  // What was seen before the API went away is no verdict about now.
+  return trouble === undefined ? verdict : withTrouble(verdict, messageOf(trouble));
+}
+
+interface TriedPod {
+  readonly pod: Pod;
+  isMade: boolean;
+  started: boolean;
+  because: string;
+}
+
+async function look(options: VerifyOptions, pods: Map<string, TriedPod>): Promise<Verdict> {
+  const { clusters, patience, pool, workers } = options;
+  let scene = await lookAtPool(clusters, pool, workers, patience.clock.now());
+  if (options.furnishes && (await furnishAll(options, scene))) {
+    scene = await lookAtPool(clusters, pool, workers, patience.clock.now());
+  }
+  const verified: Verified[] = [];
+  for (const worker of workers) {
+    const standing = standingOf(worker, scene);
+    const isTried = standing.lack === undefined && isToBeTried(worker, options, pods);
+    verified.push(isTried ? await tryOut(standing, scene, options, pods) : { ...standing, pod: undefined });
+  }
+  const report = poolReport(pathOf(pool), scene);
+  const ok = report.lacks.length === 0 && verified.every(({ lack }) => lack === undefined);
+  return { ok, pool: report, workers: verified };
+}
+
+function isToBeTried({ name }: Worker, { pod }: VerifyOptions, pods: ReadonlyMap<string, TriedPod>): boolean {
+  return pod?.on === "all" || (pod?.on === "one" && (pods.size === 0 || pods.has(name)));
+}
+
+async function furnishAll({ clusters, patience, workers }: VerifyOptions, scene: Scene): Promise<boolean> {
+  let isChanged = false;
+  for (const { hash, leaving, name } of workers) {
+    if (!scene.nodes.has(name) || leaving !== undefined) continue;
+    if (!(await furnish(clusters.nodes, name, furnishingOf(scene.pool), hash))) continue;
+    isChanged = true;
+    patience.progress.tell(`${name}: its node has joined, and has the pool's labels and taints`);
+  }
+  return isChanged;
+}
+
+async function tryOut(
+  standing: WorkerStanding,
+  scene: Scene,
+  { clusters: { nodes: api }, pod: wanted }: VerifyOptions,
+  pods: Map<string, TriedPod>,
+): Promise<Verified> {
+  const { name } = standing;
+  const { taints } = furnishingOf(scene.pool);
+  const tried = pods.get(name) ?? {
+    pod: testPod(name, { ...wanted!, taints }),
+    isMade: false,
+    started: false,
+    because: "",
+  };
+  pods.set(name, tried);
+  if (!tried.isMade) {
+    tried.isMade = (await startTestPod(api, tried.pod)) === "started";
+    tried.because = tried.isMade ? "" : "a pod of an earlier run is still on it";
+  } else if (!tried.started) await watchPod(api, tried);
+  if (tried.started) return { ...standing, pod: "started" };
+  const lack: Lack = {
+    what: tried.because || "a pod was made for it and has not started yet",
+    remedy: `kubectl describe pod ${tried.pod.metadata?.name} -n ${tried.pod.metadata?.namespace} while this waits, or drawbridge workers doctor`,
+  };
+  return { ...standing, pod: "not started", lack };
+}
+
+async function watchPod(api: Clusters["nodes"], tried: TriedPod): Promise<void> {
+  const pod = await find<Pod>(api, podPath(tried.pod));
+  if (pod === undefined) {
+    // Somebody deleted it: once more.
+    tried.isMade = false;
+    tried.because = "its pod was deleted before it started";
+    return;
+  }
+  const standing = podStanding(pod);
+  tried.started = standing === "started";
+  tried.because = standing === "started" ? "" : standing.because;
+}
+
+async function removeAll({ clusters, patience }: VerifyOptions, pods: ReadonlyMap<string, TriedPod>): Promise<void> {
+  for (const { isMade, pod } of pods.values()) {
+    if (!isMade) continue;
+    try {
+      await removeTestPod(clusters.nodes, pod);
+    } catch (reason) {
+      patience.progress.tell(`pod ${pod.metadata?.name} could not be removed: ${messageOf(reason)}`);
+    }
+  }
+}
+
+function withTrouble(verdict: Verdict, sentence: string): Verdict {
+  const lack: Lack = { what: sentence, remedy: "bring the API back and verify again; below is what was seen before" };
+  return { ...verdict, ok: false, pool: { ...verdict.pool, lacks: [lack, ...verdict.pool.lacks] } };
+}
+
+function summary({ pool, workers }: Verdict): string {
+  const ready = workers.filter(({ ready }) => ready).length;
+  const first = workers.find(({ lack }) => lack !== undefined);
+  const what = pool.lacks[0]?.what ?? (first && `${first.name}: ${first.lack?.what}`);
+  return `${ready} of ${workers.length} workers are Ready${what === undefined ? "" : `; ${what}`}`;
+}
+
+/** Rejects with what the first of them lacks when they are not Ready in time; their pool's other troubles are not theirs. */
+export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "furnishes">): Promise<void> {
+  const lackOf = ({ workers }: Verdict) => workers.find(({ lack }) => lack !== undefined);
+  const verdict = await verify({ ...options, pod: undefined, furnishes: true }, (seen) => lackOf(seen) === undefined);
+  const late = lackOf(verdict);
+  if (late === undefined) return;
+  const sentence = `${late.name} is not Ready after ${options.patience.timeout}: ${late.lack?.what}; ${late.lack?.remedy}`;
+  throw new DrawbridgeError("DB_WORKERS_WAIT", sentence);
+}
+
+// A small pod on one node, to see that the cluster can use it: made, watched, removed.
+
+export interface TestPodOptions {
+  readonly namespace: string;
+  readonly image: string;
+  /** The pool's own must not keep it away. */
+  readonly taints: readonly Taint[];
+}
+
+const PREFIX = "drawbridge-verify-";
+/** Whatever becomes of us, it does not run for ever. */
+const LONGEST_SECONDS = 900;
+
+/** By the scheduler, as every other pod; so what keeps pods away keeps this one away, too. */
+export function testPod(node: string, { image, namespace, taints }: TestPodOptions): Pod {
+  const only = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
+  const spec = {
+    affinity: {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [only] } },
+    },
+    tolerations: taints.map(({ effect, key, value }) => ({
+      ...{ key, effect },
+      ...(value === undefined ? { operator: "Exists" } : { operator: "Equal", value }),
+    })),
+    containers: [
+      {
+        name: "verify",
+        image,
+        resources: { requests: { cpu: "1m", memory: "4Mi" } },
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+      },
+    ],
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    restartPolicy: "Never",
+    terminationGracePeriodSeconds: 0,
+    activeDeadlineSeconds: LONGEST_SECONDS,
+  };
+  const metadata = { name: `${PREFIX}${node}`, namespace, labels: { "app.kubernetes.io/name": "drawbridge-verify" } };
+  return { apiVersion: "v1", kind: "Pod", metadata, spec } as Pod;
+}
+
+/** One that an earlier run left behind makes room first. */
+export async function startTestPod(api: KubeApi, pod: Pod): Promise<"started" | "waiting"> {
+  try {
+    await api.create(podsPath(pod.metadata?.namespace ?? ""), pod);
+    return "started";
+  } catch (reason) {
+    if (!isConflict(reason)) throw reason;
+    await removeTestPod(api, pod);
+    return "waiting";
+  }
+}
+
+export async function removeTestPod(api: KubeApi, pod: Pod): Promise<void> {
+  try {
+    await api.delete(podPath(pod));
+  } catch (reason) {
+    if (!isNotFound(reason)) throw reason;
+  }
+}
+
+export type PodStanding = "started" | { readonly because: string };
+
+export function podStanding({ status }: Pod): PodStanding {
+  if (status?.phase === "Running" || status?.phase === "Succeeded") return "started";
+  const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
+  if (scheduled?.status !== "True") {
+    return { because: `no pod is scheduled on it: ${scheduled?.message ?? "the scheduler has said nothing yet"}` };
+  }
+  const waiting = status?.containerStatuses?.[0]?.state?.waiting;
+  const why = [waiting?.reason, waiting?.message].filter(Boolean).join(": ") || "its kubelet has said nothing yet";
+  return { because: `a pod is scheduled on it and does not start: ${why}` };
+}
