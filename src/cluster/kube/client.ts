@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { messageOf } from "../../base/errors/error.js";
+import { answerBody } from "../../base/http-get.js";
 import { type Clock, pause, systemClock } from "./clock.js";
 import { type Call, describe, KubeConnection } from "./connection.js";
 import { type Deadline, deadline } from "./deadline.js";
@@ -64,14 +65,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
 
   async function text(call: Call, response: IncomingMessage, signal: AbortSignal): Promise<string> {
     try {
-      const chunks: Buffer[] = [];
-      let length = 0;
-      for await (const chunk of response as AsyncIterable<Buffer>) {
-        chunks.push(chunk);
-        length += chunk.length;
-        if (length > LONGEST_ANSWER) throw new Error("its answer is too long");
-      }
-      return Buffer.concat(chunks).toString();
+      return (await answerBody(response, LONGEST_ANSWER)).toString();
     } catch (reason) {
       const why = messageOf(signal.aborted ? signal.reason : reason);
       throw unreachable(describe(call), connection.server, why, reason);

@@ -1,9 +1,10 @@
 /** Connections to an API server through the proxy that a kubeconfig names (proxy-url): HTTP CONNECT or SOCKS5. */
-import { Agent as HttpAgent, request as httpRequest } from "node:http";
-import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { Agent as HttpAgent } from "node:http";
+import { type AgentOptions, Agent as HttpsAgent } from "node:https";
 import net, { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
+import { connectThrough } from "../../base/http-connect.js";
 import { configError } from "./config-file.js";
 
 const CONNECT_MS = 30_000;
@@ -39,51 +40,18 @@ function nameFor({ servername }: tls.ConnectionOptions, host: string): string {
 }
 
 const dials: Readonly<Record<string, Dial>> = {
-  "http:": throughConnect,
-  "https:": throughConnect,
+  "http:": connectThrough,
+  "https:": connectThrough,
   "socks5:": throughSocks5,
   // Go takes the two for the same: the proxy resolves the name.
   "socks5h:": throughSocks5,
 };
 
-function throughConnect(proxy: URL, { host, port }: Target): Promise<Socket> {
-  const path = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const credentials = decodeURIComponent(`${proxy.username}:${proxy.password}`);
-  const authorization =
-    proxy.username === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(credentials).toString("base64")}` };
-  return new Promise((resolve, reject) => {
-    const request = (proxy.protocol === "https:" ? httpsRequest : httpRequest)({
-      agent: false,
-      host: bare(proxy.hostname),
-      port: portOf(proxy),
-      method: "CONNECT",
-      path,
-      headers: { host: path, ...authorization },
-      timeout: CONNECT_MS,
-    });
-    request.once("connect", (response, socket: Socket) => {
-      socket.setTimeout(0);
-      if (response.statusCode === 200) resolve(socket);
-      else {
-        socket.destroy();
-        reject(new Error(`it answered CONNECT with ${response.statusCode} ${response.statusMessage}`));
-      }
-    });
-    request.once("response", (response) => {
-      response.destroy();
-      reject(new Error(`it answered CONNECT with ${response.statusCode} ${response.statusMessage}`));
-    });
-    request.once("timeout", () => request.destroy(new Error("it did not answer in time")));
-    request.once("error", reject);
-    request.end();
-  });
-}
-
 const NO_AUTHENTICATION = 0;
 const PASSWORD = 2;
 
 async function throughSocks5(proxy: URL, { host, port }: Target): Promise<Socket> {
-  const socket = net.connect({ host: bare(proxy.hostname), port: portOf(proxy) });
+  const socket = net.connect({ host: proxy.hostname.replace(/^\[|\]$/g, ""), port: Number(proxy.port || 1080) });
   const bytes = new ByteReader(socket);
   try {
     const method = proxy.username === "" ? NO_AUTHENTICATION : PASSWORD;
@@ -149,12 +117,4 @@ class ByteReader {
     this.#failure ??= reason;
     this.#wake();
   };
-}
-
-function bare(hostname: string): string {
-  return hostname.replace(/^\[|\]$/g, "");
-}
-
-function portOf({ port, protocol }: URL): number {
-  return port === "" ? ({ "http:": 80, "https:": 443 }[protocol] ?? 1080) : Number(port);
 }

@@ -1,9 +1,10 @@
 /** The cluster's networks: as said, as the install directory has them, as the cluster has them. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { at, listOf } from "../../base/at.js";
 import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/index.js";
 import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
-import { at, listOf, textAt, yamlOf } from "../../cluster/bootstrap/verify/host/manifest.js";
+import { textAt, yamlOf } from "../../cluster/bootstrap/verify/host/manifest.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
 import type { Networks } from "./context.js";
 import type { Role } from "./diagnosis.js";

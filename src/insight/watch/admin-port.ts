@@ -1,7 +1,7 @@
 /** The admin port of a process, from outside: questions, and the stream of what changes. */
-import { type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { answerBody, type HttpAnswer, openRequest } from "../../base/http-get.js";
 import { plainText } from "../../base/text.js";
 import { API_PREFIX, type ApiError } from "../observe/admin/contract.js";
 import { EventStreamReader, type ServerSentEvent } from "./event-stream.js";
@@ -66,7 +66,7 @@ export class AdminPort {
     }
   }
 
-  async #ask(route: string): Promise<{ status: number; body: string }> {
+  async #ask(route: string): Promise<HttpAnswer> {
     const response = await this.#open(route, AbortSignal.timeout(ANSWER_MS));
     try {
       return { status: response.statusCode ?? 0, body: await textOf(response) };
@@ -81,15 +81,9 @@ export class AdminPort {
       const why = "the admin token is not one line of printable ASCII, so that no request can carry it";
       return Promise.reject(new DrawbridgeError("DB_FLAG_VALUE", why));
     }
-    const options: RequestOptions = { headers: { Authorization: `Bearer ${token}` }, signal };
-    const place = new URL(route.startsWith("/") ? route : API_PREFIX + route, url);
-    return new Promise((resolve, reject) => {
-      const request =
-        url.protocol === "https:"
-          ? requestHttps(place, ca === undefined ? options : { ...options, ca }, resolve)
-          : requestHttp(place, options, resolve);
-      request.once("error", (error) => reject(this.#unreachable(error)));
-      request.end();
+    const options = { headers: { Authorization: `Bearer ${token}` }, signal, ca };
+    return openRequest(new URL(route.startsWith("/") ? route : API_PREFIX + route, url), options).catch((error) => {
+      throw this.#unreachable(error);
     });
   }
 
@@ -125,12 +119,5 @@ function objectIn(body: string): object | undefined {
 }
 
 async function textOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response) {
-    length += (chunk as Buffer).length;
-    if (length > MAX_ANSWER_BYTES) throw new Error("the answer has no end");
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  return (await answerBody(response, MAX_ANSWER_BYTES)).toString();
 }

@@ -1,4 +1,5 @@
 /** The machine a bridge stands on, as far as the bridge's commands have to do with it. */
+import type { HttpAnswer } from "../../../base/http-get.js";
 import type { HostNetwork } from "../address/host-network.js";
 import type { HostFiles } from "./files.js";
 
@@ -30,7 +31,7 @@ export interface Host {
   /** Whether something listens on that TCP port. */
   listens(port: number): Promise<boolean>;
   /** Undefined when nothing answers. */
-  ask(url: string): Promise<{ readonly status: number; readonly text: string } | undefined>;
+  ask(url: string): Promise<HttpAnswer | undefined>;
 }
 
 export interface RunOptions {

@@ -106,7 +106,7 @@ async function doors({ host, model }: Site): Promise<StatusLine[]> {
       title: "Server has an agent",
       // Without a caller nobody misses them.
       ok: ready?.status === 200 || (ready !== undefined && using.length === 0),
-      detail: ready === undefined ? "its health port does not answer" : readyText(ready.text),
+      detail: ready === undefined ? "its health port does not answer" : readyText(ready.body),
     },
   ];
 }

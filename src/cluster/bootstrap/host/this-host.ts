@@ -2,17 +2,16 @@
 import { execFile, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { get } from "node:http";
 import { delimiter, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type HttpAnswer, httpGet } from "../../../base/http-get.js";
 import { hostNetwork } from "../address/host-network.js";
 import { HostFiles } from "./files.js";
 import type { Answer, Host, HostProcess, RunOptions } from "./host.js";
 
 /** How long a health port on this very host may take. */
 const ANSWER_MS = 2_000;
-const LONGEST_ANSWER = 8 * 1024 * 1024;
 const COMMAND_MS = 60_000;
 
 export function thisHost(): Host {
@@ -98,20 +97,6 @@ async function listens(port: number): Promise<boolean> {
     .some(([, local = "", , state]) => local.endsWith(ending) && state === "0A");
 }
 
-function ask(url: string): Promise<{ status: number; text: string } | undefined> {
-  return new Promise((resolve) => {
-    const request = get(url, { agent: false, timeout: ANSWER_MS }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        text += chunk;
-        if (text.length > LONGEST_ANSWER) request.destroy();
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-      response.on("error", () => resolve(undefined));
-    });
-    request.on("timeout", () => request.destroy());
-    request.on("error", () => resolve(undefined));
-    request.on("close", () => resolve(undefined));
-  });
+function ask(url: string): Promise<HttpAnswer | undefined> {
+  return httpGet(url, { timeoutMs: ANSWER_MS }).catch(() => undefined);
 }

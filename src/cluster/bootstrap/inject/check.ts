@@ -1,11 +1,13 @@
 /** What can be known of a bridge from its bootstrap.ign alone, one answer for each question. */
+
+import { at } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { openshiftHost } from "../model/paths.js";
 import { bashObjection } from "./bash-syntax.js";
 import { BOOTKUBE, hooks, OVERRIDE_FLAG, SOURCE_LINE } from "./bootkube.js";
 import { classify, type State } from "./classify.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
-import { type Argued, argumentsOf, at, containerOf, type Manifest, manifestAt } from "./manifest-reading.js";
+import { type Argued, argumentsOf, containerOf, type Manifest, manifestAt } from "./manifest-reading.js";
 import { removeBridge } from "./remove.js";
 
 export interface CheckResult {

@@ -1,8 +1,9 @@
 /** What the manifests in a bootstrap.ign say about addresses, for the script that has to find the host's own. */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { at, isRecord, listOf } from "../../../base/at.js";
 import type { IgnitionConfig } from "./ignition-config.js";
-import { at, isObject, listOf, manifestAt, yamlObject } from "./manifest-reading.js";
+import { manifestAt, yamlObject } from "./manifest-reading.js";
 
 export interface ClusterFacts {
   /** Agents dial an address of the family of the first service network. */
@@ -40,7 +41,7 @@ export function clusterFacts(config: IgnitionConfig): ClusterFacts {
 
 /** Every platform has them in an object of its own name, in one field or in a list. */
 function sharedIps(platformStatus: unknown): string[] {
-  const platforms = Object.values(isObject(platformStatus) ? platformStatus : {}).filter(isObject);
+  const platforms = Object.values(isRecord(platformStatus) ? platformStatus : {}).filter(isRecord);
   const found = platforms.flatMap((platform) => [
     ...["apiServerInternalIP", "ingressIP"].map((name) => platform[name]),
     ...["apiServerInternalIPs", "ingressIPs"].flatMap((name) => listOf(platform[name])),

@@ -1,5 +1,6 @@
 /** Looking into manifests that may be anybody's. */
 import { parse } from "yaml";
+import { at, isRecord, listOf } from "../../../base/at.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
 
 /** Undefined when the file is missing or no YAML object. */
@@ -12,20 +13,11 @@ export function manifestAt(config: IgnitionConfig, path: string): Manifest {
 export function yamlObject(text: unknown): Manifest {
   try {
     const value: unknown = typeof text === "string" ? parse(text) : undefined;
-    return isObject(value) ? value : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
-
-export function at(value: unknown, ...path: readonly string[]): unknown {
-  return path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
-}
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
-
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** The first container, of a pod or of a template. */
 export function containerOf(manifest: Manifest): unknown {

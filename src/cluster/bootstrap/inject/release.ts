@@ -4,9 +4,11 @@
  * 2. the tag of the release image in release-image.sh (released installers name it by digest, which tells nothing),
  * 3. the scripts themselves: bootstrap-verify-api-server-urls.sh came with 4.12, bootstrap-cluster-gather.sh with 4.8.
  */
+
+import { at } from "../../../base/at.js";
 import { BOOTKUBE } from "./bootkube.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
-import { at, manifestAt } from "./manifest-reading.js";
+import { manifestAt } from "./manifest-reading.js";
 
 export interface Release {
   /** "4.12", or a range such as "4.8 to 4.11" where only the scripts told. */

@@ -1,6 +1,7 @@
 /** One kubeconfig file: its named entries, checked as clientcmd checks them, with paths resolved against its folder. */
 import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
+import { isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { configError } from "../config-file.js";
 
@@ -96,7 +97,7 @@ export function readKubeconfig(file: string, text: string): Kubeconfig {
 function parseDocument(file: string, text: string): Fields {
   try {
     const document: unknown = parse(text) ?? {};
-    if (!isMapping(document)) throw new Error("it is not a mapping");
+    if (!isRecord(document)) throw new Error("it is not a mapping");
     return document;
   } catch (reason) {
     // The parser's message quotes the line at fault, which may hold a token: only its first line is safe.
@@ -115,11 +116,11 @@ function entries<T>(
   const items = document[list] ?? [];
   if (!Array.isArray(items)) throw new Error(`${list} is not a list`);
   for (const item of items as unknown[]) {
-    const name = isMapping(item) ? item.name : undefined;
-    if (!isMapping(item) || typeof name !== "string") throw new Error(`${list} has an entry without a name`);
+    const name = isRecord(item) ? item.name : undefined;
+    if (!isRecord(item) || typeof name !== "string") throw new Error(`${list} has an entry without a name`);
     if (found.has(name)) throw new Error(`${list} has ${JSON.stringify(name)} twice`);
     const entry = item[kind] ?? {};
-    if (!isMapping(entry)) throw new Error(`${kind} ${JSON.stringify(name)} is not a mapping`);
+    if (!isRecord(entry)) throw new Error(`${kind} ${JSON.stringify(name)} is not a mapping`);
     for (const field of strings) {
       const value = entry[field];
       if (value != null && typeof value !== "string") {
@@ -137,13 +138,9 @@ function resolvePaths(folder: string, entry: Fields, names: readonly string[]): 
 }
 
 function readExec(folder: string, exec: unknown): ExecConfig {
-  const command = isMapping(exec) ? exec.command : undefined;
-  if (!isMapping(exec) || typeof command !== "string" || command === "")
+  const command = isRecord(exec) ? exec.command : undefined;
+  if (!isRecord(exec) || typeof command !== "string" || command === "")
     throw new Error("an exec plugin has no command");
   // As in clientcmd: a bare name is looked up in PATH, anything else is relative to the file.
   return { ...exec, command: command.includes("/") ? resolve(folder, command) : command };
-}
-
-export function isMapping(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,11 @@
 /** Credentials from the program that a kubeconfig names (client.authentication.k8s.io). */
 import { spawn } from "node:child_process";
+import { isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { type Clock, systemClock } from "../clock.js";
 import { configError } from "../config-file.js";
 import type { KubeTls } from "../endpoint.js";
-import { type Cluster, type ExecConfig, isMapping } from "./document.js";
+import type { Cluster, ExecConfig } from "./document.js";
 
 export interface ExecCredentials {
   readonly authorization?: string;
@@ -117,7 +118,7 @@ function readStatus(exec: ExecConfig, text: string): Readonly<Record<string, unk
     // The parser's words would quote the answer, which holds credentials.
     throw failed(exec, "what it printed is not JSON");
   }
-  if (!isMapping(answer) || answer.kind !== "ExecCredential")
+  if (!isRecord(answer) || answer.kind !== "ExecCredential")
     throw failed(exec, "what it printed is not an ExecCredential");
   if (answer.apiVersion !== exec.apiVersion) {
     throw failed(
@@ -125,6 +126,6 @@ function readStatus(exec: ExecConfig, text: string): Readonly<Record<string, unk
       `it answered in ${JSON.stringify(answer.apiVersion)}, not in ${JSON.stringify(exec.apiVersion)}`,
     );
   }
-  if (!isMapping(answer.status)) throw failed(exec, "its answer has no status");
+  if (!isRecord(answer.status)) throw failed(exec, "its answer has no status");
   return answer.status;
 }

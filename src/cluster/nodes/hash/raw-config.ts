@@ -1,4 +1,5 @@
 /** The documents that configure a pool's machines, in one text that does not depend on the order they came in. */
+import { isRecord } from "../../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { canonicalYaml, parseKubernetesYaml, splitDocuments } from "../yaml.js";
 import { byBytes } from "./pool-hash.js";
@@ -125,10 +126,6 @@ function imagePolicy(manifest: Manifest, text: string): string {
 
 function verbatim(_manifest: Manifest, text: string): string {
   return text;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function unusable(where: string, why: string, cause?: unknown): DrawbridgeError {

@@ -9,7 +9,7 @@ import { inlineContent, isInline, received } from "../../ignition/data/resource.
 import type { Config, Resource } from "../../ignition/model/config.js";
 import { NEWEST, versionOf } from "../../ignition/model/spec.js";
 import { type Clock, pause, systemClock } from "../../kube/clock.js";
-import { type Answer, httpGet } from "./http-get.js";
+import { type FetchedContent, getAsIgnition } from "./http-get.js";
 
 /** One try, and what a machine makes of it. */
 export interface Attempt {
@@ -78,11 +78,11 @@ export class Fetcher {
   ): Promise<Buffer> {
     const { timeouts = {}, proxy } = settings.ignition;
     const { patienceMs, signal } = this.#options;
-    const manners = {
+    const request = {
       headers: headersOf(resource, defaults),
       trust: await this.trust(settings),
       headTimeoutMs: (timeouts.httpResponseHeaders ?? 0) * 1000 || USUAL_HEAD_TIMEOUT_MS,
-      ...{ proxy, largest: LARGEST },
+      ...{ proxy, maxBytes: LARGEST },
     };
     // A config can limit its machines' patience; nothing makes it longer than ours.
     const until = this.#clock.now() + Math.min(patienceMs, (timeouts.httpTotal ?? 0) * 1000 || patienceMs);
@@ -91,7 +91,9 @@ export class Fetcher {
       // A server that falls silent in the middle must not outlast our patience.
       const deadline = AbortSignal.timeout(Math.max(until - this.#clock.now(), LEAST_MS));
       const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
-      const came = await httpGet(url, { ...manners, signal: ending }).catch((reason: unknown) => messageOf(reason));
+      const came = await getAsIgnition(url, { ...request, signal: ending }).catch((reason: unknown) =>
+        messageOf(reason),
+      );
       const isFinal = typeof came !== "string" && came.status < 500;
       const isLast = isFinal || this.#clock.now() + pauseMs > until || signal?.aborted === true;
       this.#tell(url, attempt, came, isLast ? undefined : pauseMs);
@@ -117,20 +119,20 @@ export class Fetcher {
     return trustIn(own);
   }
 
-  #tell(url: URL, attempt: number, came: Answer | string, againInMs: number | undefined): void {
+  #tell(url: URL, attempt: number, came: FetchedContent | string, againInMs: number | undefined): void {
     const said = typeof came === "string" ? came : meaningOf(came.status);
     const status = typeof came === "string" ? undefined : came.status;
     this.#options.onAttempt?.({ url: shown(url), attempt, status, said, againInMs });
   }
 }
 
-function accepted(url: URL, { body, status }: Answer): Buffer {
+function accepted(url: URL, { body, status }: FetchedContent): Buffer {
   if (status === 200) return body;
   if (status === 204) return Buffer.alloc(0);
   throw refused(`${shown(url)} answered ${status} (${meaningOf(status)}); a machine gives up on that`);
 }
 
-function gaveUp(url: URL, attempts: number, came: Answer | string): string {
+function gaveUp(url: URL, attempts: number, came: FetchedContent | string): string {
   const last = typeof came === "string" ? came : `${came.status} (${meaningOf(came.status)})`;
   const times = attempts === 1 ? "was asked once" : `was asked ${attempts} times`;
   return `${shown(url)} ${times}, and the last answer was: ${last}; a machine would go on asking`;

@@ -1,7 +1,7 @@
 /** What the program on this host says of itself. */
 
 import { messageOf } from "../../../base/errors/error.js";
-import { getText } from "../../../cluster/bootstrap/verify/http-get.js";
+import { httpGet } from "../../../base/http-get.js";
 import type { DoctorContext, RunningProgram } from "../context.js";
 import { type Check, type Outcome, ok, roles, skipped, warning, wrong } from "../diagnosis.js";
 import { healthPortOf } from "../own-port.js";
@@ -49,7 +49,7 @@ const whyUnready: Readonly<Record<Program, string>> = {
 async function ask(program: Program, url: string, running: RunningProgram): Promise<Outcome> {
   const title = titles[program];
   try {
-    const { status, body } = await getText(url, AbortSignal.timeout(6_000));
+    const { status, body } = await httpGet(url);
     const answer = `${url} answered ${status} ${body.trim().split("\n").at(-1)}`;
     if (status === 200) return program === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, answer);
     const first = running.flags.get("proxy-strategies") ?? "";

@@ -7,6 +7,7 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
+import type { HttpAnswer } from "../../../../base/http-get.js";
 import { FakeHost as FakeNetwork, own } from "../../address/testing/fake-host.js";
 import { HostFiles } from "../files.js";
 import type { Answer, Host, HostProcess, RunOptions } from "../host.js";
@@ -82,12 +83,12 @@ export class FakeHost implements Host {
     return (await this.#servers()).some(({ argv }) => argv.includes(`--agent-port=${port}`));
   }
 
-  async ask(url: string): Promise<{ status: number; text: string } | undefined> {
+  async ask(url: string): Promise<HttpAnswer | undefined> {
     const { port, pathname } = new URL(url);
     const server = (await this.#servers()).find(({ argv }) => argv.includes(`--health-port=${port}`));
     if (server === undefined) return undefined;
-    if (pathname === "/readyz" && !this.hasAgents()) return { status: 500, text: "no connection to any proxy agent" };
-    return { status: 200, text: "ok" };
+    if (pathname === "/readyz" && !this.hasAgents()) return { status: 500, body: "no connection to any proxy agent" };
+    return { status: 200, body: "ok" };
   }
 
   put(path: string, text: string, mode = 0o600): void {

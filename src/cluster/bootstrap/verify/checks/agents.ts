@@ -1,10 +1,10 @@
 /** Is one agent connected from every node? */
 import { type Check, CheckFailure, fail, type Outcome, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
+import { httpGet } from "../../../../base/http-get.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { lookAtAgents } from "../../rehearsal/call.js";
 import { agentDoor, type Bridge } from "../bridge.js";
-import { getText } from "../http-get.js";
 import { type ConnectedAgents, connectedAgents } from "../metrics-page.js";
 import { some } from "../plain-text.js";
 import { AgentPods } from "./agent-pods.js";
@@ -62,7 +62,7 @@ async function byPods(bridge: Bridge, api: KubeApi, signal: AbortSignal): Promis
 async function askServer({ health }: Bridge, signal: AbortSignal): Promise<ConnectedAgents> {
   const url = `${health}/metrics`;
   const remedy = "Start the server, or give its health port with --health.";
-  const { status, body } = await getText(url, signal).catch((reason) => {
+  const { status, body } = await httpGet(url, { signal }).catch((reason) => {
     throw new CheckFailure(`${url} does not answer: ${messageOf(reason)}`, remedy);
   });
   const connected = status === 200 ? connectedAgents(body) : undefined;

@@ -1,9 +1,9 @@
 /** Is the proxy-server up, and has it agents? */
 import { type Check, fail, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
+import { httpGet } from "../../../../base/http-get.js";
 import { lookAtAgents } from "../../rehearsal/call.js";
 import { agentDoor, type Bridge } from "../bridge.js";
-import { getText } from "../http-get.js";
 
 export function serverChecks(bridge: Bridge): Check[] {
   return [
@@ -18,7 +18,7 @@ async function healthy(bridge: Bridge, signal: AbortSignal) {
   const starter = { "static-pod": paths.staticPod, systemd: paths.unit, process: "its command" }[server.form];
   const remedy = `Start the server (${starter}) and read its log; when its --health-port is another, give it with --health.`;
   try {
-    const { status } = await getText(url, signal);
+    const { status } = await httpGet(url, { signal });
     return status === 200 ? pass(`${url} answers 200`) : fail(`${url} answers ${status}`, remedy);
   } catch (reason) {
     return fail(`${url} does not answer: ${messageOf(reason)}`, remedy);
@@ -31,7 +31,7 @@ async function ready(bridge: Bridge, signal: AbortSignal) {
     `Look at the agents (${lookAtAgents(bridge.namespace)}) and let all nodes reach TCP ${agentDoor(bridge)} ` +
     "(drawbridge firewall plan).";
   try {
-    const { status, body } = await getText(url, signal);
+    const { status, body } = await httpGet(url, { signal });
     return status === 200
       ? pass(`${url} answers 200`)
       : fail(`${url} answers ${status}: ${body.slice(0, 200)}`, remedy);

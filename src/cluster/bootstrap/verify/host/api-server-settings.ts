@@ -1,9 +1,10 @@
 /** What the kube-apiserver of this host was told: the running process, the manifest it is started from, or its pod. */
 import { posix } from "node:path";
+import { at, listOf } from "../../../../base/at.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import type { BridgeModel } from "../../model/model.js";
 import { type CommandLine, commandLine, isApiServer } from "./command-line.js";
-import { at, containerWords, listOf, textAt, yamlOf } from "./manifest.js";
+import { containerWords, textAt, yamlOf } from "./manifest.js";
 import type { Processes } from "./processes.js";
 
 export interface ApiServerSettings {

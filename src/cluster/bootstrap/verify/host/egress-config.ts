@@ -1,8 +1,9 @@
 /** The file that tells a kube-apiserver about the bridge. */
 import { readFile } from "node:fs/promises";
+import { at, listOf } from "../../../../base/at.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import type { ProxyProtocol } from "../../model/model.js";
-import { at, listOf, yamlOf } from "./manifest.js";
+import { yamlOf } from "./manifest.js";
 
 export interface ClusterEgress {
   readonly protocol: ProxyProtocol;

@@ -1,6 +1,7 @@
 /** Reading files that may be missing, unreadable or somebody else's. */
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
+import { at, listOf } from "../../../../base/at.js";
 
 export async function textAt(path: string): Promise<string | undefined> {
   try {
@@ -18,16 +19,6 @@ export function yamlOf(text: string): unknown {
     return undefined;
   }
 }
-
-export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>(
-    (inner, name) =>
-      typeof inner === "object" && inner !== null ? (inner as Record<string, unknown>)[name] : undefined,
-    value,
-  );
-}
-
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** Command and arguments of a pod's first container. */
 export function containerWords(pod: unknown): string[] {

@@ -1,13 +1,13 @@
 /** The proof: a webhook of our own, called by the kube-apiserver, and counted by the proxy-server. */
 import { randomBytes } from "node:crypto";
+import { at } from "../../../../base/at.js";
 import { type Check, CheckFailure, fail, type Outcome, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
+import { httpGet } from "../../../../base/http-get.js";
 import { find } from "../../../kube/find.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { AGENT_NAME } from "../../model/names.js";
 import type { Bridge } from "../bridge.js";
-import { at } from "../host/manifest.js";
-import { getText } from "../http-get.js";
 import { dialsEstablished } from "../metrics-page.js";
 import { create, pause, removeAll, untilReady } from "./cluster.js";
 import { SEEN_FROM } from "./marks.js";
@@ -137,7 +137,7 @@ function judge({ health }: Bridge, from: string, before: number, after: number):
 async function dials({ health }: Bridge, signal: AbortSignal): Promise<number> {
   const url = `${health}/metrics`;
   const remedy = "Start the server, or give its health port with --health.";
-  const { body } = await getText(url, signal).catch((reason) => {
+  const { body } = await httpGet(url, { signal }).catch((reason) => {
     throw new CheckFailure(`${url} does not answer: ${messageOf(reason)}`, remedy);
   });
   const count = dialsEstablished(body);

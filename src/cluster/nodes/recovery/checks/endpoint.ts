@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { messageOf } from "../../../../base/errors/error.js";
 import { encoded, pathOf } from "../../objects.js";
 import { Fetcher, shown } from "../../simulate/fetcher.js";
-import { httpGet } from "../../simulate/http-get.js";
+import { getAsIgnition } from "../../simulate/http-get.js";
 import { readUserData } from "../../token/user-data.js";
 import { type Ailment, fine, type Trouble, trouble } from "../ailment.js";
 import type { Patient } from "../patient.js";
@@ -48,13 +48,13 @@ async function askAt({ config, source }: Pointer, subjects: readonly string[]): 
 
 async function asked(config: Pointer["config"], url: URL): Promise<Trouble | undefined> {
   try {
-    const { status } = await httpGet(url, {
+    const { status } = await getAsIgnition(url, {
       headers: { authorization: `Bearer ${encoded(randomUUID())}` },
       trust: await new Fetcher({ patienceMs: PATIENCE_MS }).trust(config),
       proxy: config.ignition.proxy,
       headTimeoutMs: PATIENCE_MS,
       signal: AbortSignal.timeout(2 * PATIENCE_MS),
-      largest: LARGEST,
+      maxBytes: LARGEST,
     });
     return status === 511 ? undefined : odd(shown(url), status);
   } catch (reason) {
