@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
-import { dataUrlOf } from "../src/cluster/ignition/data/data-url.js";
+import { dataUrlOf } from "../src/base/data-url.js";
 import { pullSecretHash } from "../src/cluster/nodes/hash/pool-hash.js";
 import { encoded } from "../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig, pullSecret } from "../src/cluster/nodes/payload/testing/ingredients.js";

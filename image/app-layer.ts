@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { executables } from "../scripts/bundling.mjs";
+import type { TarMember } from "../src/base/tar.js";
 import { bundledPackages, type Component, describePackage, licenceTexts } from "./contents.js";
 import { PATHS } from "./paths.js";
 import type { About } from "./project.js";
-import type { Entry } from "./tar.js";
 
 /** The bundle, the live page and the executables, under the paths of upstream's images and of OpenShift's payload alike. */
 export function appLayer(
   root: string,
   about: Omit<About, "description">,
-): { entries: Entry[]; components: Component[] } {
+): { entries: TarMember[]; components: Component[] } {
   const bundle = join(root, "dist", "bundle");
   if (!existsSync(join(bundle, "drawbridge.js"))) throw new Error("There is no dist/bundle yet: run npm run build.");
   const code = readdirSync(bundle).filter((name) => name.endsWith(".js"));
@@ -18,7 +18,7 @@ export function appLayer(
   const { name, version, license } = about;
   // Says that the bundle is made of ES modules.
   const manifest = JSON.stringify({ name, version, license, type: "module" });
-  const entries: Entry[] = [
+  const entries: TarMember[] = [
     { path: `${PATHS.home}/package.json`, mode: 0o644, content: Buffer.from(`${manifest}\n`) },
     ...code.map((name) => ({
       path: `${PATHS.home}/bundle/${name}`,
@@ -35,7 +35,7 @@ export function appLayer(
 }
 
 /** There is no shell and no env in the image: Node is named as the interpreter. The root has upstream's path as a link. */
-function executable(name: string): Entry[] {
+function executable(name: string): TarMember[] {
   const script = `#!/usr/bin/node\nimport("/${PATHS.home}/bundle/${name}.js");\n`;
   return [
     { path: `usr/bin/${name}`, mode: 0o755, content: Buffer.from(script) },

@@ -13,10 +13,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { TarMember } from "../src/base/tar.js";
 import { assemble, type Recipe } from "./assemble.js";
-import type { Entry } from "./tar.js";
 
-const file = (path: string, text = path): Entry => ({ path, mode: 0o644, content: Buffer.from(text) });
+const file = (path: string, text = path): TarMember => ({ path, mode: 0o644, content: Buffer.from(text) });
 const recipe: Recipe = {
   name: "localhost/thing:1",
   layers: [

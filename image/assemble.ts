@@ -1,13 +1,13 @@
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { type TarMember, tar } from "../src/base/tar.js";
 import { layer } from "./layer.js";
 import { type Descriptor, Layout, writeWhole } from "./layout.js";
-import { type Entry, tar } from "./tar.js";
 
 export interface Recipe {
   /** What runtimes call the image. */
   readonly name: string;
-  readonly layers: readonly { readonly comment: string; readonly entries: readonly Entry[] }[];
+  readonly layers: readonly { readonly comment: string; readonly entries: readonly TarMember[] }[];
   /** User, Entrypoint and the like, as the OCI image configuration has them. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly labels: Readonly<Record<string, string>>;

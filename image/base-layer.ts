@@ -1,15 +1,17 @@
+import type { TarMember } from "../src/base/tar.js";
 import type { Component } from "./contents.js";
 import { fetchPackage, requireDebian } from "./debian.js";
 import { copyrightOf, libraryEntries } from "./libraries.js";
 import { fetchNode } from "./node-binary.js";
 import { PATHS } from "./paths.js";
 import { LIBRARY_PACKAGES, NODE } from "./pins.js";
-import type { Entry } from "./tar.js";
 
 export const USER = 65532;
 
 /** What a system has to have for Node to run: Node, its libraries, and the few files that the C library asks for. */
-export async function baseLayer(say: (line: string) => void): Promise<{ entries: Entry[]; components: Component[] }> {
+export async function baseLayer(
+  say: (line: string) => void,
+): Promise<{ entries: TarMember[]; components: Component[] }> {
   await requireDebian();
   const node = await fetchNode(say);
   const packages = [];
@@ -30,8 +32,8 @@ export async function baseLayer(say: (line: string) => void): Promise<{ entries:
   return { entries, components: [runtime, ...libraries] };
 }
 
-function systemEntries(): Entry[] {
-  const text = (path: string, content: string): Entry => ({ path, mode: 0o644, content: Buffer.from(content) });
+function systemEntries(): TarMember[] {
+  const text = (path: string, content: string): TarMember => ({ path, mode: 0o644, content: Buffer.from(content) });
   return [
     text("etc/passwd", `root:x:0:0:root:/root:/nologin\nnonroot:x:${USER}:${USER}:nonroot:/home/nonroot:/nologin\n`),
     text("etc/group", `root:x:0:\nnonroot:x:${USER}:\n`),

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { TarMember } from "../src/base/tar.js";
 import { PATHS } from "./paths.js";
-import type { Entry } from "./tar.js";
 
 /** One thing the image contains that has a name, a version and a licence of its own. */
 export interface Component {
@@ -39,7 +39,7 @@ export function describePackage(folder: string): Component {
 }
 
 /** Licences ask that their text goes where the code goes. */
-export function licenceTexts(folder: string, { name, version }: Component): Entry[] {
+export function licenceTexts(folder: string, { name, version }: Component): TarMember[] {
   const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
   return files.map((file) => ({
     path: `${PATHS.documents}/drawbridge/npm/${name.replace("/", "+")}@${version}/${file}`,

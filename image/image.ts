@@ -1,10 +1,10 @@
+import type { TarMember } from "../src/base/tar.js";
 import { appLayer } from "./app-layer.js";
 import { assemble, type Image } from "./assemble.js";
 import { baseLayer, USER } from "./base-layer.js";
 import type { Component } from "./contents.js";
 import { PATHS } from "./paths.js";
 import { about, root } from "./project.js";
-import type { Entry } from "./tar.js";
 
 export const DEFAULT_NAME = `localhost/drawbridge:${about.version}`;
 
@@ -27,7 +27,7 @@ export async function buildImage(options: ImageOptions): Promise<DrawbridgeImage
   const app = appLayer(root, about);
   const components = [...app.components, ...base.components];
   const contents = `${JSON.stringify(components, null, 2)}\n`;
-  const list: Entry = { path: PATHS.contents, mode: 0o644, content: Buffer.from(contents) };
+  const list: TarMember = { path: PATHS.contents, mode: 0o644, content: Buffer.from(contents) };
   say("writing the layers");
   const recipe = {
     name,

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
+import type { TarMember } from "../src/base/tar.js";
 import { layer } from "./layer.js";
-import type { Entry } from "./tar.js";
 
-const file = (path: string): Entry => ({ path, mode: 0o644, content: Buffer.from(path) });
-const bytesOf = (entries: Entry[]): Buffer => Buffer.concat([...layer(entries)]);
+const file = (path: string): TarMember => ({ path, mode: 0o644, content: Buffer.from(path) });
+const bytesOf = (entries: TarMember[]): Buffer => Buffer.concat([...layer(entries)]);
 const names = (bytes: Buffer): string[] =>
   execFileSync("tar", ["-tf", "-"], { input: bytes, encoding: "utf8" }).trimEnd().split("\n");
 

@@ -1,4 +1,4 @@
-import { type Entry, tar } from "./tar.js";
+import { type TarMember, tar } from "../src/base/tar.js";
 
 const FOLDER_MODE = 0o755;
 
@@ -6,8 +6,8 @@ const FOLDER_MODE = 0o755;
  * One layer of an image: the same entries give the same bytes, whatever order they come in, and every folder on the way
  * to a file is there, because runtimes would otherwise make it with whatever rights they like.
  */
-export function layer(entries: readonly Entry[]): Generator<Buffer> {
-  const byPath = new Map<string, Entry>();
+export function layer(entries: readonly TarMember[]): Generator<Buffer> {
+  const byPath = new Map<string, TarMember>();
   for (const entry of entries) {
     if (byPath.has(entry.path)) throw new Error(`The layer has two entries for ${entry.path}.`);
     byPath.set(entry.path, entry);

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Entry } from "./tar.js";
+import type { TarMember } from "../src/base/tar.js";
 
 /** How one part of an image refers to another. */
 export interface Descriptor {
@@ -61,8 +61,8 @@ export class Layout {
   }
 
   /** What an archive of this layout consists of. */
-  *entries(): Generator<Entry> {
-    const file = (path: string): Entry => ({ path, mode: 0o644, content: readFileSync(join(this.folder, path)) });
+  *entries(): Generator<TarMember> {
+    const file = (path: string): TarMember => ({ path, mode: 0o644, content: readFileSync(join(this.folder, path)) });
     yield file("oci-layout");
     yield file("index.json");
     yield { path: "blobs/", mode: 0o755 };

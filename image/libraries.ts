@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { TarMember } from "../src/base/tar.js";
 import { type DebianPackage, fetchPackage } from "./debian.js";
 import { neededLibraries } from "./elf.js";
 import { PATHS } from "./paths.js";
-import type { Entry } from "./tar.js";
 
 /** Where the C library's loader looks, and where packages put their libraries. */
 const TRIPLET = "x86_64-linux-gnu";
@@ -11,8 +11,8 @@ const LIBRARY_FOLDERS = [`lib/${TRIPLET}`, `usr/lib/${TRIPLET}`];
 const LOADER = "ld-linux-x86-64.so.2";
 
 /** The libraries an executable needs, and those that they need, each as one plain file where the loader looks for it. */
-export function libraryEntries(executable: Buffer, packages: readonly DebianPackage[]): Entry[] {
-  const found = new Map<string, Entry>();
+export function libraryEntries(executable: Buffer, packages: readonly DebianPackage[]): TarMember[] {
+  const found = new Map<string, TarMember>();
   const wanted = neededLibraries(executable);
   for (let name = wanted.pop(); name !== undefined; name = wanted.pop()) {
     if (found.has(name)) continue;
@@ -21,7 +21,7 @@ export function libraryEntries(executable: Buffer, packages: readonly DebianPack
     wanted.push(...neededLibraries(content));
   }
   // The kernel starts the loader by this path, which stands in every executable.
-  const loader: Entry = { path: `lib64/${LOADER}`, mode: 0o777, linkTo: `../lib/${TRIPLET}/${LOADER}` };
+  const loader: TarMember = { path: `lib64/${LOADER}`, mode: 0o777, linkTo: `../lib/${TRIPLET}/${LOADER}` };
   return [...found.values(), ...(found.has(LOADER) ? [loader] : [])];
 }
 
@@ -37,7 +37,7 @@ function readLibrary(name: string, packages: readonly DebianPackage[]): Buffer {
 }
 
 /** The copyright file of a package; some packages keep it in another one, and say in which by a link. */
-export async function copyrightOf(one: DebianPackage, say: (line: string) => void): Promise<Entry> {
+export async function copyrightOf(one: DebianPackage, say: (line: string) => void): Promise<TarMember> {
   const folder = join(one.folder, PATHS.documents, one.name);
   const isElsewhere = lstatSync(folder).isSymbolicLink();
   const keeper = isElsewhere ? await fetchPackage(basename(readlinkSync(folder)), say) : one;

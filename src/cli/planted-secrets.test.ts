@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { findSecret, planted, spellings } from "../base/redact/testing/planted.js";
-import { tarEntries } from "../cluster/bootstrap/analyze/bundle/tar-entries.js";
+import { tarEntries } from "../base/tar.js";
 import { bootstrapGather } from "./bootstrap/gather.js";
 import { supportCommand } from "./insight/support.js";
 

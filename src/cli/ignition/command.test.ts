@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { dataUrlOf } from "../../cluster/ignition/data/data-url.js";
+import { dataUrlOf } from "../../base/data-url.js";
 import { ignitionCommand } from "./command.js";
 
 let dir: string;

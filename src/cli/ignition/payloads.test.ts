@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { dataUrlOf } from "../../cluster/ignition/data/data-url.js";
+import { dataUrlOf } from "../../base/data-url.js";
 import { createDirectoryApi } from "../../cluster/nodes/controller/directory/api.js";
 import { encoded, type Secret } from "../../cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/ingredients.js";

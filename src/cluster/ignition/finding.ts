@@ -1,5 +1,5 @@
 /** What parsing and validation say about a config, in one form. */
-import { type JsonNode, type Position, positionReader } from "../../tunnel/wire/json/node.js";
+import { type JsonNode, type Position, positionReader } from "../../base/located-json.js";
 import { finder, type JsonPath, pathText } from "./json-path.js";
 
 export interface Problem {

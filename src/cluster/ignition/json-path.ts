@@ -1,5 +1,5 @@
 /** Places in a config, as Ignition names them. */
-import type { JsonNode, JsonObject } from "../../tunnel/wire/json/node.js";
+import type { JsonNode, JsonObject } from "../../base/located-json.js";
 
 /** How to get to a value from the top: member names and list positions. */
 export type JsonPath = readonly (string | number)[];

@@ -1,7 +1,7 @@
 /** A config's text into the model, with everything that is to be said about it. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { JsonNode } from "../../tunnel/wire/json/node.js";
-import { JsonError, readJson } from "../../tunnel/wire/json/reader.js";
+import type { JsonNode } from "../../base/located-json.js";
+import { JsonError, readJson } from "../../base/located-json.js";
 import { type Finding, findingText, isFatal, located, type Problem } from "./finding.js";
 import type { Config } from "./model/config.js";
 import { decode } from "./model/decode.js";

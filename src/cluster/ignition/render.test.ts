@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dataUrlOf } from "./data/data-url.js";
+import { dataUrlOf } from "../../base/data-url.js";
 import { inlineContent } from "./data/resource.js";
 import type { Config, Resource } from "./model/config.js";
 import { requireConfig } from "./parse.js";

@@ -1,7 +1,7 @@
 /** Everything that explains an installation in one archive. What cannot be had is named in it; secrets never are in it. */
 
+import { ArchiveWriter } from "../../base/archive-writer.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { ArchiveWriter } from "../../cluster/bootstrap/gather/archive.js";
 import { Scrubber } from "./scrub.js";
 
 export interface Piece {

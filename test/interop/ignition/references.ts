@@ -1,7 +1,7 @@
 /** Configs that refer to others, which are all in them as data URLs. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { dataUrlOf } from "../../../src/cluster/ignition/data/data-url.js";
+import { dataUrlOf } from "../../../src/base/data-url.js";
 
 const config = (body: object, references: object = {}, version = "3.2.0") =>
   JSON.stringify({ ...body, ignition: { version, config: references } });

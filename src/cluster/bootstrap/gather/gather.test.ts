@@ -4,13 +4,13 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ArchiveWriter } from "../../../base/archive-writer.js";
+import { tarEntries } from "../../../base/tar.js";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
-import { tarEntries } from "../analyze/bundle/tar-entries.js";
 import { serviceRun } from "../analyze/testing/bundle.js";
 import { bridgeModel } from "../model/model.js";
 import { checkedHost, checkedUser, type SshTarget, sshCommand, sshFailure } from "../ssh/ssh.js";
-import { ArchiveWriter } from "./archive.js";
 import { gather } from "./gather.js";
 import { hostEntries } from "./host-part.js";
 import { bootstrapCalls, type Call, nodeCalls, nothingFurther } from "./plan.js";

@@ -1,9 +1,9 @@
 /** Collects everything that explains a bridge into one archive. What cannot be had is named in it; secrets never are in it. */
 import { buffer } from "node:stream/consumers";
+import { ArchiveWriter } from "../../../base/archive-writer.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { redactFile } from "../../../base/redact/file.js";
 import type { SshTarget } from "../ssh/ssh.js";
-import { ArchiveWriter } from "./archive.js";
 import { clusterFiles } from "./cluster-part.js";
 import { hostEntries } from "./host-part.js";
 import { bootstrapCalls, type Call, type HostPlan, nodeCalls, nodeFolder } from "./plan.js";

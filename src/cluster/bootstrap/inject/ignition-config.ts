@@ -1,17 +1,21 @@
 /** A bootstrap.ign in memory: its text, the files it carries, and what may be believed of them. */
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
+import { dataUrlOf, readDataUrl } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import {
   type JsonArray,
+  JsonError,
   type JsonNode,
   type JsonObject,
   type JsonString,
   memberOf,
-} from "../../../tunnel/wire/json/node.js";
-import { type DataUrl, decodeDataUrl, encodeDataUrl, isDataUrl } from "./data-url.js";
-import { parseJsonText } from "./json-text.js";
+  readJson,
+  repeatedMember,
+  type TextEdit,
+} from "../../../base/located-json.js";
+import { received } from "../../ignition/data/resource.js";
 
 /** One entry of storage.files. */
 export interface IgnitionFile {
@@ -36,9 +40,12 @@ export interface IgnitionConfig {
 /** Scripts and manifests are a few kB; what is larger is an attack or a mistake. */
 const LARGEST_CONTENT = 8 * 1024 * 1024;
 
-/** Throws DB_IGNITION_FILE, _SPEC or _CONTENT. */
+/**
+ * Throws DB_IGNITION_FILE, _SPEC or _CONTENT. The config is never written again as a whole: what is not edited keeps its
+ * bytes, its order, the spelling of its numbers and the members that nobody here knows.
+ */
 export function parseIgnition(text: string): IgnitionConfig {
-  const root = parseJsonText(text);
+  const root = read(text);
   const ignition = memberOf(root, "ignition");
   const version = memberOf(ignition, "version");
   if (root.kind !== "object" || ignition?.kind !== "object" || version?.kind !== "string")
@@ -63,6 +70,20 @@ export function parseIgnition(text: string): IgnitionConfig {
     files: filesOf(filesNode, storage),
     pointsElsewhere: ["replace", "merge"].some((name) => memberOf(config, name) !== undefined),
   };
+}
+
+function read(text: string): JsonNode {
+  try {
+    const root = readJson(text);
+    const repeated = repeatedMember(root);
+    if (repeated === undefined) return root;
+    // Ignition takes the later one, other readers the first: an edit of one of them could be lost.
+    throw contradiction(`the member ${JSON.stringify(repeated.name)} stands twice in one object`);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const code = error.kind === "grammar" ? "DB_IGNITION_FILE" : "DB_IGNITION_CONTENT";
+    throw new DrawbridgeError(code, `the file cannot be used: ${error.message}`);
+  }
 }
 
 function filesOf(filesNode: JsonArray | undefined, storage: JsonNode | undefined): Map<string, IgnitionFile> {
@@ -98,9 +119,10 @@ function modeOf(node: JsonObject): number | undefined {
   return mode?.kind === "word" && /^\d+$/.test(mode.spelling) ? Number(mode.spelling) : undefined;
 }
 
-/** What a file holds, and how to put something else in its place without touching the rest of its entry. */
+/** The content of a file, and what is needed to put other bytes in its place without touching the rest of its entry. */
 export interface Content {
-  readonly url: DataUrl;
+  /** The part of the data URL before the comma. */
+  readonly head: string;
   readonly sourceNode: JsonString;
   readonly hashNode: JsonString | undefined;
   readonly gzip: boolean;
@@ -108,24 +130,33 @@ export interface Content {
   readonly bytes: Buffer;
 }
 
-/** Undefined when the config has no such file or the file has no contents of its own (append style). */
+/**
+ * Undefined when the config has no such file or the file has no contents of its own (append style). Throws
+ * DB_IGNITION_CONTENT or DB_IGNITION_RESOURCE.
+ */
 export function contentOf(config: IgnitionConfig, path: string): Content | undefined {
   const contents = memberOf(config.files.get(path)?.node, "contents");
-  const source = memberOf(contents, "source");
-  if (contents?.kind !== "object" || source?.kind !== "string") return undefined;
-  if (!isDataUrl(source.value))
-    throw contradiction(`the content of ${path} is not in the config but fetched from elsewhere`);
-  const url = decodeDataUrl(source.value, path);
-  const compression = memberOf(contents, "compression");
-  const gzip = compression?.kind === "string" && compression.value === "gzip";
-  const bytes = gzip ? gunzipped(url.bytes, path) : url.bytes;
-  if (bytes.length > LARGEST_CONTENT) throw contradiction(`the content of ${path} is larger than 8 MiB`);
-  const verification = memberOf(contents, "verification");
-  const hash = memberOf(verification, "hash");
-  const hashNode = hash?.kind === "string" ? hash : undefined;
-  if (hashNode !== undefined && hashNode.value !== hashLike(hashNode.value, bytes, path))
-    throw contradiction(`the content of ${path} does not have the hash that the config gives for it`);
-  return { url, sourceNode: source, hashNode, gzip, bytes };
+  const sourceNode = stringAt(contents, "source");
+  if (sourceNode === undefined) return undefined;
+  const source = sourceNode.value;
+  const what = `the content of ${path}`;
+  if (!source.startsWith("data:")) throw contradiction(`${what} is not in the config but fetched from elsewhere`);
+  const url = readDataUrl(source);
+  if (!url.ok) throw contradiction(`${what} cannot be read: ${url.why}`);
+  const gzip = stringAt(contents, "compression")?.value === "gzip";
+  const hashNode = stringAt(memberOf(contents, "verification"), "hash");
+  const resource = {
+    source,
+    ...(gzip && { compression: "gzip" }),
+    ...(hashNode && { verification: { hash: hashNode.value } }),
+  };
+  const bytes = received(resource, url.bytes, what, LARGEST_CONTENT);
+  return { head: url.head, sourceNode, hashNode, gzip, bytes };
+}
+
+function stringAt(node: JsonNode | undefined, name: string): JsonString | undefined {
+  const member = memberOf(node, name);
+  return member?.kind === "string" ? member : undefined;
 }
 
 /** The text of a file, undefined when there is none. Throws DB_IGNITION_CONTENT when it is no UTF-8. */
@@ -134,29 +165,18 @@ export function textOf(config: IgnitionConfig, path: string): string | undefined
   return bytes === undefined ? undefined : utf8(bytes, path);
 }
 
-/** A data URL in the same spelling for other bytes. */
-export function sourceFor({ url, gzip }: Content, bytes: Buffer): string {
-  return encodeDataUrl({ head: url.head, bytes: gzip ? gzipSync(bytes, { level: 9 }) : bytes });
-}
-
-/** Of the same kind as `like`, which is `sha512-...` or `sha256-...`, over the uncompressed bytes. */
-export function hashLike(like: string, bytes: Buffer, path: string): string {
-  const kind = like.slice(0, like.indexOf("-"));
-  if (kind !== "sha512" && kind !== "sha256")
-    throw contradiction(`the content of ${path} has a hash of an unknown kind`);
-  return `${kind}-${createHash(kind).update(bytes).digest("hex")}`;
+/** The edits that give an entry other bytes, in the encoding, the compression and the hash function that it has. */
+export function replaceContent({ head, gzip, sourceNode, hashNode }: Content, bytes: Buffer): TextEdit[] {
+  const stored = gzip ? gzipSync(bytes, { level: 9 }) : bytes;
+  const edits = [{ node: sourceNode, value: dataUrlOf(stored, head) }];
+  if (hashNode !== undefined) {
+    const name = hashNode.value.slice(0, hashNode.value.indexOf("-"));
+    edits.push({ node: hashNode, value: `${name}-${createHash(name).update(bytes).digest("hex")}` });
+  }
+  return edits.map(({ node, value }) => ({ start: node.start, end: node.end, text: JSON.stringify(value) }));
 }
 
 export const sha256 = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex");
-
-function gunzipped(bytes: Buffer, path: string): Buffer {
-  try {
-    return gunzipSync(bytes, { maxOutputLength: LARGEST_CONTENT });
-  } catch (error) {
-    const large = error instanceof RangeError;
-    throw contradiction(`the content of ${path} ${large ? "is larger than 8 MiB" : "is broken gzip"}`);
-  }
-}
 
 export function utf8(bytes: Buffer, what: string): string {
   try {

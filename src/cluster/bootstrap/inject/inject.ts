@@ -1,17 +1,17 @@
 /** Puts a bridge into a bootstrap.ign. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { applyEdits, type TextEdit } from "../../../base/located-json.js";
 import { openshiftHost } from "../model/paths.js";
 import { bashObjection } from "./bash-syntax.js";
 import { BOOTKUBE, needed, patchBootkube } from "./bootkube.js";
 import { classify, type State } from "./classify.js";
 import { type ClusterFacts, clusterFacts } from "./cluster-facts.js";
-import { contentOf, type IgnitionConfig, parseIgnition, sha256, textOf } from "./ignition-config.js";
-import { applyEdits, type Edit } from "./json-text.js";
+import { contentOf, type IgnitionConfig, parseIgnition, replaceContent, sha256, textOf } from "./ignition-config.js";
 import { type InjectOptions, namesImages, storedOptions } from "./options.js";
 import { type PayloadFile, payload } from "./payload.js";
 import { type Release, releaseOf } from "./release.js";
 import { removeBridge } from "./remove.js";
-import { appendEntries, asideEntry, entryOf, isPlainlySpelt, replaceContent, replaceEntry } from "./splice.js";
+import { appendEntries, asideEntry, entryOf, isPlainlySpelt, replaceEntry } from "./splice.js";
 
 export interface Injection {
   /** What the file was before. */
@@ -54,7 +54,7 @@ function insert(config: IgnitionConfig, state: State, options: InjectOptions): O
   return { release, text, changed: true, warnings: warningsFor(release, facts, options) };
 }
 
-function scriptEdits(config: IgnitionConfig, wanted: Parameters<typeof patchBootkube>[1]): Edit[] {
+function scriptEdits(config: IgnitionConfig, wanted: Parameters<typeof patchBootkube>[1]): TextEdit[] {
   const content = contentOf(config, BOOTKUBE)!;
   const origin = originOf(sha256(content.bytes), sha256(config.text));
   const script = textOf(config, BOOTKUBE)!;
@@ -63,16 +63,16 @@ function scriptEdits(config: IgnitionConfig, wanted: Parameters<typeof patchBoot
   // A script that bash refused before is not ours to judge.
   if (objection && bashObjection(script) === undefined)
     throw new DrawbridgeError("DB_IGNITION_ANCHORS", `with the bridge in it, bash refuses bootkube.sh: ${objection}`);
-  return replaceContent(content, Buffer.from(patched), BOOTKUBE);
+  return replaceContent(content, Buffer.from(patched));
 }
 
 const originOf = (script: string, file: string) => `bootkube.sh=sha256-${script} bootstrap.ign=sha256-${file}`;
 
 /** Ours take the places of entries under the same path, which are kept; the others go to the end of the list. */
-function fileEdits(config: IgnitionConfig, files: readonly PayloadFile[]): Edit[] {
+function fileEdits(config: IgnitionConfig, files: readonly PayloadFile[]): TextEdit[] {
   const asides: string[] = [];
   const added: string[] = [];
-  const edits: Edit[] = [];
+  const edits: TextEdit[] = [];
   for (const file of files) {
     const there = config.files.get(file.path);
     if (there === undefined) added.push(entryOf(file));

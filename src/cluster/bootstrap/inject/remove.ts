@@ -1,9 +1,17 @@
 /** Takes a bridge out of a bootstrap.ign again, to the byte where nobody else changed it. */
+
+import { applyEdits, type TextEdit } from "../../../base/located-json.js";
 import { BOOTKUBE, unpatchBootkube } from "./bootkube.js";
-import { contentOf, type IgnitionConfig, type IgnitionFile, sha256, textOf } from "./ignition-config.js";
-import { applyEdits, type Edit } from "./json-text.js";
+import {
+  contentOf,
+  type IgnitionConfig,
+  type IgnitionFile,
+  replaceContent,
+  sha256,
+  textOf,
+} from "./ignition-config.js";
 import { payloadPaths } from "./payload.js";
-import { asidePath, broughtBack, dropEntries, replaceContent, replaceEntry } from "./splice.js";
+import { asidePath, broughtBack, dropEntries, replaceEntry } from "./splice.js";
 
 export interface Removal {
   readonly text: string;
@@ -16,7 +24,7 @@ export interface Removal {
 export function removeBridge(config: IgnitionConfig): Removal {
   const { script, origin } = unpatchBootkube(textOf(config, BOOTKUBE)!);
   const doomed = new Set<IgnitionFile["node"]>();
-  const edits: Edit[] = scriptEdits(config, script, doomed);
+  const edits: TextEdit[] = scriptEdits(config, script, doomed);
   for (const path of payloadPaths) {
     const file = config.files.get(path);
     if (file === undefined) continue;
@@ -33,14 +41,13 @@ export function removeBridge(config: IgnitionConfig): Removal {
   return { text, exact, warnings: exact ? [] : [doubt(sha256(script) === scriptHash)] };
 }
 
-function scriptEdits(config: IgnitionConfig, script: string, doomed: Set<IgnitionFile["node"]>): Edit[] {
+function scriptEdits(config: IgnitionConfig, script: string, doomed: Set<IgnitionFile["node"]>): TextEdit[] {
   const bytes = Buffer.from(script);
   const aside = config.files.get(asidePath(BOOTKUBE));
-  if (aside === undefined) return replaceContent(contentOf(config, BOOTKUBE)!, bytes, BOOTKUBE);
+  if (aside === undefined) return replaceContent(contentOf(config, BOOTKUBE)!, bytes);
   doomed.add(aside.node);
   // Somebody's later changes to the script are worth more than its old spelling.
-  if (!contentOf(config, aside.path)?.bytes.equals(bytes))
-    return replaceContent(contentOf(config, BOOTKUBE)!, bytes, BOOTKUBE);
+  if (!contentOf(config, aside.path)?.bytes.equals(bytes)) return replaceContent(contentOf(config, BOOTKUBE)!, bytes);
   return [replaceEntry(config.files.get(BOOTKUBE)!, broughtBack(config, aside))];
 }
 

@@ -1,15 +1,7 @@
 /** Changes to the list of files of a config, as edits of its text. */
-import { encodeDataUrl, TEXT_HEAD } from "./data-url.js";
-import {
-  type Content,
-  contentOf,
-  contradiction,
-  hashLike,
-  type IgnitionConfig,
-  type IgnitionFile,
-  sourceFor,
-} from "./ignition-config.js";
-import type { Edit } from "./json-text.js";
+import { dataUrlOf } from "../../../base/data-url.js";
+import type { TextEdit } from "../../../base/located-json.js";
+import { contentOf, contradiction, type IgnitionConfig, type IgnitionFile, replaceContent } from "./ignition-config.js";
 import type { PayloadFile } from "./payload.js";
 
 /** Where the entries that ours stand in for are kept, to the byte; the host gets them too, for whoever compares. */
@@ -32,17 +24,17 @@ export function broughtBack(config: IgnitionConfig, { node, pathNode }: Ignition
 }
 
 export function entryOf({ path, mode, text }: PayloadFile): string {
-  const source = encodeDataUrl({ head: TEXT_HEAD, bytes: Buffer.from(text) });
+  const source = dataUrlOf(text);
   return JSON.stringify({ path, overwrite: true, user: { name: "root" }, mode, contents: { source } });
 }
 
-export const replaceEntry = ({ node }: IgnitionFile, text: string): Edit => ({
+export const replaceEntry = ({ node }: IgnitionFile, text: string): TextEdit => ({
   start: node.start,
   end: node.end,
   text,
 });
 
-export function appendEntries(config: IgnitionConfig, entries: readonly string[]): Edit[] {
+export function appendEntries(config: IgnitionConfig, entries: readonly string[]): TextEdit[] {
   const last = config.filesNode?.items.at(-1);
   if (last === undefined) throw contradiction("storage.files is empty");
   return entries.length === 0
@@ -51,9 +43,9 @@ export function appendEntries(config: IgnitionConfig, entries: readonly string[]
 }
 
 /** Takes entries out together with the commas and the white space that came with them. */
-export function dropEntries({ filesNode }: IgnitionConfig, doomed: ReadonlySet<IgnitionFile["node"]>): Edit[] {
+export function dropEntries({ filesNode }: IgnitionConfig, doomed: ReadonlySet<IgnitionFile["node"]>): TextEdit[] {
   const items = filesNode?.items ?? [];
-  const edits: Edit[] = [];
+  const edits: TextEdit[] = [];
   for (let i = 0; i < items.length; i++) {
     const isDoomed = (k: number) => doomed.has(items[k] as IgnitionFile["node"]);
     if (!isDoomed(i)) continue;
@@ -66,25 +58,9 @@ export function dropEntries({ filesNode }: IgnitionConfig, doomed: ReadonlySet<I
   return edits;
 }
 
-/** New bytes in an entry that stays as it is otherwise. */
-export function replaceContent(content: Content, bytes: Buffer, path: string): Edit[] {
-  const { sourceNode, hashNode } = content;
-  const spelt = (node: { start: number; end: number }, value: string): Edit => ({
-    start: node.start,
-    end: node.end,
-    text: JSON.stringify(value),
-  });
-  return [
-    spelt(sourceNode, sourceFor(content, bytes)),
-    ...(hashNode === undefined ? [] : [spelt(hashNode, hashLike(hashNode.value, bytes, path))]),
-  ];
-}
-
 /** Whether writing the bytes anew would give the very text that stands there. */
 export function isPlainlySpelt(config: IgnitionConfig, path: string): boolean {
   const content = contentOf(config, path);
   if (content === undefined) return false;
-  return replaceContent(content, content.bytes, path).every(
-    ({ start, end, text }) => config.text.slice(start, end) === text,
-  );
+  return replaceContent(content, content.bytes).every(({ start, end, text }) => config.text.slice(start, end) === text);
 }

@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { onInterruption } from "./interruption.js";
+import { onInterruption } from "../../../base/signals.js";
 
 export interface SshTarget {
   readonly host: string;

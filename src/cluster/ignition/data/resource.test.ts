@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { dataUrlOf } from "./data-url.js";
+import { dataUrlOf } from "../../../base/data-url.js";
 import { inlineContent } from "./resource.js";
 
 const text = Buffer.from("content with \u00fc\n");

@@ -1,8 +1,8 @@
 /** What a resource holds once it is fetched: unpacked, and checked against its hash. */
 import { gunzipSync } from "node:zlib";
+import { readDataUrl } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { Resource } from "../model/config.js";
-import { readDataUrl } from "./data-url.js";
 import { hasHash } from "./verification.js";
 
 /** Files of a payload have kilobytes; what unpacks to more than this is an attack or a mistake. */

@@ -1,7 +1,8 @@
 /** What differs between two payloads. */
+
+import { aroundChanges, type Line, lineDiff } from "../../../base/line-diff.js";
 import type { Config } from "../model/config.js";
 import { withoutSecrets } from "../preview/secrets.js";
-import { aroundChanges, type Line, lineDiff } from "./lines.js";
 import { type Aspect, type Aspects, subjectsOf } from "./subjects.js";
 
 export interface Change {

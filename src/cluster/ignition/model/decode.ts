@@ -1,6 +1,6 @@
 /** JSON into the members a spec version knows, by the rules Ignition's own decoder follows. */
 
-import type { JsonNode, JsonObject } from "../../../tunnel/wire/json/node.js";
+import type { JsonNode, JsonObject } from "../../../base/located-json.js";
 import { Problems } from "../finding.js";
 import type { JsonPath } from "../json-path.js";
 import type { Field, Fields, FieldType, Shape } from "./schema.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dataUrlOf } from "../data/data-url.js";
+import { dataUrlOf } from "../../../base/data-url.js";
 import { secretIn, shownSource, withoutSecrets } from "./secrets.js";
 
 const KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIB\n-----END EC PRIVATE KEY-----\n";

@@ -1,7 +1,7 @@
 /** A worker's payload with every kind of secret in it, and the words that must never be shown. */
 import { gzipSync } from "node:zlib";
+import { dataUrlOf } from "../../../base/data-url.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
-import { dataUrlOf } from "../data/data-url.js";
 
 export const SECRETS = ["TOKENWORD", "PULLWORD", "KUBEWORD", "HASHWORD", "ENVWORD", "LOGINWORD", "NESTEDWORD"] as const;
 

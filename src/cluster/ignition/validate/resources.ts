@@ -1,5 +1,5 @@
 /** Everything that is fetched: sources, headers, hashes, proxies. */
-import { readDataUrl } from "../data/data-url.js";
+import { readDataUrl } from "../../../base/data-url.js";
 import { digestLengths } from "../data/verification.js";
 import type { Problems } from "../finding.js";
 import type { JsonPath } from "../json-path.js";

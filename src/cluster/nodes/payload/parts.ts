@@ -3,8 +3,8 @@
 import { isIP } from "node:net";
 import { stringify } from "yaml";
 import { splitHostPort } from "../../../base/address.js";
+import { dataUrlOf } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { dataUrlOf } from "../../ignition/data/data-url.js";
 import type { Config, FileEntry, Unit } from "../../ignition/model/config.js";
 import { NEWEST, versionOf } from "../../ignition/model/spec.js";
 

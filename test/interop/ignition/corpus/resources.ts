@@ -100,6 +100,8 @@ export const resourceRules: readonly Rule[] = [
     reject: [
       source("data:"),
       source("DATA:,a"),
+      source("data:;BASE64,YQ=="),
+      source("data:text/plain; base64,YQ=="),
       source("data:a"),
       source("data:;base64,YQ"),
       source("data:;base64,YQ="),

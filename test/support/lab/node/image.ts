@@ -1,19 +1,19 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { type Entry, tar as pieces } from "../../../../image/tar.js";
+import { tar as pieces, type TarMember } from "../../../../src/base/tar.js";
 
 export const POD_IMAGE = "lab.drawbridge.test/busybox:1";
 export const PAUSE_IMAGE = "lab.drawbridge.test/pause:1";
 export const GREETING = "hello from a page in the pod network";
 
-const tar = (entries: Entry[]): Buffer => Buffer.concat([...pieces(entries)]);
+const tar = (entries: TarMember[]): Buffer => Buffer.concat([...pieces(entries)]);
 
 const APPLETS = ["sh", "cat", "echo", "httpd", "sleep", "sha256sum"];
 
 /** Writes a docker archive with two images of one layer: a static busybox, which serves as workload and as pause. */
 export function writeImages(path: string, busybox: string): string {
-  const folders = ["bin", "tmp", "www"].map((folder): Entry => ({ path: `${folder}/`, mode: 0o755 }));
-  const links = APPLETS.map((name): Entry => ({ path: `bin/${name}`, mode: 0o777, linkTo: "busybox" }));
+  const folders = ["bin", "tmp", "www"].map((folder): TarMember => ({ path: `${folder}/`, mode: 0o755 }));
+  const links = APPLETS.map((name): TarMember => ({ path: `bin/${name}`, mode: 0o777, linkTo: "busybox" }));
   const layer = tar([
     ...folders,
     { path: "bin/busybox", mode: 0o755, content: readFileSync(busybox) },
@@ -26,7 +26,7 @@ export function writeImages(path: string, busybox: string): string {
     { Config: "pod.json", RepoTags: [POD_IMAGE], Layers: ["layer.tar"] },
     { Config: "pause.json", RepoTags: [PAUSE_IMAGE], Layers: ["layer.tar"] },
   ];
-  const file = (name: string, content: Buffer): Entry => ({ path: name, mode: 0o644, content });
+  const file = (name: string, content: Buffer): TarMember => ({ path: name, mode: 0o644, content });
   const archive = tar([
     file("manifest.json", Buffer.from(JSON.stringify(manifest))),
     file("pod.json", pod),

@@ -3,11 +3,11 @@ import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { tarEntries } from "../../../../base/tar.js";
 import { analyze } from "../analyze.js";
 import { TestBundle } from "../testing/bundle.js";
 import { openBundle } from "./open-bundle.js";
 import { linesOf } from "./read-entry.js";
-import { tarEntries } from "./tar-entries.js";
 
 let bundle: TestBundle;
 beforeEach(() => {

@@ -1,9 +1,2 @@
-/** One file of a bundle, wherever the bundle lies. */
-export interface BundleEntry {
-  /** From the bundle's root on, with forward slashes: `bootstrap/services/bootkube.json`. */
-  readonly path: string;
-  readonly size: number;
-  readonly modifiedAt: Date;
-  /** To be read, or left, before the next entry is asked for. */
-  content(): AsyncIterable<Buffer>;
-}
+/** One file of a bundle, packed or not; its path begins at the bundle's root: `bootstrap/services/bootkube.json`. */
+export type { TarEntry as BundleEntry } from "../../../../base/tar.js";

@@ -4,10 +4,10 @@ import { open, stat } from "node:fs/promises";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { DamagedArchive, tarEntries } from "../../../../base/tar.js";
 import type { BundleEntry } from "./entry.js";
 import { folderEntries } from "./folder-entries.js";
-import { DamagedArchive, unusableBundle } from "./refusal.js";
-import { tarEntries } from "./tar-entries.js";
+import { unusableBundle } from "./refusal.js";
 
 /** Throws DB_BUNDLE with one sentence, whatever is wrong. */
 export async function* openBundle(path: string): AsyncGenerator<BundleEntry, void, void> {

@@ -2,8 +2,8 @@
 import type { IncomingHttpHeaders, RequestListener } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { dataUrlOf } from "../../../../base/data-url.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
-import { dataUrlOf } from "../../../ignition/data/data-url.js";
 
 export class Source {
   readonly asked: { readonly path: string; readonly headers: IncomingHttpHeaders }[] = [];

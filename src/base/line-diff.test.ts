@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { aroundChanges, lineDiff } from "./lines.js";
+import { aroundChanges, lineDiff } from "./line-diff.js";
 
 test("leads from one text to the other", () => {
   const text = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 12 }).map((lines) => lines.join("\n"));

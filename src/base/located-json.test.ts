@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type JsonNode, memberOf, positionReader } from "./node.js";
-import { readJson } from "./reader.js";
+import { applyEdits, type JsonNode, memberOf, positionReader, readJson, repeatedMember } from "./located-json.js";
 
 function plain(node: JsonNode): unknown {
   if (node.kind === "object") return Object.fromEntries(node.members.map(({ name, value }) => [name, plain(value)]));
@@ -66,4 +65,42 @@ describe("what is no JSON", () => {
       "it nests deeper than 200 levels, as no config does",
     );
   });
+});
+
+test("each value stands where its offsets say", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
+      const text = ` ${JSON.stringify(value, undefined, indent)}\n`;
+      const visit = (node: JsonNode): void => {
+        expect(JSON.parse(text.slice(node.start, node.end))).toEqual(plain(node));
+        if (node.kind === "object") for (const { value: inner } of node.members) visit(inner);
+        if (node.kind === "array") for (const inner of node.items) visit(inner);
+      };
+      visit(readJson(text));
+    }),
+  );
+});
+
+test.each([
+  ['{"a":1,"b":{"a":2}}', undefined],
+  ['{"a":1,"a":2}', "a"],
+  ['[{"b":{"a":1,"\\u0061":2}}]', "a"],
+  ['{"files":[],"Files":[]}', "Files"],
+])("the member that %s has twice is %s", (text, name) => {
+  expect(repeatedMember(readJson(text))?.name).toBe(name);
+});
+
+test("edits are applied in the order of their offsets, and may not overlap", () => {
+  const edits = [
+    { start: 4, end: 5, text: "E" },
+    { start: 0, end: 1, text: "" },
+    { start: 2, end: 2, text: "+" },
+  ];
+  expect(applyEdits("abcde", edits)).toBe("b+cdE");
+  expect(() =>
+    applyEdits("abc", [
+      { start: 0, end: 2, text: "" },
+      { start: 1, end: 3, text: "" },
+    ]),
+  ).toThrow(/overlap/);
 });

@@ -1,8 +1,116 @@
-import { messageOf } from "../../../base/errors/error.js";
-import type { JsonArray, JsonMember, JsonNode, JsonObject, JsonString, JsonWord } from "./node.js";
-import { positionReader } from "./node.js";
+/**
+ * JSON with the offset of every value in its text: messages can name a line and a column, edits leave the rest of the
+ * text alone, and numbers keep their spelling.
+ */
+import { messageOf } from "./errors/error.js";
 
-/** Real configs nest about ten deep. */
+interface Span {
+  readonly start: number;
+  /** Behind the last character. */
+  readonly end: number;
+}
+
+export interface JsonMember {
+  readonly name: string;
+  readonly value: JsonNode;
+}
+
+export interface JsonObject extends Span {
+  readonly kind: "object";
+  /** In the order of the text; a name may occur more than once. */
+  readonly members: readonly JsonMember[];
+}
+
+export interface JsonArray extends Span {
+  readonly kind: "array";
+  readonly items: readonly JsonNode[];
+}
+
+export interface JsonString extends Span {
+  readonly kind: "string";
+  readonly value: string;
+}
+
+/** Numbers, true, false and null. */
+export interface JsonWord extends Span {
+  readonly kind: "word";
+  readonly spelling: string;
+}
+
+export type JsonNode = JsonObject | JsonArray | JsonString | JsonWord;
+
+/** The last of that name, as JSON.parse has it; undefined also when the node is no object. */
+export function memberOf(node: JsonNode | undefined, name: string): JsonNode | undefined {
+  return node?.kind === "object" ? node.members.findLast((member) => member.name === name)?.value : undefined;
+}
+
+export interface Position {
+  /** Both count from 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
+/** For offsets that only grow: the text is gone through once, however many are asked for. */
+export function positionReader(text: string): (offset: number) => Position {
+  let line = 1;
+  let lineStart = 0;
+  const endOfLine = () => {
+    const at = text.indexOf("\n", lineStart);
+    return at === -1 ? text.length : at;
+  };
+  let lineEnd = endOfLine();
+  return (offset) => {
+    while (lineEnd < offset) {
+      line += 1;
+      lineStart = lineEnd + 1;
+      lineEnd = endOfLine();
+    }
+    return { line, column: offset - lineStart + 1 };
+  };
+}
+
+/** The first member whose name occurs twice in its object. Names that differ only in case are the same to Go's decoder. */
+export function repeatedMember(node: JsonNode): JsonMember | undefined {
+  if (node.kind === "array") return firstOf(node.items, repeatedMember);
+  if (node.kind !== "object") return undefined;
+  const seen = new Set<string>();
+  return firstOf(node.members, (member) => {
+    const name = member.name.toLowerCase();
+    if (seen.has(name)) return member;
+    seen.add(name);
+    return repeatedMember(member.value);
+  });
+}
+
+function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** One replacement of a range of the text; an empty range inserts. */
+export interface TextEdit {
+  readonly start: number;
+  /** Offset behind the last character. */
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Applies edits that do not overlap, in any order. */
+export function applyEdits(text: string, edits: readonly TextEdit[]): string {
+  const pieces: string[] = [];
+  let done = 0;
+  for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    if (edit.start < done) throw new Error("edits overlap");
+    pieces.push(text.slice(done, edit.start), edit.text);
+    done = edit.end;
+  }
+  return [...pieces, text.slice(done)].join("");
+}
+
+/** Real configs nest about ten levels deep. */
 const DEEPEST = 200;
 
 /** Why a text cannot be read, in a sentence that quotes nothing of it. */
@@ -17,14 +125,14 @@ export class JsonError extends Error {
 
 /** Throws a JsonError. */
 export function readJson(text: string): JsonNode {
-  // The scanner below trusts its input: the grammar is the platform's to check.
+  // JSON.parse checks the grammar; the scanner below trusts its input.
   const mistake = mistakeIn(text);
-  if (mistake !== undefined) throw new JsonError("grammar", `it is not JSON: ${told(mistake, text)}`);
+  if (mistake !== undefined) throw new JsonError("grammar", `it is not JSON: ${explained(mistake, text)}`);
   return new Scanner(text).value(0);
 }
 
-/** In words of our own: the engine quotes what stands around the mistake, which can be key material. */
-function told(mistake: Mistake, text: string): string {
+/** Written here because the engine's own message quotes the text around the mistake, which can be key material. */
+function explained(mistake: Mistake, text: string): string {
   const start = text.trimStart()[0];
   if (start !== undefined && start !== "{") return "it does not begin with a brace, as a config does";
   if (mistake === "cut off") return "it ends in the middle, as a cut-off copy does";
@@ -50,7 +158,7 @@ function mistakeIn(text: string): Mistake | undefined {
 /** The search reads the text some twenty times. */
 const LONGEST_SEARCH = 4 * 1024 * 1024;
 
-/** Engines do not always say where: the shortest beginning that is more than cut off ends with the mistake. */
+/** Not every engine reports the offset: the shortest prefix that is more than cut off ends with the mistake. */
 function placeOfMistake(text: string): number {
   let [good, bad] = [0, text.length];
   while (bad - good > 1) {
@@ -105,7 +213,7 @@ class Scanner {
     return { kind: "array", start, end: this.#at, items };
   }
 
-  /** What stands between brackets, up to and with the closing one. */
+  /** Reads elements up to and including the closing bracket. */
   #list(closing: string, element: () => void): void {
     this.#at += 1;
     this.#skipSpace();
