@@ -6,7 +6,7 @@ import { approverMetrics } from "../src/cluster/nodes/csr/approver/run.js";
 import { doctorMetrics } from "../src/cluster/nodes/recovery/metrics.js";
 import { servingMetrics } from "../src/cluster/nodes/serving/metrics.js";
 import { AgentMetrics } from "../src/insight/observe/metrics/agent-metrics.js";
-import type { AgentReadings, ServerReadings } from "../src/insight/observe/metrics/readings.js";
+import type { AgentReadings, ServerReadings } from "../src/tunnel/events/readings.js";
 import { ServerMetrics } from "../src/insight/observe/metrics/server-metrics.js";
 import { sidecarMetrics } from "../src/tunnel/sidecar/metrics.js";
 import type { Sidecar } from "../src/tunnel/sidecar/sidecar.js";

@@ -4,13 +4,13 @@ import https from "node:https";
 import net, { type AddressInfo, type Server, type Socket } from "node:net";
 import tls from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../cluster/kube/testing/eventually.js";
-import { ManualClock } from "../tunnel/connection/testing/manual-clock.js";
 import { createAuthority, issueCertificate } from "../tunnel/pki/issue.js";
 import { type ClosedConnection, connectionOf, type ListenerLimits } from "./connection.js";
 import { Connections } from "./connections.js";
 import type { Descriptors } from "./descriptors.js";
 import { listenOn } from "./listen.js";
+import { eventually } from "./testing/eventually.js";
+import { ManualClock } from "./testing/manual-clock.js";
 
 let certificate: { cert: string; key: string; ca: string };
 const endings: (() => void)[] = [];

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { systemClock } from "../../src/cluster/kube/clock.js";
+import { systemClock } from "../../src/base/clock.js";
 import {
   claimRulesRefused,
   claimRulesReloaded,

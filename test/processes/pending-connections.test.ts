@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { Connections } from "../../src/base/connections.js";
-import { ManualClock } from "../../src/tunnel/connection/testing/manual-clock.js";
+import { ManualClock } from "../../src/base/testing/manual-clock.js";
 import type { AgentAccount } from "../../src/tunnel/server/agents/token-auth.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startEcho } from "../support/targets/echo.js";

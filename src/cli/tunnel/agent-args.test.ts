@@ -2,8 +2,8 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { parseAgentArgs } from "./agent-args.js";
+import type { AgentProcessConfig } from "./run-agent.js";
 
 // Any files will do: flags only look whether they are there.
 const file = (name: string): string => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
@@ -16,7 +16,7 @@ function invoke(argv: readonly string[], env = {}) {
   return invocation;
 }
 
-function configOf(...argv: string[]): AgentConfig {
+function configOf(...argv: string[]): AgentProcessConfig {
   return invoke([...good, ...argv]).config;
 }
 

@@ -1,7 +1,6 @@
 /** proxy-agent's command line as the configuration the agent is told. */
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { type GoDuration, toMilliseconds } from "../flags/go-duration.js";
 import { ignoredWords, usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
@@ -10,9 +9,10 @@ import { type AgentFlags, declareAgentFlags } from "./agent-flags.js";
 import { checkAgentFlags } from "./agent-rules.js";
 import { flightOf, limitsOf, loggingOf } from "./common-flags.js";
 import { clientKeepaliveMs } from "./keepalive.js";
+import type { AgentProcessConfig } from "./run-agent.js";
 import { parseServerAddresses } from "./server-addresses.js";
 
-export type AgentInvocation = Invocation<AgentConfig>;
+export type AgentInvocation = Invocation<AgentProcessConfig>;
 
 const purpose = `Dials out to proxy-servers and opens, on their request, connections in the network it runs in.
 
@@ -33,7 +33,7 @@ export function parseAgentArgs(argv: readonly string[], env: Environment, progra
   }
 }
 
-function configOf(flags: AgentFlags): AgentConfig {
+function configOf(flags: AgentFlags): AgentProcessConfig {
   return {
     agentId: flags.agentId.value,
     identifiers: flags.agentIdentifiers.value,

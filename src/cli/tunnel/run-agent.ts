@@ -1,8 +1,12 @@
 /** A proxy-agent as a process: everything around it that a person or a cluster sees, and its end. */
 
+import { pause, systemClock } from "../../base/clock.js";
+import { messageOf } from "../../base/errors/error.js";
 import { startAgentHealth } from "../../base/health.js";
 import { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
+import type { KubeAccess } from "../../cluster/kube/open.js";
+import type { LeaseCount } from "../../cluster/membership/lease-count.js";
 import { startAdmin } from "../../insight/observe/admin.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { AgentMetrics } from "../../insight/observe/metrics/agent-metrics.js";
@@ -11,20 +15,26 @@ import { tellOfCrash } from "../../insight/observe/recorder/dump-moments.js";
 import { AgentSubject } from "../../insight/observe/roles/agent.js";
 import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
-import { systemClock } from "../../tunnel/connection/clock.js";
-import { listening } from "../../tunnel/events/channels.js";
+import { leaseListed, leaseWatched, listening, note } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { CertificateFiles } from "../../tunnel/pki/reload.js";
 
+export interface AgentProcessConfig extends AgentConfig {
+  /** Set when --count-server-leases is given. */
+  readonly leases?: { readonly namespace: string; readonly labelSelector: string };
+  readonly kube: KubeAccess;
+}
+
 /** Resolves to the exit code when the process should end. */
 export async function runAgent(
-  config: AgentConfig,
+  config: AgentProcessConfig,
   logging: { readonly verbosity: number; readonly format: "text" | "json" },
   version: string,
 ): Promise<number> {
   // Later attempts read the files again; a mistake that is there from the start is better told at once.
   readCertificateSet(config.tls);
-  const agent = new ProxyAgent(config, systemClock, `drawbridge/${version}`);
+  let leases: LeaseCount | undefined;
+  const agent = new ProxyAgent(config, { program: `drawbridge/${version}`, countServers: () => leases?.count() });
   const logger = new Logger(logging);
   logEvents(logger, agent);
   const metrics = new AgentMetrics(agent, agent.readings());
@@ -52,15 +62,34 @@ export async function runAgent(
   listening.publish({ source: agent, what: "health", address: health.address });
   listening.publish({ source: agent, what: "admin", address: admin.address });
   agent.start();
+  leases = await countLeases(config, agent);
 
   logger.info(0, "proxy-agent is up", { agentId: config.agentId, identifiers: config.identifiers });
   const signal = await nextSignal();
   logger.info(0, "draining: other agents are preferred from now on", { signal });
   agent.drain();
   const code = await Promise.race([nextSignal().then(() => 1), drained(agent, config.drainTimeoutMs)]);
-  await Promise.all([agent.stop(), health.close(), admin.close()]);
+  await Promise.all([agent.stop(), leases?.stop(), health.close(), admin.close()]);
   await logger.close();
   return code;
+}
+
+/** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */
+async function countLeases(config: AgentProcessConfig, agent: ProxyAgent): Promise<LeaseCount | undefined> {
+  if (config.leases === undefined) return undefined;
+  const [{ LeaseCount }, { openKubeApi }] = await Promise.all([
+    import("../../cluster/membership/lease-count.js"),
+    import("../../cluster/kube/open.js"),
+  ]);
+  return new LeaseCount({
+    ...config.leases,
+    openApi: () => openKubeApi(config.kube),
+    onListed: (status, seconds, reason) =>
+      leaseListed.publish({ source: agent, status, durationMs: seconds * 1000, reason }),
+    onWatched: (status, reason) => leaseWatched.publish({ source: agent, status, durationMs: 0, reason }),
+    onError: (reason) =>
+      note.publish({ source: agent, level: "warn", message: `counting server leases: ${messageOf(reason)}` }),
+  });
 }
 
 const IDLE_CHECK_MS = 200;
@@ -68,9 +97,9 @@ const IDLE_CHECK_MS = 200;
 /** Once no tunnel is left, or time is up. Without a limit only a second signal ends the process, as upstream has it. */
 async function drained(agent: ProxyAgent, limitMs: number): Promise<number> {
   if (limitMs === 0) return new Promise(() => {});
-  const deadline = Date.now() + limitMs;
+  const deadline = systemClock.now() + limitMs;
   // Dials that were on their way before the server heard of the drain still arrive.
-  do await new Promise((resolve) => setTimeout(resolve, IDLE_CHECK_MS));
-  while (!agent.idle && Date.now() < deadline);
+  do await pause(systemClock, IDLE_CHECK_MS);
+  while (!agent.idle && systemClock.now() < deadline);
   return 0;
 }

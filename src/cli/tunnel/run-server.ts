@@ -1,9 +1,10 @@
 /** A proxy-server as a process: everything around it that a person or a cluster sees, and its end. */
 
+import { systemClock } from "../../base/clock.js";
 import { startServerHealth } from "../../base/health.js";
 import { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
-import { systemClock } from "../../cluster/kube/clock.js";
+import type { KubeAccess } from "../../cluster/kube/open.js";
 import { startAdmin } from "../../insight/observe/admin.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { ServerMetrics } from "../../insight/observe/metrics/server-metrics.js";
@@ -15,9 +16,15 @@ import { CertificateFiles } from "../../tunnel/pki/reload.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
 
+export interface ServerProcessConfig extends ServerConfig {
+  readonly kube: KubeAccess;
+  /** Set when --enable-lease-controller is given. */
+  readonly leases?: { readonly namespace: string; readonly labels: Readonly<Record<string, string>> };
+}
+
 /** Resolves to the exit code when the process should end. */
 export async function runServer(
-  config: ServerConfig,
+  config: ServerProcessConfig,
   logging: { readonly verbosity: number; readonly format: "text" | "json" },
   version: string,
 ): Promise<number> {
@@ -74,18 +81,19 @@ export async function runServer(
 }
 
 /** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */
-async function openApi(config: Pick<ServerConfig, "kube">) {
+async function openApi(config: Pick<ServerProcessConfig, "kube">) {
   const { openKubeApi } = await import("../../cluster/kube/open.js");
   return openKubeApi(config.kube);
 }
 
 type Api = Awaited<ReturnType<typeof openApi>>;
 
-async function loadParts(config: ServerConfig): Promise<ServerParts> {
+async function loadParts(config: ServerProcessConfig): Promise<ServerParts> {
   const { tokenAuth, claimsFile } = config.agents;
   const parts: { -readonly [Key in keyof ServerParts]: ServerParts[Key] } = {};
   if (tokenAuth !== undefined) {
-    const { createTokenAuthenticator, kubeTokenReviewer } = await import("../../tunnel/server/agents/token-auth.js");
+    const { createTokenAuthenticator } = await import("../../tunnel/server/agents/token-auth.js");
+    const { kubeTokenReviewer } = await import("../../cluster/membership/token-reviewer.js");
     const { qps, burst } = config.kube;
     // Reviews have a queue and a rate of their own: strangers must not hold up the server's own requests.
     const reviewer = kubeTokenReviewer(await openApi({ ...config, kube: { ...config.kube, qps: -1 } }));
@@ -98,13 +106,13 @@ async function loadParts(config: ServerConfig): Promise<ServerParts> {
   return parts;
 }
 
-async function startLeases(config: ServerConfig, api: Api | undefined, server: ProxyServer) {
+async function startLeases(config: ServerProcessConfig, api: Api | undefined, server: ProxyServer) {
   if (config.leases === undefined) return undefined;
-  const { createLeaseController } = await import("../../tunnel/server/leases/controller.js");
-  const controller = createLeaseController({
+  const { LeaseController } = await import("../../cluster/membership/lease-controller.js");
+  const controller = new LeaseController({
+    ...config.leases,
     api: api!,
     serverId: config.serverId,
-    config: config.leases,
     onListed: (status, seconds, reason) =>
       leaseListed.publish({ source: server, status, reason, durationMs: seconds * 1000 }),
     onDeleted: (status, seconds, reason) =>

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { ServerConfig } from "../../tunnel/server/config.js";
+import type { ServerProcessConfig } from "./run-server.js";
 import { parseServerArgs } from "./server-args.js";
 
 // Any files will do: flags only look whether they are there.
@@ -19,7 +19,7 @@ function invoke(argv: readonly string[], env = {}) {
   return invocation;
 }
 
-function configOf(...argv: string[]): ServerConfig {
+function configOf(...argv: string[]): ServerProcessConfig {
   return invoke(argv).config;
 }
 

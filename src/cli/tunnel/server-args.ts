@@ -1,7 +1,7 @@
 /** proxy-server's command line as the configuration the server is told. */
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import type { ListenerConfig, ServerConfig } from "../../tunnel/server/config.js";
+import type { ListenerConfig } from "../../tunnel/server/config.js";
 import { toMilliseconds } from "../flags/go-duration.js";
 import { ignoredWords, usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
@@ -10,6 +10,7 @@ import { flightOf, limitsOf, loggingOf } from "./common-flags.js";
 import { requireFile } from "./existing-file.js";
 import { serverKeepaliveMs } from "./keepalive.js";
 import { type DoorDefaults, parseListen } from "./listen-flag.js";
+import type { ServerProcessConfig } from "./run-server.js";
 import { declareServerFlags, type ServerFlags } from "./server-flags.js";
 import {
   checkServerFlags,
@@ -21,7 +22,7 @@ import {
 import { parseFileMode, parseOwner } from "./socket-file.js";
 import { openSslSuites, tlsVersion } from "./tls-names.js";
 
-export type ServerInvocation = Invocation<ServerConfig>;
+export type ServerInvocation = Invocation<ServerProcessConfig>;
 
 const purpose = `Lets a Kubernetes API server reach networks it has no route to, through agents that dial in.
 
@@ -43,7 +44,7 @@ export function parseServerArgs(argv: readonly string[], env: Environment, progr
   }
 }
 
-function configOf(flags: ServerFlags): ServerConfig {
+function configOf(flags: ServerFlags): ServerProcessConfig {
   return {
     serverId: flags.serverId.value,
     serverCount: flags.serverCount.value,

@@ -128,6 +128,6 @@ export async function approving<T>(flags: FleetFlags, fleet: Fleet, run: () => P
     const claims = configMapInventory(clusters.pools, pool.namespace);
     return whileApproving({ api, claims, namespace, store, policy: policyOf(flags), progress: patience.progress }, run);
   }
-  if (!flags.approvedElsewhere.value) await requireApprover(api, namespace, patience.clock.now());
+  if (!flags.approvedElsewhere.value) await requireApprover(api, namespace, patience.clock.date());
   return run();
 }

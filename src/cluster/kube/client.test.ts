@@ -1,13 +1,13 @@
 import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
+import { eventually } from "../../base/testing/eventually.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
 import { createKubeApi } from "./client.js";
 import type { KubeCredentials } from "./endpoint.js";
 import type { KubeApiError } from "./errors.js";
 import type { KubeApi } from "./port.js";
 import { ApiStub, reply, replyStatus, type StubHandler } from "./testing/api-stub.js";
-import { eventually } from "./testing/eventually.js";
-import { ManualClock } from "./testing/manual-clock.js";
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {

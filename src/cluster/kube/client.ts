@@ -1,13 +1,13 @@
 import type { IncomingMessage } from "node:http";
+import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { answerBody } from "../../base/http-get.js";
-import { type Clock, pause, systemClock } from "./clock.js";
+import { RateLimit } from "../../base/rate-limit.js";
 import { type Call, describe, KubeConnection } from "./connection.js";
 import { type Deadline, deadline } from "./deadline.js";
 import type { KubeEndpoint } from "./endpoint.js";
 import { KubeApiError, refused, unreachable } from "./errors.js";
 import type { KubeApi, KubeList, KubeObject, ListOptions, RequestOptions } from "./port.js";
-import { RateLimit } from "./rate-limit.js";
 import { watchStream } from "./watch.js";
 
 export interface KubeClientOptions {

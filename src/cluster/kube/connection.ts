@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { Clock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
-import type { Clock } from "./clock.js";
 import type { KubeCredentials, KubeEndpoint } from "./endpoint.js";
 import { unreachable } from "./errors.js";
 

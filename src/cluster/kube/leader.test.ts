@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../../base/testing/eventually.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { createKubeApi } from "./client.js";
 import { LeaderElection } from "./leader.js";
 import { type Lease, leasesPath } from "./lease.js";
 import type { KubeApi } from "./port.js";
 import { ApiStub, replyStatus } from "./testing/api-stub.js";
 import { CollectionStub } from "./testing/collection-stub.js";
-import { eventually } from "./testing/eventually.js";
-import { ManualClock } from "./testing/manual-clock.js";
 
 let leases: CollectionStub;
 let stub: ApiStub;

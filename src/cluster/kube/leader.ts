@@ -1,6 +1,7 @@
 /** One of several replicas does the work: whoever holds a Lease and renews it in time. */
+
+import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
-import { type Clock, pause, systemClock } from "./clock.js";
 import { isConflict, isNotFound } from "./errors.js";
 import { find } from "./find.js";
 import { type Lease, leasePath, leasesPath, microTime } from "./lease.js";
@@ -113,7 +114,7 @@ export class LeaderElection {
   }
 
   #held(base: Lease, isTaken: boolean): Lease {
-    const now = microTime(this.#clock.now());
+    const now = microTime(this.#clock.date());
     return {
       ...base,
       apiVersion: "coordination.k8s.io/v1",

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../../base/testing/eventually.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { createKubeApi } from "./client.js";
 import { ListWatch } from "./list-watch.js";
 import type { KubeApi, KubeObject } from "./port.js";
 import { ApiStub, replyStatus } from "./testing/api-stub.js";
 import { CollectionStub } from "./testing/collection-stub.js";
-import { eventually } from "./testing/eventually.js";
-import { ManualClock } from "./testing/manual-clock.js";
 
 const path = "/api/v1/things";
 let things: CollectionStub;

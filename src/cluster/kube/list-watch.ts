@@ -1,4 +1,4 @@
-import { type Clock, pause, systemClock } from "./clock.js";
+import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { isGone, KubeApiError } from "./errors.js";
 import type { KubeApi, KubeObject } from "./port.js";
 

@@ -1,13 +1,17 @@
+import type { Clock } from "../../base/clock.js";
 import { createKubeApi } from "./client.js";
-import type { Clock } from "./clock.js";
 import { inClusterEndpoint } from "./in-cluster.js";
 import type { KubeApi } from "./port.js";
 
+export interface KubeAccess {
+  /** Empty: in-cluster. */
+  readonly kubeconfig: string;
+  readonly qps: number;
+  readonly burst: number;
+}
+
 /** The API server a process is told to use: its kubeconfig, or the cluster it runs in when that is empty. */
-export async function openKubeApi(
-  access: { readonly kubeconfig: string; readonly qps: number; readonly burst: number },
-  clock?: Clock,
-): Promise<KubeApi> {
+export async function openKubeApi(access: KubeAccess, clock?: Clock): Promise<KubeApi> {
   const endpoint =
     access.kubeconfig === ""
       ? inClusterEndpoint()

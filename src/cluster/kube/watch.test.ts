@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
+import { eventually } from "../../base/testing/eventually.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { createKubeApi } from "./client.js";
 import type { KubeObject, WatchEvent } from "./port.js";
 import { ApiStub, replyStatus } from "./testing/api-stub.js";
-import { eventually } from "./testing/eventually.js";
-import { ManualClock } from "./testing/manual-clock.js";
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {

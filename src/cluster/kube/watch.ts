@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Clock } from "./clock.js";
+import type { Clock } from "../../base/clock.js";
 import { refused, unreachable } from "./errors.js";
 import type { KubeObject, WatchEvent, WatchOptions } from "./port.js";
 

@@ -8,7 +8,7 @@ export async function openCluster(kubeconfig: string): Promise<Cluster | string>
     import("../../cluster/kube/client.js"),
     import("../../cluster/kube/kubeconfig/endpoint.js"),
     import("../../cluster/kube/connection.js"),
-    import("../../cluster/kube/clock.js"),
+    import("../../base/clock.js"),
   ]);
   try {
     const endpoint = await kubeconfigEndpoint(kubeconfig);

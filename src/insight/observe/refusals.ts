@@ -1,9 +1,9 @@
 /** The last refusals of one process, with their explanations. */
 
 import { plainJson } from "../../base/plain-json.js";
+import { shown } from "../../base/redact/redact.js";
 import { serverRefused } from "../../tunnel/events/channels.js";
 import type { ChoiceExplanation, ExplainedRefusal, Refusal } from "./admin/contract.js";
-import { shown } from "./admin/json.js";
 
 interface KeptRefusal {
   readonly refusal: Refusal;

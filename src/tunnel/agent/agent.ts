@@ -1,25 +1,21 @@
 /** A proxy-agent: connections to its servers, and what they ask it to open. */
 
-import { messageOf } from "../../base/errors/error.js";
-import type { AskedFacts } from "../../insight/observe/admin/tunnel-row.js";
-import type { AgentReadings } from "../../insight/observe/metrics/readings.js";
-import { FlightBook } from "../../insight/observe/recorder/flight-book.js";
+import { type Clock, systemClock } from "../../base/clock.js";
 import { Budget } from "../connection/budget.js";
-import { type Clock, systemClock } from "../connection/clock.js";
-import type { Tunnel } from "../connection/tunnel.js";
+import type { DialFacts, Tunnel } from "../connection/tunnel.js";
 import { untilDate } from "../connection/until-date.js";
 import {
   agentDialEnded,
   agentDraining,
   agentServerDisconnected,
   agentTunnelClosed,
-  leaseListed,
-  leaseWatched,
   note,
   streamError,
   tunnelCut,
 } from "../events/channels.js";
+import type { AgentReadings } from "../events/readings.js";
 import { SegmentCounters } from "../link/counters.js";
+import { FlightBook } from "../link/flight-book.js";
 import { goCodeName } from "../link/grpc-status.js";
 import { keepAlive } from "../link/keepalive.js";
 import { PacketStream } from "../link/packet-stream.js";
@@ -28,10 +24,18 @@ import type { AgentConfig } from "./config.js";
 import { connectOnce, type ServerConnection } from "./connect.js";
 import { pingInterval } from "./ping-interval.js";
 import { DestinationPolicy } from "./policy.js";
-import { createServerCount, type ServerCount } from "./server-count/server-count.js";
 import { ServerLink } from "./server-link.js";
 import { ServerSet } from "./server-set.js";
 import { certificateEnd, restReason } from "./time-box.js";
+
+export interface AgentParts {
+  readonly clock?: Clock;
+  /** What servers are told that the program is. */
+  readonly program?: string;
+  readonly resolver?: Resolver;
+  /** Servers as counted by other means than what servers say, e.g. by their leases; undefined until that is known. */
+  readonly countServers?: () => number | undefined;
+}
 
 export class ProxyAgent {
   readonly config: AgentConfig;
@@ -41,7 +45,6 @@ export class ProxyAgent {
   readonly resolver: Resolver;
   readonly #received = new SegmentCounters();
   readonly #sent = new SegmentCounters();
-  readonly #count: ServerCount;
   readonly #servers: ServerSet;
   /** All links with tunnels, those of servers that are going away included. */
   readonly #links = new Set<ServerLink>();
@@ -50,33 +53,25 @@ export class ProxyAgent {
   #draining = false;
   /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
   onTunnelEnded: ((link: ServerLink, tunnel: Tunnel, reason: string) => void) | undefined;
-  onDialFailed: ((link: ServerLink, asked: AskedFacts, error: string) => void) | undefined;
+  onDialFailed: ((link: ServerLink, asked: DialFacts, error: string) => void) | undefined;
   #running: Promise<void> | undefined;
   /** The last packets of every link; undefined: nobody remembers them. */
   readonly flights: FlightBook | undefined;
 
-  /** `program`: what servers are told that it is. */
-  constructor(config: AgentConfig, clock: Clock = systemClock, program = "drawbridge", resolver = new Resolver()) {
+  constructor(config: AgentConfig, parts: AgentParts = {}) {
+    const { clock = systemClock, program = "drawbridge", resolver = new Resolver(), countServers } = parts;
     this.config = config;
     // The system's files are read at once: later there may be no descriptor left to read them with.
     this.resolver = resolver.prepare();
     this.#clock = clock;
-    this.flights = config.flightRecorder === false ? undefined : new FlightBook();
+    this.flights = config.flightRecorder === false ? undefined : new FlightBook(clock);
     this.#budget = new Budget(config.limits);
     this.#policy = new DestinationPolicy(config.allow, config.deny);
-    this.#count = createServerCount({
-      config,
-      onListed: (status, seconds, reason) =>
-        leaseListed.publish({ source: this, status, durationMs: seconds * 1000, reason }),
-      onWatched: (status, reason) => leaseWatched.publish({ source: this, status, durationMs: 0, reason }),
-      onError: (reason) =>
-        note.publish({ source: this, level: "warn", message: `counting server leases: ${messageOf(reason)}` }),
-    });
     this.#servers = new ServerSet({
       source: this,
       config,
       clock,
-      count: this.#count,
+      ...(countServers === undefined ? {} : { countServers }),
       connect: (server) => connectOnce(config, server, program, this.resolver),
       adopt: (connection, address) => this.#adopt(connection, address),
       ...(config.timeBoxed ? { restReason: () => restReason(config.tls.certFile) } : {}),
@@ -120,7 +115,6 @@ export class ProxyAgent {
   }
 
   start(): void {
-    this.#count.start();
     this.#running = this.#servers.run();
   }
 
@@ -135,7 +129,7 @@ export class ProxyAgent {
   async stop(): Promise<void> {
     this.#servers.stop();
     for (const link of this.#links) link.cancel("the agent is stopping");
-    await Promise.all([this.#running, this.#count.stop()]);
+    await this.#running;
   }
 
   #adopt(connection: ServerConnection, address: string): ServerLink {

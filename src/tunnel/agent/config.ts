@@ -1,5 +1,5 @@
 /** What a proxy-agent is told. The command line builds it (cli/), embedders may build it by hand. */
-import type { KubeAccess, MemoryLimits } from "../connection/config.js";
+import type { MemoryLimits } from "../connection/config.js";
 
 export interface AgentConfig {
   readonly agentId: string;
@@ -31,10 +31,8 @@ export interface AgentConfig {
   readonly probeIntervalMs: number;
   readonly keepaliveMs: number;
   readonly syncForever: boolean;
+  /** Servers to connect to: as counted by their leases, else as the last server said; `max`: the larger of both. */
   readonly serverCountSource: "default" | "max";
-  /** Set when --count-server-leases is given. */
-  readonly leases?: { readonly namespace: string; readonly labelSelector: string };
-  readonly kube: KubeAccess;
   /** Upstream's --xfr-channel-size; kept for its log line, our bounds are in bytes. */
   readonly xfrChannelSize: number;
   readonly warnOnChannelLimit: boolean;

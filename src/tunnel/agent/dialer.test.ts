@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { freePort } from "../../../test/support/processes/ports.js";
-import { ManualClock } from "../connection/testing/manual-clock.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Resolver } from "../resolver/resolver.js";
 import { type DialFailure, EndpointDial } from "./dialer.js";
 import { DestinationPolicy } from "./policy.js";
@@ -68,7 +68,7 @@ describe("an endpoint that answers", () => {
     await expect.poll(() => accepted.length, BUSY).toBe(1);
     accepted[0]!.write("hello");
     await expect.poll(() => Buffer.concat(bytes).toString(), BUSY).toBe("hello");
-    expect(clock.waiting).toBe(0);
+    expect(clock.waiting).toEqual([]);
     socket!.destroy();
   });
 
@@ -89,7 +89,7 @@ describe("errors in Go's words", () => {
     const closed = await freePort();
     const { failure } = await dial(`127.0.0.1:${closed}`).outcome;
     expect(failure).toEqual({ outcome: "unknown", error: `dial tcp 127.0.0.1:${closed}: connect: connection refused` });
-    expect(clock.waiting).toBe(0);
+    expect(clock.waiting).toEqual([]);
   });
 
   test.each<[string, RegExp]>([
@@ -114,7 +114,7 @@ describe("errors in Go's words", () => {
     expect(outcomes).toMatchObject([
       { failure: { outcome: "unknown", error: expect.stringContaining("unknown network") } },
     ]);
-    expect(clock.waiting).toBe(0);
+    expect(clock.waiting).toEqual([]);
   });
 });
 

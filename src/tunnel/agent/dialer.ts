@@ -1,7 +1,7 @@
 /** Opens the connection to an endpoint: resolve, ask the policy, connect; errors in Go's words, since peers match on them. */
 import net, { type Socket } from "node:net";
 import { joinHostPort } from "../../base/address.js";
-import type { Clock } from "../connection/clock.js";
+import type { Clock } from "../../base/clock.js";
 import { LookupError, type Resolver } from "../resolver/resolver.js";
 import { type Destination, parseDestination } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";

@@ -5,7 +5,7 @@
 import { type AddressInfo, BlockList, createServer, isIPv4, type Server } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../connection/clock.js";
+import { systemClock } from "../../base/clock.js";
 import { Resolver } from "../resolver/resolver.js";
 import {
   type DnsServer,

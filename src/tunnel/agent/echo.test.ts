@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget } from "../connection/budget.js";
-import { ManualClock } from "../connection/testing/manual-clock.js";
 import { SegmentCounters } from "../link/counters.js";
 import { PacketMeter } from "../link/packet-meter.js";
 import type { PacketStream } from "../link/packet-stream.js";

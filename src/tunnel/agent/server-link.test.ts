@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget, DEFAULT_LIMITS } from "../connection/budget.js";
-import { ManualClock } from "../connection/testing/manual-clock.js";
 import type { PacketStream } from "../link/packet-stream.js";
 import { Resolver } from "../resolver/resolver.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";

@@ -1,12 +1,11 @@
 /** One stream to one proxy-server, as the agent sees it: dials that are asked for, tunnels that stand. */
 import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
-import type { AskedFacts } from "../../insight/observe/admin/tunnel-row.js";
 import type { Budget } from "../connection/budget.js";
-import type { Clock } from "../connection/clock.js";
 import { SocketPort } from "../connection/socket-port.js";
 import { TunnelTable } from "../connection/table.js";
-import type { Tunnel } from "../connection/tunnel.js";
+import type { DialFacts, Tunnel } from "../connection/tunnel.js";
 import { PacketCarrier } from "../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../link/packet-stream.js";
 import type { Resolver } from "../resolver/resolver.js";
@@ -41,7 +40,7 @@ export interface ServerLinkOptions {
 }
 
 export interface ServerLinkEvents {
-  onDialEnded(link: ServerLink, asked: AskedFacts, outcome: DialOutcome, error: string): void;
+  onDialEnded(link: ServerLink, asked: DialFacts, outcome: DialOutcome, error: string): void;
   onTunnelFinished(link: ServerLink, tunnel: Tunnel, reason: string): void;
   onTunnelCut(tunnel: Tunnel, queuedBytes: number): void;
   onClosed(link: ServerLink, end: StreamEnd): void;
@@ -60,7 +59,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   leaving = false;
   readonly #echo: EchoTunnels | undefined;
   readonly #options: ServerLinkOptions;
-  readonly #dials = new ShortLivedMap<DialId, { readonly dial: EndpointDial; readonly asked: AskedFacts }>();
+  readonly #dials = new ShortLivedMap<DialId, { readonly dial: EndpointDial; readonly asked: DialFacts }>();
 
   constructor(options: ServerLinkOptions) {
     super();
@@ -98,7 +97,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   }
 
   /** What is being dialled. */
-  *dials(): Iterable<AskedFacts> {
+  *dials(): Iterable<DialFacts> {
     for (const { asked } of this.#dials.values()) yield asked;
   }
 

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { ManualClock } from "../connection/testing/manual-clock.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import type { ServerConnection } from "./connect.js";
 import { type ConnectedServer, ServerSet } from "./server-set.js";
 
 interface Plan {
   readonly servers?: readonly string[];
-  readonly wanted?: number;
+  /** Undefined: nobody counts servers, and each says that there are three. */
+  readonly counted?: number | undefined;
+  readonly serverCountSource?: "default" | "max";
   readonly syncForever?: boolean;
   /** What stands behind each attempt, in order: a server's ID, or an error. The last repeats. */
   readonly behind: (address: string, attempt: number) => string | Error;
@@ -28,13 +30,13 @@ class Bench {
   readonly attempts: string[] = [];
   readonly destroyed: string[] = [];
   readonly adopted: ConnectedServer[] = [];
-  readonly counts: number[] = [];
-  wanted: number;
+  counted: number | undefined;
   readonly set: ServerSet;
   running: Promise<void> | undefined;
 
-  constructor({ servers = ["a"], wanted = 1, syncForever = false, behind, hangs = false, random }: Plan) {
-    this.wanted = wanted;
+  constructor(plan: Plan) {
+    const { servers = ["a"], syncForever = false, serverCountSource = "default", behind, hangs = false, random } = plan;
+    this.counted = "counted" in plan ? plan.counted : 1;
     this.set = new ServerSet({
       source: this,
       config: {
@@ -42,9 +44,10 @@ class Bench {
         syncIntervalMs: 1000,
         syncIntervalCapMs: 10_000,
         syncForever,
+        serverCountSource,
       },
       clock: this.clock,
-      count: { wanted: () => this.wanted, received: (count) => this.counts.push(count) },
+      countServers: () => this.counted,
       random: random ?? (() => 0.5),
       connect: async (server) => {
         this.attempts.push(server.host);
@@ -92,12 +95,11 @@ describe("looking for servers", () => {
     await bench.pass(10_000);
     expect(bench.attempts).toHaveLength(1);
     expect(bench.set.size).toBe(1);
-    expect(bench.counts).toEqual([3]);
     await bench.end();
   });
 
   test("several behind one address: one attempt a second until all are found", async () => {
-    const bench = new Bench({ wanted: 3, behind: (_address, attempt) => `s${((attempt - 1) % 3) + 1}` });
+    const bench = new Bench({ counted: 3, behind: (_address, attempt) => `s${((attempt - 1) % 3) + 1}` });
     await bench.pass(2_500);
     expect(bench.adopted.map(({ serverId }) => serverId)).toEqual(["s1", "s2", "s3"]);
     await bench.pass(10_000);
@@ -105,23 +107,43 @@ describe("looking for servers", () => {
     await bench.end();
   });
 
-  test("a duplicate is dropped, the connection there was stays, its count is not taken", async () => {
-    const bench = new Bench({ wanted: 2, behind: () => "same" });
+  test("what the last server said counts as long as nobody counts servers", async () => {
+    const bench = new Bench({ counted: undefined, behind: (_address, attempt) => `s${attempt}` });
+    expect(bench.set.wanted).toBe(1);
+    await bench.pass(10_000);
+    expect([bench.set.wanted, bench.set.size]).toEqual([3, 3]);
+    bench.counted = 2;
+    expect(bench.set.wanted).toBe(2);
+    await bench.end();
+  });
+
+  test("with `max` the larger of both numbers counts", async () => {
+    const bench = new Bench({ counted: 2, serverCountSource: "max", behind: (_address, attempt) => `s${attempt}` });
+    expect(bench.set.wanted).toBe(2);
+    await bench.pass(10_000);
+    expect(bench.set.wanted).toBe(3);
+    bench.counted = 5;
+    expect(bench.set.wanted).toBe(5);
+    await bench.end();
+  });
+
+  test("a duplicate is dropped, and the connection there was stays", async () => {
+    const bench = new Bench({ counted: 2, behind: () => "same" });
     await bench.pass(1_500);
     expect(bench.destroyed).toEqual(["same"]);
-    expect([bench.set.size, bench.counts.length]).toEqual([1, 1]);
+    expect(bench.set.size).toBe(1);
     await bench.end();
   });
 
   test("servers that are not there are looked for ever more slowly", async () => {
-    const bench = new Bench({ wanted: 2, behind: () => "same" });
+    const bench = new Bench({ counted: 2, behind: () => "same" });
     await bench.pass(120_000);
     expect(bench.attempts.length).toBeLessThan(40);
     await bench.end();
   });
 
   test("a connection that is lost is replaced within the usual interval, however slowly others were looked for", async () => {
-    const bench = new Bench({ wanted: 2, behind: () => "same" });
+    const bench = new Bench({ counted: 2, behind: () => "same" });
     await bench.pass(120_000);
     bench.set.forget(bench.adopted[0]!);
     const before = bench.attempts.length;
@@ -146,7 +168,7 @@ describe("looking for servers", () => {
   test("agents that search in step behind a balancer that takes turns find all servers all the same", async () => {
     let turn = 0;
     const behind = () => `s${turn++ % 3}`;
-    const benches = ["x", "y", "z"].map((seed) => new Bench({ wanted: 3, behind, random: drawnFrom(seed) }));
+    const benches = ["x", "y", "z"].map((seed) => new Bench({ counted: 3, behind, random: drawnFrom(seed) }));
     for (let each = 0; each < 300; each++) for (const bench of benches) await bench.pass(100);
     expect(benches.map(({ set }) => set.size)).toEqual([3, 3, 3]);
     for (const bench of benches) await bench.end();
@@ -188,12 +210,12 @@ describe("looking for servers", () => {
   });
 
   test("a wanted number that grows is acted on, one that shrinks drops nothing", async () => {
-    const bench = new Bench({ wanted: 1, behind: (_address, attempt) => `s${attempt}` });
+    const bench = new Bench({ counted: 1, behind: (_address, attempt) => `s${attempt}` });
     await bench.pass(3_000);
-    bench.wanted = 3;
+    bench.counted = 3;
     await bench.pass(4_000);
     expect(bench.set.size).toBe(3);
-    bench.wanted = 1;
+    bench.counted = 1;
     await bench.pass(3_000);
     expect([bench.set.size, bench.destroyed.length]).toEqual([3, 0]);
     await bench.end();

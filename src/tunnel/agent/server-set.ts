@@ -4,13 +4,12 @@
  */
 
 import { joinHostPort } from "../../base/address.js";
+import type { Clock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
-import type { Clock } from "../connection/clock.js";
 import { agentDuplicateServer, agentServerConnected, agentServerConnectFailed, note } from "../events/channels.js";
 import { Backoff } from "./backoff.js";
 import type { AgentConfig } from "./config.js";
 import type { ServerConnection } from "./connect.js";
-import type { ServerCount } from "./server-count/server-count.js";
 
 type ServerAddress = AgentConfig["servers"][number];
 
@@ -23,9 +22,13 @@ export interface ConnectedServer {
 export interface ServerSetOptions {
   /** Identity of the agent in events. */
   readonly source: object;
-  readonly config: Pick<AgentConfig, "servers" | "syncIntervalMs" | "syncIntervalCapMs" | "syncForever">;
+  readonly config: Pick<
+    AgentConfig,
+    "servers" | "syncIntervalMs" | "syncIntervalCapMs" | "syncForever" | "serverCountSource"
+  >;
   readonly clock: Clock;
-  readonly count: Pick<ServerCount, "wanted" | "received">;
+  /** Servers as counted by other means than what servers say; undefined until that is known. */
+  readonly countServers?: () => number | undefined;
   /** One attempt. */
   readonly connect: (server: ServerAddress) => Promise<ServerConnection>;
   /** Starts serving a new server. */
@@ -44,6 +47,8 @@ export class ServerSet {
   readonly #backoff: Backoff;
   #next = 0;
   #duplicates = 0;
+  /** What the last server said in its `servercount` header. */
+  #announced = 1;
   #stopped = false;
   #draining = false;
   /** Why no server is asked at present. */
@@ -67,7 +72,10 @@ export class ServerSet {
 
   /** Several addresses are several servers at least. */
   get wanted(): number {
-    return Math.max(this.#options.count.wanted(), this.#options.config.servers.length);
+    const { config, countServers } = this.#options;
+    const counted = countServers?.() ?? this.#announced;
+    const wanted = config.serverCountSource === "max" ? Math.max(counted, this.#announced) : counted;
+    return Math.max(wanted, config.servers.length);
   }
 
   /** No further connections; those there are stay. */
@@ -128,7 +136,7 @@ export class ServerSet {
   }
 
   async #attempt(server: ServerAddress, address: string): Promise<boolean> {
-    const { source, count, connect, adopt } = this.#options;
+    const { source, connect, adopt } = this.#options;
     const connection = await connect(server);
     if (this.#stopped || this.#draining) {
       connection.session.destroy();
@@ -140,7 +148,7 @@ export class ServerSet {
       agentDuplicateServer.publish({ source, serverId, address });
       return true;
     }
-    count.received(serverCount);
+    this.#announced = Math.max(1, serverCount);
     this.#connected.add(adopt(connection, address));
     agentServerConnected.publish({ source, serverId, address, serverCount });
     return false;

@@ -1,12 +1,5 @@
 /** What server and agent are both told. */
 
-export interface KubeAccess {
-  /** Empty: in-cluster. */
-  readonly kubeconfig: string;
-  readonly qps: number;
-  readonly burst: number;
-}
-
 /** Bounds that hold for the whole process; see docs/architecture.md. */
 export interface MemoryLimits {
   /** Bytes that may wait for one slow reader whose far side knows no window. */

@@ -3,8 +3,9 @@
  * which stops everyone on it; so a slow reader may use that brake for one second in all while others share the link,
  * and is cut after that. A reader alone on its link hurts nobody and is waited for.
  */
+
+import type { Clock } from "../../base/clock.js";
 import type { Budget } from "./budget.js";
-import type { Clock } from "./clock.js";
 import type { Tunnel } from "./tunnel.js";
 
 /** How long one tunnel may hold up the others; earned back ten times slower than it is spent. */

@@ -1,6 +1,6 @@
 /** A stream socket (TCP, TLS or Unix) as a port. */
 import { ByteQueue } from "../../base/byte-queue.js";
-import type { Clock } from "./clock.js";
+import type { Clock } from "../../base/clock.js";
 import type { NearEvents, Port } from "./port.js";
 
 /** What is needed of a `net.Socket`; spelled out because this room opens no sockets. */

@@ -1,8 +1,9 @@
 /** The tunnels of one link, by connection number, and the link's turn: who was written to, who waits for room. */
+
+import type { Clock } from "../../base/clock.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
 import type { ConnectId } from "../wire/packet.js";
 import type { Budget } from "./budget.js";
-import type { Clock } from "./clock.js";
 import { Overflow } from "./overflow.js";
 import type { Port } from "./port.js";
 import { type Carrier, Tunnel, type TunnelInfo, type TunnelKeeper } from "./tunnel.js";

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget } from "./budget.js";
 import { TunnelTable } from "./table.js";
 import { FakeCarrier } from "./testing/fake-carrier.js";
 import { FakePort } from "./testing/fake-port.js";
-import { ManualClock } from "./testing/manual-clock.js";
 import type { Tunnel } from "./tunnel.js";
 import { FIRST_WINDOW_BYTES, LEAST_ROOM_BYTES } from "./window.js";
 

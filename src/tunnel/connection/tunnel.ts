@@ -4,9 +4,10 @@
  * With a drawbridge peer each direction has its window and can end on its own. With an upstream peer the protocol has
  * neither: the near queue is bounded (overflow.ts) and any end closes both directions.
  */
+
+import type { Clock } from "../../base/clock.js";
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import type { Budget, QueueHolder } from "./budget.js";
-import type { Clock } from "./clock.js";
 import type { NearEvents, Port } from "./port.js";
 import { ReceiveWindow, SendWindow } from "./window.js";
 
@@ -39,17 +40,21 @@ export interface TunnelKeeper {
  */
 const HALF_OPEN_SILENCE_MS = 5 * 60_000;
 
-/** What a tunnel is for, as events and listings tell it. */
-export interface TunnelInfo {
-  /** The process' own number for it, from the first moment of its dial. */
+/** What is known of a dial from the first moment, as events and listings tell it. */
+export interface DialFacts {
+  /** The process' own number for the dial and for the tunnel that comes of it. */
   readonly id: number;
   readonly address: string;
-  /** All three by the link's clock: asked for, sent on towards the endpoint, answered. */
+  /** By the link's clock: when it was asked for, and when it was sent on towards the endpoint (0: not yet). */
   readonly askedAt: number;
   readonly dialledAt: number;
-  readonly openedAt: number;
   /** How the caller came in; only a server knows. */
   readonly frontend?: "grpc" | "http-connect";
+}
+
+export interface TunnelInfo extends DialFacts {
+  /** By the link's clock: when the dial was answered. */
+  readonly openedAt: number;
 }
 
 export class Tunnel implements NearEvents, QueueHolder {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ManualClock } from "./testing/manual-clock.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { untilDate } from "./until-date.js";
 
 const HOUR = 60 * 60_000;
@@ -7,13 +7,8 @@ const HOUR = 60 * 60_000;
 test("a date months away comes, once", () => {
   const clock = new ManualClock();
   let times = 0;
-  const end = new Date(clock.now() + 100 * 24 * HOUR);
-  untilDate(
-    clock,
-    end,
-    () => times++,
-    () => clock.now(),
-  );
+  const end = new Date(clock.date() + 100 * 24 * HOUR);
+  untilDate(clock, end, () => times++);
   clock.advance(100 * 24 * HOUR - 1);
   expect(times).toBe(0);
   clock.advance(1);
@@ -25,14 +20,10 @@ test("a clock that was set forward is noticed within the hour", () => {
   const clock = new ManualClock();
   let set = 0;
   let over = false;
-  untilDate(
-    clock,
-    new Date(clock.now() + 50 * HOUR),
-    () => {
-      over = true;
-    },
-    () => clock.now() + set,
-  );
+  const stepped = { now: () => clock.now(), date: () => clock.date() + set, after: clock.after.bind(clock) };
+  untilDate(stepped, new Date(clock.date() + 50 * HOUR), () => {
+    over = true;
+  });
   set = 60 * HOUR;
   clock.advance(HOUR);
   expect(over).toBe(true);
@@ -41,14 +32,9 @@ test("a clock that was set forward is noticed within the hour", () => {
 test("called off is called off", () => {
   const clock = new ManualClock();
   let over = false;
-  const cancel = untilDate(
-    clock,
-    new Date(clock.now() + 3 * HOUR),
-    () => {
-      over = true;
-    },
-    () => clock.now(),
-  );
+  const cancel = untilDate(clock, new Date(clock.date() + 3 * HOUR), () => {
+    over = true;
+  });
   clock.advance(2 * HOUR);
   cancel();
   clock.advance(5 * HOUR);

@@ -1,8 +1,8 @@
 /** What each channel carries. Counts and durations are plain numbers; nothing here may hold a secret. */
 
 import type { Sourced } from "../../base/channel.js";
-import type { ChoiceExplanation } from "../../insight/observe/admin/contract.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
+import type { ChoiceExplanation } from "./facts.js";
 
 export type Frontend = "grpc" | "http-connect";
 

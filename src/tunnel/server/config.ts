@@ -1,5 +1,5 @@
 /** What a proxy-server is told. The command line builds it (cli/), embedders may build it by hand. */
-import type { KubeAccess, MemoryLimits } from "../connection/config.js";
+import type { MemoryLimits } from "../connection/config.js";
 
 /** Certificates as files, so that they can be replaced on disk while the server runs. */
 export interface TlsFiles {
@@ -44,11 +44,6 @@ export interface TokenAuthConfig {
   readonly namespace: string;
   readonly serviceAccount: string;
   readonly audience: string;
-}
-
-export interface LeaseControllerConfig {
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** How agents' paths are checked (server/watchdog). */
@@ -97,8 +92,6 @@ export interface ServerConfig {
   readonly gracefulShutdownMs: number;
   /** Upstream's --xfr-channel-size: packets a frontend may have waiting before it is paused. */
   readonly xfrChannelSize: number;
-  readonly kube: KubeAccess;
-  readonly leases?: LeaseControllerConfig;
   readonly limits: MemoryLimits;
   /** Undefined: nobody is asked. */
   readonly watchdog?: WatchdogConfig;

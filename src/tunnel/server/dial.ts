@@ -2,9 +2,8 @@
  * One caller's wish for a connection, from the choice of an agent to its answer.
  * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
  */
-
 import { plainText } from "../../base/text.js";
-import type { AskedFacts } from "../../insight/observe/admin/tunnel-row.js";
+import type { DialFacts } from "../connection/tunnel.js";
 import type { ServerDialOutcome } from "../events/events.js";
 import { judgedHost, parseDestination } from "../wire/destination.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
@@ -75,7 +74,7 @@ export class Dial implements PendingDial {
     return this.#link;
   }
 
-  get asked(): AskedFacts {
+  get asked(): DialFacts {
     return {
       id: this.id,
       address: this.address,

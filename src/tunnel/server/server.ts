@@ -1,15 +1,15 @@
 /** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
 
 import { joinHostPort } from "../../base/address.js";
+import { type Clock, systemClock } from "../../base/clock.js";
 import { type Connections, processConnections } from "../../base/connections.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
-import type { AgentLoad, ServerReadings } from "../../insight/observe/metrics/readings.js";
-import { FlightBook } from "../../insight/observe/recorder/flight-book.js";
 import { Budget } from "../connection/budget.js";
-import { type Clock, systemClock } from "../connection/clock.js";
 import { claimRulesRefused, claimRulesReloaded, listening } from "../events/channels.js";
+import type { AgentLoad, ServerReadings } from "../events/readings.js";
 import { SegmentCounters } from "../link/counters.js";
+import { FlightBook } from "../link/flight-book.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { LINK_WINDOW_BYTES, MAX_AGENT_STREAMS } from "../link/tuning.js";
@@ -83,7 +83,7 @@ export class ProxyServer {
       clock: this.#clock,
       budget: new Budget(config.limits),
       dialTimeoutMs: config.dialTimeoutMs,
-      flights: config.flightRecorder === false ? undefined : new FlightBook(),
+      flights: config.flightRecorder === false ? undefined : new FlightBook(this.#clock),
     });
     this.watchdog = config.watchdog && this.#watchdog(config.watchdog);
     this.#agentDoor = new AgentDoor({

@@ -1,8 +1,7 @@
 /** Joins callers and agents: the one place both kinds of frontend come to, and every agent stream reports to. */
 import { randomBytes } from "node:crypto";
-import type { FlightBook } from "../../insight/observe/recorder/flight-book.js";
+import type { Clock } from "../../base/clock.js";
 import type { Budget } from "../connection/budget.js";
-import type { Clock } from "../connection/clock.js";
 import type { Tunnel } from "../connection/tunnel.js";
 import {
   serverAgentConnected,
@@ -15,10 +14,13 @@ import {
   tunnelCut,
 } from "../events/channels.js";
 import type { ServerDialOutcome } from "../events/events.js";
+import type { ChoiceExplanation } from "../events/facts.js";
+import type { FlightBook } from "../link/flight-book.js";
 import { goCodeName } from "../link/grpc-status.js";
 import type { StreamEnd } from "../link/packet-stream.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import { type AgentConnection, type AgentIdentity, AgentLink, type AgentLinkEvents } from "./agents/agent-link.js";
+import { explainChoice } from "./agents/explanation.js";
 import type { AgentRegistry } from "./agents/registry.js";
 import type { Caller } from "./caller.js";
 import { Dial } from "./dial.js";
@@ -100,11 +102,17 @@ export class Switchboard implements AgentLinkEvents {
   /** Upstream's own words first, since peers match on them; then counts and an id; the reasons stay with the operator. */
   explainNoAgent(address: string, tried: readonly AgentLink[]): { referenceId: string; text: string } {
     const referenceId = randomBytes(4).toString("hex");
-    const explanation = this.registry.explain(address, tried);
+    const explanation = this.explainChoice(address, tried);
     serverRefused.publish({ source: this.source, referenceId, address, explanation });
     const connected = explanation.agentsConnected;
     const text = `No agent available (${connected} connected, none for this destination; reference ${referenceId})`;
     return { referenceId, text };
+  }
+
+  /** `tried`: who was asked to dial, when the dial has failed. */
+  explainChoice(address: string, tried?: readonly AgentLink[]): ChoiceExplanation {
+    const matches = this.registry.matchesFor(address);
+    return explainChoice({ address, matches, links: [...this.registry.links()], tried, now: this.clock.now() });
   }
 
   // ---- agents ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { eventually } from "../../cluster/kube/testing/eventually.js";
+import { eventually } from "../../base/testing/eventually.js";
 import { Relay, type RelayEnd, type Traffic } from "./relay.js";
 import { connectTo, openTarget, readAll, readExactly } from "./testing/stage.js";
 

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { eventually } from "../../cluster/kube/testing/eventually.js";
+import { eventually } from "../../base/testing/eventually.js";
 import { sidecarMetrics } from "./metrics.js";
 import { Sidecar } from "./sidecar.js";
 import { plainWay } from "./testing/plain-way.js";

@@ -18,7 +18,7 @@ export async function openCluster(kubeconfig: string): Promise<Cluster> {
       import("../../kube/client.js"),
       import("../../kube/kubeconfig/endpoint.js"),
       import("../../kube/connection.js"),
-      import("../../kube/clock.js"),
+      import("../../../base/clock.js"),
       import("../../kube/errors.js"),
     ]);
   const endpoint = await kubeconfigEndpoint(kubeconfig);

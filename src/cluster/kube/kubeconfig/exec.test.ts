@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ManualClock } from "../testing/manual-clock.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import type { ExecConfig } from "./document.js";
 import { execCredentials } from "./exec.js";
 
@@ -33,7 +33,7 @@ function credential(status: object): object {
 
 test("keeps an answer until it expires or the API server refuses it", async () => {
   const clock = new ManualClock();
-  const expirationTimestamp = new Date(clock.now() + 60_000).toISOString();
+  const expirationTimestamp = new Date(clock.date() + 60_000).toISOString();
   const exec = plugin(credential({ token: "t", expirationTimestamp }));
   const credentials = execCredentials(exec, {}, clock);
   for (let time = 0; time < 3; time++)

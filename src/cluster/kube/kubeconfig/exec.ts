@@ -1,8 +1,8 @@
 /** Credentials from the program that a kubeconfig names (client.authentication.k8s.io). */
 import { spawn } from "node:child_process";
 import { isRecord } from "../../../base/at.js";
+import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { type Clock, systemClock } from "../clock.js";
 import { configError } from "../config-file.js";
 import type { KubeTls } from "../endpoint.js";
 import type { Cluster, ExecConfig } from "./document.js";
@@ -22,7 +22,7 @@ export function execCredentials(exec: ExecConfig, cluster: Cluster, clock: Clock
   let kept: { readonly credentials: ExecCredentials; readonly until: number } | undefined;
   return {
     async current(): Promise<ExecCredentials> {
-      if (kept === undefined || clock.now() >= kept.until) kept = readAnswer(exec, await run(exec, cluster));
+      if (kept === undefined || clock.date() >= kept.until) kept = readAnswer(exec, await run(exec, cluster));
       return kept.credentials;
     },
     /** The API server did not accept them. */

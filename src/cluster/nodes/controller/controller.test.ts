@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Clock } from "../../kube/clock.js";
+import type { Clock } from "../../../base/clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { annotation, type ConfigMap, finalizer, secretText } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";

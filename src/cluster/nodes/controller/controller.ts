@@ -1,6 +1,7 @@
 /** Keeps every pool of a namespace as its object says: watches, queues, passes. */
+
+import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { type Clock, systemClock } from "../../kube/clock.js";
 import { ListWatch } from "../../kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
@@ -126,7 +127,7 @@ export class PoolController {
 
   #workOn(key: string, onError: (sentence: string) => void): Promise<Outcome> {
     const { namespace, newToken, onIssued } = this.#options;
-    const given = { view: this.view, writer: this.#writer, now: () => this.#clock.now(), onError };
+    const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
     if (key === CERTIFICATE_KEY) return keepCertificate({ ...given, namespace, onIssued });
     return pass(key, { ...given, ...(newToken === undefined ? {} : { newToken }) });
   }

@@ -1,6 +1,7 @@
 /** Whether a cluster's pools are ours to look after. */
+
+import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { type Clock, pause, systemClock } from "../../kube/clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";

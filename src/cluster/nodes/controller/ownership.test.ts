@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../../kube/testing/eventually.js";
-import { ManualClock } from "../../kube/testing/manual-clock.js";
+import { eventually } from "../../../base/testing/eventually.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { Ownership } from "./hypershift.js";
 
 let clock: ManualClock;

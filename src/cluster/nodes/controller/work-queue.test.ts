@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../../kube/testing/eventually.js";
-import { ManualClock } from "../../kube/testing/manual-clock.js";
+import { eventually } from "../../../base/testing/eventually.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { type Outcome, WorkQueue, type WorkQueueOptions } from "./work-queue.js";
 
 let clock: ManualClock;
@@ -77,7 +77,7 @@ describe("the queue of pools", () => {
   });
 
   test("looks again at the time it was told, or sooner when something changes", async () => {
-    answer = () => ({ next: "at", time: clock.now() + 60_000 });
+    answer = () => ({ next: "at", time: clock.date() + 60_000 });
     queue.add("a");
     await eventually(() => expect(clock.waiting).toEqual([60_000]));
     queue.add("a");

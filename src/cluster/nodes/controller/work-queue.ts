@@ -1,5 +1,5 @@
 /** Keys that somebody should look at: each once however often it is asked for, one at a time, failures ever more slowly. */
-import type { Clock } from "../../kube/clock.js";
+import type { Clock } from "../../../base/clock.js";
 
 /** What came of looking at a key. */
 export type Outcome =
@@ -99,7 +99,7 @@ export class WorkQueue {
     const delay =
       outcome.next === "retry"
         ? Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1))
-        : Math.min(LONGEST_TIMER_MS, Math.max(0, outcome.time - clock.now()));
+        : Math.min(LONGEST_TIMER_MS, Math.max(0, outcome.time - clock.date()));
     this.#cancel(key);
     this.#timers.set(
       key,

@@ -1,10 +1,11 @@
 /** The doctor as a process: looks again and again, tells what has changed, and ends when it is told to. */
+
+import { pause, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { metricsRoute } from "../../../base/health.js";
 import { type Endpoint, type Route, type RunningHttp, sendText, startHttp } from "../../../base/http.js";
 import { Logger } from "../../../base/log/log.js";
 import { nextSignal } from "../../../base/signals.js";
-import { pause, systemClock } from "../../kube/clock.js";
 import { doctorMetrics } from "./metrics.js";
 import { makeRound, type PoolRound, type RoundOptions } from "./round.js";
 

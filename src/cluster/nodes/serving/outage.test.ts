@@ -1,6 +1,6 @@
 /** A token's life while the API is away for one write, or the clocks of two replicas differ: machines are served on. */
 import { afterEach, expect, test } from "vitest";
-import { eventually } from "../../kube/testing/eventually.js";
+import { eventually } from "../../../base/testing/eventually.js";
 import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js";
 import { expireAfterMs, expiring, rotateAfterMs } from "../token/rotation.js";
 import { readTokenSecret } from "../token/token-secret.js";
@@ -43,7 +43,7 @@ test.each<[number, string, Interruption]>([
   await rotated(second);
   expect(one.knows("token-0")).toEqual([false]);
 
-  await house.api.update(path, expiring(await house.stored(), house.clock.now())!);
+  await house.api.update(path, expiring(await house.stored(), house.clock.date())!);
   await house.see(one);
   await house.pass(expireAfterMs - minute, one);
   expect(one.knows(second)).toEqual([true]);
@@ -62,7 +62,7 @@ test.each([-60, -10, 10, 60])(
   async (minutes) => {
     house = await TokenHouse.open();
     const { clock } = house;
-    const off = { now: () => clock.now() + minutes * minute, after: clock.after.bind(clock) };
+    const off = { now: () => clock.now(), date: () => clock.date() + minutes * minute, after: clock.after.bind(clock) };
     const [right, wrong] = [house.replica("right"), house.replica("wrong", { clock: off })];
     await house.see(right, wrong);
     await eventually(() => expect([...right.knows("token-0"), ...wrong.knows("token-0")]).toEqual([true, true]));

@@ -1,10 +1,10 @@
 /** What a fetch leaves behind: a line of the audit trail, a claim, a note on the Secret, an event. */
 
 import { closeSync, openSync, writeSync } from "node:fs";
+import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { FetchRecorder, Served, Turned } from "../../ignition/server/fetches.js";
 import { change } from "../../kube/change.js";
-import { type Clock, pause, systemClock } from "../../kube/clock.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, eventAbout, eventsPath, type Happening, type Secret, tokenSecretName } from "../objects.js";
 import { readPath, readTokenSecret } from "../token/token-secret.js";
@@ -37,7 +37,7 @@ export class Recorder implements FetchRecorder {
     const { api, claims, clock = systemClock, namespace } = options;
     const onError = (what: string) => (reason: unknown) => options.onError(`${what}: ${messageOf(reason)}`);
     const batch = { clock, onError: onError("claims wait to be recorded") };
-    this.#claims = claims.map((store) => new Batch({ ...batch, write: (items) => store(items, clock.now()) }));
+    this.#claims = claims.map((store) => new Batch({ ...batch, write: (items) => store(items, clock.date()) }));
     this.#reached = new Batch({
       clock,
       onError: onError("a Secret was not marked as reached yet"),

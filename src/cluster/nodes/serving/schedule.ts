@@ -1,5 +1,5 @@
 /** Looks after named things one at a time: each when it is due, again when it asks for it, and less and less often while it fails. */
-import { type Clock, systemClock } from "../../kube/clock.js";
+import { type Clock, systemClock } from "../../../base/clock.js";
 
 export interface ScheduleOptions {
   /** Resolves to when to look again. */
@@ -30,7 +30,7 @@ export class Schedule {
   /** Now, whatever went wrong before. */
   hasten(name: string): void {
     this.#failures.delete(name);
-    this.#due.set(name, this.#clock.now());
+    this.#due.set(name, this.#clock.date());
     this.#wake();
   }
 
@@ -56,14 +56,14 @@ export class Schedule {
 
   #sleep(): void {
     if (this.#stopped || this.#due.size === 0) return;
-    const next = Math.min(...this.#due.values()) - this.#clock.now();
+    const next = Math.min(...this.#due.values()) - this.#clock.date();
     if (next <= 0) this.#wake();
-    else this.#cancelTimer = this.#clock.after(Math.min(next, LONGEST_SLEEP_MS), () => this.#wake());
+    else this.#cancelTimer = this.#clock.after(Math.min(next, LONGEST_SLEEP_MS), () => this.#wake(), true);
   }
 
   async #work(): Promise<void> {
     for (;;) {
-      const [name] = [...this.#due].find(([, due]) => due <= this.#clock.now()) ?? [];
+      const [name] = [...this.#due].find(([, due]) => due <= this.#clock.date()) ?? [];
       if (name === undefined || this.#stopped) return;
       // Whoever hastens it from now on means the next look.
       this.#due.set(name, Number.POSITIVE_INFINITY);
@@ -82,7 +82,7 @@ export class Schedule {
       const failures = this.#failures.get(name) ?? 0;
       this.#failures.set(name, failures + 1);
       this.#options.onFailure(name, reason);
-      return this.#clock.now() + Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
+      return this.#clock.date() + Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
     }
   }
 }

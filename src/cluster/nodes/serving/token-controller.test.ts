@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../../../base/testing/eventually.js";
+import type { ManualClock } from "../../../base/testing/manual-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
-import { eventually } from "../../kube/testing/eventually.js";
-import type { ManualClock } from "../../kube/testing/manual-clock.js";
 import { annotation, encoded, secretText } from "../objects.js";
 import { expireAfterMs, expiring, rotateAfterMs } from "../token/rotation.js";
 import { makeTokenSecret, readTokenSecret } from "../token/token-secret.js";

@@ -1,9 +1,9 @@
 /** Keeps the book of tokens in step with the token Secrets: makes payloads, rotates tokens, ends those whose time has come. */
 import { randomUUID } from "node:crypto";
+import { type Clock, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { makePayload } from "../../ignition/server/payload.js";
 import type { Grant, TokenBook } from "../../ignition/server/token-book.js";
-import { type Clock, systemClock } from "../../kube/clock.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, pathOf, type Secret } from "../objects.js";
@@ -116,15 +116,15 @@ export class TokenController {
       fresh ??= newToken();
       return fresh;
     };
-    const first = tokenStep(secret, clock.now(), freshToken);
+    const first = tokenStep(secret, clock.date(), freshToken);
     if (first.action === "delete") return this.#end(name, first.resourceVersion);
     const grant = this.#known(name, readTokenSecret(secret)) ?? (await this.#make(name, secret));
     await this.#refresh(name, secret);
     // What was noted on the Secret meanwhile has to stay on it.
-    const step = tokenStep(this.#secrets.get(name) ?? secret, clock.now(), freshToken);
-    if (step.action === "delete") return clock.now();
+    const step = tokenStep(this.#secrets.get(name) ?? secret, clock.date(), freshToken);
+    if (step.action === "delete") return clock.date();
     const next = step.action === "keep" ? step.lookAgainAt : await this.#rotate(name, step, grant);
-    return Math.min(next, clock.now() + FRESH_FOR_MS);
+    return Math.min(next, clock.date() + FRESH_FOR_MS);
   }
 
   /** What machines with the current token get; another replica may have rotated it, which the old one shows. */
@@ -150,7 +150,7 @@ export class TokenController {
     try {
       await this.#options.api.delete(this.#path(name), resourceVersion === undefined ? {} : { resourceVersion });
     } catch (reason) {
-      if (isConflict(reason)) return this.#clock.now() + AFTER_CONFLICT_MS;
+      if (isConflict(reason)) return this.#clock.date() + AFTER_CONFLICT_MS;
       if (!isNotFound(reason)) throw reason;
     }
     return Number.POSITIVE_INFINITY;
@@ -172,10 +172,10 @@ export class TokenController {
   }
 
   async #generate(name: string, view: TokenSecretView): Promise<string> {
-    const began = this.#clock.now();
+    const began = this.#clock.date();
     const made = await this.#options.source(view);
-    this.#made.set(name, { made, at: this.#clock.now() });
-    this.#options.onGenerated?.(name, (this.#clock.now() - began) / 1000);
+    this.#made.set(name, { made, at: this.#clock.date() });
+    this.#options.onGenerated?.(name, (this.#clock.date() - began) / 1000);
     this.#options.onMade?.();
     return made.text;
   }
@@ -184,7 +184,7 @@ export class TokenController {
   async #refresh(name: string, secret: Secret): Promise<void> {
     const before = this.#made.get(name);
     let text = before?.made.text;
-    if (before === undefined || this.#clock.now() - before.at >= FRESH_FOR_MS) {
+    if (before === undefined || this.#clock.date() - before.at >= FRESH_FOR_MS) {
       try {
         text = await this.#generate(name, readTokenSecret(secret));
       } catch (reason) {
@@ -204,7 +204,7 @@ export class TokenController {
     const { book, onRotated } = this.#options;
     const fresh = readTokenSecret(step.secret).token ?? "";
     book.admit(fresh, grant);
-    if (!(await this.#write(step.secret, () => book.revoke(fresh)))) return this.#clock.now() + AFTER_CONFLICT_MS;
+    if (!(await this.#write(step.secret, () => book.revoke(fresh)))) return this.#clock.date() + AFTER_CONFLICT_MS;
     if (step.revoked !== undefined) book.revoke(step.revoked);
     onRotated?.(name);
     return step.lookAgainAt;

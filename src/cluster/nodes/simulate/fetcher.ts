@@ -3,12 +3,12 @@
  * again; on every other refusal a machine gives up.
  */
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
+import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { inlineContent, isInline, received } from "../../ignition/data/resource.js";
 import type { Config, Resource } from "../../ignition/model/config.js";
 import { NEWEST, versionOf } from "../../ignition/model/spec.js";
-import { type Clock, pause, systemClock } from "../../kube/clock.js";
 import { type FetchedContent, getAsIgnition } from "./http-get.js";
 
 /** One try, and what a machine makes of it. */

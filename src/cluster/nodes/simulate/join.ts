@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { parseDocument } from "yaml";
+import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { type Clock, pause, systemClock } from "../../kube/clock.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";

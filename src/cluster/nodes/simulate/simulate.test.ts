@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { hastyClock } from "../../kube/testing/hasty-clock.js";
+import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import type { Attempt } from "./fetcher.js";
 import { simulateBoot } from "./simulate.js";
 import { Source } from "./testing/source.js";

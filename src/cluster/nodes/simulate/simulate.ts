@@ -1,6 +1,7 @@
 /** The node's side of a first boot, without a machine: user data in, a directory as Ignition would have left it out. */
 
 import { createHash } from "node:crypto";
+import type { Clock } from "../../../base/clock.js";
 import type {
   Config,
   DirectoryEntry,
@@ -12,7 +13,6 @@ import type {
 } from "../../ignition/model/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
-import type { Clock } from "../../kube/clock.js";
 import { type Attempt, Fetcher } from "./fetcher.js";
 import { Tree } from "./tree.js";
 

@@ -30,7 +30,7 @@ export interface Fleet {
 export async function makingFor({ clusters, patience, pool, publish, store, windowMs }: Fleet): Promise<Making> {
   const userData = await patience.until(`the user data of ${pool.name}`, () => poolUserData(clusters.pools, pool));
   return {
-    ...{ store, userData, windowMs, now: patience.clock.now(), dryRun: false, beforeMachines: publish },
+    ...{ store, userData, windowMs, now: patience.clock.date(), dryRun: false, beforeMachines: publish },
     ownTokens: async (names) => (names.length === 0 ? new Map() : ensureTokens(clusters.pools, pool, names)),
     onMade: ({ action, name, userData: file }) => {
       const what = action === "made" ? "its machine is made" : `boot its machine with the user data in ${file}`;

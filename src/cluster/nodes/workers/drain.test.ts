@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
-import { hastyClock } from "../../kube/testing/hasty-clock.js";
 import { cordon, drain, type Pod, requireDrainable, sortPods } from "./drain.js";
 import { MemoryCluster } from "./testing/cluster.js";
 import { patient, Recorded } from "./testing/progress.js";

@@ -1,6 +1,7 @@
 /** How long a command waits, and what it says meanwhile. */
+
+import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { type Clock, pause, systemClock } from "../../kube/clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 
 export interface Progress {

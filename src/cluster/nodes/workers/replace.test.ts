@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { hastyClock } from "../../kube/testing/hasty-clock.js";
+import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { House, makePool, namespace } from "../controller/testing/house.js";
 import { annotation } from "../objects.js";
 import { type Fleet, makingFor } from "./change.js";

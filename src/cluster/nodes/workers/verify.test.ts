@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
-import { hastyClock } from "../../kube/testing/hasty-clock.js";
 import { namedPath } from "../controller/paths.js";
 import { House, makePool, namespace } from "../controller/testing/house.js";
 import { annotation } from "../objects.js";

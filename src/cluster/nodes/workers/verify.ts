@@ -80,9 +80,9 @@ interface TriedPod {
 
 async function look(options: VerifyOptions, pods: Map<string, TriedPod>): Promise<Verdict> {
   const { clusters, patience, pool, workers } = options;
-  let scene = await lookAtPool(clusters, pool, workers, patience.clock.now());
+  let scene = await lookAtPool(clusters, pool, workers, patience.clock.date());
   if (options.furnishes && (await furnishAll(options, scene))) {
-    scene = await lookAtPool(clusters, pool, workers, patience.clock.now());
+    scene = await lookAtPool(clusters, pool, workers, patience.clock.date());
   }
   const verified: Verified[] = [];
   for (const worker of workers) {

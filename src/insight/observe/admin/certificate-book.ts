@@ -1,7 +1,7 @@
 /** Certificates in use, as the API shows them; each text is read once, however often somebody asks. */
 import type { X509Certificate } from "node:crypto";
+import { shown } from "../../../base/redact/redact.js";
 import type { CertificateInfo } from "./contract.js";
-import { shown } from "./json.js";
 
 export type UseOfCertificate = Pick<CertificateInfo, "file" | "use" | "kind">;
 

@@ -10,7 +10,16 @@
  * Within version 1 fields may be added; none is removed and none changes its meaning. docs/admin-api.md has the routes.
  */
 
+import type { ChoiceExplanation, PathHealth } from "../../../tunnel/events/facts.js";
 import type { Elsewhere } from "./elsewhere.js";
+
+export type {
+  ChoiceExplanation,
+  FlightPacket,
+  FlightRecord,
+  FlightSummary,
+  PathHealth,
+} from "../../../tunnel/events/facts.js";
 
 export type {
   BridgeInfo,
@@ -75,16 +84,6 @@ export interface Totals {
   /** Role `ignition`: since the process started. */
   readonly payloadsServed?: number;
   readonly fetchesRefused?: number;
-}
-
-/** Whether bytes really get through, as the watchdog last saw it. */
-export interface PathHealth {
-  readonly state: "ok" | "failing" | "unknown";
-  readonly checkedAt?: number;
-  readonly roundTripMs?: number;
-  /** Failures in a row. */
-  readonly failures?: number;
-  readonly error?: string;
 }
 
 /** A proxy-server as an agent or a sidecar sees it. */
@@ -221,23 +220,6 @@ export interface ExplainedRefusal extends Refusal {
   readonly explanation?: ChoiceExplanation;
 }
 
-/** How the choice among agents went, and for each one considered why it was passed over. */
-export interface ChoiceExplanation {
-  readonly address: string;
-  readonly host: string;
-  readonly agentsConnected: number;
-  readonly strategies: readonly { readonly name: string; readonly keys: number; readonly matches: number }[];
-  readonly considered: readonly {
-    readonly agentId: string;
-    /** The agent's key. */
-    readonly stream: number;
-    readonly identifiers: string;
-    readonly standing: string;
-    readonly load: number;
-    readonly passedOver: string;
-  }[];
-}
-
 /** Answer of `GET explain?target=HOST:PORT`: what would become of a dial, without dialling. */
 export interface Forecast {
   readonly target: string;
@@ -352,47 +334,6 @@ export interface Dump extends Omit<Overview, "refusals"> {
   readonly tunnels: readonly Tunnel[];
   /** Newest first. */
   readonly ended: readonly Tunnel[];
-}
-
-/** One of `GET flight`: a link whose last packets are remembered. */
-export interface FlightSummary {
-  /** The key of the agent or server at its other end. */
-  readonly key: number;
-  /** That one's ID, as it claims it. */
-  readonly peer: string;
-  readonly openedAt: number;
-  /** Absent while it stands. The last few that are gone are kept. */
-  readonly closedAt?: number;
-  /** Since it was opened, both ways. */
-  readonly packets: number;
-}
-
-/** Answer of `GET flight/KEY`; with `?format=text` the same for a person to read. */
-export interface FlightRecord extends FlightSummary {
-  /** When it was put together. */
-  readonly at: number;
-  readonly totals: readonly {
-    readonly direction: "sent" | "received";
-    readonly type: string;
-    readonly packets: number;
-    /** Payload of DATA. */
-    readonly bytes?: number;
-  }[];
-  /** Oldest first. */
-  readonly last: readonly FlightPacket[];
-}
-
-/** A packet's header. */
-export interface FlightPacket {
-  /** Before `at` of the record. */
-  readonly agoMs: number;
-  readonly direction: "sent" | "received";
-  readonly type: string;
-  readonly connectId?: number;
-  /** DATA: of payload. CREDIT: granted. */
-  readonly bytes?: number;
-  /** Of a dial: the end of its number, the same in its request and its answer. */
-  readonly dial?: string;
 }
 
 // ---- GET events: server-sent events -----------------------------------------------------------------------------------

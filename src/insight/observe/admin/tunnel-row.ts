@@ -1,9 +1,8 @@
 /** A tunnel of a server or an agent as the API shows it. The same class on both sides, seen from opposite ends. */
 
-import type { Frontend } from "../../../tunnel/events/events.js";
+import { shown } from "../../../base/redact/redact.js";
 import type { ConnectId } from "../../../tunnel/wire/packet.js";
 import type { Tunnel, TunnelFrontend, TunnelMarks, TunnelState } from "./contract.js";
-import { shown } from "./json.js";
 import type { LiveTunnel } from "./subject.js";
 
 /** What is needed of a tunnel; times are of the role's clock, 0 for what has not happened. */
@@ -30,11 +29,6 @@ export interface ShownFacts {
   readonly listener?: string;
   readonly askedAt: number;
   readonly dialledAt: number;
-}
-
-/** The same at a server or an agent. */
-export interface AskedFacts extends ShownFacts {
-  readonly frontend?: Frontend;
 }
 
 /** Who carries it, as the role sees it. */

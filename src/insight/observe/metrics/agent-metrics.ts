@@ -5,8 +5,8 @@ import { DurationHistogram } from "../../../base/metrics/histogram.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { agentDialEnded, leaseListed, leaseWatched, streamError } from "../../../tunnel/events/channels.js";
+import type { AgentReadings } from "../../../tunnel/events/readings.js";
 import { leaseCalls } from "./lease-calls.js";
-import type { AgentReadings } from "./readings.js";
 import { segmentMetrics } from "./segment-metrics.js";
 
 const PREFIX = "konnectivity_network_proxy_agent_";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import * as channels from "../../../tunnel/events/channels.js";
+import type { AgentLoad, ServerReadings } from "../../../tunnel/events/readings.js";
 import { SegmentCounters } from "../../../tunnel/link/counters.js";
 import { PACKET_NAMES, type PacketName } from "../../../tunnel/wire/packet.js";
-import type { AgentLoad, ServerReadings } from "./readings.js";
 import { ServerMetrics } from "./server-metrics.js";
 
 const K = "konnectivity_network_proxy_server_";

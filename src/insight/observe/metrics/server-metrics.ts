@@ -15,10 +15,10 @@ import {
   serverRefused,
   serverTunnelClosed,
 } from "../../../tunnel/events/channels.js";
+import type { PerServiceMethod, ServerReadings } from "../../../tunnel/events/readings.js";
 import { agentLoads } from "./agent-loads.js";
 import { leaseCalls } from "./lease-calls.js";
 import { pathMetrics } from "./path-metrics.js";
-import type { PerServiceMethod, ServerReadings } from "./readings.js";
 import { segmentMetrics } from "./segment-metrics.js";
 
 const PREFIX = "konnectivity_network_proxy_server_";

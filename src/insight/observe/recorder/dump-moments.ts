@@ -4,9 +4,9 @@ import { messageOf } from "../../../base/errors/error.js";
 import { Pace } from "../../../base/log/pace.js";
 import { redact } from "../../../base/redact/redact.js";
 import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
+import type { FlightBook } from "../../../tunnel/link/flight-book.js";
 import type { FlightRecord } from "../admin/contract.js";
 import type { DumpFiles } from "./dump-files.js";
-import type { FlightBook } from "./flight-book.js";
 import { packetText } from "./flight-text.js";
 
 /** When a hundred agents fail at once, the first ten tell the story. */

@@ -2,22 +2,20 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
 import { SegmentCounters } from "../../../tunnel/link/counters.js";
+import { FlightBook } from "../../../tunnel/link/flight-book.js";
 import { PacketMeter } from "../../../tunnel/link/packet-meter.js";
 import { DumpFiles } from "./dump-files.js";
 import { tellOfCrash, tellOfStalls } from "./dump-moments.js";
-import { FlightBook } from "./flight-book.js";
 import { flightText } from "./flight-text.js";
 
-let now = 0;
+let clock: ManualClock;
 let book: FlightBook;
 beforeEach(() => {
-  now = 0;
-  book = new FlightBook(
-    () => now,
-    () => Date.UTC(2030, 0, 1),
-  );
+  clock = new ManualClock(Date.UTC(2030, 0, 1));
+  book = new FlightBook(clock);
 });
 
 /** One link's two directions. */
@@ -33,15 +31,15 @@ function link(key = 1, peer = "node-1") {
 function talk({ sent, received }: ReturnType<typeof link>): void {
   sent.turn();
   sent.control({ type: "DIAL_REQ", protocol: "tcp", address: "secret.example:443", random: 0x1234_1a2b_3c4dn });
-  now += 1.5;
+  clock.advance(1.5);
   received.turn();
   received.control({ type: "DIAL_RSP", error: "", connectId: 7, random: 0x1234_1a2b_3c4dn });
-  now += 10;
+  clock.advance(10);
   sent.turn();
   sent.data(7, 16);
   received.control({ type: "DIAL_RSP", error: "no such host", connectId: 0, random: 9n });
   sent.control({ type: "CREDIT", connectId: 7, bytes: 65_536 });
-  now += 2_000;
+  clock.advance(2_000);
 }
 
 test("a record names types, connections, lengths and directions, and nothing that was said", () => {
@@ -122,7 +120,7 @@ describe("files", () => {
     const notes: object[] = [];
     const endings = [
       note.subscribe(({ fields }) => notes.push(fields!), source),
-      tellOfStalls({ source, flights: book, files }, () => now),
+      tellOfStalls({ source, flights: book, files }, () => clock.now()),
     ];
     const check = (failures: number) =>
       serverPathChecked.publish({

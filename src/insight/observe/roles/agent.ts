@@ -1,20 +1,20 @@
 /** What an agent tells the admin API about itself. */
 import { messageOf } from "../../../base/errors/error.js";
+import { shown } from "../../../base/redact/redact.js";
 import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import { agentDialEnded } from "../../../tunnel/events/channels.js";
+import type { FlightBook } from "../../../tunnel/link/flight-book.js";
 import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import { CertificateBook, rereadNowAndThen } from "../admin/certificate-book.js";
 import type { CertificateInfo, Forecast, ServerPeer, Totals } from "../admin/contract.js";
 import { EndedTunnels } from "../admin/ended.js";
-import { shown } from "../admin/json.js";
 import { onceEach } from "../admin/once-each.js";
 import type { LiveTunnel, Subject } from "../admin/subject.js";
 import { DialTally } from "../admin/tally.js";
 import { type Carrier, TunnelRows } from "../admin/tunnel-row.js";
-import type { FlightBook } from "../recorder/flight-book.js";
 import { RefusalLog } from "../refusals.js";
 
 /** As long as a dial would look. */

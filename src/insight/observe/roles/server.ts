@@ -1,6 +1,8 @@
 /** What a server tells the admin API about itself. */
 
+import { shown } from "../../../base/redact/redact.js";
 import { serverDialEnded } from "../../../tunnel/events/channels.js";
+import type { FlightBook } from "../../../tunnel/link/flight-book.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { preferredOf, STANDINGS, standingOf } from "../../../tunnel/server/agents/choice.js";
@@ -9,12 +11,10 @@ import { parseDestination } from "../../../tunnel/wire/destination.js";
 import { CertificateBook } from "../admin/certificate-book.js";
 import type { AgentPeer, Candidate, CertificateInfo, Forecast, PathHealth, Totals } from "../admin/contract.js";
 import { EndedTunnels } from "../admin/ended.js";
-import { shown } from "../admin/json.js";
 import { onceEach } from "../admin/once-each.js";
 import type { LiveTunnel, Subject } from "../admin/subject.js";
 import { DialTally } from "../admin/tally.js";
 import { type Carrier, TunnelRows } from "../admin/tunnel-row.js";
-import type { FlightBook } from "../recorder/flight-book.js";
 import { keepServerRefusals, RefusalLog } from "../refusals.js";
 
 /** Whom the most crowded of servers would choose among; nobody reads them all. */
@@ -135,13 +135,14 @@ export class ServerSubject implements Subject {
   explain(target: string): Forecast {
     const to = parseDestination(target);
     if ("error" in to) return { target, possible: false, why: `It cannot be dialled: ${to.error}.` };
-    const { registry, clock } = this.#server.board;
-    const explanation = registry.explain(to.address, [], false);
-    const decision = registry.deciding(to.address);
+    const { board } = this.#server;
+    const { registry, clock } = board;
+    const explanation = board.explainChoice(to.address);
+    const decision = registry.matchesFor(to.address).strategies.find(({ candidates }) => candidates.length > 0);
     if (decision === undefined) {
       return { target, possible: false, why: "No agent takes this destination.", explanation };
     }
-    const { strategy, matches } = decision;
+    const { name: strategy, candidates: matches } = decision;
     const candidates: Candidate[] = matches
       .map(({ links }) => {
         const link = preferredOf(links, clock.now())!;

@@ -14,7 +14,6 @@ import { ProxyServer } from "../../server/server.js";
 import type { Frontend } from "../frontend.js";
 
 const NOWHERE = { host: "127.0.0.1", port: 0, tokenFile: "", profiling: false };
-const NO_KUBE = { kubeconfig: "", qps: 0, burst: 0 };
 
 export type DoorName = "connect-uds" | "connect-tcp" | "grpc-uds" | "grpc-tcp";
 export const DOORS: readonly DoorName[] = ["connect-uds", "connect-tcp", "grpc-uds", "grpc-tcp"];
@@ -55,7 +54,6 @@ export async function startRig(settings: Partial<ServerConfig> = {}): Promise<Ri
     dialTimeoutMs: 15_000,
     gracefulShutdownMs: 0,
     xfrChannelSize: 10,
-    kube: NO_KUBE,
     limits: DEFAULT_LIMITS,
     ...settings,
   });
@@ -118,7 +116,6 @@ function agentConfig(port: number, tls: { caFile: string; certFile: string; keyF
     keepaliveMs: 30_000,
     syncForever: false,
     serverCountSource: "default",
-    kube: NO_KUBE,
     xfrChannelSize: 150,
     warnOnChannelLimit: false,
     headerTimeoutMs: 5_000,

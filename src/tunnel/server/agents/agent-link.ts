@@ -1,10 +1,9 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
 
+import type { Clock } from "../../../base/clock.js";
 import { ShortLivedMap } from "../../../base/short-lived.js";
-import type { AskedFacts } from "../../../insight/observe/admin/tunnel-row.js";
-import type { Clock } from "../../connection/clock.js";
 import { type TableOptions, TunnelTable } from "../../connection/table.js";
-import type { Tunnel } from "../../connection/tunnel.js";
+import type { DialFacts, Tunnel } from "../../connection/tunnel.js";
 import { PacketCarrier } from "../../link/packet-carrier.js";
 import type { StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
@@ -19,7 +18,7 @@ const SIGN_OF_LIFE_MS = 10_000;
 
 /** A dial that waits for this agent's answer. */
 export interface PendingDial {
-  readonly asked: AskedFacts;
+  readonly asked: DialFacts;
   onAgentAnswer(link: AgentLink, connectId: ConnectId): void;
   onAgentError(link: AgentLink, error: string): void;
   /** The agent gave the dial up without a word (DIAL_CLS). */

@@ -68,7 +68,7 @@ describe("a host that is reserved for agents that claim it", () => {
     const worker = agent("worker", "default-route=true").link;
     expect(board.registry.choose("10.0.0.1:443", [])).toBeUndefined();
     expect(board.registry.choose("10.0.0.2:443", [])).toBe(worker);
-    const [considered] = board.registry.explain("10.0.0.1:443", []).considered;
+    const [considered] = board.explainChoice("10.0.0.1:443", []).considered;
     expect(considered?.passedOver).toContain("reserved for agents that claim it");
     const plane = agent("plane", "ipv4=10.0.0.1").link;
     expect(board.registry.choose("10.0.0.1:443", [])).toBe(plane);
@@ -84,7 +84,7 @@ describe("the explanation of a refusal", () => {
     const { text } = board.explainNoAgent("web:80", []);
     expect(text).toMatch(/^No agent available \(1 connected.*reference [0-9a-f]{8}\)$/);
     expect(text).not.toContain("secret-agent");
-    expect(board.registry.explain("web:80", [])).toMatchObject({
+    expect(board.explainChoice("web:80", [])).toMatchObject({
       host: "web",
       agentsConnected: 1,
       strategies: [{ name: "destHost", keys: 1, matches: 0 }],

@@ -1,12 +1,11 @@
 /** All agent streams that are connected, and the choice among them. */
 
 import { hostOfAddress } from "../../../base/address.js";
-import type { ChoiceExplanation } from "../../../insight/observe/admin/contract.js";
-import type { Clock } from "../../connection/clock.js";
+import type { Clock } from "../../../base/clock.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
-import { type Candidate, chooseAmong, preferredOf, standingOf } from "./choice.js";
+import { type Candidate, chooseAmong, preferredOf } from "./choice.js";
 import { AgentGroups } from "./groups.js";
 import { createStrategy, type Strategy } from "./strategies.js";
 
@@ -14,8 +13,18 @@ import { createStrategy, type Strategy } from "./strategies.js";
 const DEMOTION_MS = 15_000;
 const MAX_DEMOTION_MS = 5 * 60_000;
 
-/** More would make a log line nobody reads. */
-const EXPLAINED_AGENTS = 20;
+/** What the strategies make of one destination. */
+export interface DestinationMatches {
+  /** The destination's host as agents are chosen by it. */
+  readonly host: string;
+  /** Only agents that claim the host may have its dials. */
+  readonly isReserved: boolean;
+  readonly strategies: readonly {
+    readonly name: string;
+    readonly keys: number;
+    readonly candidates: readonly Candidate[];
+  }[];
+}
 
 export class AgentRegistry {
   readonly #links = new Set<AgentLink>();
@@ -120,41 +129,16 @@ export class AgentRegistry {
     link.demotedUntil = group.demotedUntil = 0;
   }
 
-  /** The strategy that would decide about a dial now, and whom it would choose among. */
-  deciding(address: string): { readonly strategy: string; readonly matches: readonly Candidate[] } | undefined {
+  /** What the strategies make of a destination now, in order: the first with a match decides. */
+  matchesFor(address: string): DestinationMatches {
     const host = judgedHost(hostOfAddress(address));
-    for (const strategy of this.#strategies) {
-      const matches = this.#matches(strategy, host);
-      if (matches.length > 0) return { strategy: strategy.name, matches };
-    }
-    return undefined;
-  }
-
-  /** Why nobody took a dial, or who would: what the log and the admin API tell, never the caller. */
-  explain(address: string, tried: readonly AgentLink[], isOver = true): ChoiceExplanation {
-    const host = judgedHost(hostOfAddress(address));
-    const now = this.#clock.now();
-    const matchesOf = this.#strategies.map((strategy) => this.#matches(strategy, host));
     return {
-      address,
       host,
-      agentsConnected: this.#links.size,
-      strategies: this.#strategies.map(({ name, keys }, index) => ({ name, keys, matches: matchesOf[index]!.length })),
-      considered: [...this.#links].slice(0, EXPLAINED_AGENTS).map((link) => ({
-        agentId: link.identity.agentId,
-        stream: link.number,
-        identifiers: link.identity.identifierText,
-        standing: standingOf(link, now),
-        load: link.load,
-        passedOver: tried.includes(link)
-          ? "its dial failed and was not tried there again"
-          : matchesOf.some((matches) => matches.some(({ links }) => links.includes(link)))
-            ? isOver
-              ? "it matches, but the dial was over before its turn"
-              : "it matches"
-            : this.#isReserved(host)
-              ? "the host is reserved for agents that claim it, and it does not"
-              : "no strategy matches its identifiers with this host",
+      isReserved: this.#isReserved(host),
+      strategies: this.#strategies.map((strategy) => ({
+        name: strategy.name,
+        keys: strategy.keys,
+        candidates: this.#matches(strategy, host),
       })),
     };
   }

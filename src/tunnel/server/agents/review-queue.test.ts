@@ -1,6 +1,6 @@
 /** Floods of tokens against the review queue: what the API server is asked, and when an honest agent gets in. */
 import { describe, expect, test } from "vitest";
-import { ManualClock } from "../../../cluster/kube/testing/manual-clock.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { seeded } from "../testing/seeded.js";
 import { type Asker, ReviewQueue } from "./review-queue.js";
 

@@ -9,8 +9,8 @@
  *   holds within an address. A flood over connections that stay is behind every newcomer; to get ahead of one it needs a
  *   new connection, with its TLS handshake, for each token, and whoever comes again has a new chance each time.
  */
-import type { Clock } from "../../../cluster/kube/clock.js";
-import { RateLimit } from "../../../cluster/kube/rate-limit.js";
+import type { Clock } from "../../../base/clock.js";
+import { RateLimit } from "../../../base/rate-limit.js";
 import { parseAddress } from "./strategies.js";
 import { tokenRefused } from "./token-refusal.js";
 

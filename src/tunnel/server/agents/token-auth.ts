@@ -1,7 +1,6 @@
 /** Agents that prove who they are with a service account token, which the Kubernetes API reviews for us. */
 import { createHash } from "node:crypto";
-import type { Clock } from "../../../cluster/kube/clock.js";
-import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
+import type { Clock } from "../../../base/clock.js";
 import type { TokenAuthConfig } from "../config.js";
 import { type Asker, ReviewQueue } from "./review-queue.js";
 import { malformedToken, tokenRefused } from "./token-refusal.js";
@@ -42,21 +41,8 @@ const ACCEPTED_MS = 60_000;
 const REJECTED_MS = 3000;
 const MOST_ACCEPTED = 4096;
 const MOST_REJECTED = 1024;
-const REVIEW_TIMEOUT_MS = 10_000;
 /** Those of service accounts have one or two thousand characters. */
 const LONGEST_TOKEN = 16 * 1024;
-
-export function kubeTokenReviewer(api: KubeApi): TokenReviewer {
-  return async (token, audiences, signal) => {
-    const review: KubeObject & { spec: object; status?: TokenReviewStatus } = {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenReview",
-      spec: { token, audiences },
-    };
-    const path = "/apis/authentication.k8s.io/v1/tokenreviews";
-    return (await api.create(path, review, { timeoutMs: REVIEW_TIMEOUT_MS, signal })).status ?? {};
-  };
-}
 
 export function createTokenAuthenticator(
   config: TokenAuthConfig,
@@ -76,10 +62,10 @@ export function createTokenAuthenticator(
     const known = take(accepted, key) ?? take(rejected, key);
     if (known !== undefined) {
       remember(key, known);
-      if (clock.now() < known.until) return known.verdict;
+      if (clock.date() < known.until) return known.verdict;
     }
     const verdict = await queue.ask(key, token, accepted.has(key), asker);
-    const now = clock.now();
+    const now = clock.date();
     const until = verdict.account === undefined ? now + REJECTED_MS : Math.min(now + ACCEPTED_MS, expiryOf(token));
     remember(key, { verdict, until });
     return verdict;

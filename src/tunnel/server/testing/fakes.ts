@@ -1,8 +1,8 @@
 /** A switchboard with agents and callers that a test plays itself. */
 
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { Budget } from "../../connection/budget.js";
 import { FakePort } from "../../connection/testing/fake-port.js";
-import { ManualClock } from "../../connection/testing/manual-clock.js";
 import { SegmentCounters } from "../../link/counters.js";
 import type { Features } from "../../link/features.js";
 import { PacketMeter } from "../../link/packet-meter.js";

@@ -1,6 +1,7 @@
 /** What the watchdog knows of one agent's path. */
-import type { PathHealth } from "../../../insight/observe/admin/contract.js";
-import { shown } from "../../../insight/observe/admin/json.js";
+
+import { shown } from "../../../base/redact/redact.js";
+import type { PathHealth } from "../../events/facts.js";
 
 export class PathWatch {
   /** By the server's clock. */

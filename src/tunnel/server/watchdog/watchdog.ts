@@ -3,9 +3,9 @@
  * comes of it is shown; a link on which nothing moves any more is ended, so that its agent connects anew.
  */
 
-import type { PathHealth } from "../../../insight/observe/admin/contract.js";
-import type { Clock } from "../../connection/clock.js";
+import type { Clock } from "../../../base/clock.js";
 import { serverLinkRecycled, serverPathChecked } from "../../events/channels.js";
+import type { PathHealth } from "../../events/facts.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import type { AgentLink } from "../agents/agent-link.js";
 import type { AgentRegistry } from "../agents/registry.js";
@@ -46,7 +46,7 @@ export class Watchdog {
     this.#random = parts.random ?? Math.random;
     const { intervalMs, timeoutMs } = parts.config;
     this.#tickMs = Math.min(SLOWEST_TICK_MS, Math.max(10, Math.min(intervalMs, timeoutMs) / 4));
-    this.#epoch = Date.now() - parts.clock.now();
+    this.#epoch = parts.clock.date() - parts.clock.now();
   }
 
   start(): void {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
-import { eventually } from "../../../cluster/kube/testing/eventually.js";
+import { eventually } from "../../../base/testing/eventually.js";
 import { openStage, openTarget, readAll, readExactly, type Stage } from "../testing/stage.js";
 import { openWebServer } from "../testing/web-server.js";
 

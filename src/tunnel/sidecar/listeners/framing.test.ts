@@ -1,7 +1,7 @@
 /** Where a message ends must be the same for the client, the proxy and the target, whatever bytes one of them sends. */
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { eventually } from "../../../cluster/kube/testing/eventually.js";
+import { eventually } from "../../../base/testing/eventually.js";
 import { openStage, openTarget } from "../testing/stage.js";
 
 /** Everything that comes, as text. */

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { eventually } from "../../../cluster/kube/testing/eventually.js";
+import { eventually } from "../../../base/testing/eventually.js";
 import { echo, openStage, openTarget, readAll, readExactly } from "../testing/stage.js";
 import { type Hindrance, WayError } from "../way.js";
 

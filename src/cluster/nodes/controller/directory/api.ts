@@ -1,7 +1,7 @@
 /** The Kubernetes port on a directory of YAML objects: for trying things, and for a handful of machines without any cluster. */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { pause, systemClock } from "../../../kube/clock.js";
+import { pause, systemClock } from "../../../../base/clock.js";
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeList, KubeObject, ListOptions, WatchEvent, WatchOptions } from "../../../kube/port.js";
 import { type Metadata, secondTime } from "../../objects.js";

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../../../kube/clock.js";
+import type { Clock } from "../../../../base/clock.js";
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { type ConfigMap, encoded, type Secret } from "../../objects.js";
@@ -77,7 +77,8 @@ export class House {
   }
 
   readonly clock: Clock = {
-    now: () => Date.now() + this.aheadMs,
+    now: () => performance.now() + this.aheadMs,
+    date: () => Date.now() + this.aheadMs,
     after: (ms, run) => {
       const timer = setTimeout(run, ms / this.pace);
       return () => clearTimeout(timer);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../../../../base/testing/eventually.js";
+import { ManualClock } from "../../../../base/testing/manual-clock.js";
 import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { createKubeApi } from "../../../kube/client.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { replyStatus } from "../../../kube/testing/api-stub.js";
-import { eventually } from "../../../kube/testing/eventually.js";
-import { ManualClock } from "../../../kube/testing/manual-clock.js";
 import { ClusterStub, namespace } from "../../testing/cluster-stub.js";
 import { inventoryOf, letIn, nodeOf, type RequestChange, signingRequest, worker } from "../../testing/requests.js";
 import { startTime } from "../../testing/world.js";
@@ -431,7 +431,7 @@ describe("what serving certificates hold", () => {
 
   /** As the cluster's signer answers. */
   async function sign(request: string, node: string, address: string): Promise<void> {
-    const now = new Date(clock.now());
+    const now = new Date(clock.date());
     const authority = await createAuthority({ commonName: "signer", validForMs: 3 * lifeMs, now });
     const { certificatePem } = await issueCertificate(authority, {
       ...{ profile: "server", commonName: `system:node:${node}`, organizations: ["system:nodes"] },

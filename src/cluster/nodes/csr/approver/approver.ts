@@ -1,6 +1,7 @@
 /** Watches requests and nodes and decides what is pending, again and again: after every change, and every few seconds. */
+
+import { type Clock, systemClock } from "../../../../base/clock.js";
 import { messageOf } from "../../../../base/errors/error.js";
-import { type Clock, systemClock } from "../../../kube/clock.js";
 import { ListWatch } from "../../../kube/list-watch.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { NodeObject, Policy, Surroundings } from "../case.js";
@@ -132,7 +133,7 @@ export class Approver {
     // In the same breath as the last look at `#again`: whoever wakes us from now on begins anew.
     this.#passing = undefined;
     this.#cancelTimer?.();
-    if (!this.#stopped) this.#cancelTimer = this.#clock.after(this.#options.intervalMs, () => this.wake());
+    if (!this.#stopped) this.#cancelTimer = this.#clock.after(this.#options.intervalMs, () => this.wake(), true);
   }
 
   async #pass(): Promise<void> {
@@ -161,7 +162,7 @@ export class Approver {
     const memory = new Map(store.memory);
     for (const request of pending) {
       if (this.#stopped || !leading()) return;
-      const now = this.#clock.now();
+      const now = this.#clock.date();
       const recentPending = countRecentPending(this.#requests.items.values(), now);
       const nodes = this.#nodesByName();
       const around = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
@@ -197,7 +198,7 @@ export class Approver {
     await store.remember(new Map(planned.map(({ decision }) => [decision.node, decision.remember])));
     for (const { around, request } of planned) {
       if (this.#stopped || !leading()) return;
-      await this.#act(request, { ...around, now: this.#clock.now(), memory: store.memory });
+      await this.#act(request, { ...around, now: this.#clock.date(), memory: store.memory });
     }
   }
 
@@ -215,7 +216,7 @@ export class Approver {
   async #tendMemory({ workers }: Inventory): Promise<void> {
     const { dryRun, leading, store } = this.#options;
     if (dryRun || !leading()) return;
-    const now = this.#clock.now();
+    const now = this.#clock.date();
     const nodes = this.#nodesByName();
     const changes = new Map<string, Remembered>();
     const learned = this.#learn(changes, (name) => nodes.has(name) || workers.has(name));
@@ -232,7 +233,7 @@ export class Approver {
   /** What became of requests for serving certificates, whoever approved them. Returns the uids that need no second look. */
   #learn(changes: Map<string, Remembered>, isPresent: (name: string) => boolean): string[] {
     const { store } = this.#options;
-    const now = this.#clock.now();
+    const now = this.#clock.date();
     const done: string[] = [];
     const change = (node: string, of: Remembered, next: (held: readonly Held[]) => readonly Held[]) => {
       const before = heldBy(of);

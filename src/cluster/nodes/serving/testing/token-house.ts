@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
+import { eventually } from "../../../../base/testing/eventually.js";
+import { ManualClock } from "../../../../base/testing/manual-clock.js";
 import { TokenBook } from "../../../ignition/server/token-book.js";
 import type { KubeApi } from "../../../kube/port.js";
-import { eventually } from "../../../kube/testing/eventually.js";
-import { ManualClock } from "../../../kube/testing/manual-clock.js";
 import { createDirectoryApi } from "../../controller/directory/api.js";
 import type { Secret } from "../../objects.js";
 import { makeTokenSecret, readTokenSecret, type TokenSecretContent } from "../../token/token-secret.js";
@@ -46,7 +46,7 @@ export class Replica {
   constructor(given: { api: KubeApi; clock: ManualClock; name: string }, more: Partial<TokenControllerOptions> = {}) {
     const { api, clock, name } = given;
     let tokens = 0;
-    this.book = new TokenBook(() => clock.now());
+    this.book = new TokenBook(() => clock.date());
     this.controller = new TokenController({
       ...{ api, namespace, clock, book: this.book },
       source: async () => {

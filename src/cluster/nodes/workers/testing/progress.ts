@@ -1,5 +1,5 @@
 /** What would have been said while waiting, which takes no time. */
-import { hastyClock } from "../../../kube/testing/hasty-clock.js";
+import { hastyClock } from "../../../../base/testing/hasty-clock.js";
 import { Patience, type PatienceOptions, type Progress } from "../patience.js";
 
 export class Recorded implements Progress {

@@ -1,14 +1,20 @@
-import { type Clock, pause, systemClock } from "../../../cluster/kube/clock.js";
-import { isLeaseValid, type Lease, leasesPath } from "../../../cluster/kube/lease.js";
-import { ListWatch } from "../../../cluster/kube/list-watch.js";
-import type { KubeApi } from "../../../cluster/kube/port.js";
-import type { LeaseObservers } from "./server-count.js";
+import { type Clock, pause, systemClock } from "../../base/clock.js";
+import { isLeaseValid, type Lease, leasesPath } from "../kube/lease.js";
+import { ListWatch } from "../kube/list-watch.js";
+import type { KubeApi } from "../kube/port.js";
 
-export interface LeaseCountOptions extends LeaseObservers {
+export interface LeaseCountOptions {
+  /** Tried again until it succeeds. The API is closed when the count is stopped. */
   readonly openApi: () => Promise<KubeApi>;
   readonly namespace: string;
   readonly labelSelector: string;
   readonly clock?: Clock;
+  /** One list request: HTTP status (0: no answer), duration, the API's reason for a failure. */
+  readonly onListed: (status: number, seconds: number, reason: string) => void;
+  /** One watch request, as soon as it was accepted or refused. */
+  readonly onWatched: (status: number, reason: string) => void;
+  /** Counting goes on by itself. */
+  readonly onError: (reason: unknown) => void;
 }
 
 /** Each server renews its lease every 15 s, so three renewals missed by all of them mean that the watch is dead. */
@@ -21,6 +27,7 @@ export class LeaseCount {
   readonly #clock: Clock;
   readonly #stopped = new AbortController();
   readonly #running: Promise<void>;
+  #api: KubeApi | undefined;
   #leases: ListWatch<Lease> | undefined;
   /** False while we do not hear from the API; leases then seem to run out although their holders renew them. */
   #current = false;
@@ -42,15 +49,17 @@ export class LeaseCount {
     this.#stopped.abort();
     await this.#running;
     await this.#leases?.stop();
+    this.#api?.close();
   }
 
   async #run(): Promise<void> {
     while (!this.#stopped.signal.aborted) {
       try {
-        this.#leases = this.#watch(await this.#options.openApi());
+        this.#api = await this.#options.openApi();
+        if (!this.#stopped.signal.aborted) this.#leases = this.#watch(this.#api);
         return;
       } catch (reason) {
-        this.#options.onError?.(reason);
+        this.#options.onError(reason);
         await pause(this.#clock, REOPEN_MS, this.#stopped.signal);
       }
     }
@@ -70,17 +79,17 @@ export class LeaseCount {
       },
       onError: (reason) => {
         this.#current = false;
-        onError?.(reason);
+        onError(reason);
       },
-      ...(onListed === undefined ? {} : { onListed }),
-      ...(onWatched === undefined ? {} : { onWatched }),
+      onListed,
+      onWatched,
     });
     leases.start();
     return leases;
   }
 
   #valid(): number {
-    const now = this.#clock.now();
+    const now = this.#clock.date();
     let valid = 0;
     for (const lease of this.#leases?.items.values() ?? []) if (isLeaseValid(lease, now)) valid++;
     return Math.max(1, valid);

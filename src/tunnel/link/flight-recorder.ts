@@ -2,7 +2,7 @@
  * The last packets of one link, as on board of an aeroplane: written all the time, read when something went wrong.
  * Headers only; there is no place here for a byte of payload. Writing allocates nothing.
  */
-import type { Direction, PacketWitness } from "../../../tunnel/link/packet-meter.js";
+import type { Clock } from "../../base/clock.js";
 import {
   type ConnectId,
   type DialId,
@@ -10,7 +10,8 @@ import {
   PACKET_NAMES,
   PACKET_TYPE_COUNT,
   type PacketName,
-} from "../../../tunnel/wire/packet.js";
+} from "../wire/packet.js";
+import type { Direction, PacketWitness } from "./packet-meter.js";
 
 /** A power of two, so that the place of the next one is a mask. With it a link takes 15 KiB more. */
 const KEPT = 512;
@@ -37,7 +38,7 @@ export interface PacketTotal {
 }
 
 export class FlightRecorder implements PacketWitness {
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #times = new Float64Array(KEPT);
   readonly #connectIds = new Float64Array(KEPT);
   readonly #bytes = new Uint32Array(KEPT);
@@ -52,9 +53,9 @@ export class FlightRecorder implements PacketWitness {
   #receivedBytes = 0;
   #count = 0;
 
-  constructor(now: () => number) {
-    this.#now = now;
-    this.#time = now();
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#time = clock.now();
   }
 
   /** All there ever were. */
@@ -63,7 +64,7 @@ export class FlightRecorder implements PacketWitness {
   }
 
   turn(): void {
-    this.#time = this.#now();
+    this.#time = this.#clock.now();
   }
 
   see(direction: Direction, index: number, connectId: ConnectId, bytes: number): void {

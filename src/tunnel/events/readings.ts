@@ -1,5 +1,5 @@
 /** What a scrape reads from a running server or agent. Nothing here is maintained for metrics' sake. */
-import type { SegmentCounters } from "../../../tunnel/link/counters.js";
+import type { SegmentCounters } from "../link/counters.js";
 
 /** A service method that this process cannot serve may be left out; upstream does not export it then either. */
 export interface PerServiceMethod {

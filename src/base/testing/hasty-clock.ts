@@ -7,12 +7,13 @@ export function hastyClock(onWait: () => void = () => {}): Clock & { readonly wa
   return {
     waited,
     now: () => now,
-    after(ms, run) {
+    date: () => now,
+    after(ms, action) {
       const timer = setImmediate(() => {
         waited.push(ms);
         now += ms;
         onWait();
-        run();
+        action();
       });
       return () => clearImmediate(timer);
     },

@@ -1,7 +1,9 @@
 /** The flight recorders of a process' links, and of the last few that are gone: most questions come afterwards. */
-import type { DialId } from "../../../tunnel/wire/packet.js";
-import type { FlightPacket, FlightRecord, FlightSummary } from "../admin/contract.js";
-import { shown } from "../admin/json.js";
+
+import { type Clock, systemClock } from "../../base/clock.js";
+import { shown } from "../../base/redact/redact.js";
+import type { FlightPacket, FlightRecord, FlightSummary } from "../events/facts.js";
+import type { DialId } from "../wire/packet.js";
 import { FlightRecorder, type SeenPacket } from "./flight-recorder.js";
 
 const GONE_KEPT = 8;
@@ -15,21 +17,21 @@ interface Flight {
 }
 
 export class FlightBook {
-  readonly #now: () => number;
+  readonly #clock: Clock;
   /** What the clock has to be added to for milliseconds since 1970. */
   readonly #epoch: number;
   readonly #open = new Map<number, Flight>();
   readonly #gone = new Map<number, Flight>();
 
-  constructor(now: () => number = () => performance.now(), wall: () => number = Date.now) {
-    this.#now = now;
-    this.#epoch = wall() - now();
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+    this.#epoch = clock.date() - clock.now();
   }
 
   /** `key` is the process' own number for the link, `peer` whom it leads to. */
   open(key: number, peer: string): FlightRecorder {
-    const recorder = new FlightRecorder(this.#now);
-    this.#open.set(key, { key, peer: shown(peer), recorder, openedAt: this.#now() });
+    const recorder = new FlightRecorder(this.#clock);
+    this.#open.set(key, { key, peer: shown(peer), recorder, openedAt: this.#clock.now() });
     return recorder;
   }
 
@@ -37,7 +39,7 @@ export class FlightBook {
     const flight = this.#open.get(key);
     if (flight === undefined) return;
     this.#open.delete(key);
-    flight.closedAt = this.#now();
+    flight.closedAt = this.#clock.now();
     this.#gone.set(key, flight);
     if (this.#gone.size > GONE_KEPT) this.#gone.delete(this.#gone.keys().next().value!);
   }
@@ -59,7 +61,7 @@ export class FlightBook {
 
   #record(flight: Flight): FlightRecord {
     const { recorder } = flight;
-    const now = this.#now();
+    const now = this.#clock.now();
     return {
       ...this.#summary(flight),
       at: this.#wall(now),

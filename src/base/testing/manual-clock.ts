@@ -3,10 +3,20 @@ import type { Clock } from "../clock.js";
 /** Time that passes only when a test says so. */
 export class ManualClock implements Clock {
   #now = 1_000_000;
+  /** What `now` has to be added to for milliseconds since 1970. */
+  readonly #epoch: number;
   readonly #timers = new Set<{ at: number; action: () => void }>();
+
+  constructor(startDate = Date.parse("2031-01-01T00:00:00Z")) {
+    this.#epoch = startDate - this.#now;
+  }
 
   now(): number {
     return this.#now;
+  }
+
+  date(): number {
+    return this.#epoch + this.#now;
   }
 
   after(ms: number, action: () => void): () => void {
@@ -15,17 +25,17 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Timers that nobody took back. */
-  get waiting(): number {
-    return this.#timers.size;
+  /** Milliseconds until each timer fires that nobody cancelled, soonest first. */
+  get waiting(): number[] {
+    return [...this.#timers].map(({ at }) => at - this.#now).sort((a, b) => a - b);
   }
 
-  /** Time passes without anybody having been called: the process itself stood still. */
+  /** Time passes without any timer being called: the process itself did not run. */
   sleep(ms: number): void {
     this.#now += ms;
   }
 
-  /** Fires what falls due, in order; what a timer starts counts from the moment it fired. */
+  /** Fires the timers that fall due, in order; what a timer starts counts from the moment it fired. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {

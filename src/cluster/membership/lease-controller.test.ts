@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createKubeApi } from "../../../cluster/kube/client.js";
-import { type Lease, leasesPath } from "../../../cluster/kube/lease.js";
-import type { KubeApi } from "../../../cluster/kube/port.js";
-import { ApiStub, replyStatus } from "../../../cluster/kube/testing/api-stub.js";
-import { CollectionStub } from "../../../cluster/kube/testing/collection-stub.js";
-import { eventually } from "../../../cluster/kube/testing/eventually.js";
-import { ManualClock } from "../../../cluster/kube/testing/manual-clock.js";
-import { createLeaseController, type LeaseController } from "./controller.js";
+import { eventually } from "../../base/testing/eventually.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
+import { createKubeApi } from "../kube/client.js";
+import { type Lease, leasesPath } from "../kube/lease.js";
+import type { KubeApi } from "../kube/port.js";
+import { ApiStub, replyStatus } from "../kube/testing/api-stub.js";
+import { CollectionStub } from "../kube/testing/collection-stub.js";
+import { LeaseController } from "./lease-controller.js";
 
 const labels = { "k8s-app": "konnectivity-server", a: "b" };
 const name = "konnectivity-proxy-server-s1";
@@ -27,11 +27,12 @@ beforeEach(async () => {
   api = createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) }, { clock, qps: -1 });
   errors = [];
   log = [];
-  controller = createLeaseController({
+  controller = new LeaseController({
     api,
     clock,
     serverId: "s1",
-    config: { namespace: "kube-system", labels },
+    namespace: "kube-system",
+    labels,
     onListed: (status, seconds, reason) => log.push(`listed ${status} ${reason}${seconds}`),
     onDeleted: (status, seconds, reason) => log.push(`deleted ${status} ${reason}${seconds}`),
     onCulled: (count) => log.push(`culled ${count}`),
@@ -72,7 +73,7 @@ async function started(): Promise<void> {
 function expired(labelled: Record<string, string> = labels, spec: object = {}): Lease {
   return {
     metadata: { name: "old", labels: labelled },
-    spec: { leaseDurationSeconds: 30, renewTime: new Date(clock.now() - 31_000).toISOString(), ...spec },
+    spec: { leaseDurationSeconds: 30, renewTime: new Date(clock.date() - 31_000).toISOString(), ...spec },
   };
 }
 
@@ -230,7 +231,7 @@ describe("collecting", () => {
   test("does not delete a lease that was renewed after the list", async () => {
     leases.put(expired());
     leases.intercept = ({ method }) => {
-      if (method === "DELETE") leases.put(expired(labels, { renewTime: new Date(clock.now()).toISOString() }));
+      if (method === "DELETE") leases.put(expired(labels, { renewTime: new Date(clock.date()).toISOString() }));
       return false;
     };
     await started();

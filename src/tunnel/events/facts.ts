@@ -1,0 +1,72 @@
+/**
+ * What a server or an agent knows about itself and shows on request. Types only, nothing of Node's: the admin API's
+ * contract, which the live page imports, re-exports them.
+ */
+
+/** Whether bytes really get through, as the watchdog last saw it. */
+export interface PathHealth {
+  readonly state: "ok" | "failing" | "unknown";
+  readonly checkedAt?: number;
+  readonly roundTripMs?: number;
+  /** Failures in a row. */
+  readonly failures?: number;
+  readonly error?: string;
+}
+
+/** How the choice among agents went, and for each one considered why it was passed over. */
+export interface ChoiceExplanation {
+  readonly address: string;
+  readonly host: string;
+  readonly agentsConnected: number;
+  readonly strategies: readonly { readonly name: string; readonly keys: number; readonly matches: number }[];
+  readonly considered: readonly {
+    readonly agentId: string;
+    /** The agent's key. */
+    readonly stream: number;
+    readonly identifiers: string;
+    readonly standing: string;
+    readonly load: number;
+    readonly passedOver: string;
+  }[];
+}
+
+/** One of `GET flight`: a link whose last packets are remembered. */
+export interface FlightSummary {
+  /** The key of the agent or server at its other end. */
+  readonly key: number;
+  /** That one's ID, as it claims it. */
+  readonly peer: string;
+  readonly openedAt: number;
+  /** Absent while it stands. The last few that are gone are kept. */
+  readonly closedAt?: number;
+  /** Since it was opened, both ways. */
+  readonly packets: number;
+}
+
+/** Answer of `GET flight/KEY`; with `?format=text` the same for a person to read. */
+export interface FlightRecord extends FlightSummary {
+  /** When it was put together. */
+  readonly at: number;
+  readonly totals: readonly {
+    readonly direction: "sent" | "received";
+    readonly type: string;
+    readonly packets: number;
+    /** Payload of DATA. */
+    readonly bytes?: number;
+  }[];
+  /** Oldest first. */
+  readonly last: readonly FlightPacket[];
+}
+
+/** A packet's header. */
+export interface FlightPacket {
+  /** Before `at` of the record. */
+  readonly agoMs: number;
+  readonly direction: "sent" | "received";
+  readonly type: string;
+  readonly connectId?: number;
+  /** DATA: of payload. CREDIT: granted. */
+  readonly bytes?: number;
+  /** Of a dial: the end of its number, the same in its request and its answer. */
+  readonly dial?: string;
+}
