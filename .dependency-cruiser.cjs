@@ -21,8 +21,6 @@ module.exports = {
     ...layers.slice(0, -1).map((layer) =>
       rule(`${layer}-imports-downwards`, `${layer}/ imports only layers below it`, `^src/${layer}/`, {
         path: above(layer),
-        // To be removed: what the tunnel still imports from above.
-        ...(layer === "tunnel" ? { pathNot: "^src/cluster/kube/" } : {}),
       }),
     ),
     rule("protocol-is-pure", "the protocol's code opens no sockets and no files", "^src/tunnel/(wire|connection)/", {
