@@ -1,7 +1,7 @@
 /** What the checks know and how they ask this host; everything that tests must be able to play. */
 import type { HostNetwork } from "../../cluster/bootstrap/address/index.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
-import type { CommandLine } from "../../cluster/bootstrap/verify/host/command-line.js";
+import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import type { Overview } from "../observe/admin/contract.js";

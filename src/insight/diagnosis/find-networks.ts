@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { at, listOf } from "../../base/at.js";
 import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/index.js";
 import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
-import { textAt, yamlOf } from "../../cluster/bootstrap/verify/host/manifest.js";
+import { textAt, yamlOf } from "../../cluster/bootstrap/settings/command-line.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
 import type { Networks } from "./context.js";
 import type { Role } from "./diagnosis.js";

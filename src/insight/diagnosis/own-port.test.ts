@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandLine } from "../../cluster/bootstrap/verify/host/command-line.js";
+import { commandLine } from "../../cluster/bootstrap/settings/command-line.js";
 import { adminPortOf, healthPortOf } from "./own-port.js";
 import type { Program } from "./program.js";
 

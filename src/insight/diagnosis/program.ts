@@ -1,6 +1,6 @@
 /** The programs that doctor knows, told from each other by the words they were started with. */
 import { basename } from "node:path";
-import { isProxyServer } from "../../cluster/bootstrap/verify/host/command-line.js";
+import { isProxyServer } from "../../cluster/bootstrap/settings/command-line.js";
 import type { Role } from "./diagnosis.js";
 
 export const programs = ["server", "agent", "sidecar", "ignition", "nodepool", "approver"] as const;

@@ -2,8 +2,8 @@
 import { text as readAll } from "node:stream/consumers";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { roleOf } from "../analyze/facts/programs.js";
 import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR, namespaces, SERVER_NAME } from "../model/names.js";
+import { roleOf } from "../settings/command-line.js";
 import { type ClusterText, openCluster } from "./cluster-text.js";
 
 export interface ClusterFile {

@@ -7,11 +7,10 @@ import type { KubeApi } from "../../kube/port.js";
 import { findAddressRecord } from "../address/index.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { type Topology, topologies } from "../model/names.js";
-import { type ApiServerSettings, apiServerSettings } from "./host/api-server-settings.js";
-import type { CommandLine } from "./host/command-line.js";
-import { type EgressReading, readEgress } from "./host/egress-config.js";
-import type { Processes } from "./host/processes.js";
-import { serverSettings } from "./host/server-settings.js";
+import type { CommandLine } from "../settings/command-line.js";
+import { type EgressReading, readEgress } from "../settings/egress-config.js";
+import type { Processes } from "../settings/programs.js";
+import { type ApiServerSettings, apiServerSettings, serverSettings } from "../settings/programs.js";
 
 /** What somebody said; empty or undefined: find it. */
 export interface BridgeDescription {

@@ -2,6 +2,7 @@
 import { type Check, skip } from "../../../base/check.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type RehearsalSelection, rehearsals } from "../rehearsal/rehearsal.js";
+import { hostProcesses, type Processes } from "../settings/programs.js";
 import { type Bridge, type BridgeDescription, describeBridge } from "./bridge.js";
 import { agentPortCheck } from "./checks/agent-port.js";
 import { agentPodsCheck, agentsCheck } from "./checks/agents.js";
@@ -11,7 +12,6 @@ import { egressChecks } from "./checks/egress.js";
 import { type FarHost, farHostCheck, ONLY_THERE } from "./checks/far-host.js";
 import { frontDoorChecks } from "./checks/front-door.js";
 import { serverChecks } from "./checks/server.js";
-import { hostProcesses, type Processes } from "./host/processes.js";
 import { runChecks, type TimedResult } from "./run-checks.js";
 import { testWebhookCheck } from "./test-webhook/check.js";
 

@@ -1,7 +1,7 @@
 /** Kube-apiserver and server must mean the same door. */
 import { disagreements } from "../../../cluster/bootstrap/analyze/rules/agreement.js";
-import { readEgress } from "../../../cluster/bootstrap/verify/host/egress-config.js";
-import { serverSettings } from "../../../cluster/bootstrap/verify/host/server-settings.js";
+import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
+import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
 import type { DoctorContext } from "../context.js";
 import { type Check, ok, skipped, wrong } from "../diagnosis.js";
 

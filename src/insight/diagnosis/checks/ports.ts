@@ -1,5 +1,5 @@
 /** The server's ports: free, the server's own, or somebody else's. */
-import { isProxyServer } from "../../../cluster/bootstrap/verify/host/command-line.js";
+import { isProxyServer } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { DoctorContext, Listener } from "../context.js";
 import { type Check, type Outcome, ok, wrong } from "../diagnosis.js";
 

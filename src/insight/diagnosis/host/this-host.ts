@@ -2,8 +2,7 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { hostNetwork } from "../../../cluster/bootstrap/address/index.js";
-import { commandLine } from "../../../cluster/bootstrap/verify/host/command-line.js";
-import { textAt } from "../../../cluster/bootstrap/verify/host/manifest.js";
+import { commandLine, textAt } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { DoctorHost, Listener, RunningProgram } from "../context.js";
 import { isProgram } from "../program.js";
 import { listeningInodes } from "./proc-net.js";

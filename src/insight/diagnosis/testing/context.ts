@@ -1,7 +1,7 @@
 /** A host that says whatever a test wants. */
 import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
-import { commandLine } from "../../../cluster/bootstrap/verify/host/command-line.js";
+import { commandLine } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { DoctorContext, DoctorHost, Listener, RunningProgram } from "../context.js";
 import type { Check, Outcome } from "../diagnosis.js";
 import type { Program } from "../program.js";

@@ -1,15 +1,8 @@
 /** Server and agent as manifests, pods and unit files describe them. */
-import { basename } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { type ProgramContainer as Container, roleOf, unitWords } from "../../settings/command-line.js";
 import { evidence } from "../evidence.js";
 import type { Arguments, Facts } from "./facts.js";
-
-export interface Container {
-  readonly name?: string;
-  readonly image?: string;
-  readonly command?: readonly string[];
-  readonly args?: readonly string[];
-}
 
 interface Document {
   readonly kind?: string;
@@ -26,12 +19,6 @@ interface Selection {
     readonly proxyProtocol?: string;
     readonly transport?: { readonly uds?: { readonly udsName?: string } };
   };
-}
-
-export function roleOf({ name = "", command = [], args = [] }: Container): "server" | "agent" | undefined {
-  const program = basename(command[0] ?? args[0] ?? "");
-  if (program === "proxy-server" || name === "konnectivity-server") return "server";
-  return program === "proxy-agent" || name === "konnectivity-agent" ? "agent" : undefined;
 }
 
 export function readContainer(facts: Facts, container: Container, file: string, line?: number): void {
@@ -80,9 +67,8 @@ function readEgress(facts: Facts, { name, connection }: Selection, file: string,
 
 /** `ExecStart=/usr/local/bin/proxy-server \` and the lines that go on. */
 export function readUnitText(facts: Facts, file: string, text: string): void {
-  const command = /^ExecStart=((?:.*\\\n)*.*)$/m.exec(text)?.[1];
-  if (command === undefined) return;
-  const words = command.split(/[\s\\]+/).filter(Boolean);
+  const words = unitWords(text);
+  if (words === undefined) return;
   const seen = evidence(file, words.join(" "), lineWith(text, "ExecStart="));
   if (roleOf({ command: words }) === "server") remember(facts, "server", { words, image: "", seen });
 }

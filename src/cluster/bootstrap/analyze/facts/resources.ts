@@ -1,7 +1,9 @@
 /** Objects of the cluster as `oc get -o json` and our gather write them. */
+
+import { type ProgramContainer as Container, roleOf } from "../../settings/command-line.js";
 import { evidence } from "../evidence.js";
 import type { ContainerState, Facts, PodState } from "./facts.js";
-import { type Container, readContainer, roleOf } from "./programs.js";
+import { readContainer } from "./programs.js";
 
 interface State {
   readonly waiting?: { readonly reason?: string; readonly message?: string };

@@ -6,8 +6,8 @@ import { joinHostPort } from "../../../../base/address.js";
 import { type Check, fail, type Outcome, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import { pkiFile } from "../../model/paths.js";
+import { textAt } from "../../settings/command-line.js";
 import type { Bridge } from "../bridge.js";
-import { textAt } from "../host/manifest.js";
 import { seconds } from "../plain-text.js";
 
 export function agentPortCheck(bridge: Bridge): Check {

@@ -11,8 +11,8 @@ import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.
 import { writePem } from "../../../../tunnel/pki/write-pem.js";
 import { ApiStub } from "../../../kube/testing/api-stub.js";
 import { bridgeModel } from "../../model/model.js";
+import { commandLine } from "../../settings/command-line.js";
 import type { Bridge } from "../bridge.js";
-import { commandLine } from "../host/command-line.js";
 import { ask, askAll, bridgeOf, egressRead } from "../testing/bridge.js";
 import { agentPortCheck } from "./agent-port.js";
 import { certificateCheck } from "./certificates.js";

@@ -1,8 +1,8 @@
 /** A bridge to ask questions about, with whatever a test wants to be different. */
 import type { Check, Result } from "../../../../base/check.js";
 import { bridgeModel } from "../../model/model.js";
+import type { ClusterEgress } from "../../settings/egress-config.js";
 import type { Bridge } from "../bridge.js";
-import type { ClusterEgress } from "../host/egress-config.js";
 import { runChecks } from "../run-checks.js";
 
 export function bridgeOf(differences: Partial<Bridge> = {}): Bridge {

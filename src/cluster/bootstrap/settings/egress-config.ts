@@ -1,9 +1,9 @@
-/** The file that tells a kube-apiserver about the bridge. */
+/** The egress configuration of a kube-apiserver: how it reaches the proxy-server. */
 import { readFile } from "node:fs/promises";
-import { at, listOf } from "../../../../base/at.js";
-import { messageOf } from "../../../../base/errors/error.js";
-import type { ProxyProtocol } from "../../model/model.js";
-import { yamlOf } from "./manifest.js";
+import { at, listOf } from "../../../base/at.js";
+import { messageOf } from "../../../base/errors/error.js";
+import type { ProxyProtocol } from "../model/model.js";
+import { yamlOf } from "./command-line.js";
 
 export interface ClusterEgress {
   readonly protocol: ProxyProtocol;
