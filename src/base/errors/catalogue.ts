@@ -131,12 +131,12 @@ export const catalogue = {
   },
   DB_PKI_MANIFEST: {
     meaning: "The record of what a certificate directory holds is missing or unusable.",
-    remedy: "Name a directory that drawbridge pki init made, or make the certificates anew in an empty one.",
+    remedy: "Name a directory that drawbridge pki init made, or make the certificates again in an empty one.",
   },
   DB_PKI_SIGNER_KEY: {
     meaning: "The signer's key, which is not kept unless asked for, is needed.",
     remedy:
-      "Make the set anew with drawbridge pki init --replace --dir and hand out the new files; with --keep-signer-key the next renewal will not need that.",
+      "Make the set again with drawbridge pki init --replace --dir and hand out the new files; with --keep-signer-key the next renewal will not need that.",
   },
   DB_PKI_SIGNER_PAIR: {
     meaning:
@@ -173,7 +173,7 @@ export const catalogue = {
     remedy: "Ask the same of the server from its own network; its log says why it hung up.",
   },
   DB_FRONTEND: {
-    meaning: "The proxy-server's front door cannot be reached, or it hung up.",
+    meaning: "The proxy-server's frontend cannot be reached, or it hung up.",
     remedy: "Check the socket path or address, the client certificate and the server's log.",
   },
   DB_AGENT_LOST: {
@@ -321,7 +321,7 @@ export const catalogue = {
   },
   DB_IGNITION_CONTENT: {
     meaning: "The Ignition config contradicts itself or holds what no installer writes.",
-    remedy: "Generate it anew with openshift-install and undo what other tools did to it; nothing was changed.",
+    remedy: "Generate it again with openshift-install and undo what other tools did to it; nothing was changed.",
   },
   DB_IGNITION_SHIM: {
     meaning: "The Ignition config only points to the real one.",
@@ -421,22 +421,22 @@ export const catalogue = {
   DB_NODE_USER_DATA: {
     meaning: "A machine's user data cannot open its configuration: the server answers 401, and the machine gives up.",
     remedy:
-      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
+      "Write it again with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
   },
   DB_NODE_USER_DATA_OLD: {
     meaning: "A machine's user data is older than its pool's token or configuration, and ends soon.",
     remedy:
-      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, before a machine boots with it.",
+      "Write it again with drawbridge workers userdata NAME, or with workers doctor --fix, before a machine boots with it.",
   },
   DB_NODE_TOKEN_UNKNOWN: {
     meaning: "The token in a machine's user data is nobody's, so the machine waits with 511 for ever.",
     remedy:
-      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
+      "Write it again with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
   },
   DB_NODE_TOKEN_EXPIRED: {
     meaning: "The token in a machine's user data has ended, so the machine waits with 511 for ever.",
     remedy:
-      "Write it anew with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
+      "Write it again with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
   },
   DB_NODE_IGNITION_NAME: {
     meaning: "The Ignition server's certificate is not one that machines accept at the address they are given.",
@@ -471,7 +471,7 @@ export const catalogue = {
   },
   DB_TOKEN_SECRET: {
     meaning: "A Secret of a pool holds something that no controller writes.",
-    remedy: "Delete the Secret; the pool's controller makes it anew with a fresh token within seconds.",
+    remedy: "Delete the Secret; the pool's controller makes it again with a fresh token within seconds.",
   },
   DB_CSR_REQUEST: {
     meaning: "A certificate signing request cannot be read, or cannot be approved any more.",
