@@ -1,5 +1,5 @@
 /**
- * A machine hall that is switched on: N machines fetch their payload at once, each over a TLS connection of its own, from
+ * A data centre that is switched on: N machines fetch their payload at once, each over a TLS connection of its own, from
  * one `drawbridge ignition serve` process. By hand: `tsx bench/ignition-crowd.ts [machines]`, after `npm run build`.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";

@@ -60,15 +60,15 @@ async function bench(options: BenchOptions): Promise<number> {
     onMeasured: (step) => sayMeasured(options.rounds, step),
   });
   if (hall) say(MACHINE_HALL_ABOUT);
-  const machineHall = hall ? await fillMachineHall() : undefined;
+  const dataCentre = hall ? await fillMachineHall() : undefined;
   const minutes = (performance.now() - began) / 60_000;
   const report = makeReport({
     ...{ machine, rounds: options.rounds, seconds: options.seconds, minutes, measured },
-    ...(machineHall && { machineHall }),
+    ...(dataCentre && { dataCentre }),
   });
   process.stdout.write(options.output === "json" ? toJson(report) : markdown(report));
   if (options.write) write(report);
-  return report.incidents.some(({ binding }) => binding) || machineHall?.intact === false ? 1 : 0;
+  return report.incidents.some(({ binding }) => binding) || dataCentre?.intact === false ? 1 : 0;
 }
 
 function onPath(program: string): boolean {

@@ -56,7 +56,7 @@ export const expiredCertificate: Attack = {
       const again = connect({ ...tls, ...(session && { session }) });
       again.on("error", () => {});
       work.adopt(again);
-      const how = session ? "with its old TLS session" : "anew";
+      const how = session ? "with its old TLS session" : "again";
       if (await getsIn(again, "expired")) work.violation(`the certificate got in after its end, ${how}`);
       work.drop(again);
     }

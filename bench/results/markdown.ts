@@ -19,7 +19,7 @@ export function markdown(report: Report): string {
   if (plain.length > 0) parts.push("## Rows", LIMITS_NOTE, ...plain.map((row) => section(measured, row)));
   const growing = rows.filter((row) => row.growth);
   if (growing.length > 0) parts.push("## How cost grows (one round)", growth(measured, growing));
-  if (report.machineHall) parts.push("## A machine hall that is switched on", hall(report.machineHall));
+  if (report.dataCentre) parts.push("## A data centre that is switched on", dataCentreText(report.dataCentre));
   return `${parts.join("\n\n")}\n`;
 }
 
@@ -27,7 +27,7 @@ const HALL_NOTE = `2,000 machines ask one \`drawbridge ignition serve\` for thei
 connection of its own, and give up as Ignition does: after 10 seconds without a handshake or an answer. The crowd runs on
 the same cores as the server (\`bench/ignition-crowd.ts\`).`;
 
-function hall({ lines, intact }: MachineHall): string {
+function dataCentreText({ lines, intact }: MachineHall): string {
   const said = lines.map((line) => (line.startsWith("  ") ? `  - ${line.trim()}` : `- ${line}`)).join("\n");
   return `${HALL_NOTE}\n\n${said}${intact ? "" : "\n\n**Not every machine got what it should.**"}`;
 }

@@ -11,12 +11,12 @@ export interface Report {
   readonly seconds: number;
   readonly minutes: number;
   readonly measured: Measured;
-  readonly machineHall?: MachineHall;
+  readonly dataCentre?: MachineHall;
   readonly verdicts: readonly Verdict[];
   readonly incidents: readonly Incident[];
 }
 
-export type Facts = Pick<Report, "machine" | "rounds" | "seconds" | "minutes" | "measured" | "machineHall">;
+export type Facts = Pick<Report, "machine" | "rounds" | "seconds" | "minutes" | "measured" | "dataCentre">;
 
 export const makeReport = (facts: Facts): Report => ({
   ...facts,
@@ -24,7 +24,7 @@ export const makeReport = (facts: Facts): Report => ({
   incidents: incidentsOf(facts.measured),
 });
 
-export function toJson({ machine, rounds, seconds, minutes, measured, machineHall, ...judged }: Report): string {
+export function toJson({ machine, rounds, seconds, minutes, measured, dataCentre, ...judged }: Report): string {
   const { verdicts, incidents } = judged;
   const rows = [...measured].map(([row, contenders]) => ({
     name: row.name,
@@ -49,7 +49,7 @@ export function toJson({ machine, rounds, seconds, minutes, measured, machineHal
     ),
   }));
   const bars = verdicts.map(({ row, bar, got, met }) => ({ row: row.name, ...bar, got: got ?? null, met }));
-  const report = { machine, rounds, seconds, minutes, bars, incidents, rows, ...(machineHall && { machineHall }) };
+  const report = { machine, rounds, seconds, minutes, bars, incidents, rows, ...(dataCentre && { dataCentre }) };
   return `${JSON.stringify(report, plainNumber, 2)}\n`;
 }
 

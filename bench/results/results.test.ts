@@ -34,13 +34,13 @@ function reportOf(ours: Measurement[], theirs: Measurement[]) {
   return makeReport({ machine, rounds: ours.length, seconds: 1, minutes: 1, measured });
 }
 
-test("the machine hall is told line by line, and whether somebody was left out", () => {
+test("the data centre is told line by line, and whether somebody was left out", () => {
   const lines = ["one token: 2 machines, 1 error", "  no handshake"];
-  const report = { ...reportOf(runs(1), runs(1)), machineHall: { lines, intact: false } };
+  const report = { ...reportOf(runs(1), runs(1)), dataCentre: { lines, intact: false } };
   expect(markdown(report)).toContain("- one token: 2 machines, 1 error\n  - no handshake\n\n**Not every machine");
-  expect(JSON.parse(toJson(report)).machineHall).toEqual({ lines, intact: false });
-  const { machineHall: _, ...without } = report;
-  expect(markdown(without)).not.toContain("machine hall");
+  expect(JSON.parse(toJson(report)).dataCentre).toEqual({ lines, intact: false });
+  const { dataCentre: _, ...without } = report;
+  expect(markdown(without)).not.toContain("data centre");
 });
 
 test("the median of an even number lies between the middle two", () => {

@@ -25,7 +25,7 @@ export class Live {
   #instance = "";
   #meter = new FlowMeter();
   #source: EventSource | undefined;
-  /** In memory only: a process that was started anew has forgotten its sessions, and the page should not ask again. */
+  /** In memory only: a process that was started again has forgotten its sessions, and the page should not ask again. */
   #token: string | undefined;
   #heardAt = 0;
   #failures = 0;

@@ -13,7 +13,7 @@ import { Refusals } from "./refusals.js";
 import { Tiles } from "./tiles.js";
 import { Tunnels } from "./tunnels.js";
 
-/** Draws anew whenever something changed: at most once a frame, and in practice a few times a second. */
+/** Draws again whenever something changed: at most once a frame, and in practice a few times a second. */
 export function App({ live }: { live: Live }) {
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
   useEffect(() => live.subscribe(() => redraw(undefined)), [live]);

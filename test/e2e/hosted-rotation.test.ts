@@ -73,7 +73,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     });
   };
   const reloads = () => servers.map((server) => server.log().split(RELOADED).length - 1);
-  /** Both doors of each server have read their files anew since `before`. */
+  /** Both doors of each server have read their files again since `before`. */
   const bothDoorsReloaded = (before: readonly number[]) =>
     until("both doors of each server to take up the bundles", TAKEN_UP_WITHIN_MS, () => {
       return reloads().every((count, index) => count >= before[index]! + 2);

@@ -61,7 +61,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     await healthy("the payload");
   });
 
-  test("401: user data that was changed on its way; --fix writes it anew, once, and on the record", async () => {
+  test("401: user data that was changed on its way; --fix writes it again, once, and on the record", async () => {
     await lab.createWorkers(2, "w", "--own-token=false");
     const good = lab.userData("w-0");
     const bad = good.replace("Bearer ", "bearer ");
@@ -142,7 +142,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     expect((await lab.boot("w-0", "fresh")).code).toBe(0);
   });
 
-  test("a certificate for another address than machines are given; issued anew for it, that is over", async () => {
+  test("a certificate for another address than machines are given; issued again for it, that is over", async () => {
     const address = `127.0.0.2:${lab.ignitionPort}`;
     await lab.createWorkers(1, "far", `--ignition-address=${address}`);
     const { checks, code } = await lab.doctor("far-0");
@@ -235,7 +235,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     await until("it is over", SOON, async () => !(await metrics()).includes(gauge));
     await watch.stop();
     expect(watch.log()).toContain("shutting down");
-    expect(watch.log()).toMatch(/write .*w-1\.ign anew/);
+    expect(watch.log()).toMatch(/write .*w-1\.ign again/);
     expect(watch.log()).toMatch(/node far-0 is not Ready[\s\S]*no longer so.*DB_NODE_NOT_READY/);
   });
 

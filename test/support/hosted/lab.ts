@@ -112,7 +112,7 @@ export class HostedLab {
     await Promise.all(this.#balancers.map((balancer) => balancer.kill()));
   }
 
-  /** Starts the kube-apiserver anew, with the egress selector that `hosted render` writes. */
+  /** Starts the kube-apiserver again, with the egress selector that `hosted render` writes. */
   async useTunnel(): Promise<void> {
     const { code, stderr } = await this.run("render", `--out=${this.#rendered}`);
     if (code !== 0) throw new Error(`hosted render ended with ${code}: ${stderr}`);

@@ -3,7 +3,7 @@ import type { BridgeLab } from "./lab.js";
 
 /**
  * What an administrator's own restart script is to `up` and `teardown`: two shell commands that start the bootstrap
- * kube-apiserver anew, with and without the flag. The lab owns that process, so the commands knock at a socket of ours.
+ * kube-apiserver again, with and without the flag. The lab owns that process, so the commands knock at a socket of ours.
  */
 export class ApiServerSwitch {
   readonly applyCommand: string;

@@ -61,7 +61,7 @@ for (;;) {
       process.stdout.write(`${rules}\nwritten\n`);
     }
   } catch (reason) {
-    // The kube-apiserver may be starting anew; what was written stays.
+    // The kube-apiserver may be starting again; what was written stays.
     process.stdout.write(`${reason}\n`);
   }
   await sleep(LOOK_EVERY_MS);
