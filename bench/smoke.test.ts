@@ -25,8 +25,8 @@ test.skipIf(missing)("a tunnel that changes one bit is noticed", { timeout: 120_
   const mangler = await startMangler(ground.target.address, "down", { kind: "flip", at: 2 ** 20 });
   try {
     const said: string[] = [];
-    const door = { frontend: "direct", address: mangler.address, target: ground.target.address } as const;
-    const broken = { name: "ours/ours", door, pids: [], close: () => Promise.resolve() } as const;
+    const route = { frontend: "direct", address: mangler.address, target: ground.target.address } as const;
+    const broken = { name: "ours/ours", route, pids: [], close: () => Promise.resolve() } as const;
     const kind = { name: "ours/ours", frontend: "connect-tcp" } as const;
     expect(
       await checkOne(

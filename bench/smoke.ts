@@ -72,11 +72,11 @@ async function* checks(
   { name, frontend }: ContenderKind,
 ): AsyncGenerator<{ what: string; faults: Fault[] }> {
   for (const [scenario, options] of transfers) {
-    yield { what: `${scenario} ${options.tunnels}`, faults: faultsOf(await drive(contender.door, scenario, options)) };
+    yield { what: `${scenario} ${options.tunnels}`, faults: faultsOf(await drive(contender.route, scenario, options)) };
   }
   if (name !== "ours/ours" || frontend === "connect-tcp") return;
   for (const scenario of stalls) {
-    const result = await drive(contender.door, scenario, { warmupSeconds: 0.1, seconds: 0.5 });
+    const result = await drive(contender.route, scenario, { warmupSeconds: 0.1, seconds: 0.5 });
     yield { what: scenario, faults: judge(contender, result).faults };
   }
 }

@@ -1,5 +1,5 @@
 import { messageOf } from "../src/base/errors/error.js";
-import type { Door } from "./callers/doors.js";
+import type { Frontend } from "./callers/frontends.js";
 import type { WebhookRoute } from "./callers/webhook-client.js";
 import type { Place } from "./isolation/place.js";
 import { admitThroughKubernetes } from "./kubernetes/admission.js";
@@ -32,11 +32,11 @@ export class Caller {
   }
 
   async admit(server: ProxyServer, route: WebhookRoute, place: Place, pki: Pki, show: Show): Promise<void> {
-    const door = server.doors.connectUds;
+    const frontend = server.frontends.connectUds;
     const controlPlane = await this.#started(show);
     if (controlPlane === undefined) {
-      await reviewThrough(door, route, show);
-      show.result(`a stand-in for kube-apiserver got both answers: ${door.title}`);
+      await reviewThrough(frontend, route, show);
+      show.result(`a stand-in for kube-apiserver got both answers: ${frontend.title}`);
       return;
     }
     this.name = `kube-apiserver ${controlPlane.version}`;
@@ -44,12 +44,12 @@ export class Caller {
     const [tunnel] = await server.admin.tunnels();
     if (tunnel === undefined) throw new Error("the kube-apiserver has no tunnel open: it must have found another way");
     show.note(`the proxy-server's admin API confirms: its connection is carried by ${tunnel.agentId}`);
-    show.result(`a real kube-apiserver ${controlPlane.version} got both answers: ${door.title}`);
+    show.result(`a real kube-apiserver ${controlPlane.version} got both answers: ${frontend.title}`);
   }
 
-  async admitThrough(doors: readonly Door[], route: WebhookRoute, show: Show): Promise<void> {
-    for (const door of doors) await reviewThrough(door, route, show);
-    show.result(`a stand-in got the same answers: ${doors.map(({ title }) => title).join("; ")}`);
+  async admitThrough(frontends: readonly Frontend[], route: WebhookRoute, show: Show): Promise<void> {
+    for (const frontend of frontends) await reviewThrough(frontend, route, show);
+    show.result(`a stand-in got the same answers: ${frontends.map(({ title }) => title).join("; ")}`);
   }
 
   /** One that is there but does not start is no failure of the tunnel; the verdict tells who called. */

@@ -15,7 +15,7 @@ interface Authorities {
   readonly webhook: Authority;
 }
 
-/** One-day certificates in three circles of trust: what opens the callers' door opens nothing on the agents' side. */
+/** One-day certificates in three circles of trust: what opens the callers' frontend opens nothing on the agents' side. */
 export class Pki {
   readonly #folder: string;
   readonly #authorities: Authorities;
@@ -38,11 +38,11 @@ export class Pki {
     return pki;
   }
 
-  /** The TCP door of the server, and what callers need to pass it. */
-  readonly door = () => this.#files("door", "callers");
+  /** The TCP frontend of the server, and what callers need to pass it. */
+  readonly frontend = () => this.#files("frontend", "callers");
   readonly caller = () => this.#files("caller", "callers");
   /** The server's side towards agents, and what an agent needs to pass it. */
-  readonly agentDoor = () => this.#files("agent-door", "agents");
+  readonly agentListener = () => this.#files("agent-listener", "agents");
   readonly agent = (name: AgentName) => this.#files(name, "agents");
   readonly webhook = () => this.#files("webhook", "webhook");
 
@@ -51,9 +51,9 @@ export class Pki {
     const { callers, agents } = this.#authorities;
     const address = [...new Set(["127.0.0.1", this.#serverHost])];
     await Promise.all([
-      this.#issue(callers, "door", { profile: "server", commonName: "proxy-server", ipAddresses: address }),
+      this.#issue(callers, "frontend", { profile: "server", commonName: "proxy-server", ipAddresses: address }),
       this.#issue(callers, "caller", { profile: "client", commonName: "kube-apiserver" }),
-      this.#issue(agents, "agent-door", { profile: "server", commonName: "proxy-server", ipAddresses: address }),
+      this.#issue(agents, "agent-listener", { profile: "server", commonName: "proxy-server", ipAddresses: address }),
       ...AGENTS.map((name) => this.#issue(agents, name, { profile: "client", commonName: name })),
     ]);
   }

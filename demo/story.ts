@@ -52,11 +52,13 @@ async function play(): Promise<void> {
   caller.prepare(processes, folder, place);
   await recorder.step("webhook", 20, (show) => startWebhook(processes, place, pki, show));
   const tunnel = await recorder.step("tunnel", 20, (show) => openTunnel(processes, folder, place, pki, show));
-  const { doors } = tunnel.server;
+  const { frontends } = tunnel.server;
   await recorder.step("direct", 10, (show) => callDirectly(place, show));
   const route = new WebhookRoute(`${place.webhook.host}:${place.webhook.port}`, pki.webhook().ca);
   await recorder.step("admission", 60, (show) => caller.admit(tunnel.server, route, place, pki, show));
-  await recorder.step("otherDoors", 20, (show) => caller.admitThrough([doors.connectTcp, doors.grpcUds], route, show));
+  await recorder.step("otherFrontends", 20, (show) =>
+    caller.admitThrough([frontends.connectTcp, frontends.grpcUds], route, show),
+  );
   const killed = await recorder.step("agentKilled", 30, (show) => killAgent(tunnel, route, show));
   await recorder.step("rotation", 30, (show) => rotateCertificates(tunnel, place, pki, route, killed, show));
   await recorder.step("slowReader", 30, (show) => stallReader(tunnel, route, show));

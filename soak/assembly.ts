@@ -47,7 +47,7 @@ export async function assemble(options: SoakOptions, dir: string, say: (line: st
   const watchdog = new Watchdog(court, impacts);
   const hub = await Hub.open((address) => court.violation(`a connection to ${address} was never closed by its agent`));
   const saboteur = new Saboteur(options.sabotage);
-  const ground = { seed: options.seed, fixture, hub, court, impacts, watchdog, tally, errands: new Map(), saboteur };
+  const ground = { seed: options.seed, fixture, hub, court, impacts, watchdog, tally, jobs: new Map(), saboteur };
   const verdicts = new Verdicts(court, impacts, tally, AGENTS);
   const runner = new Runner(ground, verdicts);
   const traffic = new Traffic(runner, { bytesPerSecond: options.megabytesPerSecond * 1e6, hurry: options.smoke });
@@ -73,7 +73,7 @@ export async function assemble(options: SoakOptions, dir: string, say: (line: st
     await fixture.close();
   };
   const standing = new Standing(runner);
-  const poller = new Poller(fixture, ground.errands);
+  const poller = new Poller(fixture, ground.jobs);
   return {
     random,
     fixture,

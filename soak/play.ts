@@ -4,7 +4,7 @@ import { sleep } from "./load/end.js";
 import type { SoakOptions } from "./options.js";
 import { scheduleOf } from "./rounds.js";
 import { account, type CensusRow, takeCensus } from "./watch/census.js";
-import { farewell } from "./watch/farewell.js";
+import { ending } from "./watch/ending.js";
 import { growthIn } from "./watch/growth.js";
 
 const CONNECTED_WITHIN_MS = 20_000;
@@ -20,7 +20,7 @@ export interface Script {
   readonly onStage: (name: string) => void;
 }
 
-/** Warm-up, rounds, farewell. Rejects with a sentence when something did not come back or does not add up. */
+/** Warm-up, rounds, ending. Rejects with a sentence when something did not come back or does not add up. */
 export async function play({ options, assembly, census, onStage }: Script): Promise<void> {
   const { random, fixture, ground, traffic, standing, conductor } = assembly;
   const schedule = scheduleOf(options.minutes, options.smoke);
@@ -37,11 +37,11 @@ export async function play({ options, assembly, census, onStage }: Script): Prom
     await conductor.playRound(random.fork(`${round} faults`), schedule.faultsMs, options.smoke);
     await count(assembly, census, `${round} census`);
   }
-  onStage("farewell");
+  onStage("ending");
   await standing.stop();
   await account(fixture, ground.hub, NOBODY, ground.court.seconds);
   await assembly.poller.stop();
-  await farewell(fixture);
+  await ending(fixture);
 }
 
 /** Load comes to rest, then everything is counted. */

@@ -21,7 +21,7 @@ export async function startBeforeAudience(name: Audience, ground: Ground): Promi
     writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
     const flags = [name === "dark" ? "--flight-recorder=false" : `--admin-token-file=${tokenFile}`];
     const pair = scope.use(await startPair({ name: "ours/ours", frontend: "connect-uds" }, ground, flags, flags));
-    const held = await holdTunnels(pair.door, IDLE_TUNNELS);
+    const held = await holdTunnels(pair.route, IDLE_TUNNELS);
     scope.defer(async () => void (await held.release()));
     if (name === "watched") await watch(scope, pair.place.adminPort);
     return { ...pair, name, close: () => scope.close() };

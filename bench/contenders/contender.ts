@@ -1,5 +1,5 @@
 import type { FrontendKind } from "../../test/support/processes/server.js";
-import type { Door } from "../load/drive.js";
+import type { Route } from "../load/drive.js";
 
 /**
  * What is compared: pairs, server before agent; limits, which are no tunnel at all and the plainest possible one; and
@@ -16,7 +16,7 @@ export type Audience = "watched" | "unwatched" | "dark";
 export const isAudience = (name: ContenderName): name is Audience =>
   name === "watched" || name === "unwatched" || name === "dark";
 
-/** What stands between the caller and the server's door. */
+/** What stands between the caller and the server's frontend. */
 export type Hop = "sidecar" | "HAProxy";
 
 export const isHop = (name: ContenderName): name is Hop => name === "sidecar" || name === "HAProxy";
@@ -35,7 +35,7 @@ export const oursIn = (name: ContenderName): { readonly server: boolean; readonl
 /** Something that runs and can be driven. */
 export interface Contender {
   readonly name: ContenderName;
-  readonly door: Door;
+  readonly route: Route;
   /** The processes whose CPU time and memory count; none for direct. */
   readonly pids: readonly number[];
   readonly server?: number;

@@ -55,8 +55,8 @@ export class Fixture {
  * Long-lived processes are what is compared, so each path is used before it is measured: thousands
  * of new tunnels, because that is how many it takes until a just-in-time compiler has seen them all.
  */
-async function warmUp({ door, name }: Contender): Promise<void> {
+async function warmUp({ route, name }: Contender): Promise<void> {
   if (name === "direct") return;
-  await drive(door, "new-tunnels", { tunnels: 32, warmupSeconds: 0, seconds: 1.5 });
-  await drive(door, "ping-pong", { tunnels: 16, warmupSeconds: 0, seconds: 0.5 });
+  await drive(route, "new-tunnels", { tunnels: 32, warmupSeconds: 0, seconds: 1.5 });
+  await drive(route, "ping-pong", { tunnels: 16, warmupSeconds: 0, seconds: 0.5 });
 }

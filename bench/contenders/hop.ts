@@ -15,12 +15,12 @@ export async function startHop(name: Hop, ground: Ground): Promise<Contender> {
   try {
     const pair = scope.use(await startPair({ name: "ours/ours", frontend: "connect-uds" }, ground));
     const socket = join(scope.tempDir(), "hop.sock");
-    const hop = scope.use(start[name](socket, pair.door.address, scope));
+    const hop = scope.use(start[name](socket, pair.route.address, scope));
     await hop.untilReady("its socket took a connection", () => waitUntil("a connection", () => takes(socket)));
     return {
       ...pair,
       name,
-      door: { ...pair.door, address: socket },
+      route: { ...pair.route, address: socket },
       pids: [...pair.pids, hop.pid],
       close: () => scope.close(),
     };

@@ -9,7 +9,7 @@ export function direct(ground: Ground): Contender {
   const { address } = ground.target;
   return {
     name: "direct",
-    door: { frontend: "direct", address, target: address },
+    route: { frontend: "direct", address, target: address },
     pids: [],
     close: () => Promise.resolve(),
   };
@@ -25,7 +25,7 @@ export async function relay(ground: Ground): Promise<Contender> {
     const near = await startRelay(scope, `unix:${socket}`, `tls:${far.address}`, pki.agent);
     return {
       name: "relay",
-      door: { frontend: "direct", address: socket, target: target.address },
+      route: { frontend: "direct", address: socket, target: target.address },
       pids: [near.pid, far.pid],
       close: () => scope.close(),
     };

@@ -8,7 +8,7 @@ import {
   type ServerProcess,
   startServer,
 } from "../../test/support/processes/server.js";
-import type { Door } from "../load/drive.js";
+import type { Route } from "../load/drive.js";
 import { type Contender, type ContenderKind, oursIn } from "./contender.js";
 import type { Ground } from "./ground.js";
 
@@ -49,7 +49,7 @@ export async function startPair(
     await server.untilReady();
     return {
       name,
-      door: doorOf(server.place, ground),
+      route: routeOf(server.place, ground),
       pids: [server.process.pid, agent.process.pid],
       server: server.process.pid,
       agent: agent.process.pid,
@@ -75,7 +75,7 @@ export async function startServerOf(
   return server;
 }
 
-export function doorOf(place: ServerPlace, ground: Ground): Door {
+export function routeOf(place: ServerPlace, ground: Ground): Route {
   const overTcp = place.frontend === "connect-tcp";
   return {
     frontend: place.frontend,

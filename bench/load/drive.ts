@@ -4,7 +4,7 @@ import type { CertFiles } from "../../test/support/processes/certs.js";
 import { loadgen } from "./loadgen.js";
 
 /** How the driver gets to the target. */
-export interface Door {
+export interface Route {
   readonly frontend: "direct" | "connect-uds" | "connect-tcp" | "grpc-uds";
   readonly address: string;
   readonly target: string;
@@ -58,8 +58,8 @@ export interface DriveResult {
 /** No run is meant to take longer; one that does hangs and is ended. */
 const LONGEST_RUN_MS = 90_000;
 
-export async function drive(door: Door, scenario: Scenario, options: DriveOptions = {}): Promise<DriveResult> {
-  const { child, lines } = launch(door, scenario, options);
+export async function drive(route: Route, scenario: Scenario, options: DriveOptions = {}): Promise<DriveResult> {
+  const { child, lines } = launch(route, scenario, options);
   child.stdin?.end();
   return (await lines.next(LONGEST_RUN_MS)) as DriveResult;
 }
@@ -72,8 +72,8 @@ export interface Held {
 }
 
 /** Opens tunnels that stay idle until they are released. */
-export async function holdTunnels(door: Door, tunnels: number): Promise<Held> {
-  const { child, lines } = launch(door, "hold", { tunnels });
+export async function holdTunnels(route: Route, tunnels: number): Promise<Held> {
+  const { child, lines } = launch(route, "hold", { tunnels });
   const first = (await lines.next(LONGEST_RUN_MS)) as { holding?: number; seconds: number; problem?: string };
   if (first.holding !== tunnels) throw new Error(`${tunnels} tunnels cannot be held: ${first.problem}`);
   return {
@@ -85,12 +85,12 @@ export async function holdTunnels(door: Door, tunnels: number): Promise<Held> {
   };
 }
 
-function launch(door: Door, scenario: Scenario, options: DriveOptions): { child: ChildProcess; lines: JsonLines } {
+function launch(route: Route, scenario: Scenario, options: DriveOptions): { child: ChildProcess; lines: JsonLines } {
   const { tunnels = 1, warmupSeconds = 0.5, seconds = 2, bytes = 0 } = options;
-  const args = ["drive", `--frontend=${door.frontend}`, `--address=${door.address}`, `--target=${door.target}`];
+  const args = ["drive", `--frontend=${route.frontend}`, `--address=${route.address}`, `--target=${route.target}`];
   args.push(`--scenario=${scenario}`, `--tunnels=${tunnels}`, `--bytes=${bytes}`);
   args.push(`--warmup=${warmupSeconds}s`, `--window=${seconds}s`);
-  if (door.certs) args.push(`--cert=${door.certs.cert}`, `--key=${door.certs.key}`, `--ca=${door.certs.ca}`);
+  if (route.certs) args.push(`--cert=${route.certs.cert}`, `--key=${route.certs.key}`, `--ca=${route.certs.ca}`);
   const child = spawn(loadgen(), args, { stdio: ["pipe", "pipe", "pipe"] });
   child.stdin.on("error", () => {});
   return { child, lines: new JsonLines(child) };

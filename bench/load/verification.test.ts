@@ -20,8 +20,8 @@ describe.skipIf(loadgenPath() === undefined)("the load generator compares every 
   async function through(direction: "down" | "up", damage: Damage): Promise<DriveResult> {
     const mangler = await startMangler(target.address, direction, damage);
     try {
-      const door = { frontend: "direct", address: mangler.address, target: target.address } as const;
-      return await drive(door, `bulk-${direction}`, { tunnels: 2, bytes: BYTES });
+      const route = { frontend: "direct", address: mangler.address, target: target.address } as const;
+      return await drive(route, `bulk-${direction}`, { tunnels: 2, bytes: BYTES });
     } finally {
       await mangler.close();
     }

@@ -92,7 +92,7 @@ function section(measured: Measured, row: Row): string {
     `${name} ÷ ${theirs}`,
     ...shown.map(({ key }) => cell(ratioOf(measured, row, name, key), 2)),
   ]);
-  return `### ${row.name}\n\n${row.about} ${door(row)}\n\n${table(["", ...shown.map(heading)], [...lines, ...ratios])}`;
+  return `### ${row.name}\n\n${row.about} ${frontendName(row)}\n\n${table(["", ...shown.map(heading)], [...lines, ...ratios])}`;
 }
 
 /** All rows about the same thing in one table, so that the growth can be read downwards. */
@@ -114,4 +114,4 @@ const figures = (measured: Measured, row: Row, name: ContenderName, metrics: rea
 
 const cell = (got: Spread | undefined, digits: number): string => (got === undefined ? "–" : withSpread(got, digits));
 
-const door = ({ frontend }: Row): string => (frontend === "grpc-uds" ? "gRPC over UDS." : "CONNECT over UDS.");
+const frontendName = ({ frontend }: Row): string => (frontend === "grpc-uds" ? "gRPC over UDS." : "CONNECT over UDS.");

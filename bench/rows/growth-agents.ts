@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { startProcess } from "../../test/support/processes/process.js";
 import { Scope } from "../../test/support/processes/scope.js";
 import type { Contender } from "../contenders/contender.js";
-import { AGENT_DEFAULTS, doorOf, origins, startServerOf } from "../contenders/pair.js";
+import { AGENT_DEFAULTS, origins, routeOf, startServerOf } from "../contenders/pair.js";
 import { residentMiB } from "../load/procfs.js";
 import { faultsOf, metered } from "./metered.js";
 import { requestMetrics, requestValues } from "./requests.js";
@@ -58,7 +58,7 @@ export function growthAgents(count: number): Row {
         await server.untilReady();
         const contender: Contender = {
           name,
-          door: doorOf(server.place, fixture.ground),
+          route: routeOf(server.place, fixture.ground),
           pids: [server.process.pid, agents.pid],
           close: () => Promise.resolve(),
         };

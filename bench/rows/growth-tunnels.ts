@@ -24,7 +24,7 @@ export function growthTunnels(idle: number): Row {
     async measure(run) {
       const contender = await run.fixture.fresh(run);
       try {
-        const held = await holdTunnels(contender.door, idle);
+        const held = await holdTunnels(contender.route, idle);
         const cost = await metered(run, contender, "ping-pong", { tunnels: ACTIVE, seconds: run.seconds });
         const server = residentMiB(contender.server!);
         const agent = residentMiB(contender.agent!);

@@ -34,7 +34,7 @@ export const memory: Row = {
     try {
       await sleep(START_MS);
       const idle = { idleServer: residentMiB(server), idleAgent: residentMiB(agent) };
-      const held = await holdTunnels(contender.door, TUNNELS);
+      const held = await holdTunnels(contender.route, TUNNELS);
       await sleep(SETTLE_MS);
       const values = { ...idle, heldServer: residentMiB(server), heldAgent: residentMiB(agent) };
       return { values, faults: faultsOf(await held.release()) };

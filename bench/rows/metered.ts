@@ -24,7 +24,7 @@ export async function metered(
   const target = [fixture.ground.target.pid];
   const { server, agent, pids } = contender;
   const before = { each: pids.map(cpuSeconds), target: cpuSecondsOf(target), at: performance.now() };
-  const result = await drive(contender.door, scenario, options);
+  const result = await drive(contender.route, scenario, options);
   const wall = (performance.now() - before.at) / 1000;
   const load = result.cpuSeconds + cpuSecondsOf(target) - before.target;
   const each = pids.map((pid, i) => cpuSeconds(pid) - before.each[i]!);

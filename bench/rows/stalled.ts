@@ -46,7 +46,7 @@ export function stalled({ name, party, frontend, contenders }: StalledKind): Row
     async measure(run) {
       const contender = await run.fixture.fresh(run);
       try {
-        const result = await drive(contender.door, `stalled-${party}`, {
+        const result = await drive(contender.route, `stalled-${party}`, {
           warmupSeconds: WARM_UP_SECONDS,
           seconds: run.seconds,
         });

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { within } from "../../test/support/processes/deadline.js";
 import { WEBHOOK_NAME } from "../pki.js";
-import { type Door, secured } from "./doors.js";
+import { type Frontend, secured } from "./frontends.js";
 
 /** HTTP over one tunnel to the webhook, requests one after the other. */
 export class WebhookClient {
@@ -37,7 +37,7 @@ export class WebhookClient {
   }
 }
 
-/** The way from any of the server's doors to the webhook. */
+/** The way from any of the server's frontends to the webhook. */
 export class WebhookRoute {
   readonly target: string;
   readonly #caFile: string;
@@ -47,13 +47,13 @@ export class WebhookRoute {
     this.#caFile = caFile;
   }
 
-  async open(door: Door): Promise<WebhookClient> {
-    return new WebhookClient(await secured(await door.dial(this.target), this.#caFile));
+  async open(frontend: Frontend): Promise<WebhookClient> {
+    return new WebhookClient(await secured(await frontend.dial(this.target), this.#caFile));
   }
 
   /** One request on a tunnel of its own. */
-  async text(door: Door, method: "GET" | "POST", path: string, body = ""): Promise<string> {
-    const client = await this.open(door);
+  async text(frontend: Frontend, method: "GET" | "POST", path: string, body = ""): Promise<string> {
+    const client = await this.open(frontend);
     try {
       return await client.text(method, path, body);
     } finally {

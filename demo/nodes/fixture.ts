@@ -20,7 +20,7 @@ export interface Booted {
   };
 }
 
-export class Cast {
+export class NodesFixture {
   readonly folder: string;
   readonly api: StandInApi;
   readonly ignitionPort: number;
@@ -33,10 +33,10 @@ export class Cast {
     this.#processes = processes;
   }
 
-  static async gather(folder: string, processes: Processes): Promise<Cast> {
+  static async gather(folder: string, processes: Processes): Promise<NodesFixture> {
     mkdirSync(join(folder, "objects"));
     writeFileSync(join(folder, "payload.yaml"), PAYLOAD);
-    return new Cast(folder, processes, await StandInApi.start(join(folder, "objects")), await freePort());
+    return new NodesFixture(folder, processes, await StandInApi.start(join(folder, "objects")), await freePort());
   }
 
   get objects(): readonly string[] {

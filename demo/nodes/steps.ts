@@ -10,22 +10,22 @@ import { waitUntil, within } from "../../test/support/processes/deadline.js";
 import type { Processes, Running } from "../processes/processes.js";
 import { ready } from "../processes/ready.js";
 import type { Show } from "../report/show.js";
-import type { Cast } from "./fixture.js";
+import type { NodesFixture } from "./fixture.js";
 import { POOL, poolObjects } from "./pool.js";
 
 const MACHINES = ["workers-0", "workers-1"] as const;
 
-export async function makePool(cast: Cast, show: Show): Promise<void> {
-  const { api, ignitionPort } = cast;
+export async function makePool(fixture: NodesFixture, show: Show): Promise<void> {
+  const { api, ignitionPort } = fixture;
   show.note(`API server for requests and Nodes: a stand-in of the demo on the pool's directory, ${api.url}`);
   const text = poolObjects({
     ...{ api: api.url, apiCa: api.ca, ignition: `127.0.0.1:${ignitionPort}`, kubeconfig: api.kubeconfig() },
   });
-  writeFileSync(cast.file("pool.yaml"), text, { mode: 0o600 });
-  await cast.drawbridge("nodepool", "apply", ...cast.objects, "-f", cast.file("pool.yaml"));
-  cast.start("controller", "nodepool", "controller", "--issue-certificate", ...cast.objects);
+  writeFileSync(fixture.file("pool.yaml"), text, { mode: 0o600 });
+  await fixture.drawbridge("nodepool", "apply", ...fixture.objects, "-f", fixture.file("pool.yaml"));
+  fixture.start("controller", "nodepool", "controller", "--issue-certificate", ...fixture.objects);
   const pool = await waitUntil("the pool has user data", async () => {
-    const all = JSON.parse(await cast.drawbridge("nodepool", "status", ...cast.objects, "--output=json"));
+    const all = JSON.parse(await fixture.drawbridge("nodepool", "status", ...fixture.objects, "--output=json"));
     return (all as { pools: PoolStanding[] }).pools.find(({ ready }) => ready);
   });
   show.result(
@@ -33,27 +33,35 @@ export async function makePool(cast: Cast, show: Show): Promise<void> {
   );
 }
 
-export async function makeWorkers(cast: Cast, show: Show): Promise<void> {
-  const state = `--state=${cast.file("state")}`;
-  await cast.drawbridge("workers", "create", `--pool=${POOL}`, "--count=2", "--own-token", state, ...cast.objects);
+export async function makeWorkers(fixture: NodesFixture, show: Show): Promise<void> {
+  const state = `--state=${fixture.file("state")}`;
+  await fixture.drawbridge(
+    "workers",
+    "create",
+    `--pool=${POOL}`,
+    "--count=2",
+    "--own-token",
+    state,
+    ...fixture.objects,
+  );
   for (const machine of MACHINES)
-    if (!existsSync(cast.file(`state/${machine}.ign`))) throw new Error(`no ${machine}.ign`);
-  cast.approve();
+    if (!existsSync(fixture.file(`state/${machine}.ign`))) throw new Error(`no ${machine}.ign`);
+  fixture.approve();
   show.result(`${MACHINES.join(" and ")} have user data with a token of their own; the approver expects them`);
 }
 
 /** Nobody serves yet: a machine must wait and not give up. */
-export async function bootTooEarly(cast: Cast, show: Show): Promise<Running> {
-  const machine = cast.bootInTheBackground(MACHINES[0], "early");
+export async function bootTooEarly(fixture: NodesFixture, show: Show): Promise<Running> {
+  const machine = fixture.bootInTheBackground(MACHINES[0], "early");
   await ready(machine, "asks again", 10_000, () => attemptsOf(machine).length >= 2);
   show.result("simulate-node gets no answer and goes on asking, longer and longer apart, as a machine does");
   return machine;
 }
 
-export async function serve(cast: Cast, early: Running, show: Show): Promise<void> {
-  cast.serveIgnition();
+export async function serve(fixture: NodesFixture, early: Running, show: Show): Promise<void> {
+  fixture.serveIgnition();
   const token = await waitUntil("the payload is made", async () => {
-    const text = await cast.drawbridge("nodepool", "status", POOL, ...cast.objects, "--output=json");
+    const text = await fixture.drawbridge("nodepool", "status", POOL, ...fixture.objects, "--output=json");
     return (JSON.parse(text) as PoolStanding).tokens.find(({ payload }) => payload === "AsExpected");
   });
   show.note(`payload made for ${token.secret}`);
@@ -72,15 +80,15 @@ function attemptsOf(machine: Running): string[] {
     .filter((line) => line.startsWith("GET "));
 }
 
-export async function bootMachines(cast: Cast, show: Show): Promise<void> {
+export async function bootMachines(fixture: NodesFixture, show: Show): Promise<void> {
   const booted = await Promise.all(
-    MACHINES.map((machine, index) => cast.boot(machine, machine, "--csr", `--address=10.0.0.${index + 10}`)),
+    MACHINES.map((machine, index) => fixture.boot(machine, machine, "--csr", `--address=10.0.0.${index + 10}`)),
   );
   for (const [index, machine] of MACHINES.entries()) {
     const { code, lines, result } = booted[index]!;
     if (code !== 0) throw new Error(`${machine}: ${lines.join("; ")}`);
     const certificates = (result.joined?.certificates ?? []).map(
-      ({ file }) => new X509Certificate(readFileSync(`${cast.file(machine)}${file}`)),
+      ({ file }) => new X509Certificate(readFileSync(`${fixture.file(machine)}${file}`)),
     );
     const names = certificates.map(({ subject }) => subject.split("\n").at(-1));
     if (names.length !== 2 || names.some((name) => name !== `CN=system:node:${machine}`)) {
@@ -90,8 +98,8 @@ export async function bootMachines(cast: Cast, show: Show): Promise<void> {
     show.note(`${machine}: ${files.length} files and ${units} units below its root, client and serving certificate`);
   }
   // Who was turned away, as a machine that came too early may be, is on record without a worker.
-  const fetched = new Set(cast.fetches().flatMap(({ worker }) => worker ?? []));
-  const approved = cast.decisions().filter(({ action }) => action === "approve");
+  const fetched = new Set(fixture.fetches().flatMap(({ worker }) => worker ?? []));
+  const approved = fixture.decisions().filter(({ action }) => action === "approve");
   if (!MACHINES.every((machine) => fetched.has(machine)) || approved.length !== 4) {
     throw new Error(`${[...fetched].join(", ")} fetched, and ${approved.length} requests were approved`);
   }
@@ -100,8 +108,8 @@ export async function bootMachines(cast: Cast, show: Show): Promise<void> {
 }
 
 /** With the credential that every machine has: what it may file is not what it gets. */
-export async function forge(cast: Cast, show: Show): Promise<void> {
-  const { api } = cast;
+export async function forge(fixture: NodesFixture, show: Show): Promise<void> {
+  const { api } = fixture;
   const credentials = { headers: { authorization: `Bearer ${api.token}` }, tls: { ca: api.ca } };
   const thief = createKubeApi({ server: api.url, credentials: async () => credentials }, { qps: 0, burst: 0 });
   const masters = await file("forged-masters", "workers-0", ["system:nodes", "system:masters"]);
@@ -125,18 +133,18 @@ export async function forge(cast: Cast, show: Show): Promise<void> {
     const spec = { request: Buffer.from(requestPem).toString("base64"), signerName: CLIENT_SIGNER, usages };
     const kind = { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name } };
     await thief.create<SigningRequest>(REQUESTS_PATH, { ...kind, spec });
-    return waitUntil(`a decision about ${name}`, () => cast.decisions().find(({ request }) => request === name));
+    return waitUntil(`a decision about ${name}`, () => fixture.decisions().find(({ request }) => request === name));
   }
 }
 
-export async function tidyUp(cast: Cast, processes: Processes, show: Show): Promise<void> {
+export async function tidyUp(fixture: NodesFixture, processes: Processes, show: Show): Promise<void> {
   const running = processes.all;
   for (const each of running) each.kill("SIGTERM");
   const codes = await within(8_000, "processes to end", Promise.all(running.map(({ exited }) => exited)));
   if (codes.some((code) => code !== 0)) throw new Error(`asked to end, they ended with ${codes.join(", ")}`);
-  cast.api.close();
+  fixture.api.close();
   await processes.close();
-  rmSync(cast.folder, { recursive: true, force: true });
-  if (existsSync(cast.folder)) throw new Error("the folder is still there");
+  rmSync(fixture.folder, { recursive: true, force: true });
+  if (existsSync(fixture.folder)) throw new Error("the folder is still there");
   show.result(`${running.length} processes ended with exit code 0; the folder with tokens and keys is removed`);
 }

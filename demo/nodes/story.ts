@@ -10,7 +10,7 @@ import { canTieToParent } from "../processes/tie.js";
 import { painter } from "../report/paint.js";
 import { Recorder } from "../report/recorder.js";
 import { hasPassed, summaryJson, summaryText, type Verdict } from "../report/summary.js";
-import { Cast } from "./fixture.js";
+import { NodesFixture } from "./fixture.js";
 import { bootMachines, bootTooEarly, forge, makePool, makeWorkers, serve, tidyUp } from "./steps.js";
 import { NODES_TITLES } from "./titles.js";
 
@@ -58,12 +58,12 @@ async function play(
   folder: string,
   processes: Processes,
 ): Promise<void> {
-  const cast = await Cast.gather(folder, processes);
-  await recorder.step("pool", 20, (show) => makePool(cast, show));
-  await recorder.step("workers", 15, (show) => makeWorkers(cast, show));
-  const early = await recorder.step("early", 15, (show) => bootTooEarly(cast, show));
-  await recorder.step("serving", 40, (show) => serve(cast, early, show));
-  await recorder.step("joining", 30, (show) => bootMachines(cast, show));
-  await recorder.step("forged", 15, (show) => forge(cast, show));
-  await recorder.step("tidyUp", 15, (show) => tidyUp(cast, processes, show));
+  const fixture = await NodesFixture.gather(folder, processes);
+  await recorder.step("pool", 20, (show) => makePool(fixture, show));
+  await recorder.step("workers", 15, (show) => makeWorkers(fixture, show));
+  const early = await recorder.step("early", 15, (show) => bootTooEarly(fixture, show));
+  await recorder.step("serving", 40, (show) => serve(fixture, early, show));
+  await recorder.step("joining", 30, (show) => bootMachines(fixture, show));
+  await recorder.step("forged", 15, (show) => forge(fixture, show));
+  await recorder.step("tidyUp", 15, (show) => tidyUp(fixture, processes, show));
 }

@@ -5,7 +5,7 @@ export const TITLES = {
   tunnel: "proxy-server and two agents",
   direct: "direct call to the webhook",
   admission: "admission through the tunnel",
-  otherDoors: "the same through other doors",
+  otherFrontends: "the same through other frontends",
   agentKilled: "agent killed in mid-transfer",
   rotation: "certificates replaced live",
   slowReader: "slow reader beside fast ones",

@@ -1,24 +1,24 @@
 import { randomUUID } from "node:crypto";
-import type { Door } from "../callers/doors.js";
+import type { Frontend } from "../callers/frontends.js";
 import type { WebhookRoute } from "../callers/webhook-client.js";
 import type { Show } from "../report/show.js";
 import { type AdmissionReview, RULE } from "../webhook/admission.js";
 
 /** What kube-apiserver does when somebody makes a config map, by hand: one that may pass and one that may not. */
-export async function reviewThrough(door: Door, route: WebhookRoute, show: Show): Promise<void> {
-  show.note(`${door.title}, then TLS to the webhook by its name, then POST /validate`);
-  const admitted = await ask(door, route, "open");
+export async function reviewThrough(frontend: Frontend, route: WebhookRoute, show: Show): Promise<void> {
+  show.note(`${frontend.title}, then TLS to the webhook by its name, then POST /validate`);
+  const admitted = await ask(frontend, route, "open");
   if (admitted?.allowed !== true) throw new Error(`the webhook did not admit it: ${JSON.stringify(admitted)}`);
   show.note(`a config map labelled bridge=open:   allowed, ${admitted.warnings?.join(", ")}`);
-  const refused = await ask(door, route, RULE.refused);
+  const refused = await ask(frontend, route, RULE.refused);
   if (refused?.allowed !== false) throw new Error(`the webhook did not refuse it: ${JSON.stringify(refused)}`);
   show.note(`a config map labelled bridge=closed: refused, ${refused.status?.message}`);
 }
 
-async function ask(door: Door, route: WebhookRoute, bridge: string): Promise<AdmissionReview["response"]> {
+async function ask(frontend: Frontend, route: WebhookRoute, bridge: string): Promise<AdmissionReview["response"]> {
   const uid = randomUUID();
   const body = JSON.stringify(configMapReview(uid, bridge));
-  const text = await route.text(door, "POST", "/validate?timeout=5s", body);
+  const text = await route.text(frontend, "POST", "/validate?timeout=5s", body);
   const { response } = JSON.parse(text) as AdmissionReview;
   if (response?.uid !== uid) throw new Error("the answer belongs to another request");
   return response;

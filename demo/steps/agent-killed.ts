@@ -11,8 +11,8 @@ const ENOUGH = 8 * MIB;
 
 /** What its tunnels carried ends at once instead of hanging, and the next request takes the other agent. */
 export async function killAgent({ server, agents }: Tunnel, route: WebhookRoute, show: Show): Promise<AgentName> {
-  const door = server.doors.connectUds;
-  const { opened: client, agentId } = await server.admin.carrierOf(() => route.open(door));
+  const frontend = server.frontends.connectUds;
+  const { opened: client, agentId } = await server.admin.carrierOf(() => route.open(frontend));
   const download = await client.ask("GET", `/bytes?count=${LARGE}`);
   const ended = endOf(download);
   let received = 0;
@@ -45,7 +45,7 @@ async function carriedText(
   server: Tunnel["server"],
   route: WebhookRoute,
 ): Promise<{ opened: string; agentId: string }> {
-  const { opened: client, agentId } = await server.admin.carrierOf(() => route.open(server.doors.connectUds));
+  const { opened: client, agentId } = await server.admin.carrierOf(() => route.open(server.frontends.connectUds));
   try {
     return { opened: await client.text("GET", "/ping"), agentId };
   } finally {

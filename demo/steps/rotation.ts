@@ -19,23 +19,23 @@ export async function rotateCertificates(
   show: Show,
 ): Promise<void> {
   const { server } = tunnel;
-  const client = await route.open(server.doors.connectTcp);
+  const client = await route.open(server.frontends.connectTcp);
   const ticks = new Ticks(await client.ask("GET", `/ticks?ms=${Ticks.EVERY_MS}`));
   await waitUntil("the stream to run", () => ticks.count > 2);
-  const shownByDoor = () => serialShown("127.0.0.1", server.doorPort, pki.caller());
+  const shownByFrontend = () => serialShown("127.0.0.1", server.frontendPort, pki.caller());
   const shownToAgents = () => serialShown(place.serverHost, server.agentPort, pki.agent(absent));
-  const before = await Promise.all([shownByDoor(), shownToAgents()]);
+  const before = await Promise.all([shownByFrontend(), shownToAgents()]);
 
   await pki.rotate();
   const begin = performance.now();
   show.note("a stream runs; certificates and keys of caller, server and agents replaced on disk");
-  const wanted = [serialOf(pki.door()), serialOf(pki.agentDoor())];
+  const wanted = [serialOf(pki.frontend()), serialOf(pki.agentListener())];
   await waitUntil("the proxy-server to show its new certificates", async () => {
-    const now = await Promise.all([shownByDoor(), shownToAgents()]);
+    const now = await Promise.all([shownByFrontend(), shownToAgents()]);
     return now.every((serial, at) => serial === wanted[at] && serial !== before[at]);
   });
   const reloadSeconds = (performance.now() - begin) / 1000;
-  show.note(`serial of the TCP door: ${short(before[0])} before, ${short(wanted[0])} now, without a restart`);
+  show.note(`serial of the TCP frontend: ${short(before[0])} before, ${short(wanted[0])} now, without a restart`);
 
   await tunnel.join(absent);
   show.note(`${absent} is back and was let in with its new certificate`);

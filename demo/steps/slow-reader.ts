@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Door } from "../callers/doors.js";
+import type { Frontend } from "../callers/frontends.js";
 import type { WebhookClient, WebhookRoute } from "../callers/webhook-client.js";
 import type { Show } from "../report/show.js";
 import type { Admin } from "../tunnel/admin.js";
@@ -16,9 +16,9 @@ const STALLED_MS = 300;
 
 /** One caller stops reading its download; pings on another tunnel of the same agent must not notice. */
 export async function stallReader({ server }: Tunnel, route: WebhookRoute, show: Show): Promise<void> {
-  const door = server.doors.connectUds;
-  const { opened: slow, ...tunnel } = await server.admin.carrierOf(() => route.open(door));
-  const pinger = await openBeside(tunnel.agentId, server.admin, door, route);
+  const frontend = server.frontends.connectUds;
+  const { opened: slow, ...tunnel } = await server.admin.carrierOf(() => route.open(frontend));
+  const pinger = await openBeside(tunnel.agentId, server.admin, frontend, route);
   const ping = () => pinger.text("GET", "/ping");
   await measure(ping, PINGS);
   const quiet = await measure(ping, PINGS);
@@ -52,9 +52,14 @@ async function untilStalled(position: () => Promise<number>): Promise<number> {
 }
 
 /** A tunnel that the same agent carries; the server chooses, so several attempts may be needed. */
-async function openBeside(agentId: string, admin: Admin, door: Door, route: WebhookRoute): Promise<WebhookClient> {
+async function openBeside(
+  agentId: string,
+  admin: Admin,
+  frontend: Frontend,
+  route: WebhookRoute,
+): Promise<WebhookClient> {
   for (let attempt = 0; attempt < 30; attempt++) {
-    const { opened, agentId: carrier } = await admin.carrierOf(() => route.open(door));
+    const { opened, agentId: carrier } = await admin.carrierOf(() => route.open(frontend));
     if (carrier === agentId) return opened;
     opened.close();
   }

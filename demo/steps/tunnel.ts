@@ -21,7 +21,7 @@ export async function openTunnel(
   show: Show,
 ): Promise<Tunnel> {
   const server = await startServer(processes, folder, place, pki);
-  for (const { title } of Object.values(server.doors)) show.note(`front door: ${title}`);
+  for (const { title } of Object.values(server.frontends)) show.note(`frontend: ${title}`);
   const agents = new Map<AgentName, Running>();
   const join = async (name: AgentName) => {
     agents.set(name, await startAgent(processes, place, pki, name, server.agentPort));
@@ -31,6 +31,6 @@ export async function openTunnel(
   await waitUntil("the proxy-server to be ready", () => server.isReady());
   const pids = [server.process, ...agents.values()].map(({ name, pid }) => `${name} ${pid}`).join(", ");
   show.note(`processes: ${pids}`);
-  show.result("three doors open, two agents connected, /readyz says ok");
+  show.result("three frontends open, two agents connected, /readyz says ok");
   return { server, agents, join };
 }

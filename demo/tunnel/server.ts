@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { get } from "../../test/support/processes/http.js";
 import { freePorts } from "../../test/support/processes/ports.js";
-import { connectDoor, type Door, grpcDoor } from "../callers/doors.js";
+import { connectFrontend, type Frontend, grpcFrontend } from "../callers/frontends.js";
 import type { Place } from "../isolation/place.js";
 import type { Pki } from "../pki.js";
 import type { Processes, Running } from "../processes/processes.js";
@@ -12,17 +12,17 @@ import { Admin } from "./admin.js";
 import { shipped } from "./executables.js";
 
 /** Three ways in at once, all to the same agents. */
-export interface Doors {
-  readonly connectUds: Door;
-  readonly connectTcp: Door;
-  readonly grpcUds: Door;
+export interface Frontends {
+  readonly connectUds: Frontend;
+  readonly connectTcp: Frontend;
+  readonly grpcUds: Frontend;
 }
 
 export interface ProxyServer {
   readonly process: Running;
-  readonly doors: Doors;
+  readonly frontends: Frontends;
   readonly admin: Admin;
-  readonly doorPort: number;
+  readonly frontendPort: number;
   readonly agentPort: number;
   isReady(): Promise<boolean>;
 }
@@ -31,23 +31,23 @@ export interface ProxyServer {
 export const connectSocket = (folder: string): string => join(folder, "connect.sock");
 
 export async function startServer(processes: Processes, folder: string, place: Place, pki: Pki): Promise<ProxyServer> {
-  const [doorPort, agentPort, healthPort, adminPort] = (await freePorts(4)) as [number, number, number, number];
+  const [frontendPort, agentPort, healthPort, adminPort] = (await freePorts(4)) as [number, number, number, number];
   const connectPath = connectSocket(folder);
   const grpcSocket = join(folder, "grpc.sock");
   const tokenFile = join(folder, "admin-token");
   const token = randomBytes(16).toString("hex");
   writeFileSync(tokenFile, token, { mode: 0o600 });
-  const [door, agentDoor] = [pki.door(), pki.agentDoor()];
+  const [frontend, agentListener] = [pki.frontend(), pki.agentListener()];
   const process = processes.start("proxy-server", [
     ...shipped("proxy-server"),
     `--listen=http-connect+uds:${connectPath},mode=0600`,
-    `--listen=http-connect+tcp:127.0.0.1:${doorPort},cert=${door.cert},key=${door.key},ca=${door.ca}`,
+    `--listen=http-connect+tcp:127.0.0.1:${frontendPort},cert=${frontend.cert},key=${frontend.key},ca=${frontend.ca}`,
     `--listen=grpc+uds:${grpcSocket},mode=0600`,
     `--agent-bind-address=${place.serverHost}`,
     `--agent-port=${agentPort}`,
-    `--cluster-cert=${agentDoor.cert}`,
-    `--cluster-key=${agentDoor.key}`,
-    `--cluster-ca-cert=${agentDoor.ca}`,
+    `--cluster-cert=${agentListener.cert}`,
+    `--cluster-key=${agentListener.key}`,
+    `--cluster-ca-cert=${agentListener.ca}`,
     "--health-bind-address=127.0.0.1",
     `--health-port=${healthPort}`,
     `--admin-port=${adminPort}`,
@@ -58,18 +58,18 @@ export async function startServer(processes: Processes, folder: string, place: P
   return {
     process,
     admin: new Admin(adminPort, token),
-    doorPort,
+    frontendPort,
     agentPort,
     isReady: () => probe("/readyz"),
-    doors: {
-      connectUds: connectDoor("HTTP CONNECT on a Unix socket", { transport: "uds", path: connectPath }),
-      connectTcp: connectDoor("HTTP CONNECT on TCP with mTLS", {
+    frontends: {
+      connectUds: connectFrontend("HTTP CONNECT on a Unix socket", { transport: "uds", path: connectPath }),
+      connectTcp: connectFrontend("HTTP CONNECT on TCP with mTLS", {
         transport: "tcp",
         host: "127.0.0.1",
-        port: doorPort,
+        port: frontendPort,
         certs: pki.caller(),
       }),
-      grpcUds: grpcDoor("gRPC on a Unix socket", grpcSocket),
+      grpcUds: grpcFrontend("gRPC on a Unix socket", grpcSocket),
     },
   };
 }

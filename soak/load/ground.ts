@@ -4,8 +4,8 @@ import type { Court } from "../watch/court.js";
 import type { Impacts } from "../watch/impacts.js";
 import type { Tally } from "../watch/tally.js";
 import type { Watchdog } from "../watch/watchdog.js";
-import type { Errand } from "./errand.js";
 import type { Hub } from "./hub.js";
+import type { Job } from "./job.js";
 
 /** What everything that makes load stands on. */
 export interface Ground {
@@ -16,7 +16,7 @@ export interface Ground {
   readonly impacts: Impacts;
   readonly watchdog: Watchdog;
   readonly tally: Tally;
-  /** All errands under way, by the address only they dial. */
-  readonly errands: Map<string, Errand>;
+  /** All jobs under way, by the address only they dial. */
+  readonly jobs: Map<string, Job>;
   readonly saboteur: Pick<Saboteur, "spoil" | "freezes">;
 }

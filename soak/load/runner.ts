@@ -2,8 +2,8 @@ import type { DoorKind } from "../fixture/frontends.js";
 import type { Random } from "../random.js";
 import type { Verdicts } from "../watch/verdicts.js";
 import { Broken } from "./broken.js";
-import { Errand } from "./errand.js";
 import type { Ground } from "./ground.js";
+import { Job } from "./job.js";
 import type { Scenario } from "./scenarios/scenario.js";
 
 export interface Where {
@@ -11,7 +11,7 @@ export interface Where {
   readonly frontend: DoorKind;
 }
 
-/** Runs errands and has judged what broke. */
+/** Runs jobs and has judged what broke. */
 export class Runner {
   readonly ground: Ground;
   readonly #verdicts: Verdicts;
@@ -24,20 +24,20 @@ export class Runner {
   /** True when it went as it should. */
   async run(kind: string, where: Where, random: Random, scenario: Scenario): Promise<boolean> {
     const { tally, court } = this.ground;
-    const errand = new Errand(this.ground, kind, where, random);
-    tally.errand(kind);
+    const job = new Job(this.ground, kind, where, random);
+    tally.job(kind);
     try {
-      await scenario(errand, this.ground);
+      await scenario(job, this.ground);
       tally.completed++;
       return true;
     } catch (reason) {
       if (reason instanceof Broken) {
-        this.#verdicts.judge(errand, reason);
-        if (reason.stage === "tunnel") await errand.aftermath();
-      } else court.violation(`${reason instanceof Error ? reason.message : String(reason)}: ${errand.describe()}`);
+        this.#verdicts.judge(job, reason);
+        if (reason.stage === "tunnel") await job.aftermath();
+      } else court.violation(`${reason instanceof Error ? reason.message : String(reason)}: ${job.describe()}`);
       return false;
     } finally {
-      errand.close();
+      job.close();
     }
   }
 

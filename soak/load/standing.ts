@@ -2,7 +2,7 @@ import type { DoorKind } from "../fixture/frontends.js";
 import type { Random } from "../random.js";
 import { Broken } from "./broken.js";
 import { sleep } from "./end.js";
-import type { Ends } from "./errand.js";
+import type { Ends } from "./job.js";
 import type { Runner, Where } from "./runner.js";
 import { part } from "./scenarios/part.js";
 import { KIB } from "./scenarios/scenario.js";
@@ -75,8 +75,8 @@ export class Standing {
   async #keep(slot: Slot): Promise<void> {
     for (let life = 0; !this.#stopped; life++) {
       const random = slot.random.fork(life);
-      await this.#runner.run(slot.kind, slot.where, random, async (errand) => {
-        const ends = await errand.open();
+      await this.#runner.run(slot.kind, slot.where, random, async (job) => {
+        const ends = await job.open();
         while (!this.#stopped) {
           await exchange(ends, 1 * KIB);
           slot.answeredAt = performance.now();

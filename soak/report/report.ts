@@ -51,7 +51,7 @@ export function reportOf({ seed }: SoakOptions, outcome: Outcome): Report {
     gigabytes: { up: rounded(tally.bytesUp / 1e9, 2), down: rounded(tally.bytesDown / 1e9, 2) },
     worstGapSeconds: rounded(outcome.worstGapSeconds, 2),
     faults: byCount(tally.faults),
-    load: byCount(tally.errands),
+    load: byCount(tally.jobs),
     warnings: byCount(warnings),
     censusAtSeconds: census.map(({ seconds }) => Math.round(seconds)),
     processes: processesOf(outcome),

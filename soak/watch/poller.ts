@@ -2,20 +2,20 @@ import { agentId } from "../fixture/agent-process.js";
 import type { Fixture } from "../fixture/fixture.js";
 import type { ServerProcess } from "../fixture/server-process.js";
 import { sleep } from "../load/end.js";
-import type { Errand } from "../load/errand.js";
+import type { Job } from "../load/job.js";
 
 const EVERY_MS = 1_000;
 
 /** Asks the servers again and again which tunnel runs over which agent. */
 export class Poller {
   readonly #fixture: Fixture;
-  readonly #errands: ReadonlyMap<string, Errand>;
+  readonly #jobs: ReadonlyMap<string, Job>;
   #stopped = false;
   readonly #running: Promise<unknown>;
 
-  constructor(fixture: Fixture, errands: ReadonlyMap<string, Errand>) {
+  constructor(fixture: Fixture, jobs: ReadonlyMap<string, Job>) {
     this.#fixture = fixture;
-    this.#errands = errands;
+    this.#jobs = jobs;
     // Side by side: a frozen server does not answer, and the others go on meanwhile.
     this.#running = Promise.all(fixture.servers.map((server) => this.#poll(server)));
   }
@@ -30,8 +30,8 @@ export class Poller {
     while (!this.#stopped) {
       const tunnels = server.daemon.running ? await server.tunnels().catch(() => []) : [];
       for (const { target, agent } of tunnels) {
-        const errand = this.#errands.get(target);
-        if (errand?.server === server.index) errand.agent = indices.get(agent?.id ?? "");
+        const job = this.#jobs.get(target);
+        if (job?.server === server.index) job.agent = indices.get(agent?.id ?? "");
       }
       await sleep(EVERY_MS);
     }

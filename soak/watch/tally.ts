@@ -3,7 +3,7 @@ export class Tally {
   /** Faults and mischief by name. */
   readonly faults = new Map<string, number>();
   /** Errands by kind. */
-  readonly errands = new Map<string, number>();
+  readonly jobs = new Map<string, number>();
   completed = 0;
   /** Ended by a fault in their path. */
   interrupted = 0;
@@ -21,8 +21,8 @@ export class Tally {
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
   }
 
-  errand(kind: string): void {
-    this.errands.set(kind, (this.errands.get(kind) ?? 0) + 1);
+  job(kind: string): void {
+    this.jobs.set(kind, (this.jobs.get(kind) ?? 0) + 1);
   }
 
   get faultCount(): number {
@@ -30,6 +30,6 @@ export class Tally {
   }
 
   get errandCount(): number {
-    return [...this.errands.values()].reduce((sum, count) => sum + count, 0);
+    return [...this.jobs.values()].reduce((sum, count) => sum + count, 0);
   }
 }

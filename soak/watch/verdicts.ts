@@ -1,5 +1,5 @@
 import type { Broken } from "../load/broken.js";
-import type { Errand } from "../load/errand.js";
+import type { Job } from "../load/job.js";
 import type { Court } from "./court.js";
 import type { Impacts } from "./impacts.js";
 import type { Tally } from "./tally.js";
@@ -8,7 +8,7 @@ import type { Tally } from "./tally.js";
 const THINK_MS = 3_000;
 
 interface Case {
-  readonly errand: Errand;
+  readonly job: Job;
   readonly broken: Broken;
 }
 
@@ -28,8 +28,8 @@ export class Verdicts {
     this.#links = Array.from({ length: agents }, (_, agent) => agent);
   }
 
-  judge(errand: Errand, broken: Broken): void {
-    const opened = { errand, broken };
+  judge(job: Job, broken: Broken): void {
+    const opened = { job, broken };
     this.#open.set(
       opened,
       setTimeout(() => this.#decide(opened), THINK_MS),
@@ -44,24 +44,24 @@ export class Verdicts {
   #decide(each: Case): void {
     clearTimeout(this.#open.get(each));
     this.#open.delete(each);
-    const { errand, broken } = each;
+    const { job, broken } = each;
     if (broken.stage === "dial") this.#tally.failedDials++;
     else this.#tally.interrupted++;
     if (this.#explained(each)) return;
     const what = broken.stage === "dial" ? "a dial failed" : "a tunnel broke";
-    this.#court.violation(`${what} without a fault in its path: ${broken.message}: ${errand.describe()}`);
+    this.#court.violation(`${what} without a fault in its path: ${broken.message}: ${job.describe()}`);
   }
 
-  #explained({ errand, broken }: Case): boolean {
-    const { server } = errand;
-    const from = errand.startedAt;
+  #explained({ job, broken }: Case): boolean {
+    const { server } = job;
+    const from = job.startedAt;
     if (broken.stage === "tunnel") {
-      const path = errand.redialled ? { server } : errand.path;
-      return this.#impacts.touched(path, from, broken.at, errand.impatient ? undefined : "break");
+      const path = job.redialled ? { server } : job.path;
+      return this.#impacts.touched(path, from, broken.at, job.impatient ? undefined : "break");
     }
-    if (errand.hopeless) return this.#impacts.touched({ server }, from, broken.at);
+    if (job.hopeless) return this.#impacts.touched({ server }, from, broken.at);
     // A dial is tried on a second agent: it may only fail where no agent had a clear path all the time.
     const touched = (agent: number): boolean => this.#impacts.touched({ server, agent }, from, broken.at);
-    return errand.usesUpAttempts ? this.#links.some(touched) : this.#links.every(touched);
+    return job.usesUpAttempts ? this.#links.some(touched) : this.#links.every(touched);
   }
 }

@@ -134,8 +134,8 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     await startAgent("n1");
     const connected = async () => (await get("http://127.0.0.1:2041/readyz", topology.bs)).status === 200;
     await until("the agent to be connected", 60_000, connected);
-    const frontDoor = { socket: socket(), host: "", port: 0, caFile: "", client: { cert: "", key: "" } };
-    const egress = writeEgressConfig(scope.file("egress.json"), grpcOverUds, frontDoor);
+    const frontendPlace = { socket: socket(), host: "", port: 0, caFile: "", client: { cert: "", key: "" } };
+    const egress = writeEgressConfig(scope.file("egress.json"), grpcOverUds, frontendPlace);
     const server = await onServer("--egress-config", egress);
     expect({ role: server.role, complaints: complaints(server) }).toEqual({ role: "server", complaints: [] });
     for (const id of [

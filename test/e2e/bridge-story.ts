@@ -249,7 +249,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
       const { code, results } = await verified(`--webhook=${WEBHOOK}`);
       expect(code).toBe(1);
       const wrong = results.filter(({ status }) => status === "fail").map(({ id }) => id);
-      expect(wrong).toEqual(expect.arrayContaining(["egress-config", "front-door"]));
+      expect(wrong).toEqual(expect.arrayContaining(["egress-config", "front-frontend"]));
       // Back as it was: what is in the file is what `up` wrote.
       writeFileSync(bridge.egressFile, written);
       await lab.bs.apiServer.start(bridge.egressFile);

@@ -1,4 +1,4 @@
-/** What an operator does to see whether the tunnel works: curl through the CONNECT front door, over TCP with mTLS. */
+/** What an operator does to see whether the tunnel works: curl through the CONNECT frontend, over TCP with mTLS. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Authority, type Pair } from "../support/lab/certificates.js";
 import { AGENT_SOURCES, allReady, type Crossing, makeCrossing } from "../support/lab/cluster.js";
@@ -40,14 +40,14 @@ describe.skipIf(!ready)("curl through HTTPConnect over TCP with mTLS", () => {
     return run(command, { netns: crossing.topology.bs });
   };
   const through = (client?: Pair): string[] => {
-    const { host, port, caFile } = crossing.server.door;
+    const { host, port, caFile } = crossing.server.frontend;
     const identity = client === undefined ? [] : ["--proxy-cert", client.cert, "--proxy-key", client.key];
     return ["-p", "-x", `https://${host}:${port}`, "--proxy-cacert", caFile, ...identity];
   };
 
   test("reaches a pod that cannot be reached directly", async () => {
     expect((await curl(PAGE)).code).toBe(CURL.noConnection);
-    const { code, stdout, stderr } = await curl(PAGE, ...through(crossing.server.door.client));
+    const { code, stdout, stderr } = await curl(PAGE, ...through(crossing.server.frontend.client));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(AGENT_SOURCES).toContain(JSON.parse(stdout).seen.from);
   });
@@ -67,13 +67,13 @@ describe.skipIf(!ready)("curl through HTTPConnect over TCP with mTLS", () => {
 
   test("hears why a dial failed", async () => {
     const closedPort = `https://${address.wh}:9/`;
-    const answer = await curl(closedPort, "-w", "%{http_connect}", ...through(crossing.server.door.client));
+    const answer = await curl(closedPort, "-w", "%{http_connect}", ...through(crossing.server.frontend.client));
     expect(answer).toMatchObject({ code: CURL.receiving, stdout: "502" });
     for (const agent of crossing.agents) await agent.stop();
     await until("the server to be without agents", 30_000, async () => {
       return (await crossing.server.health("/readyz")).status === 500;
     });
-    const lonely = await curl(PAGE, "-w", "%{http_connect}", ...through(crossing.server.door.client));
+    const lonely = await curl(PAGE, "-w", "%{http_connect}", ...through(crossing.server.frontend.client));
     expect(lonely).toMatchObject({ code: CURL.receiving, stdout: "500" });
   });
 });

@@ -85,9 +85,9 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
     });
 
   /** The operator's recipe: what the server makes of an address, without any kube-apiserver. */
-  const curl = async (url: string, set = pki, door = server.door) => {
+  const curl = async (url: string, set = pki, frontend = server.frontend) => {
     const client = set.pair("konnectivity-client");
-    const proxy = ["--proxy", `https://${door.host}:${door.port}`, "--proxy-cacert", set.serverCa];
+    const proxy = ["--proxy", `https://${frontend.host}:${frontend.port}`, "--proxy-cacert", set.serverCa];
     const identity = ["--proxy-cert", client.cert, "--proxy-key", client.key];
     const options = ["-sS", "--max-time", "10", "--cacert", plane.ca.cert, "-w", "\n%{http_connect}"];
     const { code, stdout, stderr } = await run(["curl", ...options, ...proxy, ...identity, url], {
@@ -96,8 +96,8 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
     const end = stdout.lastIndexOf("\n");
     return { code, stderr, body: stdout.slice(0, end), connect: stdout.slice(end + 1) };
   };
-  const callerSeenBy = async (host: string, set = pki, door = server.door): Promise<string> => {
-    const { code, body, stderr } = await curl(`https://${host}:${WEBHOOK_PORT}${GAUGES}/first`, set, door);
+  const callerSeenBy = async (host: string, set = pki, frontend = server.frontend): Promise<string> => {
+    const { code, body, stderr } = await curl(`https://${host}:${WEBHOOK_PORT}${GAUGES}/first`, set, frontend);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     return JSON.parse(body).seen.from;
   };
@@ -130,7 +130,7 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
       netns: hosts.bs.name,
       host: BOOTSTRAP,
     });
-    const egress = writeEgressConfig(scope.file("egress.json"), connectOverTcp, server.door);
+    const egress = writeEgressConfig(scope.file("egress.json"), connectOverTcp, server.frontend);
     agents = {
       plane: agentOn(2, "agent-plane", pki, "konnectivity-control-plane-agent", `ipv4=${A}&ipv4=${B}`),
       n1: agentOn(0, "agent-n1", pki, "konnectivity-agent", "default-route=true"),
@@ -265,7 +265,7 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
     await until("both to be connected", 60_000, async () => {
       return (await Promise.all(both.map((agent) => agent.isReady()))).every(Boolean);
     });
-    const callers = await Promise.all(Array.from({ length: 24 }, () => callerSeenBy(A, shared, open.door)));
+    const callers = await Promise.all(Array.from({ length: 24 }, () => callerSeenBy(A, shared, open.frontend)));
     expect(new Set(callers)).toEqual(new Set([PLANE_AGENT, DATA_PLANE.n2]));
   });
 });

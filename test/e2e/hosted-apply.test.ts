@@ -191,7 +191,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     ]);
     await workers.admin.run(["get", "service", "kubernetes", "-n", "default"]);
     expect(names(by("created"))).toEqual(["NetworkPolicy nodeport-konnectivity-kas"]);
-    // 14: its names changed, so the agents' door gets another certificate; nobody else does.
+    // 14: its names changed, so the agents' listener gets another certificate; nobody else does.
     expect(issued).toEqual(["konnectivity-cluster"]);
     expect((await leaf("konnectivity-cluster")).subjectAltName).toContain("IP Address:192.0.2.7");
     await management.admin.run(["get", "configmap", "others", "-n", NAMESPACE]);

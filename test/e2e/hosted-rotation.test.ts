@@ -7,13 +7,13 @@
 import { cpSync, readFileSync } from "node:fs";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ConnectDoor } from "../support/callers/connect.js";
+import type { ConnectFrontend } from "../support/callers/connect.js";
 import { drainByHand } from "../support/lab/drain.js";
 import { equipped } from "../support/lab/equipment.js";
 import { connectOverTcp } from "../support/lab/frontends.js";
 import { drawbridge, HostedPki } from "../support/lab/hosted-pki.js";
 import { get } from "../support/lab/http.js";
-import { type Door, dialOnce, Load } from "../support/lab/load.js";
+import { dialOnce, type Frontend, Load } from "../support/lab/load.js";
 import { LongTunnel } from "../support/lab/long-tunnel.js";
 import { LabProcess } from "../support/lab/process.js";
 import { ProxyAgent } from "../support/lab/proxy-agent.js";
@@ -49,15 +49,15 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
   let firstClient: CertFiles;
 
   const clientFiles = (): CertFiles => ({ ca: pki.serverCa, ...pki.pair("konnectivity-client") });
-  const doorOf = (server: ProxyServer, certs = clientFiles()): ConnectDoor => ({
+  const frontendOf = (server: ProxyServer, certs = clientFiles()): ConnectFrontend => ({
     ...{ transport: "tcp", host: HOST, port: server.ports.frontend, certs },
   });
-  let sidecarDoor: Door;
+  let sidecarFrontend: Frontend;
   let turn = 0;
   /** Straight to a server, or by way of the sidecar. */
-  const anyDoor = (): Door => {
+  const anyFrontend = (): Frontend => {
     const server = servers[turn++ % (servers.length + 1)];
-    return server === undefined ? sidecarDoor : doorOf(server);
+    return server === undefined ? sidecarFrontend : frontendOf(server);
   };
 
   /** Whom a TLS client meets at each port: the serial numbers of the certificates. */
@@ -73,9 +73,9 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     });
   };
   const reloads = () => servers.map((server) => server.log().split(RELOADED).length - 1);
-  /** Both doors of each server have read their files again since `before`. */
-  const bothDoorsReloaded = (before: readonly number[]) =>
-    until("both doors of each server to take up the bundles", TAKEN_UP_WITHIN_MS, () => {
+  /** Both frontends of each server have read their files again since `before`. */
+  const bothFrontendsReloaded = (before: readonly number[]) =>
+    until("both frontends of each server to take up the bundles", TAKEN_UP_WITHIN_MS, () => {
       return reloads().every((count, index) => count >= before[index]! + 2);
     });
   const moreIsAnswered = async () => {
@@ -106,7 +106,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
   }
 
   /** Its tunnels go to the first server as long as that one is there. */
-  async function startSidecar(): Promise<Door> {
+  async function startSidecar(): Promise<Frontend> {
     const [port, health] = [await freePort(), await freePort()];
     const { cert, key } = pki.pair("konnectivity-client");
     const sidecar = LabProcess.start(scope, {
@@ -161,10 +161,10 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
       const texts = await Promise.all(agents.map((agent) => agent.metrics()));
       return texts.every((text) => text.includes("open_server_connections 2"));
     });
-    sidecarDoor = await startSidecar();
+    sidecarFrontend = await startSidecar();
     tunnels = await Promise.all(
-      [doorOf(servers[0]!), sidecarDoor, doorOf(servers[1]!)].map((door, index) =>
-        LongTunnel.open(`tunnel-${index}`, door, echo.address),
+      [frontendOf(servers[0]!), sidecarFrontend, frontendOf(servers[1]!)].map((frontend, index) =>
+        LongTunnel.open(`tunnel-${index}`, frontend, echo.address),
       ),
     );
     // After the tunnels that stay: an agent that carries one cannot be restarted without a loss.
@@ -172,7 +172,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     upstream = { restarted: await theirs("upstream-restarted"), forgotten: await theirs("upstream-forgotten") };
     await Promise.all(Object.values(upstream).map((agent) => agent.start()));
     await until("upstream's agents to be there", 60_000, async () => (await agentsOf(servers[1]!)) === 4);
-    load = Load.start(anyDoor, echo.address, 4);
+    load = Load.start(anyFrontend, echo.address, 4);
     await moreIsAnswered();
   });
   afterAll(async () => {
@@ -194,7 +194,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     const [serials, before] = [LEAVES.map((name) => pki.serial(name)), reloads()];
     const { replaced, former } = await pki.renew("--new-signers");
     expect([replaced.length, former.length]).toEqual([4, 4]);
-    await bothDoorsReloaded(before);
+    await bothFrontendsReloaded(before);
     expect(LEAVES.map((name) => pki.serial(name))).toEqual(serials);
     await moreIsAnswered();
   });
@@ -203,7 +203,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     expect((await pki.renew()).renewed).toEqual(LEAVES);
     await everyoneShows();
     await moreIsAnswered();
-    const socket = await dialOnce(doorOf(servers[0]!, firstClient), echo.address);
+    const socket = await dialOnce(frontendOf(servers[0]!, firstClient), echo.address);
     socket.destroy();
   });
 
@@ -222,8 +222,8 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     expect(await askTls(server.ports.frontend, firstClient, session)).toMatchObject({ resumed: false });
     const before = reloads();
     expect((await pki.renew("--drop-former-signers")).dropped).toHaveLength(4);
-    await bothDoorsReloaded(before);
-    await expect(dialOnce(doorOf(server, firstClient), echo.address)).rejects.toThrow();
+    await bothFrontendsReloaded(before);
+    await expect(dialOnce(frontendOf(server, firstClient), echo.address)).rejects.toThrow();
     await expect(askTls(server.ports.frontend, firstClient, session)).rejects.toThrow();
     await moreIsAnswered();
     // A connection that stands is not asked again, whoever made it.
@@ -244,7 +244,7 @@ describe.skipIf(!ready)("certificates that change while everything runs", () => 
     await until("the forgotten one to be let in after its restart", 60_000, async () => {
       return (await agentsOf(servers[1]!)) === 4;
     });
-    tunnels.push(await LongTunnel.open("after", doorOf(servers[1]!), echo.address));
+    tunnels.push(await LongTunnel.open("after", frontendOf(servers[1]!), echo.address));
     await moreIsAnswered();
   });
 

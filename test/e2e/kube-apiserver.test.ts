@@ -69,7 +69,7 @@ describe.skipIf(!ready)("a real kube-apiserver", () => {
       for (const agent of agents) await agent.stop();
       await server.start(frontend);
       if (frontend.transport === "uds") {
-        const { mode } = statSync(server.door.socket);
+        const { mode } = statSync(server.frontend.socket);
         expect((mode & 0o777).toString(8)).toBe("770");
       }
       const sockets = (await run(["ss", "-Hltn"], { netns: topology.bs })).stdout;

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readToEnd } from "../support/callers/bytes.js";
-import { askDoor, connectRequest } from "../support/callers/connect.js";
+import { askFrontend, connectRequest } from "../support/callers/connect.js";
 import { LabProcess } from "../support/lab/process.js";
 import { must } from "../support/lab/run.js";
 import type { Scope } from "../support/lab/scope.js";
@@ -27,7 +27,7 @@ export interface Story {
 
 export async function smoke(scope: Scope, form: Form): Promise<Story> {
   const pki = join(form.folder, "pki");
-  const socket = join(form.folder, "door.sock");
+  const socket = join(form.folder, "frontend.sock");
   const [agentPort, healthPort, adminPort, agentHealth, agentAdmin] = await freePorts(5);
   await must(form.command("drawbridge", "pki", "init", "--profile=bootstrap", `--dir=${pki}`, "--ip=127.0.0.1"));
   const ca = join(pki, "ca.crt");
@@ -64,7 +64,7 @@ function start(scope: Scope, form: Form, program: string, args: readonly string[
 }
 
 async function ask(path: string, target: string, page: string): Promise<string | undefined> {
-  const { status, socket } = await askDoor({ transport: "uds", path }, connectRequest(target));
+  const { status, socket } = await askFrontend({ transport: "uds", path }, connectRequest(target));
   try {
     if (status !== 200) return undefined;
     socket.write(`GET ${page} HTTP/1.1\r\nHost: ${target}\r\nConnection: close\r\n\r\n`);

@@ -70,13 +70,13 @@ describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
 
   beforeAll(async () => {
     dir = scope.tempDir();
-    const grpcDoor = join(dir, "grpc.sock");
+    const grpcFrontend = join(dir, "grpc.sock");
     tunnel = scope.use(
       await startTunnel({
         server: "ours",
         agent: "ours",
         frontend: "connect-tcp",
-        serverFlags: [`--listen=grpc+uds:${grpcDoor}`],
+        serverFlags: [`--listen=grpc+uds:${grpcFrontend}`],
       }),
     );
     const [socks5, proxy, health] = (await freePorts(3)) as [number, number, number];
@@ -273,7 +273,7 @@ describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
     expect(await dialled()).toBe(before + 1);
   });
 
-  test("the same works through a gRPC front door", async () => {
+  test("the same works through a gRPC frontend", async () => {
     const [proxy, health] = (await freePorts(2)) as [number, number];
     const other = await startSidecar(
       health,

@@ -13,7 +13,7 @@ import {
   serverAgentRejected,
 } from "../../src/tunnel/events/channels.js";
 import { waitUntil } from "../support/processes/deadline.js";
-import { knockTls } from "./fixture/connect.js";
+import { connectCallerTls } from "./fixture/connect.js";
 import { type Fixture, type FixturePlan, openFixture } from "./fixture/fixture.js";
 import { type RawPeer, rawAgent } from "./fixture/grpc.js";
 import { makeFixturePki } from "./fixture/pki.js";
@@ -159,7 +159,7 @@ test("a call on a connection from before a change of the CA is refused; older ca
 
 test("a CONNECT on a connection from before a change of the CA is not served", async () => {
   const fixture = await open();
-  const socket = await knockTls(fixture);
+  const socket = await connectCallerTls(fixture);
   endings.push(() => socket.destroy());
   const other = await makeFixturePki(mkdtempSync(join(fixture.dir, "other-")));
   copyFileSync(other.caFile, fixture.pki.caFile);

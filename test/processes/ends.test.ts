@@ -13,7 +13,7 @@ import { freePort } from "../support/processes/ports.js";
 import { type BlackHole, startBlackHole } from "../support/targets/black-hole.js";
 import { startBanner, startEcho } from "../support/targets/echo.js";
 import { startAnswerAfterEnd, startSteered } from "../support/targets/half-open.js";
-import { knock, knockTls, readHead, tunnelTo } from "./fixture/connect.js";
+import { connectCaller, connectCallerTls, readHead, tunnelTo } from "./fixture/connect.js";
 import { openFixture } from "./fixture/fixture.js";
 import { rawAgent } from "./fixture/grpc.js";
 import { makeFixturePki } from "./fixture/pki.js";
@@ -29,8 +29,8 @@ function keep<T extends { close(): unknown }>(thing: T): T {
 }
 
 describe.each([
-  ["Unix socket", knock],
-  ["TLS", knockTls],
+  ["Unix socket", connectCaller],
+  ["TLS", connectCallerTls],
 ])("half-close through %s", (_name, open) => {
   test("the caller ends first and still gets its answer, whole", async () => {
     const fixture = keep(await openFixture());
@@ -74,7 +74,7 @@ describe("who speaks first", () => {
   test("bytes right behind the CONNECT head reach the endpoint in order", async () => {
     const fixture = keep(await openFixture());
     const echo = keep(await startEcho());
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     const early = payload("early", 200_000);
     socket.write(Buffer.concat([Buffer.from(`CONNECT ${echo.address} HTTP/1.1\r\n\r\n`), early]));
     socket.write("and the rest");
@@ -89,7 +89,7 @@ describe("requests that are none", () => {
   test("another method: 405, and the connection can still be used", async () => {
     const fixture = keep(await openFixture());
     const echo = keep(await startEcho());
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     const head = await readHead(socket);
     expect(head).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
@@ -102,7 +102,7 @@ describe("requests that are none", () => {
 
   test("a caller that asks again and again without reading the answers is held back", async () => {
     const fixture = keep(await openFixture());
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     opened.push({ close: () => socket.destroy() });
     socket.pause();
     const requests = Buffer.from("GET / HTTP/1.1\r\n\r\n".repeat(3_000));
@@ -124,7 +124,7 @@ describe("requests that are none", () => {
     "\x16\x03\x01\x02\n\n",
   ])("%j: 400 and the end", async (text) => {
     const fixture = keep(await openFixture({ agents: 0 }));
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write(text);
     const { bytes } = await readToEnd(socket);
     expect(bytes.toString()).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
@@ -132,7 +132,7 @@ describe("requests that are none", () => {
 
   test("no agent: 500 with upstream's text", async () => {
     const fixture = keep(await openFixture({ agents: 0 }));
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write("CONNECT a:1 HTTP/1.1\r\n\r\n");
     const { bytes } = await readToEnd(socket);
     expect(bytes.toString()).toMatch(
@@ -147,7 +147,7 @@ describe("ends in the middle of a dial", () => {
     const hole: BlackHole = keep(await startBlackHole());
     const ended: string[] = [];
     const unsubscribe = agentDialEnded.subscribe(({ outcome }) => ended.push(outcome), fixture.agent);
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write(`CONNECT ${hole.address} HTTP/1.1\r\n\r\n`);
     await waitUntil("the dial to reach the agent", () => !fixture.agent.idle);
     socket.destroy();
@@ -161,7 +161,7 @@ describe("ends in the middle of a dial", () => {
     const fixture = keep(await openFixture({ agents: 0 }));
     const agent = keep(rawAgent(fixture));
     await agent.headers;
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write("CONNECT a:1 HTTP/1.1\r\n\r\n");
     await waitUntil("the dial", () => agent.packets.some(({ type }) => type === "DIAL_REQ"));
     agent.close();
@@ -174,7 +174,7 @@ describe("ends in the middle of a dial", () => {
     const echo = keep(await startEcho());
     const dying = keep(rawAgent(fixture));
     await dying.headers;
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write(`CONNECT ${echo.address} HTTP/1.1\r\n\r\n`);
     await waitUntil("the dial", () => dying.packets.some(({ type }) => type === "DIAL_REQ"));
     await fixture.addAgent();
@@ -188,10 +188,10 @@ describe("certificates", () => {
   test("replaced on disk: streams go on, new connections see the new one", async () => {
     const fixture = keep(await openFixture());
     const echo = keep(await startEcho());
-    const before = await tunnelTo(fixture, echo.address, knockTls);
+    const before = await tunnelTo(fixture, echo.address, connectCallerTls);
     await fixture.pki.rotateServer("fixture-server-two");
     fixture.server.checkFiles();
-    const after = (await tunnelTo(fixture, echo.address, knockTls)) as TLSSocket;
+    const after = (await tunnelTo(fixture, echo.address, connectCallerTls)) as TLSSocket;
     expect(after.getPeerCertificate().subject.CN).toBe("fixture-server-two");
     const agentSide = connectTls({
       host: "127.0.0.1",
@@ -270,9 +270,9 @@ describe("the socket file", () => {
   });
 });
 
-/** A server with one Unix door only, not started. */
+/** A server with one Unix frontend only, not started. */
 async function plan(): Promise<{ dir: string; config: (deleteExisting: boolean, path?: string) => ServerConfig }> {
-  const dir = mkdtempSync(join(tmpdir(), "drawbridge-door-"));
+  const dir = mkdtempSync(join(tmpdir(), "drawbridge-frontend-"));
   opened.push({ close: () => rmSync(dir, { recursive: true, force: true }) });
   const pki = await makeFixturePki(dir);
   const port = await freePort();

@@ -8,7 +8,7 @@ import { ManualClock } from "../../src/base/testing/manual-clock.js";
 import type { AgentAccount } from "../../src/tunnel/server/agents/token-auth.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startEcho } from "../support/targets/echo.js";
-import { knock, readHead } from "./fixture/connect.js";
+import { connectCaller, readHead } from "./fixture/connect.js";
 import { type Fixture, type FixturePlan, openFixture } from "./fixture/fixture.js";
 import { rawAgent } from "./fixture/grpc.js";
 
@@ -92,7 +92,7 @@ test("callers on Unix sockets that say nothing are closed after a minute; one th
   endings.push(() => {
     for (const socket of silent) socket.destroy();
   });
-  const slow = await knock(fixture);
+  const slow = await connectCaller(fixture);
   endings.push(() => slow.destroy());
   for (const byte of Buffer.from(`CONNECT ${echo.address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`)) {
     slow.write(Buffer.from([byte]));

@@ -9,7 +9,7 @@ import {
   zoneOf,
 } from "../../src/tunnel/resolver/testing/dns-servers.js";
 import { readExactly, readToEnd } from "../support/callers/bytes.js";
-import { askDoor, connectRequest } from "../support/callers/connect.js";
+import { askFrontend, connectRequest } from "../support/callers/connect.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startEcho } from "../support/targets/echo.js";
 import type { Target } from "../support/targets/listener.js";
@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 
 const dial = (name: string) =>
-  askDoor({ transport: "uds", path: fixture.connectPath }, connectRequest(`${name}:${echo.port}`));
+  askFrontend({ transport: "uds", path: fixture.connectPath }, connectRequest(`${name}:${echo.port}`));
 
 async function reachQuick(): Promise<void> {
   const { status, socket } = await dial("quick.example");

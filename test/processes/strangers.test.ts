@@ -51,8 +51,8 @@ async function othersGoOn(): Promise<void> {
   fresh.destroy();
 }
 
-async function open(door: "agent" | "caller"): Promise<RawPeer> {
-  const peer = door === "agent" ? rawAgent(fixture) : rawCaller(fixture);
+async function open(frontend: "agent" | "caller"): Promise<RawPeer> {
+  const peer = frontend === "agent" ? rawAgent(fixture) : rawCaller(fixture);
   peers.push(peer);
   await peer.headers;
   return peer;
@@ -80,11 +80,11 @@ const insults: Record<string, { bytes: Buffer; status: string }> = {
   "text that is not UTF-8": { bytes: message(Buffer.from([0x12, 0x04, 0x12, 0x02, 0xc3, 0x28])), status: "13" },
 };
 
-for (const door of ["agent", "caller"] as const) {
-  describe(`on ${door === "agent" ? "an agent's" : "a gRPC caller's"} stream`, () => {
+for (const frontend of ["agent", "caller"] as const) {
+  describe(`on ${frontend === "agent" ? "an agent's" : "a gRPC caller's"} stream`, () => {
     for (const [what, { bytes, status }] of Object.entries(insults)) {
       test(`${what}: that stream ends with status ${status}`, async () => {
-        const peer = await open(door);
+        const peer = await open(frontend);
         peer.raw(bytes);
         const end = await waitUntil("the stream to end", () => peer.ended());
         expect(end.grpcStatus).toBe(status);
@@ -93,10 +93,11 @@ for (const door of ["agent", "caller"] as const) {
     }
 
     test("a packet type nobody knows is ignored", async () => {
-      const peer = await open(door);
+      const peer = await open(frontend);
       peer.raw(message(Buffer.from([0x08, 0x63])));
       peer.send({ type: "DIAL_RSP", error: "", connectId: 7, random: 1n });
-      if (door === "agent") await waitUntil("an answer", () => peer.packets.some(({ type }) => type === "CLOSE_REQ"));
+      if (frontend === "agent")
+        await waitUntil("an answer", () => peer.packets.some(({ type }) => type === "CLOSE_REQ"));
       else {
         peer.send({ type: "CLOSE_REQ", connectId: 3 });
         await waitUntil("an answer", () => peer.packets.some(({ type }) => type === "CLOSE_RSP"));
@@ -105,9 +106,9 @@ for (const door of ["agent", "caller"] as const) {
       await othersGoOn();
     });
 
-    const path = door === "agent" ? "/AgentService/Connect" : "/ProxyService/Proxy";
+    const path = frontend === "agent" ? "/AgentService/Connect" : "/ProxyService/Proxy";
     const openStream = async (): Promise<FramePeer> => {
-      const peer = await framePeer(fixture, door);
+      const peer = await framePeer(fixture, frontend);
       peers.push({ close: () => peer.socket.destroy() });
       peer.write(frame(FrameType.HEADERS, END_HEADERS, 1, request(path, { agentid: "frames" })));
       await waitUntil("the answer's headers", () => peer.received.some(({ type }) => type === FrameType.HEADERS));

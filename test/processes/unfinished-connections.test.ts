@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { afterEach, expect, test, vi } from "vitest";
 import { openSession, responseHeaders } from "../../src/tunnel/link/open.js";
 import { readExactly } from "../support/callers/bytes.js";
-import { askDoor, connectRequest } from "../support/callers/connect.js";
+import { askFrontend, connectRequest } from "../support/callers/connect.js";
 import { startAgent } from "../support/processes/agent.js";
 import { makePki, type TestPki } from "../support/processes/certs.js";
 import { waitUntil } from "../support/processes/deadline.js";
@@ -13,7 +13,7 @@ import { get, metric, metricSum } from "../support/processes/http.js";
 import { Scope } from "../support/processes/scope.js";
 import {
   choosePlace,
-  connectDoor,
+  connectFrontend,
   type FrontendKind,
   type ServerPlace,
   type ServerProcess,
@@ -64,7 +64,7 @@ async function silent(port: number, count: number): Promise<Socket[]> {
 async function echoes({ place, pki }: Running): Promise<void> {
   const echo = await startEcho();
   scope.defer(() => echo.close());
-  const { status, socket } = await askDoor(connectDoor(place, pki), connectRequest(echo.address));
+  const { status, socket } = await askFrontend(connectFrontend(place, pki), connectRequest(echo.address));
   scope.defer(() => void socket.destroy());
   expect(status).toBe(200);
   socket.write("hello");

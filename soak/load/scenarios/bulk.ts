@@ -10,12 +10,12 @@ export interface BulkSize {
 
 /** Bytes one way or both at full speed, now and then with a reader that stops for a while and goes on. */
 export function bulk({ up, down }: BulkSize, longestPauseMs: number): Scenario {
-  return async (errand) => {
-    const { random } = errand;
-    const ends = await errand.open();
+  return async (job) => {
+    const { random } = job;
+    const ends = await job.open();
     const { caller, endpoint } = ends;
     // Upstream's client gives a reader ten seconds and then drops the whole session.
-    const longestAtCaller = errand.frontend === "grpc-go" ? Math.min(4_000, longestPauseMs) : longestPauseMs;
+    const longestAtCaller = job.frontend === "grpc-go" ? Math.min(4_000, longestPauseMs) : longestPauseMs;
     await Promise.all([
       carry(caller, endpoint, up, pauses(random, up, longestPauseMs)),
       carry(endpoint, caller, down, pauses(random, down, longestAtCaller)),

@@ -5,12 +5,12 @@ import type { Scenario } from "./scenario.js";
 const UNANSWERED_WITHIN_MS = 20_000;
 
 /** The caller hangs up while its dial is under way, at an endpoint that answers or at one that never does. */
-export const hangUpInDial: Scenario = async (errand, { fixture }) => {
-  const { random, server } = errand;
-  const frontend = errand.frontend === "connect" ? "connect" : "grpc";
+export const hangUpInDial: Scenario = async (job, { fixture }) => {
+  const { random, server } = job;
+  const frontend = job.frontend === "connect" ? "connect" : "grpc";
   const [address, afterMs] = random.chance(0.5)
     ? [fixture.blackHole.address, random.between(0, 3_000)]
-    : [errand.address, random.between(0, 5)];
+    : [job.address, random.between(0, 5)];
   try {
     await fixture.frontends.dialAndHangUp(frontend, server, address, Math.ceil(afterMs));
   } catch (reason) {
@@ -28,16 +28,16 @@ export const mumble: Scenario = async ({ random, server }, { fixture }) => {
 };
 
 /** Nobody listens at the endpoint: the caller has to be told so. */
-export const refused: Scenario = async (errand, { fixture }) => {
-  const [host] = errand.address.split(":");
-  await expectRefusal(errand.dial(`${host}:${fixture.deafPort}`), /connection refused/);
+export const refused: Scenario = async (job, { fixture }) => {
+  const [host] = job.address.split(":");
+  await expectRefusal(job.dial(`${host}:${fixture.deafPort}`), /connection refused/);
 };
 
 /** The endpoint's host does not answer at all. */
-export const unanswered: Scenario = async (errand, { fixture }) => {
-  errand.usesUpAttempts = true;
-  errand.hopeless = true;
-  await expectRefusal(errand.dial(fixture.blackHole.address, UNANSWERED_WITHIN_MS), /timeout|timed out/);
+export const unanswered: Scenario = async (job, { fixture }) => {
+  job.usesUpAttempts = true;
+  job.hopeless = true;
+  await expectRefusal(job.dial(fixture.blackHole.address, UNANSWERED_WITHIN_MS), /timeout|timed out/);
 };
 
 async function expectRefusal(dial: Promise<{ destroy(): unknown }>, words: RegExp): Promise<void> {

@@ -3,9 +3,9 @@ import { carry } from "./bulk.js";
 import { KIB, MIB, type Scenario } from "./scenario.js";
 
 /** A conversation in which one side is done long before the other; only CONNECT can carry that. */
-export const halfClose: Scenario = async (errand) => {
-  const { random } = errand;
-  const { caller, endpoint } = await errand.open();
+export const halfClose: Scenario = async (job) => {
+  const { random } = job;
+  const { caller, endpoint } = await job.open();
   const [first, second] = random.chance(0.5) ? [caller, endpoint] : [endpoint, caller];
   const [asked, answered] = [random.magnitude(1, 2 * MIB), random.magnitude(1, 2 * MIB)];
   if (random.chance(0.5)) {
@@ -30,11 +30,11 @@ async function say(from: End, to: End, bytes: number): Promise<void> {
 }
 
 /** Sends and closes without waiting for anything: all of it has to arrive before the end does, through every frontend. */
-export const lastWords: Scenario = async (errand) => {
-  const { random } = errand;
-  const { caller, endpoint } = await errand.open();
-  // gRPC clients, ours and upstream's, wait ten seconds for their goodbye to be confirmed and then drop the session.
-  errand.impatient = errand.frontend !== "connect";
+export const lastWords: Scenario = async (job) => {
+  const { random } = job;
+  const { caller, endpoint } = await job.open();
+  // gRPC clients, ours and upstream's, wait ten seconds for their close to be confirmed and then drop the session.
+  job.impatient = job.frontend !== "connect";
   const [speaker, listener] = random.chance(0.5) ? [caller, endpoint] : [endpoint, caller];
   await say(speaker, listener, random.magnitude(1 * KIB, 1 * MIB));
   listener.finish();

@@ -5,9 +5,9 @@ import { KIB, MIB, type Scenario } from "./scenario.js";
 const LINGER_MS = 11_500;
 
 /** The caller stops reading for good, and leaves with everything unread. */
-export const readerLeaves: Scenario = async (errand) => {
-  const { random } = errand;
-  const { caller, endpoint } = await errand.open();
+export const readerLeaves: Scenario = async (job) => {
+  const { random } = job;
+  const { caller, endpoint } = await job.open();
   const flood = endpoint.flood();
   await caller.until(random.magnitude(1, 4 * MIB));
   caller.stopReading();
@@ -19,9 +19,9 @@ export const readerLeaves: Scenario = async (errand) => {
 };
 
 /** The endpoint stops reading for good, and resets. */
-export const endpointStops: Scenario = async (errand) => {
-  const { random } = errand;
-  const { caller, endpoint } = await errand.open();
+export const endpointStops: Scenario = async (job) => {
+  const { random } = job;
+  const { caller, endpoint } = await job.open();
   const flood = caller.flood();
   await endpoint.until(random.magnitude(1, 4 * MIB));
   endpoint.stopReading();
@@ -33,9 +33,9 @@ export const endpointStops: Scenario = async (errand) => {
 };
 
 /** The endpoint does not read when the caller leaves: the agent may not wait for it for ever. */
-export const leftAlone: Scenario = async (errand) => {
-  const { random } = errand;
-  const { caller, endpoint } = await errand.open();
+export const leftAlone: Scenario = async (job) => {
+  const { random } = job;
+  const { caller, endpoint } = await job.open();
   const flood = caller.flood();
   await endpoint.until(random.magnitude(1, 1 * MIB));
   endpoint.stopReading();
@@ -48,9 +48,9 @@ export const leftAlone: Scenario = async (errand) => {
 };
 
 /** Either side goes away in the middle of everything. */
-export const cutShort: Scenario = async (errand) => {
-  const { random } = errand;
-  const { caller, endpoint } = await errand.open();
+export const cutShort: Scenario = async (job) => {
+  const { random } = job;
+  const { caller, endpoint } = await job.open();
   const floods = [caller.flood(), endpoint.flood()];
   const [first, second] = random.chance(0.5) ? [caller, endpoint] : [endpoint, caller];
   await Promise.all([caller, endpoint].map((end) => end.until(random.magnitude(1, 512 * KIB))));

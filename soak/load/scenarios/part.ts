@@ -1,5 +1,5 @@
 import type { Random } from "../../random.js";
-import type { Ends } from "../errand.js";
+import type { Ends } from "../job.js";
 
 /** Nothing is under way any more: one side closes in one of the ways there are, the other has to hear of it. */
 export async function part({ caller, endpoint }: Ends, random: Random): Promise<void> {

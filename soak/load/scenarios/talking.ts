@@ -1,4 +1,4 @@
-import type { Ends } from "../errand.js";
+import type { Ends } from "../job.js";
 import { carry } from "./bulk.js";
 import { part } from "./part.js";
 import { KIB, type Scenario } from "./scenario.js";
@@ -9,9 +9,9 @@ export async function exchange({ caller, endpoint }: Ends, bytes: number): Promi
   await carry(endpoint, caller, bytes);
 }
 
-/** A question, an answer, goodbye: what most webhook calls are. */
-export const short: Scenario = async (errand) => {
-  const ends = await errand.open();
-  await exchange(ends, errand.random.magnitude(16, 16 * KIB));
-  await part(ends, errand.random);
+/** A question, an answer, a close: what most webhook calls are. */
+export const short: Scenario = async (job) => {
+  const ends = await job.open();
+  await exchange(ends, job.random.magnitude(16, 16 * KIB));
+  await part(ends, job.random);
 };

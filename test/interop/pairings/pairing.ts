@@ -2,7 +2,7 @@ import type { Origin } from "../../support/processes/executables.js";
 import type { FrontendKind } from "../../support/processes/server.js";
 import type { Tunnel } from "../../support/processes/tunnel.js";
 
-/** Who plays which part, and by which door callers come in. */
+/** Who plays which part, and by which frontend callers come in. */
 export interface Pairing {
   readonly server: Origin;
   readonly agent: Origin;

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { askDoor, connectRequest } from "../callers/connect.js";
+import { askFrontend, connectRequest } from "../callers/connect.js";
 import { waitUntil } from "../processes/deadline.js";
 import { ours } from "../processes/executables.js";
 import { get } from "../processes/http.js";
@@ -50,11 +50,11 @@ export async function startRoles(scope: Scope, token: string): Promise<RoleProce
     return process;
   };
 
-  const door = join(dir, "proxy.sock");
+  const frontend = join(dir, "proxy.sock");
   await start(
     "sidecar",
     [
-      ...["sidecar", `--listen=http+unix://${door}`, `--frontend=http-connect+uds:${tunnel.place.udsPath}`],
+      ...["sidecar", `--listen=http+unix://${frontend}`, `--frontend=http-connect+uds:${tunnel.place.udsPath}`],
       ...["--health-bind-address=127.0.0.1", `--health-port=${sidecarHealth}`, "--probe-interval=300ms"],
       "--probe-timeout=30s",
       ...[`--admin-port=${sidecar}`, admin],
@@ -82,7 +82,7 @@ export async function startRoles(scope: Scope, token: string): Promise<RoleProce
     ...{ tunnel, ignitionMetricsPort, ignitionPort },
     ports: { server: tunnel.place.adminPort, agent, sidecar, ignition },
     open: async (target) => {
-      const { status, socket } = await askDoor({ transport: "uds", path: door }, connectRequest(target));
+      const { status, socket } = await askFrontend({ transport: "uds", path: frontend }, connectRequest(target));
       scope.defer(() => void socket.destroy());
       if (status !== 200) throw new Error(`${target} could not be dialled: ${status}`);
       return socket;

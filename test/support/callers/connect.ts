@@ -6,7 +6,7 @@ import { within } from "../processes/deadline.js";
 import { readUntil } from "./bytes.js";
 
 /** A CONNECT frontend as a caller sees it. */
-export type ConnectDoor =
+export type ConnectFrontend =
   | { readonly transport: "uds"; readonly path: string }
   | { readonly transport: "tcp"; readonly host: string; readonly port: number; readonly certs: Partial<CertFiles> };
 
@@ -27,11 +27,12 @@ export function connectRequest(target: string): string {
   return `CONNECT ${target} HTTP/1.1\r\nHost: 127.0.0.1${HEAD_END}`;
 }
 
-/** A connection to the door itself, with TLS done where the door has it. Half-open, so that ends can be told apart. */
-export async function openDoor(door: ConnectDoor, withinMs = 10_000): Promise<Socket> {
-  const socket = door.transport === "uds" ? connect({ path: door.path, allowHalfOpen: true }) : openTls(door);
+/** A connection to the frontend itself, with TLS done where the frontend has it. Half-open, so that ends can be told apart. */
+export async function openFrontend(frontend: ConnectFrontend, withinMs = 10_000): Promise<Socket> {
+  const socket =
+    frontend.transport === "uds" ? connect({ path: frontend.path, allowHalfOpen: true }) : openTls(frontend);
   const ready = new Promise<Socket>((resolve, reject) => {
-    socket.once(door.transport === "uds" ? "connect" : "secureConnect", () => resolve(socket));
+    socket.once(frontend.transport === "uds" ? "connect" : "secureConnect", () => resolve(socket));
     socket.once("error", reject);
   });
   try {
@@ -45,12 +46,12 @@ export async function openDoor(door: ConnectDoor, withinMs = 10_000): Promise<So
   return socket;
 }
 
-function openTls(door: ConnectDoor & { transport: "tcp" }): Socket {
-  const { ca, cert, key } = door.certs;
+function openTls(frontend: ConnectFrontend & { transport: "tcp" }): Socket {
+  const { ca, cert, key } = frontend.certs;
   return connectTls({
     // A TLS socket is half-open only when the socket below it is.
-    socket: connect({ host: door.host, port: door.port, allowHalfOpen: true }),
-    host: door.host,
+    socket: connect({ host: frontend.host, port: frontend.port, allowHalfOpen: true }),
+    host: frontend.host,
     ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
     ...(cert === undefined ? {} : { cert: readFileSync(cert) }),
     ...(key === undefined ? {} : { key: readFileSync(key) }),
@@ -58,8 +59,12 @@ function openTls(door: ConnectDoor & { transport: "tcp" }): Socket {
 }
 
 /** Sends `request` as it is and reads one response head. */
-export async function askDoor(door: ConnectDoor, request: string | Buffer, withinMs = 20_000): Promise<ConnectAnswer> {
-  const socket = await openDoor(door);
+export async function askFrontend(
+  frontend: ConnectFrontend,
+  request: string | Buffer,
+  withinMs = 20_000,
+): Promise<ConnectAnswer> {
+  const socket = await openFrontend(frontend);
   try {
     socket.write(request);
     return await readAnswer(socket, withinMs);

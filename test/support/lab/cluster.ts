@@ -67,7 +67,7 @@ export async function makeCluster(options: { readonly admitServiceAccounts?: boo
     });
     const connect = async (frontend: Frontend) => {
       const { server, agents } = crossing;
-      const egress = writeEgressConfig(scope.file("egress.json"), frontend, server.door);
+      const egress = writeEgressConfig(scope.file("egress.json"), frontend, server.frontend);
       await Promise.all([server.start(frontend), controlPlane.apiServer.start(egress)]);
       await Promise.all(agents.map((agent) => agent.start()));
       await until("both agents to be connected", 60_000, () => allReady(agents));

@@ -31,8 +31,8 @@ export const connectOverTcp: Frontend = {
   protocol: "http_connect",
 };
 
-/** Where the front door is and what opens it, seen from the control plane. */
-export interface FrontDoor {
+/** Where the frontend is and what opens it, seen from the control plane. */
+export interface FrontendPlace {
   readonly socket: string;
   readonly host: string;
   readonly port: number;
@@ -40,15 +40,15 @@ export interface FrontDoor {
   readonly client: Pair;
 }
 
-/** Writes the EgressSelectorConfiguration that sends cluster traffic through this front door. */
-export function writeEgressConfig(path: string, frontend: Frontend, door: FrontDoor): string {
+/** Writes the EgressSelectorConfiguration that sends cluster traffic through this frontend. */
+export function writeEgressConfig(path: string, frontend: Frontend, place: FrontendPlace): string {
   const transport =
     frontend.transport === "uds"
-      ? { uds: { udsName: door.socket } }
+      ? { uds: { udsName: place.socket } }
       : {
           tcp: {
-            url: `https://${door.host}:${door.port}`,
-            tlsConfig: { caBundle: door.caFile, clientCert: door.client.cert, clientKey: door.client.key },
+            url: `https://${place.host}:${place.port}`,
+            tlsConfig: { caBundle: place.caFile, clientCert: place.client.cert, clientKey: place.client.key },
           },
         };
   const proxyProtocol = frontend.mode === "grpc" ? "GRPC" : "HTTPConnect";

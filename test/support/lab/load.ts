@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { payload, readExactly } from "../callers/bytes.js";
-import { type ConnectDoor, connectRequest, openDoor, readAnswer } from "../callers/connect.js";
+import { type ConnectFrontend, connectRequest, openFrontend, readAnswer } from "../callers/connect.js";
 
 /** No wait of a client is longer: what has no answer by then hangs. */
 export const HANGS_AFTER_MS = 10_000;
@@ -12,8 +12,8 @@ export const SERVED_WITHIN_MS = 10_000;
 const PAUSE_AFTER_REFUSAL_MS = 50;
 const SIZES = [1, 700, 16_000, 70_000] as const;
 
-/** A server's front door, or a proxy on this machine that is asked in the clear, as sidecars are. */
-export type Door = ConnectDoor | { readonly transport: "plain"; readonly port: number };
+/** A server's frontend, or a proxy on this machine that is asked in the clear, as sidecars are. */
+export type Frontend = ConnectFrontend | { readonly transport: "plain"; readonly port: number };
 
 export interface LoadReport {
   /** Requests answered with the right bytes. */
@@ -32,7 +32,7 @@ export interface LoadReport {
 
 /** Clients that go on and on: dial, ask, compare the answer byte for byte, close. */
 export class Load {
-  readonly #door: () => Door;
+  readonly #frontend: () => Frontend;
   readonly #target: string;
   readonly #running: Promise<void>[];
   readonly #refusals: string[] = [];
@@ -43,15 +43,15 @@ export class Load {
   #longestDialMs = 0;
   #stopped = false;
 
-  private constructor(door: () => Door, target: string, clients: number) {
-    this.#door = door;
+  private constructor(frontend: () => Frontend, target: string, clients: number) {
+    this.#frontend = frontend;
     this.#target = target;
     this.#running = Array.from({ length: clients }, (_, client) => this.#run(client));
   }
 
-  /** `door` is asked before each dial: certificates may have been replaced. */
-  static start(door: () => Door, target: string, clients = 6): Load {
-    return new Load(door, target, clients);
+  /** `frontend` is asked before each dial: certificates may have been replaced. */
+  static start(frontend: () => Frontend, target: string, clients = 6): Load {
+    return new Load(frontend, target, clients);
   }
 
   get answered(): number {
@@ -85,7 +85,7 @@ export class Load {
     for (;;) {
       const attempt = performance.now();
       try {
-        const socket = await dialOnce(this.#door(), this.#target);
+        const socket = await dialOnce(this.#frontend(), this.#target);
         this.#longestDialMs = Math.max(this.#longestDialMs, performance.now() - began);
         return socket;
       } catch (reason) {
@@ -127,8 +127,9 @@ export async function echoed(socket: Socket, question: Buffer): Promise<void> {
 }
 
 /** A tunnel that stands, or a sentence why not. */
-export async function dialOnce(door: Door, target: string): Promise<Socket> {
-  const socket = door.transport === "plain" ? await openPlain(door.port) : await openDoor(door, HANGS_AFTER_MS);
+export async function dialOnce(frontend: Frontend, target: string): Promise<Socket> {
+  const socket =
+    frontend.transport === "plain" ? await openPlain(frontend.port) : await openFrontend(frontend, HANGS_AFTER_MS);
   try {
     socket.write(connectRequest(target));
     const { status, head } = await readAnswer(socket, HANGS_AFTER_MS);

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { payload } from "../callers/bytes.js";
-import { type Door, dialOnce, echoed } from "./load.js";
+import { dialOnce, echoed, type Frontend } from "./load.js";
 
 /** What became of a long-lived tunnel. */
 export interface Life {
@@ -27,8 +27,8 @@ export class LongTunnel {
     this.over = this.#live();
   }
 
-  static async open(name: string, door: Door, target: string): Promise<LongTunnel> {
-    return new LongTunnel(name, await dialOnce(door, target));
+  static async open(name: string, frontend: Frontend, target: string): Promise<LongTunnel> {
+    return new LongTunnel(name, await dialOnce(frontend, target));
   }
 
   /** After the question under way. */

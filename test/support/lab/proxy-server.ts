@@ -1,5 +1,5 @@
 import type { Pair } from "./certificates.js";
-import type { FrontDoor, Frontend } from "./frontends.js";
+import type { Frontend, FrontendPlace } from "./frontends.js";
 import { type Answer, get } from "./http.js";
 import { LabProcess } from "./process.js";
 import type { Scope } from "./scope.js";
@@ -19,7 +19,7 @@ export interface ServerCertificates {
   readonly ca: { readonly cert: string };
   readonly server: Pair;
   readonly frontendClient: Pair;
-  /** The agents' door. */
+  /** The agents' listener. */
   readonly cluster?: Pair;
   /** What the server checks callers against. */
   readonly callersCa?: string;
@@ -36,7 +36,7 @@ export interface ServerOptions {
   readonly flags: readonly string[];
 }
 
-/** A proxy-server, ours or upstream's, that can be ended and started again behind another front door. */
+/** A proxy-server, ours or upstream's, that can be ended and started again behind another frontend. */
 export class ProxyServer {
   readonly #scope: Scope;
   readonly #options: ServerOptions;
@@ -47,7 +47,7 @@ export class ProxyServer {
     this.#options = options;
   }
 
-  get door(): FrontDoor {
+  get frontend(): FrontendPlace {
     const { host, ports, certificates, name } = this.#options;
     const socket = this.#scope.file(`${name}.sock`);
     return { socket, host, port: ports.frontend, caFile: certificates.ca.cert, client: certificates.frontendClient };
@@ -105,7 +105,7 @@ export class ProxyServer {
   #frontendFlags(frontend: Frontend): string[] {
     const { certificates, ports } = this.#options;
     const mode = `--mode=${frontend.mode}`;
-    if (frontend.transport === "uds") return [mode, `--uds-name=${this.door.socket}`, "--server-port=0"];
+    if (frontend.transport === "uds") return [mode, `--uds-name=${this.frontend.socket}`, "--server-port=0"];
     return [
       mode,
       `--server-port=${ports.frontend}`,

@@ -8,7 +8,7 @@ export interface CertFiles {
   readonly key: string;
 }
 
-/** Two authorities, as in a real deployment: what opens the callers' door opens nothing on the agents' side. */
+/** Two authorities, as in a real deployment: what opens the callers' frontend opens nothing on the agents' side. */
 export interface TestPki {
   /** The agent listener's certificate; its `ca` signs agents. */
   readonly cluster: CertFiles;

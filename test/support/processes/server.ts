@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { ConnectDoor } from "../callers/connect.js";
+import type { ConnectFrontend } from "../callers/connect.js";
 import type { TestPki } from "./certs.js";
 import { NOTICE_WITHIN_MS, START_WITHIN_MS, waitUntil } from "./deadline.js";
 import { executable, type Origin } from "./executables.js";
@@ -8,7 +8,7 @@ import { type Answer, get } from "./http.js";
 import { freePorts, portOpen } from "./ports.js";
 import { type RunningProcess, startProcess } from "./process.js";
 
-/** The three front doors every deployment uses one of. */
+/** The three frontends every deployment uses one of. */
 export type FrontendKind = "grpc-uds" | "connect-uds" | "connect-tcp";
 
 /** Where a server listens; kept over restarts, as a real one keeps its address. */
@@ -49,7 +49,7 @@ export async function choosePlace(frontend: FrontendKind, dir: string): Promise<
 
 export function serverFlags(place: ServerPlace, pki: TestPki): string[] {
   const mode = place.frontend === "grpc-uds" ? "grpc" : "http-connect";
-  const door =
+  const frontend =
     place.frontend === "connect-tcp"
       ? [
           `--server-port=${place.frontendPort}`,
@@ -61,7 +61,7 @@ export function serverFlags(place: ServerPlace, pki: TestPki): string[] {
       : ["--server-port=0", `--uds-name=${place.udsPath}`];
   return [
     `--mode=${mode}`,
-    ...door,
+    ...frontend,
     `--agent-port=${place.agentPort}`,
     "--agent-bind-address=127.0.0.1",
     `--cluster-cert=${pki.cluster.cert}`,
@@ -74,7 +74,7 @@ export function serverFlags(place: ServerPlace, pki: TestPki): string[] {
   ];
 }
 
-/** Starts a server and waits until all its doors are open; agents may come later. */
+/** Starts a server and waits until all its frontends are open; agents may come later. */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const { origin, place, pki, flags = [], through = [], name } = options;
   const program = executable(origin, "proxy-server");
@@ -107,7 +107,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
 }
 
 /** How a CONNECT caller enters; gRPC callers need only `place.udsPath`. */
-export function connectDoor(place: ServerPlace, pki: TestPki): ConnectDoor {
+export function connectFrontend(place: ServerPlace, pki: TestPki): ConnectFrontend {
   if (place.frontend === "grpc-uds") throw new Error("this server has no CONNECT frontend");
   return place.frontend === "connect-uds"
     ? { transport: "uds", path: place.udsPath }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { readToEnd } from "../callers/bytes.js";
-import { askDoor, connectRequest } from "../callers/connect.js";
+import { askFrontend, connectRequest } from "../callers/connect.js";
 import { type GrpcDialer, startGrpcDialer } from "../callers/grpc-dialer.js";
 import { type AgentProcess, startAgent } from "./agent.js";
 import { makePki, type TestPki } from "./certs.js";
@@ -8,7 +8,7 @@ import { type Origin, theirs } from "./executables.js";
 import { Scope } from "./scope.js";
 import {
   choosePlace,
-  connectDoor,
+  connectFrontend,
   type FrontendKind,
   type ServerPlace,
   type ServerProcess,
@@ -138,18 +138,18 @@ async function assemble(options: TunnelOptions, scope: Scope): Promise<Tunnel> {
 }
 
 async function frontendDialer(
-  frontend: FrontendKind,
+  kind: FrontendKind,
   place: ServerPlace,
   pki: TestPki,
   scope: Scope,
 ): Promise<(target: string) => Promise<Dialled>> {
-  if (frontend === "grpc-uds") {
+  if (kind === "grpc-uds") {
     const dialer = await startGrpcDialer(scope, theirs("grpc-dialer"), place.udsPath);
     return (target) => dialGrpc(dialer, target);
   }
-  const door = connectDoor(place, pki);
+  const frontend = connectFrontend(place, pki);
   return async (target) => {
-    const { status, head, bytesBehindHead, socket } = await askDoor(door, connectRequest(target));
+    const { status, head, bytesBehindHead, socket } = await askFrontend(frontend, connectRequest(target));
     if (status === 200) return { ok: true, socket, head, bytesBehindHead };
     if (Number.isNaN(status)) {
       socket.destroy();

@@ -15,7 +15,7 @@ export interface Recorder {
 
 const HEAD_END = "\r\n\r\n";
 
-export async function startRecorder(path: string, door: string): Promise<Recorder> {
+export async function startRecorder(path: string, frontend: string): Promise<Recorder> {
   const heads: string[] = [];
   const sockets = new Set<Socket>();
   const keep = (socket: Socket): Socket => {
@@ -23,7 +23,7 @@ export async function startRecorder(path: string, door: string): Promise<Recorde
     return socket.once("close", () => sockets.delete(socket));
   };
   const passOn = (caller: Socket, start: Buffer): void => {
-    const onward = keep(connect({ path: door, allowHalfOpen: true }));
+    const onward = keep(connect({ path: frontend, allowHalfOpen: true }));
     caller.on("error", () => onward.destroy());
     onward.on("error", () => caller.destroy());
     onward.write(start);

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { knock, readHead, tunnelTo } from "../../../../test/processes/fixture/connect.js";
+import { connectCaller, readHead, tunnelTo } from "../../../../test/processes/fixture/connect.js";
 import { type Fixture, openFixture } from "../../../../test/processes/fixture/fixture.js";
 import { payload, readExactly, readToEnd } from "../../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../../test/support/processes/deadline.js";
@@ -121,7 +121,7 @@ describe("a tunnel", () => {
   test("that was never answered is told with its reason", async () => {
     const { address } = echo;
     await echo.close();
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write(`CONNECT ${address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
     expect(await readHead(socket)).not.toContain("200");
     socket.destroy();
@@ -241,7 +241,7 @@ describe("a question about a target", () => {
   test("that nobody takes is refused with the reasons under its reference", async () => {
     await fixture.agent.stop();
     await waitUntil("the agent to be gone", () => fixture.server.board.registry.size === 0);
-    const socket = await knock(fixture);
+    const socket = await connectCaller(fixture);
     socket.write(`CONNECT ${echo.address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
     await readHead(socket);
     const refusal = await theOne<Refusal>("server", "refusals");

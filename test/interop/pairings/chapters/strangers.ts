@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { readToEnd } from "../../../support/callers/bytes.js";
-import { connectRequest, openDoor } from "../../../support/callers/connect.js";
+import { connectRequest, openFrontend } from "../../../support/callers/connect.js";
 import type { CertFiles } from "../../../support/processes/certs.js";
 import type { Tunnel } from "../../../support/processes/tunnel.js";
 import { startEcho } from "../../../support/targets/echo.js";
 import type { Stage } from "../pairing.js";
 
-/** The TCP door opens only to certificates of its own authority. */
+/** The TCP frontend opens only to certificates of its own authority. */
 export function strangers({ pairing, tunnel }: Stage): void {
   if (pairing.frontend !== "connect-tcp") return;
   test.each([
@@ -24,10 +24,10 @@ export function strangers({ pairing, tunnel }: Stage): void {
   });
 }
 
-/** What the door says. With TLS 1.3 a refusal may come in the handshake or as its first and only word after it. */
+/** What the frontend says. With TLS 1.3 a refusal may come in the handshake or as its first and only word after it. */
 async function speak({ place }: Tunnel, certs: Partial<CertFiles>, target: string): Promise<string> {
   try {
-    const socket = await openDoor({ transport: "tcp", host: "127.0.0.1", port: place.frontendPort, certs });
+    const socket = await openFrontend({ transport: "tcp", host: "127.0.0.1", port: place.frontendPort, certs });
     socket.write(connectRequest(target));
     const { bytes } = await readToEnd(socket, 12_000);
     socket.destroy();

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { readExactly, readToEnd } from "../../../support/callers/bytes.js";
-import { askDoor, type ConnectDoor, connectRequest, openDoor, readAnswer } from "../../../support/callers/connect.js";
+import {
+  askFrontend,
+  type ConnectFrontend,
+  connectRequest,
+  openFrontend,
+  readAnswer,
+} from "../../../support/callers/connect.js";
 import type { Origin } from "../../../support/processes/executables.js";
-import { connectDoor } from "../../../support/processes/server.js";
+import { connectFrontend } from "../../../support/processes/server.js";
 import { bareServer } from "./bare-server.js";
 import { deviations } from "./deviations.js";
 import { ADDRESS, expectLateAnswerClosed } from "./dialling.js";
@@ -16,12 +22,12 @@ const PLAIN = "Content-Type: text/plain; charset=utf-8\r\n\r\n";
 export function connectAnswers(origin: Origin): void {
   describe(`answers of a CONNECT frontend, server ${origin}`, () => {
     const bare = bareServer(origin, "connect-uds", [PATIENT]);
-    const door = () => connectDoor(bare().server.place, bare().pki);
-    const wholeAnswer = (request: string) => askWhole(door(), request);
+    const frontend = () => connectFrontend(bare().server.place, bare().pki);
+    const wholeAnswer = (request: string) => askWhole(frontend(), request);
     const expectRefusal = refusalOf(origin);
 
     test("asks for CONNECT and keeps the connection", async () => {
-      const { head, socket } = await askDoor(door(), "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+      const { head, socket } = await askFrontend(frontend(), "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
       const body = "this proxy only supports CONNECT passthrough\n";
       expect(head.replace(/Date: [^\r]+/, "Date: now")).toBe(
         "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\n" +
@@ -85,7 +91,7 @@ export function connectAnswers(origin: Origin): void {
       ["no Host at all", ""],
     ])("dials the request target, with %s, and keeps bytes sent behind the request", async (_, headers) => {
       const agent = await bare().agent();
-      const answer = askDoor(door(), `CONNECT ${ADDRESS} HTTP/1.1\r\n${headers}\r\nsent too early`);
+      const answer = askFrontend(frontend(), `CONNECT ${ADDRESS} HTTP/1.1\r\n${headers}\r\nsent too early`);
       const { address, protocol, random } = await agent.stream.next("DIAL_REQ");
       expect({ address, protocol }).toEqual({ address: ADDRESS, protocol: "tcp" });
       agent.stream.send({ type: "DIAL_RSP", error: "", connectID: 3n, random });
@@ -105,7 +111,7 @@ export function connectAnswers(origin: Origin): void {
 
     test(`its caller hangs up in mid-dial: ${deviations.callerHangsUp[origin]}`, async () => {
       const agent = await bare().agent();
-      const socket = await openDoor(door());
+      const socket = await openFrontend(frontend());
       socket.write(connectRequest(ADDRESS));
       const { random } = await agent.stream.next("DIAL_REQ");
       socket.destroy();
@@ -124,7 +130,7 @@ export function connectAnswers(origin: Origin): void {
 
     test("gets 504 at its deadline, and what comes late is closed", async () => {
       const agent = await bare().agent();
-      const answer = askWhole(connectDoor(bare().server.place, bare().pki), connectRequest(ADDRESS));
+      const answer = askWhole(connectFrontend(bare().server.place, bare().pki), connectRequest(ADDRESS));
       const { random } = await agent.stream.next("DIAL_REQ");
       refusalOf(origin)(
         await answer,
@@ -137,8 +143,8 @@ export function connectAnswers(origin: Origin): void {
 }
 
 /** Everything the server wrote before it closed the connection. */
-async function askWhole(door: ConnectDoor, request: string): Promise<string> {
-  const socket = await openDoor(door);
+async function askWhole(frontend: ConnectFrontend, request: string): Promise<string> {
+  const socket = await openFrontend(frontend);
   socket.write(request);
   const { bytes } = await readToEnd(socket, 10_000);
   socket.destroy();

@@ -31,7 +31,7 @@ export class BridgeByHand {
       flags: [`--cluster-ca-cert=${certificates.ca.cert}`],
     });
     await server.start(grpcOverUds);
-    await bs.apiServer.start(writeEgressConfig(scope.file("egress.json"), grpcOverUds, server.door));
+    await bs.apiServer.start(writeEgressConfig(scope.file("egress.json"), grpcOverUds, server.frontend));
     await lab.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: AGENTS } });
     await lab.apply(secretOf(certificates), daemonSet(bs.address, lab.image));
     return new BridgeByHand(server);

@@ -3,23 +3,23 @@ import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { dialThrough } from "../../src/tunnel/client/index.js";
 import { readToEnd } from "../../test/support/callers/bytes.js";
-import { askDoor, type ConnectDoor, connectRequest } from "../../test/support/callers/connect.js";
+import { askFrontend, type ConnectFrontend, connectRequest } from "../../test/support/callers/connect.js";
 import { within } from "../../test/support/processes/deadline.js";
 import { WEBHOOK_NAME } from "../pki.js";
 
 /** A way into the proxy-server. */
-export interface Door {
+export interface Frontend {
   readonly title: string;
   /** A connection to `host:port` on the agents' side. */
   dial(target: string): Promise<Duplex>;
 }
 
 /** Byte for byte what kube-apiserver sends, which our own library need not. */
-export function connectDoor(title: string, door: ConnectDoor): Door {
+export function connectFrontend(title: string, frontend: ConnectFrontend): Frontend {
   return {
     title,
     async dial(target) {
-      const { status, socket } = await askDoor(door, connectRequest(target));
+      const { status, socket } = await askFrontend(frontend, connectRequest(target));
       if (status === 200) return socket;
       const { bytes } = await readToEnd(socket);
       throw new Error(`the proxy-server answered ${status}: ${bytes.toString("utf8").trim()}`);
@@ -28,7 +28,7 @@ export function connectDoor(title: string, door: ConnectDoor): Door {
 }
 
 /** By our own library. */
-export function grpcDoor(title: string, path: string): Door {
+export function grpcFrontend(title: string, path: string): Frontend {
   return { title, dial: (target) => dialThrough({ mode: "grpc", uds: path }, target) };
 }
 

@@ -13,7 +13,7 @@ export interface Ends {
 }
 
 /** One use of one tunnel, from the dial to the last sign of it. */
-export class Errand implements Waiter {
+export class Job implements Waiter {
   readonly kind: string;
   readonly frontend: DoorKind;
   readonly server: number;
@@ -46,7 +46,7 @@ export class Errand implements Waiter {
     const { number, address } = ground.hub.newAddress();
     this.#number = number;
     this.address = address;
-    ground.errands.set(address, this);
+    ground.jobs.set(address, this);
     ground.hub.expect(address, (socket) => this.#accept(socket));
   }
 
@@ -109,7 +109,7 @@ export class Errand implements Waiter {
     this.#caller?.leave();
     this.#endpoint?.leave();
     this.#ground.hub.forget(this.address);
-    this.#ground.errands.delete(this.address);
+    this.#ground.jobs.delete(this.address);
   }
 
   describe(): string {
