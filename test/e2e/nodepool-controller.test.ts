@@ -6,9 +6,9 @@ import { parseAllDocuments, stringify } from "yaml";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import { isNotFound } from "../../src/cluster/kube/errors.js";
 import { kubeconfigEndpoint } from "../../src/cluster/kube/kubeconfig/endpoint.js";
+import { collectionPath, namedPath } from "../../src/cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { crdPath, OWNER_LABEL } from "../../src/cluster/nodes/controller/hypershift.js";
-import { collectionPath, namedPath } from "../../src/cluster/nodes/controller/paths.js";
 import {
   annotation,
   type ConfigMap,

@@ -1,10 +1,10 @@
 /** A pools' controller that lacks one right, through the life of a pool. */
 import { isNotFound } from "../../src/cluster/kube/errors.js";
 import { LeaderElection } from "../../src/cluster/kube/leader.js";
+import { collectionPath, namedPath } from "../../src/cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { PoolController } from "../../src/cluster/nodes/controller/controller.js";
 import { requireInstalled } from "../../src/cluster/nodes/controller/hypershift.js";
-import { collectionPath, namedPath } from "../../src/cluster/nodes/controller/paths.js";
 import { failureEvents } from "../../src/cluster/nodes/controller/run.js";
 import { controllerClusterRules, controllerNamespaceRules } from "../../src/cluster/nodes/install/permissions.js";
 import { annotation, type ConfigMap, label, type Secret } from "../../src/cluster/nodes/objects.js";

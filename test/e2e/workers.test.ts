@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { namedPath } from "../../src/cluster/nodes/controller/paths.js";
+import { namedPath } from "../../src/cluster/kube/paths.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import { annotation, type ConfigMap, label, type Secret } from "../../src/cluster/nodes/objects.js";
 import type { Pod } from "../../src/cluster/nodes/workers/drain.js";

@@ -10,6 +10,7 @@ import { type CertificateSource, certificateInFiles } from "../../cluster/igniti
 import { startIgnitionServer } from "../../cluster/ignition/server/serve.js";
 import { TokenBook } from "../../cluster/ignition/server/token-book.js";
 import { ListWatch } from "../../cluster/kube/list-watch.js";
+import { collectionPath } from "../../cluster/kube/paths.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { pathOf, type Secret } from "../../cluster/nodes/objects.js";
 import { CertificateSecret } from "../../cluster/nodes/serving/certificate-secret.js";
@@ -91,7 +92,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
       : certificateInFiles(certificates, { onProblem: (error) => onError(error.message) });
   const secrets = new ListWatch<Secret>({
     api,
-    path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`,
+    path: collectionPath("Secret", namespace),
     onChange: (items) => {
       if (certificate instanceof CertificateSecret) certificate.changed(items);
       controller.changed(items);

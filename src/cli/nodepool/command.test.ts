@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
-import { collectionPath } from "../../cluster/nodes/controller/paths.js";
+import { collectionPath } from "../../cluster/kube/paths.js";
 import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 import { nodepoolCommand } from "./command.js";

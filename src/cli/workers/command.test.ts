@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { collectionPath, namedPath } from "../../cluster/nodes/controller/paths.js";
+import { collectionPath, namedPath } from "../../cluster/kube/paths.js";
 import {
   clusterMap,
   controllerNamespace,

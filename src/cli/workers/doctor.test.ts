@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectionPath } from "../../cluster/nodes/controller/paths.js";
+import { collectionPath } from "../../cluster/kube/paths.js";
 import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import type { ConfigMap } from "../../cluster/nodes/objects.js";
 import { TOKEN, Ward } from "../../cluster/nodes/recovery/testing/ward.js";

@@ -1,3 +1,4 @@
+import { collectionPath } from "./paths.js";
 import type { KubeObject, ObjectMeta } from "./port.js";
 
 export interface LeaseSpec {
@@ -15,7 +16,7 @@ export interface Lease extends KubeObject {
 }
 
 export function leasesPath(namespace: string): string {
-  return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+  return collectionPath("Lease", namespace);
 }
 
 export function leasePath(namespace: string, name: string): string {

@@ -1,7 +1,9 @@
 /** The addresses of Services, for a sidecar that resolves names by them. */
+
 import { isIP } from "node:net";
 import type { ServiceAddresses, ServiceName } from "../../tunnel/sidecar/way/service-names.js";
 import { isNotFound } from "./errors.js";
+import { namedPath } from "./paths.js";
 import type { KubeApi, KubeObject } from "./port.js";
 
 interface Service extends KubeObject {
@@ -45,7 +47,7 @@ async function addressesOfService(
   signal: AbortSignal,
 ): Promise<string[]> {
   try {
-    const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+    const path = namedPath("Service", { namespace, name });
     const { spec } = await kube.get<Service>(path, { signal, timeoutMs: API_WAIT_MS });
     const all = spec?.clusterIPs ?? [spec?.clusterIP ?? ""];
     return all.filter((address) => isIP(address) !== 0);

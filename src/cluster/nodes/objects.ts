@@ -139,5 +139,3 @@ export function eventAbout(about: KubeObject, what: Happening, component: string
     ...{ count: 1, firstTimestamp: time, lastTimestamp: time, source: { component } },
   } as KubeObject;
 }
-
-export const eventsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;

@@ -1,6 +1,8 @@
 /** What kind of host this is, and which kube-apiservers there are besides its own. */
+
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { KubeApiError } from "../../kube/errors.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Topology } from "../model/names.js";
 import type { Host } from "./host.js";
@@ -32,7 +34,7 @@ interface EndpointSlice extends KubeObject {
 /** Addresses of the cluster's kube-apiservers, as they announce themselves; none when the API does not answer. */
 export async function announcedApiServers(kube: KubeApi): Promise<string[]> {
   try {
-    const { items } = await kube.list<EndpointSlice>("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {
+    const { items } = await kube.list<EndpointSlice>(collectionPath("EndpointSlice", "default"), {
       labelSelector: "kubernetes.io/service-name=kubernetes",
       timeoutMs: 5_000,
     });

@@ -1,5 +1,7 @@
 /** What let agents through to the host, and who takes it away. */
+
 import { parse } from "yaml";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { firewallPlan } from "../firewall/make-plan.js";
 import { type Platform, platforms } from "../firewall/plan.js";
@@ -72,7 +74,7 @@ async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: Limit): Pr
     kube.get<T>(path, { timeoutMs: limit.requestMs(5_000) }).catch(() => undefined);
   if (model.for !== "openshift") return { machineNetworks: await nodePrefixes(kube, limit) };
   const infrastructure = await get<Infrastructure>("/apis/config.openshift.io/v1/infrastructures/cluster");
-  const config = await get<ConfigMap>("/api/v1/namespaces/kube-system/configmaps/cluster-config-v1");
+  const config = await get<ConfigMap>(namedPath("ConfigMap", { namespace: "kube-system", name: "cluster-config-v1" }));
   const { infrastructureName, platformStatus } = infrastructure?.status ?? {};
   const type = platformStatus?.type?.toLowerCase();
   const stack = platformStatus?.azure?.cloudName === "AzureStackCloud";
@@ -87,7 +89,7 @@ async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: Limit): Pr
 /** Every node's own address: wider than needed is worse than long. */
 async function nodePrefixes(kube: KubeApi, limit: Limit): Promise<string[]> {
   const nodes = await kube
-    .list<Node>("/api/v1/nodes", { timeoutMs: limit.requestMs(5_000) })
+    .list<Node>(collectionPath("Node"), { timeoutMs: limit.requestMs(5_000) })
     .catch(() => ({ items: [] as readonly Node[] }));
   return nodes.items
     .flatMap(({ status }) => status?.addresses ?? [])

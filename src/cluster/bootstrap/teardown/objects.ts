@@ -1,9 +1,9 @@
 /** Takes the bridge's objects out of the cluster. Orders only: it never waits for a finalizer. */
 import { messageOf } from "../../../base/errors/error.js";
 import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import { collectionPath, objectPath, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Host } from "../host/host.js";
-import { collectionPath, objectPath, webhookConfigurations } from "../host/object-path.js";
 import type { CreatedObject } from "../model/created.js";
 import { BOOTSTRAP_ONLY_SELECTOR, bootstrapOnlyLabel } from "../model/names.js";
 import type { Limit } from "./limit.js";
@@ -28,6 +28,9 @@ export interface Removal {
 }
 
 const BETWEEN_MS = 1_000;
+
+/** In no namespace, so none takes them along. */
+export const webhookConfigurations = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] as const;
 
 /** In the order given. `mayGo` says of an object that has no label of ours whether it is one all the same. */
 export async function removeObjects(
@@ -66,7 +69,8 @@ export async function leftConfigurations(
       return (await kube.list(collectionPath(kind), options)).items;
     }).catch(() => []);
     if (items === undefined) return undefined;
-    found.push(...items.map(({ metadata }) => ({ type: "object" as const, ...kind, name: metadata?.name ?? "" })));
+    const type = { type: "object", apiVersion: versionOf(kind), kind } as const;
+    found.push(...items.map(({ metadata }) => ({ ...type, name: metadata?.name ?? "" })));
   }
   return found;
 }

@@ -2,7 +2,9 @@
  * First of all the kube-apiserver lets go of the bridge, and is ready without it. Any other order breaks every webhook
  * that must answer.
  */
+
 import { messageOf } from "../../../base/errors/error.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { undoInstructions } from "../host/api-server/instructions.js";
 import { runningApiServers } from "../host/api-server/running.js";
@@ -99,7 +101,7 @@ interface ApiServerPod extends KubeObject {
 async function userOf(kube: KubeApi, model: BridgeModel): Promise<string | undefined> {
   const { name, value } = apiServerFlag(model);
   try {
-    const { items } = await kube.list<ApiServerPod>("/api/v1/namespaces/kube-system/pods", {
+    const { items } = await kube.list<ApiServerPod>(collectionPath("Pod", "kube-system"), {
       labelSelector: "component=kube-apiserver",
       timeoutMs: 5_000,
     });

@@ -1,10 +1,11 @@
 /** What still carries the bridge's label, and is not on its way out. */
 import { messageOf } from "../../../base/errors/error.js";
+import { collectionPath, type Kind, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { collectionPath, type ObjectKind, webhookConfigurations } from "../host/object-path.js";
 import type { CreatedObject } from "../model/created.js";
 import { BOOTSTRAP_ONLY_SELECTOR } from "../model/names.js";
 import type { Limit } from "./limit.js";
+import { webhookConfigurations } from "./objects.js";
 
 interface Labelled extends KubeObject {
   readonly metadata?: KubeObject["metadata"] & {
@@ -13,14 +14,9 @@ interface Labelled extends KubeObject {
   };
 }
 
-const kinds: readonly ObjectKind[] = [
+const kinds: readonly Kind[] = [
   ...webhookConfigurations,
-  { apiVersion: "v1", kind: "Namespace" },
-  { apiVersion: "apps/v1", kind: "DaemonSet" },
-  { apiVersion: "v1", kind: "Secret" },
-  { apiVersion: "v1", kind: "ServiceAccount" },
-  { apiVersion: "rbac.authorization.k8s.io/v1", kind: "RoleBinding" },
-  { apiVersion: "v1", kind: "Pod" },
+  ...(["Namespace", "DaemonSet", "Secret", "ServiceAccount", "RoleBinding", "Pod"] as const),
 ];
 
 export interface Remains {
@@ -30,27 +26,27 @@ export interface Remains {
 }
 
 export async function remainsOf(kube: KubeApi, limit: Limit): Promise<Remains> {
-  const found: { readonly type: ObjectKind; readonly object: Labelled }[] = [];
+  const found: { readonly kind: Kind; readonly object: Labelled }[] = [];
   const unknown: string[] = [];
-  for (const type of kinds) {
+  for (const kind of kinds) {
     const options = { labelSelector: BOOTSTRAP_ONLY_SELECTOR, timeoutMs: limit.requestMs() };
     try {
-      const { items } = await kube.list<Labelled>(collectionPath(type), options);
-      found.push(...items.map((object) => ({ type, object })));
+      const { items } = await kube.list<Labelled>(collectionPath(kind), options);
+      found.push(...items.map((object) => ({ kind, object })));
     } catch (reason) {
-      unknown.push(`Whether a ${type.kind} of the bridge remains is not known: ${messageOf(reason)}`);
+      unknown.push(`Whether a ${kind} of the bridge remains is not known: ${messageOf(reason)}`);
     }
   }
-  const ending = found.filter(({ type, object }) => type.kind === "Namespace" && object.metadata?.deletionTimestamp);
+  const ending = found.filter(({ kind, object }) => kind === "Namespace" && object.metadata?.deletionTimestamp);
   const endingNames = new Set(ending.map(({ object }) => object.metadata?.name));
   const staying = found.filter(({ object: { metadata } }) => {
     // Whatever is in a namespace that goes, goes.
     return !metadata?.deletionTimestamp && !endingNames.has(metadata?.namespace);
   });
-  return { objects: staying.map(({ type, object }) => createdObject(type, object)), unknown };
+  return { objects: staying.map(({ kind, object }) => createdObject(kind, object)), unknown };
 }
 
-function createdObject({ apiVersion, kind }: ObjectKind, { metadata }: Labelled): CreatedObject {
+function createdObject(kind: Kind, { metadata }: Labelled): CreatedObject {
   const { name = "", namespace } = metadata ?? {};
-  return { type: "object", apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+  return { type: "object", apiVersion: versionOf(kind), kind, name, ...(namespace === undefined ? {} : { namespace }) };
 }

@@ -2,13 +2,13 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isConflict, isNotFound, KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
+import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { FIELD_MANAGER } from "../model/names.js";
 import type { Manifest, RenderedObject } from "../render/manifest.js";
 import { apiOf, type Clusters, sortObjects } from "./clusters.js";
 import { differences } from "./differences.js";
 import type { Outcome } from "./outcome.js";
-import { objectPath, titleOf } from "./resources.js";
 
 export interface ApplyWishes {
   readonly dryRun: boolean;

@@ -1,8 +1,10 @@
 /** `hosted apply`, `diff` and `delete`: a model's objects and two clusters brought into agreement. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { RotationStep } from "../../../tunnel/pki/keep.js";
 import { find } from "../../kube/find.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeObject, ObjectMeta } from "../../kube/port.js";
 import type { HostedConfig } from "../config/config.js";
 import { type HostedModel, hostedModel } from "../model/model.js";
@@ -78,7 +80,7 @@ export async function deleteHosted(clusters: Clusters, config: HostedConfig, opt
 }
 
 const deploymentPath = ({ namespace }: HostedModel): string =>
-  `/apis/apps/v1/namespaces/${namespace}/deployments/${names.apiServer}`;
+  namedPath("Deployment", { namespace, name: names.apiServer });
 
 async function patchOf(
   { management }: Clusters,

@@ -4,6 +4,7 @@ import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { KeptSigner, RotationStep, UpToDatePki } from "../../../tunnel/pki/keep.js";
 import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
 import { find } from "../../kube/find.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { type HostedModel, pkiOptions } from "../model/model.js";
 
@@ -41,7 +42,7 @@ export async function currentCertificates(
 }
 
 async function secretData(api: KubeApi, namespace: string, name: string): Promise<Secret["data"]> {
-  return (await find<Secret>(api, `/api/v1/namespaces/${namespace}/secrets/${name}`))?.data;
+  return (await find<Secret>(api, namedPath("Secret", { namespace, name })))?.data;
 }
 
 function pairIn(data: Secret["data"], cert: string, key: string): PemPair | undefined {

@@ -1,13 +1,14 @@
 /** Removes what carries our label and is no longer wanted. */
 import { isNotFound } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
+import { objectPath, titleOf, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { FIELD_MANAGER, ownerSelector } from "../model/names.js";
 import type { Manifest, RenderedObject, Side } from "../render/manifest.js";
 import { refusal } from "./apply-objects.js";
 import { apiOf, type Clusters } from "./clusters.js";
 import type { Outcome } from "./outcome.js";
-import { collectionsOf, objectPath, titleOf } from "./resources.js";
+import { collectionsOf } from "./resources.js";
 
 export interface PruneWishes {
   readonly dryRun: boolean;
@@ -35,12 +36,16 @@ export async function prune(
 
 async function labelled(api: KubeApi, side: Side, namespace: string): Promise<Manifest[]> {
   const found: Manifest[] = [];
-  for (const { apiVersion, kind, namespace: where, path } of collectionsOf(side, namespace)) {
+  for (const { kind, namespace: where, path } of collectionsOf(side, namespace)) {
     try {
       const { items } = await api.list<KubeObject>(path, { labelSelector: ownerSelector(namespace) });
       for (const { metadata } of items) {
         const name = metadata?.name ?? "";
-        found.push({ apiVersion, kind, metadata: { name, ...(where === undefined ? {} : { namespace: where }) } });
+        found.push({
+          apiVersion: versionOf(kind),
+          kind,
+          metadata: { name, ...(where === undefined ? {} : { namespace: where }) },
+        });
       }
     } catch (reason) {
       // The cluster does not know Routes, so it has none of ours.

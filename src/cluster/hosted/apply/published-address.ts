@@ -1,5 +1,7 @@
 /** Where agents reach the servers, as the management cluster has it. */
+
 import { find } from "../../kube/find.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Publishing } from "../config/config.js";
 import type { Endpoint } from "../model/model.js";
@@ -23,11 +25,11 @@ export async function publishedAddress(
   { type, host, port }: Publishing,
 ): Promise<Partial<Endpoint>> {
   if (type === "Route") {
-    const path = `/apis/route.openshift.io/v1/namespaces/${namespace}/routes/${names.server}`;
+    const path = namedPath("Route", { namespace, name: names.server });
     const route = await find<Route>(api, path);
     return endpoint(host ?? route?.spec?.host, route === undefined ? undefined : port);
   }
-  const service = await find<Service>(api, `/api/v1/namespaces/${namespace}/services/${names.server}`);
+  const service = await find<Service>(api, namedPath("Service", { namespace, name: names.server }));
   if (service === undefined) return {};
   if (type === "NodePort") return endpoint(host, service.spec?.ports?.[0]?.nodePort);
   const [first] = service.status?.loadBalancer?.ingress ?? [];

@@ -2,11 +2,11 @@
 import { parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { find } from "../../kube/find.js";
+import { type Kind, objectPath, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { nodePoolShape } from "../install/schema.js";
 import { nameOf, pathOf } from "../objects.js";
 import { type NodePool, problemText, validateNodePool } from "../pool/node-pool.js";
-import { type Kind, objectPath, versions } from "./paths.js";
 
 export interface AppliedObject {
   readonly object: string;
@@ -66,8 +66,8 @@ function requireValid(pool: NodePool, before: NodePool | undefined): void {
 
 function checked(where: string, object: KubeObject, namespace: string): KubeObject {
   const { apiVersion, kind = "", metadata } = object;
-  if (!Object.hasOwn(versions, kind) || versions[kind as Kind] !== apiVersion) {
-    const known = order.map((each) => `${each} (${versions[each]})`).join(", ");
+  if (!order.includes(kind as Kind) || versionOf(kind as Kind) !== apiVersion) {
+    const known = order.map((each) => `${each} (${versionOf(each)})`).join(", ");
     throw unusable(where, `it holds a ${kind || "nameless kind"} of ${apiVersion}; known are ${known}`);
   }
   if (!metadata?.name) throw unusable(where, `a ${kind} has no metadata.name`);

@@ -10,6 +10,7 @@ import { startIgnitionServer } from "../../ignition/server/serve.js";
 import { TokenBook } from "../../ignition/server/token-book.js";
 // The controller loads it when it first issues, which takes seconds on a busy machine: here before anybody waits.
 import "../../../tunnel/pki/keep.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import {
   type ConfigMap,
   encoded,
@@ -21,7 +22,6 @@ import {
 import { CertificateSecret } from "../serving/certificate-secret.js";
 import { readUserData } from "../token/user-data.js";
 import { publishedAddresses } from "./certificate.js";
-import { collectionPath, namedPath } from "./paths.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
 
 const dayMs = 24 * 60 * 60_000;

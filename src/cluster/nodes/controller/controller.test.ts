@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Clock } from "../../../base/clock.js";
 import { KubeApiError } from "../../kube/errors.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import { annotation, type ConfigMap, finalizer, secretText } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
-import { collectionPath, namedPath } from "./paths.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
 
 const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1

@@ -3,12 +3,12 @@
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { ListWatch } from "../../kube/list-watch.js";
+import { collectionPath, type Kind } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { concernsCertificate, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
-import { collectionPath, type Kind } from "./paths.js";
 import { concernedByConfigMap, concernedBySecret, type View } from "./view.js";
 import { type Outcome, WorkQueue } from "./work-queue.js";
 

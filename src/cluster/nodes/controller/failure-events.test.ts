@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KubeApiError } from "../../kube/errors.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { namedPath } from "./paths.js";
 import { failureEvents } from "./run.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
 

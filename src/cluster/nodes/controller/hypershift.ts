@@ -4,13 +4,14 @@ import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 
 export const CRD_NAME = "nodepools.hypershift.openshift.io";
 export const OWNER_LABEL = "app.kubernetes.io/managed-by";
 export const OWNER_NAME = "drawbridge";
 
-const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const CRDS = collectionPath("CustomResourceDefinition");
 export const crdPath = `${CRDS}/${CRD_NAME}`;
 export const HOSTED_CLUSTERS_CRD_NAME = "hostedclusters.hypershift.openshift.io";
 export const operator = { namespace: "hypershift", name: "operator" } as const;
@@ -22,7 +23,7 @@ export async function findHyperShift(api: KubeApi): Promise<string | undefined> 
   if ((await found(api, `${CRDS}/${HOSTED_CLUSTERS_CRD_NAME}`)) !== undefined) {
     return `the resource ${HOSTED_CLUSTERS_CRD_NAME}`;
   }
-  const deployment = `/apis/apps/v1/namespaces/${operator.namespace}/deployments/${operator.name}`;
+  const deployment = namedPath("Deployment", { namespace: operator.namespace, name: operator.name });
   const runs = await found(api, deployment);
   return runs && `the Deployment ${operator.namespace}/${operator.name}`;
 }

@@ -1,5 +1,6 @@
 /** An API that is away for one write, at each write of a pool's life: afterwards everything is as if it had not been. */
 import { expect, test } from "vitest";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, type ConfigMap, encoded, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
@@ -9,7 +10,6 @@ import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
 import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
-import { collectionPath, namedPath } from "./paths.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
 import type { View } from "./view.js";
 import type { Outcome } from "./work-queue.js";

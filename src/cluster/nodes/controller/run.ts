@@ -10,13 +10,13 @@ import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { nextSignal } from "../../../base/signals.js";
 import { LeaderElection } from "../../kube/leader.js";
+import { collectionPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { eventAbout, eventsPath } from "../objects.js";
+import { eventAbout } from "../objects.js";
 import { CONTROLLER_NAME } from "../permissions.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { PoolController } from "./controller.js";
 import { Ownership, requireInstalled } from "./hypershift.js";
-import { typed } from "./paths.js";
 import type { Outcome } from "./work-queue.js";
 
 export interface ControllerConfig {
@@ -133,7 +133,7 @@ export function failureEvents({ api, namespace, now = Date.now, onError }: Failu
     const failure = { type: "Warning", reason: "ReconcileError", message: sentence } as const;
     const event = eventAbout(typed("NodePool", pool), failure, CONTROLLER_NAME, now());
     api
-      .create(eventsPath(namespace), event)
+      .create(collectionPath("Event", namespace), event)
       .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`));
   };
 }

@@ -1,4 +1,6 @@
 /** How pools stand, for people and scripts. No token is in it. */
+
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import {
   annotation,
@@ -11,7 +13,6 @@ import {
 } from "../objects.js";
 import type { Condition, NodePool } from "../pool/node-pool.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
-import { collectionPath } from "./paths.js";
 
 export interface PoolStanding {
   readonly name: string;

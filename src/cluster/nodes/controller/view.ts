@@ -4,6 +4,7 @@ import { parseDocument } from "yaml";
 import { messageOf } from "../../../base/errors/error.js";
 import { findingText } from "../../ignition/finding.js";
 import { readConfig } from "../../ignition/parse.js";
+import { typed } from "../../kube/paths.js";
 import { type ClusterConfiguration, type ClusterNetworks, parseVersion } from "../hash/pool-hash.js";
 import {
   annotation,
@@ -17,7 +18,6 @@ import {
 } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { type Cluster, machineConfigsOf, type Release, type World } from "../pool/world.js";
-import { typed } from "./paths.js";
 
 export interface View {
   /** By `namespace/name`. */

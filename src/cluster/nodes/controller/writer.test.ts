@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { collectionPath } from "../../kube/paths.js";
 import { LeadershipLost, Writer } from "./pass.js";
-import { collectionPath } from "./paths.js";
 import { House, makePool, namespace, pullSecret } from "./testing/house.js";
 
 let house: House;

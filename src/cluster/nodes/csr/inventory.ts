@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseDocument } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ConfigMap, parseTime } from "../objects.js";
 import { splitDocuments } from "../yaml.js";
@@ -191,7 +192,7 @@ export function directoryInventory(directory: string): InventorySource {
 
 /** Every key of every ConfigMap labelled `drawbridge/inventory=true`. */
 export function configMapInventory(api: KubeApi, namespace: string): InventorySource {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
+  const path = collectionPath("ConfigMap", namespace);
   return async () => {
     const { items } = await api.list<ConfigMap>(path, { labelSelector: `${INVENTORY_LABEL}=true` });
     return readInventory(

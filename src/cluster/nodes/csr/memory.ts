@@ -2,6 +2,7 @@
 
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { find } from "../../kube/find.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { ConfigMap, ObjectName } from "../objects.js";
 import { canonicalAddress } from "./names.js";
@@ -187,6 +188,6 @@ export class MemoryStore {
   }
 
   get #collection(): string {
-    return `/api/v1/namespaces/${encodeURIComponent(this.#name.namespace)}/configmaps`;
+    return collectionPath("ConfigMap", this.#name.namespace);
   }
 }

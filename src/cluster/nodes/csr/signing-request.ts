@@ -1,7 +1,9 @@
 /** Certificate signing requests as the API has them, and the two signers that kubelets ask. */
+
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { factsOf } from "../../../tunnel/pki/inspect/facts.js";
 import { leafIn } from "../../../tunnel/pki/pem.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
 import { type IssuedCertificate, spelled } from "./memory.js";
@@ -70,7 +72,7 @@ export function requestPem({ spec }: SigningRequest): string {
   throw new DrawbridgeError("DB_CSR_REQUEST", "the certificate signing request cannot be read: it is not base64");
 }
 
-export const REQUESTS_PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+export const REQUESTS_PATH = collectionPath("CertificateSigningRequest");
 
 export function requestPath(name: string): string {
   return `${REQUESTS_PATH}/${encodeURIComponent(name)}`;

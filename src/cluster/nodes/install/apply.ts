@@ -2,9 +2,10 @@
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { isConflict, KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
+import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { refuseBesideHyperShift } from "../controller/hypershift.js";
-import { type Manifest, manifestPath, titleOf } from "./manifest.js";
+import type { Manifest } from "./manifest.js";
 
 export interface Applied {
   readonly object: string;
@@ -25,7 +26,7 @@ export async function applyInstall(
 }
 
 async function applyOne(api: KubeApi, manifest: Manifest, force: boolean): Promise<Applied> {
-  const [path, object] = [manifestPath(manifest), titleOf(manifest)];
+  const [path, object] = [objectPath(manifest), titleOf(manifest)];
   try {
     const before = await find(api, path);
     // Its labels are its owner's business.

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { objectPath, titleOf } from "../../kube/paths.js";
 import type { PolicyRule } from "../permissions.js";
-import { type Manifest, manifestPath, titleOf } from "./manifest.js";
+import type { Manifest } from "./manifest.js";
 import { type InstallConfig, renderInstall } from "./render.js";
 
 const config: InstallConfig = {
@@ -26,7 +27,7 @@ const rulesOf = (manifest: Manifest | undefined) => manifest?.rules as readonly 
 
 describe("what is installed", () => {
   test("has a place in the API for every object, and each object once", () => {
-    const paths = all.map(manifestPath);
+    const paths = all.map(objectPath);
     expect(paths.filter((path) => path.includes("undefined"))).toEqual([]);
     expect(new Set(all.map(titleOf)).size).toBe(all.length);
     expect(paths[0]).toBe("/api/v1/namespaces/pools");

@@ -1,8 +1,8 @@
 /** A pool with everything that belongs to it, as it is at one moment: what all checks look at. */
 import { readFile } from "node:fs/promises";
 import { isNotFound } from "../../kube/errors.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { collectionPath } from "../controller/paths.js";
 import type { Policy } from "../csr/case.js";
 import type { InventorySource } from "../csr/inventory.js";
 import type { MemoryStore } from "../csr/memory.js";

@@ -5,6 +5,7 @@ import { stringify } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
 import { find } from "../../kube/find.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { INVENTORY_LABEL } from "../csr/inventory.js";
 import { type ConfigMap, type ObjectName, parseTime, secondTime } from "../objects.js";
@@ -102,7 +103,7 @@ export function claimsInFile(path: string): ClaimStore {
 
 /** Replicas share it: a write over somebody else's fails and is tried again. */
 export function claimsInConfigMap(api: KubeApi, { namespace, name }: ObjectName): ClaimStore {
-  const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
+  const collection = collectionPath("ConfigMap", namespace);
   const path = `${collection}/${encodeURIComponent(name)}`;
   const labels = { [INVENTORY_LABEL]: "true" };
   return async (claims, now) => {

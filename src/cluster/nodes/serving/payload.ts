@@ -1,6 +1,8 @@
 /** Fetches what a payload is made of, and sees that it is what the pool's token Secret was made for. */
+
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { find } from "../../kube/find.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { type ConfigMap, type Secret, secretText, tokenSecretName } from "../objects.js";
@@ -78,7 +80,7 @@ export async function payloadOfHash(
   hash: string,
   { api, namespace, pool, source }: PoolPayloadOptions,
 ): Promise<string> {
-  const { items } = await api.list<Secret>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`);
+  const { items } = await api.list<Secret>(collectionPath("Secret", namespace));
   const own = items.filter((secret) => isTokenSecret(secret) && readTokenSecret(secret).pool?.name === pool);
   const secret = hash === CURRENT_WORD ? newest(own) : own.find(isNamed(tokenSecretName(pool, hash)));
   if (secret === undefined) {

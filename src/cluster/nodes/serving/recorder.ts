@@ -5,8 +5,9 @@ import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { FetchRecorder, Served, Turned } from "../../ignition/server/fetches.js";
 import { change } from "../../kube/change.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { annotation, eventAbout, eventsPath, type Happening, type Secret, tokenSecretName } from "../objects.js";
+import { annotation, eventAbout, type Happening, type Secret, tokenSecretName } from "../objects.js";
 import { readPath, readTokenSecret } from "../token/token-secret.js";
 import { type Claim, type ClaimStore, isClaimable } from "./claims.js";
 
@@ -91,7 +92,7 @@ export class Recorder implements FetchRecorder {
     const { api, makesEvents, namespace, onError } = this.#options;
     if (event === undefined || !makesEvents) return;
     const sent = api
-      .create(eventsPath(namespace), event)
+      .create(collectionPath("Event", namespace), event)
       .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`))
       .finally(() => this.#sending.delete(sent));
     this.#sending.add(sent);
@@ -99,7 +100,7 @@ export class Recorder implements FetchRecorder {
 
   #secretPath(name: string): string {
     const { namespace } = this.#options;
-    return `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
+    return namedPath("Secret", { namespace, name });
   }
 }
 

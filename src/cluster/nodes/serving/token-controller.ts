@@ -1,10 +1,12 @@
 /** Keeps the book of tokens in step with the token Secrets: makes payloads, rotates tokens, ends those whose time has come. */
+
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { makePayload } from "../../ignition/server/payload.js";
 import type { Grant, TokenBook } from "../../ignition/server/token-book.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, pathOf, type Secret } from "../objects.js";
 import type { Composed } from "../payload/compose.js";
@@ -226,7 +228,7 @@ export class TokenController {
   }
 
   #path(name: string): string {
-    return `/api/v1/namespaces/${encodeURIComponent(this.#options.namespace)}/secrets/${encodeURIComponent(name)}`;
+    return namedPath("Secret", { namespace: this.#options.namespace, name });
   }
 }
 

@@ -7,8 +7,8 @@ import { KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
 import { LeaderElection } from "../../kube/leader.js";
 import { isLeaseValid, type Lease, leasePath } from "../../kube/lease.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { namedPath } from "../controller/paths.js";
 import { Approver } from "../csr/approver/approver.js";
 import type { Policy } from "../csr/case.js";
 import { openDecisionLog } from "../csr/decide.js";
@@ -92,7 +92,7 @@ export async function requireApprover(api: KubeApi, namespace: string, now: numb
 
 async function ensureNamespace(api: KubeApi, name: string): Promise<void> {
   try {
-    await api.create("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    await api.create(collectionPath("Namespace"), { apiVersion: "v1", kind: "Namespace", metadata: { name } });
   } catch (reason) {
     // Whoever may not make it may still use it, and a directory of objects needs none.
     const isFine = reason instanceof KubeApiError && [403, 404, 409].includes(reason.status);

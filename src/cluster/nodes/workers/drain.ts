@@ -1,6 +1,8 @@
 /** Empties a node by evictions, which respect PodDisruptionBudgets, and waits until its pods are gone. */
+
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
 import { changeNode, isReady, type Node } from "./node.js";
@@ -74,7 +76,7 @@ async function evict(api: KubeApi, pod: Pod): Promise<string | undefined> {
 
 async function podsOn(api: KubeApi, node: string): Promise<readonly Pod[]> {
   try {
-    return (await api.list<Pod>("/api/v1/pods", { fieldSelector: `spec.nodeName=${node}` })).items;
+    return (await api.list<Pod>(collectionPath("Pod"), { fieldSelector: `spec.nodeName=${node}` })).items;
   } catch (reason) {
     // A directory of objects knows no pods.
     if (isNotFound(reason)) return [];
@@ -176,7 +178,7 @@ export interface Pod extends KubeObject {
 }
 
 export function podsPath(namespace: string): string {
-  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+  return collectionPath("Pod", namespace);
 }
 
 export function podPath({ metadata }: Pod): string {

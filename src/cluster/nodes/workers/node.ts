@@ -2,6 +2,7 @@
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { change } from "../../kube/change.js";
+import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, label, type Metadata } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
@@ -29,7 +30,7 @@ export interface Node extends KubeObject {
   };
 }
 
-export const NODES_PATH = "/api/v1/nodes";
+export const NODES_PATH = collectionPath("Node");
 
 export function nodePath(name: string): string {
   return `${NODES_PATH}/${encodeURIComponent(name)}`;

@@ -7,8 +7,8 @@ import { requireConfig } from "../../ignition/parse.js";
 import { againOnConflict } from "../../kube/change.js";
 import { isNotFound } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
+import { collectionPath, namedPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { collectionPath, namedPath, typed } from "../controller/paths.js";
 import {
   annotation,
   controlPlaneNamespace,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
-import { namedPath } from "../controller/paths.js";
+import { namedPath } from "../../kube/paths.js";
 import { House, makePool, namespace } from "../controller/testing/house.js";
 import { annotation } from "../objects.js";
 import type { Pod } from "./drain.js";

@@ -3,7 +3,7 @@
 import { plainText } from "../../../base/text.js";
 import { find } from "../../../cluster/kube/find.js";
 import { isLeaseValid, type Lease, leasePath } from "../../../cluster/kube/lease.js";
-import { collectionPath } from "../../../cluster/nodes/controller/paths.js";
+import { collectionPath } from "../../../cluster/kube/paths.js";
 import { nameOf, pathOf } from "../../../cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";

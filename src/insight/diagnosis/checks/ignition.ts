@@ -2,8 +2,8 @@
 import { X509Certificate } from "node:crypto";
 import { splitHostPort } from "../../../base/address.js";
 import { messageOf } from "../../../base/errors/error.js";
+import { collectionPath } from "../../../cluster/kube/paths.js";
 import { publishedAddresses } from "../../../cluster/nodes/controller/certificate.js";
-import { collectionPath } from "../../../cluster/nodes/controller/paths.js";
 import { type ConfigMap, pathOf, type Secret } from "../../../cluster/nodes/objects.js";
 import { isTokenSecret, readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import type { DoctorContext, PoolObjects } from "../context.js";

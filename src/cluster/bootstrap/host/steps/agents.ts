@@ -1,13 +1,13 @@
 /** Agents and their certificates in the cluster. */
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { isNotFound, KubeApiError } from "../../../kube/errors.js";
+import { objectPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { clusterObjects } from "../../model/created.js";
 import { BOOTSTRAP_ONLY_SELECTOR } from "../../model/names.js";
 import { agentDaemonSet, agentNamespace, agentSecret } from "../../render/agent-objects.js";
 import { waitFor } from "../host.js";
 import { includes } from "../includes.js";
-import { objectPath } from "../object-path.js";
 import type { Site } from "../site.js";
 import type { Step, StepState } from "../step.js";
 import { agentCertificates } from "./certificates.js";

@@ -1,10 +1,11 @@
 /** Agents that are connected, node by node. */
+
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { collectionPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import type { BridgeModel } from "../../model/model.js";
 import { AGENT_NAME } from "../../model/names.js";
 import { waitFor } from "../host.js";
-import { collectionPath } from "../object-path.js";
 import type { Site } from "../site.js";
 import type { Step, StepState } from "../step.js";
 import { healthUrl } from "./server.js";
@@ -68,8 +69,8 @@ async function checkConnections({ host, model, api }: Site): Promise<StepState> 
 
 export async function nodeConnections(kube: KubeApi, { namespace }: BridgeModel): Promise<NodeConnection[]> {
   const [nodes, pods] = await Promise.all([
-    kube.list<Conditioned>("/api/v1/nodes", { timeoutMs: 10_000 }),
-    kube.list<Conditioned>(collectionPath({ apiVersion: "v1", kind: "Pod" }, namespace), {
+    kube.list<Conditioned>(collectionPath("Node"), { timeoutMs: 10_000 }),
+    kube.list<Conditioned>(collectionPath("Pod", namespace), {
       labelSelector: `app=${AGENT_NAME}`,
       timeoutMs: 10_000,
     }),

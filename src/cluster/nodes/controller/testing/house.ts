@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../../../base/clock.js";
 import { KubeApiError } from "../../../kube/errors.js";
+import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { type ConfigMap, encoded, type Secret } from "../../objects.js";
 import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec } from "../../pool/node-pool.js";
 import { PoolController, type PoolControllerOptions } from "../controller.js";
 import { createDirectoryApi } from "../directory/api.js";
-import { collectionPath, namedPath } from "../paths.js";
 import { CLUSTER_LABEL } from "../view.js";
 
 export const namespace = "clusters";

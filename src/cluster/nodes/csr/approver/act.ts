@@ -2,8 +2,10 @@
  * Carries a decision out: the request as it is now, not as it was listed, and nothing without a record. Approvals must be
  * remembered before: one that is forgotten would be given twice, one that is not given is given next time.
  */
+
 import { isConflict, isNotFound } from "../../../kube/errors.js";
 import { find } from "../../../kube/find.js";
+import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import type { NodeObject, Policy, Surroundings } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
@@ -59,7 +61,7 @@ function condition({ action, explanation, rule }: Decision, now: number) {
 
 // Everything at once, for commands that look one time and end.
 
-export const NODES_PATH = "/api/v1/nodes";
+export const NODES_PATH = collectionPath("Node");
 
 export interface Look {
   readonly requests: readonly SigningRequest[];
@@ -105,8 +107,8 @@ interface EndpointSlice extends KubeObject {
 
 /** The API server gives both this name. */
 export const API_SERVER_NAME = "kubernetes";
-const servicePath = `/api/v1/namespaces/default/services/${API_SERVER_NAME}`;
-const slicePath = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/${API_SERVER_NAME}`;
+const servicePath = namedPath("Service", { namespace: "default", name: API_SERVER_NAME });
+const slicePath = namedPath("EndpointSlice", { namespace: "default", name: API_SERVER_NAME });
 
 /** In canonical spelling; empty where neither is kept. */
 export async function apiServerAddresses(api: KubeApi): Promise<ReadonlySet<string>> {

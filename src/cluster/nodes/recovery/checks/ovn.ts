@@ -4,8 +4,8 @@
  */
 import { isConflict } from "../../../kube/errors.js";
 import { find } from "../../../kube/find.js";
+import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi } from "../../../kube/port.js";
-import { collectionPath, namedPath } from "../../controller/paths.js";
 import { type ObjectName, pathOf, type Secret } from "../../objects.js";
 import { type Ailment, type Fix, fine, trouble, unasked } from "../ailment.js";
 import type { Patient, Surgery } from "../patient.js";
