@@ -60,7 +60,7 @@ test("an agent lets the tunnels of a server that says goodbye finish, and no lon
       onRemoteEnd() {},
       onClosed() {},
     };
-    stream = new PacketStream(call.stream, owner, new SegmentCounters(), new SegmentCounters());
+    stream = new PacketStream(call.stream, owner, { received: new SegmentCounters(), sent: new SegmentCounters() });
   });
   agent.start();
   const servers = (): number => agent.readings().openServerConnections();

@@ -18,7 +18,6 @@ import { Flag, FrameType, frame, PREFACE, settings } from "../../src/tunnel/link
 import { encodeHeaders } from "../../src/tunnel/link/h2/hpack.js";
 import { Session } from "../../src/tunnel/link/h2/session.js";
 import type { Stream } from "../../src/tunnel/link/h2/stream.js";
-import { PacketCarrier } from "../../src/tunnel/link/packet-carrier.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../../src/tunnel/link/packet-stream.js";
 import { MAX_CONTROL_BYTES } from "../../src/tunnel/link/tuning.js";
 import { GrpcPort } from "../../src/tunnel/server/frontends/grpc-port.js";
@@ -68,19 +67,19 @@ function openStream(streamWindowBytes: number): { stream: Stream; say(bytes: Buf
 }
 
 /** One end of a link, with the tunnels on it. */
-class Link extends PacketCarrier implements StreamOwner {
+class Link implements StreamOwner {
   readonly tunnels: TunnelTable;
-  readonly extended: boolean;
+  readonly stream: PacketStream;
   /** DATA of a connection that is none is answered. */
   answers = false;
   end: StreamEnd | undefined;
 
   constructor(stream: Stream, extended: boolean, tunnelQueueBytes: number) {
-    super();
-    this.extended = extended;
+    const counters = { received: new SegmentCounters(), sent: new SegmentCounters() };
+    this.stream = new PacketStream(stream, this, { ...counters, extended });
     const limits = { tunnelQueueBytes, processQueueBytes: 1024 ** 3, creditBudgetBytes: 1024 ** 3 };
     this.tunnels = new TunnelTable({
-      carrier: this,
+      carrier: this.stream,
       budget: new Budget(limits),
       clock: systemClock,
       closeWith: "CLOSE_REQ",
@@ -88,7 +87,6 @@ class Link extends PacketCarrier implements StreamOwner {
       onFinished: () => {},
       onCut: () => {},
     });
-    this.attach(new PacketStream(stream, this, new SegmentCounters(), new SegmentCounters()));
   }
 
   open(connectId: number, port: Port): void {
@@ -99,7 +97,7 @@ class Link extends PacketCarrier implements StreamOwner {
   onData(connectId: ConnectId, chunk: Buffer): void {
     const tunnel = this.tunnels.get(connectId);
     if (tunnel !== undefined) tunnel.onFarData(chunk);
-    else if (this.answers) this.control({ type: "CLOSE_REQ", connectId });
+    else if (this.answers) this.stream.control({ type: "CLOSE_REQ", connectId });
   }
   onSettle(): void {
     this.tunnels.settle();
@@ -202,7 +200,7 @@ describe.each(Object.keys(FRAMINGS))("for %s", (framing) => {
     const nobody: StreamOwner = {
       ...{ onControl() {}, onData() {}, onSettle() {}, onDrain() {}, onEmpty() {}, onRemoteEnd() {}, onClosed() {} },
     };
-    const packets = new PacketStream(caller, nobody, new SegmentCounters(), new SegmentCounters());
+    const packets = new PacketStream(caller, nobody, { received: new SegmentCounters(), sent: new SegmentCounters() });
     const port = new GrpcPort(1, packets);
     link.open(1, port);
     const before = memory();

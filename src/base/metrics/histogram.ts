@@ -1,10 +1,29 @@
 import type { Family, Labels, MetricsRegistry, Sample } from "./registry.js";
 
-interface Series {
-  readonly labels: Labels;
+/** Observations by bucket: plain numbers, cheap enough to be counted for every flush. */
+export class DurationCounts {
+  readonly bounds: readonly number[];
   /** Observations per bucket, not cumulated; the last one is above all bounds. */
   readonly counts: Float64Array;
-  sum: number;
+  sum = 0;
+
+  /** `bounds`: the buckets' upper bounds in seconds, ascending. */
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(seconds: number): void {
+    let bucket = 0;
+    while (bucket < this.bounds.length && seconds > this.bounds[bucket]!) bucket++;
+    this.counts[bucket]! += 1;
+    this.sum += seconds;
+  }
+}
+
+interface Series {
+  readonly labels: Labels;
+  readonly durations: DurationCounts;
 }
 
 export interface HistogramOptions {
@@ -14,15 +33,12 @@ export interface HistogramOptions {
   readonly buckets: readonly number[];
 }
 
-/** Cheap enough to be called for every flush. */
 export class DurationHistogram implements Family {
   readonly type = "histogram";
   readonly name: string;
   readonly help: string;
   readonly #bounds: readonly number[];
   readonly #series = new Map<string, Series>();
-  /** The series without labels, kept at hand for the hot path. */
-  #plain: Series | undefined;
 
   constructor(registry: MetricsRegistry, options: HistogramOptions) {
     this.name = options.name;
@@ -32,45 +48,40 @@ export class DurationHistogram implements Family {
   }
 
   observe(seconds: number): void {
-    this.#plain ??= this.#seriesFor({});
-    this.#record(this.#plain, seconds);
+    this.observeWith({}, seconds);
   }
 
   observeWith(labels: Labels, seconds: number): void {
-    this.#record(this.#seriesFor(labels), seconds);
-  }
-
-  #record(series: Series, seconds: number): void {
-    let bucket = 0;
-    while (bucket < this.#bounds.length && seconds > this.#bounds[bucket]!) bucket++;
-    series.counts[bucket]! += 1;
-    series.sum += seconds;
+    this.#seriesFor(labels).durations.observe(seconds);
   }
 
   #seriesFor(labels: Labels): Series {
     const key = JSON.stringify(labels);
     let series = this.#series.get(key);
     if (series === undefined) {
-      series = { labels, counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
+      series = { labels, durations: new DurationCounts(this.#bounds) };
       this.#series.set(key, series);
     }
     return series;
   }
 
-  readonly samples = (): Iterable<Sample> => [...this.#series.values()].flatMap((series) => this.#samplesOf(series));
+  readonly samples = (): Iterable<Sample> =>
+    [...this.#series.values()].flatMap(({ labels, durations }) => histogramSamples(labels, durations));
+}
 
-  #samplesOf({ labels, counts, sum }: Series): Sample[] {
-    const samples: Sample[] = [];
-    let total = 0;
-    for (const [bucket, count] of counts.entries()) {
-      total += count;
-      const bound = this.#bounds[bucket];
-      const le = bound === undefined ? "+Inf" : goFloat(bound);
-      samples.push([{ ...labels, le }, total, "_bucket"]);
-    }
-    samples.push([labels, sum, "_sum"], [labels, total, "_count"]);
-    return samples;
+/** The samples of a histogram family for one set of labels; none before the first observation. */
+export function histogramSamples(labels: Labels, { bounds, counts, sum }: DurationCounts): Sample[] {
+  if (!counts.some((count) => count > 0)) return [];
+  const samples: Sample[] = [];
+  let total = 0;
+  for (const [bucket, count] of counts.entries()) {
+    total += count;
+    const bound = bounds[bucket];
+    const le = bound === undefined ? "+Inf" : goFloat(bound);
+    samples.push([{ ...labels, le }, total, "_bucket"]);
   }
+  samples.push([labels, sum, "_sum"], [labels, total, "_count"]);
+  return samples;
 }
 
 /** A bucket bound as Go spells it, for Prometheus 2 compares `le` as text: exponents below 1e-4, with two digits. */

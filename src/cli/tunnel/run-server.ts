@@ -33,7 +33,6 @@ export async function runServer(
   const logger = new Logger(logging);
   logEvents(logger, server);
   const metrics = new ServerMetrics(server, server.readings());
-  server.board.onFrontendWrite = (seconds) => metrics.frontendWrite(seconds);
   const { dumpDir = "" } = config;
   const { flights } = server.board;
   if (flights !== undefined) {

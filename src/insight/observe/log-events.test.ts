@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { processConnections } from "../../base/connections.js";
 import { Logger } from "../../base/log/log.js";
+import type { ServerLink } from "../../tunnel/agent/server-link.js";
+import type { Tunnel } from "../../tunnel/connection/tunnel.js";
 import * as channels from "../../tunnel/events/channels.js";
+import type { AgentLink } from "../../tunnel/server/agents/agent-link.js";
 import { logEvents } from "./log-events.js";
 
 const source = { name: "observed" };
@@ -111,6 +114,8 @@ describe("logEvents", () => {
     channels.serverDialEnded.publish({ ...dial, outcome: "established" });
     channels.serverTunnelClosed.publish({
       source,
+      link: {} as AgentLink,
+      tunnel: {} as Tunnel,
       frontend: "grpc",
       address: "10.0.0.1:443",
       agentId: "a-1",
@@ -188,7 +193,11 @@ describe("logEvents", () => {
     channels.agentServerConnectFailed.publish({ source, address: server.address, error: "connection refused" });
     channels.agentDuplicateServer.publish(server);
     channels.agentServerDisconnected.publish({ ...server, reason: "EOF" });
-    const agentDial = { source, address: "10.0.0.1:443", connectId: 1, error: "denied", durationMs: 1 } as const;
+    const agentDial = {
+      ...{ source, address: "10.0.0.1:443", connectId: 1, error: "denied", durationMs: 1 },
+      link: {} as ServerLink,
+      asked: { id: 1, address: "10.0.0.1:443", askedAt: 0, dialledAt: 0 },
+    };
     channels.agentDialEnded.publish({ ...agentDial, outcome: "policy" });
     channels.agentDialEnded.publish({ ...agentDial, outcome: "timeout" });
     channels.agentDialEnded.publish({ ...agentDial, outcome: "established" });

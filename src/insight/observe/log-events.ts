@@ -158,7 +158,9 @@ function everyTunnel(logger: Logger, message: string, event: Sourced): void {
   if (logger.verbosity >= EVERY_TUNNEL) logger.info(EVERY_TUNNEL, message, fieldsOf(event));
 }
 
+/** The objects that an event is about are for listeners that keep them; a line has plain fields. */
+const OBJECTS = new Set(["source", "link", "tunnel", "dial", "asked"]);
+
 function fieldsOf(event: Sourced): Fields {
-  const { source: _source, ...fields } = event;
-  return fields;
+  return Object.fromEntries(Object.entries(event).filter(([name]) => !OBJECTS.has(name)));
 }

@@ -2,7 +2,6 @@
 
 import { type Clock, systemClock } from "../../base/clock.js";
 import { Budget } from "../connection/budget.js";
-import type { DialFacts, Tunnel } from "../connection/tunnel.js";
 import { untilDate } from "../connection/until-date.js";
 import {
   agentDialEnded,
@@ -51,9 +50,6 @@ export class ProxyAgent {
   #connectIds = 0;
   #connections = 0;
   #draining = false;
-  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
-  onTunnelEnded: ((link: ServerLink, tunnel: Tunnel, reason: string) => void) | undefined;
-  onDialFailed: ((link: ServerLink, asked: DialFacts, error: string) => void) | undefined;
   #running: Promise<void> | undefined;
   /** The last packets of every link; undefined: nobody remembers them. */
   readonly flights: FlightBook | undefined;
@@ -135,28 +131,36 @@ export class ProxyAgent {
   #adopt(connection: ServerConnection, address: string): ServerLink {
     const { session, stream, serverId } = connection;
     const { extended, echo } = connection.features;
+    const number = ++this.#connections;
     const link = new ServerLink({
-      number: ++this.#connections,
+      number,
       serverId,
       address,
       extended,
       echo,
+      openStream: (owner) =>
+        new PacketStream(stream, owner, {
+          received: this.#received,
+          sent: this.#sent,
+          extended,
+          witness: this.flights?.open(number, serverId),
+        }),
       budget: this.#budget,
       clock: this.#clock,
       policy: this.#policy,
       resolver: this.resolver,
       nextConnectId: () => ++this.#connectIds,
       events: {
-        onDialEnded: (dialled, asked, outcome, error) => {
+        onDialEnded: (link, asked, outcome, error) => {
           const { id, address, askedAt } = asked;
           const durationMs = this.#clock.now() - askedAt;
-          if (outcome !== "established") this.onDialFailed?.(dialled, asked, error);
-          agentDialEnded.publish({ source: this, address, connectId: id, outcome, error, durationMs });
+          agentDialEnded.publish({ source: this, link, asked, address, connectId: id, outcome, error, durationMs });
         },
-        onTunnelFinished: (finished, tunnel, reason) => {
-          this.onTunnelEnded?.(finished, tunnel, reason);
+        onTunnelFinished: (link, tunnel, reason) => {
           agentTunnelClosed.publish({
             source: this,
+            link,
+            tunnel,
             address: tunnel.info.address,
             connectId: tunnel.connectId,
             durationMs: this.#clock.now() - tunnel.info.openedAt,
@@ -189,7 +193,6 @@ export class ProxyAgent {
     });
     const endTimeBox = this.#timeBox(link);
     this.#links.add(link);
-    link.attach(new PacketStream(stream, link, this.#received, this.#sent, this.flights?.open(link.number, serverId)));
     stream.resume();
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
       note.publish({

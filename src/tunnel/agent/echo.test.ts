@@ -17,6 +17,24 @@ function linkTo(echo: boolean) {
   const events: string[] = [];
   const [received, sent] = [new SegmentCounters(), new SegmentCounters()];
   let ids = 0;
+  const stream = {
+    ...{ congested: false, queuedBytes: 0, extended: true },
+    received: new PacketMeter(received, "received"),
+    sent: new PacketMeter(sent, "sent"),
+    data(connectId: ConnectId, bytes: Uint8Array) {
+      stream.sent.data(connectId, bytes.length);
+      data.push([connectId, String(bytes)]);
+      return true;
+    },
+    leaveUncounted(connectId: ConnectId) {
+      stream.sent.uncounted = connectId;
+      stream.received.uncounted = connectId;
+    },
+    control(packet: ControlPacket) {
+      stream.sent.control(packet);
+      packets.push(packet);
+    },
+  };
   const link = new ServerLink({
     ...{ number: 1, serverId: "s", address: "a:1", extended: true, echo, nextConnectId: () => ++ids },
     ...{ budget: new Budget(), clock: new ManualClock(), policy: new DestinationPolicy([], []) },
@@ -27,22 +45,8 @@ function linkTo(echo: boolean) {
       onTunnelCut: () => events.push("cut"),
       onClosed() {},
     },
+    openStream: () => stream as unknown as PacketStream,
   });
-  const stream = {
-    ...{ congested: false, queuedBytes: 0 },
-    received: new PacketMeter(received, "received"),
-    sent: new PacketMeter(sent, "sent"),
-    data(connectId: ConnectId, bytes: Uint8Array) {
-      stream.sent.data(connectId, bytes.length);
-      data.push([connectId, String(bytes)]);
-      return true;
-    },
-    control(packet: ControlPacket) {
-      stream.sent.control(packet);
-      packets.push(packet);
-    },
-  };
-  link.attach(stream as unknown as PacketStream);
   /** As a real stream hands packets over: counted first. */
   const receive = (packet: ControlPacket) => {
     stream.received.control(packet);

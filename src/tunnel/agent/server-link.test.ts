@@ -9,6 +9,7 @@ import { DestinationPolicy } from "./policy.js";
 import { MAX_PENDING_DIALS, ServerLink } from "./server-link.js";
 
 test("a link without tunnels is idle, but not done while its last bytes wait for the transport", () => {
+  const stream = { queuedBytes: 5 };
   const link = new ServerLink({
     number: 1,
     serverId: "s",
@@ -20,9 +21,8 @@ test("a link without tunnels is idle, but not done while its last bytes wait for
     resolver: new Resolver(),
     nextConnectId: () => 1,
     events: { onDialEnded() {}, onTunnelFinished() {}, onTunnelCut() {}, onClosed() {} },
+    openStream: () => stream as PacketStream,
   });
-  const stream = { queuedBytes: 5 };
-  link.attach(stream as PacketStream);
   expect([link.idle, link.flushing]).toEqual([true, true]);
   stream.queuedBytes = 0;
   expect(link.flushing).toBe(false);
@@ -41,8 +41,9 @@ test("a server that asks for dials without end gets so many at once, and is told
     resolver: { lookup: () => () => {} } as unknown as Resolver,
     nextConnectId: () => ++connectIds,
     events: { onDialEnded: () => ended++, onTunnelFinished() {}, onTunnelCut() {}, onClosed() {} },
+    openStream: () =>
+      ({ control: (packet: ControlPacket) => answers.push(packet), closed: false }) as unknown as PacketStream,
   });
-  link.attach({ control: (packet: ControlPacket) => answers.push(packet), closed: false } as unknown as PacketStream);
   const dial = (address: string, random: bigint) =>
     link.onControl({ type: "DIAL_REQ", protocol: "tcp", address, random });
   for (let count = 0; count < MAX_PENDING_DIALS; count++) dial(`name-${count}.example:80`, BigInt(count));

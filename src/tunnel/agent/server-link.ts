@@ -6,8 +6,7 @@ import type { Budget } from "../connection/budget.js";
 import { SocketPort } from "../connection/socket-port.js";
 import { TunnelTable } from "../connection/table.js";
 import type { DialFacts, Tunnel } from "../connection/tunnel.js";
-import { PacketCarrier } from "../link/packet-carrier.js";
-import type { StreamEnd, StreamOwner } from "../link/packet-stream.js";
+import type { PacketStream, StreamEnd, StreamOwner } from "../link/packet-stream.js";
 import type { Resolver } from "../resolver/resolver.js";
 import { ECHO_ADDRESS } from "../wire/echo.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
@@ -37,6 +36,8 @@ export interface ServerLinkOptions {
   /** Connection numbers are unique in the whole agent, not only on one stream. */
   readonly nextConnectId: () => number;
   readonly events: ServerLinkEvents;
+  /** Makes the stream of packets that the link owns. */
+  readonly openStream: (link: ServerLink) => PacketStream;
 }
 
 export interface ServerLinkEvents {
@@ -48,11 +49,12 @@ export interface ServerLinkEvents {
 
 export type DialOutcome = "established" | "cancelled" | DialFailure["outcome"];
 
-export class ServerLink extends PacketCarrier implements StreamOwner {
+export class ServerLink implements StreamOwner {
   readonly number: number;
   readonly serverId: string;
   readonly address: string;
   readonly extended: boolean;
+  readonly stream: PacketStream;
   readonly tunnels: TunnelTable;
   readonly connectedAt: number;
   /** The server said goodbye. */
@@ -62,24 +64,23 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   readonly #dials = new ShortLivedMap<DialId, { readonly dial: EndpointDial; readonly asked: DialFacts }>();
 
   constructor(options: ServerLinkOptions) {
-    super();
     this.#options = options;
     this.number = options.number;
     this.connectedAt = options.clock.now();
     this.serverId = options.serverId;
     this.address = options.address;
     this.extended = options.extended;
+    this.stream = options.openStream(this);
+    const { budget, clock } = options;
+    const shared = { carrier: this.stream, budget, clock };
     this.tunnels = new TunnelTable({
-      carrier: this,
-      budget: options.budget,
-      clock: options.clock,
+      ...shared,
       closeWith: "CLOSE_RSP",
       pendingDials: () => this.#dials.size,
       onFinished: (tunnel, reason) => options.events.onTunnelFinished(this, tunnel, reason),
       onCut: (tunnel, queuedBytes) => options.events.onTunnelCut(tunnel, queuedBytes),
     });
-    const { budget, clock } = options;
-    this.#echo = options.echo ? new EchoTunnels({ carrier: this, budget, clock }) : undefined;
+    this.#echo = options.echo ? new EchoTunnels(shared) : undefined;
   }
 
   /** Nothing open and nothing being opened. */
@@ -89,7 +90,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
 
   /** The last bytes of tunnels that are over may still be on their way to the server. */
   get flushing(): boolean {
-    return this.queuedBytes > 0;
+    return this.stream.queuedBytes > 0;
   }
 
   get pendingDials(): number {
@@ -102,7 +103,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   }
 
   drain(): void {
-    this.control({ type: "DRAIN" });
+    this.stream.control({ type: "DRAIN" });
   }
 
   /** Drops the stream and with it every tunnel. */
@@ -115,7 +116,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
   onData(connectId: ConnectId, chunk: Buffer): void {
     const tunnel = this.#tunnel(connectId);
     if (tunnel !== undefined) tunnel.onFarData(chunk);
-    else if (connectId !== 0) this.control({ type: "CLOSE_RSP", connectId, error: "unrecognized connectID" });
+    else if (connectId !== 0) this.stream.control({ type: "CLOSE_RSP", connectId, error: "unrecognized connectID" });
   }
 
   /** To an endpoint, or else of the built-in echo. */
@@ -155,7 +156,7 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
     const refusal = this.#refusal(address, random);
     if (refusal !== undefined) {
       events.onDialEnded(this, { ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "unknown", refusal);
-      this.control({ type: "DIAL_RSP", error: refusal, connectId: 0, random });
+      this.stream.control({ type: "DIAL_RSP", error: refusal, connectId: 0, random });
       return;
     }
     let port: SocketPort | undefined;
@@ -178,12 +179,12 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
             dialledAt: startedAt,
             openedAt: clock.now(),
           });
-          this.control({ type: "DIAL_RSP", error: "", connectId, random });
+          this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
           tunnel.start();
         },
         onFailed: ({ outcome, error }) => {
           ended(outcome, error);
-          this.control({ type: "DIAL_RSP", error, connectId: 0, random });
+          this.stream.control({ type: "DIAL_RSP", error, connectId: 0, random });
         },
         onCancelled: () => ended("cancelled", "nobody waits for it any more"),
         onBytes: (chunk) => port!.received(chunk),
@@ -203,22 +204,22 @@ export class ServerLink extends PacketCarrier implements StreamOwner {
 
   /** No events and no counts: it is nobody's connection. */
   #answerEcho(echo: EchoTunnels, random: DialId): void {
-    this.received.uncount("DIAL_REQ");
+    this.stream.received.uncount("DIAL_REQ");
     if (echo.full) {
-      this.control({ type: "DIAL_RSP", error: "too many connections to the echo", connectId: 0, random });
-      this.sent.uncount("DIAL_RSP");
+      this.stream.control({ type: "DIAL_RSP", error: "too many connections to the echo", connectId: 0, random });
+      this.stream.sent.uncount("DIAL_RSP");
       return;
     }
     const connectId = this.#options.nextConnectId();
-    this.leaveUncounted(connectId);
-    this.control({ type: "DIAL_RSP", error: "", connectId, random });
+    this.stream.leaveUncounted(connectId);
+    this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
     echo.open(connectId);
   }
 
   #close(connectId: ConnectId): void {
     const tunnel = this.#tunnel(connectId);
     tunnel?.onFarClosed("the server closed the connection");
-    this.control({ type: "CLOSE_RSP", connectId, error: tunnel === undefined ? "Unknown connectID" : "" });
+    this.stream.control({ type: "CLOSE_RSP", connectId, error: tunnel === undefined ? "Unknown connectID" : "" });
   }
 
   onSettle(): void {

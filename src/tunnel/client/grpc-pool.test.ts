@@ -173,8 +173,7 @@ async function smallDoor(maxStreams: number) {
           },
           onRemoteEnd: () => packets.end(),
         },
-        counters,
-        counters,
+        { received: counters, sent: counters },
       );
     },
   });

@@ -80,8 +80,7 @@ function door(script: Script): Promise<{ mode: "grpc"; uds: string }> {
         onRemoteEnd: () => stream.end(),
         onClosed: (end) => itsEnds.push(end),
       },
-      counters,
-      counters,
+      { received: counters, sent: counters },
     );
   });
 }

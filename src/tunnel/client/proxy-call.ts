@@ -43,7 +43,7 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   constructor(options: ProxyCallOptions) {
     this.#options = options;
-    this.#stream = new PacketStream(options.stream, this, this.#counters, this.#counters);
+    this.#stream = new PacketStream(options.stream, this, { received: this.#counters, sent: this.#counters });
     options.stream.once("headers", this.#onHeaders);
   }
 

@@ -1,6 +1,10 @@
 /** What each channel carries. Counts and durations are plain numbers; nothing here may hold a secret. */
 
 import type { Sourced } from "../../base/channel.js";
+import type { ServerLink } from "../agent/server-link.js";
+import type { DialFacts, Tunnel } from "../connection/tunnel.js";
+import type { AgentLink } from "../server/agents/agent-link.js";
+import type { Dial } from "../server/dial.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { ChoiceExplanation } from "./facts.js";
 
@@ -18,6 +22,8 @@ export type ServerDialOutcome =
   | "frontend_close";
 
 export interface ServerDialEnded extends Sourced {
+  /** Absent for an answer that no dial waited for. */
+  readonly dial?: Dial;
   readonly frontend: Frontend;
   readonly address: string;
   readonly agentId?: string;
@@ -32,6 +38,8 @@ export interface ServerDialEnded extends Sourced {
 }
 
 export interface ServerTunnelClosed extends Sourced {
+  readonly link: AgentLink;
+  readonly tunnel: Tunnel;
   readonly frontend: Frontend;
   readonly address: string;
   readonly agentId: string;
@@ -134,6 +142,8 @@ export interface AgentDuplicateServer extends Sourced {
 }
 
 export interface AgentDialEnded extends Sourced {
+  readonly link: ServerLink;
+  readonly asked: DialFacts;
   readonly address: string;
   readonly connectId: ConnectId;
   readonly outcome: "established" | "timeout" | "unknown" | "policy" | "cancelled";
@@ -143,6 +153,8 @@ export interface AgentDialEnded extends Sourced {
 }
 
 export interface AgentTunnelClosed extends Sourced {
+  readonly link: ServerLink;
+  readonly tunnel: Tunnel;
   readonly address: string;
   readonly connectId: ConnectId;
   readonly durationMs: number;

@@ -1,5 +1,9 @@
 /** What a scrape reads from a running server or agent. Nothing here is maintained for metrics' sake. */
+import type { DurationCounts } from "../../base/metrics/histogram.js";
 import type { SegmentCounters } from "../link/counters.js";
+
+/** Upper bounds in seconds, as upstream has them. */
+export const LATENCY_BUCKETS: readonly number[] = [1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5];
 
 /** A service method that this process cannot serve may be left out; upstream does not export it then either. */
 export interface PerServiceMethod {
@@ -32,6 +36,8 @@ export interface ServerReadings extends CommonReadings {
   readyBackendConnections(): number;
   /** Streams that are paused because what they sent has not been handled yet. */
   fullReceiveChannels(): PerServiceMethod;
+  /** How long the bytes of one turn took to be handed to frontends. */
+  readonly frontendWrites: DurationCounts;
   /** One entry per agent stream; streams of the same agent are added up. */
   agents(): Iterable<AgentLoad>;
   /** The state of every agent's path; absent without a watchdog. */

@@ -31,7 +31,17 @@ export interface StreamEnd {
   readonly reason: string;
 }
 
+export interface PacketStreamOptions {
+  readonly received: SegmentCounters;
+  readonly sent: SegmentCounters;
+  /** Both ends are drawbridge and agreed on credit and end-of-stream. */
+  readonly extended?: boolean;
+  /** Is shown every packet's header, in both directions. */
+  readonly witness?: PacketWitness | undefined;
+}
+
 export class PacketStream {
+  readonly extended: boolean;
   readonly received: PacketMeter;
   readonly sent: PacketMeter;
   readonly #stream: Stream;
@@ -44,14 +54,9 @@ export class PacketStream {
   #full = false;
   #end: StreamEnd | undefined;
 
-  /** `witness` is shown every packet's header, in both directions. */
-  constructor(
-    stream: Stream,
-    owner: StreamOwner,
-    received: SegmentCounters,
-    sent: SegmentCounters,
-    witness?: PacketWitness,
-  ) {
+  constructor(stream: Stream, owner: StreamOwner, options: PacketStreamOptions) {
+    const { received, sent, extended = false, witness } = options;
+    this.extended = extended;
     this.#stream = stream;
     this.#owner = owner;
     this.received = new PacketMeter(received, "received", witness);
@@ -100,6 +105,12 @@ export class PacketStream {
 
   control(packet: ControlPacket): void {
     this.#outbox.control(packet);
+  }
+
+  /** From here on the packets of this connection are nobody's traffic, and those of the one before are again. */
+  leaveUncounted(connectId: ConnectId): void {
+    this.sent.uncounted = connectId;
+    this.received.uncounted = connectId;
   }
 
   /** Stops reading: HTTP/2's own flow control then holds the peer back. */

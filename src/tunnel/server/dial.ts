@@ -138,7 +138,7 @@ export class Dial implements PendingDial {
     this.#board.registry.rehabilitate(link);
     const port = this.caller.accept(connectId);
     if (port === undefined) {
-      link.control({ type: "CLOSE_REQ", connectId });
+      link.stream.control({ type: "CLOSE_REQ", connectId });
       this.#finish("send_rsp", "the caller was gone when the dial succeeded", connectId);
       return;
     }

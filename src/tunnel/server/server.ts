@@ -211,7 +211,7 @@ export class ProxyServer {
   get #busy(): boolean {
     const { establishedTunnels, pendingDials, registry } = this.board;
     if (establishedTunnels > 0 || pendingDials > 0 || this.#frontDoors.some((door) => door.flushing)) return true;
-    for (const link of registry.links()) if (link.queuedBytes > 0) return true;
+    for (const link of registry.links()) if (link.stream.queuedBytes > 0) return true;
     return false;
   }
 
@@ -240,6 +240,7 @@ export class ProxyServer {
       readyBackends: () => board.registry.readyBackends(),
       readyBackendConnections: () => board.registry.lastReadyBackends,
       fullReceiveChannels: () => ({ Connect: this.#pausedLinks() }),
+      frontendWrites: board.frontendWrites,
       segments: () => Object.entries(this.#counters),
       agents: () => this.#agentLoads(),
       queuedBytes: () => board.budget.queuedBytes,
@@ -259,7 +260,7 @@ export class ProxyServer {
 
   *#agentLoads(): Iterable<AgentLoad> {
     for (const link of this.board.registry.links()) {
-      yield { agentId: link.identity.agentId, tunnels: link.tunnels.size, queuedBytes: link.queuedBytes };
+      yield { agentId: link.identity.agentId, tunnels: link.tunnels.size, queuedBytes: link.stream.queuedBytes };
     }
   }
 

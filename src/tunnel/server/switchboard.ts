@@ -1,6 +1,7 @@
 /** Joins callers and agents: the one place both kinds of frontend come to, and every agent stream reports to. */
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.js";
+import { DurationCounts } from "../../base/metrics/histogram.js";
 import type { Budget } from "../connection/budget.js";
 import type { Tunnel } from "../connection/tunnel.js";
 import {
@@ -15,9 +16,10 @@ import {
 } from "../events/channels.js";
 import type { ServerDialOutcome } from "../events/events.js";
 import type { ChoiceExplanation } from "../events/facts.js";
+import { LATENCY_BUCKETS } from "../events/readings.js";
 import type { FlightBook } from "../link/flight-book.js";
 import { goCodeName } from "../link/grpc-status.js";
-import type { StreamEnd } from "../link/packet-stream.js";
+import type { PacketStream, StreamEnd } from "../link/packet-stream.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import { type AgentConnection, type AgentIdentity, AgentLink, type AgentLinkEvents } from "./agents/agent-link.js";
 import { explainChoice } from "./agents/explanation.js";
@@ -44,15 +46,12 @@ export class Switchboard implements AgentLinkEvents {
   readonly budget: Budget;
   readonly dialTimeoutMs: number;
   readonly flights: FlightBook | undefined;
+  /** How long the bytes of one turn took to be handed to frontends. */
+  readonly frontendWrites = new DurationCounts(LATENCY_BUCKETS);
   pendingDials = 0;
   establishedTunnels = 0;
   #streams = 0;
   #dials = 0;
-  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
-  onTunnelEnded: ((link: AgentLink, tunnel: Tunnel, reason: string) => void) | undefined;
-  onDialFailed: ((dial: Dial, error: string, referenceId: string | undefined) => void) | undefined;
-  /** Told, once a turn, how many seconds its bytes took to be handed to frontends. */
-  onFrontendWrite: (seconds: number) => void = () => {};
 
   constructor(options: SwitchboardOptions) {
     this.source = options.source;
@@ -82,11 +81,11 @@ export class Switchboard implements AgentLinkEvents {
   ): void {
     this.pendingDials--;
     if (outcome === "established") this.establishedTunnels++;
-    else this.onDialFailed?.(dial, error, referenceId);
     const { address } = dial;
     const { frontend, dialId } = dial.caller;
     serverDialEnded.publish({
       source: this.source,
+      dial,
       frontend,
       address,
       dialId,
@@ -117,8 +116,13 @@ export class Switchboard implements AgentLinkEvents {
 
   // ---- agents ------------------------------------------------------------------------------------------------------
 
-  newAgentLink(identity: AgentIdentity, connection: AgentConnection): AgentLink {
-    return new AgentLink(++this.#streams, identity, connection, this, { budget: this.budget, clock: this.clock });
+  /** `openStream` makes the link's stream of packets; `number` is the server's own for it. */
+  newAgentLink(
+    identity: AgentIdentity,
+    connection: AgentConnection,
+    openStream: (link: AgentLink, number: number) => PacketStream,
+  ): AgentLink {
+    return new AgentLink(++this.#streams, identity, connection, this, this, openStream);
   }
 
   agentConnected(link: AgentLink): void {
@@ -147,7 +151,7 @@ export class Switchboard implements AgentLinkEvents {
   }
 
   onFlushed(ms: number): void {
-    this.onFrontendWrite(ms / 1000);
+    this.frontendWrites.observe(ms / 1000);
   }
 
   onDraining(link: AgentLink): void {
@@ -169,9 +173,10 @@ export class Switchboard implements AgentLinkEvents {
 
   onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void {
     this.establishedTunnels--;
-    this.onTunnelEnded?.(link, tunnel, reason);
     serverTunnelClosed.publish({
       source: this.source,
+      link,
+      tunnel,
       frontend: tunnel.info.frontend!,
       address: tunnel.info.address,
       agentId: link.identity.agentId,

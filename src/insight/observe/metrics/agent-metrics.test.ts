@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import { SegmentCounters } from "../../../tunnel/link/counters.js";
 import { AgentMetrics } from "./agent-metrics.js";
@@ -34,7 +35,11 @@ describe("AgentMetrics", () => {
   });
 
   test("counts only upstream's reasons as endpoint failures", async () => {
-    const dial = { source, address: "10.0.0.1:443", connectId: 1, error: "", durationMs: 3 } as const;
+    const dial = {
+      ...{ source, address: "10.0.0.1:443", connectId: 1, error: "", durationMs: 3 },
+      link: {} as ServerLink,
+      asked: { id: 1, address: "10.0.0.1:443", askedAt: 0, dialledAt: 0 },
+    };
     for (const outcome of ["established", "timeout", "unknown", "unknown", "policy", "cancelled"] as const) {
       channels.agentDialEnded.publish({ ...dial, outcome });
     }

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DurationCounts } from "../../../base/metrics/histogram.js";
+import type { Tunnel } from "../../../tunnel/connection/tunnel.js";
 import * as channels from "../../../tunnel/events/channels.js";
-import type { AgentLoad, ServerReadings } from "../../../tunnel/events/readings.js";
+import { type AgentLoad, LATENCY_BUCKETS, type ServerReadings } from "../../../tunnel/events/readings.js";
 import { SegmentCounters } from "../../../tunnel/link/counters.js";
+import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { PACKET_NAMES, type PacketName } from "../../../tunnel/wire/packet.js";
 import { ServerMetrics } from "./server-metrics.js";
 
@@ -10,6 +13,7 @@ const source = { name: "the server under test" };
 let loads: AgentLoad[] = [];
 let toAgent = new SegmentCounters();
 let metrics: ServerMetrics;
+const frontendWrites = new DurationCounts(LATENCY_BUCKETS);
 
 const readings: ServerReadings = {
   grpcConnections: () => ({ Connect: 2 }),
@@ -26,6 +30,7 @@ const readings: ServerReadings = {
     ["to_agent", toAgent],
     ["from_agent", new SegmentCounters()],
   ],
+  frontendWrites,
   agents: () => loads,
   queuedBytes: () => 4096,
 };
@@ -110,6 +115,8 @@ describe("ServerMetrics", () => {
   test("observes how long tunnels lived and how long writes to frontends took", async () => {
     channels.serverTunnelClosed.publish({
       source,
+      link: {} as AgentLink,
+      tunnel: {} as Tunnel,
       frontend: "grpc",
       address: "10.0.0.1:443",
       agentId: "a",
@@ -119,7 +126,7 @@ describe("ServerMetrics", () => {
       bytesToClient: 2,
       reason: "client closed",
     });
-    metrics.frontendWrite(0.00005);
+    frontendWrites.observe(0.00005);
     expect(await samples(`${K}connection_duration_seconds_bucket`)).toContain(
       `${K}connection_duration_seconds_bucket{le="300"} 1`,
     );

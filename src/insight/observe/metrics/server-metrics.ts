@@ -1,7 +1,7 @@
 /** The proxy-server's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
 
 import { EventCounter, gaugeRead, gaugesRead } from "../../../base/metrics/families.js";
-import { DurationHistogram } from "../../../base/metrics/histogram.js";
+import { DurationHistogram, histogramSamples } from "../../../base/metrics/histogram.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry, type Sample } from "../../../base/metrics/registry.js";
 import {
@@ -15,7 +15,7 @@ import {
   serverRefused,
   serverTunnelClosed,
 } from "../../../tunnel/events/channels.js";
-import type { PerServiceMethod, ServerReadings } from "../../../tunnel/events/readings.js";
+import { LATENCY_BUCKETS, type PerServiceMethod, type ServerReadings } from "../../../tunnel/events/readings.js";
 import { agentLoads } from "./agent-loads.js";
 import { leaseCalls } from "./lease-calls.js";
 import { pathMetrics } from "./path-metrics.js";
@@ -24,22 +24,21 @@ import { segmentMetrics } from "./segment-metrics.js";
 const PREFIX = "konnectivity_network_proxy_server_";
 
 /** All in seconds, as upstream has them. */
-const LATENCY_BUCKETS = [1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5];
 const LIFETIME_BUCKETS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 14_400, 43_200, 86_400];
 /** Prometheus' own default, which upstream's lease histograms use. */
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export class ServerMetrics {
   readonly registry = new MetricsRegistry();
-  readonly #frontendWrites: DurationHistogram;
   readonly #endings: (() => void)[];
 
   constructor(source: object, readings: ServerReadings) {
-    this.#frontendWrites = this.#durations(
-      "frontend_write_duration_seconds",
-      "Latency of write to the frontend in seconds",
-      LATENCY_BUCKETS,
-    );
+    this.registry.register({
+      type: "histogram",
+      name: `${PREFIX}frontend_write_duration_seconds`,
+      help: "Latency of write to the frontend in seconds",
+      samples: () => histogramSamples({}, readings.frontendWrites),
+    });
     this.#gauges(readings);
     this.#endings = [
       ...this.#dials(source),
@@ -49,11 +48,6 @@ export class ServerMetrics {
       ...(readings.paths === undefined ? [] : pathMetrics(this.registry, source, readings.paths)),
     ];
     processMetrics(this.registry);
-  }
-
-  /** How long one flush to a frontend took to be accepted. */
-  frontendWrite(seconds: number): void {
-    this.#frontendWrites.observe(seconds);
   }
 
   close(): void {

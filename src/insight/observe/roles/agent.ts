@@ -3,7 +3,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { shown } from "../../../base/redact/redact.js";
 import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
-import { agentDialEnded } from "../../../tunnel/events/channels.js";
+import { agentDialEnded, agentTunnelClosed } from "../../../tunnel/events/channels.js";
 import type { FlightBook } from "../../../tunnel/link/flight-book.js";
 import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
@@ -42,16 +42,15 @@ export class AgentSubject implements Subject {
   /** Keeps what is over from here on. */
   remember(): void {
     const agent = this.#agent;
-    agentDialEnded.subscribe(({ address, outcome, error, durationMs }) => {
+    agentDialEnded.subscribe(({ link, asked, outcome, error, durationMs }) => {
       this.#tally.count(outcome === "established", durationMs);
-      if (outcome === "policy") this.refusals.add({ target: address, why: error });
-    }, agent);
-    agent.onTunnelEnded = (link, tunnel, reason) => {
-      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: agent.clock.now(), reason });
-    };
-    agent.onDialFailed = (link, asked, error) => {
+      if (outcome === "policy") this.refusals.add({ target: asked.address, why: error });
+      if (outcome === "established") return;
       this.ended.add(this.#rows.failed(asked, this.#carrierOf(link), { at: agent.clock.now(), reason: error, error }));
-    };
+    }, agent);
+    agentTunnelClosed.subscribe(({ link, tunnel, reason }) => {
+      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: agent.clock.now(), reason });
+    }, agent);
   }
 
   process() {
@@ -102,7 +101,7 @@ export class AgentSubject implements Subject {
   *servers(): Iterable<ServerPeer> {
     for (const link of this.#agent.links()) {
       const { toFar, toNear } = link.tunnels.traffic();
-      const { roundTripMs } = link;
+      const { roundTripMs, queuedBytes } = link.stream;
       yield {
         key: link.number,
         id: shown(link.serverId),
@@ -114,7 +113,7 @@ export class AgentSubject implements Subject {
         tunnels: link.tunnels.size,
         bytesToTarget: toNear,
         bytesFromTarget: toFar,
-        queuedBytes: link.queuedBytes,
+        queuedBytes,
       };
     }
   }

@@ -1,7 +1,7 @@
 /** What a server tells the admin API about itself. */
 
 import { shown } from "../../../base/redact/redact.js";
-import { serverDialEnded } from "../../../tunnel/events/channels.js";
+import { serverDialEnded, serverTunnelClosed } from "../../../tunnel/events/channels.js";
 import type { FlightBook } from "../../../tunnel/link/flight-book.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
@@ -45,16 +45,16 @@ export class ServerSubject implements Subject {
   remember(): void {
     const { board } = this.#server;
     keepServerRefusals(this.refusals, this.#server);
-    serverDialEnded.subscribe(({ outcome, durationMs }) => {
+    serverDialEnded.subscribe(({ dial, outcome, durationMs, error, referenceId: refusalId }) => {
       this.#tally.count(outcome === "established", durationMs);
-    }, this.#server);
-    board.onTunnelEnded = (link, tunnel, reason) => {
-      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: board.clock.now(), reason });
-    };
-    board.onDialFailed = ({ asked, link }, error, refusalId) => {
+      if (outcome === "established" || dial === undefined) return;
+      const { asked, link } = dial;
       const end = { at: board.clock.now(), reason: error, error, ...(refusalId === undefined ? {} : { refusalId }) };
       this.ended.add(this.#rows.failed(asked, link && this.#carrierOf(link), end));
-    };
+    }, this.#server);
+    serverTunnelClosed.subscribe(({ link, tunnel, reason }) => {
+      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: board.clock.now(), reason });
+    }, this.#server);
   }
 
   process() {
@@ -103,7 +103,7 @@ export class ServerSubject implements Subject {
     const now = this.#server.board.clock.now();
     for (const link of this.#server.board.registry.links()) {
       const { toFar, toNear } = link.tunnels.traffic();
-      const { roundTripMs } = link;
+      const { roundTripMs, queuedBytes } = link.stream;
       const demotedUntil = Math.max(link.demotedUntil, link.group.demotedUntil);
       yield {
         key: link.number,
@@ -118,7 +118,7 @@ export class ServerSubject implements Subject {
         pendingDials: link.pendingDials,
         bytesToTarget: toFar,
         bytesFromTarget: toNear,
-        queuedBytes: link.queuedBytes,
+        queuedBytes,
         ...(this.#server.watchdog === undefined ? {} : { path: this.#server.watchdog.pathOf(link) }),
       };
     }

@@ -4,8 +4,7 @@ import type { Clock } from "../../../base/clock.js";
 import { ShortLivedMap } from "../../../base/short-lived.js";
 import { type TableOptions, TunnelTable } from "../../connection/table.js";
 import type { DialFacts, Tunnel } from "../../connection/tunnel.js";
-import { PacketCarrier } from "../../link/packet-carrier.js";
-import type { StreamEnd, StreamOwner } from "../../link/packet-stream.js";
+import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import { ProbeLane } from "../watchdog/probe-lane.js";
@@ -62,11 +61,12 @@ export interface AgentLinkEvents {
   onClosed(link: AgentLink, end: StreamEnd): void;
 }
 
-export class AgentLink extends PacketCarrier implements StreamOwner {
+export class AgentLink implements StreamOwner {
   /** The server's own number for this stream: an agentID is only what a peer claims. */
   readonly number: number;
   readonly identity: AgentIdentity;
   readonly connection: AgentConnection;
+  readonly stream: PacketStream;
   /** Whose stream it is in the choice among agents; the registry decides. */
   group!: AgentGroup;
   readonly tunnels: TunnelTable;
@@ -92,18 +92,19 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
     identity: AgentIdentity,
     connection: AgentConnection,
     events: AgentLinkEvents,
-    shared: Pick<TableOptions, "budget" | "clock">,
+    { budget, clock }: Pick<TableOptions, "budget" | "clock">,
+    openStream: (link: AgentLink, number: number) => PacketStream,
   ) {
-    super();
     this.number = number;
     this.identity = identity;
     this.connection = connection;
     this.#events = events;
-    this.#clock = shared.clock;
-    this.connectedAt = shared.clock.now();
+    this.#clock = clock;
+    this.connectedAt = clock.now();
+    this.stream = openStream(this, number);
+    const shared = { carrier: this.stream, budget, clock };
     this.tunnels = new TunnelTable({
       ...shared,
-      carrier: this,
       closeWith: "CLOSE_REQ",
       pendingDials: () => this.#pending.size,
       onFinished: (tunnel, reason) => {
@@ -112,7 +113,9 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
       },
       onCut: (tunnel, queuedBytes) => events.onTunnelCut(this, tunnel, queuedBytes),
     });
-    this.lane = identity.echo ? new ProbeLane(this, shared, (connectId) => this.#closing.add(connectId)) : undefined;
+    this.lane = identity.echo
+      ? new ProbeLane(this.stream, shared, (connectId) => this.#closing.add(connectId))
+      : undefined;
   }
 
   /** Open and pending tunnels: what the choice among agents compares. */
@@ -166,13 +169,13 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   dial(dialId: DialId, protocol: string, address: string, dial: PendingDial): boolean {
     if (this.#pending.has(dialId)) return false;
     this.#pending.set(dialId, dial);
-    this.control({ type: "DIAL_REQ", protocol, address, random: dialId });
+    this.stream.control({ type: "DIAL_REQ", protocol, address, random: dialId });
     return true;
   }
 
   /** The caller no longer wants it: agents that honour DIAL_CLS stop dialling, from others a late answer is closed. */
   cancelDial(dialId: DialId): void {
-    if (this.#pending.delete(dialId)) this.control({ type: "DIAL_CLS", random: dialId });
+    if (this.#pending.delete(dialId)) this.stream.control({ type: "DIAL_CLS", random: dialId });
   }
 
   // ---- StreamOwner: what comes from the agent ----------------------------------------------------------------------
@@ -180,7 +183,7 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
   onData(connectId: ConnectId, chunk: Buffer): void {
     const tunnel = this.#tunnel(connectId);
     if (tunnel !== undefined) tunnel.onFarData(chunk);
-    else if (connectId !== 0 && !this.#closing.has(connectId)) this.control({ type: "CLOSE_REQ", connectId });
+    else if (connectId !== 0 && !this.#closing.has(connectId)) this.stream.control({ type: "CLOSE_REQ", connectId });
   }
 
   /** A caller's, or else the watchdog's. */
@@ -223,7 +226,7 @@ export class AgentLink extends PacketCarrier implements StreamOwner {
     if (dial === undefined) {
       if (this.lane?.onDialAnswer(dialId, connectId, error)) return;
       this.#events.onUnrecognizedAnswer(this, dialId);
-      if (connectId !== 0) this.control({ type: "CLOSE_REQ", connectId });
+      if (connectId !== 0) this.stream.control({ type: "CLOSE_REQ", connectId });
       return;
     }
     this.#pending.delete(dialId);

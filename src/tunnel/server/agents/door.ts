@@ -79,8 +79,12 @@ export class AgentDoor {
         groupKey: claims?.current.countsAsOne(principal) ? groupKey(principal) : groupKey(principal, agentId),
       },
       call.stream.session,
+      (owner, number) =>
+        new PacketStream(call.stream, owner, {
+          ...{ received, sent, extended: features.extended },
+          witness: board.flights?.open(number, agentId),
+        }),
     );
-    link.attach(new PacketStream(call.stream, link, received, sent, board.flights?.open(link.number, agentId)));
     board.agentConnected(link);
     // The first of the pings that measure the round trip; gRPC clients answer any number of them.
     call.stream.session.ping(() => {});

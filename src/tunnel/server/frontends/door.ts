@@ -54,17 +54,17 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
   const onCall = (call: IncomingCall): void => {
     call.admitted();
     acceptCall(call.stream);
-    const caller = new GrpcCaller(board, {
-      onStreamClosed(end) {
+    const { stream } = new GrpcCaller(
+      board,
+      (owner) => new PacketStream(call.stream, owner, { received, sent }),
+      (end) => {
         leave();
         if (end.status === 0) return;
         const code = goCodeName(end.status);
         streamError.publish({ source: board.source, segment: "from_client", code, packetType: "Unknown" });
       },
-    });
-    const packets = new PacketStream(call.stream, caller, received, sent);
-    const leave = callers.add(packets);
-    caller.attach(packets);
+    );
+    const leave = callers.add(stream);
   };
   const listener: GrpcListener = createGrpcListener({
     method: "/ProxyService/Proxy",

@@ -14,8 +14,11 @@ beforeEach(() => {
   agent = house.agent("one");
   stream = new FakeStream();
   closed = 0;
-  caller = new GrpcCaller(house.board, { onStreamClosed: () => closed++ });
-  caller.attach(stream.asStream);
+  caller = new GrpcCaller(
+    house.board,
+    () => stream.asStream,
+    () => closed++,
+  );
 });
 
 const dial = (random = 42n) => caller.onControl({ type: "DIAL_REQ", protocol: "tcp", address: "10.0.0.1:443", random });

@@ -11,10 +11,6 @@ import { GrpcPort } from "./grpc-port.js";
 /** waiting -> dialing -> open -> done; packets of a caller that is done are read and ignored, as upstream does. */
 type State = "waiting" | "dialing" | "open" | "done";
 
-export interface GrpcCallerEvents {
-  onStreamClosed(end: StreamEnd): void;
-}
-
 export class GrpcCaller implements Caller, StreamOwner {
   readonly frontend = "grpc";
   protocol = "tcp";
@@ -22,19 +18,20 @@ export class GrpcCaller implements Caller, StreamOwner {
   dialId: DialId = 0n;
 
   readonly #board: Switchboard;
-  readonly #events: GrpcCallerEvents;
+  readonly #onStreamClosed: (end: StreamEnd) => void;
+  readonly stream: PacketStream;
   #state: State = "waiting";
-  #stream: PacketStream | undefined;
   #dial: Dial | undefined;
   #port: GrpcPort | undefined;
 
-  constructor(board: Switchboard, events: GrpcCallerEvents) {
+  constructor(
+    board: Switchboard,
+    openStream: (owner: StreamOwner) => PacketStream,
+    onStreamClosed: (end: StreamEnd) => void,
+  ) {
     this.#board = board;
-    this.#events = events;
-  }
-
-  attach(stream: PacketStream): void {
-    this.#stream = stream;
+    this.#onStreamClosed = onStreamClosed;
+    this.stream = openStream(this);
   }
 
   // ---- packets from the caller -------------------------------------------------------------------------------------
@@ -93,12 +90,12 @@ export class GrpcCaller implements Caller, StreamOwner {
   /** One stream carries one connection; upstream would mix two up. */
   #refuseSecondDial(random: DialId): void {
     const error = "this stream has dialled already; open another for a second connection";
-    this.#stream!.control({ type: "DIAL_RSP", error, connectId: 0, random });
+    this.stream.control({ type: "DIAL_RSP", error, connectId: 0, random });
   }
 
   #onCloseRequest(connectId: ConnectId): void {
     if (this.#state === "waiting") {
-      this.#stream!.control({ type: "CLOSE_RSP", connectId, error: "backend uninitialized" });
+      this.stream.control({ type: "CLOSE_RSP", connectId, error: "backend uninitialized" });
       return;
     }
     this.#state = "done";
@@ -108,17 +105,16 @@ export class GrpcCaller implements Caller, StreamOwner {
 
   #stop(lastWord: ControlPacket): void {
     this.#state = "done";
-    this.#stream!.control(lastWord);
+    this.stream.control(lastWord);
   }
 
   // ---- answers to the caller ---------------------------------------------------------------------------------------
 
   accept(connectId: ConnectId): Port | undefined {
-    const stream = this.#stream!;
-    if (this.#state !== "dialing" || stream.closed) return undefined;
+    if (this.#state !== "dialing" || this.stream.closed) return undefined;
     this.#state = "open";
-    stream.control({ type: "DIAL_RSP", error: "", connectId, random: this.dialId });
-    this.#port = new GrpcPort(connectId, stream);
+    this.stream.control({ type: "DIAL_RSP", error: "", connectId, random: this.dialId });
+    this.#port = new GrpcPort(connectId, this.stream);
     return this.#port;
   }
 
@@ -141,12 +137,12 @@ export class GrpcCaller implements Caller, StreamOwner {
 
   onRemoteEnd(): void {
     this.#gone("the caller ended its stream");
-    this.#stream!.end();
+    this.stream.end();
   }
 
   onClosed(end: StreamEnd): void {
     this.#gone(end.reason);
-    this.#events.onStreamClosed(end);
+    this.#onStreamClosed(end);
   }
 
   #gone(reason: string): void {

@@ -22,6 +22,7 @@ export class FakeStream {
   readonly data_: { connectId: ConnectId; bytes: Buffer }[] = [];
   queuedBytes = 0;
   congested = false;
+  extended = false;
   closed = false;
   ended = false;
   paused = false;
@@ -59,6 +60,11 @@ export class FakeStream {
   fail(_status: number, reason: string): void {
     this.cancel(reason);
     this.onFailed();
+  }
+
+  leaveUncounted(connectId: ConnectId): void {
+    this.sent.uncounted = connectId;
+    this.received.uncounted = connectId;
   }
 
   /** What a real one tells its owner. */
@@ -131,12 +137,13 @@ function join(
   const identifiers = parseIdentifiers(identifierText);
   const groupKey = `${principal} ${agentId}`;
   const claimant = { subject: principal, issuer: "", serviceAccount: "" };
+  const stream = new FakeStream();
+  stream.extended = features.extended;
   const link = board.newAgentLink(
     { agentId, identifiers, identifierText, remote: "test", principal, ...features, program: "", claimant, groupKey },
     connection,
+    () => stream.asStream,
   );
-  const stream = new FakeStream();
-  link.attach(stream.asStream);
   stream.onFailed = () => link.onClosed({ status: 14, reason: stream.cancelled });
   board.agentConnected(link);
   const answered = new Set<DialId>();

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { type TableOptions, TunnelTable } from "../../connection/table.js";
-import type { PacketCarrier } from "../../link/packet-carrier.js";
+import type { PacketStream } from "../../link/packet-stream.js";
 import { ECHO_ADDRESS } from "../../wire/echo.js";
 import type { ConnectId, DialId } from "../../wire/packet.js";
 import { newDialId } from "../dial-id.js";
@@ -13,9 +13,6 @@ import { ProbePort } from "./probe-port.js";
 const NONCE_BYTES = 16;
 /** Dials that were given up, whose answers may still come when a link thaws. */
 const GIVEN_UP_KEPT = 64;
-
-/** What the lane needs of its link. */
-type ProbedLink = TableOptions["carrier"] & Pick<PacketCarrier, "sent" | "received" | "leaveUncounted">;
 
 interface Probe {
   readonly dialId: DialId;
@@ -26,20 +23,20 @@ interface Probe {
 
 export class ProbeLane {
   readonly tunnels: TunnelTable;
-  readonly #link: ProbedLink;
+  readonly #stream: PacketStream;
   readonly #givenUp = new Set<DialId>();
   #probe: Probe | undefined;
 
   /** `onFinished`: the agent may still send for that connection. */
   constructor(
-    link: ProbedLink,
+    stream: PacketStream,
     shared: Pick<TableOptions, "budget" | "clock">,
     onFinished: (connectId: ConnectId) => void,
   ) {
-    this.#link = link;
+    this.#stream = stream;
     this.tunnels = new TunnelTable({
       ...shared,
-      carrier: link,
+      carrier: stream,
       closeWith: "CLOSE_REQ",
       pendingDials: () => 0,
       onFinished: ({ connectId }) => onFinished(connectId),
@@ -55,8 +52,8 @@ export class ProbeLane {
   start(onOver: (failure?: string) => void): void {
     const dialId = newDialId();
     this.#probe = { dialId, onOver };
-    this.#link.control({ type: "DIAL_REQ", protocol: "tcp", address: ECHO_ADDRESS, random: dialId });
-    this.#link.sent.uncount("DIAL_REQ");
+    this.#stream.control({ type: "DIAL_REQ", protocol: "tcp", address: ECHO_ADDRESS, random: dialId });
+    this.#stream.sent.uncount("DIAL_REQ");
   }
 
   /** Ends the probe without a verdict of its own; answers how far it had come. */
@@ -78,7 +75,7 @@ export class ProbeLane {
   onDialAnswer(dialId: DialId, connectId: ConnectId, error: string): boolean {
     const probe = this.#probe;
     if (probe?.dialId !== dialId) return this.#onLateAnswer(dialId, connectId);
-    this.#link.received.uncount("DIAL_RSP");
+    this.#stream.received.uncount("DIAL_RSP");
     if (error !== "" || connectId === 0) this.#finish(probe, `the agent did not open its own echo: ${error}`);
     else this.#open(probe, connectId);
     return true;
@@ -86,15 +83,15 @@ export class ProbeLane {
 
   #onLateAnswer(dialId: DialId, connectId: ConnectId): boolean {
     if (!this.#givenUp.delete(dialId)) return false;
-    this.#link.received.uncount("DIAL_RSP");
+    this.#stream.received.uncount("DIAL_RSP");
     if (connectId === 0) return true;
-    this.#link.leaveUncounted(connectId);
-    this.#link.control({ type: "CLOSE_REQ", connectId });
+    this.#stream.leaveUncounted(connectId);
+    this.#stream.control({ type: "CLOSE_REQ", connectId });
     return true;
   }
 
   #open(probe: Probe, connectId: ConnectId): void {
-    this.#link.leaveUncounted(connectId);
+    this.#stream.leaveUncounted(connectId);
     const port = new ProbePort(randomBytes(NONCE_BYTES), (failure) => this.#finish(probe, failure));
     probe.tunnel = { connectId, port };
     const now = this.tunnels.clock.now();
