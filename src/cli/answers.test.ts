@@ -1,9 +1,9 @@
 /** explain, trace, top and doctor print what strangers chose, and carry a token: neither may do harm. */
 import { expect, test, vi } from "vitest";
 import { safeJson } from "../base/text.js";
+import { findingsText } from "../insight/diagnosis/report.js";
 import { FlagSet } from "./flags/flag-set.js";
 import { complain } from "./framework/command.js";
-import { reportDiagnoses } from "./insight/doctor-report.js";
 import { forecastText } from "./insight/explain.js";
 import { traceText } from "./insight/trace.js";
 import { addAdminPortFlags, checkAdminPortFlags, checkAdminUrl } from "./tunnel/admin-port-flags.js";
@@ -32,9 +32,9 @@ test("neither has a trace", () => {
   harmless(traceText({ target: EVIL, ok: false, totalMs: 1, steps, error: EVIL, explanation, blind: EVIL }));
 });
 
-test("nor a diagnosis", () => {
-  const found = { id: "admin", state: "wrong" as const, finding: EVIL, evidence: [EVIL], remedy: EVIL };
-  harmless(reportDiagnoses("server", [found]));
+test("a report of findings has no orders for a terminal in it", () => {
+  const state = "failed" as const;
+  harmless(findingsText([{ check: "admin", about: "", state, message: EVIL, evidence: [EVIL], remedy: EVIL }]));
 });
 
 test("nor the JSON of any of them, which still means the same", () => {

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Diagnosis, Role } from "../../src/insight/diagnosis/diagnosis.js";
+import type { Finding } from "../../src/base/finding.js";
+import type { Role } from "../../src/insight/diagnosis/programs.js";
 import { certificatesFor } from "../../src/tunnel/pki/certificates-for.js";
 import { writePki } from "../../src/tunnel/pki/write-pki.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";
@@ -24,7 +25,7 @@ const withApi = await equipped({ namespaces: true, controlPlane: true });
 interface Report {
   readonly role: Role;
   readonly ok: boolean;
-  readonly checks: readonly Diagnosis[];
+  readonly findings: readonly Finding[];
 }
 
 async function doctor(netns: string, ...words: string[]): Promise<Report & { code: number }> {
@@ -36,13 +37,15 @@ async function doctor(netns: string, ...words: string[]): Promise<Report & { cod
 }
 
 /** `state id` of everything that is not in order. */
-const complaints = ({ checks }: Report): string[] =>
-  checks.filter(({ state }) => state === "wrong" || state === "warning").map(({ state, id }) => `${state} ${id}`);
+const complaints = ({ findings }: Report): string[] =>
+  findings
+    .filter(({ state }) => state === "failed" || state === "warning")
+    .map(({ state, check }) => `${state} ${check}`);
 
-const of = ({ checks }: Report, id: string): Diagnosis => {
-  const found = checks.find((diagnosis) => diagnosis.id === id);
+const of = ({ findings }: Report, id: string): Finding => {
+  const found = findings.find(({ check }) => check === id);
   if (found === undefined)
-    throw new Error(`${id} was not asked; asked were ${checks.map((check) => check.id).join(", ")}`);
+    throw new Error(`${id} was not asked; asked were ${findings.map(({ check }) => check).join(", ")}`);
   return found;
 };
 
@@ -153,10 +156,10 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     expect(of(server, "address").evidence[0]).toMatch(
       /^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/,
     );
-    expect(of(server, "ports").finding).toMatch(/TCP 8091 \(agents\) is the server's/);
+    expect(of(server, "ports").message).toMatch(/TCP 8091 \(agents\) is the server's/);
     const agent = await onAgent();
     expect({ role: agent.role, complaints: complaints(agent) }).toEqual({ role: "agent", complaints: [] });
-    expect(of(agent, "server-reachable").finding).toBe(
+    expect(of(agent, "server-reachable").message).toBe(
       "agents here reach the server at 192.168.66.10:8091 and can trust it",
     );
     const elsewhere = await doctor(topology.infra);
@@ -169,16 +172,16 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
   test("F1: a dropped port is told from a closed one, on the agent's side", async () => {
     await startAgent("n1");
     const closed = await onAgent();
-    expect(complaints(closed)).toEqual(["wrong health", "wrong server-reachable"]);
-    expect(of(closed, "server-reachable").finding).toMatch(/^nothing takes connections on 192\.168\.66\.10:8091/);
+    expect(complaints(closed)).toEqual(["failed health", "failed server-reachable"]);
+    expect(of(closed, "server-reachable").message).toMatch(/^nothing accepts connections on 192\.168\.66\.10:8091/);
     await startServer();
     const rule = ["INPUT", "-p", "tcp", "--dport", "8091", "-j", "DROP"];
     await must(["iptables", "-I", ...rule], { netns: topology.bs });
     try {
       const dropped = await doctor(topology.n2, "--role", "agent", "--address", address.bs, "--pki", pki);
       expect(of(dropped, "server-reachable")).toMatchObject({
-        state: "wrong",
-        finding: "192.168.66.10:8091 does not answer: something on the way drops TCP 8091",
+        state: "failed",
+        message: "192.168.66.10:8091 does not answer: something on the way drops TCP 8091",
         remedy: expect.stringMatching(/drawbridge firewall plan/),
       });
     } finally {
@@ -191,11 +194,11 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     await writePki(other, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.77"] }));
     await startServer(other);
     const agent = await doctor(topology.n1, "--role", "agent", "--address", address.bs, "--pki", other);
-    expect(of(agent, "server-reachable").finding).toBe(
+    expect(of(agent, "server-reachable").message).toBe(
       "the server's certificate is not for 192.168.66.10, so agents refuse it",
     );
     const server = await doctor(topology.bs, "--pki", other, "--socket", socket(), "--address", address.bs);
-    expect(complaints(server)).toEqual(["wrong certificates", "wrong health", "wrong server-reachable"]);
+    expect(complaints(server)).toEqual(["failed certificates", "failed health", "failed server-reachable"]);
   });
 
   test("certificates of a shifted clock", async () => {
@@ -207,7 +210,7 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     await startServer(early);
     const agent = await doctor(topology.n1, "--role", "agent", "--address", address.bs, "--pki", early);
     expect(of(agent, "server-reachable")).toMatchObject({
-      finding: expect.stringMatching(/starts only/),
+      message: expect.stringMatching(/starts only/),
       remedy: expect.stringMatching(/chronyc/),
     });
   });
@@ -230,18 +233,18 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
         ...["--pod-network", "10.132.0.0/14", "--machine-network", "10.133.0.0/16,192.168.66.0/24"],
       );
       expect(complaints(report)).toEqual([
-        "wrong network-overlap",
+        "failed network-overlap",
         "warning route-to-pods",
-        "wrong ports",
-        "wrong socket",
+        "failed ports",
+        "failed socket",
         "warning health",
       ]);
       expect(of(report, "ports")).toMatchObject({
-        finding: `TCP 8091 (agents) is taken by process ${squatter.pid}, which is no proxy-server`,
+        message: `TCP 8091 (agents) is taken by process ${squatter.pid}, which is no proxy-server`,
         remedy: expect.stringMatching(/--agent-port/),
       });
       expect(of(report, "route-to-pods").evidence).toEqual(["10.132.0.0/24 via 192.168.66.11 dev eth0"]);
-      expect(of(report, "network-overlap").finding).toMatch(
+      expect(of(report, "network-overlap").message).toMatch(
         /10\.133\.0\.0\/16 and the pod network 10\.132\.0\.0\/14 overlap/,
       );
     } finally {
@@ -253,21 +256,21 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     await must(["ip", "-n", topology.n2, "route", "del", "default"]);
     const report = await doctor(topology.n2, "--role", "server", "--pki", pki, "--socket", socket());
     expect(of(report, "address")).toMatchObject({
-      state: "wrong",
-      finding: expect.stringMatching(/^This host has no address that agents could dial/),
+      state: "failed",
+      message: expect.stringMatching(/^This host has no address that agents could dial/),
     });
     await must(["ip", "-n", topology.n2, "route", "add", "default", "via", address.infra]);
   });
 
-  test("prints for people, what is wrong first", async () => {
+  test("prints for people, failed checks first", async () => {
     const { code, stdout } = await run([drawbridge, "doctor", "--role", "agent", "--address", address.bs], {
       netns: topology.n1,
     });
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^Looking as on an agent's place \(--role\)\.\n\nWRONG server-reachable: Nothing takes connections on .*\n {8}connect ECONNREFUSED .*\n {6}Do: Start the server/,
+      /^Checks for an agent's host \(--role agent\)\.\n\nFAILED {3}server-reachable: Nothing accepts connections on .*\n {11}connect ECONNREFUSED .*\n {9}Do: Start the server/,
     );
-    expect(stdout).toMatch(/\n1 wrong, \d to look at, \d in order, \d not asked\.\n$/);
+    expect(stdout).toMatch(/\n1 failed, \d warnings?, \d ok, \d skipped\.\n$/);
     expect((await run([drawbridge, "doctor", "--role", "nurse"])).code).toBe(2);
   });
 });
@@ -292,28 +295,28 @@ describe.skipIf(!withApi)("drawbridge doctor with a real kube-apiserver", () => 
   test("an administrator may do everything, and the clocks agree", async () => {
     const report = await doctor(topology.n1, "--role", "workstation", "--kubeconfig", plane.adminConfig);
     expect(complaints(report)).toEqual([]);
-    expect(of(report, "kubeconfig").finding).toMatch(/^the API at https:\/\/192\.168\.66\.10:6443 answers \(v1\./);
+    expect(of(report, "kubeconfig").message).toMatch(/^the API at https:\/\/192\.168\.66\.10:6443 answers \(v1\./);
     expect(of(report, "permissions").state).toBe("ok");
-    expect(of(report, "clock").finding).toBe("this host's clock agrees with the API server's");
+    expect(of(report, "clock").message).toBe("this host's clock agrees with the API server's");
   });
 
   test("somebody else may not, and is told what is missing", async () => {
     const kubeconfig = plane.kubeconfig("jane");
     const report = await doctor(topology.n1, "--role", "workstation", "--kubeconfig", kubeconfig, "--for", "openshift");
-    expect(complaints(report)).toEqual(["wrong permissions"]);
-    expect(of(report, "permissions").finding).toMatch(
+    expect(complaints(report)).toEqual(["failed permissions"]);
+    expect(of(report, "permissions").message).toMatch(
       /may not create namespaces, .*create daemonsets -n openshift-bootstrap-konnectivity/,
     );
   });
 
   test("a kubeconfig that is none, and an API that is gone", async () => {
     const none = await doctor(topology.n1, "--role", "workstation", "--kubeconfig", scope.file("nothing"));
-    expect(of(none, "kubeconfig")).toMatchObject({ state: "wrong", finding: expect.stringMatching(/cannot be read/) });
+    expect(of(none, "kubeconfig")).toMatchObject({ state: "failed", message: expect.stringMatching(/cannot be read/) });
     await plane.apiServer.stop();
     const gone = await doctor(topology.n1, "--role", "workstation", "--kubeconfig", plane.adminConfig);
     expect(of(gone, "kubeconfig")).toMatchObject({
-      state: "wrong",
-      finding: expect.stringMatching(/did not answer GET \/version/),
+      state: "failed",
+      message: expect.stringMatching(/did not answer GET \/version/),
     });
   });
 });

@@ -3,7 +3,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Diagnosis, Role } from "../../src/insight/diagnosis/diagnosis.js";
+import type { Finding } from "../../src/base/finding.js";
+import type { Role } from "../../src/insight/diagnosis/programs.js";
 import type { SupportManifest } from "../../src/insight/support/bundle.js";
 import { certificatesFor } from "../../src/tunnel/pki/certificates-for.js";
 import { writePki } from "../../src/tunnel/pki/write-pki.js";
@@ -25,7 +26,7 @@ const BEARER = "planted-bearer-0123456789";
 interface Report {
   readonly role: Role;
   readonly ok: boolean;
-  readonly checks: readonly Diagnosis[];
+  readonly findings: readonly Finding[];
 }
 
 describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a network of its own", () => {
@@ -94,11 +95,12 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
   const onServer = () => doctor("bs", "--pki", pki, "--address", address.bs);
   const onAgent = () => doctor("n1", "--pki", pki);
 
-  const complaints = ({ checks }: Report): string[] =>
-    checks
-      .filter(({ state }) => state === "wrong" || state === "warning")
-      .map(({ id, finding }) => `${id}: ${finding}`);
-  const fine = ({ checks }: Report): string[] => checks.filter(({ state }) => state === "ok").map(({ id }) => id);
+  const complaints = ({ findings }: Report): string[] =>
+    findings
+      .filter(({ state }) => state === "failed" || state === "warning")
+      .map(({ check, message }) => `${check}: ${message}`);
+  const fine = ({ findings }: Report): string[] =>
+    findings.filter(({ state }) => state === "ok").map(({ check }) => check);
 
   test("healthy: every role is found out and all is fine", async () => {
     const reports = [await onServer(), await onAgent(), await doctor("n2")];
@@ -246,7 +248,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
       ].join("\n"),
     );
     // Its cluster is not there, so the controller that leads cannot do anything for it.
-    expect(complaints(await doctor("ag"))).toEqual(["pools: no controller has got anywhere with pool pools/workers"]);
+    expect(complaints(await doctor("ag"))).toEqual(["pools: no controller has handled pool pools/workers"]);
     await controller.stop();
     const stopped = await doctor("ag", "--role=nodepool");
     expect(complaints(stopped)[0]).toBe("health: no pool controller runs in this network");
@@ -271,7 +273,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
   test("the server's certificate for another name, then the frontend gone", async () => {
     await server.kill();
     const gone = complaints(await doctor("n2"));
-    expect(gone).toContain(`frontend: nothing takes connections on the frontend ${address.bs}:8090`);
+    expect(gone).toContain(`frontend: nothing accepts connections on the frontend ${address.bs}:8090`);
     const right = pki;
     pki = scope.file("other");
     await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.77"] }));

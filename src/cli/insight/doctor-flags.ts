@@ -1,13 +1,14 @@
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
-import { roles } from "../../insight/diagnosis/diagnosis.js";
+import type { DoctorSettings } from "../../insight/diagnosis/open-context.js";
+import { roles } from "../../insight/diagnosis/programs.js";
 import { choice } from "../flags/choice.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { integer, string, stringSlice } from "../flags/flag-value.js";
 
 export type DoctorFlags = ReturnType<typeof addDoctorFlags>;
 
-/** Where to look; support, which looks with doctor's eyes, takes the same. The return type is inferred: one entry a flag. */
+/** Where to look; support takes the same. The return type is inferred: one entry for each flag. */
 export function addDoctorFlags(set: FlagSet) {
   const text = (name: string, usage: string) => set.add(name, string, "", usage);
   const network = (name: string, what: string) =>
@@ -46,7 +47,7 @@ export function addDoctorFlags(set: FlagSet) {
   };
 }
 
-/** Whom doctor asks about itself. */
+/** The process that doctor asks about itself. */
 export function addAdminOfDoctor(set: FlagSet) {
   return {
     admin: set.add(
@@ -71,3 +72,21 @@ export function addAdminOfDoctor(set: FlagSet) {
 }
 
 export type AdminOfDoctor = ReturnType<typeof addAdminOfDoctor>;
+
+export function doctorSettings(flags: DoctorFlags, admin?: AdminOfDoctor): DoctorSettings {
+  const { address, agentPort, egressConfig, healthPort, adminPort, kubeconfig, namespace, pki, role, socket } = flags;
+  return {
+    ...{ role: role.value, topology: flags.for.value, address: address.value, agentPort: agentPort.value },
+    ...{ healthPort: healthPort.value, adminPort: adminPort.value, pki: pki.value, socket: socket.value },
+    ...{ egressConfig: egressConfig.value, kubeconfig: kubeconfig.value, namespace: namespace.value },
+    stateDirectory: { path: flags.stateDirectory.value, isGiven: flags.stateDirectory.changed },
+    installDirectory: flags.dir.value,
+    networks: {
+      ...{ machine: flags.machineNetwork.value, pod: flags.podNetwork.value, service: flags.serviceNetwork.value },
+    },
+    admin: {
+      ...{ url: admin?.admin.value ?? "", tokenFile: admin?.tokenFile.value ?? "", caFile: admin?.caFile.value ?? "" },
+    },
+    sidecarSettings: async (running) => (await import("./doctor-sidecar.js")).sidecarSettings(running),
+  };
+}

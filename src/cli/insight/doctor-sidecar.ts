@@ -1,13 +1,14 @@
-/** A running sidecar's settings: its own words, understood by the very code that understood them when it started. */
+/** A running sidecar's settings: its command line, parsed by the code that parsed it when it started. */
 import { basename } from "node:path";
 import { messageOf } from "../../base/errors/error.js";
-import type { RunningProgram, SidecarWays } from "../../insight/diagnosis/context.js";
-import { processFile } from "../../insight/diagnosis/host/process-file.js";
-import { sidecarNames } from "../../insight/diagnosis/program.js";
+import type { SidecarSettings } from "../../insight/diagnosis/context.js";
+import type { RunningProgram } from "../../insight/diagnosis/facts.js";
+import { processFile } from "../../insight/diagnosis/host/this-host.js";
+import { sidecarNames } from "../../insight/diagnosis/programs.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 
 /** A sentence when they cannot be understood from here. */
-export async function sidecarWays(running: RunningProgram): Promise<SidecarWays | string> {
+export async function sidecarSettings(running: RunningProgram): Promise<SidecarSettings | string> {
   const [{ parseSidecarArgs }, { parseHttpsProxyArgs, parseSocks5ProxyArgs }] = await Promise.all([
     import("../tunnel/sidecar-args.js"),
     import("../tunnel/konnectivity-args.js"),
@@ -20,9 +21,9 @@ export async function sidecarWays(running: RunningProgram): Promise<SidecarWays 
     if (invocation === undefined || invocation.help !== undefined) return "the sidecar's flags are not known";
     const file = (path: string) => processFile(running.pid, path);
     const { listeners } = invocation.config;
-    const doors = new Map(listeners.flatMap(({ way }) => way.frontends).map((door) => [JSON.stringify(door), door]));
+    const distinct = new Map(listeners.flatMap(({ way }) => way.frontends).map((each) => [JSON.stringify(each), each]));
     return {
-      frontends: [...doors.values()].map((door) => withFiles(door, file)),
+      frontends: [...distinct.values()].map((frontend) => withFiles(frontend, file)),
       listeners: listeners.map(({ name, way: { resolution, fallback } }) => ({
         ...{ name, order: resolution.order, fallbackDirect: fallback.direct },
         kubeconfig: resolution.kube.kubeconfig === "" ? "" : file(resolution.kube.kubeconfig),
@@ -33,8 +34,8 @@ export async function sidecarWays(running: RunningProgram): Promise<SidecarWays 
   }
 }
 
-function withFiles(door: Frontend, file: (path: string) => string): Frontend {
-  if ("uds" in door) return { ...door, uds: file(door.uds) };
-  const { caFile } = door.tls;
-  return caFile === undefined ? door : { ...door, tls: { ...door.tls, caFile: file(caFile) } };
+function withFiles(frontend: Frontend, file: (path: string) => string): Frontend {
+  if ("uds" in frontend) return { ...frontend, uds: file(frontend.uds) };
+  const { caFile } = frontend.tls;
+  return caFile === undefined ? frontend : { ...frontend, tls: { ...frontend.tls, caFile: file(caFile) } };
 }

@@ -1,40 +1,34 @@
-/** What doctor sees, as parts of a bundle. */
+/** Doctor's findings and the processes on this host, as parts of a support bundle. */
+import { programs, titles } from "../../insight/diagnosis/programs.js";
 import type { Part } from "../../insight/support/bundle.js";
-import type { DoctorFlags } from "./doctor-flags.js";
+import { type DoctorFlags, doctorSettings } from "./doctor-flags.js";
 
 export function doctorPart(flags: DoctorFlags): Part {
   return {
     name: "doctor",
     async collect() {
-      const [{ diagnose }, { closeContext, doctorContext }, { reportDiagnoses }] = await Promise.all([
+      const [{ diagnose, placeOf }, { closeContext, openContext }, { findingsJson, findingsText }] = await Promise.all([
         import("../../insight/diagnosis/doctor.js"),
-        import("./doctor-context.js"),
-        import("./doctor-report.js"),
+        import("../../insight/diagnosis/open-context.js"),
+        import("../../insight/diagnosis/report.js"),
       ]);
-      // Whom it asks is whoever runs here: those of --admin are in the bundle themselves.
-      const context = await doctorContext(flags, { admin: "", tokenFile: "", caFile: "" });
-      try {
-        const checks = await diagnose(context);
-        const { role } = context;
-        return [
-          { path: "doctor.json", content: `${JSON.stringify({ role, checks }, null, 1)}\n` },
-          { path: "doctor.txt", content: reportDiagnoses(role, checks) },
-        ];
-      } finally {
-        closeContext(context);
-      }
+      // It asks the process that runs here: those of --admin are in the bundle themselves.
+      const context = await openContext(doctorSettings(flags));
+      const { role } = context;
+      const findings = await diagnose(context).finally(() => closeContext(context));
+      return [
+        { path: "doctor.json", content: findingsJson({ role }, findings) },
+        { path: "doctor.txt", content: `${placeOf(role)}\n\n${findingsText(findings)}` },
+      ];
     },
   };
 }
 
-/** One line a process, as text: what is taken out of a command line would leave broken JSON. */
+/** One line for each process, as text: JSON would be broken by what is taken out of a command line. */
 export const processesPart: Part = {
   name: "processes",
   async collect() {
-    const [{ thisHost }, { programs, titles }] = await Promise.all([
-      import("../../insight/diagnosis/host/this-host.js"),
-      import("../../insight/diagnosis/program.js"),
-    ]);
+    const { thisHost } = await import("../../insight/diagnosis/host/this-host.js");
     const host = thisHost();
     const lines: string[] = [];
     for (const program of programs) {
@@ -45,13 +39,9 @@ export const processesPart: Part = {
   },
 };
 
-/** The admin tokens of whoever runs here: logs and configurations must not give them away. */
+/** The admin tokens of the processes that run here: logs and configurations must not give them away. */
 export async function tokensInUse(): Promise<string[]> {
-  const [{ thisHost }, { programs }, { processFile }] = await Promise.all([
-    import("../../insight/diagnosis/host/this-host.js"),
-    import("../../insight/diagnosis/program.js"),
-    import("../../insight/diagnosis/host/process-file.js"),
-  ]);
+  const { processFile, thisHost } = await import("../../insight/diagnosis/host/this-host.js");
   const host = thisHost();
   const found: string[] = [];
   for (const program of programs) {

@@ -1,13 +1,15 @@
 /** What the doctor of workers found and did, as people and scripts read it. */
 import type { PoolRound } from "../../cluster/nodes/recovery/round.js";
 import type { Treatment } from "../../cluster/nodes/recovery/treat.js";
-import { diagnosesText } from "../insight/doctor-report.js";
+import { findingsText } from "../../insight/diagnosis/report.js";
 
 export function roundsText(rounds: readonly PoolRound[], isFixing: boolean): string {
   return rounds
     .map(({ checks, fixes, pool }) => {
-      const named = checks.map((check) => ({ ...check, id: check.code ?? check.id }));
-      return [`Pool ${pool}\n\n`, diagnosesText(named), isFixing ? fixesText(fixes) : hint(checks)].join("");
+      const findings = checks.map(({ id, finding, state, ...rest }) => ({
+        ...{ ...rest, check: id, about: id, message: finding, state: state === "wrong" ? ("failed" as const) : state },
+      }));
+      return [`Pool ${pool}\n\n`, findingsText(findings), isFixing ? fixesText(fixes) : hint(checks)].join("");
     })
     .join("\n");
 }

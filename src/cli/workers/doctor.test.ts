@@ -31,13 +31,13 @@ describe("drawbridge workers doctor", () => {
   test("ends with 0 when nothing is wrong, and finds the pool by its workers", async () => {
     expect([await doctor(), said.stderr]).toEqual([0, ""]);
     expect(said.stdout).toMatch(/^Pool clusters\/workers\n/);
-    expect(said.stdout).toContain("0 wrong, 0 to look at");
+    expect(said.stdout).toContain("0 failed, 0 warnings");
   });
 
   test("shows what is wrong with its code, what shows it and what to do, and ends with 1", async () => {
     spoil();
     expect(await doctor()).toBe(1);
-    expect(said.stdout).toContain("WRONG DB_NODE_USER_DATA: The user data of w-0: a machine would refuse it");
+    expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0: a machine would refuse it");
     expect(said.stdout).toContain(ward.store.userDataFile("w-0"));
     expect(said.stdout).toMatch(/Do: Write it anew with drawbridge workers userdata/);
     expect(said.stdout).toContain("--fix can do something about 1 of these");
@@ -62,7 +62,7 @@ describe("drawbridge workers doctor", () => {
     spoil();
     writeFileSync(join(ward.store.directory, ".lock"), `${process.ppid}\n`);
     expect(await doctor("--fix")).toBe(1);
-    expect(said.stdout).toContain("WRONG DB_NODE_USER_DATA");
+    expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA");
     expect(said.stdout).toMatch(/failed: write .*\n.*another drawbridge workers command/);
     expect(readFileSync(ward.store.userDataFile("w-0"), "utf8")).toBe("{}");
     expect(existsSync(fixLog())).toBe(false);
@@ -88,7 +88,7 @@ describe("drawbridge workers doctor", () => {
     await ward.store.change((all) => [...all, { ...all[0]!, name: "x-0", pool: "clusters/gone" }]);
     expect(await doctor()).toBe(1);
     expect(said.stdout).toContain("Pool clusters/gone could not be looked at: there is no pool clusters/gone");
-    expect(said.stdout).toContain("WRONG DB_NODE_USER_DATA: The user data of w-0");
+    expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0");
   });
 
   test("gives the same to scripts", async () => {

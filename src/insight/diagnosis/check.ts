@@ -20,7 +20,7 @@ import type { Facts } from "./facts.js";
 
 export type FactName = keyof Facts;
 
-/** A fact that could not be gathered this time. */
+/** A fact that could not be gathered this time. With an empty reason its checks say nothing: another check reports it. */
 export class Unavailable {
   readonly reason: string;
   readonly remedy: string;

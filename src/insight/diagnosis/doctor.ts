@@ -1,67 +1,69 @@
-/** Asks everything that makes sense where it runs. A check that fails to be asked is an answer, too. */
-import { messageOf } from "../../base/errors/error.js";
-import { addressChoice } from "./checks/address.js";
-import { adminApi, agentsConnected, path, refusals, serversConnected } from "./checks/admin.js";
-import { certificates } from "./checks/certificates.js";
-import { clock } from "./checks/clock.js";
-import { access, permissions } from "./checks/cluster.js";
-import { lease, pools } from "./checks/controllers.js";
+/** `drawbridge doctor`: the checks that make sense in each role. */
+import type { Finding } from "../../base/finding.js";
+import type { Check } from "./check.js";
+import * as admin from "./checks/admin.js";
+import * as certificates from "./checks/certificates.js";
+import * as cluster from "./checks/cluster.js";
 import { egressAgreement } from "./checks/egress.js";
-import { health } from "./checks/health.js";
-import { ignitionCertificate, ignitionTokens } from "./checks/ignition.js";
-import { certificatesInUse, listeners } from "./checks/in-use.js";
-import { overlap, routeToPods } from "./checks/networks.js";
-import { portsFree } from "./checks/ports.js";
-import { fips, nodeVersion, openFiles } from "./checks/runtime.js";
-import { serverReachable } from "./checks/server-reachable.js";
-import { frontend, resolution } from "./checks/sidecar.js";
-import { socketPath } from "./checks/socket.js";
+import * as host from "./checks/host.js";
+import * as networks from "./checks/networks.js";
+import { nameResolution, running } from "./checks/programs.js";
 import type { DoctorContext } from "./context.js";
-import { type Check, type Diagnosis, wrong } from "./diagnosis.js";
+import { bridgeRoles, type Role, roles } from "./programs.js";
+import { runChecks } from "./run.js";
+import { hostSource } from "./sources/host.js";
 
-export const checks: readonly Check<DoctorContext>[] = [
-  nodeVersion,
-  fips,
-  openFiles,
-  overlap,
-  routeToPods,
-  addressChoice,
-  portsFree,
-  socketPath,
-  certificates,
-  egressAgreement,
-  health,
-  serverReachable,
-  frontend,
-  resolution,
-  ignitionCertificate,
-  ignitionTokens,
-  lease,
-  pools,
-  adminApi,
-  agentsConnected,
-  serversConnected,
-  path,
-  certificatesInUse,
-  listeners,
-  refusals,
-  access,
-  permissions,
-  clock,
+const servers: readonly Role[] = ["server", "bootstrap"];
+const withProgram = roles.filter((role) => role !== "workstation");
+const withAdmin: readonly Role[] = ["server", "agent", "bootstrap", "sidecar", "ignition"];
+
+/** Causes before their consequences. */
+export const selection: readonly (readonly [Check, readonly Role[]])[] = [
+  [host.nodeVersion, roles],
+  [host.fips, roles],
+  [host.openFiles, withProgram],
+  [networks.overlap, bridgeRoles],
+  [networks.routeToPods, servers],
+  [networks.addressChoice, servers],
+  [host.portsFree, servers],
+  [host.socketFile, servers],
+  [certificates.certificates, [...servers, "agent"]],
+  [egressAgreement, servers],
+  [running, withProgram],
+  [certificates.serverReachable, [...servers, "agent"]],
+  [certificates.frontend, ["sidecar"]],
+  [nameResolution, ["sidecar"]],
+  [certificates.ignitionCertificate, ["ignition"]],
+  [cluster.ignitionTokens, ["ignition"]],
+  [cluster.lease, ["nodepool", "approver"]],
+  [cluster.pools, ["nodepool"]],
+  [admin.adminApi, withAdmin],
+  [admin.agentsConnected, servers],
+  [admin.serversConnected, ["agent"]],
+  [admin.path, [...servers, "sidecar"]],
+  [admin.certificatesInUse, withAdmin],
+  [admin.ownListeners, withAdmin],
+  [admin.refusals, withAdmin],
+  [cluster.apiAccess, [...servers, "workstation"]],
+  [cluster.permissions, [...servers, "workstation"]],
+  [host.clock, roles],
 ];
 
-export async function diagnose(context: DoctorContext): Promise<Diagnosis[]> {
-  const found: Diagnosis[] = [];
-  for (const check of checks.filter(({ roles }) => roles.includes(context.role))) {
-    const outcomes = await check
-      .run(context)
-      .catch((reason: unknown) => [
-        wrong(
-          `${check.id} could not be checked: ${messageOf(reason).split("\n")[0]}`,
-          "Run doctor as root, on the host it is about.",
-        ),
-      ]);
-    found.push(...outcomes.map((outcome) => ({ id: check.id, ...outcome })));
-  }
-  return found;
+export function diagnose(context: DoctorContext): Promise<Finding[]> {
+  const checks = selection.flatMap(([check, among]) => (among.includes(context.role) ? [check] : []));
+  return runChecks(checks, hostSource(context));
 }
+
+const places: Readonly<Record<Role, string>> = {
+  server: "a server's host",
+  agent: "an agent's host",
+  bootstrap: "an OpenShift bootstrap host",
+  workstation: "a workstation",
+  sidecar: "a sidecar's host",
+  ignition: "an Ignition server's host",
+  nodepool: "a pool controller's host",
+  approver: "a CSR approver's host",
+};
+
+/** The heading of the report. */
+export const placeOf = (role: Role): string => `Checks for ${places[role]} (--role ${role}).`;

@@ -1,5 +1,130 @@
 /** Everything that checks can ask for, by name. A source gathers those that it can (check.ts). */
-export interface Facts {
+import type { AddressChoice } from "../../cluster/bootstrap/address/index.js";
+import type { Prefix } from "../../cluster/bootstrap/address/ip.js";
+import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
+import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";
+import type { EgressReading } from "../../cluster/bootstrap/settings/egress-config.js";
+import type { Lease } from "../../cluster/kube/lease.js";
+import type { Secret } from "../../cluster/nodes/objects.js";
+import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
+import type { Frontend } from "../../tunnel/client/frontend.js";
+import type { InspectionReport } from "../../tunnel/pki/inspect/report.js";
+import type { Overview } from "../observe/admin/contract.js";
+import type { Handshake } from "./host/handshake.js";
+import type { Program, Role } from "./programs.js";
+
+export interface Facts extends HostFacts, ProgramFacts, ClusterFacts {
   /** The time by the clock of the host that is diagnosed. */
   readonly now: Date;
+}
+
+interface HostFacts {
+  readonly nodeVersion: string;
+  readonly isFips: boolean;
+  readonly networks: Networks;
+  /** The host's own routes to each pod network. */
+  readonly podRoutes: readonly { readonly prefix: Prefix; readonly routes: readonly string[] }[];
+  /** The address that agents would be given now, and the one that certificates and agents were made for. */
+  readonly address: AddressChoice & { readonly recorded: string | undefined };
+  readonly listeners: readonly Listener[];
+  readonly socket: SocketFile;
+  /** The certificates of this side. */
+  readonly certificates: InspectionReport;
+  readonly egress: EgressReading;
+}
+
+interface ProgramFacts {
+  readonly role: Role;
+  readonly model: BridgeModel;
+  /** The program that the role is about. */
+  readonly program: { readonly kind: Program; readonly title: string; readonly running: RunningProgram | undefined };
+  readonly openFiles: { readonly who: string; readonly line: string; readonly path: string };
+  readonly health: HealthAnswer;
+  /** Ports that a server opens here. */
+  readonly serverPorts: { readonly agent: number; readonly health: number; readonly admin: number };
+  /** The proxy-server's flags, from the process or from what starts it. */
+  readonly serverFlags: CommandLine;
+  /** What whoever dials the server as an agent gets. */
+  readonly agentPort: Dialled;
+  readonly frontends: readonly (
+    | (Dialled & { readonly frontend: Frontend })
+    | { readonly frontend: Frontend; readonly isListening: boolean }
+  )[];
+  readonly nameResolution: readonly NameResolution[];
+  readonly ignitionPort: { readonly where: string; readonly handshake: Handshake };
+  /** Where machines are told to find the Ignition server; a sentence when nothing tells. */
+  readonly ignitionNames: readonly string[] | string;
+  readonly adminPort: { readonly address: string; readonly overview: Overview };
+  /** The same, silently unavailable when the admin port does not answer: the check admin-api reports that. */
+  readonly overview: Overview;
+  readonly adminMetrics: string;
+  /** Sockets among the listeners of the overview that accept no connection. */
+  readonly deadSockets: readonly string[];
+}
+
+interface ClusterFacts {
+  readonly apiVersion: { readonly server: string; readonly version: string };
+  /** Permissions that a bridge needs and the user lacks. */
+  readonly missingPermissions: readonly string[];
+  readonly apiTime: { readonly server: string; readonly here: Date; readonly there: Date; readonly tookMs: number };
+  readonly lease: { readonly path: string; readonly namespace: string; readonly lease: Lease | undefined };
+  readonly pools: { readonly namespace: string; readonly items: readonly NodePool[] };
+  readonly tokenSecrets: { readonly namespace: string; readonly items: readonly Secret[] };
+}
+
+export interface Networks {
+  readonly machine: readonly string[];
+  readonly pod: readonly string[];
+  readonly service: readonly string[];
+  /** Where they were read: "flags", "the install directory", ... */
+  readonly from: string;
+}
+
+export interface RunningProgram extends CommandLine {
+  readonly pid: number;
+  /** Its whole command line. */
+  readonly words: readonly string[];
+}
+
+export interface Listener {
+  readonly port: number;
+  /** Undefined when it is another user's process and we are not root. */
+  readonly owner: { readonly pid: number; readonly words: readonly string[] } | undefined;
+}
+
+export interface SocketFile {
+  readonly path: string;
+  /** Undefined: it does not exist. */
+  readonly directory: { readonly path: string; readonly isDirectory: boolean; readonly mode: number } | undefined;
+  readonly file: { readonly isSocket: boolean; readonly mode: number; readonly isListening: boolean } | undefined;
+}
+
+export interface HealthAnswer {
+  readonly url: string;
+  /** Or why there is none. */
+  readonly answer: { readonly status: number; readonly body: string } | string;
+}
+
+/** A TLS port as the other side sees it. */
+export interface Dialled {
+  /** `host:port` */
+  readonly where: string;
+  readonly port: number;
+  /** What the dialler calls the server. */
+  readonly name: string;
+  readonly handshake: Handshake;
+  /** The dialler's authorities, where they are known. */
+  readonly ca: { readonly file: string; readonly text: string | undefined };
+}
+
+export interface NameResolution {
+  /** Of the listener. */
+  readonly name: string;
+  /** Who resolves names: services, cluster-dns, here, agent. */
+  readonly order: readonly string[];
+  readonly fallbackDirect: boolean;
+  /** Empty: the cluster it runs in. */
+  readonly kubeconfig: string;
+  /** Whether there is a cluster to ask: a pod's own, or the kubeconfig's. */
+  readonly hasCluster: boolean;
 }

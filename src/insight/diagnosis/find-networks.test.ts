@@ -29,7 +29,7 @@ test("flags come before the install directory, which comes before the cluster", 
   const state = { "*installconfig.InstallConfig": { config: { networking } } };
   writeFileSync(join(dir, ".openshift_install_state.json"), JSON.stringify(state));
   const found = await findNetworks({
-    said: { ...nothing, pod: ["10.4.0.0/14"] },
+    given: { ...nothing, pod: ["10.4.0.0/14"] },
     installDirectory: dir,
     api: undefined,
     role: "workstation",
@@ -47,13 +47,13 @@ test("an install-config that was not used yet", async () => {
     join(dir, "install-config.yaml"),
     stringify({ networking: { clusterNetwork: [{ cidr: "fd01::/48" }] } }),
   );
-  const found = await findNetworks({ said: nothing, installDirectory: dir, api: undefined, role: "workstation" });
+  const found = await findNetworks({ given: nothing, installDirectory: dir, api: undefined, role: "workstation" });
   expect(found.pod).toEqual(["fd01::/48"]);
 });
 
 test("OpenShift's network object, kubeadm's configuration, nodes", async () => {
   const of = (given: KubeApi) =>
-    findNetworks({ said: nothing, installDirectory: undefined, api: given, role: "workstation" });
+    findNetworks({ given: nothing, installDirectory: undefined, api: given, role: "workstation" });
   const openshift = { spec: { clusterNetwork: [{ cidr: "10.128.0.0/14" }], serviceNetwork: ["172.30.0.0/16"] } };
   expect(await of(api({ "/apis/config.openshift.io/v1/networks/cluster": openshift }))).toMatchObject({
     pod: ["10.128.0.0/14"],
@@ -79,7 +79,7 @@ test("a server's own network, not that of its pods", async () => {
     "1.1.1.1": "192.168.66.10",
   });
   const found = await findNetworks({
-    said: nothing,
+    given: nothing,
     installDirectory: undefined,
     api: undefined,
     role: "server",

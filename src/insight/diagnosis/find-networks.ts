@@ -1,4 +1,4 @@
-/** The cluster's networks: as said, as the install directory has them, as the cluster has them. */
+/** The cluster's networks: as given, as the install directory has them, as the cluster has them. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { at, listOf } from "../../base/at.js";
@@ -6,13 +6,13 @@ import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/i
 import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
 import { textAt, yamlOf } from "../../cluster/bootstrap/settings/command-line.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
-import type { Networks } from "./context.js";
-import type { Role } from "./diagnosis.js";
+import type { Networks } from "./facts.js";
+import type { Role } from "./programs.js";
 
 type Found = Omit<Networks, "from">;
 
 export interface NetworkSources {
-  readonly said: Found;
+  readonly given: Found;
   readonly installDirectory: string | undefined;
   readonly api: KubeApi | undefined;
   readonly role: Role;
@@ -23,8 +23,8 @@ const none: Found = { machine: [], pod: [], service: [] };
 
 /** Each kind from the first source that has it. */
 export async function findNetworks(sources: NetworkSources): Promise<Networks> {
-  const { said, installDirectory, api, role } = sources;
-  const found: [string, Found][] = [["flags", said]];
+  const { given, installDirectory, api, role } = sources;
+  const found: [string, Found][] = [["flags", given]];
   if (installDirectory !== undefined)
     found.push(["the install directory", await fromInstallDirectory(installDirectory)]);
   found.push(["this host's manifests", await fromBootstrapHost()]);

@@ -91,7 +91,7 @@ async function gatherAndJudge(check: Check, gatherer: Gatherer, signal: AbortSig
   const facts: Partial<Record<FactName, unknown>> = {};
   const needed = await Promise.all(check.needs.map((name) => gatherer.get(name)));
   for (const [index, fact] of needed.entries()) {
-    if (fact instanceof Unavailable) return [skipped(fact.reason, fact.remedy)];
+    if (fact instanceof Unavailable) return fact.reason === "" ? [] : [skipped(fact.reason, fact.remedy)];
     facts[check.needs[index]!] = fact;
   }
   for (const name of check.uses ?? []) {

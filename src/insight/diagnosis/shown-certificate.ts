@@ -1,9 +1,9 @@
-/** What a server shows in its handshake, judged as whoever dials it would: is it for that address, valid, and believed? */
+/** The certificate that a server shows, judged as its clients do: is it for that address, valid, and trusted? */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
+import { failed, type Judgement } from "../../base/finding.js";
 import { chainOf } from "../../tunnel/pki/inspect/chain.js";
 import { certificatesIn } from "../../tunnel/pki/pem.js";
-import { type Outcome, wrong } from "./diagnosis.js";
 
 export interface Shown {
   /** `host:port` */
@@ -16,40 +16,40 @@ export interface Shown {
   readonly now: Date;
 }
 
-/** In the words of the two sides. */
+/** Names of the two sides, and remedies for them. */
 export interface Parties {
   /** "the server's certificate" */
   readonly certificate: string;
   /** "so agents refuse it" */
   readonly consequence: string;
   readonly forAnotherName: string;
-  readonly makeAnew: string;
+  readonly makeAgain: string;
   readonly sameIssue: string;
 }
 
-export interface Judgement {
-  readonly found: readonly Outcome[];
+export interface ShownJudgement {
+  readonly found: readonly Judgement[];
   readonly evidence: string;
   /** Whether there were authorities to compare with. */
   readonly isTrusted: boolean;
 }
 
-export function judgeShown({ where, raw, name, ca, now }: Shown, parties: Parties): Judgement {
+export function judgeShown({ where, raw, name, ca, now }: Shown, parties: Parties): ShownJudgement {
   const certificate = new X509Certificate(raw);
   const evidence = `${where} shows ${certificate.subject.replaceAll("\n", ", ")} for ${certificate.subjectAltName ?? "no address"}`;
   const [start, end, at] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo), now.getTime()];
   const authorities = ca.text === undefined ? [] : certificatesIn(ca.text).map((one) => one.certificate);
-  const { certificate: its, consequence, forAnotherName, makeAnew, sameIssue } = parties;
-  const found: Outcome[] = [];
+  const { certificate: its, consequence, forAnotherName, makeAgain, sameIssue } = parties;
+  const found: Judgement[] = [];
   if (!isFor(certificate, name))
-    found.push(wrong(`${its} is not for ${name}, ${consequence}`, forAnotherName, evidence));
-  if (at > end) found.push(wrong(`${its} ended ${certificate.validTo}`, makeAnew, evidence));
+    found.push(failed(`${its} is not for ${name}, ${consequence}`, forAnotherName, evidence));
+  if (at > end) found.push(failed(`${its} ended ${certificate.validTo}`, makeAgain, evidence));
   if (at < start) {
-    const finding = `${its} starts only ${certificate.validFrom}, and it is ${now.toISOString()} here`;
-    found.push(wrong(finding, "Set the clocks of both hosts (chronyc makestep).", evidence));
+    const message = `${its} starts only ${certificate.validFrom}, and it is ${now.toISOString()} here`;
+    found.push(failed(message, "Set the clocks of both hosts (chronyc makestep).", evidence));
   }
   if (authorities.length > 0 && chainOf(certificate, authorities).state !== "verified") {
-    found.push(wrong(`the authority in ${ca.file} did not sign ${its}`, sameIssue, evidence));
+    found.push(failed(`the authority in ${ca.file} did not sign ${its}`, sameIssue, evidence));
   }
   return { found, evidence, isTrusted: authorities.length > 0 };
 }

@@ -3,43 +3,50 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { context, told } from "../testing/context.js";
+import { context, findingsOf, messagesOf } from "../testing/context.js";
 import { admin, agent, certificate, now, processInfo } from "../testing/overview.js";
-import { adminApi, agentsConnected, path, refusals, serversConnected } from "./admin.js";
-import { certificatesInUse, listeners } from "./in-use.js";
+import {
+  adminApi,
+  agentsConnected,
+  certificatesInUse,
+  ownListeners,
+  path,
+  refusals,
+  serversConnected,
+} from "./admin.js";
 
 const hour = 3_600_000;
 
 test("says whether the process could be asked, and the other checks keep quiet when it could not", async () => {
-  expect(await told(adminApi, context(admin()))).toEqual([
+  expect(await messagesOf(adminApi, context(admin()))).toEqual([
     "ok: the server server-1 answers on its admin port 127.0.0.1:8095",
   ]);
   const failed = {
     admin: { state: "failed", why: "the admin token /t cannot be read", remedy: "Run as root." },
   } as const;
-  expect(await told(adminApi, context(failed))).toEqual(["wrong: the admin token /t cannot be read"]);
-  expect(await told(adminApi, context())).toEqual(["skipped: the process was not asked through its admin port"]);
-  for (const check of [agentsConnected, path, refusals, certificatesInUse, listeners]) {
-    expect(await told(check, context(failed))).toEqual([]);
+  expect(await messagesOf(adminApi, context(failed))).toEqual(["failed: the admin token /t cannot be read"]);
+  expect(await messagesOf(adminApi, context())).toEqual(["skipped: the process was not asked through its admin port"]);
+  for (const check of [agentsConnected, path, refusals, certificatesInUse, ownListeners]) {
+    expect(await messagesOf(check, context(failed))).toEqual([]);
   }
 });
 
 test("agents: none, none that is any good, some", async () => {
   const many = { process: { ...processInfo, serverCount: 3 } };
-  expect(await told(agentsConnected, context(admin({ agents: [] })))).toEqual([
-    "wrong: no agent is connected, so every dial is refused",
+  expect(await messagesOf(agentsConnected, context(admin({ agents: [] })))).toEqual([
+    "failed: no agent is connected, so every dial is refused",
   ]);
   const bad = [
     { ...agent, draining: true },
     { ...agent, key: 2, demotedUntil: now + hour },
   ];
-  expect(await told(agentsConnected, context(admin({ agents: bad })))).toEqual([
+  expect(await messagesOf(agentsConnected, context(admin({ agents: bad })))).toEqual([
     expect.stringMatching(/^warning: none of the 2 connected agents is a good choice/),
   ]);
   // One agent may have several streams.
-  expect(await told(agentsConnected, context(admin({ agents: [agent, { ...agent, key: 2 }], ...many })))).toEqual([
-    "ok: 1 agents are connected; agents should know 3 servers",
-  ]);
+  expect(await messagesOf(agentsConnected, context(admin({ agents: [agent, { ...agent, key: 2 }], ...many })))).toEqual(
+    ["ok: 1 agents are connected; agents should know 3 servers"],
+  );
 });
 
 test("an agent's servers, against how many it looks for", async () => {
@@ -47,32 +54,34 @@ test("an agent's servers, against how many it looks for", async () => {
   const metrics = "# HELP x\nkonnectivity_network_proxy_agent_known_server_count 3\n";
   const asAgent = (found: typeof servers, text = metrics) =>
     context({ role: "agent", ...admin({ process: { ...processInfo, role: "agent" }, servers: found }, text) });
-  expect(await told(serversConnected, asAgent([]))).toEqual(["wrong: the agent has no server"]);
-  expect(await told(serversConnected, asAgent(servers))).toEqual([
+  expect(await messagesOf(serversConnected, asAgent([]))).toEqual(["failed: the agent has no server"]);
+  expect(await messagesOf(serversConnected, asAgent(servers))).toEqual([
     "warning: the agent has 1 of the 3 servers it should know",
   ]);
-  expect(await told(serversConnected, asAgent(servers, ""))).toEqual(["ok: the agent has 1 of 1 servers"]);
+  expect(await messagesOf(serversConnected, asAgent(servers, ""))).toEqual(["ok: the agent has 1 of 1 servers"]);
 });
 
 test("a path that carries nothing, of all agents or of some", async () => {
   const failing = { state: "failing", error: "no echo within 5 s", failures: 3 } as const;
-  expect(await told(path, context(admin({ path: failing })))).toEqual([
-    "wrong: bytes do not get through: no echo within 5 s (3 times in a row)",
+  expect(await messagesOf(path, context(admin({ path: failing })))).toEqual([
+    "failed: bytes do not get through: no echo within 5 s (3 times in a row)",
   ]);
   const agents = [agent, { ...agent, key: 2, path: failing }];
-  expect(await told(path, context(admin({ path: { state: "ok" }, agents })))).toEqual([
+  expect(await messagesOf(path, context(admin({ path: { state: "ok" }, agents })))).toEqual([
     "warning: 1 of 2 agents are connected but carry nothing",
   ]);
-  expect(await told(path, context(admin({ path: { state: "ok" } })))).toEqual(["ok: bytes get through the tunnel"]);
-  expect(await told(path, context(admin()))).toEqual([expect.stringMatching(/^skipped/)]);
+  expect(await messagesOf(path, context(admin({ path: { state: "ok" } })))).toEqual([
+    "ok: bytes get through the tunnel",
+  ]);
+  expect(await messagesOf(path, context(admin()))).toEqual([expect.stringMatching(/^skipped/)]);
 });
 
 test("certificates in use: ended, not begun, in the last third of their life, good", async () => {
   const of = (notBeforeAt: number, notAfterAt: number) =>
-    told(certificatesInUse, context(admin({ certificates: [{ ...certificate, notBeforeAt, notAfterAt }] })));
+    messagesOf(certificatesInUse, context(admin({ certificates: [{ ...certificate, notBeforeAt, notAfterAt }] })));
   const which = "the certificate for agents (/pki/server.crt)";
-  expect(await of(now - 24 * hour, now - hour)).toEqual([`wrong: ${which} ended 1 h ago`]);
-  expect(await of(now + hour, now + 24 * hour)).toEqual([`wrong: ${which} is valid only in 1 h`]);
+  expect(await of(now - 24 * hour, now - hour)).toEqual([`failed: ${which} ended 1 h ago`]);
+  expect(await of(now + hour, now + 24 * hour)).toEqual([`failed: ${which} is valid only in 1 h`]);
   expect(await of(now - 24 * hour, now + 2 * hour)).toEqual([`warning: ${which} ends in 2 h`]);
   expect(await of(now - hour, now + 24 * hour)).toEqual([
     "ok: the 1 certificates in use last until 2026-11-17T00:00:00.000Z",
@@ -83,27 +92,30 @@ test("doors that the process believes to be open", async () => {
   const doors = { listeners: [{ what: "agents", address: "0.0.0.0:8091" }] };
   const owner = (pid: number) => [{ port: 8091, owner: { pid, words: ["x"] } }];
   const server = ["proxy-server"];
-  const of = (open: ReturnType<typeof owner>) => told(listeners, context(admin(doors), { server, listeners: open }));
-  expect(await of(owner(7))).toEqual(["ok: its 1 doors are open"]);
-  expect(await of([])).toEqual(["wrong: agents: nobody listens on 0.0.0.0:8091"]);
-  expect(await of(owner(8))).toEqual(["wrong: agents: 0.0.0.0:8091 belongs to process 8"]);
+  const of = (open: ReturnType<typeof owner>) =>
+    messagesOf(ownListeners, context(admin(doors), { server, listeners: open }));
+  expect(await of(owner(7))).toEqual(["ok: its 1 listeners are open"]);
+  expect(await of([])).toEqual(["failed: agents: nobody listens on 0.0.0.0:8091"]);
+  expect(await of(owner(8))).toEqual(["failed: agents: 0.0.0.0:8091 belongs to process 8"]);
   const socket = { listeners: [{ what: "grpc frontend", address: "/nowhere/s.sock" }] };
-  expect(await told(listeners, context(admin(socket), { server }))).toEqual([
-    expect.stringMatching(/^wrong: grpc frontend: \/nowhere\/s\.sock leads nowhere/),
+  expect(await messagesOf(ownListeners, context(admin(socket), { server }))).toEqual([
+    expect.stringMatching(/^failed: grpc frontend: \/nowhere\/s\.sock leads nowhere/),
   ]);
-  expect(await told(listeners, context(admin(doors)))).toEqual([expect.stringMatching(/^skipped: .*not on this host/)]);
+  expect(await messagesOf(ownListeners, context(admin(doors)))).toEqual([
+    expect.stringMatching(/^skipped: .*not on this host/),
+  ]);
 });
 
 test("refusals of the last minutes, as text that no terminal obeys", async () => {
   const refusal = { id: "AB", at: now - 60_000, target: "db\u001b[2J:5432", why: "no agent takes it" };
   const given = context(admin({ refusals: [refusal, { ...refusal, at: now - 24 * hour }] }));
-  const [outcome] = await refusals.run(given);
-  expect(outcome).toMatchObject({
+  const [finding] = await findingsOf(refusals, given);
+  expect(finding).toMatchObject({
     state: "warning",
-    finding: "1 were turned away in the last 10 min",
+    message: "1 requests were refused in the last 10 min",
     evidence: ["1 min ago, db\ufffd[2J:5432: no agent takes it (AB)"],
   });
-  expect(await told(refusals, context(admin()))).toEqual(["ok: nobody was turned away in the last 10 min"]);
+  expect(await messagesOf(refusals, context(admin()))).toEqual(["ok: no request was refused in the last 10 min"]);
 });
 
 test("a socket that answers is a door", async () => {
@@ -116,5 +128,5 @@ test("a socket that answers is a door", async () => {
   const given = context(admin({ listeners: [{ what: "grpc frontend", address: socket }] }), {
     server: ["proxy-server"],
   });
-  expect(await told(listeners, given)).toEqual(["ok: its 1 doors are open"]);
+  expect(await messagesOf(ownListeners, given)).toEqual(["ok: its 1 listeners are open"]);
 });

@@ -1,119 +1,168 @@
-/** The admin port: whether the process can be asked, and what it says about its peers, its path and its doors. */
-
-import { plainText } from "../../../base/text.js";
+/** The admin port: whether the process can be asked, and its agents, its path, its certificates, its listeners. */
+import { splitHostPort } from "../../../base/address.js";
+import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughly } from "../../../tunnel/pki/inspect/duration.js";
-import type { Overview, PathHealth } from "../../observe/admin/contract.js";
-import type { DoctorContext } from "../context.js";
-import { type Check, type Outcome, ok, type Role, skipped, warning, wrong } from "../diagnosis.js";
+import { dueAt } from "../../../tunnel/pki/renewal.js";
+import type { CertificateInfo, Overview, PathHealth } from "../../observe/admin/contract.js";
+import { defineCheck } from "../check.js";
+import type { Listener } from "../facts.js";
 
-/** Those whose programs have an admin port. */
-export const withAdmin: readonly Role[] = ["server", "agent", "bootstrap", "sidecar", "ignition"];
-
-export const adminApi: Check<DoctorContext> = {
-  id: "admin-api",
-  roles: withAdmin,
-  async run({ admin }) {
-    if (admin.state === "closed") return [skipped("the process was not asked through its admin port", admin.remedy)];
-    if (admin.state === "failed") return [wrong(admin.why, admin.remedy)];
-    const { role, version, id } = admin.overview.process;
-    return [ok(`the ${role} ${plainText(id)} answers on its admin port ${admin.address}`, `drawbridge ${version}`)];
+export const adminApi = defineCheck({
+  ...{ id: "admin-api", about: "The process answers on its admin port", needs: ["adminPort"] },
+  judge({ adminPort: { address, overview } }) {
+    const { role, version, id } = overview.process;
+    return [ok(`the ${role} ${id} answers on its admin port ${address}`, `drawbridge ${version}`)];
   },
-};
-
-/** A check of what the process said. Without an answer there is nothing to check, and admin-api says why. */
-export function ofOverview(
-  id: string,
-  among: readonly Role[],
-  judge: (overview: Overview, context: DoctorContext) => readonly Outcome[] | Promise<readonly Outcome[]>,
-): Check<DoctorContext> {
-  return {
-    id,
-    roles: among,
-    run: async (context) => (context.admin.state === "open" ? judge(context.admin.overview, context) : []),
-  };
-}
+});
 
 /** Connected is not the same as working: the watchdog, or the sidecar's probe, sends bytes all the way. */
-export const path = ofOverview("path", ["server", "bootstrap", "sidecar"], ({ path: whole, agents = [], process }) => {
-  const failing = agents.filter((agent) => agent.path?.state === "failing");
-  const lines = failing.map(({ id, path: its }) => `${plainText(id)}: ${because(its)}`);
-  if (whole?.state === "failing") {
-    const finding = `bytes do not get through: ${because(whole)}`;
-    return [wrong(finding, pathRemedy(process.role), ...lines)];
-  }
-  if (failing.length > 0) {
-    const finding = `${failing.length} of ${agents.length} agents are connected but carry nothing`;
-    return [warning(finding, pathRemedy(process.role), ...lines)];
-  }
-  if (whole?.state === "ok") return [ok("bytes get through the tunnel")];
-  return [skipped("nobody has tried yet whether bytes get through the tunnel")];
-});
-
-function because({ error, failures }: PathHealth = { state: "unknown" }): string {
-  const times = failures === undefined || failures < 2 ? "" : ` (${failures} times in a row)`;
-  return `${plainText(error ?? "no answer")}${times}`;
-}
-
-function pathRemedy(role: string): string {
-  return role === "sidecar"
-    ? "See the check frontend; beside the server drawbridge doctor and drawbridge trace HOST:PORT say where it ends."
-    : "Look at those agents' logs and hosts; drawbridge trace HOST:PORT shows where a dial ends.";
-}
-
-export const agentsConnected = ofOverview("agents-connected", ["server", "bootstrap"], ({ agents = [], process }) => {
-  if (agents.length === 0) {
+export const path = defineCheck({
+  ...{ id: "path", about: "Bytes get through the tunnel", needs: ["overview"] },
+  judge({ overview: { path: whole, agents = [], process } }) {
+    const failing = agents.filter((agent) => agent.path?.state === "failing");
+    const lines = failing.map(({ id, path: its }) => `${id}: ${describeFailure(its)}`);
     const remedy =
-      "Look at the agents: drawbridge doctor beside one says what keeps it from here; whom the server rejected is in its log.";
-    return [wrong("no agent is connected, so every dial is refused", remedy, ...reasonOf(process))];
-  }
-  const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
-  const lines = agents
-    .slice(0, 20)
-    .map(({ id, remote, tunnels }) => `${plainText(id)} from ${remote}, ${tunnels} tunnels`);
-  const count = new Set(agents.map(({ id }) => id)).size;
-  if (useful.length === 0) {
-    const finding = `none of the ${agents.length} connected agents is a good choice: they drain, or their dials failed`;
-    return [warning(finding, "Look at those agents' logs: the dials fail for reasons of their own hosts.", ...lines)];
-  }
-  const servers = process.serverCount ?? 1;
-  const others = servers > 1 ? `; agents should know ${servers} servers` : "";
-  return [ok(`${count} agents are connected${others}`, ...lines)];
+      process.role === "sidecar"
+        ? "See the check frontend; beside the server drawbridge doctor and drawbridge trace HOST:PORT say where it ends."
+        : "Look at those agents' logs and hosts; drawbridge trace HOST:PORT shows where a dial ends.";
+    if (whole?.state === "failing")
+      return [failed(`bytes do not get through: ${describeFailure(whole)}`, remedy, ...lines)];
+    if (failing.length > 0) {
+      const message = `${failing.length} of ${agents.length} agents are connected but carry nothing`;
+      return [warning(message, remedy, ...lines)];
+    }
+    if (whole?.state === "ok") return [ok("bytes get through the tunnel")];
+    return [skipped("nobody has tried yet whether bytes get through the tunnel")];
+  },
 });
 
-const reasonOf = ({ unreadyReason }: Overview["process"]): string[] =>
-  unreadyReason === undefined ? [] : [plainText(unreadyReason)];
+function describeFailure({ error, failures }: PathHealth = { state: "unknown" }): string {
+  const times = failures === undefined || failures < 2 ? "" : ` (${failures} times in a row)`;
+  return `${error ?? "no answer"}${times}`;
+}
+
+export const agentsConnected = defineCheck({
+  ...{ id: "agents-connected", about: "Agents are connected to the server", needs: ["overview"] },
+  judge({ overview: { agents = [], process } }) {
+    if (agents.length === 0) {
+      const remedy =
+        "Look at the agents: drawbridge doctor beside one says what keeps it from here; whom the server rejected is in its log.";
+      return [failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process))];
+    }
+    const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
+    const lines = agents.slice(0, 20).map(({ id, remote, tunnels }) => `${id} from ${remote}, ${tunnels} tunnels`);
+    if (useful.length === 0) {
+      const message = `none of the ${agents.length} connected agents is a good choice: they drain, or their dials failed`;
+      return [warning(message, "Look at those agents' logs: the dials fail for reasons of their own hosts.", ...lines)];
+    }
+    const count = new Set(agents.map(({ id }) => id)).size;
+    const servers = process.serverCount ?? 1;
+    const others = servers > 1 ? `; agents should know ${servers} servers` : "";
+    return [ok(`${count} agents are connected${others}`, ...lines)];
+  },
+});
+
+const unreadyReason = ({ unreadyReason: reason }: Overview["process"]): string[] =>
+  reason === undefined ? [] : [reason];
 
 const KNOWN_SERVERS = /^konnectivity_network_proxy_agent_known_server_count(?:\{[^}]*\})? (\d+)/m;
 
-export const serversConnected = ofOverview("servers-connected", ["agent"], ({ servers = [], process }, { admin }) => {
-  const lines = servers.map(({ id = "?", address }) => `${plainText(id)} at ${address}`);
-  if (servers.length === 0) {
-    const remedy = "See the check server-reachable, and the agent's log.";
-    return [wrong("the agent has no server", remedy, ...reasonOf(process))];
-  }
-  const known = Number(admin.state === "open" ? KNOWN_SERVERS.exec(admin.metrics)?.[1] : undefined);
-  if (known > servers.length) {
-    const finding = `the agent has ${servers.length} of the ${known} servers it should know`;
-    const remedy =
-      "Check --server-count of the servers against how many run, and that a load balancer in front of them leads to each.";
-    return [warning(finding, remedy, ...lines)];
-  }
-  return [ok(`the agent has ${servers.length} of ${known || servers.length} servers`, ...lines)];
+export const serversConnected = defineCheck({
+  ...{ id: "servers-connected", about: "The agent is connected to every server" },
+  ...{ needs: ["overview"], uses: ["adminMetrics"] },
+  judge({ overview: { servers = [], process }, adminMetrics = "" }) {
+    const lines = servers.map(({ id = "?", address }) => `${id} at ${address}`);
+    if (servers.length === 0) {
+      const remedy = "See the check server-reachable, and the agent's log.";
+      return [failed("the agent has no server", remedy, ...unreadyReason(process))];
+    }
+    const known = Number(KNOWN_SERVERS.exec(adminMetrics)?.[1]);
+    if (known > servers.length) {
+      const message = `the agent has ${servers.length} of the ${known} servers it should know`;
+      const remedy =
+        "Check --server-count of the servers against how many run, and that a load balancer in front of them leads to each.";
+      return [warning(message, remedy, ...lines)];
+    }
+    return [ok(`the agent has ${servers.length} of ${known || servers.length} servers`, ...lines)];
+  },
 });
 
 const RECENT_MS = 10 * 60_000;
 
-export const refusals = ofOverview("refusals", withAdmin, ({ refusals: all, process }) => {
-  const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
-  if (recent.length === 0) return [ok(`nobody was turned away in the last ${roughly(RECENT_MS)}`)];
-  const lines = recent
-    .slice(0, 10)
-    .map(
-      ({ at, target, why, id }) => `${roughly(process.now - at)} ago, ${plainText(target)}: ${plainText(why)} (${id})`,
-    );
-  const remedy =
-    process.role === "ignition"
-      ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
-      : "Ask drawbridge explain HOST:PORT for one of these targets.";
-  return [warning(`${recent.length} were turned away in the last ${roughly(RECENT_MS)}`, remedy, ...lines)];
+export const refusals = defineCheck({
+  ...{ id: "refusals", about: "No request was refused in the last minutes", needs: ["overview"] },
+  judge({ overview: { refusals: all, process } }) {
+    const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
+    if (recent.length === 0) return [ok(`no request was refused in the last ${roughly(RECENT_MS)}`)];
+    const lines = recent
+      .slice(0, 10)
+      .map(({ at, target, why, id }) => `${roughly(process.now - at)} ago, ${target}: ${why} (${id})`);
+    const remedy =
+      process.role === "ignition"
+        ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
+        : "Ask drawbridge explain HOST:PORT for one of these targets.";
+    return [warning(`${recent.length} requests were refused in the last ${roughly(RECENT_MS)}`, remedy, ...lines)];
+  },
 });
+
+/** Files may be new while the process still uses what it read before. */
+export const certificatesInUse = defineCheck({
+  ...{ id: "certificates-in-use", about: "The certificates that the process has loaded are valid" },
+  needs: ["overview", "now"],
+  judge({ overview: { certificates }, now }) {
+    if (certificates.length === 0) return [skipped("the process uses no certificate")];
+    const found = certificates.flatMap((certificate) => judgeLife(certificate, now.getTime()));
+    if (found.length > 0) return found;
+    const earliest = certificates.reduce((one, other) => (other.notAfterAt < one.notAfterAt ? other : one));
+    const lines = certificates.map(
+      ({ file, use, names }) => `${file}: ${use}${names.length > 0 ? ` for ${names.join(", ")}` : ""}`,
+    );
+    const until = new Date(earliest.notAfterAt).toISOString();
+    return [ok(`the ${certificates.length} certificates in use last until ${until}`, ...lines)];
+  },
+});
+
+function judgeLife({ file, use, kind, subject, notBeforeAt, notAfterAt }: CertificateInfo, now: number): Judgement[] {
+  const which = `the ${kind === "own" ? "certificate" : "authority"} for ${use} (${file})`;
+  const [notBefore, notAfter] = [new Date(notBeforeAt).toISOString(), new Date(notAfterAt).toISOString()];
+  const evidence = `${subject}, until ${notAfter}`;
+  const remedy = "Renew it (drawbridge pki renew --all --dir DIR, or whoever issued it) and put it at the same path.";
+  if (now >= notAfterAt) return [failed(`${which} ended ${roughly(now - notAfterAt)} ago`, remedy, evidence)];
+  if (now < notBeforeAt) {
+    const message = `${which} is valid only in ${roughly(notBeforeAt - now)}`;
+    return [failed(message, "Set the clock: chronyc makestep.", evidence)];
+  }
+  if (now < dueAt({ notBefore, notAfter })) return [];
+  return [warning(`${which} ends in ${roughly(notAfterAt - now)}`, remedy, evidence)];
+}
+
+/** A listener that the process believes to be open, and to which nobody can connect, is the quietest of failures. */
+export const ownListeners = defineCheck({
+  ...{ id: "listeners", about: "Whatever the process listens on can be reached" },
+  needs: ["overview", "deadSockets", "listeners", "program"],
+  judge({ overview: { listeners: believed }, deadSockets, listeners: open, program }) {
+    const found = believed.flatMap(({ what, address }) => {
+      const problem = address.startsWith("/")
+        ? deadSockets.includes(address) &&
+          `${address} leads nowhere: the socket was removed, or replaced by another process'`
+        : portProblem(address, open, program.running?.pid);
+      if (!problem) return [];
+      return [
+        failed(`${what}: ${problem}`, "Restart the process; it opens its listeners again.", `${what} ${address}`),
+      ];
+    });
+    if (found.length > 0) return found;
+    const lines = believed.map(({ what, address }) => `${what} ${address}`);
+    return [ok(`its ${believed.length} listeners are open`, ...lines)];
+  },
+});
+
+function portProblem(address: string, open: readonly Listener[], pid: number | undefined): string | undefined {
+  const split = splitHostPort(address);
+  if ("error" in split) return undefined;
+  const listener = open.find(({ port }) => port === Number(split.port));
+  if (listener === undefined) return `nobody listens on ${address}`;
+  return listener.owner === undefined || listener.owner.pid === pid
+    ? undefined
+    : `${address} belongs to process ${listener.owner.pid}`;
+}

@@ -13,18 +13,14 @@ import type { KubeApi } from "../../../cluster/kube/port.js";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
 import type { Cluster } from "../context.js";
-import { context, told } from "../testing/context.js";
-import { addressChoice } from "./address.js";
-import { certificates } from "./certificates.js";
-import { clock, judgeClock } from "./clock.js";
-import { access, permissions } from "./cluster.js";
+import { runChecks } from "../run.js";
+import { context, findingsOf, messagesOf } from "../testing/context.js";
+import { certificates, serverReachable } from "./certificates.js";
+import { apiAccess, permissions } from "./cluster.js";
 import { egressAgreement } from "./egress.js";
-import { health } from "./health.js";
-import { overlap, routeToPods } from "./networks.js";
-import { portsFree } from "./ports.js";
-import { fips, judgeNode, openFiles } from "./runtime.js";
-import { serverReachable } from "./server-reachable.js";
-import { socketPath } from "./socket.js";
+import { clock, fips, nodeVersion, openFiles, portsFree, socketFile } from "./host.js";
+import { addressChoice, overlap, routeToPods } from "./networks.js";
+import { running } from "./programs.js";
 
 let scratch: string;
 const closing: (() => void)[] = [];
@@ -37,17 +33,23 @@ afterEach(() => {
 });
 
 describe("the machine", () => {
-  test("Node's version", () => {
-    expect([judgeNode("20.18.9"), judgeNode("18.20.0")].map(({ state }) => state)).toEqual(["wrong", "wrong"]);
-    expect([judgeNode("20.19.0"), judgeNode("22.1.0")].map(({ state }) => state)).toEqual(["ok", "ok"]);
+  test.each([
+    ["20.18.9", "failed"],
+    ["18.20.0", "failed"],
+    ["20.19.0", "ok"],
+    ["22.1.0", "ok"],
+  ])("Node %s is judged %s", async (version, state) => {
+    expect(await runChecks([nodeVersion], { nodeVersion: () => version })).toMatchObject([{ state }]);
   });
 
   test("FIPS: says which programs to use", async () => {
     const file = "/proc/sys/crypto/fips_enabled";
-    expect(await told(fips, context({}, { files: { [file]: "0\n" } }))).toEqual(["ok: this host is not in FIPS mode"]);
-    const [outcome] = await fips.run(context({}, { files: { [file]: "1\n" } }));
-    expect(outcome).toMatchObject({ state: "warning", remedy: expect.stringMatching(/--image-kind payload/) });
-    expect(await told(fips, context())).toEqual([expect.stringMatching(/^skipped/)]);
+    expect(await messagesOf(fips, context({}, { files: { [file]: "0\n" } }))).toEqual([
+      "ok: this host is not in FIPS mode",
+    ]);
+    const [finding] = await findingsOf(fips, context({}, { files: { [file]: "1\n" } }));
+    expect(finding).toMatchObject({ state: "warning", remedy: expect.stringMatching(/--image-kind payload/) });
+    expect(await messagesOf(fips, context())).toEqual([expect.stringMatching(/^skipped/)]);
   });
 
   test("open files, of the running server or of what would be started", async () => {
@@ -58,13 +60,13 @@ describe("the machine", () => {
         {},
         { files: { "/proc/self/limits": limits("1024"), "/proc/7/limits": limits(soft) }, ...(server && { server }) },
       );
-    expect(await told(openFiles, of("1", undefined))).toEqual([
+    expect(await messagesOf(openFiles, of("1", undefined))).toEqual([
       "warning: a program started from here may open only 1024 files, and every tunnel takes one or two",
     ]);
-    expect(await told(openFiles, of("65536", ["proxy-server"]))).toEqual([
+    expect(await messagesOf(openFiles, of("65536", ["proxy-server"]))).toEqual([
       "ok: the running proxy-server (process 7) may open 65536 files",
     ]);
-    expect(await told(openFiles, of("unlimited", ["proxy-server"]))).toEqual([expect.stringMatching(/^ok/)]);
+    expect(await messagesOf(openFiles, of("unlimited", ["proxy-server"]))).toEqual([expect.stringMatching(/^ok/)]);
   });
 });
 
@@ -73,10 +75,10 @@ describe("networks", () => {
     context({ networks: { machine, pod, service, from: "flags" } });
 
   test("apart from each other", async () => {
-    expect(await told(overlap, networks(["10.0.0.0/16"], ["10.128.0.0/14"], ["172.30.0.0/16"]))).toEqual([
+    expect(await messagesOf(overlap, networks(["10.0.0.0/16"], ["10.128.0.0/14"], ["172.30.0.0/16"]))).toEqual([
       "ok: machine, pod, service networks do not overlap",
     ]);
-    expect(await told(overlap, networks(["10.0.0.0/16"], ["fd01::/48"], ["fd02::/112"]))).toEqual([
+    expect(await messagesOf(overlap, networks(["10.0.0.0/16"], ["fd01::/48"], ["fd02::/112"]))).toEqual([
       expect.stringMatching(/^ok/),
     ]);
   });
@@ -92,39 +94,42 @@ describe("networks", () => {
     [["10.0.0.0/16"], ["fd01::/48"], ["fd01::/112"], [/pod network fd01::\/48 and the service network fd01::\/112/]],
     [["10.0.0.0/16"], ["10.1.0.0/16", "10.1.128.0/17"], [], [/pod network .* and the pod network/]],
   ])("%j %j %j overlap", async (machine, pod, service, expected) => {
-    const found = await told(overlap, networks(machine, pod, service));
+    const found = await messagesOf(overlap, networks(machine, pod, service));
     expect(found).toEqual(
-      expected.map((pattern) => expect.stringMatching(new RegExp(`^wrong: the ${pattern.source}`))),
+      expected.map((pattern) => expect.stringMatching(new RegExp(`^failed: the ${pattern.source}`))),
     );
   });
 
   test("unknown or no prefixes", async () => {
-    expect(await told(overlap, networks(["10.0.0.0/16"], [], []))).toEqual([expect.stringMatching(/^skipped/)]);
-    expect(await told(overlap, networks(["10.0.0.0"], [], []))).toEqual([
-      expect.stringMatching(/^wrong: the machine network "10\.0\.0\.0" is not a prefix/),
+    expect(await messagesOf(overlap, networks(["10.0.0.0/16"], [], []))).toEqual([expect.stringMatching(/^skipped/)]);
+    expect(await messagesOf(overlap, networks(["10.0.0.0"], [], []))).toEqual([
+      expect.stringMatching(/^failed: the machine network "10\.0\.0\.0" is not a prefix/),
     ]);
   });
 
   test("a route to pods that makes a bridge superfluous", async () => {
     const given = { networks: { machine: [], pod: ["10.128.0.0/14"], service: [], from: "flags" } };
-    expect(await told(routeToPods, context(given))).toEqual([
+    expect(await messagesOf(routeToPods, context(given))).toEqual([
       expect.stringMatching(/^ok: this host has no route of its own/),
     ]);
-    const [outcome] = await routeToPods.run(context(given, { routes: ["10.128.0.0/14 via 10.0.0.9 dev eth0"] }));
-    expect(outcome).toMatchObject({ state: "warning", evidence: ["10.128.0.0/14 via 10.0.0.9 dev eth0"] });
-    expect(outcome?.remedy).toMatch(/ip route del 10\.128\.0\.0\/14 via/);
+    const [finding] = await findingsOf(
+      routeToPods,
+      context(given, { routes: ["10.128.0.0/14 via 10.0.0.9 dev eth0"] }),
+    );
+    expect(finding).toMatchObject({ state: "warning", evidence: ["10.128.0.0/14 via 10.0.0.9 dev eth0"] });
+    expect(finding?.remedy).toMatch(/ip route del 10\.128\.0\.0\/14 via/);
   });
 
   test("the address agents dial, with all that was considered", async () => {
-    const [outcome] = await addressChoice.run(context());
-    expect(outcome).toMatchObject({ state: "ok", finding: "agents dial 192.168.66.10" });
-    expect(outcome?.evidence[0]).toMatch(/^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/);
+    const [finding] = await findingsOf(addressChoice, context());
+    expect(finding).toMatchObject({ state: "ok", message: "agents dial 192.168.66.10" });
+    expect(finding?.evidence[0]).toMatch(/^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/);
     const lost = new FakeHost([own("eth0", "192.168.66.10/24")]);
-    expect(await told(addressChoice, context({}, { network: lost }))).toEqual([
-      expect.stringMatching(/^wrong: This host has no address that agents could dial/),
+    expect(await messagesOf(addressChoice, context({}, { network: lost }))).toEqual([
+      expect.stringMatching(/^failed: This host has no address that agents could dial/),
     ]);
-    expect(await told(addressChoice, context({ env: { DRAWBRIDGE_BOOTSTRAP_NODE_IP: "127.0.0.1" } }))).toEqual([
-      expect.stringMatching(/^wrong: .*loopback/),
+    expect(await messagesOf(addressChoice, context({ env: { DRAWBRIDGE_BOOTSTRAP_NODE_IP: "127.0.0.1" } }))).toEqual([
+      expect.stringMatching(/^failed: .*loopback/),
     ]);
   });
 
@@ -133,12 +138,12 @@ describe("networks", () => {
       join(scratch, "bridge-address.json"),
       JSON.stringify({ target: "192.168.66.99", sans: [], source: "route" }),
     );
-    expect(await told(addressChoice, context({ pki: scratch }))).toEqual([
-      expect.stringMatching(/^wrong: .*made for 192\.168\.66\.99.*now be 192\.168\.66\.10/),
+    expect(await messagesOf(addressChoice, context({ pki: scratch }))).toEqual([
+      expect.stringMatching(/^failed: .*made for 192\.168\.66\.99.*now be 192\.168\.66\.10/),
     ]);
     // Where `up` keeps it.
-    expect(await told(addressChoice, context({ egressConfig: join(scratch, "egress.yaml") }))).toEqual([
-      expect.stringMatching(/^wrong: .*made for 192\.168\.66\.99/),
+    expect(await messagesOf(addressChoice, context({ egressConfig: join(scratch, "egress.yaml") }))).toEqual([
+      expect.stringMatching(/^failed: .*made for 192\.168\.66\.99/),
     ]);
   });
 });
@@ -148,17 +153,17 @@ describe("ports", () => {
 
   test("free, the server's own, somebody else's", async () => {
     const listeners = [by(8091, "/usr/bin/proxy-server", "--mode=grpc"), by(2041, "python3", "-m", "http.server")];
-    expect(await told(portsFree, context({}, { listeners }))).toEqual([
+    expect(await messagesOf(portsFree, context({}, { listeners }))).toEqual([
       "ok: TCP 8091 (agents) is the server's (process 42)",
-      "wrong: TCP 2041 (health) is taken by process 42, which is no proxy-server",
+      "failed: TCP 2041 (health) is taken by process 42, which is no proxy-server",
       "ok: TCP 8095 (admin) is free",
     ]);
-    const [, taken] = await portsFree.run(context({}, { listeners }));
+    const [, taken] = await findingsOf(portsFree, context({}, { listeners }));
     expect(taken).toMatchObject({
       evidence: ["process 42: python3 -m http.server"],
       remedy: expect.stringMatching(/--health-port/),
     });
-    expect(await told(portsFree, context({}, { listeners: [{ port: 8091, owner: undefined }] }))).toContainEqual(
+    expect(await messagesOf(portsFree, context({}, { listeners: [{ port: 8091, owner: undefined }] }))).toContainEqual(
       expect.stringMatching(/may not see/),
     );
   });
@@ -168,10 +173,10 @@ describe("the socket", () => {
   const at = (socket: string) => context({ socket });
 
   test("a path that does not fit", async () => {
-    expect(await told(socketPath, at(`/${"x".repeat(107)}`))).toEqual([
-      "wrong: the socket's path has 108 bytes, and 107 fit",
+    expect(await messagesOf(socketFile, at(`/${"x".repeat(107)}`))).toEqual([
+      "failed: the socket's path has 108 bytes, and 107 fit",
     ]);
-    expect(await told(socketPath, at(`/nowhere/${"x".repeat(98)}`))).toEqual([expect.stringMatching(/^ok/)]);
+    expect(await messagesOf(socketFile, at(`/nowhere/${"x".repeat(98)}`))).toEqual([expect.stringMatching(/^ok/)]);
   });
 
   test("a directory and a socket for everybody, a file in its place, a leftover", async () => {
@@ -179,22 +184,24 @@ describe("the socket", () => {
     mkdirSync(directory);
     chmodSync(directory, 0o755);
     const path = join(directory, "s.sock");
-    expect((await told(socketPath, at(path)))[0]).toMatch(/^wrong: everybody may enter/);
+    expect((await messagesOf(socketFile, at(path)))[0]).toMatch(/^failed: everybody may enter/);
     // OpenShift's directory is shared; there only the socket counts.
-    expect(await told(socketPath, { ...at(path), model: bridgeModel({ for: "openshift" }) })).toEqual([
+    expect(await messagesOf(socketFile, { ...at(path), model: bridgeModel({ for: "openshift" }) })).toEqual([
       expect.stringMatching(/^ok/),
     ]);
     chmodSync(directory, 0o770);
     writeFileSync(path, "");
-    expect(await told(socketPath, at(path))).toEqual([expect.stringMatching(/^wrong: .*is not a socket/)]);
+    expect(await messagesOf(socketFile, at(path))).toEqual([expect.stringMatching(/^failed: .*is not a socket/)]);
     rmSync(path);
     const server = createServer().listen(path);
     closing.push(() => server.close());
     await new Promise((resolve) => server.once("listening", resolve));
     chmodSync(path, 0o777);
-    expect(await told(socketPath, at(path))).toEqual([expect.stringMatching(/^wrong: everybody may use the socket/)]);
+    expect(await messagesOf(socketFile, at(path))).toEqual([
+      expect.stringMatching(/^failed: everybody may use the socket/),
+    ]);
     chmodSync(path, 0o770);
-    expect(await told(socketPath, at(path))).toEqual([`ok: somebody listens on ${path}`]);
+    expect(await messagesOf(socketFile, at(path))).toEqual([`ok: a process listens on ${path}`]);
   });
 });
 
@@ -203,18 +210,18 @@ describe("certificates", () => {
     const pki = join(scratch, "tls");
     await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }));
     const given = { pki, now: () => new Date() };
-    expect(await told(certificates, context({ ...given, address: "192.168.66.10" }))).toEqual([
+    expect(await messagesOf(certificates, context({ ...given, address: "192.168.66.10" }))).toEqual([
       expect.stringMatching(/^ok: 3 certificates fit together/),
     ]);
-    expect(await told(certificates, context({ ...given, address: "192.168.66.77" }))).toEqual([
-      expect.stringMatching(/^wrong: .*server\.crt: agents that dial 192\.168\.66\.77 refuse it/),
+    expect(await messagesOf(certificates, context({ ...given, address: "192.168.66.77" }))).toEqual([
+      expect.stringMatching(/^failed: .*server\.crt: agents that dial 192\.168\.66\.77 refuse it/),
     ]);
     const tomorrow = () => new Date(Date.now() + 48 * 3_600_000);
-    expect((await told(certificates, context({ pki, now: tomorrow })))[0]).toMatch(/^wrong: .*expired/);
-    expect(await told(certificates, context())).toEqual(["skipped: /nowhere/pki does not exist here"]);
+    expect((await messagesOf(certificates, context({ pki, now: tomorrow })))[0]).toMatch(/^failed: .*expired/);
+    expect(await messagesOf(certificates, context())).toEqual(["skipped: /nowhere/pki does not exist here"]);
     mkdirSync(join(scratch, "empty"));
-    expect(await told(certificates, context({ pki: join(scratch, "empty") }))).toEqual([
-      expect.stringMatching(/^wrong: .*holds no certificate/),
+    expect(await messagesOf(certificates, context({ pki: join(scratch, "empty") }))).toEqual([
+      expect.stringMatching(/^failed: .*holds no certificate/),
     ]);
   });
 });
@@ -233,24 +240,24 @@ describe("egress configuration and server", () => {
 
   test("agree, disagree on protocol, on the socket", async () => {
     const of = (protocol: string, socket: string) =>
-      told(egressAgreement, context({ egressConfig: egress(protocol, socket) }, { server }));
+      messagesOf(egressAgreement, context({ egressConfig: egress(protocol, socket) }, { server }));
     expect(await of("GRPC", "/run/s.sock")).toEqual(["ok: kube-apiserver and server agree on protocol and socket"]);
     expect(await of("HTTPConnect", "/run/s.sock")).toEqual([
-      "wrong: the kube-apiserver speaks HTTPConnect to a server that runs with --mode=grpc",
+      "failed: the kube-apiserver speaks HTTPConnect to a server that runs with --mode=grpc",
     ]);
     expect(await of("GRPC", "/run/other.sock")).toEqual([
-      "wrong: the server listens on /run/s.sock, the kube-apiserver dials /run/other.sock",
+      "failed: the server listens on /run/s.sock, the kube-apiserver dials /run/other.sock",
     ]);
-    expect(await told(egressAgreement, context({ egressConfig: egress("GRPC", "/run/s.sock") }))).toEqual([
+    expect(await messagesOf(egressAgreement, context({ egressConfig: egress("GRPC", "/run/s.sock") }))).toEqual([
       expect.stringMatching(/^ok: .*no server is here/),
     ]);
   });
 
   test("a file that no kube-apiserver takes, and none", async () => {
-    expect(await told(egressAgreement, context({ egressConfig: egress("Direct", "x") }))).toEqual([
-      expect.stringMatching(/^wrong: .*refused by every kube-apiserver/),
+    expect(await messagesOf(egressAgreement, context({ egressConfig: egress("Direct", "x") }))).toEqual([
+      expect.stringMatching(/^failed: .*refused by every kube-apiserver/),
     ]);
-    expect(await told(egressAgreement, context())).toEqual(["skipped: /nowhere/egress.yaml does not exist"]);
+    expect(await messagesOf(egressAgreement, context())).toEqual(["skipped: /nowhere/egress.yaml does not exist"]);
   });
 });
 
@@ -267,21 +274,23 @@ describe("the program here", () => {
     context({}, { server: ["proxy-server", `--health-port=${port}`, ...flags] });
 
   test("is ready, is not, cannot be with its strategies, does not run", async () => {
-    expect(await told(health, of(await http(200, "ok")))).toEqual(["ok: the proxy-server is ready"]);
+    expect(await messagesOf(running, of(await http(200, "ok")))).toEqual(["ok: the proxy-server is ready"]);
     const alone = await http(500, "no connection to any proxy agent");
-    expect(await told(health, of(alone))).toEqual(["wrong: the proxy-server is not ready"]);
-    expect(await told(health, of(alone, "--proxy-strategies=destHost,defaultRoute"))).toEqual([
+    expect(await messagesOf(running, of(alone))).toEqual(["failed: the proxy-server is not ready"]);
+    expect(await messagesOf(running, of(alone, "--proxy-strategies=destHost,defaultRoute"))).toEqual([
       expect.stringMatching(/^warning: the proxy-server cannot become ready/),
     ]);
-    expect(await told(health, context())).toEqual(["warning: no proxy-server runs in this network"]);
-    expect(await told(health, context({ role: "agent" }))).toEqual(["warning: no proxy-agent runs in this network"]);
+    expect(await messagesOf(running, context())).toEqual(["warning: no proxy-server runs in this network"]);
+    expect(await messagesOf(running, context({ role: "agent" }))).toEqual([
+      "warning: no proxy-agent runs in this network",
+    ]);
   });
 
   test("does not answer", async () => {
     const port = await http(200, "ok");
     for (const close of closing.splice(0)) close();
-    expect(await told(health, of(port))).toEqual([
-      expect.stringMatching(/^wrong: the proxy-server runs but does not answer/),
+    expect(await messagesOf(running, of(port))).toEqual([
+      expect.stringMatching(/^failed: the proxy-server runs but does not answer/),
     ]);
   });
 });
@@ -303,29 +312,29 @@ describe("the server as an agent finds it", () => {
 
   test("good, for another address, of another authority", async () => {
     const { port, ca } = await serve("127.0.0.1");
-    expect(await told(serverReachable, agent(port, ca))).toEqual([
+    expect(await messagesOf(serverReachable, agent(port, ca))).toEqual([
       `ok: agents here reach the server at 127.0.0.1:${port} and can trust it`,
     ]);
     const wrongName = await serve("192.0.2.9");
-    const [outcome] = await serverReachable.run(agent(wrongName.port, wrongName.ca));
-    expect(outcome).toMatchObject({
-      state: "wrong",
-      finding: "the server's certificate is not for 127.0.0.1, so agents refuse it",
+    const [finding] = await findingsOf(serverReachable, agent(wrongName.port, wrongName.ca));
+    expect(finding).toMatchObject({
+      state: "failed",
+      message: "the server's certificate is not for 127.0.0.1, so agents refuse it",
     });
-    expect(outcome?.evidence[0]).toMatch(/IP Address:192\.0\.2\.9/);
-    expect(await told(serverReachable, agent(port, wrongName.ca))).toEqual([
-      "wrong: the authority in /pki/ca.crt did not sign the server's certificate",
+    expect(finding?.evidence[0]).toMatch(/IP Address:192\.0\.2\.9/);
+    expect(await messagesOf(serverReachable, agent(port, wrongName.ca))).toEqual([
+      "failed: the authority in /pki/ca.crt did not sign the server's certificate",
     ]);
   });
 
   test("with a certificate that has ended, or not begun by this clock", async () => {
     const { port, ca } = await serve("127.0.0.1");
     const shifted = (hours: number) => agent(port, ca, { now: () => new Date(Date.now() + hours * 3_600_000) });
-    expect(await told(serverReachable, shifted(48))).toEqual([
-      expect.stringMatching(/^wrong: the server's certificate ended/),
+    expect(await messagesOf(serverReachable, shifted(48))).toEqual([
+      expect.stringMatching(/^failed: the server's certificate ended/),
     ]);
-    expect(await told(serverReachable, shifted(-48))).toEqual([
-      expect.stringMatching(/^wrong: the server's certificate starts only/),
+    expect(await messagesOf(serverReachable, shifted(-48))).toEqual([
+      expect.stringMatching(/^failed: the server's certificate starts only/),
     ]);
   });
 
@@ -338,10 +347,14 @@ describe("the server as an agent finds it", () => {
     ).listen(0, "127.0.0.1");
     await new Promise((resolve) => plain.once("listening", resolve));
     const { port } = plain.address() as AddressInfo;
-    expect(await told(serverReachable, agent(port))).toEqual([expect.stringMatching(/^wrong: .*speaks no TLS/)]);
+    expect(await messagesOf(serverReachable, agent(port))).toEqual([
+      expect.stringMatching(/^failed: .*does not speak TLS/),
+    ]);
     await new Promise((resolve) => plain.close(resolve));
-    expect(await told(serverReachable, agent(port))).toEqual([`wrong: nothing takes connections on 127.0.0.1:${port}`]);
-    expect(await told(serverReachable, context({ role: "agent" }))).toEqual([expect.stringMatching(/^skipped/)]);
+    expect(await messagesOf(serverReachable, agent(port))).toEqual([
+      `failed: nothing accepts connections on 127.0.0.1:${port}`,
+    ]);
+    expect(await messagesOf(serverReachable, context({ role: "agent" }))).toEqual([expect.stringMatching(/^skipped/)]);
   });
 });
 
@@ -361,7 +374,7 @@ describe("the cluster", () => {
   }
 
   test("answers, does not, cannot be asked", async () => {
-    expect(await told(access, context({ cluster: cluster(() => true) }))).toEqual([
+    expect(await messagesOf(apiAccess, context({ cluster: cluster(() => true) }))).toEqual([
       "ok: the API at https://10.0.0.1:6443 answers (v1.36.0)",
     ]);
     const refusing = cluster(() => true);
@@ -375,45 +388,49 @@ describe("the cluster", () => {
           ),
       },
     };
-    expect(await told(access, context({ cluster: failing }))).toEqual([
-      expect.stringMatching(/^wrong: The Kubernetes API refused .*401/),
+    expect(await messagesOf(apiAccess, context({ cluster: failing }))).toEqual([
+      expect.stringMatching(/^failed: The Kubernetes API refused .*401/),
     ]);
-    expect(await told(access, context({ cluster: "The kubeconfig /x cannot be read" }))).toEqual([
-      "wrong: The kubeconfig /x cannot be read",
+    expect(await messagesOf(apiAccess, context({ cluster: "The kubeconfig /x cannot be read" }))).toEqual([
+      "failed: The kubeconfig /x cannot be read",
     ]);
-    expect(await told(access, context())).toEqual([expect.stringMatching(/^skipped/)]);
+    expect(await messagesOf(apiAccess, context())).toEqual([expect.stringMatching(/^skipped/)]);
   });
 
   test("permissions: each missing one by name", async () => {
-    expect(await told(permissions, context({ cluster: cluster(() => true) }))).toEqual([
+    expect(await messagesOf(permissions, context({ cluster: cluster(() => true) }))).toEqual([
       expect.stringMatching(/^ok: .*drawbridge-bootstrap/),
     ]);
-    const [outcome] = await permissions.run(
+    const [finding] = await findingsOf(
+      permissions,
       context({ cluster: cluster((verb, resource) => verb !== "create" || resource === "namespaces") }),
     );
-    expect(outcome).toMatchObject({
-      state: "wrong",
-      finding: "the user may not create secrets -n drawbridge-bootstrap, create daemonsets -n drawbridge-bootstrap",
+    expect(finding).toMatchObject({
+      state: "failed",
+      message: "the user may not create secrets -n drawbridge-bootstrap, create daemonsets -n drawbridge-bootstrap",
     });
-    expect(outcome?.evidence[0]).toBe("kubectl auth can-i create secrets -n drawbridge-bootstrap: no");
+    expect(finding?.evidence[0]).toBe("kubectl auth can-i create secrets -n drawbridge-bootstrap: no");
   });
 
   test("clocks", async () => {
-    expect(await told(clock, context({ cluster: cluster(() => true) }))).toEqual([
+    expect(await messagesOf(clock, context({ cluster: cluster(() => true) }))).toEqual([
       "ok: this host's clock agrees with the API server's",
     ]);
-    expect(await told(clock, context())).toEqual([expect.stringMatching(/^skipped/)]);
-    const at = (offMs: number, tookMs = 0) =>
-      judgeClock(new Date(Date.UTC(2026, 0, 1) + offMs), new Date(Date.UTC(2026, 0, 1)), tookMs, "s");
-    expect(at(9_000).state).toBe("ok");
-    expect(at(-60_000)).toMatchObject({
+    expect(await messagesOf(clock, context())).toEqual([expect.stringMatching(/^skipped/)]);
+    const there = new Date(Date.UTC(2026, 0, 1));
+    const at = async (offMs: number, tookMs = 0) => {
+      const here = new Date(there.getTime() + offMs);
+      return (await runChecks([clock], { apiTime: () => ({ server: "s", here, there, tookMs }) }))[0];
+    };
+    expect(await at(9_000)).toMatchObject({ state: "ok" });
+    expect(await at(-60_000)).toMatchObject({
       state: "warning",
-      finding: "this host's clock is 1 min behind the API server's",
+      message: "this host's clock is 1 min behind the API server's",
     });
-    expect(at(3_600_000)).toMatchObject({
-      state: "wrong",
-      finding: "this host's clock is 1 h ahead of the API server's",
+    expect(await at(3_600_000)).toMatchObject({
+      state: "failed",
+      message: "this host's clock is 1 h ahead of the API server's",
     });
-    expect(at(15_000, 8_000).state).toBe("ok");
+    expect(await at(15_000, 8_000)).toMatchObject({ state: "ok" });
   });
 });

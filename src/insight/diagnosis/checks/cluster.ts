@@ -1,85 +1,99 @@
-/** The way into the cluster, and what the user may do there. */
+/** The cluster: access to it, and the objects of pools, controllers and the Ignition server. */
+import { failed, type Judgement, ok, warning } from "../../../base/finding.js";
+import { isLeaseValid } from "../../../cluster/kube/lease.js";
+import { nameOf, pathOf, type Secret } from "../../../cluster/nodes/objects.js";
+import { readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
+import { poolReport } from "../../../cluster/nodes/workers/status.js";
+import { defineCheck } from "../check.js";
 
-import { messageOf } from "../../../base/errors/error.js";
-import type { KubeObject } from "../../../cluster/kube/port.js";
-import type { Cluster, DoctorContext } from "../context.js";
-import { type Check, ok, skipped, wrong } from "../diagnosis.js";
+export const apiAccess = defineCheck({
+  ...{ id: "kubeconfig", about: "The kubeconfig leads to an API server that answers", needs: ["apiVersion"] },
+  judge: ({ apiVersion: { server, version } }) => [ok(`the API at ${server} answers (${version})`)],
+});
 
-const noKubeconfig = skipped("no kubeconfig to look at the cluster with", "Give it with --kubeconfig, or --dir.");
-
-export const access: Check<DoctorContext> = {
-  id: "kubeconfig",
-  roles: ["server", "bootstrap", "workstation"],
-  async run({ cluster }) {
-    if (cluster === undefined) return [noKubeconfig];
-    if (typeof cluster === "string") return [wrong(cluster, "Check it with kubectl --kubeconfig FILE version.")];
-    try {
-      const { gitVersion } = await cluster.api.get<KubeObject & { gitVersion?: string }>("/version", {
-        timeoutMs: 10_000,
-      });
-      return [ok(`the API at ${cluster.server} answers (${gitVersion})`)];
-    } catch (reason) {
-      return [
-        wrong(
-          messageOf(reason).replace(/\.$/, ""),
-          "Check server and credentials with kubectl --kubeconfig FILE version.",
-        ),
-      ];
-    }
-  },
-};
-
-interface Review extends KubeObject {
-  readonly spec: { readonly resourceAttributes: Readonly<Record<string, string>> };
-  readonly status?: { readonly allowed?: boolean };
-}
-
-/** What up, gather and teardown do. */
-function needs(namespace: string): Readonly<Record<string, string>>[] {
-  const inBridge = { namespace };
-  return [
-    { verb: "create", resource: "namespaces" },
-    { verb: "delete", resource: "namespaces", name: namespace },
-    { verb: "create", resource: "secrets", ...inBridge },
-    { verb: "create", group: "apps", resource: "daemonsets", ...inBridge },
-    { verb: "delete", group: "apps", resource: "daemonsets", ...inBridge },
-    { verb: "list", resource: "pods", ...inBridge },
-    { verb: "get", resource: "pods", subresource: "log", ...inBridge },
-    { verb: "list", resource: "events", ...inBridge },
-  ];
-}
-
-export const permissions: Check<DoctorContext> = {
-  id: "permissions",
-  roles: ["server", "bootstrap", "workstation"],
-  async run({ cluster, model }) {
-    if (cluster === undefined || typeof cluster === "string") return [noKubeconfig];
-    const wanted = needs(model.namespace);
-    const denied: string[] = [];
-    try {
-      for (const attributes of wanted) if (!(await isAllowed(cluster, attributes))) denied.push(described(attributes));
-    } catch (reason) {
-      return [skipped(`the API cannot be asked about permissions: ${messageOf(reason)}`)];
-    }
-    if (denied.length === 0) return [ok(`the user may do all that a bridge needs in ${model.namespace}`)];
+export const permissions = defineCheck({
+  ...{ id: "permissions", about: "The user may do what a bridge needs", needs: ["missingPermissions", "model"] },
+  judge({ missingPermissions: missing, model }) {
+    if (missing.length === 0) return [ok(`the user may do all that a bridge needs in ${model.namespace}`)];
     return [
-      wrong(
-        `the user may not ${denied.join(", ")}`,
+      failed(
+        `the user may not ${missing.join(", ")}`,
         "Use an administrator's kubeconfig, or give the user these verbs: kubectl create clusterrolebinding drawbridge --clusterrole=cluster-admin --user=USER.",
-        ...denied.map((what) => `kubectl auth can-i ${what}: no`),
+        ...missing.map((what) => `kubectl auth can-i ${what}: no`),
       ),
     ];
   },
-};
+});
 
-async function isAllowed({ api }: Cluster, resourceAttributes: Readonly<Record<string, string>>): Promise<boolean> {
-  const kind = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" };
-  const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-  const { status } = await api.create<Review>(path, { ...kind, spec: { resourceAttributes } }, { timeoutMs: 10_000 });
-  return status?.allowed ?? false;
-}
+export const lease = defineCheck({
+  ...{ id: "lease", about: "A controller holds the Lease", needs: ["lease", "program", "now"] },
+  judge({ lease: { lease: found, namespace, path }, program: { title }, now }) {
+    if (found === undefined) {
+      const remedy = `Give the ${title}'s user create, get and update of leases in ${namespace}, and read its log.`;
+      return [failed(`no ${title} has ever held its Lease, so nothing is decided`, remedy, `${path} does not exist`)];
+    }
+    const { holderIdentity = "", renewTime = "never" } = found.spec ?? {};
+    const evidence = `${path}: held by ${holderIdentity || "nobody"}, renewed ${renewTime}`;
+    if (holderIdentity !== "" && isLeaseValid(found, now.getTime()))
+      return [ok(`a ${title} holds the Lease`, evidence)];
+    const remedy = `Start a ${title}; one that runs and does not take it over says why in its log (or clocks differ).`;
+    return [failed(`no ${title} holds the Lease now, so nothing is decided`, remedy, evidence)];
+  },
+});
 
-function described({ verb, resource, subresource, namespace }: Readonly<Record<string, string>>): string {
-  const what = subresource === undefined ? resource : `${resource}/${subresource}`;
-  return namespace === undefined ? `${verb} ${what}` : `${verb} ${what} -n ${namespace}`;
+/** Machines and what is wrong with them are the business of `workers doctor`. */
+export const pools = defineCheck({
+  ...{ id: "pools", about: "The conditions of every pool are in order", needs: ["pools"] },
+  judge({ pools: { items, namespace } }) {
+    if (items.length === 0) return [ok(`there is no pool in ${namespace}`)];
+    const found = items.flatMap((pool) => {
+      const name = nameOf(pool);
+      const subject = pathOf(name);
+      if ((pool.status?.conditions ?? []).length === 0) {
+        const remedy =
+          "See the checks lease and health; a controller that leads says in its log why it passes a pool over, a cluster that is missing say.";
+        return [{ ...failed(`no controller has handled pool ${subject}`, remedy, "it has no conditions"), subject }];
+      }
+      // Whether it has a configuration its conditions say, too.
+      const { lacks } = poolReport(subject, { hash: "any", pool });
+      const remedy = `Ask drawbridge workers doctor --namespace ${namespace} --pool ${name.name} for the cause.`;
+      return lacks.map(({ what }) => ({ ...warning(`pool ${subject}: ${what}`, remedy), subject }));
+    });
+    return found.length > 0 ? found : [ok(`the conditions of ${items.length} pools are in order`)];
+  },
+});
+
+export const ignitionTokens = defineCheck({
+  ...{ id: "ignition-tokens", about: "Every token has a payload", needs: ["tokenSecrets", "now"] },
+  judge({ tokenSecrets: { items, namespace }, now }) {
+    if (items.length === 0) {
+      const message = `no pool has a token Secret in ${namespace}, so every machine gets 511`;
+      const remedy = `See that drawbridge nodepool controller runs and its pools are in order: drawbridge nodepool status --namespace ${namespace}.`;
+      return [failed(message, remedy)];
+    }
+    const found = items.flatMap((secret) => judgeToken(secret, now.getTime()));
+    return found.length > 0 ? found : [ok(`the payloads of ${items.length} token Secrets are made`)];
+  },
+});
+
+function judgeToken(secret: Secret, now: number): Judgement[] {
+  const { pool, outcome, expiresAt, token } = readTokenSecret(secret);
+  const name = `Secret ${secret.metadata?.name}`;
+  const whose = pool === undefined ? name : `pool ${pathOf(pool)}`;
+  const remedy = `Ask drawbridge workers doctor${pool === undefined ? "" : ` --namespace ${pool.namespace} --pool ${pool.name}`} for the cause and each machine it concerns.`;
+  // A former configuration's, on its way out.
+  if (expiresAt !== undefined && !(expiresAt > now)) return [];
+  if (token === undefined)
+    return [failed(`${whose} has a token Secret without a token, so machines get 511`, remedy, name)];
+  if (outcome === undefined) {
+    const message = `no Ignition server has made the payload of ${whose} yet, so machines get 511`;
+    const alsoRead = `See that this server reads that namespace (--namespace). ${remedy}`;
+    return [failed(message, alsoRead, `${name} has no key reason`)];
+  }
+  if (outcome.reason === "AsExpected") return [];
+  const reason = outcome.message || outcome.reason;
+  if (outcome.reason === "PayloadTooLarge")
+    return [warning(`the payload of ${whose} is large: ${reason}`, remedy, name)];
+  const message = `no payload can be made for ${whose}, so machines get 511: ${reason}`;
+  return [failed(message, remedy, `${name}: ${outcome.reason}`)];
 }

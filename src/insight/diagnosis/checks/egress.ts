@@ -1,51 +1,56 @@
-/** Kube-apiserver and server must mean the same door. */
-import { disagreements } from "../../../cluster/bootstrap/analyze/rules/agreement.js";
-import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
-import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
-import type { DoctorContext } from "../context.js";
-import { type Check, ok, skipped, wrong } from "../diagnosis.js";
+/** Kube-apiserver and server must mean the same protocol and socket. */
+import { failed, type Judgement, ok } from "../../../base/finding.js";
+import type { CommandLine } from "../../../cluster/bootstrap/settings/command-line.js";
+import type { EgressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
+import { defineCheck } from "../check.js";
 
-export const egressAgreement: Check<DoctorContext> = {
-  id: "egress-config",
-  roles: ["server", "bootstrap"],
-  async run({ egressConfig, host, model, socket }) {
-    const reading = await readEgress(egressConfig);
-    if (reading.state === "absent") {
-      return [
-        skipped(
-          `${reading.path} does not exist`,
-          "Name the file of the kube-apiserver's --egress-selector-config-file with --egress-config.",
-        ),
-      ];
+export const egressAgreement = defineCheck({
+  ...{ id: "egress-config", about: "Kube-apiserver and server agree on protocol and socket" },
+  ...{ needs: ["egress"], uses: ["serverFlags", "model"] },
+  judge({ egress, serverFlags, model }) {
+    const again = `Write it again: drawbridge bootstrap render${model === undefined ? "" : ` --for ${model.for}`} --part host, and restart the kube-apiserver.`;
+    if (egress.state === "absent") {
+      const remedy = "Name the file of the kube-apiserver's --egress-selector-config-file with --egress-config.";
+      return [failed(`${egress.path} does not exist`, `${remedy} ${again}`)];
     }
-    if (reading.state === "unusable") {
-      return [
-        wrong(
-          `${reading.path} is refused by every kube-apiserver: ${reading.why}`,
-          `Write it anew: drawbridge bootstrap render --for ${model.for} --part host.`,
-        ),
-      ];
-    }
-    const running = await host.running("server");
-    const server = running ?? (await serverSettings(model, [socket], false, async () => []));
-    const { protocol, uds, tcp } = reading.cluster;
-    const says = `${reading.path}: ${protocol} at ${uds ?? tcp?.url}`;
-    if (server === undefined)
-      return [ok("the egress configuration is well-formed; no server is here to compare it with", says)];
-    const words = [...server.flags].map(([name, value]) => `--${name}=${value}`);
-    const seen = { file: server.source, text: words.join(" ") };
-    const found = disagreements(
-      { words, image: "", seen },
-      { protocol, socket: uds ?? "", seen: { file: reading.path, text: says } },
-    );
-    return found.length === 0
-      ? [
-          ok(
-            "kube-apiserver and server agree on protocol and socket",
-            says,
-            `${server.source}: --mode=${server.flags.get("mode") ?? "grpc"}`,
-          ),
-        ]
-      : found.map(({ message, remedy }) => wrong(message, remedy, says, server.source));
+    if (egress.state === "unusable")
+      return [failed(`${egress.path} is refused by every kube-apiserver: ${egress.why}`, again)];
+    return judgeAgreement(egress, serverFlags);
   },
-};
+});
+
+const modes = { GRPC: "grpc", HTTPConnect: "http-connect" } as const;
+
+function judgeAgreement(
+  { path, cluster: { protocol, uds, tcp } }: Extract<EgressReading, { state: "read" }>,
+  server: CommandLine | undefined,
+): Judgement[] {
+  const selection = `${path}: ${protocol} at ${uds ?? tcp?.url}`;
+  if (server === undefined)
+    return [ok("the egress configuration is well-formed; no server is here to compare it with", selection)];
+  const [mode, socket] = [server.flags.get("mode") ?? "grpc", server.flags.get("uds-name") ?? ""];
+  const evidence = [selection, `${server.source}: --mode=${mode}${socket === "" ? "" : ` --uds-name=${socket}`}`];
+  const found: Judgement[] = [];
+  if (modes[protocol] !== mode) {
+    found.push({
+      ...failed(
+        `the kube-apiserver speaks ${protocol} to a server that runs with --mode=${mode}`,
+        `Start the server with --mode=${modes[protocol]}, or write proxyProtocol ${mode === "grpc" ? "GRPC" : "HTTPConnect"} into the egress configuration and restart the kube-apiserver.`,
+        ...evidence,
+      ),
+      likelihood: "certain",
+    });
+  }
+  if (socket !== "" && uds !== undefined && !isSameSocket(socket, uds)) {
+    const remedy = "Give both the same socket: --uds-name of the server, udsName of the egress configuration.";
+    const message = `the server listens on ${socket}, the kube-apiserver dials ${uds}`;
+    found.push({ ...failed(message, remedy, ...evidence), likelihood: "certain" });
+  }
+  return found.length > 0 ? found : [ok("kube-apiserver and server agree on protocol and socket", ...evidence)];
+}
+
+/** On an OpenShift bootstrap host one directory has two names. */
+function isSameSocket(ofServer: string, ofApiServer: string): boolean {
+  const bootstrap = "/etc/kubernetes/bootstrap-configs/";
+  return ofServer === ofApiServer || ofServer.replace(bootstrap, "/etc/kubernetes/config/") === ofApiServer;
+}

@@ -13,11 +13,11 @@ import { pool } from "../../../cluster/nodes/testing/world.js";
 import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
-import { context, told } from "../testing/context.js";
+import { context, findingsOf, messagesOf } from "../testing/context.js";
 import { now } from "../testing/overview.js";
-import { lease, pools } from "./controllers.js";
-import { health } from "./health.js";
-import { ignitionCertificate, ignitionTokens } from "./ignition.js";
+import { ignitionCertificate } from "./certificates.js";
+import { ignitionTokens, lease, pools } from "./cluster.js";
+import { running } from "./programs.js";
 
 /** Objects by the last word of their collection's path, and Leases by name. */
 function objects(
@@ -68,7 +68,7 @@ describe("the Ignition server's certificate", () => {
       ],
     });
   const ask = (at: number, changes: Parameters<typeof context>[0]) =>
-    told(
+    messagesOf(
       ignitionCertificate,
       context(
         { role: "ignition", now: () => new Date(), ...changes },
@@ -82,19 +82,19 @@ describe("the Ignition server's certificate", () => {
       "ok: the certificate is for what machines are told: 127.0.0.1",
     ]);
     const elsewhere =
-      "wrong: machines are told ignition.example, but the certificate is not for it, so they ask for ever";
+      "failed: machines are told ignition.example, but the certificate is not for it, so they ask for ever";
     expect(await ask(at, publishing("ignition.example:22624"))).toEqual([elsewhere]);
     expect(await ask(at, { address: "ignition.example" })).toEqual([elsewhere]);
     expect(await ask(at, objects({}))).toEqual(["skipped: no cluster in clusters publishes an Ignition server"]);
     const later = { address: "127.0.0.1", now: () => new Date(Date.now() + 400 * 24 * 3_600_000) };
-    expect(await ask(at, later)).toEqual([expect.stringMatching(/^wrong: the certificate ended/)]);
+    expect(await ask(at, later)).toEqual([expect.stringMatching(/^failed: the certificate ended/)]);
   });
 
   test("is not shown while the server waits for one", async () => {
     const at = await serve();
     for (const close of closing.splice(0)) close();
     expect(await ask(at, { address: "127.0.0.1" })).toEqual([
-      `wrong: the Ignition server runs but does not serve machines on 127.0.0.1:${at}`,
+      `failed: the Ignition server runs but does not serve machines on 127.0.0.1:${at}`,
     ]);
   });
 });
@@ -116,22 +116,22 @@ describe("tokens and their payloads", () => {
     data: { ...secret.data, ...Object.fromEntries(Object.entries(data).map(([key, text]) => [key, encoded(text)])) },
   });
   const ask = (...secrets: readonly Secret[]) =>
-    told(ignitionTokens, context({ role: "ignition", ...objects({ secrets }) }));
+    messagesOf(ignitionTokens, context({ role: "ignition", ...objects({ secrets }) }));
 
   test("are made, are not made, cannot be made, and are never shown", async () => {
     expect(await ask(having({ reason: "AsExpected" }))).toEqual(["ok: the payloads of 1 token Secrets are made"]);
     expect(await ask(secret)).toEqual([
-      "wrong: no Ignition server has made the payload of pool clusters/workers yet, so machines get 511",
+      "failed: no Ignition server has made the payload of pool clusters/workers yet, so machines get 511",
     ]);
     const broken = having({ reason: "InvalidConfig", message: "the pull secret is missing" });
     expect(await ask(broken)).toEqual([
-      "wrong: no payload can be made for pool clusters/workers, so machines get 511: the pull secret is missing",
+      "failed: no payload can be made for pool clusters/workers, so machines get 511: the pull secret is missing",
     ]);
-    const outcomes = await ignitionTokens.run(context({ role: "ignition", ...objects({ secrets: [broken] }) }));
-    expect(outcomes[0]?.remedy).toContain("drawbridge workers doctor --namespace clusters --pool workers");
-    expect(JSON.stringify(outcomes)).not.toContain("t-0123456789");
-    expect(await ask(having({ token: "" }))).toEqual([expect.stringMatching(/^wrong: .*without a token/)]);
-    expect(await ask()).toEqual(["wrong: no pool has a token Secret in clusters, so every machine gets 511"]);
+    const findings = await findingsOf(ignitionTokens, context({ role: "ignition", ...objects({ secrets: [broken] }) }));
+    expect(findings[0]?.remedy).toContain("drawbridge workers doctor --namespace clusters --pool workers");
+    expect(JSON.stringify(findings)).not.toContain("t-0123456789");
+    expect(await ask(having({ token: "" }))).toEqual([expect.stringMatching(/^failed: .*without a token/)]);
+    expect(await ask()).toEqual(["failed: no pool has a token Secret in clusters, so every machine gets 511"]);
   });
 });
 
@@ -140,27 +140,27 @@ describe("the Lease", () => {
     spec: { holderIdentity, leaseDurationSeconds: 15, renewTime: new Date(now - seconds * 1000).toISOString() },
   });
   const ask = (role: "nodepool" | "approver", leases: Readonly<Record<string, object>>) =>
-    told(lease, context({ role, ...objects({}, leases) }));
+    messagesOf(lease, context({ role, ...objects({}, leases) }));
 
   test("is held, has run out, was given back, was never taken", async () => {
     expect(await ask("nodepool", { "drawbridge-nodepool-controller": held(5) })).toEqual([
       "ok: a pool controller holds the Lease",
     ]);
     expect(await ask("approver", { "drawbridge-csr-approver": held(60) })).toEqual([
-      "wrong: no CSR approver holds the Lease now, so nothing is decided",
+      "failed: no CSR approver holds the Lease now, so nothing is decided",
     ]);
     expect(await ask("approver", { "drawbridge-csr-approver": held(1, "") })).toEqual([
-      expect.stringMatching(/^wrong/),
+      expect.stringMatching(/^failed/),
     ]);
     expect(await ask("approver", {})).toEqual([
-      "wrong: no CSR approver has ever held its Lease, so nothing is decided",
+      "failed: no CSR approver has ever held its Lease, so nothing is decided",
     ]);
-    expect(await told(lease, context({ role: "approver" }))).toEqual([expect.stringMatching(/^skipped/)]);
+    expect(await messagesOf(lease, context({ role: "approver" }))).toEqual([expect.stringMatching(/^skipped/)]);
     const dry = context(
       { role: "approver", ...objects({}) },
       { approver: ["drawbridge", "csr", "approver", "--dry-run"] },
     );
-    expect(await told(lease, dry)).toEqual([expect.stringMatching(/^skipped: .*--dry-run/)]);
+    expect(await messagesOf(lease, dry)).toEqual([expect.stringMatching(/^skipped: .*--dry-run/)]);
   });
 });
 
@@ -170,14 +170,14 @@ test("pools: unseen, complained of, in order; the cause is for workers doctor", 
     status: { conditions: [{ type: "ValidConfig", status, reason: "Bad", message: "two units of one name" }] },
   });
   const given = (one: KubeObject) => context({ role: "nodepool", ...objects({ nodepools: [one] }) });
-  expect(await told(pools, given(pool))).toEqual(["wrong: no controller has got anywhere with pool clusters/workers"]);
-  const [outcome] = await pools.run(given(having("False")));
-  expect(outcome).toMatchObject({
+  expect(await messagesOf(pools, given(pool))).toEqual(["failed: no controller has handled pool clusters/workers"]);
+  const [finding] = await findingsOf(pools, given(having("False")));
+  expect(finding).toMatchObject({
     state: "warning",
-    finding: "pool clusters/workers: ValidConfig is False: two units of one name",
+    message: "pool clusters/workers: ValidConfig is False: two units of one name",
     remedy: "Ask drawbridge workers doctor --namespace clusters --pool workers for the cause.",
   });
-  expect(await told(pools, given(having("True")))).toEqual(["ok: the conditions of 1 pools are in order"]);
+  expect(await messagesOf(pools, given(having("True")))).toEqual(["ok: the conditions of 1 pools are in order"]);
 });
 
 test("health of programs that have a port only when they are told", async () => {
@@ -185,10 +185,10 @@ test("health of programs that have a port only when they are told", async () => 
     port(createHttp((_request, response) => response.writeHead(status).end(text)) as Server);
   const words = (at: number) => ["drawbridge", "csr", "approver", `--health-port=${at}`];
   const ask = (approver?: readonly string[]) =>
-    told(health, context({ role: "approver", ports: { health: 0, admin: 0 } }, approver ? { approver } : {}));
+    messagesOf(running, context({ role: "approver", ports: { health: 0, admin: 0 } }, approver ? { approver } : {}));
   expect(await ask(words(await answer(200, "ok")))).toEqual(["ok: the CSR approver is ready"]);
   expect(await ask(words(await answer(500, "the inventory cannot be read")))).toEqual([
-    "wrong: the CSR approver is not ready",
+    "failed: the CSR approver is not ready",
   ]);
   expect(await ask(["drawbridge", "csr", "approver"])).toEqual(["skipped: the CSR approver has no health port"]);
   expect(await ask()).toEqual(["warning: no CSR approver runs in this network"]);

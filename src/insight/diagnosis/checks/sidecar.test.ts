@@ -6,9 +6,10 @@ import { createServer as createTls } from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
-import type { SidecarWays } from "../context.js";
-import { context, told } from "../testing/context.js";
-import { frontend, judgeOrder, resolution } from "./sidecar.js";
+import type { SidecarSettings } from "../context.js";
+import { context, messagesOf } from "../testing/context.js";
+import { frontend } from "./certificates.js";
+import { nameResolution } from "./programs.js";
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -16,7 +17,11 @@ afterEach(() => {
 });
 
 const listener = { name: "socks5://127.0.0.1:8090", order: ["agent"], fallbackDirect: false, kubeconfig: "" };
-const ways = (changes: Partial<SidecarWays>): SidecarWays => ({ frontends: [], listeners: [listener], ...changes });
+const settings = (changes: Partial<SidecarSettings>): SidecarSettings => ({
+  frontends: [],
+  listeners: [listener],
+  ...changes,
+});
 
 async function listening(server: ReturnType<typeof createServer>): Promise<number> {
   server.listen(0, "127.0.0.1");
@@ -38,11 +43,11 @@ describe("the frontend", () => {
     ...{ mode: "http-connect" as const, host: "127.0.0.1", port },
     tls: { caFile: "/ca.crt", ...(servername === undefined ? {} : { servername }) },
   });
-  const ask = (...frontends: SidecarWays["frontends"]) =>
-    told(
+  const ask = (...frontends: SidecarSettings["frontends"]) =>
+    messagesOf(
       frontend,
       context(
-        { role: "sidecar", sidecar: ways({ frontends }), now: () => new Date() },
+        { role: "sidecar", sidecar: settings({ frontends }), now: () => new Date() },
         { files: { "/ca.crt": pem("ca.crt") } },
       ),
     );
@@ -52,45 +57,50 @@ describe("the frontend", () => {
     const port = await serve();
     expect(await ask(door(port))).toEqual([`ok: the sidecar reaches the frontend 127.0.0.1:${port} and can trust it`]);
     expect(await ask(door(port, "konnectivity-server-local"))).toEqual([
-      "wrong: the frontend's certificate is not for konnectivity-server-local, so the sidecar refuses it",
+      "failed: the frontend's certificate is not for konnectivity-server-local, so the sidecar refuses it",
     ]);
     for (const close of closing.splice(0)) close();
-    expect(await ask(door(port))).toEqual([`wrong: nothing takes connections on the frontend 127.0.0.1:${port}`]);
+    expect(await ask(door(port))).toEqual([`failed: nothing accepts connections on the frontend 127.0.0.1:${port}`]);
   });
 
   test("that is a spare and gone is only a warning", async () => {
     const port = await serve();
     expect(await ask({ mode: "grpc", uds: "/nowhere.sock" }, door(port))).toEqual([
-      "warning: nobody listens on the frontend's socket /nowhere.sock",
+      "warning: no process listens on the frontend's socket /nowhere.sock",
       expect.stringMatching(/^ok/),
     ]);
   });
 
   test("cannot be judged without a sidecar or with flags that nobody understands", async () => {
-    expect(await told(frontend, context({ role: "sidecar" }))).toEqual([
+    expect(await messagesOf(frontend, context({ role: "sidecar" }))).toEqual([
       expect.stringMatching(/^skipped: no sidecar runs/),
     ]);
     const sidecar = "the flags of the sidecar (process 7) cannot be understood here: no";
-    expect(await told(frontend, context({ role: "sidecar", sidecar }))).toEqual([`wrong: ${sidecar}`]);
+    expect(await messagesOf(frontend, context({ role: "sidecar", sidecar }))).toEqual([`failed: ${sidecar}`]);
   });
 });
 
 test("who looks names up: nobody behind agent, no fallback without the cluster's DNS, no cluster without access", async () => {
-  const finding = (changes: Partial<typeof listener>, inCluster = true) =>
-    judgeOrder({ ...listener, ...changes }, inCluster).map(({ state, finding: text }) => `${state}: ${text}`);
-  expect(finding({})).toEqual([]);
-  expect(finding({ order: ["services", "cluster-dns", "agent"] })).toEqual([]);
-  expect(finding({ order: ["agent", "here"] })).toEqual([
+  const finding = (changes: Partial<typeof listener>, inCluster = true) => {
+    const env = inCluster ? { KUBERNETES_SERVICE_HOST: "10.0.0.1" } : {};
+    return messagesOf(
+      nameResolution,
+      context({ env, sidecar: settings({ listeners: [{ ...listener, ...changes }] }) }),
+    );
+  };
+  const inOrder = ["ok: names are looked up in an order that makes sense"];
+  expect(await finding({})).toEqual(inOrder);
+  expect(await finding({ order: ["services", "cluster-dns", "agent"] })).toEqual(inOrder);
+  expect(await finding({ order: ["agent", "here"] })).toEqual([
     "warning: socks5://127.0.0.1:8090 never asks here: agent takes every name as it is",
   ]);
-  expect(finding({ order: ["here"], fallbackDirect: true })).toEqual([
+  expect(await finding({ order: ["here"], fallbackDirect: true })).toEqual([
     expect.stringMatching(/^warning: .* a fallback that never happens/),
   ]);
-  expect(finding({ order: ["services"] }, false)).toEqual([expect.stringMatching(/^wrong: .*no pod of a cluster/)]);
-  expect(finding({ order: ["services"], kubeconfig: "/nowhere" })).toEqual([
-    expect.stringMatching(/^wrong: .*\/nowhere is not there/),
+  expect(await finding({ order: ["services"] }, false)).toEqual([
+    expect.stringMatching(/^failed: .*no pod of a cluster/),
   ]);
-  expect(await told(resolution, context({ sidecar: ways({}) }))).toEqual([
-    "ok: names are looked up in an order that makes sense",
+  expect(await finding({ order: ["services"], kubeconfig: "/nowhere" })).toEqual([
+    expect.stringMatching(/^failed: .*\/nowhere does not exist/),
   ]);
 });

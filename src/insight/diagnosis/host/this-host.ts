@@ -1,11 +1,32 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { connect } from "node:net";
+import { isAbsolute } from "node:path";
 import { hostNetwork } from "../../../cluster/bootstrap/address/index.js";
 import { commandLine, textAt } from "../../../cluster/bootstrap/settings/command-line.js";
-import type { DoctorHost, Listener, RunningProgram } from "../context.js";
-import { isProgram } from "../program.js";
-import { listeningInodes } from "./proc-net.js";
+import type { DoctorHost } from "../context.js";
+import type { Listener, RunningProgram } from "../facts.js";
+import { isProgram } from "../programs.js";
+
+/** The path, for us, of a file that a process names: it may have another working directory, or be in a container. */
+export function processFile(pid: number, path: string): string {
+  if (!isAbsolute(path)) return `/proc/${pid}/cwd/${path}`;
+  return existsSync(path) ? path : `/proc/${pid}/root${path}`;
+}
+
+/** Whether a process accepts connections on a Unix socket. */
+export function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const end = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once("connect", () => end(true)).once("error", () => end(false));
+  });
+}
 
 interface Process {
   readonly pid: number;
@@ -54,6 +75,20 @@ async function listeners(): Promise<Listener[]> {
   const ports = listeningInodes(tables.join("\n"));
   const owners = await ownersOf(new Set(ports.values()));
   return [...ports].map(([port, inode]) => ({ port, owner: owners.get(inode) }));
+}
+
+const LISTEN = "0A";
+
+/** Which port each listening socket of /proc/net/tcp and tcp6 has. */
+export function listeningInodes(tables: string): Map<number, string> {
+  const found = new Map<number, string>();
+  for (const line of tables.split("\n")) {
+    const columns = line.trim().split(/\s+/);
+    const [, local = "", , state] = columns;
+    const port = /:([0-9A-F]{4})$/.exec(local)?.[1];
+    if (state === LISTEN && port !== undefined) found.set(Number.parseInt(port, 16), columns[9] ?? "");
+  }
+  return found;
 }
 
 async function ownersOf(inodes: ReadonlySet<string>): Promise<Map<string, Process>> {

@@ -1,12 +1,17 @@
-/** A host that says whatever a test wants. */
+/** A host with whatever a test puts there. */
+
+import type { Finding } from "../../../base/finding.js";
 import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
 import { commandLine } from "../../../cluster/bootstrap/settings/command-line.js";
-import type { DoctorContext, DoctorHost, Listener, RunningProgram } from "../context.js";
-import type { Check, Outcome } from "../diagnosis.js";
-import type { Program } from "../program.js";
+import type { Check } from "../check.js";
+import type { DoctorContext, DoctorHost } from "../context.js";
+import type { Listener, RunningProgram } from "../facts.js";
+import type { Program } from "../programs.js";
+import { runChecks } from "../run.js";
+import { hostSource } from "../sources/host.js";
 
-/** The words each program was started with. */
+/** The command line of each program. */
 type FakePrograms = Readonly<Partial<Record<Program, readonly string[]>>>;
 
 export interface FakeDoctorHost extends FakePrograms {
@@ -50,14 +55,16 @@ export function context(changes: Partial<DoctorContext> = {}, host: FakeDoctorHo
   };
 }
 
-/** `state: finding` of each outcome. */
-export async function told(check: Check<DoctorContext>, given: DoctorContext): Promise<string[]> {
-  const outcomes = await check.run(given);
-  for (const outcome of outcomes) expectSound(outcome);
-  return outcomes.map(({ state, finding }) => `${state}: ${finding}`);
+export async function findingsOf(check: Check, given: DoctorContext): Promise<Finding[]> {
+  const findings = await runChecks([check], hostSource(given));
+  for (const { state, message, remedy } of findings) {
+    if (/\.$|undefined/.test(message)) throw new Error(`a message is a sentence without its full stop: ${message}`);
+    if ((state === "failed" || state === "warning") && remedy === "") throw new Error(`no remedy for: ${message}`);
+  }
+  return findings;
 }
 
-function expectSound({ state, finding, remedy }: Outcome): void {
-  if (/\.$|undefined/.test(finding)) throw new Error(`a finding is the start of a sentence: ${finding}`);
-  if ((state === "wrong" || state === "warning") && remedy === "") throw new Error(`no remedy for: ${finding}`);
+/** `state: message` of each finding. */
+export async function messagesOf(check: Check, given: DoctorContext): Promise<string[]> {
+  return (await findingsOf(check, given)).map(({ state, message }) => `${state}: ${message}`);
 }

@@ -1,8 +1,8 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { listeningInodes } from "./proc-net.js";
-import { thisHost } from "./this-host.js";
+
+import { listeningInodes, thisHost } from "./this-host.js";
 
 test("listening sockets of both families, and only those", () => {
   const tables = [

@@ -1,39 +1,36 @@
-/** A look at a port that speaks TLS: does it answer, and with which certificate? Nothing is sent but a handshake. */
+/** A TLS handshake with a port: does it answer, and with which certificate? Nothing else is sent. */
 import { connect as dial } from "node:net";
 import { connect as secure } from "node:tls";
 import { messageOf } from "../../../base/errors/error.js";
 
-export type Peeked =
+export type Handshake =
   | { readonly state: "connected"; readonly certificate: Buffer }
   | { readonly state: "timeout" | "refused" | "unreachable" | "no-tls"; readonly detail: string };
 
-/** `protocol` is what the handshake offers to speak: agents HTTP/2, callers of a CONNECT door and machines HTTP/1.1. */
-export function peek(
+export const HANDSHAKE_MS = 6_000;
+
+/** `protocol` is offered by ALPN: agents speak HTTP/2, callers of HTTP CONNECT and machines HTTP/1.1. */
+export function handshakeWith(
   host: string,
   port: number,
-  withinMs: number,
-  protocol: "h2" | "http/1.1" = "h2",
-): Promise<Peeked> {
+  protocol: "h2" | "http/1.1",
+  withinMs = HANDSHAKE_MS,
+): Promise<Handshake> {
   return new Promise((resolve) => {
     let open = false;
     const plain = dial({ host, port });
-    const end = (peeked: Peeked) => {
+    const end = (handshake: Handshake) => {
       clearTimeout(timer);
       plain.destroy();
-      resolve(peeked);
+      resolve(handshake);
     };
     const timer = setTimeout(() => {
       const detail = `no answer within ${withinMs / 1000} s`;
       end({ state: open ? "no-tls" : "timeout", detail });
     }, withinMs);
     const fail = (reason: NodeJS.ErrnoException) => {
-      const state = open
-        ? "no-tls"
-        : reason.code === "ECONNREFUSED"
-          ? "refused"
-          : reason.code === "ETIMEDOUT"
-            ? "timeout"
-            : "unreachable";
+      const states = { ECONNREFUSED: "refused", ETIMEDOUT: "timeout" } as const;
+      const state = open ? "no-tls" : (states[reason.code as keyof typeof states] ?? "unreachable");
       end({ state, detail: messageOf(reason) });
     };
     plain.once("error", fail);

@@ -1,0 +1,85 @@
+/** The program on this host, in its own words: is it ready, and do its settings make sense? */
+import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { defineCheck } from "../check.js";
+import type { NameResolution } from "../facts.js";
+import type { Program } from "../programs.js";
+
+const startWith: Readonly<Record<Program | "bootstrap", string>> = {
+  bootstrap: "Look at /etc/kubernetes/manifests/konnectivity-server-pod.yaml and at the kubelet's journal.",
+  server: "Start it: drawbridge bootstrap up, or the unit drawbridge-bootstrap-server.service.",
+  agent: "Look at the DaemonSet: kubectl get pods -A -l app=konnectivity-agent -o wide.",
+  sidecar: "Start drawbridge sidecar here, or name another place with --role.",
+  ignition: "Start drawbridge ignition serve here, or look at its Deployment: kubectl get pods -A.",
+  nodepool: "Start drawbridge nodepool controller here, or look at its Deployment: kubectl get pods -A.",
+  approver: "Start drawbridge csr approver here, or look at its Deployment: kubectl get pods -A.",
+};
+
+const whyUnready: Readonly<Record<Program, string>> = {
+  server:
+    "No agent is connected: look at the agents' logs, and whether nodes reach TCP 8091 (drawbridge firewall plan).",
+  agent: "It has no server: see the check server-reachable and its own log.",
+  sidecar:
+    "Its probe does not get through to an agent: see the check frontend, then drawbridge doctor beside the server.",
+  ignition: "Read its log.",
+  nodepool: "It cannot list the pools: see its log, and that its kubeconfig and rights are there (nodepool install).",
+  approver: "Do what the answer says; drawbridge csr list shows the requests that wait.",
+};
+
+export const running = defineCheck({
+  ...{ id: "health", about: "The program runs and is ready", needs: ["program", "role"], uses: ["health"] },
+  judge({ program: { kind, running: process, title }, role, health }) {
+    if (process === undefined) {
+      return [warning(`no ${title} runs in this network`, startWith[role === "bootstrap" ? "bootstrap" : kind])];
+    }
+    if (health === undefined) {
+      return [skipped(`the ${title} has no health port`, "Start it with --health-port to see whether it is ready.")];
+    }
+    const { answer, url } = health;
+    if (typeof answer === "string") {
+      const remedy = "Give its health port with --health-port, or read its log.";
+      return [failed(`the ${title} runs but does not answer on ${url}`, remedy, answer)];
+    }
+    const line = `${url} answered ${answer.status} ${answer.body.trim().split("\n").at(-1)}`;
+    if (answer.status === 200)
+      return [kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line)];
+    const strategies = process.flags.get("proxy-strategies") ?? "";
+    if (kind === "server" && strategies.startsWith("destHost,")) {
+      const message = "the proxy-server cannot become ready: only agents of its first strategy, destHost, would count";
+      const remedy = "Start it with --proxy-strategies=defaultRoute; tunnels work either way.";
+      return [warning(message, remedy, line, process.source)];
+    }
+    return [failed(`the ${title} is not ready`, whyUnready[kind], line)];
+  },
+});
+
+export const nameResolution = defineCheck({
+  ...{ id: "resolution", about: "The sidecar resolves names in an order that works", needs: ["nameResolution"] },
+  judge({ nameResolution: listeners }) {
+    const found = listeners.flatMap(judgeOrder);
+    if (found.length > 0) return found;
+    return [ok("names are looked up in an order that makes sense", ...listeners.map(orderLine))];
+  },
+});
+
+const orderLine = ({ name, order }: NameResolution): string => `${name}: ${order.join(", ")}`;
+
+function judgeOrder(listener: NameResolution): Judgement[] {
+  const { name, order, fallbackDirect, hasCluster, kubeconfig } = listener;
+  const found: Judgement[] = [];
+  const behind = order.slice(order.indexOf("agent") + 1);
+  if (order.includes("agent") && behind.length > 0) {
+    const message = `${name} never asks ${behind.join(", ")}: agent takes every name as it is`;
+    found.push(warning(message, "Put agent last in --resolve (or resolve= of --listen).", orderLine(listener)));
+  }
+  if (fallbackDirect && !order.includes("cluster-dns")) {
+    const message = `${name} has a fallback that never happens: it is for when the cluster's DNS is out of reach`;
+    found.push(warning(message, "Add cluster-dns to --resolve, or leave --fallback-direct out.", orderLine(listener)));
+  }
+  if (order.some((each) => each === "services" || each === "cluster-dns") && !hasCluster) {
+    const what =
+      kubeconfig === "" ? "this is no pod of a cluster and there is no kubeconfig" : `${kubeconfig} does not exist`;
+    const message = `${name} asks the cluster for names, but ${what}`;
+    found.push(failed(message, "Give the sidecar --kubeconfig, or use --resolve=agent.", orderLine(listener)));
+  }
+  return found;
+}
