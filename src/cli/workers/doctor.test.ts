@@ -39,7 +39,7 @@ describe("drawbridge workers doctor", () => {
     expect(await doctor()).toBe(1);
     expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0: a machine would refuse it");
     expect(said.stdout).toContain(ward.store.userDataFile("w-0"));
-    expect(said.stdout).toMatch(/Do: Write it anew with drawbridge workers userdata/);
+    expect(said.stdout).toMatch(/Do: Write it again with drawbridge workers userdata/);
     expect(said.stdout).toContain("--fix can do something about 1 of these");
     expect(said.stdout + said.stderr).not.toContain(TOKEN);
     expect(existsSync(fixLog())).toBe(false);
