@@ -12,9 +12,9 @@ import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
 import { find } from "../../../cluster/kube/find.js";
 import { type Lease, leasePath } from "../../../cluster/kube/lease.js";
+import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeObject } from "../../../cluster/kube/port.js";
 import { publishedAddresses } from "../../../cluster/nodes/controller/certificate.js";
-import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { ConfigMap, Secret } from "../../../cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
