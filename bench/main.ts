@@ -3,8 +3,8 @@ import { existsSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { peersAvailable } from "../test/support/processes/executables.js";
+import { DATA_CENTRE, DATA_CENTRE_ABOUT, fillDataCentre } from "./data-centre.js";
 import { loadgen } from "./load/loadgen.js";
-import { fillMachineHall, MACHINE_HALL, MACHINE_HALL_ABOUT } from "./machine-hall.js";
 import { raiseOpenFiles } from "./open-files.js";
 import { type BenchOptions, HELP, parseOptions } from "./options.js";
 import { say, sayMeasured } from "./progress.js";
@@ -25,7 +25,7 @@ try {
 async function main(options: BenchOptions | "help" | "list"): Promise<number> {
   if (options === "help") process.stdout.write(HELP);
   else if (options === "list") {
-    for (const { name, about } of [...allRows, { name: MACHINE_HALL, about: MACHINE_HALL_ABOUT }]) {
+    for (const { name, about } of [...allRows, { name: DATA_CENTRE, about: DATA_CENTRE_ABOUT }]) {
       process.stdout.write(`${name.padEnd(22)}${about}\n`);
     }
   } else return options.smoke ? await smoke(say) : await bench(options);
@@ -33,8 +33,8 @@ async function main(options: BenchOptions | "help" | "list"): Promise<number> {
 }
 
 async function bench(options: BenchOptions): Promise<number> {
-  const names = options.rows.filter((name) => name !== MACHINE_HALL);
-  const hall = options.rows.length === 0 || names.length < options.rows.length;
+  const names = options.rows.filter((name) => name !== DATA_CENTRE);
+  const wantsDataCentre = options.rows.length === 0 || names.length < options.rows.length;
   const rows = names.length === 0 && options.rows.length > 0 ? [] : chooseRows(names);
   loadgen();
   if (!peersAvailable("proxy-server", "proxy-agent")) {
@@ -59,8 +59,8 @@ async function bench(options: BenchOptions): Promise<number> {
     seconds: options.seconds,
     onMeasured: (step) => sayMeasured(options.rounds, step),
   });
-  if (hall) say(MACHINE_HALL_ABOUT);
-  const dataCentre = hall ? await fillMachineHall() : undefined;
+  if (wantsDataCentre) say(DATA_CENTRE_ABOUT);
+  const dataCentre = wantsDataCentre ? await fillDataCentre() : undefined;
   const minutes = (performance.now() - began) / 60_000;
   const report = makeReport({
     ...{ machine, rounds: options.rounds, seconds: options.seconds, minutes, measured },

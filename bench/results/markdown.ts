@@ -1,5 +1,5 @@
 import { type ContenderName, isLimit } from "../contenders/contender.js";
-import type { MachineHall } from "../machine-hall.js";
+import type { DataCentre } from "../data-centre.js";
 import type { Measured } from "../rounds.js";
 import { type Metric, type Row, rivalsOf } from "../rows/row.js";
 import type { Incident } from "./binding.js";
@@ -27,7 +27,7 @@ const HALL_NOTE = `2,000 machines ask one \`drawbridge ignition serve\` for thei
 connection of its own, and give up as Ignition does: after 10 seconds without a handshake or an answer. The crowd runs on
 the same cores as the server (\`bench/ignition-crowd.ts\`).`;
 
-function dataCentreText({ lines, intact }: MachineHall): string {
+function dataCentreText({ lines, intact }: DataCentre): string {
   const said = lines.map((line) => (line.startsWith("  ") ? `  - ${line.trim()}` : `- ${line}`)).join("\n");
   return `${HALL_NOTE}\n\n${said}${intact ? "" : "\n\n**Not every machine got what it should.**"}`;
 }

@@ -1,4 +1,4 @@
-import type { MachineHall } from "../machine-hall.js";
+import type { DataCentre } from "../data-centre.js";
 import type { Measured } from "../rounds.js";
 import { rivalsOf } from "../rows/row.js";
 import { type Incident, incidentsOf } from "./binding.js";
@@ -11,7 +11,7 @@ export interface Report {
   readonly seconds: number;
   readonly minutes: number;
   readonly measured: Measured;
-  readonly dataCentre?: MachineHall;
+  readonly dataCentre?: DataCentre;
   readonly verdicts: readonly Verdict[];
   readonly incidents: readonly Incident[];
 }

@@ -4,7 +4,7 @@ import type { ListenerLimits } from "./connection.js";
 import { type Connections, processConnections } from "./connections.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
 
-/** Peers come in bursts, when a kube-apiserver starts or a machine hall boots; the kernel's default would turn some away. */
+/** Peers come in bursts, when a kube-apiserver starts or a data centre boots; the kernel's default would turn some away. */
 const BACKLOG = 4096;
 
 /** A host that is empty or missing stands for all interfaces. */

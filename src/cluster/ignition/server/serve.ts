@@ -52,7 +52,7 @@ const REQUEST_TIMEOUT_MS = 5_000;
 const IDLE_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** A whole machine hall at once, and an end to it. */
+/** A whole data centre at once, and an end to it. */
 const MAX_CONNECTIONS = 10_000;
 const CLOSE_GRACE_MS = 10_000;
 

@@ -5,18 +5,18 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 /** What it is called among the rows. */
-export const MACHINE_HALL = "ignition-crowd";
+export const DATA_CENTRE = "ignition-crowd";
 
-export const MACHINE_HALL_ABOUT = "2,000 machines fetch their first configuration at once, each by TLS of its own.";
+export const DATA_CENTRE_ABOUT = "2,000 machines fetch their first configuration at once, each by TLS of its own.";
 const MACHINES = 2_000;
 
-export interface MachineHall {
+export interface DataCentre {
   readonly lines: readonly string[];
   /** Every machine got what it should. */
   readonly intact: boolean;
 }
 
-export async function fillMachineHall(): Promise<MachineHall> {
+export async function fillDataCentre(): Promise<DataCentre> {
   const child = fork(fileURLToPath(new URL("ignition-crowd.ts", import.meta.url)), [String(MACHINES)], {
     stdio: ["ignore", "pipe", "ignore", "ipc"],
   });
