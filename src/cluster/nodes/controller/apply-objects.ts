@@ -8,12 +8,12 @@ import { nodePoolShape } from "../install/schema.js";
 import { nameOf, pathOf } from "../objects.js";
 import { type NodePool, problemText, validateNodePool } from "../pool/node-pool.js";
 
-export interface AppliedObject {
+interface AppliedObject {
   readonly object: string;
   readonly action: "created" | "changed" | "unchanged";
 }
 
-export interface ApplyWishes {
+interface ApplyWishes {
   /** For objects that name none. */
   readonly namespace: string;
   readonly dryRun: boolean;
@@ -92,7 +92,7 @@ function unusable(where: string, why: string): DrawbridgeError {
 // `true` or `4.18` without quotes is easily written where a text belongs.
 
 /** As much as is needed of the schemas that Kubernetes has. */
-export interface Shape {
+interface Shape {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly additionalProperties?: Shape;

@@ -111,7 +111,7 @@ async function put(writer: Writer, before: Secret | undefined, wanted: Secret): 
 
 // For whom the Ignition server's certificate is: the addresses that machines are told.
 
-export interface PublishedAddresses {
+interface PublishedAddresses {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
 }
@@ -148,12 +148,12 @@ function hostOf(address: string, map: ConfigMap): string {
 
 // The Ignition server's certificates as they should be: one signer for ten years, one certificate for a year.
 
-export const SIGNER_NAME = "ignition-root-ca";
-export const LEAF_NAME = "ignition-server";
+const SIGNER_NAME = "ignition-root-ca";
+const LEAF_NAME = "ignition-server";
 
 const DAY_MS = 24 * 60 * 60_000;
 
-export function servingProfile(addresses: PublishedAddresses): ProfileSet {
+function servingProfile(addresses: PublishedAddresses): ProfileSet {
   return {
     key: "p256",
     keyFormat: "pkcs8",
@@ -184,4 +184,4 @@ export function servingProfile(addresses: PublishedAddresses): ProfileSet {
 }
 
 /** A certificate is issued again this long before its end. */
-export const renewBeforeMs = 30 * DAY_MS;
+const renewBeforeMs = 30 * DAY_MS;

@@ -185,7 +185,7 @@ export class PoolController {
 
 // Finds out what is different in a copy of the API server's objects since the last look.
 
-export class Changes<T extends KubeObject> {
+class Changes<T extends KubeObject> {
   #before = new Map<string, T>();
 
   /** What is new, what is no longer as it was, and what is gone as it was last. */
@@ -205,7 +205,7 @@ export class Changes<T extends KubeObject> {
 }
 
 /** What was complained of last, so that a loop of failures is told once. */
-export class Complaints {
+class Complaints {
   readonly #told = new Map<string, string>();
 
   /** False for what was said already; an empty sentence means that all is well again. */

@@ -67,7 +67,7 @@ async function found(api: KubeApi, path: string): Promise<KubeObject | undefined
 
 // Whether the pools are still ours: asked whenever this replica comes to lead, for HyperShift may have been installed meanwhile.
 
-export interface OwnershipOptions {
+interface OwnershipOptions {
   /** Rejects while they are not, or while nobody can tell. */
   readonly check: () => Promise<void>;
   readonly leading: () => boolean;

@@ -14,7 +14,7 @@ import { readPath } from "../token/token-secret.js";
 import { secretsOf, type View, worldOf } from "./view.js";
 import type { Outcome } from "./work-queue.js";
 
-export interface PassOptions {
+interface PassOptions {
   readonly view: View;
   readonly writer: Writer;
   readonly now: () => number;

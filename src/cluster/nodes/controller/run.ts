@@ -19,7 +19,7 @@ import { PoolController } from "./controller.js";
 import { Ownership, requireInstalled } from "./hypershift.js";
 import type { Outcome } from "./work-queue.js";
 
-export interface ControllerConfig {
+interface ControllerConfig {
   readonly api: KubeApi;
   readonly namespace: string;
   /** A directory has no resources to be installed and no HyperShift. */
@@ -92,7 +92,7 @@ function startHealth(endpoint: Endpoint, controller: PoolController, registry: M
 
 const PREFIX = "drawbridge_nodepool_";
 
-export interface ControllerMetrics {
+interface ControllerMetrics {
   readonly registry: MetricsRegistry;
   passed(outcome: Outcome["next"]): void;
   failed(): void;
@@ -120,7 +120,7 @@ export function controllerMetrics(controller: () => PoolController, leading: () 
 
 // Failures of passes as events on the pools, as HyperShift's operator makes them.
 
-export interface FailureEventsOptions {
+interface FailureEventsOptions {
   readonly api: KubeApi;
   readonly namespace: string;
   readonly now?: () => number;

@@ -27,7 +27,7 @@ export interface PoolStanding {
   readonly tokens: readonly TokenStanding[];
 }
 
-export interface TokenStanding {
+interface TokenStanding {
   readonly secret: string;
   readonly current: boolean;
   readonly generated: string;
@@ -46,7 +46,7 @@ export async function poolStandings(api: KubeApi, namespace: string): Promise<Po
   return pools.map((pool) => standingOf(pool, secrets)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-export function standingOf(pool: NodePool, secrets: readonly Secret[]): PoolStanding {
+function standingOf(pool: NodePool, secrets: readonly Secret[]): PoolStanding {
   const { name } = nameOf(pool);
   const key = pathOf(nameOf(pool));
   const hash = pool.metadata?.annotations?.[annotation.currentConfigVersion] ?? "";

@@ -2,8 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { parseDocument } from "yaml";
 import { messageOf } from "../../../base/errors/error.js";
-import { findingText } from "../../ignition/finding.js";
-import { readConfig } from "../../ignition/parse.js";
 import { typed } from "../../kube/paths.js";
 import { type ClusterConfiguration, type ClusterNetworks, parseVersion } from "../hash/pool-hash.js";
 import {
@@ -37,18 +35,12 @@ export function worldOf(view: View, key: string, newToken: () => string = random
     pool,
     cluster: object?.cluster,
     release: object?.release(pool.spec?.release?.image ?? "") ?? { problem: "the cluster does not exist" },
-    configs: {
-      generated: [],
-      expectedCore: undefined,
-      ...machineConfigsOf(pool, { controlPlane: configMaps, beside: configMaps }),
-    },
+    configs: machineConfigsOf(pool, configMaps),
     secrets: secretsOf(view, key),
     ownedConfigMaps: configMaps.filter(
       ({ metadata }) =>
         metadata?.labels?.[label.nodePool] === pool.metadata?.name && metadata?.labels?.[label.tuningConfig] === "true",
     ),
-    machines: [],
-    checkIgnition,
     newToken,
   };
 }
@@ -69,11 +61,6 @@ function clusterOf(view: View, pool: NodePool) {
     secret: (name) => view.secrets.get(pathOf({ namespace, name })),
     configMap: (name) => view.configMaps.get(pathOf({ namespace, name })),
   });
-}
-
-function checkIgnition(config: unknown): string | undefined {
-  const wrong = readConfig(JSON.stringify(config)).findings.find(({ severity }) => severity === "error");
-  return wrong && findingText(wrong);
 }
 
 /** A Secret of a pool concerns that pool; any other may be a pull secret, or whom machines trust. */
@@ -132,12 +119,12 @@ const keys = {
 } as const;
 
 /** What stands beside it in its namespace. */
-export interface Beside {
+interface Beside {
   secret(name: string): Secret | undefined;
   configMap(name: string): ConfigMap | undefined;
 }
 
-export interface ClusterObject {
+interface ClusterObject {
   readonly cluster: Cluster;
   /** What an image is. */
   release(image: string): Release;
@@ -148,7 +135,7 @@ export function isClusterObject({ metadata }: ConfigMap): boolean {
 }
 
 /** What cannot be read is reported as the release's problem: that is the first condition that can say it. */
-export function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
+function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
   const text = (key: keyof typeof keys) => map.data?.[key]?.trim() ?? "";
   const problems = Object.keys(map.data ?? {})
     .filter((key) => !Object.hasOwn(keys, key))
@@ -168,10 +155,7 @@ export function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject
     name,
     owner: { apiVersion: "v1", kind: "ConfigMap", uid: map.metadata?.uid ?? "" },
     deleting: map.metadata?.deletionTimestamp !== undefined,
-    standalone: true,
     controlPlaneNamespace: name.namespace,
-    infraId: name.name,
-    version: text("version"),
     kubeconfigReady: text("apiServer") !== "",
     ignitionEndpoint: text("ignitionEndpoint"),
     ignitionCaPem: ignitionCaOf(map, beside),
@@ -179,7 +163,6 @@ export function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject
     trustBundle: trustBundleOf(text("trustBundle"), beside),
     configuration: yaml<ClusterConfiguration>("configuration"),
     networks: yaml<ClusterNetworks>("networks"),
-    restoredFromBackup: false,
   };
   const release = (image: string): Release => {
     const version = Object.hasOwn(releases, image) ? String(releases[image]) : text("version");

@@ -16,7 +16,7 @@ import {
   type SigningRequest,
 } from "./signing-request.js";
 
-export interface Finding {
+interface Finding {
   readonly rule: string;
   readonly demands: string;
   readonly yields: boolean;

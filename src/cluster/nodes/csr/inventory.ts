@@ -44,7 +44,7 @@ export interface Inventory {
   readonly claims: readonly Claim[];
 }
 
-export interface InventoryText {
+interface InventoryText {
   /** `/etc/inventory/a.yaml`, `ConfigMap ns/a key b`. */
   readonly where: string;
   readonly text: string;

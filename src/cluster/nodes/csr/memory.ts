@@ -7,7 +7,7 @@ import type { KubeApi } from "../../kube/port.js";
 import type { ConfigMap, ObjectName } from "../objects.js";
 import { canonicalAddress } from "./names.js";
 
-export interface Approval {
+interface Approval {
   /** Name of the request. */
   readonly request: string;
   readonly at: number;

@@ -12,7 +12,7 @@ export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
 export const NODE_USER_PREFIX = "system:node:";
 
-export interface RequestCondition {
+interface RequestCondition {
   readonly type: string;
   readonly status: string;
   readonly reason?: string;

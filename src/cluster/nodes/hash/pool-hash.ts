@@ -1,7 +1,7 @@
 /** The hashes by which a pool's Secrets are named and by which changes are noticed. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 
-export interface HashInput {
+interface HashInput {
   readonly rawConfig: string;
   readonly releaseVersion: string;
   /** Names, not contents: an edit in place changes no hash. */
@@ -101,7 +101,7 @@ function sorted(value: unknown): unknown {
 
 // The part of a pool's hash that comes from the cluster's own configuration: its proxy, its registries, its TLS profile.
 
-export interface ProxySpec {
+interface ProxySpec {
   readonly httpProxy?: string;
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -109,7 +109,7 @@ export interface ProxySpec {
   readonly trustedCA?: { readonly name?: string };
 }
 
-export interface ImageSpec {
+interface ImageSpec {
   readonly allowedRegistriesForImport?: readonly { readonly domainName?: string; readonly insecure?: boolean }[];
   readonly externalRegistryHostnames?: readonly string[];
   readonly additionalTrustedCA?: { readonly name?: string };
@@ -196,7 +196,7 @@ function imageObject(spec?: ImageSpec) {
   return { metadata, spec: imageSpec(spec), status: {} };
 }
 
-export function proxySpec(spec: ProxySpec = {}) {
+function proxySpec(spec: ProxySpec = {}) {
   return {
     httpProxy: omitEmpty(spec.httpProxy),
     httpsProxy: omitEmpty(spec.httpsProxy),
@@ -207,7 +207,7 @@ export function proxySpec(spec: ProxySpec = {}) {
 }
 
 /** HyperShift cuts an empty import mode out of its text, for hashes that are older than the field; here it is omitted. */
-export function imageSpec(spec: ImageSpec = {}) {
+function imageSpec(spec: ImageSpec = {}) {
   const { allowedRegistriesForImport = [], registrySources = {} } = spec;
   return {
     allowedRegistriesForImport: omitEmpty(
@@ -272,6 +272,6 @@ export function parseVersion(text: string): ReleaseVersion {
 }
 
 /** Pre-releases count as their release: a nightly of 4.23 has what 4.23 has. */
-export function isAtLeast({ major, minor }: ReleaseVersion, wantedMajor: number, wantedMinor: number): boolean {
+function isAtLeast({ major, minor }: ReleaseVersion, wantedMajor: number, wantedMinor: number): boolean {
   return major !== wantedMajor ? major > wantedMajor : minor >= wantedMinor;
 }

@@ -1,6 +1,8 @@
 /** The documents that configure a pool's machines, in one text that does not depend on the order they came in. */
 import { isRecord } from "../../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { findingText } from "../../ignition/finding.js";
+import { readConfig } from "../../ignition/parse.js";
 import { canonicalYaml, parseKubernetesYaml, splitDocuments } from "../yaml.js";
 import { byBytes } from "./pool-hash.js";
 
@@ -8,11 +10,6 @@ import { byBytes } from "./pool-hash.js";
 export interface ConfigSource {
   readonly where: string;
   readonly text: string;
-}
-
-export interface RawConfigOptions {
-  /** What is wrong with the Ignition config inside a MachineConfig; undefined when nothing is. */
-  readonly checkIgnition?: (config: unknown) => string | undefined;
 }
 
 type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> };
@@ -30,13 +27,13 @@ const kinds: Readonly<Record<string, { readonly versions: readonly string[]; rea
   ClusterImagePolicy: { versions: ["config.openshift.io/v1", "config.openshift.io/v1alpha1"], make: imagePolicy },
 };
 
-type Normalise = (manifest: Manifest, text: string, options: RawConfigOptions) => string;
+type Normalise = (manifest: Manifest, text: string) => string;
 
 /** Throws for the first document that cannot be used. */
-export function rawConfig(sources: readonly ConfigSource[], options: RawConfigOptions = {}): string {
+export function rawConfig(sources: readonly ConfigSource[]): string {
   const documents = sources.flatMap(({ where, text }) =>
     splitDocuments(text).map((document, index, all) =>
-      normalise(document, all.length === 1 ? where : `document ${index + 1} of ${where}`, options),
+      normalise(document, all.length === 1 ? where : `document ${index + 1} of ${where}`),
     ),
   );
   return documents.sort(byBytes).join("\n---\n");
@@ -52,7 +49,7 @@ export function usesRunc(raw: string): boolean {
     });
 }
 
-function normalise(text: string, where: string, options: RawConfigOptions): string {
+function normalise(text: string, where: string): string {
   const manifest = parseKubernetesYaml(text, where);
   if (!isRecord(manifest) || !isRecord(manifest.metadata)) throw unusable(where, "is not a Kubernetes object");
   const { apiVersion, kind } = manifest;
@@ -67,20 +64,20 @@ function normalise(text: string, where: string, options: RawConfigOptions): stri
     throw unusable(where, "has no metadata.name");
   }
   try {
-    return known.make(manifest as Manifest, text, options);
+    return known.make(manifest as Manifest, text);
   } catch (reason) {
     throw unusable(where, messageOf(reason), reason);
   }
 }
 
-function machineConfig(manifest: Manifest, _text: string, { checkIgnition }: RawConfigOptions): string {
+function machineConfig(manifest: Manifest): string {
   const spec = manifest.spec ?? {};
   if (!isRecord(spec)) throw new Error("has a spec that is no object");
   const { config = null } = spec;
   if (config !== null) {
     if (!isRecord(config)) throw new Error("has a spec.config that is no Ignition config");
-    const trouble = checkIgnition?.(config);
-    if (trouble !== undefined) throw new Error(`has an Ignition config that cannot be used: ${trouble}`);
+    const wrong = readConfig(JSON.stringify(config)).findings.find(({ severity }) => severity === "error");
+    if (wrong !== undefined) throw new Error(`has an Ignition config that cannot be used: ${findingText(wrong)}`);
   }
   const { labels } = manifest.metadata;
   return canonicalYaml({

@@ -7,12 +7,12 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { refuseBesideHyperShift } from "../controller/hypershift.js";
 import type { Manifest } from "./manifest.js";
 
-export interface Applied {
+interface Applied {
   readonly object: string;
   readonly action: "created" | "changed" | "unchanged" | "kept";
 }
 
-export const FIELD_MANAGER = "drawbridge-nodepool";
+const FIELD_MANAGER = "drawbridge-nodepool";
 
 export async function applyInstall(
   api: KubeApi,

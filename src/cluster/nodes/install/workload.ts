@@ -13,7 +13,7 @@ export interface Program {
   readonly memoryLimit?: string;
 }
 
-export interface Volume {
+interface Volume {
   readonly name: string;
   readonly path: string;
   readonly source: object;

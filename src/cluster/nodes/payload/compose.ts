@@ -128,7 +128,7 @@ function unusable(sentence: string): DrawbridgeError {
 const MCO = "machineconfiguration.openshift.io";
 
 /** Read at first boot by the operating system's own service, which applies it and usually reboots. */
-export function firstBootConfig(name: string, host: HostSettings): Config {
+function firstBootConfig(name: string, host: HostSettings): Config {
   const encapsulated = {
     apiVersion: `${MCO}/v1`,
     kind: "MachineConfig",

@@ -17,7 +17,7 @@ export function enabledUnit(name: string, contents: string): Unit {
   return { name, enabled: true, contents };
 }
 
-export interface Parts {
+interface Parts {
   readonly files?: readonly FileEntry[];
   readonly units?: readonly Unit[];
   /** Of the user core. */
@@ -52,18 +52,18 @@ export function isHost(text: string): boolean {
   return isAddress(text) || (text.length <= 254 && name.test(text));
 }
 
-export function isPort(port: number): boolean {
+function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 1 && port <= 65_535;
 }
 
 /** `host:port`. */
-export function isServer(text: string): boolean {
+function isServer(text: string): boolean {
   const split = splitHostPort(text);
   if ("error" in split || (text.startsWith("[") && !isAddress(split.host))) return false;
   return isHost(split.host) && /^[0-9]{1,5}$/.test(split.port) && isPort(Number(split.port));
 }
 
-export function isImage(text: string): boolean {
+function isImage(text: string): boolean {
   return /^[\w.:/@-]+$/.test(text);
 }
 

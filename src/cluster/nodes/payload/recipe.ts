@@ -168,7 +168,7 @@ export function readMachineConfigs(text: string, where: string): MachineConfig[]
     .sort((a, b) => byBytes(a.name, b.name));
 }
 
-export function readMachineConfig(text: string, where: string): MachineConfig {
+function readMachineConfig(text: string, where: string): MachineConfig {
   const manifest = (parseKubernetesYaml(text, where) ?? {}) as Manifest;
   if (manifest.kind !== "MachineConfig") {
     const kind = typeof manifest.kind === "string" ? `a ${manifest.kind}` : "no Kubernetes object";

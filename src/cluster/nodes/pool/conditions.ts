@@ -65,16 +65,9 @@ export type Pause =
   | { readonly state: "paused" /** Infinity: until somebody changes it. */; readonly until: number }
   | { readonly state: "invalid" };
 
-const words: Readonly<Record<string, Pause>> = {
-  true: { state: "paused", until: Number.POSITIVE_INFINITY },
-  True: { state: "paused", until: Number.POSITIVE_INFINITY },
-  false: { state: "active" },
-  False: { state: "active" },
-};
-
 export function readPause(pausedUntil: string | undefined, now: number): Pause {
-  if (pausedUntil === undefined || pausedUntil === "") return { state: "active" };
-  if (Object.hasOwn(words, pausedUntil)) return words[pausedUntil]!;
+  if (["", "false", "False"].includes(pausedUntil ?? "")) return { state: "active" };
+  if (pausedUntil === "true" || pausedUntil === "True") return { state: "paused", until: Number.POSITIVE_INFINITY };
   const until = parseTime(pausedUntil);
   if (until === undefined) return { state: "invalid" };
   return until > now ? { state: "paused", until } : { state: "active" };

@@ -14,21 +14,7 @@ import {
 import { expiring } from "../token/rotation.js";
 import { makeTokenSecret, readTokenSecret, refreshTokenSecret, type UpgradeType } from "../token/token-secret.js";
 import { makeUserDataSecret, refreshUserDataSecret } from "../token/user-data.js";
-import {
-  checkArchitecture,
-  checkAutoscaling,
-  checkIgnitionEndpoint,
-  checkMachineConfig,
-  checkManagement,
-  checkPause,
-  checkRelease,
-  checkSkew,
-  type Findings,
-  reportMachines,
-  reportPayload,
-  reportUpdates,
-  tokenSecretOf,
-} from "./checks.js";
+import { type PassContext, setConditions, tokenSecretOf } from "./checks.js";
 import { Conditions, isFalse, readPause, Stop, VALIDATION_FAILED } from "./conditions.js";
 import { type Condition, type NodePool, validateNodePool } from "./node-pool.js";
 import type { Cluster, Target, World } from "./world.js";
@@ -44,9 +30,6 @@ export interface Reconciled {
   /** Why the pass ended before its end. With `retry` it is a failure, to be repeated with growing delays. */
   readonly stopped: { readonly because: string; readonly retry: boolean } | undefined;
 }
-
-/** What has nothing to say without HyperShift: there is no release to look up, no control plane of its kind, no Machines. */
-export const omittedStandalone = ["ValidReleaseImage", "SupportedVersionSkew", "AllMachinesReady", "AllNodesHealthy"];
 
 export function reconcile(world: World, now: number): Reconciled {
   const { pool } = world;
@@ -70,15 +53,14 @@ function pass(world: World, conditions: Conditions, now: number): Partial<Reconc
   if (owned !== undefined) return { writes: [{ verb: "update", object: owned }] };
 
   const pause = readPause(pool.spec?.pausedUntil, now);
-  const findings: Findings = { world, cluster, conditions, problems: validateNodePool(pool), pause };
-  const target = setConditions(findings);
+  const context: PassContext = { world, cluster, conditions, problems: validateNodePool(pool), pause };
+  const target = setConditions(context);
   if (cluster.deleting) throw Stop.untilChange("the cluster is being deleted");
-  if (cluster.infraId === "") throw Stop.untilChange("the cluster has no infrastructure id yet");
   dependencies(cluster);
   if (pause.state === "paused") {
     return { requeueAt: pause.until === Number.POSITIVE_INFINITY ? undefined : pause.until };
   }
-  const writes = writesFor(findings, target, now);
+  const writes = writesFor(context, target, now);
   const updated = atTarget(pool, target);
   return {
     version: target.releaseVersion,
@@ -86,39 +68,19 @@ function pass(world: World, conditions: Conditions, now: number): Partial<Reconc
   };
 }
 
-function setConditions(findings: Findings): Target {
-  checkAutoscaling(findings);
-  checkManagement(findings);
-  const version = checkRelease(findings);
-  checkIgnitionEndpoint(findings);
-  checkArchitecture(findings);
-  checkPause(findings);
-  checkSkew(findings, version);
-  const target = checkMachineConfig(findings, version);
-  reportUpdates(findings, target);
-  reportPayload(findings, target);
-  reportMachines(findings);
-  return target;
-}
-
 /** A configuration that is valid but does not fit into a Secret is found only here. */
-function writesFor(findings: Findings, target: Target, now: number): Write[] {
+function writesFor(context: PassContext, target: Target, now: number): Write[] {
   try {
-    return secretWrites(findings, target, now);
+    return secretWrites(context, target, now);
   } catch (reason) {
-    findings.conditions.set("ValidMachineConfig", isFalse(VALIDATION_FAILED, messageOf(reason)));
+    context.conditions.set("ValidMachineConfig", isFalse(VALIDATION_FAILED, messageOf(reason)));
     throw reason;
   }
 }
 
-/** Machines that are still there hold everything up; their disappearance brings the pool back here. */
-function deletion({ machines, ownedConfigMaps, pool, secrets }: World): Write[] {
+function deletion({ ownedConfigMaps, pool, secrets }: World): Write[] {
   const { metadata } = pool;
   if (metadata?.finalizers?.includes(finalizer) !== true) return [];
-  if (machines.length > 0) {
-    const names = machines.map((machine) => machine.metadata?.name).sort();
-    throw Stop.untilChange(`machines of the pool are still there: ${names.join(", ")}`);
-  }
   const released = withMetadata(pool, { finalizers: metadata.finalizers.filter((name) => name !== finalizer) });
   return [
     ...[...ownedConfigMaps, ...secrets].map((object): Write => ({ verb: "delete", object })),
@@ -163,17 +125,17 @@ export interface Write {
   readonly object: KubeObject;
 }
 
-export function secretWrites(findings: Findings, target: Target, now: number): Write[] {
-  const { world } = findings;
+function secretWrites(context: PassContext, target: Target, now: number): Write[] {
+  const { world } = context;
   const current = world.pool.metadata?.annotations?.[annotation.currentConfigVersion];
   const outdated =
-    current === undefined || current === target.hashes.full ? [] : retire(world.secrets, findings, current, now);
+    current === undefined || current === target.hashes.full ? [] : retire(world.secrets, context, current, now);
   const token = tokenSecretOf(world.secrets, world.pool.metadata?.name, target.hashes.full);
-  const { secret, writes } = currentToken(findings, target, token, now);
-  return [...outdated, ...writes, ...currentUserData(findings, target, secret)];
+  const { secret, writes } = currentToken(context, target, token, now);
+  return [...outdated, ...writes, ...currentUserData(context, target, secret)];
 }
 
-function retire(secrets: readonly Secret[], { world }: Findings, hash: string, now: number): Write[] {
+function retire(secrets: readonly Secret[], { world }: PassContext, hash: string, now: number): Write[] {
   const { name } = nameOf(world.pool);
   return secrets.flatMap((secret): Write[] => {
     if (secret.metadata?.name === userDataSecretName(name, hash)) return [{ verb: "delete", object: secret }];
@@ -183,8 +145,8 @@ function retire(secrets: readonly Secret[], { world }: Findings, hash: string, n
   });
 }
 
-function currentToken(findings: Findings, target: Target, existing: Secret | undefined, now: number) {
-  const { cluster, world } = findings;
+function currentToken(context: PassContext, target: Target, existing: Secret | undefined, now: number) {
+  const { cluster, world } = context;
   if (existing !== undefined) {
     const refreshed = refreshTokenSecret(existing, configurationHash(cluster.configuration));
     const writes: Write[] = refreshed === undefined ? [] : [{ verb: "update", object: refreshed }];
@@ -205,7 +167,6 @@ function currentToken(findings: Findings, target: Target, existing: Secret | und
       trustBundleHash: trustBundleHash(trustBundle),
       configurationHash: configurationHash(cluster.configuration),
       stream: target.stream,
-      alreadyReached: cluster.restoredFromBackup,
     },
     now,
   );
@@ -213,7 +174,7 @@ function currentToken(findings: Findings, target: Target, existing: Secret | und
   return { secret, writes };
 }
 
-function currentUserData({ cluster, world }: Findings, target: Target, tokenSecret: Secret): Write[] {
+function currentUserData({ cluster, world }: PassContext, target: Target, tokenSecret: Secret): Write[] {
   const { token } = readTokenSecret(tokenSecret);
   // Somebody emptied it. The Ignition server puts a new one in, and that brings us back here.
   if (token === undefined) return [];
@@ -236,7 +197,7 @@ function currentUserData({ cluster, world }: Findings, target: Target, tokenSecr
 }
 
 /** Both must be there before anything is written. */
-export function dependencies({ pullSecret, trustBundle }: Cluster): { pullSecret: Uint8Array; trustBundle: string } {
+function dependencies({ pullSecret, trustBundle }: Cluster): { pullSecret: Uint8Array; trustBundle: string } {
   if (pullSecret.content === undefined) {
     throw Stop.andRetry(`the pull secret ${pullSecret.name} is missing or has no key .dockerconfigjson`);
   }

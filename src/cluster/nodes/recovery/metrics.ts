@@ -6,7 +6,7 @@ import type { PoolRound } from "./round.js";
 
 const PREFIX = "drawbridge_workers_doctor_";
 
-export interface DoctorMetrics {
+interface DoctorMetrics {
   readonly registry: MetricsRegistry;
   looked(rounds: readonly PoolRound[], at: number): void;
   failed(): void;

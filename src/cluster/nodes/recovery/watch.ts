@@ -9,7 +9,7 @@ import { nextSignal } from "../../../base/signals.js";
 import { doctorMetrics } from "./metrics.js";
 import { makeRound, type PoolRound, type RoundOptions } from "./round.js";
 
-export interface WatchConfig extends RoundOptions {
+interface WatchConfig extends RoundOptions {
   readonly intervalMs: number;
   /** Undefined: no port is opened. */
   readonly health: Endpoint | undefined;

@@ -19,7 +19,7 @@ export interface Claim {
 }
 
 /** The newest of each worker, and of those without a name, is as good as all of them. */
-export type Claims = ReadonlyMap<string, Claim>;
+type Claims = ReadonlyMap<string, Claim>;
 
 /** Together they must fit into a ConfigMap, which may have a megabyte. */
 const MOST = 10_000;
@@ -52,7 +52,7 @@ export function isClaimable(pool: string): boolean {
 }
 
 /** What we wrote; anything else is as good as nothing, and is written over. */
-export function readClaims(text: string): Claims {
+function readClaims(text: string): Claims {
   try {
     return claimsIn(text);
   } catch {

@@ -65,9 +65,9 @@ function unusable(sentence: string): DrawbridgeError {
 // A pool's payload by its hash, without asking the Ignition server, which would take the question for a machine.
 
 /** Instead of a hash: the one in force. */
-export const CURRENT_WORD = "current";
+const CURRENT_WORD = "current";
 
-export interface PoolPayloadOptions {
+interface PoolPayloadOptions {
   readonly api: KubeApi;
   /** Of the token Secrets. */
   readonly namespace: string;

@@ -109,19 +109,19 @@ export class Recorder implements FetchRecorder {
 type Claimed = Served["claimed"];
 
 /** The Secret that a machine's headers name; a forged pool of the same name elsewhere is none of ours. */
-export function claimedSecret({ pool, targetConfigVersion }: Claimed): string | undefined {
+function claimedSecret({ pool, targetConfigVersion }: Claimed): string | undefined {
   const path = readPath(pool);
   return path === undefined || !targetConfigVersion ? undefined : tokenSecretName(path.name, targetConfigVersion);
 }
 
-export function namesItsSecret({ claimed, pool, secret }: Served): boolean {
+function namesItsSecret({ claimed, pool, secret }: Served): boolean {
   return claimed.pool === pool && claimedSecret(claimed) === secret;
 }
 
 const ATTEMPTS = 5;
 
 /** Once is enough; resolves to whether it wrote. */
-export async function markReached(api: KubeApi, path: string): Promise<boolean> {
+async function markReached(api: KubeApi, path: string): Promise<boolean> {
   const changed = await change<Secret>(api, path, ATTEMPTS, (secret) => {
     if (readTokenSecret(secret).reached) return undefined;
     const annotations = { ...secret.metadata?.annotations, [annotation.ignitionReached]: "True" };
@@ -133,7 +133,7 @@ export async function markReached(api: KubeApi, path: string): Promise<boolean> 
 const EVENT_EVERY_MS = 60_000;
 
 /** Events about Secrets that exist, and of each kind one a minute: strangers choose the headers. */
-export class FetchEvents {
+class FetchEvents {
   readonly #namespace: string;
   readonly #last = new Map<string, number>();
 
@@ -160,15 +160,15 @@ export class FetchEvents {
 
 // The trail of fetches: one JSON object a line, appended and never changed. It holds no token.
 
-export interface AuditLog {
+interface AuditLog {
   /** With the operating system when it returns. Throws DB_IGNITION_AUDIT. */
   write(line: AuditLine): void;
   close(): void;
 }
 
-export type AuditLine = Readonly<Record<string, string>>;
+type AuditLine = Readonly<Record<string, string>>;
 
-export function servedLine({ at, claimed, pool, remote, secret, worker }: Served): AuditLine {
+function servedLine({ at, claimed, pool, remote, secret, worker }: Served): AuditLine {
   const time = new Date(at).toISOString();
   return {
     at: time,
@@ -181,7 +181,7 @@ export function servedLine({ at, claimed, pool, remote, secret, worker }: Served
   };
 }
 
-export function turnedLine({ at, claimed, remote, why }: Turned): AuditLine {
+function turnedLine({ at, claimed, remote, why }: Turned): AuditLine {
   return { at: new Date(at).toISOString(), outcome: "refused", remote, why, ...said(claimed) };
 }
 
@@ -218,7 +218,7 @@ export function openAuditLog(path: string): AuditLog {
 
 // Collects what comes in a rush and hands it on together; what cannot be handed on is kept and tried again.
 
-export interface BatchOptions<T> {
+interface BatchOptions<T> {
   readonly write: (items: readonly T[]) => Promise<void>;
   readonly onError: (reason: unknown) => void;
   readonly clock?: Clock;
@@ -229,7 +229,7 @@ const LONGEST_DELAY_MS = 30_000;
 /** The oldest go first: an outage must not become a shortage of memory. */
 const MOST = 50_000;
 
-export class Batch<T> {
+class Batch<T> {
   readonly #options: BatchOptions<T>;
   readonly #clock: Clock;
   readonly #stopped = new AbortController();

@@ -1,7 +1,7 @@
 /** Looks after named things one at a time: each when it is due, again when it asks for it, and less and less often while it fails. */
 import { type Clock, systemClock } from "../../../base/clock.js";
 
-export interface ScheduleOptions {
+interface ScheduleOptions {
   /** Resolves to when to look again. */
   readonly look: (name: string) => Promise<number>;
   readonly onFailure: (name: string, reason: unknown) => void;

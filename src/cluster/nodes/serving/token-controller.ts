@@ -254,13 +254,13 @@ function inputs({ data = {}, metadata }: Secret): string {
 
 // What the server tells a pool's controller about a payload, in the token Secret itself.
 
-export interface Outcome {
+interface Outcome {
   readonly reason: string;
   readonly message: string;
 }
 
 /** With the payload itself where nodes are upgraded in place; undefined when the Secret says all that already. */
-export function withPayload(secret: Secret, text: string): Secret | undefined {
+function withPayload(secret: Secret, text: string): Secret | undefined {
   const { payload: _, ...data } = secret.data ?? {};
   const fine = written(data, { reason: "AsExpected", message: "Payload generated successfully" });
   if (readTokenSecret(secret).upgradeType !== "InPlace") return ifChanged(secret, fine);
@@ -272,7 +272,7 @@ export function withPayload(secret: Secret, text: string): Secret | undefined {
 }
 
 /** Undefined when that is already known: a failure that repeats must not keep the API server busy. */
-export function withFailure(secret: Secret, reason: unknown): Secret | undefined {
+function withFailure(secret: Secret, reason: unknown): Secret | undefined {
   return ifChanged(secret, written(secret.data ?? {}, failureOf(reason)));
 }
 

@@ -12,7 +12,7 @@ import { readPath } from "../token/token-secret.js";
 import { splitDocuments } from "../yaml.js";
 import type { TokenController } from "./token-controller.js";
 
-export interface WorkersOptions {
+interface WorkersOptions {
   readonly book: TokenBook;
   readonly pools: Pick<TokenController, "currentOf">;
   /** Empty: none. */
@@ -84,7 +84,7 @@ export class Workers {
 
 // Tokens that stand for one worker each: whoever comes with one has a name, wherever it comes from.
 
-export interface WorkerToken {
+interface WorkerToken {
   /** `namespace/name`. */
   readonly pool: string;
   readonly worker: string;
@@ -109,7 +109,7 @@ export function workerTokensOfSecret(secret: Secret): WorkerToken[] {
 }
 
 /** Documents of `pool: namespace/name` and `workers: {name: token}`. */
-export async function workerTokensOfFile(path: string): Promise<WorkerToken[]> {
+async function workerTokensOfFile(path: string): Promise<WorkerToken[]> {
   let text: string;
   try {
     text = await readFile(path, "utf8");

@@ -24,7 +24,7 @@ export interface Attempt {
   readonly againInMs: number | undefined;
 }
 
-export interface FetcherOptions {
+interface FetcherOptions {
   /** After this long of asking again we stop; a machine would not. */
   readonly patienceMs: number;
   readonly onAttempt?: (attempt: Attempt) => void;
@@ -139,7 +139,7 @@ function gaveUp(url: URL, attempts: number, came: FetchedContent | string): stri
 }
 
 /** What the statuses of an Ignition server stand for. */
-export function meaningOf(status: number): string {
+function meaningOf(status: number): string {
   const known: Readonly<Record<number, string>> = {
     200: "served",
     204: "served, empty",
@@ -171,7 +171,7 @@ const known = new Map<string, SecureContext>();
 const MOST = 16;
 
 /** PEM. Throws what OpenSSL says about a certificate that it cannot read. */
-export function trustIn(own: readonly string[]): SecureContext {
+function trustIn(own: readonly string[]): SecureContext {
   const key = own.join("\n");
   const found = known.get(key);
   if (found !== undefined) return found;

@@ -7,7 +7,7 @@ import { answerBody, openRequest } from "../../../base/http-get.js";
 import { noProxyRules } from "../../../tunnel/wire/no-proxy.js";
 import type { ProxySettings } from "../../ignition/model/config.js";
 
-export interface IgnitionGetOptions {
+interface IgnitionGetOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly trust: SecureContext;
   readonly proxy: ProxySettings | undefined;

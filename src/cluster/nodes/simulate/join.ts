@@ -19,7 +19,7 @@ import {
 } from "../csr/signing-request.js";
 import type { Tree } from "./tree.js";
 
-export interface Joining {
+interface Joining {
   readonly tree: Tree;
   readonly name: string;
   /** Of the node, for its serving certificate. */

@@ -16,7 +16,7 @@ import { render } from "../../ignition/render.js";
 import { type Attempt, Fetcher } from "./fetcher.js";
 import { Tree } from "./tree.js";
 
-export interface Simulation {
+interface Simulation {
   /** The pointer config. */
   readonly userData: Buffer | string;
   readonly root: string;
@@ -44,7 +44,7 @@ export async function simulateBoot(simulation: Simulation): Promise<Simulated> {
 // A rendered config into a directory, in the order and with the rules of Ignition's files stage.
 
 /** What a directory cannot take, and an administrator of this host need not give. */
-export interface LeftOut {
+interface LeftOut {
   readonly what: string;
   readonly names: readonly string[];
 }
@@ -57,7 +57,7 @@ export interface Applied {
   readonly leftOut: readonly LeftOut[];
 }
 
-export interface AppliedFile {
+interface AppliedFile {
   readonly path: string;
   /** Octal. */
   readonly mode: string;
@@ -66,7 +66,7 @@ export interface AppliedFile {
   readonly sha256: string;
 }
 
-export type Content = (resource: Resource, what: string) => Promise<Buffer>;
+type Content = (resource: Resource, what: string) => Promise<Buffer>;
 
 const FILE_MODE = 0o644;
 /** Special bits came with spec 3.6; before it they are ignored. */
@@ -77,7 +77,7 @@ type Entry =
   | { readonly kind: "file"; readonly node: FileEntry }
   | { readonly kind: "link"; readonly node: LinkEntry };
 
-export async function applyConfig(tree: Tree, config: Config, content: Content): Promise<Applied> {
+async function applyConfig(tree: Tree, config: Config, content: Content): Promise<Applied> {
   const { directories = [], files = [], links = [] } = config.storage ?? {};
   const soft: Entry[] = links.filter(({ hard }) => !hard).map((node) => ({ kind: "link", node }));
   const entries: Entry[] = [
@@ -155,7 +155,7 @@ function depth({ path }: NodeEntry): number {
 const FOLDER = "/etc/systemd/system";
 const PRESET_FILE = "/etc/systemd/system-preset/20-ignition.preset";
 
-export async function applyUnits(tree: Tree, units: readonly Unit[]): Promise<void> {
+async function applyUnits(tree: Tree, units: readonly Unit[]): Promise<void> {
   for (const { contents, dropins = [], mask, name } of units) {
     for (const dropin of dropins) {
       if (dropin.contents === undefined) continue;
@@ -169,7 +169,7 @@ export async function applyUnits(tree: Tree, units: readonly Unit[]): Promise<vo
 }
 
 /** Disabling writes nothing: on a new root no unit is enabled that could be disabled. */
-export function presetLines(units: readonly Unit[]): string[] {
+function presetLines(units: readonly Unit[]): string[] {
   const enabled = new Map<string, string[]>();
   for (const { enabled: isEnabled, name } of units) {
     if (!isEnabled) continue;

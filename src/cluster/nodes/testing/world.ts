@@ -34,10 +34,7 @@ export const cluster: Cluster = {
   name: { namespace: "clusters", name: "demo" },
   owner,
   deleting: false,
-  standalone: false,
   controlPlaneNamespace: "clusters-demo",
-  infraId: "demo-x1",
-  version: "4.18.0",
   kubeconfigReady: true,
   ignitionEndpoint: "ignition.example",
   ignitionCaPem: "PEM\n",
@@ -45,7 +42,6 @@ export const cluster: Cluster = {
   trustBundle: undefined,
   configuration: undefined,
   networks: undefined,
-  restoredFromBackup: false,
 };
 
 export function makeWorld(change: Partial<World> = {}): World {
@@ -54,10 +50,9 @@ export function makeWorld(change: Partial<World> = {}): World {
     pool,
     cluster,
     release: { version: "4.18.0", arch: "multi" },
-    configs: { generated: [], core: [], expectedCore: undefined, named: [], tuning: [] },
+    configs: { core: [], named: [], tuning: [] },
     secrets: [],
     ownedConfigMaps: [],
-    machines: [],
     newToken: () => `token-${++tokens}`,
     ...change,
   };

@@ -4,7 +4,7 @@ import { readPath, readTokenSecret, usableToken } from "./token-secret.js";
 
 const HOUR_MS = 60 * 60_000;
 /** As the current token for the first half, as the old one for the second. */
-export const tokenLifeMs = 11 * HOUR_MS;
+const tokenLifeMs = 11 * HOUR_MS;
 export const rotateAfterMs = tokenLifeMs / 2;
 /** Machines that were given user data just before a change may still be booting. */
 export const expireAfterMs = 2 * HOUR_MS;
@@ -76,7 +76,7 @@ export type Belonging =
   /** The names its Secrets have now; undefined while they cannot be worked out: then nothing is touched. */
   | { readonly state: "current"; readonly names: { readonly token: string; readonly userData: string } | undefined };
 
-export type Verdict =
+type Verdict =
   | { readonly action: "keep" }
   | { readonly action: "expire"; readonly secret: Secret }
   | { readonly action: "delete"; readonly resourceVersion: string | undefined };

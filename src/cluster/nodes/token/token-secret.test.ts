@@ -65,7 +65,7 @@ describe("the token Secret", () => {
   });
 
   test("reads back what was written", () => {
-    const view = readTokenSecret(makeTokenSecret({ ...content, alreadyReached: true }, now));
+    const view = readTokenSecret(makeTokenSecret(content, now));
     expect(view).toMatchObject({
       pool: content.pool,
       token,
@@ -73,7 +73,7 @@ describe("the token Secret", () => {
       upgradeType: "InPlace",
       generatedAt: now,
       expiresAt: undefined,
-      reached: true,
+      reached: false,
       outcome: undefined,
       stream: "rhel-9",
     });

@@ -30,8 +30,6 @@ export interface TokenSecretContent {
   readonly trustBundleHash: string;
   readonly configurationHash: string;
   readonly stream: string;
-  /** After a restore from a backup machines are there already and will not fetch again. */
-  readonly alreadyReached?: boolean;
 }
 
 /** The API refuses Secrets above this. */
@@ -61,7 +59,6 @@ export function makeTokenSecret(content: TokenSecretContent, now: number): Secre
         [annotation.upgradeType]: content.upgradeType,
         [annotation.nodePool]: pathOf(pool),
         [annotation.tokenGenerated]: nanoTime(now),
-        ...(content.alreadyReached ? { [annotation.ignitionReached]: "True" } : {}),
       },
     },
     type: "Opaque",

@@ -12,7 +12,7 @@ import {
 } from "../objects.js";
 import { usableToken } from "./token-secret.js";
 
-export interface UserDataContent {
+interface UserDataContent {
   readonly pool: ObjectName;
   readonly hash: string;
   readonly token: string;

@@ -20,7 +20,7 @@ import type { Progress } from "./patience.js";
 import type { WorkerStore } from "./store.js";
 import { inventoryText, type Worker } from "./worker.js";
 
-export interface Approving {
+interface Approving {
   /** Of the cluster that the machines join. */
   readonly api: KubeApi;
   readonly store: WorkerStore;

@@ -106,7 +106,7 @@ export interface DrainRules {
   readonly deleteEmptyDirData: boolean;
 }
 
-export interface Sorted {
+interface Sorted {
   readonly leave: readonly Pod[];
   /** One sentence each. */
   readonly obstacles: readonly string[];
@@ -185,6 +185,6 @@ export function podPath({ metadata }: Pod): string {
   return `${podsPath(metadata?.namespace ?? "")}/${encodeURIComponent(metadata?.name ?? "")}`;
 }
 
-export function podName({ metadata }: Pod): string {
+function podName({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }

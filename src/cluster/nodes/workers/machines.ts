@@ -26,7 +26,7 @@ export type Template = Pick<
   "provider" | "shape" | "ownToken" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"
 >;
 
-export interface Creation extends Making {
+interface Creation extends Making {
   readonly wish: Wish;
   readonly template: Template;
 }
@@ -99,7 +99,7 @@ function rehearsed(worker: Worker, store: WorkerStore): Made {
   return { name, zone, userData, command: machineCommand("create", worker, userData), action: "would be made" };
 }
 
-export interface Removed {
+interface Removed {
   readonly name: string;
   readonly command: readonly string[];
   readonly action: "removed" | "would be removed" | "forgotten";

@@ -65,7 +65,7 @@ export async function changeNode(
 
 // What a pool says about its nodes, put on them once they are there: on platform None nobody else does.
 
-export interface Furnishing {
+interface Furnishing {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   /** Goes along, as HyperShift's own nodes have it; nobody misses it. */

@@ -8,7 +8,7 @@ import { configurationOf, listNodes } from "./status.js";
 import { awaitWorkers } from "./verify.js";
 import { isOfWish, numbered, planWorkers, type Wish, type Worker } from "./worker.js";
 
-export interface ScalePlan {
+interface ScalePlan {
   readonly wish: Wish;
   readonly leave: readonly string[];
   /** New ones, and those that an earlier run left unfinished. */

@@ -165,7 +165,7 @@ export interface Clusters {
 }
 
 /** Of one worker's requests for its first certificate the newest. */
-export interface FirstRequest {
+interface FirstRequest {
   readonly name: string;
   readonly outcome: ReturnType<typeof outcomeOf>;
 }

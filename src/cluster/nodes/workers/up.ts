@@ -7,7 +7,7 @@ import { isUserDataMissing, poolHash, poolUserData } from "./user-data.js";
 import { type Verdict, type VerifyOptions, verify } from "./verify.js";
 import { isOfWish, planWorkers, type Wish } from "./worker.js";
 
-export interface Rise extends Pick<VerifyOptions, "pod"> {
+interface Rise extends Pick<VerifyOptions, "pod"> {
   readonly fleet: Fleet;
   readonly wish: Wish;
   /** Whether workers get a token of their own is up to whose server it is, unless it was said. */

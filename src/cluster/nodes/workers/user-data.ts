@@ -73,7 +73,7 @@ export function isPoolMissing(reason: unknown): boolean {
 
 // A pool's user data made one worker's: with its name, and with another way to the Ignition server where that is wanted.
 
-export interface Tailoring {
+interface Tailoring {
   readonly name: string;
   /** The node is called what its machine calls itself, and only expected nodes are let in. */
   readonly setHostname: boolean;
@@ -144,7 +144,7 @@ function reachedAt(source: string, address: string): string {
 
 // A worker's user data as it would be made now: with its pool's configuration and token of this moment.
 
-export interface FreshUserData {
+interface FreshUserData {
   readonly hash: string;
   readonly text: string;
 }

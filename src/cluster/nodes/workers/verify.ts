@@ -185,7 +185,7 @@ export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "furnish
 
 // A small pod on one node, to see that the cluster can use it: made, watched, removed.
 
-export interface TestPodOptions {
+interface TestPodOptions {
   readonly namespace: string;
   readonly image: string;
   /** The pool's own must not keep it away. */
@@ -197,7 +197,7 @@ const PREFIX = "drawbridge-verify-";
 const LONGEST_SECONDS = 900;
 
 /** By the scheduler, as every other pod; so what keeps pods away keeps this one away, too. */
-export function testPod(node: string, { image, namespace, taints }: TestPodOptions): Pod {
+function testPod(node: string, { image, namespace, taints }: TestPodOptions): Pod {
   const only = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   const spec = {
     affinity: {
@@ -227,7 +227,7 @@ export function testPod(node: string, { image, namespace, taints }: TestPodOptio
 }
 
 /** One that an earlier run left behind makes room first. */
-export async function startTestPod(api: KubeApi, pod: Pod): Promise<"started" | "waiting"> {
+async function startTestPod(api: KubeApi, pod: Pod): Promise<"started" | "waiting"> {
   try {
     await api.create(podsPath(pod.metadata?.namespace ?? ""), pod);
     return "started";
@@ -238,7 +238,7 @@ export async function startTestPod(api: KubeApi, pod: Pod): Promise<"started" | 
   }
 }
 
-export async function removeTestPod(api: KubeApi, pod: Pod): Promise<void> {
+async function removeTestPod(api: KubeApi, pod: Pod): Promise<void> {
   try {
     await api.delete(podPath(pod));
   } catch (reason) {
@@ -246,9 +246,9 @@ export async function removeTestPod(api: KubeApi, pod: Pod): Promise<void> {
   }
 }
 
-export type PodStanding = "started" | { readonly because: string };
+type PodStanding = "started" | { readonly because: string };
 
-export function podStanding({ status }: Pod): PodStanding {
+function podStanding({ status }: Pod): PodStanding {
   if (status?.phase === "Running" || status?.phase === "Succeeded") return "started";
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status !== "True") {

@@ -5,10 +5,10 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import { isNodeName } from "../csr/names.js";
 
 export const providers = ["files", "command", "gcloud"] as const;
-export type Provider = (typeof providers)[number];
+type Provider = (typeof providers)[number];
 
 /** What machines look like; which of it means something is the provider's business. */
-export interface Shape {
+interface Shape {
   readonly machineType: string;
   readonly diskGb: string;
   readonly subnet: string;
@@ -85,7 +85,7 @@ export interface Wish {
   readonly zones: readonly string[];
 }
 
-export interface Planned {
+interface Planned {
   readonly name: string;
   readonly zone: string;
 }

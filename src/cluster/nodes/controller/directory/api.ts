@@ -7,7 +7,7 @@ import type { KubeApi, KubeList, KubeObject, ListOptions, WatchEvent, WatchOptio
 import { type Metadata, secondTime } from "../../objects.js";
 import { type Filed, keyOf, ObjectFiles, type Place, placeOf } from "./files.js";
 
-export interface DirectoryApiOptions {
+interface DirectoryApiOptions {
   readonly directory: string;
   /** How often watches look. Default half a second. */
   readonly pollMs?: number;

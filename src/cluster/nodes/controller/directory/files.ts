@@ -19,7 +19,7 @@ export interface Filed {
   readonly index: number;
 }
 
-export const DEFAULT_NAMESPACE = "default";
+const DEFAULT_NAMESPACE = "default";
 
 const DEEPEST = 4;
 const LARGEST_FILE = 8 * 1024 * 1024;
@@ -175,7 +175,7 @@ const RETRY_MS = 5;
 const STALE_MS = 10_000;
 const PATIENCE_MS = 15_000;
 
-export async function locked<T>(directory: string, run: () => Promise<T>): Promise<T> {
+async function locked<T>(directory: string, run: () => Promise<T>): Promise<T> {
   const path = join(directory, ".lock");
   await acquire(path);
   try {
@@ -244,8 +244,7 @@ const clusterKinds: Readonly<Record<string, string>> = {
   "/api/v1 nodes": "Node",
 };
 
-export const isClusterKind = (kind: string | undefined): boolean =>
-  Object.values(clusterKinds).some((one) => one === kind);
+const isClusterKind = (kind: string | undefined): boolean => Object.values(clusterKinds).some((one) => one === kind);
 
 const CLUSTER_SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/([^/]+)(?:\/([^/]+))?(\/status|\/approval)?$/;
 const SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?(\/status)?$/;

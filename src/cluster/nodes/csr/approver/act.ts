@@ -14,7 +14,7 @@ import type { Memory } from "../memory.js";
 import { canonicalAddress } from "../names.js";
 import { decided, REQUESTS_PATH, requestPath, type SigningRequest } from "../signing-request.js";
 
-export interface Actor {
+interface Actor {
   readonly api: KubeApi;
   readonly log: DecisionLog;
   /** For the log: `leader`, `by hand`. */
@@ -24,7 +24,7 @@ export interface Actor {
   readonly despite?: ReadonlySet<string>;
 }
 
-export type Act =
+type Act =
   | { readonly done: true; readonly decision: Decision }
   /** Somebody decided, removed or changed it meanwhile, or we lost the right to; the next look will tell. */
   | { readonly done: false; readonly because: string };
@@ -68,7 +68,7 @@ export interface Look {
   readonly around: Surroundings;
 }
 
-export interface LookOptions {
+interface LookOptions {
   readonly api: KubeApi;
   readonly policy: Policy;
   readonly inventory: InventorySource;

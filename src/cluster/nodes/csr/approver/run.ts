@@ -17,7 +17,7 @@ import type { InventorySource } from "../inventory.js";
 import type { MemoryStore } from "../memory.js";
 import { Approver } from "./approver.js";
 
-export interface ApproverConfig {
+interface ApproverConfig {
   readonly api: KubeApi;
   readonly inventory: InventorySource;
   readonly store: MemoryStore;
@@ -97,7 +97,7 @@ function fields({ explanation, kind, node, pool, request, rule }: Decision) {
 
 const PREFIX = "drawbridge_csr_";
 
-export interface ApproverMetrics {
+interface ApproverMetrics {
   readonly registry: MetricsRegistry;
   decided(decision: Decision): void;
   failed(): void;

@@ -13,7 +13,7 @@ import { canonicalAddress, nobodysNetworks } from "../names.js";
 import { createdAt, NODE_USER_PREFIX, requestName } from "../signing-request.js";
 import type { Rule } from "./shape.js";
 
-export const noNames: Rule = {
+const noNames: Rule = {
   id: "client-names",
   demands: "a client certificate is for no DNS name, address or other name",
   yields: false,
@@ -109,7 +109,7 @@ function noClaim({ nodeName, poolName }: Case): string {
 
 // How many, and how fast.
 
-export const poolSize: Rule = {
+const poolSize: Rule = {
   id: "pool-size",
   demands: "the pool has room: its replicas and the surge",
   yields: true,
@@ -123,7 +123,7 @@ export const poolSize: Rule = {
   },
 };
 
-export const poolRate: Rule = {
+const poolRate: Rule = {
   id: "pool-rate",
   demands: "the pool got no more approvals in the last minute than it may",
   yields: true,

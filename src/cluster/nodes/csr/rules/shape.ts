@@ -3,7 +3,7 @@ import { isNodeName, isReservedName } from "../names.js";
 import { NODE_USER_PREFIX } from "../signing-request.js";
 
 /** What a request broke. A forgery is no accident: no kubelet asks for that. */
-export interface Objection {
+interface Objection {
   readonly why: string;
   readonly forgery?: boolean;
 }
