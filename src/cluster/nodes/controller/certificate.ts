@@ -17,10 +17,10 @@ import {
   type Secret,
   secretText,
 } from "../objects.js";
+import type { Outcome } from "../work-queue.js";
 import { OWNER_LABEL, OWNER_NAME } from "./hypershift.js";
 import { isOutdated, LeadershipLost, type Writer } from "./pass.js";
 import { isClusterObject, type View } from "./view.js";
-import type { Outcome } from "./work-queue.js";
 
 export interface KeepCertificateOptions {
   readonly view: View;

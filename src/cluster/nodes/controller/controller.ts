@@ -7,10 +7,10 @@ import { collectionPath, type Kind } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
+import { type Outcome, WorkQueue } from "../work-queue.js";
 import { concernsCertificate, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
 import { concernedByConfigMap, concernedBySecret, type View } from "./view.js";
-import { type Outcome, WorkQueue } from "./work-queue.js";
 
 export interface PoolControllerOptions {
   readonly api: KubeApi;

@@ -8,11 +8,11 @@ import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js
 import { createMemoryApi } from "../testing/memory-api.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
+import type { Outcome } from "../work-queue.js";
 import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
 import type { View } from "./view.js";
-import type { Outcome } from "./work-queue.js";
 
 const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
 kind: MachineConfig

@@ -11,8 +11,8 @@ import { type Reconciled, reconcile, type Write } from "../pool/reconcile.js";
 import type { World } from "../pool/world.js";
 import { type Belonging, isPoolSecret, janitorVerdict } from "../token/rotation.js";
 import { readPath } from "../token/token-secret.js";
+import type { Outcome } from "../work-queue.js";
 import { secretsOf, type View, worldOf } from "./view.js";
-import type { Outcome } from "./work-queue.js";
 
 interface PassOptions {
   readonly view: View;

@@ -15,9 +15,9 @@ import type { KubeApi } from "../../kube/port.js";
 import { eventAbout } from "../objects.js";
 import { CONTROLLER_NAME } from "../permissions.js";
 import type { NodePool } from "../pool/node-pool.js";
+import type { Outcome } from "../work-queue.js";
 import { PoolController } from "./controller.js";
 import { Ownership, requireInstalled } from "./hypershift.js";
-import type { Outcome } from "./work-queue.js";
 
 interface ControllerConfig {
   readonly api: KubeApi;

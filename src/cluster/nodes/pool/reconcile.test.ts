@@ -332,7 +332,9 @@ describe("a pass that ends early", () => {
       apiVersion: "machineconfiguration.openshift.io/v1",
       kind: "MachineConfig",
       metadata: { name: "big" },
-      spec: { config: { ignition: { version: "3.2.0" }, storage: { files: [{ path: "/big", contents: { source } }] } } },
+      spec: {
+        config: { ignition: { version: "3.2.0" }, storage: { files: [{ path: "/big", contents: { source } }] } },
+      },
     });
     const result = run(configs({ named: [config(text)] }));
     expect(about(result, "ValidMachineConfig")).toMatchObject({

@@ -19,7 +19,7 @@ import {
   sizeProblem,
   type TokenSecretView,
 } from "../token/token-secret.js";
-import { Schedule } from "./schedule.js";
+import { WorkQueue } from "../work-queue.js";
 
 /** Throws a DrawbridgeError whose sentence holds no secret. */
 export type PayloadSource = (token: TokenSecretView) => Promise<Composed>;
@@ -43,13 +43,15 @@ export interface TokenControllerOptions {
 /** What a payload is made from may change without its Secret: a renewed credential, say. */
 const FRESH_FOR_MS = 60_000;
 
+const LONGEST_DELAY_MS = 5 * 60_000;
+
 /** The winner's version reaches us through the watch. */
 const AFTER_CONFLICT_MS = 1_000;
 
 export class TokenController {
   readonly #options: TokenControllerOptions;
   readonly #clock: Clock;
-  readonly #schedule: Schedule;
+  readonly #queue: WorkQueue;
   readonly #made = new Map<string, { readonly made: Composed; readonly at: number }>();
   /** By Secret: everything but what is written by ourselves. */
   readonly #seen = new Map<string, string>();
@@ -59,10 +61,18 @@ export class TokenController {
   constructor(options: TokenControllerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#schedule = new Schedule({
+    this.#queue = new WorkQueue({
       clock: this.#clock,
-      look: (name) => this.#look(name),
-      onFailure: (name, reason) => options.onError?.(`the token Secret ${name}: ${messageOf(reason)}`),
+      longestDelayMs: LONGEST_DELAY_MS,
+      most: Number.POSITIVE_INFINITY,
+      work: async (name) => {
+        try {
+          return { next: "at", time: await this.#look(name) };
+        } catch (reason) {
+          options.onError?.(`the token Secret ${name}: ${messageOf(reason)}`);
+          return { next: "retry" };
+        }
+      },
     });
   }
 
@@ -78,7 +88,9 @@ export class TokenController {
       const mark = inputs(secret);
       if (this.#seen.get(name) === mark) continue;
       this.#seen.set(name, mark);
-      this.#schedule.hasten(name);
+      // A changed Secret is looked at now, whatever went wrong before.
+      this.#queue.forget(name);
+      this.#queue.add(name);
     }
   }
 
@@ -97,14 +109,14 @@ export class TokenController {
   }
 
   stop(): Promise<void> {
-    return this.#schedule.stop();
+    return this.#queue.stop();
   }
 
   #forget(name: string): void {
     this.#options.book.revokeSecret(name);
     this.#made.delete(name);
     this.#seen.delete(name);
-    this.#schedule.forget(name);
+    this.#queue.forget(name);
     this.#options.onMade?.();
   }
 

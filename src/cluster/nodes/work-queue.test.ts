@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../../../base/testing/eventually.js";
-import { ManualClock } from "../../../base/testing/manual-clock.js";
+import { eventually } from "../../base/testing/eventually.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { type Outcome, WorkQueue, type WorkQueueOptions } from "./work-queue.js";
 
 let clock: ManualClock;

@@ -1,5 +1,5 @@
 /** Keys that somebody should look at: each once however often it is asked for, one at a time, failures ever more slowly. */
-import type { Clock } from "../../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
 
 /** What came of looking at a key. */
 export type Outcome =
@@ -12,13 +12,15 @@ export interface WorkQueueOptions {
   readonly clock: Clock;
   /** Should not throw; if it does, that is a failure like any other. */
   readonly work: (key: string) => Promise<Outcome>;
+  /** The delay after a failure grows from a second to this. */
+  readonly longestDelayMs?: number;
   /** More keys than this are not kept: `onOverflow` is called once the others are done. */
   readonly most?: number;
   readonly onOverflow?: () => void;
 }
 
 const FIRST_DELAY_MS = 1000;
-const LONGEST_DELAY_MS = 10_000;
+const DEFAULT_LONGEST_DELAY_MS = 10_000;
 const DEFAULT_MOST = 10_000;
 /** Longer timers overflow. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -53,6 +55,13 @@ export class WorkQueue {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
     });
+  }
+
+  /** Drops the key, its delay and its count of failures. */
+  forget(key: string): void {
+    this.#cancel(key);
+    this.#waiting.delete(key);
+    this.#failures.delete(key);
   }
 
   /** Waits for the key in hand; the others are dropped. */
@@ -95,10 +104,10 @@ export class WorkQueue {
     else this.#failures.set(key, failures);
     // It was asked for again meanwhile: that comes first.
     if (outcome.next === "wait" || this.#waiting.has(key)) return;
-    const { clock } = this.#options;
+    const { clock, longestDelayMs = DEFAULT_LONGEST_DELAY_MS } = this.#options;
     const delay =
       outcome.next === "retry"
-        ? Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1))
+        ? Math.min(longestDelayMs, FIRST_DELAY_MS * 2 ** (failures - 1))
         : Math.min(LONGEST_TIMER_MS, Math.max(0, outcome.time - clock.date()));
     this.#cancel(key);
     this.#timers.set(
