@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../../../../base/clock.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import { ListWatch } from "../../../kube/list-watch.js";
 import type { KubeApi } from "../../../kube/port.js";
+import { type Outcome, WorkQueue } from "../../work-queue.js";
 import type { NodeObject, Policy, Surroundings } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
 import type { Inventory, InventorySource } from "../inventory.js";
@@ -56,6 +57,8 @@ interface Planned {
 /** Of a node that somebody else let in. */
 const noRecord: Remembered = { pool: "" };
 
+/** The one key of the queue. */
+const EVERYTHING = "requests";
 /** As many approvals are remembered in one write. */
 const MOST_AT_ONCE = 25;
 
@@ -68,9 +71,8 @@ export class Approver {
   readonly #told = new Map<string, string>();
   /** Requests whose certificates are in the memory, by uid. */
   readonly #learned = new Set<string>();
-  #cancelTimer: (() => void) | undefined;
-  #passing: Promise<void> | undefined;
-  #again = false;
+  /** Holds one key: there is one thing to do, again and again. */
+  readonly #queue: WorkQueue;
   #stopped = false;
   #led = false;
   #trouble: string | undefined = "requests and nodes have not been listed yet";
@@ -86,6 +88,7 @@ export class Approver {
       onChange: () => this.wake(),
       onError: (reason: unknown) => onError?.(messageOf(reason)),
     };
+    this.#queue = new WorkQueue({ clock: this.#clock, work: () => this.#decideAll() });
     this.#requests = new ListWatch<SigningRequest>({ ...shared, path: REQUESTS_PATH });
     this.#nodes = new ListWatch<NodeObject>({ ...shared, path: NODES_PATH });
   }
@@ -108,32 +111,23 @@ export class Approver {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#cancelTimer?.();
-    await Promise.all([this.#requests.stop(), this.#nodes.stop(), this.#passing]);
+    await Promise.all([this.#requests.stop(), this.#nodes.stop(), this.#queue.stop()]);
   }
 
   /** Looks at everything soon; many calls in a row are one look. */
   wake(): void {
-    if (this.#stopped) return;
-    this.#again = true;
-    this.#passing ??= this.#passes();
+    this.#queue.add(EVERYTHING);
   }
 
-  async #passes(): Promise<void> {
-    while (this.#again && !this.#stopped) {
-      this.#again = false;
-      try {
-        await this.#pass();
-      } catch (reason) {
-        this.#trouble = messageOf(reason);
-        this.#options.onError?.(this.#trouble);
-        this.#led = false;
-      }
+  async #decideAll(): Promise<Outcome> {
+    try {
+      await this.#pass();
+    } catch (reason) {
+      this.#trouble = messageOf(reason);
+      this.#options.onError?.(this.#trouble);
+      this.#led = false;
     }
-    // In the same breath as the last look at `#again`: whoever wakes us from now on begins anew.
-    this.#passing = undefined;
-    this.#cancelTimer?.();
-    if (!this.#stopped) this.#cancelTimer = this.#clock.after(this.#options.intervalMs, () => this.wake(), true);
+    return { next: "at", time: this.#clock.date() + this.#options.intervalMs };
   }
 
   async #pass(): Promise<void> {
