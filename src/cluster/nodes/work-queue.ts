@@ -112,7 +112,7 @@ export class WorkQueue {
     this.#cancel(key);
     this.#timers.set(
       key,
-      clock.after(delay, () => this.add(key)),
+      clock.after(delay, () => this.add(key), true),
     );
   }
 
