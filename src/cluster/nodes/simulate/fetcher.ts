@@ -89,7 +89,7 @@ export class Fetcher {
     let pauseMs = FIRST_PAUSE_MS;
     for (let attempt = 1; ; attempt++) {
       // A server that falls silent in the middle must not outlast our patience.
-      const deadline = AbortSignal.timeout(Math.max(until - this.#clock.now(), LEAST_MS));
+      const deadline = AbortSignal.timeout(Math.max(Math.ceil(until - this.#clock.now()), LEAST_MS));
       const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
       const came = await getAsIgnition(url, { ...request, signal: ending }).catch((reason: unknown) =>
         messageOf(reason),

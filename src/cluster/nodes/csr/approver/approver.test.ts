@@ -394,6 +394,7 @@ describe("an approver", () => {
       expect(cluster.answers).toHaveLength(15);
     });
     expect(brief().filter((line) => line.includes("pool-rate"))).toHaveLength(5);
+    await eventually(() => expect(clock.waiting).toContain(10_000));
     clock.advance(60_000);
     await eventually(() => expect(cluster.answers).toHaveLength(20));
     expect(cluster.answers.every((answer) => /^csr-w\d+ Approved$/.test(answer))).toBe(true);
@@ -475,6 +476,7 @@ describe("what serving certificates hold", () => {
     expect(log.at(-1)?.explanation).toBe(
       `10.0.0.11 belongs to w1, by its certificate until ${new Date(until).toISOString()}`,
     );
+    await eventually(() => expect(clock.waiting).toContain(10_000));
     clock.advance(lifeMs);
     await eventually(() => expect(cluster.answers).toEqual(["csr-w0 Approved"]));
     expect(held("w1")).toEqual([]);
@@ -488,6 +490,7 @@ describe("what serving certificates hold", () => {
     const forged = await signingRequest("serving", { name: "csr-w1", spec: { username: "system:node:w1" } });
     cluster.requests.put({ ...forged, metadata: { ...forged.metadata, uid: "another" } });
     await eventually(() => expect(brief()).toContain("leader deny node-identity csr-w1"));
+    await eventually(() => expect(clock.waiting).toContain(10_000));
     clock.advance(10_000);
     await eventually(() => expect(clock.waiting).toContain(10_000));
     expect(held("w1")).toEqual([{ names, request: "uid-csr-w1", until: 0 }]);
@@ -502,6 +505,7 @@ describe("what serving certificates hold", () => {
     await serving("csr-w0", "w0", "10.0.0.11");
     await eventually(() => expect(brief()).toContain("leader leave serving-owner csr-w0"));
     inventory = inventoryOf([{ ...worker, ips: [], joined: true }]);
+    await eventually(() => expect(clock.waiting).toContain(10_000));
     clock.advance(60_000);
     await eventually(() => expect(cluster.answers).toContain("csr-w0 Approved"));
   });
