@@ -25,12 +25,12 @@ export function csrApprove(program: string, argv: readonly string[]): Promise<nu
     },
     run: async (flags, words) => {
       const access = await openAccess(flags);
-      const [{ act }, { decide }, { openDecisionLog, noDecisionLog }] = await Promise.all([
+      const [{ act }, { decide, noDecisionLog, openDecisionLog }] = await Promise.all([
         import("../../cluster/nodes/csr/approver/act.js"),
         import("../../cluster/nodes/csr/decide.js"),
-        import("../../cluster/nodes/csr/decide.js"),
       ]);
-      const log = flags.decisionLog.value === "" ? noDecisionLog : await openDecisionLog(flags.decisionLog.value);
+      const { value: logFile } = flags.decisionLog;
+      const log = logFile === "" ? undefined : openDecisionLog(logFile);
       try {
         const look = await lookOnce(flags, access);
         const request = findRequest(look, oneName(words));
@@ -39,7 +39,7 @@ export function csrApprove(program: string, argv: readonly string[]): Promise<nu
         if (decision === undefined) throw await notOurs(request);
         if (decision.action !== "approve") throw refusal(decision.request, decision.rule, decision.explanation);
         await access.store.remember(new Map([[decision.node, decision.remember]]));
-        const actor = { api: access.api, log, by: "by hand", mayWrite: () => true, despite };
+        const actor = { api: access.api, log: log ?? noDecisionLog, by: "by hand", mayWrite: () => true, despite };
         const result = await act(actor, request, { ...look.around, memory: access.store.memory });
         if (!result.done) {
           throw new DrawbridgeError("DB_CSR_REQUEST", `${decision.request} was not approved: ${result.because}`);
@@ -48,7 +48,7 @@ export function csrApprove(program: string, argv: readonly string[]): Promise<nu
         return 0;
       } finally {
         access.api.close();
-        await log.close();
+        log?.close();
       }
     },
   });

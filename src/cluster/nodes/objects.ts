@@ -41,6 +41,14 @@ export function pathOf({ namespace, name }: ObjectName): string {
   return `${namespace}/${name}`;
 }
 
+/** Reads `namespace/name`; undefined for any other form. */
+export function readPath(path: string | undefined): ObjectName | undefined {
+  const parts = path?.split("/") ?? [];
+  const [namespace, name] = parts;
+  return parts.length === 2 && namespace && name ? { namespace, name } : undefined;
+}
+
+/** Base64, as values of a Secret are written. */
 export function encoded(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");
 }
@@ -115,9 +123,8 @@ export function nanoTime(now: number): string {
     .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => `${fraction === "." ? "" : fraction}Z`);
 }
 
-// Events, as `kubectl describe` shows them under what they are about.
-
-export interface Happening {
+/** What an event says; `kubectl describe` shows it under the object that it is about. */
+export interface EventContent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
@@ -126,7 +133,7 @@ export interface Happening {
 /** The API refuses more. */
 const LONGEST_MESSAGE = 1024;
 
-export function eventAbout(about: KubeObject, what: Happening, component: string, at: number): KubeObject {
+export function eventAbout(about: KubeObject, content: EventContent, component: string, at: number): KubeObject {
   const { apiVersion, kind, metadata } = about;
   const { name, namespace } = nameOf(about);
   const time = secondTime(at);
@@ -135,7 +142,7 @@ export function eventAbout(about: KubeObject, what: Happening, component: string
     kind: "Event",
     metadata: { generateName: `${name}.`, namespace },
     involvedObject: { apiVersion, kind, namespace, name, uid: metadata?.uid },
-    ...{ ...what, message: what.message.slice(0, LONGEST_MESSAGE) },
+    ...{ ...content, message: content.message.slice(0, LONGEST_MESSAGE) },
     ...{ count: 1, firstTimestamp: time, lastTimestamp: time, source: { component } },
   } as KubeObject;
 }

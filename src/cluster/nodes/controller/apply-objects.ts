@@ -1,5 +1,4 @@
 /** Brings pools, and what they stand on, from a file into a cluster or a directory: all of it is checked before any is written. */
-import { parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { find } from "../../kube/find.js";
 import { type Kind, objectPath, versionOf } from "../../kube/paths.js";
@@ -7,6 +6,7 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { nodePoolShape } from "../install/schema.js";
 import { nameOf, pathOf } from "../objects.js";
 import { type NodePool, problemText, validateNodePool } from "../pool/node-pool.js";
+import { readYamlStream } from "../yaml.js";
 
 interface AppliedObject {
   readonly object: string;
@@ -24,13 +24,8 @@ interface ApplyWishes {
 const order: readonly Kind[] = ["Secret", "ConfigMap", "NodePool"];
 
 export function readObjects(where: string, text: string, namespace: string): KubeObject[] {
-  const objects = parseAllDocuments(text).flatMap((document): KubeObject[] => {
-    const [error] = document.errors;
-    // The parser's own words may repeat a line of a Secret.
-    if (error !== undefined) throw unusable(where, `line ${error.linePos?.[0].line ?? 1} is not YAML`);
-    const value = parsed(where, () => document.toJS({ maxAliasCount: 100 }) as KubeObject | null);
-    return value === null ? [] : [checked(where, value, namespace)];
-  });
+  const values = parsed(where, () => readYamlStream(text)).filter((value) => value !== null);
+  const objects = values.map((value) => checked(where, value as KubeObject, namespace));
   if (objects.length === 0) throw unusable(where, "it holds no object");
   return objects.sort((a, b) => order.indexOf(a.kind as Kind) - order.indexOf(b.kind as Kind));
 }

@@ -190,7 +190,12 @@ describe("a pool's controller", () => {
     ["a pull secret", { pullSecret: "other" }, undefined, "pull secret other is missing"],
     ["a version", { version: "" }, "ValidReleaseImage", "has no version"],
     ["sense in the cluster's keys", { versoin: "1" }, "ValidReleaseImage", "unknown key versoin"],
-    ["a map where one belongs", { networks: "[1" }, "ValidReleaseImage", "key networks is not YAML"],
+    [
+      "a map where one belongs",
+      { networks: "[1" },
+      "ValidReleaseImage",
+      "key networks that cannot be used: line 1 is not YAML",
+    ],
     ["an Ignition endpoint", { ignitionEndpoint: "" }, "IgnitionEndpointAvailable", "Ignition server is not known"],
   ])("says what is missing without %s, writes no Secret, and recovers", async (_, data, type, sentence) => {
     await house.furnish(makePool());

@@ -5,12 +5,11 @@ import { isConflict, isNotFound } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
 import { collectionPath, type Kind, namedPath, objectPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { annotation, nameOf, tokenSecretName, userDataSecretName } from "../objects.js";
+import { annotation, nameOf, readPath, tokenSecretName, userDataSecretName } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { type Reconciled, reconcile, type Write } from "../pool/reconcile.js";
 import type { World } from "../pool/world.js";
 import { type Belonging, isPoolSecret, janitorVerdict } from "../token/rotation.js";
-import { readPath } from "../token/token-secret.js";
 import type { Outcome } from "../work-queue.js";
 import { secretsOf, type View, worldOf } from "./view.js";
 

@@ -1,6 +1,6 @@
 /** The copy of one namespace from which passes over pools are made, and whom a change in it concerns. */
 import { randomUUID } from "node:crypto";
-import { parseDocument } from "yaml";
+import { isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { typed } from "../../kube/paths.js";
 import { type ClusterConfiguration, type ClusterNetworks, parseVersion } from "../hash/pool-hash.js";
@@ -16,6 +16,7 @@ import {
 } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { type Cluster, machineConfigsOf, type Release, type World } from "../pool/world.js";
+import { readYaml } from "../yaml.js";
 
 export interface View {
   /** By `namespace/name`. */
@@ -145,7 +146,7 @@ function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
     try {
       return mapping<T>(text(key));
     } catch (reason) {
-      problems.push(`key ${key} ${messageOf(reason)}`);
+      problems.push(`has a key ${key} that cannot be used: ${messageOf(reason)}`);
       return undefined;
     }
   };
@@ -201,11 +202,7 @@ function versionProblem(version: string): string | undefined {
 }
 
 function mapping<T extends object>(text: string): T {
-  const parsed = parseDocument(text);
-  const [error] = parsed.errors;
-  // The parser's own words may repeat a line, and with it a proxy's password.
-  if (error !== undefined) throw new Error(`is not YAML: look at its line ${error.linePos?.[0].line ?? 1}`);
-  const value: unknown = parsed.toJS({ maxAliasCount: 100 });
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("is not a YAML map");
+  const value = readYaml(text);
+  if (!isRecord(value)) throw new Error("it is not a YAML map");
   return value as T;
 }

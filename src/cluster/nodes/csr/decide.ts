@@ -1,7 +1,6 @@
 /** Decides about one request, and says why. */
 
-import { type FileHandle, open } from "node:fs/promises";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type LineLog, openLineLog } from "../line-log.js";
 import { BRAKE_WINDOW_MS, type Case, namesOf, openCase, type Surroundings } from "./case.js";
 import { heldBy, type Remembered, withApproval } from "./memory.js";
 import { clientRules, renewalRules, servingRules } from "./rules/node.js";
@@ -117,13 +116,14 @@ function remember({ facts, kind, now, poolName = "", remembered, request }: Case
   return { ...record, serving: { ...approval, names }, held };
 }
 
-// Every decision, one JSON object a line, appended and never changed.
+/** Gets a line before a request is approved or denied. */
+export type DecisionLog = Pick<LineLog<DecisionEntry>, "write">;
 
-export interface DecisionLog {
-  /** Resolves once the line is with the operating system; nothing is approved before. */
-  write(entry: DecisionEntry): Promise<void>;
-  close(): Promise<void>;
-}
+/** For a caller that wants no log. */
+export const noDecisionLog: DecisionLog = { write: () => {} };
+
+export const openDecisionLog = (path: string): LineLog<DecisionEntry> =>
+  openLineLog("decision log", path, "DB_CSR_LOG");
 
 export interface DecisionEntry {
   readonly at: string;
@@ -141,55 +141,12 @@ export interface DecisionEntry {
   readonly despite?: readonly string[];
 }
 
-export function entryOf(
-  decision: Decision,
-  { metadata, spec }: SigningRequest,
-  now: number,
-  by: string,
-): DecisionEntry {
+export function entryOf(decision: Decision, request: SigningRequest, now: number, by: string): DecisionEntry {
+  const { action, explanation, node, pool = "", rule } = decision;
+  const { signerName: signer = "", username: user = "" } = request.spec ?? {};
+  const uid = request.metadata?.uid ?? "";
   return {
-    at: new Date(now).toISOString(),
-    by,
-    action: decision.action,
-    rule: decision.rule,
-    explanation: decision.explanation,
-    request: decision.request,
-    uid: metadata?.uid ?? "",
-    signer: spec?.signerName ?? "",
-    user: spec?.username ?? "",
-    node: decision.node,
-    pool: decision.pool ?? "",
+    ...{ at: new Date(now).toISOString(), by, action, rule, explanation },
+    ...{ request: decision.request, uid, signer, user, node, pool },
   };
-}
-
-/** Opened once; a file that was there is continued. */
-export async function openDecisionLog(path: string): Promise<DecisionLog> {
-  let file: FileHandle;
-  try {
-    file = await open(path, "a", 0o600);
-  } catch (reason) {
-    throw unwritable(path, reason);
-  }
-  return {
-    async write(entry) {
-      const line = Buffer.from(`${JSON.stringify(entry)}\n`);
-      try {
-        // One write a line: the kernel appends it whole, whoever else writes.
-        const { bytesWritten } = await file.write(line);
-        if (bytesWritten !== line.length) throw new Error("only a part of the line could be written");
-      } catch (reason) {
-        throw unwritable(path, reason);
-      }
-    },
-    close: () => file.close(),
-  };
-}
-
-/** For whoever wants none. */
-export const noDecisionLog: DecisionLog = { write: async () => {}, close: async () => {} };
-
-function unwritable(path: string, reason: unknown): DrawbridgeError {
-  return new DrawbridgeError("DB_CSR_LOG", `the decision log ${path} cannot be written: ${messageOf(reason)}`, {
-    cause: reason,
-  });
 }

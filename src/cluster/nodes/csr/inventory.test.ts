@@ -71,7 +71,7 @@ describe("an inventory", () => {
     ["pool: a/b\nworker: []", "unknown key worker;"],
     ["pool: a/b\nworkers: {}", "workers must be a list"],
     ["- a", "the document is not an object"],
-    ["pool: [", "it is not YAML"],
+    ["pool: [", "is not YAML"],
     [one("w0"), "a worker is not an object"],
     [one("{name: W0, notBefore: 2031-01-01T00:00:00Z}"), 'worker "W0" is not a node name'],
     [one('{name: "*", notBefore: 2031-01-01T00:00:00Z}'), "is not a node name"],

@@ -2,12 +2,11 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseDocument } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ConfigMap, parseTime } from "../objects.js";
-import { splitDocuments } from "../yaml.js";
+import { fieldsOf, itemsOf, readYaml, splitDocuments, textsOf } from "../yaml.js";
 import { canonicalAddress, isNodeName } from "./names.js";
 
 export interface Worker {
@@ -84,10 +83,7 @@ export function readInventory(texts: readonly InventoryText[]): Inventory {
 }
 
 function readDocument(text: string) {
-  const parsed = parseDocument(text);
-  const [error] = parsed.errors;
-  if (error !== undefined) throw new Error(`it is not YAML: ${error.message.split("\n")[0]}`);
-  const document = record(parsed.toJS({ maxAliasCount: 100 }), "the document", documentKeys);
+  const document = fieldsOf(readYaml(text), "the document", documentKeys);
   const pool = document.pool;
   if (typeof pool !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(pool)) throw new Error("pool must be namespace/name");
   const { replicas } = document;
@@ -97,13 +93,13 @@ function readDocument(text: string) {
   return {
     pool,
     replicas: replicas as number | undefined,
-    found: list(document.workers, "workers").map((entry) => readWorker(entry, pool)),
-    seen: list(document.claims, "claims").map((entry) => readClaim(entry, pool)),
+    found: itemsOf(document.workers, "workers").map((entry) => readWorker(entry, pool)),
+    seen: itemsOf(document.claims, "claims").map((entry) => readClaim(entry, pool)),
   };
 }
 
 function readWorker(entry: unknown, pool: string): Worker {
-  const worker = record(entry, "a worker", workerKeys);
+  const worker = fieldsOf(entry, "a worker", workerKeys);
   const { name } = worker;
   if (typeof name !== "string" || !isNodeName(name))
     throw new Error(`worker ${JSON.stringify(name)} is not a node name`);
@@ -114,10 +110,10 @@ function readWorker(entry: unknown, pool: string): Worker {
   if (deadline <= notBefore) throw new Error(`deadline ${of} is not after notBefore`);
   const { joined = false } = worker;
   if (typeof joined !== "boolean") throw new Error(`joined ${of} must be true or false`);
-  const dnsNames = strings(worker.dnsNames, `dnsNames ${of}`);
+  const dnsNames = textsOf(worker.dnsNames, `dnsNames ${of}`);
   const wrongName = dnsNames.find((dnsName) => !isNodeName(dnsName));
   if (wrongName !== undefined) throw new Error(`dnsNames ${of}: "${wrongName}" is not a plain DNS name`);
-  const ips = strings(worker.ips, `ips ${of}`).map((text) => {
+  const ips = textsOf(worker.ips, `ips ${of}`).map((text) => {
     const address = canonicalAddress(text);
     if (address === undefined) throw new Error(`ips ${of}: "${text}" is not an address`);
     return address;
@@ -126,7 +122,7 @@ function readWorker(entry: unknown, pool: string): Worker {
 }
 
 function readClaim(entry: unknown, pool: string): Claim {
-  const { worker, at } = record(entry, "a claim", ["worker", "at"]);
+  const { worker, at } = fieldsOf(entry, "a claim", ["worker", "at"]);
   const time = readTime(at, "the time of a claim");
   if (time === undefined) throw new Error("a claim has no time (at)");
   if (worker !== undefined && typeof worker !== "string") throw new Error("the worker of a claim must be a name");
@@ -138,26 +134,6 @@ function readTime(value: unknown, what: string): number | undefined {
   const time = typeof value === "string" ? parseTime(value) : undefined;
   if (time === undefined) throw new Error(`${what} must be a time such as 2031-01-02T03:04:05Z`);
   return time;
-}
-
-/** A misspelt key must not mean "no limit". */
-function record(value: unknown, what: string, known: readonly string[]): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${what} is not an object`);
-  const unknown = Object.keys(value).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw new Error(`${what} has an unknown key ${unknown}; known are ${known.join(", ")}`);
-  return value as Record<string, unknown>;
-}
-
-function list(value: unknown, what: string): readonly unknown[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new Error(`${what} must be a list`);
-  return value;
-}
-
-function strings(value: unknown, what: string): string[] {
-  const items = list(value, what);
-  if (!items.every((item) => typeof item === "string")) throw new Error(`${what} must be a list of texts`);
-  return items as string[];
 }
 
 function smaller(a: number | undefined, b: number | undefined): number | undefined {

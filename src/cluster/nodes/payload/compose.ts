@@ -1,5 +1,5 @@
 /** Puts a pool's payload together. Everything in it is checked as a machine would check it, and written as spec 3.2. */
-import { parseDocument } from "yaml";
+import { at } from "../../../base/at.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { emit, USUAL_MINOR } from "../../ignition/emit.js";
 import { pathText } from "../../ignition/json-path.js";
@@ -8,6 +8,7 @@ import type { Config } from "../../ignition/model/config.js";
 import { NEWEST, versionOf } from "../../ignition/model/spec.js";
 import { validate } from "../../ignition/validate/validate.js";
 import { encoded } from "../objects.js";
+import { parseKubernetesYaml } from "../yaml.js";
 import { BOOTSTRAP_KUBECONFIG, kubeletConfig } from "./kubelet-profile.js";
 import { apiProxyConfig, configOf, file } from "./parts.js";
 import { type HostSettings, type MachineConfig, mergedSettings, type Recipe, readMachineConfigs } from "./recipe.js";
@@ -101,11 +102,9 @@ function credentials(
 
 /** The kubelet lets those in whom the API's own authority vouches for. */
 function authorityOf(kubeconfig: string): string {
-  const { clusters } = (parseDocument(kubeconfig).toJS({ maxAliasCount: 0 }) ?? {}) as {
-    clusters?: readonly { cluster?: { "certificate-authority-data"?: string } }[];
-  };
-  const data = clusters?.[0]?.cluster?.["certificate-authority-data"];
-  if (!data)
+  const config = parseKubernetesYaml(kubeconfig, "the bootstrap kubeconfig");
+  const data = at(config, "clusters", 0, "cluster", "certificate-authority-data");
+  if (typeof data !== "string" || data === "")
     throw unusable("the bootstrap kubeconfig has no certificate-authority-data, so a machine could trust nobody");
   return Buffer.from(data, "base64").toString("utf8");
 }

@@ -1,12 +1,11 @@
 /** How payloads are made without HyperShift: the file of --payload. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { parseDocument } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { Config } from "../../ignition/model/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { byBytes } from "../hash/pool-hash.js";
-import { parseKubernetesYaml, splitDocuments } from "../yaml.js";
+import { fieldsOf, itemsOf, parseKubernetesYaml, readYaml, splitDocuments, textsOf } from "../yaml.js";
 import { type Download, type KubeletOptions, requireKubeletOptions } from "./kubelet-profile.js";
 import { type ApiProxy, isOneLine, requireApiProxy, requireForm } from "./parts.js";
 
@@ -28,8 +27,6 @@ const usualNames = {
   trustBundle: "user-ca-bundle",
 } as const;
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Read anew for each payload, so that a change of the file needs no restart. Throws DB_PAYLOAD. */
 export async function readRecipe(path: string): Promise<Recipe> {
   try {
@@ -40,14 +37,12 @@ export async function readRecipe(path: string): Promise<Recipe> {
 }
 
 async function recipeOf(text: string, directory: string): Promise<Recipe> {
-  const document = parseDocument(text);
-  const [error] = document.errors;
-  if (error !== undefined) throw new Error(`it is not YAML: ${error.message.split("\n")[0]}`);
+  const document = readYaml(text, 0);
   const all = ["profile", "apiProxy", "sshKeys", ...Object.keys(usualNames)];
-  const { profile } = fields(document.toJS({ maxAliasCount: 0 }), "it");
+  const { profile } = fieldsOf(document, "it");
   const known = { rhcos: ["machineConfig", "fips"], kubelet: ["kubelet"] };
   if (profile !== "rhcos" && profile !== "kubelet") throw new Error("profile must be rhcos or kubelet");
-  const of = fields(document.toJS(), "it", [...all, ...known[profile]]);
+  const of = fieldsOf(document, "it", [...all, ...known[profile]]);
   const nameOf = (key: keyof typeof usualNames) =>
     textOf(of[key] ?? usualNames[key], key, /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
   const common = {
@@ -67,7 +62,7 @@ async function recipeOf(text: string, directory: string): Promise<Recipe> {
 
 function apiProxy(value: unknown): ApiProxy | undefined {
   if (value === undefined) return undefined;
-  const of = fields(value, "apiProxy", ["address", "port", "server", "image"]);
+  const of = fieldsOf(value, "apiProxy", ["address", "port", "server", "image"]);
   const proxy = {
     address: textOf(of.address ?? "172.20.0.1", "apiProxy.address"),
     port: (of.port ?? 6443) as number,
@@ -80,18 +75,16 @@ function apiProxy(value: unknown): ApiProxy | undefined {
 
 function kubeletOptions(value: unknown): KubeletOptions {
   const keys = ["clusterDns", "clusterDomain", "runtime", "cgroupDriver", "binary", "downloads"];
-  const of = fields(value ?? {}, "kubelet", keys);
+  const of = fieldsOf(value ?? {}, "kubelet", keys);
   const { runtime = "containerd" } = of;
   if (runtime !== "containerd" && runtime !== "crio") throw new Error("kubelet.runtime must be containerd or crio");
-  const { downloads = [] } = of;
-  if (!Array.isArray(downloads)) throw new Error("kubelet.downloads must be a list");
   const options = {
-    clusterDns: texts(of.clusterDns, "kubelet.clusterDns"),
+    clusterDns: textsOf(of.clusterDns, "kubelet.clusterDns"),
     clusterDomain: textOf(of.clusterDomain ?? "cluster.local", "kubelet.clusterDomain"),
     runtime,
     cgroupDriver: textOf(of.cgroupDriver ?? "systemd", "kubelet.cgroupDriver"),
     binary: textOf(of.binary ?? "/usr/local/bin/kubelet", "kubelet.binary"),
-    downloads: downloads.map(download),
+    downloads: itemsOf(of.downloads, "kubelet.downloads").map(download),
   } as const;
   requireKubeletOptions(options);
   return options;
@@ -99,7 +92,7 @@ function kubeletOptions(value: unknown): KubeletOptions {
 
 /** Without a hash whoever serves it decides what runs as root. */
 function download(value: unknown): Download {
-  const of = fields(value, "an entry of kubelet.downloads", ["path", "source", "hash"]);
+  const of = fieldsOf(value, "an entry of kubelet.downloads", ["path", "source", "hash"]);
   return {
     path: textOf(of.path, "the path of a download"),
     source: textOf(of.source, "the source of a download"),
@@ -107,27 +100,13 @@ function download(value: unknown): Download {
   };
 }
 
-function fields(value: unknown, what: string, known?: readonly string[]): Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${what} is not an object`);
-  const unknown = known === undefined ? undefined : Object.keys(value).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw new Error(`${what} has an unknown key ${unknown}; known are ${known?.join(", ")}`);
-  return value as Fields;
-}
-
 function textOf(value: unknown, what: string, form = /./): string {
   if (typeof value !== "string" || !form.test(value)) throw new Error(`${what} is missing or is not what it should be`);
   return value;
 }
 
-function texts(value: unknown, what: string): readonly string[] {
-  const list = value ?? [];
-  if (!Array.isArray(list) || !list.every((item) => typeof item === "string"))
-    throw new Error(`${what} must be a list of texts`);
-  return list;
-}
-
 function sshKeys(value: unknown): readonly string[] {
-  const keys = texts(value, "sshKeys");
+  const keys = textsOf(value, "sshKeys");
   for (const key of keys) requireForm("sshKeys", key, isOneLine, "must have one key in one line each");
   return keys;
 }

@@ -1,7 +1,6 @@
 /** One look at all pools, with what was done about it. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { type ObjectName, pathOf } from "../objects.js";
-import { readPath } from "../token/token-secret.js";
+import { type ObjectName, pathOf, readPath } from "../objects.js";
 import { exclusively, isBusy } from "../workers/store.js";
 import { type Ailment, trouble } from "./ailment.js";
 import { examine } from "./examine.js";

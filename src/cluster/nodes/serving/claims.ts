@@ -5,18 +5,10 @@ import { stringify } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
 import { find } from "../../kube/find.js";
-import { collectionPath } from "../../kube/paths.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { INVENTORY_LABEL } from "../csr/inventory.js";
-import { type ConfigMap, type ObjectName, parseTime, secondTime } from "../objects.js";
-import { parseKubernetesYaml, splitDocuments } from "../yaml.js";
-
-export interface Claim {
-  /** `namespace/name`. */
-  readonly pool: string;
-  readonly worker?: string;
-  readonly at: number;
-}
+import { type Claim, INVENTORY_LABEL, readInventory } from "../csr/inventory.js";
+import { type ConfigMap, type ObjectName, secondTime } from "../objects.js";
 
 /** The newest of each worker, and of those without a name, is as good as all of them. */
 type Claims = ReadonlyMap<string, Claim>;
@@ -39,7 +31,7 @@ export function withClaims(claims: Claims, added: Iterable<Claim>, now: number):
 /** One document for each pool. */
 export function writeClaims(claims: Claims): string {
   const pools = new Map<string, object[]>();
-  for (const { at, pool, worker } of [...claims.values()].sort(byKey)) {
+  for (const { at, pool, worker } of [...claims.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) {
     const entry = { ...(worker === undefined ? {} : { worker }), at: secondTime(at) };
     pools.set(pool, [...(pools.get(pool) ?? []), entry]);
   }
@@ -51,40 +43,21 @@ export function isClaimable(pool: string): boolean {
   return /^[^/\s]+\/[^/\s]+$/.test(pool);
 }
 
-/** What we wrote; anything else is as good as nothing, and is written over. */
+/** The claims that an earlier write left; text that is no inventory counts as none and is written over. */
 function readClaims(text: string): Claims {
   try {
-    return claimsIn(text);
+    const { claims } = readInventory([{ where: "the claims", text }]);
+    return new Map(claims.map((claim) => [keyOf(claim), claim]));
   } catch {
     return new Map();
   }
-}
-
-function claimsIn(text: string): Claims {
-  const documents = splitDocuments(text).map((part) => parseKubernetesYaml(part, "the claims")) as {
-    pool?: string;
-    claims?: readonly { worker?: string; at?: string }[];
-  }[];
-  const found = documents.flatMap(({ pool = "", claims = [] }) =>
-    claims.flatMap(({ worker, at }) => {
-      const time = parseTime(at);
-      return time === undefined ? [] : [{ pool, at: time, ...(worker === undefined ? {} : { worker }) }];
-    }),
-  );
-  return new Map(found.map((claim) => [keyOf(claim), claim]));
 }
 
 function keyOf({ pool, worker = "" }: Claim): string {
   return `${pool} ${worker}`;
 }
 
-function byKey(a: Claim, b: Claim): number {
-  return keyOf(a) < keyOf(b) ? -1 : 1;
-}
-
-// Where claims are kept: a file of an inventory directory, or a ConfigMap with the inventory's label.
-
-/** Adds to what is there; rejects, and changes nothing, when that is not possible now. */
+/** Adds to the claims of a file or a ConfigMap; rejects, and changes nothing, when that is not possible now. */
 export type ClaimStore = (claims: readonly Claim[], now: number) => Promise<void>;
 
 export function claimsInFile(path: string): ClaimStore {
@@ -103,8 +76,7 @@ export function claimsInFile(path: string): ClaimStore {
 
 /** Replicas share it: a write over somebody else's fails and is tried again. */
 export function claimsInConfigMap(api: KubeApi, { namespace, name }: ObjectName): ClaimStore {
-  const collection = collectionPath("ConfigMap", namespace);
-  const path = `${collection}/${encodeURIComponent(name)}`;
+  const path = namedPath("ConfigMap", { namespace, name });
   const labels = { [INVENTORY_LABEL]: "true" };
   return async (claims, now) => {
     const found = await find<ConfigMap>(api, path);
@@ -114,7 +86,7 @@ export function claimsInConfigMap(api: KubeApi, { namespace, name }: ObjectName)
       metadata: { ...found?.metadata, name, namespace, labels: { ...found?.metadata?.labels, ...labels } },
       data: { ...found?.data, claims: text },
     };
-    if (found === undefined) await api.create(collection, map);
+    if (found === undefined) await api.create(collectionPath("ConfigMap", namespace), map);
     else await api.update(path, map);
   };
 }

@@ -8,8 +8,8 @@ import type { Served } from "../../ignition/server/fetches.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { createDirectoryApi } from "../controller/directory/api.js";
+import type { Claim } from "../csr/inventory.js";
 import { annotation, type Secret } from "../objects.js";
-import type { Claim } from "./claims.js";
 import { openAuditLog, Recorder, type RecorderOptions } from "./recorder.js";
 
 const namespace = "clusters-demo";

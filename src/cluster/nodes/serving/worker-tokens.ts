@@ -1,15 +1,13 @@
 /** Lets workers in that have a token of their own, with the payload of their pool and their name in it. */
 
 import { readFile } from "node:fs/promises";
-import { parseDocument } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { payloadTemplate } from "../../ignition/server/payload.js";
 import type { TokenBook } from "../../ignition/server/token-book.js";
 import { isNodeName } from "../csr/names.js";
-import { annotation, encoded, type Secret, secretText } from "../objects.js";
+import { annotation, encoded, readPath, type Secret, secretText } from "../objects.js";
 import type { Composed } from "../payload/compose.js";
-import { readPath } from "../token/token-secret.js";
-import { splitDocuments } from "../yaml.js";
+import { type Fields, fieldsOf, readYaml, splitDocuments } from "../yaml.js";
 import type { TokenController } from "./token-controller.js";
 
 interface WorkersOptions {
@@ -117,11 +115,15 @@ async function workerTokensOfFile(path: string): Promise<WorkerToken[]> {
     throw unusable(`the worker tokens cannot be read: ${messageOf(reason)}`);
   }
   return splitDocuments(text).flatMap((part) => {
-    const document = parseDocument(part);
-    // The parser's own words may repeat a line, and with it a token.
-    if (document.errors.length > 0) throw unusable(`${path} is not YAML`);
-    const { pool, workers } = (document.toJS({ maxAliasCount: 0 }) ?? {}) as { pool?: unknown; workers?: unknown };
-    if (typeof workers !== "object" || workers === null) throw unusable(`${path} has a document without workers`);
+    let pool: unknown;
+    let workers: Fields;
+    try {
+      const document = fieldsOf(readYaml(part, 0), "a document");
+      pool = document.pool;
+      workers = fieldsOf(document.workers, "the map of workers");
+    } catch (reason) {
+      throw unusable(`${path} cannot be used: ${messageOf(reason)}`);
+    }
     return checked(path, pool, Object.entries(workers));
   });
 }

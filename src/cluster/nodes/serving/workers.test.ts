@@ -101,6 +101,6 @@ describe("workers with a token of their own", () => {
     expect(book.size).toBe(1);
     writeFileSync(file, `pool: ${pool}\nworkers: {w-1: [${tokenOf("w-1")}\n`);
     await all.readFile();
-    expect([book.size, errors.at(-1)]).toEqual([1, `${file} is not YAML`]);
+    expect([book.size, errors.at(-1)]).toEqual([1, `${file} cannot be used: line 3 is not YAML`]);
   });
 });

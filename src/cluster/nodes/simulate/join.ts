@@ -1,7 +1,6 @@
 /** What a kubelet does before it is a node: asks for a client certificate, registers itself, asks for a serving certificate. */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { parseDocument } from "yaml";
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
@@ -17,6 +16,7 @@ import {
   SERVING_SIGNER,
   type SigningRequest,
 } from "../csr/signing-request.js";
+import { readYaml } from "../yaml.js";
 import type { Tree } from "./tree.js";
 
 interface Joining {
@@ -198,12 +198,10 @@ export async function bootstrapCredential(tree: Tree): Promise<string> {
 
 function contentOf(path: string, text: string): unknown {
   try {
-    const document = parseDocument(text);
-    if (document.errors.length === 0) return document.toJS({ maxAliasCount: 0 });
+    return readYaml(text, 0);
   } catch {
-    // The parser's own words may repeat a line, and with it a token.
+    throw refused(`${path} of the payload is not YAML without aliases`);
   }
-  throw refused(`${path} of the payload is not YAML without aliases`);
 }
 
 function refusedIn(value: unknown): string | undefined {

@@ -1,6 +1,6 @@
 /** The life of a token, as steps: what to do with its Secret now, and when to look again. */
-import { annotation, encoded, nanoTime, type Secret, secondTime } from "../objects.js";
-import { readPath, readTokenSecret, usableToken } from "./token-secret.js";
+import { annotation, encoded, nanoTime, readPath, type Secret, secondTime } from "../objects.js";
+import { readTokenSecret, usableToken } from "./token-secret.js";
 
 const HOUR_MS = 60 * 60_000;
 /** As the current token for the first half, as the old one for the second. */

@@ -9,6 +9,7 @@ import {
   type ObjectName,
   parseTime,
   pathOf,
+  readPath,
   type Secret,
   secretText,
   tokenSecretName,
@@ -147,12 +148,6 @@ export function isTokenSecret(secret: Secret): boolean {
 export function usableToken(token: string): string {
   if (token.trim() === "") throw new DrawbridgeError("DB_TOKEN_SECRET", "an empty token would let everybody in");
   return token;
-}
-
-export function readPath(path: string | undefined): ObjectName | undefined {
-  const parts = path?.split("/") ?? [];
-  const [namespace, name] = parts;
-  return parts.length === 2 && namespace && name ? { namespace, name } : undefined;
 }
 
 function readUpgradeType(text: string | undefined): UpgradeType | undefined {

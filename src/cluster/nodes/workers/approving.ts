@@ -43,7 +43,7 @@ export async function whileApproving<T>(
   await ensureNamespace(api, namespace);
   // Nobody is expected before the first worker is recorded.
   await mkdir(store.inventoryDirectory, { recursive: true, mode: 0o700 });
-  const log = await openDecisionLog(join(store.directory, "decisions.jsonl"));
+  const log = openDecisionLog(join(store.directory, "decisions.jsonl"));
   const expected = directoryInventory(store.inventoryDirectory);
   const complaints = new Set<string>();
   const onError = (sentence: string) => {
@@ -77,7 +77,7 @@ export async function whileApproving<T>(
     clearTimeout(hint);
     await approver.stop();
     await election.stop();
-    await log.close();
+    log.close();
   }
 }
 

@@ -9,6 +9,7 @@ import { replaceFile } from "../../../../base/files.js";
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeObject } from "../../../kube/port.js";
 import { encoded, type Metadata, type Secret } from "../../objects.js";
+import { readYamlStream } from "../../yaml.js";
 import { shapeProblem } from "../apply-objects.js";
 
 /** An object and where it stands. */
@@ -118,19 +119,15 @@ export function keyOf({ kind, metadata }: KubeObject): string {
 }
 
 function readObjects(file: string, text: string): Filed[] {
-  return parseAllDocuments(text).flatMap((document, index): Filed[] => {
-    const [error] = document.errors;
-    // The parser's own words may repeat a line of a Secret.
-    if (error !== undefined) throw unusable(file, `line ${error.linePos?.[0].line ?? 1} is not YAML`);
-    let value: unknown;
-    try {
-      value = document.toJS({ maxAliasCount: 100 });
-    } catch (reason) {
-      throw unusable(file, messageOf(reason));
-    }
-    if (value === null || value === undefined) return [];
-    return [{ object: completed(file, value as KubeObject), file, index }];
-  });
+  let values: unknown[];
+  try {
+    values = readYamlStream(text);
+  } catch (reason) {
+    throw unusable(file, messageOf(reason));
+  }
+  return values.flatMap((value, index): Filed[] =>
+    value === null || value === undefined ? [] : [{ object: completed(file, value as KubeObject), file, index }],
+  );
 }
 
 /** With what an API server would have added. */

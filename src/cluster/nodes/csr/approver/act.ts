@@ -39,7 +39,7 @@ export async function act(actor: Actor, listed: SigningRequest, around: Surround
     if (decision.action === "leave") return { done: false, because: decision.explanation };
     if (!mayWrite()) return { done: false, because: "another replica leads now" };
     const entry = entryOf(decision, fresh, around.now, by);
-    await log.write(despite.size === 0 ? entry : { ...entry, despite: [...despite] });
+    log.write(despite.size === 0 ? entry : { ...entry, despite: [...despite] });
     await api.update(`${path}/approval`, decided(fresh, condition(decision, around.now)));
     return { done: true, decision };
   } catch (reason) {

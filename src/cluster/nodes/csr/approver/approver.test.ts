@@ -54,7 +54,7 @@ function start(change: Partial<ApproverOptions> = {}): Approver {
       return inventory;
     },
     store: new MemoryStore(api, { namespace, name: memoryName }),
-    log: { write: async (entry) => void log.push(entry), close: async () => {} },
+    log: { write: (entry) => void log.push(entry) },
     leading: () => leading,
     dryRun: false,
     intervalMs: 10_000,
@@ -313,7 +313,11 @@ describe("an approver", () => {
   test("approves nothing without a record of it, and nothing that it cannot remember", async () => {
     await file("client");
     const approver = start({
-      log: { write: () => Promise.reject(new Error("the disk is full")), close: async () => {} },
+      log: {
+        write: () => {
+          throw new Error("the disk is full");
+        },
+      },
     });
     await eventually(() => expect(errors).toContain("the disk is full"));
     expect(cluster.answers).toEqual([]);

@@ -179,7 +179,7 @@ export class Approver {
     if (decision === undefined) return undefined;
     if (decision.action === "leave" || dryRun) {
       if (!this.#isNews(request, decision)) return decision;
-      await log.write(entryOf(decision, request, around.now, dryRun ? "dry run" : "leader"));
+      log.write(entryOf(decision, request, around.now, dryRun ? "dry run" : "leader"));
       this.#tell(request, decision);
     } else if (decision.action === "deny") await this.#act(request, around);
     return decision;

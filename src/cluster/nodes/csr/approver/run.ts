@@ -21,7 +21,7 @@ interface ApproverConfig
 /** Resolves to the exit code when the process should end. */
 export async function runApprover(config: ApproverConfig): Promise<number> {
   const { api, dryRun, health, namespace } = config;
-  const log = config.decisionLog === "" ? noDecisionLog : await openDecisionLog(config.decisionLog);
+  const log = config.decisionLog === "" ? undefined : openDecisionLog(config.decisionLog);
   const replica: Replica = new Replica({
     ...{ api, namespace, name: APPROVER_NAME, health, onFailure: () => metrics.failed() },
     onLeaderChange: (leads) => {
@@ -33,7 +33,7 @@ export async function runApprover(config: ApproverConfig): Promise<number> {
   // A dry run writes nothing, so it need not be elected.
   const leading = () => dryRun || election.leading;
   const approver: Approver = new Approver({
-    ...{ ...config, log, leading, onError },
+    ...{ ...config, log: log ?? noDecisionLog, leading, onError },
     onDecision: (decision) => {
       metrics.decided(decision);
       const { explanation, kind, node, pool, request, rule } = decision;
@@ -49,7 +49,7 @@ export async function runApprover(config: ApproverConfig): Promise<number> {
     },
     stop: async () => {
       await approver.stop();
-      await log.close();
+      log?.close();
     },
   });
 }

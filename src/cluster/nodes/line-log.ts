@@ -1,0 +1,28 @@
+/** Files of JSON objects, one a line: appended, never changed, and with the operating system when `write` returns. */
+import { closeSync, openSync, writeSync } from "node:fs";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+
+export interface LineLog<T extends object> {
+  write(line: T): void;
+  close(): void;
+}
+
+/** Continues a file that is there. It and its `write` throw the given error when the file cannot be written. */
+export function openLineLog<T extends object>(what: string, path: string, code: ErrorCode): LineLog<T> {
+  const attempt = <R>(run: () => R): R => {
+    try {
+      return run();
+    } catch (reason) {
+      const sentence = `the ${what} ${path} cannot be written: ${messageOf(reason)}`;
+      throw new DrawbridgeError(code, sentence, { cause: reason });
+    }
+  };
+  const file = attempt(() => openSync(path, "a", 0o600));
+  const append = (line: T) => {
+    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+    // One write a line: the kernel appends it whole, whoever else writes.
+    if (writeSync(file, bytes) !== bytes.length) throw new Error("only a part of the line could be written");
+  };
+  return { write: (line) => attempt(() => append(line)), close: () => closeSync(file) };
+}
