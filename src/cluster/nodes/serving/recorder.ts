@@ -7,14 +7,7 @@ import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { Claim } from "../csr/inventory.js";
 import { type LineLog, openLineLog } from "../line-log.js";
-import {
-  annotation,
-  type EventContent,
-  eventAbout,
-  readPath,
-  type Secret,
-  tokenSecretName,
-} from "../objects.js";
+import { annotation, type EventContent, eventAbout, readPath, type Secret, tokenSecretName } from "../objects.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import { type ClaimStore, isClaimable } from "./claims.js";
 
