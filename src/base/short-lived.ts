@@ -3,7 +3,8 @@
  *
  * A Map or a Set is not good for that. V8 chains every table that one of them has outgrown to the next, so a table that
  * grew old keeps everything alive that was in any later one, until a collection of the whole heap: young collections
- * copy dead tunnels instead of forgetting them, and take ten times as long. Here only numbers are in such tables.
+ * copy dead tunnels instead of forgetting them: up to three times as much while many tunnels are opened (docs/speed.md).
+ * Here only numbers are in such tables.
  */
 
 export class ShortLivedMap<Key, Value> {

@@ -10,7 +10,7 @@ import {
   serverAgentDisconnected,
   serverAgentRejected,
 } from "../../src/tunnel/events/channels.js";
-import { ClaimRulesFile } from "../../src/tunnel/server/agents/claims-file.js";
+import { ClaimRulesFile } from "../../src/tunnel/server/agents/claims.js";
 import { createTokenAuthenticator } from "../../src/tunnel/server/agents/token-auth.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { type Fixture, openFixture } from "./fixture/fixture.js";

@@ -7,7 +7,7 @@ import { ask } from "../../src/insight/observe/admin/testing/asker.js";
 import { ServerSubject } from "../../src/insight/observe/roles/server.js";
 import { serverLinkRecycled, serverPathChecked } from "../../src/tunnel/events/channels.js";
 import type { WatchdogConfig } from "../../src/tunnel/server/config.js";
-import { ECHO_ADDRESS } from "../../src/tunnel/wire/echo.js";
+import { ECHO_ADDRESS } from "../../src/tunnel/wire/destination.js";
 import { payload, readExactly } from "../support/callers/bytes.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { get, metric, metricSum } from "../support/processes/http.js";

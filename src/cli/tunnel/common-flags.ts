@@ -1,5 +1,5 @@
 /** Flags that server and agent share and upstream does not have. */
-import type { MemoryLimits } from "../../tunnel/connection/config.js";
+import type { MemoryLimits } from "../../tunnel/connection/budget.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, integer, string } from "../flags/flag-value.js";
 import { addKlogFlags } from "../flags/klog-flags.js";

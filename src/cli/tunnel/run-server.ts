@@ -99,7 +99,7 @@ async function loadParts(config: ServerProcessConfig): Promise<ServerParts> {
     parts.tokens = createTokenAuthenticator(tokenAuth, reviewer, { clock: systemClock, qps, burst });
   }
   if (claimsFile !== "") {
-    const { ClaimRulesFile } = await import("../../tunnel/server/agents/claims-file.js");
+    const { ClaimRulesFile } = await import("../../tunnel/server/agents/claims.js");
     parts.claims = (events) => new ClaimRulesFile(claimsFile, events);
   }
   return parts;

@@ -13,19 +13,17 @@ import {
   tunnelCut,
 } from "../events/channels.js";
 import type { AgentReadings } from "../events/readings.js";
-import { SegmentCounters } from "../link/counters.js";
-import { FlightBook } from "../link/flight-book.js";
+import { FlightBook } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
-import { keepAlive } from "../link/keepalive.js";
+import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream } from "../link/packet-stream.js";
+import { keepAlive } from "../link/tuning.js";
 import { Resolver } from "../resolver/resolver.js";
 import type { AgentConfig } from "./config.js";
-import { connectOnce, type ServerConnection } from "./connect.js";
-import { pingInterval } from "./ping-interval.js";
+import { certificateEnd, connectOnce, pingInterval, restReason, type ServerConnection } from "./connect.js";
 import { DestinationPolicy } from "./policy.js";
 import { ServerLink } from "./server-link.js";
 import { ServerSet } from "./server-set.js";
-import { certificateEnd, restReason } from "./time-box.js";
 
 export interface AgentParts {
   readonly clock?: Clock;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Backoff } from "./backoff.js";
+import { Backoff } from "./server-set.js";
 
 describe("backoff", () => {
   test("half as much again after each failure, up to the cap, and back on success", () => {

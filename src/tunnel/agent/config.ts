@@ -1,5 +1,5 @@
 /** What a proxy-agent is told. The command line builds it (cli/), embedders may build it by hand. */
-import type { MemoryLimits } from "../connection/config.js";
+import type { MemoryLimits } from "../connection/budget.js";
 
 export interface AgentConfig {
   readonly agentId: string;

@@ -1,4 +1,6 @@
 /** Opens the connection to an endpoint: resolve, ask the policy, connect; errors in Go's words, since peers match on them. */
+
+import type { OnReadOpts } from "node:net";
 import net, { type Socket } from "node:net";
 import { joinHostPort } from "../../base/address.js";
 import type { Clock } from "../../base/clock.js";
@@ -6,7 +8,6 @@ import { LookupError, type Resolver } from "../resolver/resolver.js";
 import { type Destination, parseDestination } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";
 import type { DestinationPolicy } from "./policy.js";
-import { readInto } from "./read-buffer.js";
 
 /** Upstream's fixed limit for an endpoint to answer. */
 const DIAL_TIMEOUT_MS = 5_000;
@@ -186,4 +187,23 @@ export class EndpointDial {
 
 function timeoutFor(where: string): DialFailure {
   return { outcome: "timeout", error: `dial tcp ${where}: i/o timeout` };
+}
+
+/** What one read of an endpoint takes at most. */
+const READ_BYTES = 64 * 1024;
+
+/**
+ * One buffer for all endpoint sockets: a read is encoded into the link's staging buffer before the next one starts, so
+ * nobody ever needs two. Whoever keeps a view of it beyond the call reads another connection's bytes.
+ */
+const shared = Buffer.allocUnsafeSlow(READ_BYTES);
+
+export function readInto(onBytes: (chunk: Uint8Array) => void): OnReadOpts {
+  return {
+    buffer: shared,
+    callback(length, buffer) {
+      onBytes(buffer.subarray(0, length));
+      return true;
+    },
+  };
 }

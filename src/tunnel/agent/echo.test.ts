@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
 import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget } from "../connection/budget.js";
-import { SegmentCounters } from "../link/counters.js";
-import { PacketMeter } from "../link/packet-meter.js";
+import { PacketMeter, SegmentCounters } from "../link/packet-meter.js";
 import type { PacketStream } from "../link/packet-stream.js";
 import { Resolver } from "../resolver/resolver.js";
-import { ECHO_ADDRESS, ECHO_HOST } from "../wire/echo.js";
+import { ECHO_ADDRESS, ECHO_HOST } from "../wire/destination.js";
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { EchoPort } from "./echo.js";
 import { DestinationPolicy } from "./policy.js";

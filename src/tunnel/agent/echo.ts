@@ -4,9 +4,9 @@
  * are not counted, not shown, and do not keep the agent from being idle.
  */
 import { ByteQueue } from "../../base/byte-queue.js";
-import type { NearEvents, Port } from "../connection/port.js";
 import { type TableOptions, TunnelTable } from "../connection/table.js";
-import { ECHO_ADDRESS } from "../wire/echo.js";
+import type { NearEvents, Port } from "../connection/tunnel.js";
+import { ECHO_ADDRESS } from "../wire/destination.js";
 
 /** A watchdog uses one at a time and closes it. */
 const MAX_OPEN = 4;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pingInterval } from "./ping-interval.js";
+import { pingInterval } from "./connect.js";
 
 describe("how often an agent pings", () => {
   test.each([

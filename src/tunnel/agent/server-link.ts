@@ -8,7 +8,7 @@ import { TunnelTable } from "../connection/table.js";
 import type { DialFacts, Tunnel } from "../connection/tunnel.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../link/packet-stream.js";
 import type { Resolver } from "../resolver/resolver.js";
-import { ECHO_ADDRESS } from "../wire/echo.js";
+import { ECHO_ADDRESS } from "../wire/destination.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { type DialFailure, EndpointDial } from "./dialer.js";
 import { EchoTunnels } from "./echo.js";

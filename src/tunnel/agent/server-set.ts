@@ -2,12 +2,10 @@
  * The servers this agent is connected to. Several may stand behind one address: each attempt is a fresh connection, the
  * server's ID tells whether it is a new one, and the wanted number says when to stop looking.
  */
-
 import { joinHostPort } from "../../base/address.js";
 import type { Clock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { agentDuplicateServer, agentServerConnected, agentServerConnectFailed, note } from "../events/channels.js";
-import { Backoff } from "./backoff.js";
 import type { AgentConfig } from "./config.js";
 import type { ServerConnection } from "./connect.js";
 
@@ -182,5 +180,48 @@ export class ServerSet {
     await Promise.race([rested, this.#whenStopped]);
     cancel();
     this.#restFor = () => {};
+  }
+}
+
+/** Upstream's: half as much again after each failure, up to a cap, each time a little longer by chance. */
+const FACTOR = 1.5;
+const JITTER = 0.1;
+
+export class Backoff {
+  readonly #first: number;
+  readonly #cap: number;
+  readonly #random: () => number;
+  #current: number;
+
+  constructor(firstMs: number, capMs: number, random: () => number = Math.random) {
+    this.#first = firstMs;
+    this.#cap = capMs;
+    this.#random = random;
+    this.#current = firstMs;
+  }
+
+  /** How long to wait after one more failure. */
+  next(): number {
+    const ms = this.#jittered(this.#current);
+    this.#current = Math.min(this.#cap, this.#current * FACTOR);
+    return ms;
+  }
+
+  /** Success: the usual interval again. */
+  reset(): number {
+    this.#current = this.#first;
+    return this.#jittered(this.#first);
+  }
+
+  /**
+   * Anywhere between nothing and twice as long, on average as long. Agents that search in step behind a balancer that
+   * takes turns would otherwise be led to the same server again and again, for minutes.
+   */
+  scattered(ms: number): number {
+    return ms * (0.1 + this.#random() * 1.8);
+  }
+
+  #jittered(ms: number): number {
+    return ms * (1 + this.#random() * JITTER);
   }
 }

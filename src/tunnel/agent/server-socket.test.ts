@@ -8,7 +8,7 @@ import { freePort } from "../../../test/support/processes/ports.js";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
 import { writePem } from "../pki/write-pem.js";
 import { Resolver } from "../resolver/resolver.js";
-import { connectToServer } from "./server-socket.js";
+import { connectToServer } from "./connect.js";
 
 const resolver = new Resolver();
 type Arguments = Parameters<typeof connectToServer>;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels } from "../wire/connect.js";
-import { parseConnectAnswer } from "./connect-answer.js";
+import { parseConnectAnswer } from "./connect-dial.js";
 
 const parse = (text: string) => parseConnectAnswer(Buffer.from(text, "latin1"));
 

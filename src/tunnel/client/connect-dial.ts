@@ -1,10 +1,8 @@
 /** A dial at an HTTP CONNECT door: the tunnel is the connection itself. */
 import { isIPv6, type Socket } from "node:net";
-import { parseTarget } from "./address.js";
-import type { DialOptions } from "./bounds.js";
-import { exchangeConnect } from "./connect-exchange.js";
-import { badAnswer, DialRefusedError, frontendLost } from "./errors.js";
-import { describeFrontend, type Frontend } from "./frontend.js";
+import type { Duplex } from "node:stream";
+import { badAnswer, type DialOptions, DialRefusedError, frontendLost, step } from "./errors.js";
+import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 import { connectFrontend } from "./transport.js";
 
 const MAX_BODY_BYTES = 8 * 1024;
@@ -39,3 +37,154 @@ export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: A
 function connectRequest(address: string, host: string): string {
   return `CONNECT ${address} HTTP/1.1\r\nHost: ${isIPv6(host) ? `[${host}]` : host}\r\n\r\n`;
 }
+
+/** The answer to a CONNECT request, as pure text. */
+export type ConnectAnswer =
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      /** Undefined: the body ends with the connection. */
+      readonly bodyBytes: number | undefined;
+      /** Where the head ends; what follows is the body, or the first bytes from the endpoint. */
+      readonly headBytes: number;
+    }
+  | { readonly kind: "malformed" };
+
+/** No server of this kind sends a head of even a tenth of this. */
+const MAX_HEAD_BYTES = 64 * 1024;
+
+const START = "HTTP/1.";
+const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})(?: |\r?$)/;
+const CONTENT_LENGTH = /^content-length:[ \t]*(\d{1,15})[ \t]*\r?$/im;
+
+/** Undefined: the head is not complete yet. */
+export function parseConnectAnswer(bytes: Buffer): ConnectAnswer | undefined {
+  // Said at once, so that a server that speaks something else is not waited for.
+  const start = bytes.toString("latin1", 0, START.length);
+  if (!START.startsWith(start) && start !== START) return { kind: "malformed" };
+  const end = endOfHead(bytes);
+  if (end === undefined) return bytes.length > MAX_HEAD_BYTES ? { kind: "malformed" } : undefined;
+  const head = bytes.toString("latin1", 0, end);
+  const status = STATUS_LINE.exec(head.slice(0, head.indexOf("\n")))?.[1];
+  if (status === undefined) return { kind: "malformed" };
+  const length = CONTENT_LENGTH.exec(head)?.[1];
+  return {
+    kind: "answer",
+    status: Number(status),
+    bodyBytes: length === undefined ? undefined : Number(length),
+    headBytes: end,
+  };
+}
+
+/** Offset behind the empty line. */
+function endOfHead(bytes: Buffer): number | undefined {
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) {
+    if (bytes[at + 1] === 0x0a) return at + 2;
+    if (bytes[at + 1] === 0x0d && bytes[at + 2] === 0x0a) return at + 3;
+  }
+  return undefined;
+}
+
+/** One CONNECT exchange on a stream that is connected already: with a proxy-server, or with any other HTTP proxy. */
+export interface ConnectExchange {
+  /** The request, complete. */
+  readonly request: string;
+  /** How much of a refusal's text is of interest. */
+  readonly maxBodyBytes: number;
+  /** What to reject with when the answer is not HTTP/1, and when there is none. */
+  readonly malformed: () => Error;
+  readonly lost: (why: unknown) => Error;
+}
+
+export interface ConnectRefusal {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** A refusal's text ends with the connection; a server that keeps it open is not waited for. */
+const BODY_WAIT_MS = 2_000;
+
+/** Undefined: the stream is the tunnel now, with the far side's first bytes still in it. Destroys nothing. */
+export async function exchangeConnect(
+  stream: Duplex,
+  exchange: ConnectExchange,
+  stop: AbortSignal,
+): Promise<ConnectRefusal | undefined> {
+  stream.write(exchange.request, "latin1");
+  const { answer, rest } = await readHead(stream, exchange, stop);
+  if (answer.status !== 200) {
+    const limit = Math.min(answer.bodyBytes ?? exchange.maxBodyBytes, exchange.maxBodyBytes);
+    const body = await readBody(stream, rest, limit, stop);
+    return { status: answer.status, body: body.toString("utf8").trim() };
+  }
+  if (rest.length > 0) stream.unshift(rest);
+  return undefined;
+}
+
+type Head = { readonly answer: ConnectAnswer & { kind: "answer" }; readonly rest: Buffer };
+
+function readHead(stream: Duplex, exchange: ConnectExchange, stop: AbortSignal): Promise<Head> {
+  return collect<Head>(stream, stop, (bytes, end, resolve, reject) => {
+    const answer = parseConnectAnswer(bytes);
+    if (answer?.kind === "answer") resolve({ answer, rest: bytes.subarray(answer.headBytes) });
+    else if (answer !== undefined) reject(exchange.malformed());
+    else if (end !== undefined) reject(exchange.lost(end));
+  });
+}
+
+function readBody(stream: Duplex, start: Buffer, limit: number, stop: AbortSignal): Promise<Buffer> {
+  const late = AbortSignal.timeout(BODY_WAIT_MS);
+  return collect<Buffer>(
+    stream,
+    stop,
+    (bytes, end, resolve) => {
+      if (end !== undefined || bytes.length >= limit || late.aborted) resolve(bytes.subarray(0, limit));
+    },
+    start,
+    late,
+  );
+}
+
+type Judge<T> = (
+  bytes: Buffer,
+  /** Why nothing more will come, once that is so. */
+  end: unknown,
+  resolve: (value: T) => void,
+  reject: (reason: unknown) => void,
+) => void;
+
+/**
+ * Gathers what arrives until `judge` settles. Reads by `readable`, which leaves the stream as it was found: not flowing,
+ * so that its next owner misses nothing.
+ */
+function collect<T>(
+  stream: Duplex,
+  stop: AbortSignal,
+  judge: Judge<T>,
+  start = EMPTY,
+  nudge?: AbortSignal,
+): Promise<T> {
+  return step<T>(stop, (resolve, reject) => {
+    let bytes = start;
+    const onReadable = (): void => {
+      const chunk = stream.read() as Buffer | null;
+      if (chunk === null) return;
+      bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
+      judge(bytes, undefined, resolve, reject);
+    };
+    const onError = (error: Error): void => judge(bytes, error, resolve, reject);
+    const onEnd = (): void => judge(bytes, "it hung up without an answer", resolve, reject);
+    const onNudge = (): void => judge(bytes, undefined, resolve, reject);
+    stream.on("readable", onReadable).once("error", onError).once("end", onEnd).once("close", onEnd);
+    nudge?.addEventListener("abort", onNudge);
+    if (start.length > 0) judge(start, undefined, resolve, reject);
+    if (stream.destroyed || stream.readableEnded) onEnd();
+    else onReadable();
+    return () => {
+      stream.off("readable", onReadable).off("error", onError).off("end", onEnd).off("close", onEnd);
+      nudge?.removeEventListener("abort", onNudge);
+    };
+  });
+}
+
+const EMPTY: Buffer = Buffer.alloc(0);

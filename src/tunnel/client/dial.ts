@@ -1,10 +1,9 @@
 /** Opens a connection to an address that only the agents of a proxy-server can reach. */
 import { joinHostPort } from "../../base/address.js";
-import { canonicalTarget, parseTarget } from "./address.js";
-import { type DialOptions, withinBounds } from "./bounds.js";
 import { dialConnect } from "./connect-dial.js";
-import type { Frontend } from "./frontend.js";
-import { dialGrpc } from "./grpc-session.js";
+import { type DialOptions, withinBounds } from "./errors.js";
+import { canonicalTarget, type Frontend, parseTarget } from "./frontend.js";
+import { dialGrpc } from "./grpc-pool.js";
 import type { TunnelSocket } from "./tunnel-socket.js";
 
 /** Whatever dials: a frontend by itself, or a pool that shares one connection to it. */

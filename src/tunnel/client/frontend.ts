@@ -1,9 +1,10 @@
-/** A proxy-server's front door, as a program that wants to go through it describes it. */
-
-import { joinHostPort } from "../../base/address.js";
+/** A proxy-server's frontend as a program that goes through it describes it, and what may be dialled there. */
+import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { type CertificateSet, readCertificateSet } from "../pki/certificate-set.js";
+import { NOT_A_HOST, parseHost } from "../wire/destination.js";
+import { badAddress } from "./errors.js";
 
-/** What the door expects: `HTTPConnect` and `GRPC` in kube-apiserver's egress selector. */
+/** What the frontend expects: `HTTPConnect` and `GRPC` in kube-apiserver's egress selector. */
 export type FrontendProtocol = "http-connect" | "grpc";
 
 export type Frontend =
@@ -24,7 +25,7 @@ export interface FrontendTls {
   readonly servername?: string;
 }
 
-/** Where the door is, for people. */
+/** Where the frontend is, for people. */
 export function describeFrontend(frontend: Frontend): string {
   return "uds" in frontend ? frontend.uds : joinHostPort(frontend.host, frontend.port);
 }
@@ -33,4 +34,29 @@ export function describeFrontend(frontend: Frontend): string {
 export function certificatesOf({ ca, cert, key, ...files }: FrontendTls): CertificateSet {
   const texts = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }) };
   return { ...texts, ...(key === undefined ? {} : { key }), ...readCertificateSet(files) };
+}
+
+/** What may be dialled, in the one form that servers and agents judge and dial. */
+export interface DialTarget {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Also kept from a CONNECT request: a line of text that an address could break out of. */
+export function parseTarget(address: string): DialTarget {
+  const split = splitHostPort(address);
+  if ("error" in split) throw badAddress(address, split.error);
+  const host = parseHost(split.host);
+  if (host === undefined) throw badAddress(address, NOT_A_HOST);
+  const port = Number(split.port);
+  if (!/^\d{1,5}$/.test(split.port) || port < 1 || port > 65_535) {
+    throw badAddress(address, "its port is not a number from 1 to 65535");
+  }
+  return { host: host.text, port };
+}
+
+/** The same as text. */
+export function canonicalTarget(address: string): string {
+  const { host, port } = parseTarget(address);
+  return joinHostPort(host, port);
 }

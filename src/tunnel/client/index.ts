@@ -1,6 +1,7 @@
 /** Dialling through a proxy-server: what a program may use (docs/library.md). */
-export type { DialOptions } from "./bounds.js";
+
 export { type Dialer, dialThrough } from "./dial.js";
+export type { DialOptions } from "./errors.js";
 export { DialRefusedError } from "./errors.js";
 export type { Frontend, FrontendProtocol, FrontendTls } from "./frontend.js";
 export { GrpcTunnelPool } from "./grpc-pool.js";

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { readToEnd } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
-import { SegmentCounters } from "../link/counters.js";
 import {
   acceptCall,
   createGrpcListener,
@@ -14,6 +13,7 @@ import {
   type GrpcListener,
   type IncomingCall,
 } from "../link/listener.js";
+import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd } from "../link/packet-stream.js";
 import type { ControlPacket } from "../wire/packet.js";
 import { dialThrough } from "./dial.js";

@@ -1,12 +1,11 @@
 /** One Proxy stream at a gRPC door: one dial, one connection, then nothing more. */
 import { randomBytes } from "node:crypto";
-import { SegmentCounters } from "../link/counters.js";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
 import { type Headers, NOT_HTTP2, type Stream } from "../link/open.js";
+import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
-import { step } from "./bounds.js";
-import { agentGaveUp, badAnswer, DialRefusedError, frontendLost } from "./errors.js";
+import { agentGaveUp, badAnswer, DialRefusedError, frontendLost, step } from "./errors.js";
 import { type FarSide, TunnelDuplex } from "./tunnel-socket.js";
 
 export interface ProxyCallOptions {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { makePki } from "../../../test/support/processes/certs.js";
 import { Scope } from "../../../test/support/processes/scope.js";
-import { secureContextOf } from "./secure-context.js";
+import { secureContextOf } from "./transport.js";
 
 const scope = new Scope();
 afterEach(() => scope.close());

@@ -1,5 +1,4 @@
 /** What all tunnels of a process share: credit beyond the first window, and bytes queued for slow readers. */
-import type { MemoryLimits } from "./config.js";
 
 export const DEFAULT_LIMITS: MemoryLimits = {
   tunnelQueueBytes: 4 * 1024 * 1024,
@@ -71,4 +70,14 @@ export class Budget {
     }
     best?.overflow();
   }
+}
+
+/** Bounds that hold for the whole process; see docs/architecture.md. */
+export interface MemoryLimits {
+  /** Bytes that may wait for one slow reader whose far side knows no window. */
+  readonly tunnelQueueBytes: number;
+  /** The same, summed over all tunnels. */
+  readonly processQueueBytes: number;
+  /** Credit handed out beyond each tunnel's first window, summed over all tunnels. */
+  readonly creditBudgetBytes: number;
 }

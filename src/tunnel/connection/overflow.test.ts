@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ManualClock } from "../../base/testing/manual-clock.js";
-import { Budget } from "./budget.js";
-import type { MemoryLimits } from "./config.js";
+import { Budget, type MemoryLimits } from "./budget.js";
 import { TunnelTable } from "./table.js";
 import { FakeCarrier } from "./testing/fake-carrier.js";
 import { FakePort } from "./testing/fake-port.js";

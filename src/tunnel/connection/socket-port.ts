@@ -1,7 +1,7 @@
 /** A stream socket (TCP, TLS or Unix) as a port. */
 import { ByteQueue } from "../../base/byte-queue.js";
 import type { Clock } from "../../base/clock.js";
-import type { NearEvents, Port } from "./port.js";
+import type { NearEvents, Port } from "./tunnel.js";
 
 /** What is needed of a `net.Socket`; spelled out because this room opens no sockets. */
 export interface SocketLike {

@@ -5,8 +5,7 @@ import { ShortLivedMap } from "../../base/short-lived.js";
 import type { ConnectId } from "../wire/packet.js";
 import type { Budget } from "./budget.js";
 import { Overflow } from "./overflow.js";
-import type { Port } from "./port.js";
-import { type Carrier, Tunnel, type TunnelInfo, type TunnelKeeper } from "./tunnel.js";
+import { type Carrier, type Port, Tunnel, type TunnelInfo, type TunnelKeeper } from "./tunnel.js";
 
 export interface TableOptions {
   readonly carrier: Carrier & { pause(): void; resume(): void };

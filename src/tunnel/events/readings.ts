@@ -1,6 +1,6 @@
 /** What a scrape reads from a running server or agent. Nothing here is maintained for metrics' sake. */
 import type { DurationCounts } from "../../base/metrics/histogram.js";
-import type { SegmentCounters } from "../link/counters.js";
+import type { SegmentCounters } from "../link/packet-meter.js";
 
 /** Upper bounds in seconds, as upstream has them. */
 export const LATENCY_BUCKETS: readonly number[] = [1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5];

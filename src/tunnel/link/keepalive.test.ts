@@ -2,8 +2,7 @@ import { Duplex } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Flag, FrameType, frame, settings } from "./h2/frames.js";
 import { Session } from "./h2/session.js";
-import { keepAlive } from "./keepalive.js";
-import { PING_TIMEOUT_MS } from "./tuning.js";
+import { keepAlive, PING_TIMEOUT_MS } from "./tuning.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -8,10 +8,9 @@ import { ErrorCode } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
-import { keepAlive } from "./keepalive.js";
 import { PeerTrust } from "./peer-trust.js";
 import { transportFailure } from "./transport-failure.js";
-import { SESSION_WINDOW_BYTES } from "./tuning.js";
+import { keepAlive, SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface GrpcListenerOptions {
   /** The one method served, e.g. `/AgentService/Connect`; calls of others get UNIMPLEMENTED. */

@@ -3,10 +3,9 @@ import { describe, expect, test } from "vitest";
 import { encodePacket } from "../wire/encode.js";
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { PacketReader } from "../wire/packet-reader.js";
-import { SegmentCounters } from "./counters.js";
 import { FRAME_HEADER_BYTES, MAX_FRAME_BYTES } from "./h2/frames.js";
 import { Outbox } from "./outbox.js";
-import { PacketMeter } from "./packet-meter.js";
+import { PacketMeter, SegmentCounters } from "./packet-meter.js";
 import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_CONTROL_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
 
 type Done = (error?: Error | null) => void;

@@ -7,8 +7,14 @@ import { controlBound, encodePacket, MAX_DATA_HEADER_BYTES, writeControl, writeD
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "./h2/frames.js";
 import type { PacketMeter } from "./packet-meter.js";
-import { returnStaging, type Staging, takeStaging } from "./staging-pool.js";
-import { HIGH_WATER_BYTES, LOW_WATER_BYTES, MAX_CONTROL_BYTES, MAX_DATA_BYTES, STAGING_BYTES } from "./tuning.js";
+import {
+  HIGH_WATER_BYTES,
+  LOW_WATER_BYTES,
+  MAX_CONTROL_BYTES,
+  MAX_DATA_BYTES,
+  STAGING_BYTES,
+  STAGING_POOL,
+} from "./tuning.js";
 
 /** The stream that carries the frames. */
 export interface FrameSink {
@@ -211,4 +217,25 @@ export class Outbox {
     }
     if (this.queuedBytes === 0) this.#onEmpty();
   };
+}
+
+/** A buffer that packets are encoded into, back to back. */
+export interface Staging {
+  readonly buffer: Buffer;
+  fill: number;
+  /** How many of them are control packets'. */
+  control: number;
+}
+
+const free: Staging[] = [];
+
+export function takeStaging(): Staging {
+  return free.pop() ?? { buffer: Buffer.allocUnsafeSlow(STAGING_BYTES), fill: 0, control: 0 };
+}
+
+/** Only once the transport no longer reads from it: a buffer given back too early corrupts what is in flight. */
+export function returnStaging(staging: Staging): void {
+  staging.fill = 0;
+  staging.control = 0;
+  if (free.length < STAGING_POOL) free.push(staging);
 }

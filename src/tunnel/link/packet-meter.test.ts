@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { PACKET_INDEX, PACKET_NAMES } from "../wire/packet.js";
-import { SegmentCounters } from "./counters.js";
-import { PacketMeter } from "./packet-meter.js";
+import { PacketMeter, SegmentCounters } from "./packet-meter.js";
 
 test("counts every packet but those of the one connection that is nobody's traffic; a witness sees all", () => {
   const counters = new SegmentCounters();

@@ -1,7 +1,13 @@
 /** What crosses a stream in one direction: counted for its segment, and shown to a witness that remembers the last of it. */
-import { type ConnectId, type ControlPacket, type DialId, PACKET_INDEX, type PacketName } from "../wire/packet.js";
+import {
+  type ConnectId,
+  type ControlPacket,
+  type DialId,
+  PACKET_INDEX,
+  PACKET_TYPE_COUNT,
+  type PacketName,
+} from "../wire/packet.js";
 import type { PacketTally } from "../wire/packet-reader.js";
-import type { SegmentCounters } from "./counters.js";
 
 export type Direction = "sent" | "received";
 
@@ -71,4 +77,11 @@ export class PacketMeter implements PacketTally {
   uncount(type: PacketName): void {
     this.#counters.packets[PACKET_INDEX[type]]!--;
   }
+}
+
+/** Packets and bytes that crossed one segment. Plain numbers: bumped per packet, read only when someone scrapes. */
+export class SegmentCounters {
+  /** Indexed by the codec's dense packet index (wire/packet.ts), not by the wire number. */
+  readonly packets = new Float64Array(PACKET_TYPE_COUNT);
+  payloadBytes = 0;
 }

@@ -4,12 +4,11 @@
  */
 import { type ConnectId, type ControlPacket, WireError } from "../wire/packet.js";
 import { type PacketHandler, PacketReader } from "../wire/packet-reader.js";
-import type { SegmentCounters } from "./counters.js";
 import { decodeGrpcMessage, encodeGrpcMessage, GrpcStatus, goCodeName, statusOfReset } from "./grpc-status.js";
 import { ErrorCode } from "./h2/frames.js";
 import type { Headers, Stream } from "./h2/stream.js";
 import { Outbox } from "./outbox.js";
-import { PacketMeter, type PacketWitness } from "./packet-meter.js";
+import { PacketMeter, type PacketWitness, type SegmentCounters } from "./packet-meter.js";
 
 /** What the owner of a stream is told. */
 export interface StreamOwner extends PacketHandler {

@@ -1,4 +1,6 @@
-/** Numbers of the data path. All are ours, none prescribed; the benchmark is where they are argued about. */
+import type { Session } from "./h2/session.js";
+
+// Numbers of the data path. All are ours, none prescribed; the benchmark is where they are argued about.
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -40,3 +42,25 @@ export const MAX_CALLER_STREAMS = 1000;
 
 /** A peer that has not answered a ping for this long is gone. gRPC's own default. */
 export const PING_TIMEOUT_MS = 20_000;
+
+/** Pings a session for as long as it lives, and destroys it when no answer comes in time. */
+export function keepAlive(session: Session, everyMs: number, onLate: () => void): void {
+  let waiting: NodeJS.Timeout | undefined;
+  const timer = setInterval(() => {
+    if (waiting !== undefined) return;
+    waiting = setTimeout(() => {
+      onLate();
+      session.destroy();
+    }, PING_TIMEOUT_MS);
+    waiting.unref();
+    session.ping(() => {
+      clearTimeout(waiting);
+      waiting = undefined;
+    });
+  }, everyMs);
+  timer.unref();
+  session.once("close", () => {
+    clearInterval(timer);
+    clearTimeout(waiting);
+  });
+}

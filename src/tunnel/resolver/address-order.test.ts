@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ordered } from "./address-order.js";
+import { ordered } from "./resolver.js";
 
 const FOUR = "10.0.0.1";
 const [GLOBAL, LOCAL, LOOPBACK] = ["2001:4860::1", "fd00::1", "::1"];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ECHO_REFUSAL } from "../wire/echo.js";
+import { ECHO_REFUSAL } from "../wire/destination.js";
 import { FakeCaller, makeBoard } from "./testing/fakes.js";
 
 const TIMEOUT = "dial tcp 10.0.0.1:443: i/o timeout";

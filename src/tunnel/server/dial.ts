@@ -2,16 +2,15 @@
  * One caller's wish for a connection, from the choice of an agent to its answer.
  * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
  */
+
+import { randomFillSync } from "node:crypto";
 import { plainText } from "../../base/text.js";
-import type { DialFacts } from "../connection/tunnel.js";
+import type { DialFacts, Port } from "../connection/tunnel.js";
 import type { ServerDialOutcome } from "../events/events.js";
-import { judgedHost, parseDestination } from "../wire/destination.js";
+import { ECHO_HOST, ECHO_REFUSAL, judgedHost, parseDestination } from "../wire/destination.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
-import { ECHO_HOST, ECHO_REFUSAL } from "../wire/echo.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { AgentLink, PendingDial } from "./agents/agent-link.js";
-import type { Caller, Refusal } from "./caller.js";
-import { newDialId } from "./dial-id.js";
 import type { Switchboard } from "./switchboard.js";
 
 /** Of an address that cannot be dialled. */
@@ -184,4 +183,38 @@ export class Dial implements PendingDial {
     this.#cancelTimer?.();
     this.#board.dialEnded(this, this.#link, outcome, error, connectId, referenceId);
   }
+}
+
+/** Whoever asks for a tunnel, whichever kind of door it came through. */
+export interface Caller {
+  readonly frontend: "grpc" | "http-connect";
+  readonly protocol: string;
+  readonly address: string;
+  readonly dialId: DialId;
+  /** Tells the caller that its connection stands. Undefined: it is gone. */
+  accept(connectId: ConnectId): Port | undefined;
+  refuse(refusal: Refusal): void;
+}
+
+/** Why a dial failed; frontends word it as upstream words it. */
+export type Refusal =
+  | { readonly kind: "no-agent"; readonly text: string }
+  | { readonly kind: "agent-lost" }
+  | { readonly kind: "timeout" }
+  /** The agent tried and says why not. */
+  | { readonly kind: "dial-error"; readonly text: string }
+  | { readonly kind: "closed-by-agent" };
+
+/** Randomness is drawn for many dials at once: a call for eight bytes costs as much as one for thousands. */
+const drawn = Buffer.alloc(4096);
+let used = drawn.length;
+
+/** 63 random bits, as upstream's client makes them. */
+export function newDialId(): DialId {
+  if (used === drawn.length) {
+    randomFillSync(drawn);
+    used = 0;
+  }
+  used += 8;
+  return drawn.readBigUInt64BE(used - 8) >> 1n;
 }

@@ -17,15 +17,14 @@ import {
 import type { ServerDialOutcome } from "../events/events.js";
 import type { ChoiceExplanation } from "../events/facts.js";
 import { LATENCY_BUCKETS } from "../events/readings.js";
-import type { FlightBook } from "../link/flight-book.js";
+import type { FlightBook } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import type { PacketStream, StreamEnd } from "../link/packet-stream.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import { type AgentConnection, type AgentIdentity, AgentLink, type AgentLinkEvents } from "./agents/agent-link.js";
 import { explainChoice } from "./agents/explanation.js";
 import type { AgentRegistry } from "./agents/registry.js";
-import type { Caller } from "./caller.js";
-import { Dial } from "./dial.js";
+import { type Caller, Dial } from "./dial.js";
 
 export interface SwitchboardOptions {
   /** Identity of the server in events. */

@@ -1,6 +1,7 @@
 /** One whole protobuf body to a Packet. The streaming reader (packet-reader.ts) calls it for all that is not bulk DATA. */
-import { FieldReader } from "./fields.js";
+
 import { type ConnectId, type DialId, type Packet, PacketType, WireError } from "./packet.js";
+import { FieldReader } from "./varint.js";
 
 /** Undefined for a packet type this version does not know: peers may be newer than we are. */
 export function decodePacket(body: Buffer): Packet | undefined {

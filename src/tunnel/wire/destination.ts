@@ -100,3 +100,13 @@ function withoutDots(text: string): string {
   const [a = 0, b = 0, c = 0, d = 0] = last.split(".").map(Number);
   return `${text.slice(0, at)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
 }
+
+/**
+ * Where a drawbridge agent answers by itself: whatever is sent there comes back. The watchdog of a server dials it over
+ * the same link as everybody's connections. `invalid` is reserved (RFC 6761), so it is no host's name anywhere.
+ */
+export const ECHO_HOST = "echo.drawbridge.invalid";
+export const ECHO_ADDRESS = `${ECHO_HOST}:7`;
+
+/** In Go's words, what everybody else hears who asks for it. */
+export const ECHO_REFUSAL = `dial tcp: lookup ${ECHO_HOST}: no such host`;

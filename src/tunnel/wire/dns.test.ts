@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addressesFor, type DnsRecord, decodeAnswer, encodeQuery } from "./dns.js";
-import { decodeName, encodeName } from "./dns-name.js";
+import { addressesFor, type DnsRecord, decodeAnswer, decodeName, encodeName, encodeQuery } from "./dns.js";
 import { decodeQuery, encodeAnswer } from "./testing/dns-server.js";
 
 const a = (name: string, address: string, seconds = 30): DnsRecord => ({ type: "A", name, seconds, address });

@@ -1,5 +1,5 @@
 /** Protobuf base-128 varints over byte arrays, without a bigint unless a value needs one. */
-import type { ConnectId } from "./packet.js";
+import { type ConnectId, WireError } from "./packet.js";
 
 /** A varint never takes more: ten groups of seven bits hold an int64. */
 export const MAX_VARINT_BYTES = 10;
@@ -128,4 +128,70 @@ function joined(low: number, middle: number, high: number): bigint {
   halves[LOW] = low | (middle << 28);
   halves[HIGH] = (middle >>> 4) | (high << 24);
   return whole[0]!;
+}
+
+// The fields of one protobuf message, one after the other, without an object for each.
+
+const MAX_FIELD_NUMBER = 2 ** 29 - 1;
+
+const varint = new VarintReader();
+const int64 = new Int64Reader();
+
+export class FieldReader {
+  /** Of the present field. */
+  number = 0;
+  /** `skipped`: of a wire type that no field of ours has. */
+  kind: "int" | "bytes" | "skipped" = "skipped";
+  int: ConnectId = 0;
+  /** Where its bytes are. */
+  from = 0;
+  to = 0;
+  #body: Buffer;
+  #at: number;
+  #end: number;
+
+  constructor(body: Buffer, from = 0, to = body.length) {
+    this.#body = body;
+    this.#at = from;
+    this.#end = to;
+  }
+
+  /** False when there are no more. */
+  next(): boolean {
+    if (this.#at >= this.#end) return false;
+    if (!varint.read(this.#body, this.#at, this.#end)) throw new WireError("field tag is cut short");
+    this.#at = varint.at;
+    this.number = Math.floor(varint.value / 8);
+    if (this.number < 1 || this.number > MAX_FIELD_NUMBER) throw new WireError("field number is out of range");
+    switch (varint.value % 8) {
+      case 0:
+        if (!int64.read(this.#body, this.#at, this.#end)) throw new WireError("integer field is cut short");
+        this.kind = "int";
+        this.int = int64.value;
+        this.#at = int64.at;
+        break;
+      case 1:
+        this.#pass("skipped", 8);
+        break;
+      case 2:
+        if (!varint.read(this.#body, this.#at, this.#end)) throw new WireError("field length is cut short");
+        this.#at = varint.at;
+        this.#pass("bytes", varint.value);
+        break;
+      case 5:
+        this.#pass("skipped", 4);
+        break;
+      default:
+        throw new WireError("field has a wire type that does not exist in proto3");
+    }
+    return true;
+  }
+
+  #pass(kind: "bytes" | "skipped", length: number): void {
+    if (this.#at + length > this.#end) throw new WireError("field is longer than its message");
+    this.kind = kind;
+    this.from = this.#at;
+    this.#at += length;
+    this.to = this.#at;
+  }
 }

@@ -1,5 +1,5 @@
 /** What a role tells the admin API about itself. Everything here is asked only when somebody wants to know. */
-import type { FlightBook } from "../../../tunnel/link/flight-book.js";
+import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
 import type {
   AgentPeer,
   CertificateInfo,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import * as channels from "../../../tunnel/events/channels.js";
-import { SegmentCounters } from "../../../tunnel/link/counters.js";
+import { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import { AgentMetrics } from "./agent-metrics.js";
 
 const K = "konnectivity_network_proxy_agent_";

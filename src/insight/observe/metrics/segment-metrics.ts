@@ -3,7 +3,7 @@
 import { countersRead, EventCounter, gaugeRead } from "../../../base/metrics/families.js";
 import type { MetricsRegistry, Sample } from "../../../base/metrics/registry.js";
 import { certificatesRefused, certificatesReloaded, streamError, tunnelCut } from "../../../tunnel/events/channels.js";
-import type { SegmentCounters } from "../../../tunnel/link/counters.js";
+import type { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import { PACKET_NAMES } from "../../../tunnel/wire/packet.js";
 
 interface SegmentReadings {

@@ -3,7 +3,7 @@ import { DurationCounts } from "../../../base/metrics/histogram.js";
 import type { Tunnel } from "../../../tunnel/connection/tunnel.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import { type AgentLoad, LATENCY_BUCKETS, type ServerReadings } from "../../../tunnel/events/readings.js";
-import { SegmentCounters } from "../../../tunnel/link/counters.js";
+import { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { PACKET_NAMES, type PacketName } from "../../../tunnel/wire/packet.js";
 import { ServerMetrics } from "./server-metrics.js";

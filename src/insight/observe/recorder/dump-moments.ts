@@ -4,7 +4,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { Pace } from "../../../base/log/pace.js";
 import { redact } from "../../../base/redact/redact.js";
 import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
-import type { FlightBook } from "../../../tunnel/link/flight-book.js";
+import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
 import type { FlightRecord } from "../admin/contract.js";
 import type { DumpFiles } from "./dump-files.js";
 import { packetText } from "./flight-text.js";

@@ -4,7 +4,7 @@ import { shown } from "../../../base/redact/redact.js";
 import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import { agentDialEnded, agentTunnelClosed } from "../../../tunnel/events/channels.js";
-import type { FlightBook } from "../../../tunnel/link/flight-book.js";
+import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
 import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";

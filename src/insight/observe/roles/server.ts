@@ -2,7 +2,7 @@
 
 import { shown } from "../../../base/redact/redact.js";
 import { serverDialEnded, serverTunnelClosed } from "../../../tunnel/events/channels.js";
-import type { FlightBook } from "../../../tunnel/link/flight-book.js";
+import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { preferredOf, STANDINGS, standingOf } from "../../../tunnel/server/agents/choice.js";

@@ -1,4 +1,4 @@
-import type { NearEvents, Port } from "../port.js";
+import type { NearEvents, Port } from "../tunnel.js";
 
 /** A near party whose reader a test steers: bytes wait in `queue` until `take` is called. */
 export class FakePort implements Port {

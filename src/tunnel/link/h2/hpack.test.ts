@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SessionError } from "./frames.js";
-import { encodeHeaders, type Header, HeaderDecoder } from "./hpack.js";
-import { decodeHuffman } from "./huffman.js";
+import { decodeHuffman, encodeHeaders, type Header, HeaderDecoder } from "./hpack.js";
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");
 

@@ -8,12 +8,13 @@ import type { Duplex } from "node:stream";
 import { transportFailure } from "../transport-failure.js";
 import { ControlQueue } from "./control-queue.js";
 import { FloodGuard } from "./flood-guard.js";
-import { type FrameHandler, FrameReader } from "./frame-reader.js";
 import {
   bare,
   DEFAULT_WINDOW_BYTES,
   ErrorCode,
   Flag,
+  type FrameHandler,
+  FrameReader,
   FrameType,
   frame,
   MAX_FRAME_BYTES,

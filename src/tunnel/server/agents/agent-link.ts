@@ -1,5 +1,4 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
-
 import type { Clock } from "../../../base/clock.js";
 import { ShortLivedMap } from "../../../base/short-lived.js";
 import { type TableOptions, TunnelTable } from "../../connection/table.js";
@@ -8,9 +7,8 @@ import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-str
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import { ProbeLane } from "../watchdog/probe-lane.js";
+import type { AgentGroup } from "./choice.js";
 import type { Principal } from "./claims.js";
-import type { AgentGroup } from "./groups.js";
-import { RecentIds } from "./recent-ids.js";
 
 /** Whoever has just answered is not asked again, or others could keep it in question all the time. */
 const SIGN_OF_LIFE_MS = 10_000;
@@ -263,5 +261,31 @@ export class AgentLink implements StreamOwner {
     this.#pending.clear();
     for (const dial of dials) dial.onAgentLost(this);
     this.tunnels.linkLost("the agent's stream ended");
+  }
+}
+
+/** Enough for the connections that can have bytes in flight; older ones are answered as unknown again, which is safe. */
+const KEPT = 4096;
+
+/** Connection numbers that were closed here and whose last packets may still be under way: nothing to complain about. */
+export class RecentIds {
+  readonly #ids = new Set<ConnectId>();
+
+  add(id: ConnectId): void {
+    this.#ids.add(id);
+    if (this.#ids.size > KEPT) {
+      for (const oldest of this.#ids) {
+        this.#ids.delete(oldest);
+        break;
+      }
+    }
+  }
+
+  has(id: ConnectId): boolean {
+    return this.#ids.has(id);
+  }
+
+  delete(id: ConnectId): void {
+    this.#ids.delete(id);
   }
 }

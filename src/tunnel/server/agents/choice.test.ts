@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AgentLink } from "./agent-link.js";
-import { chooseAmong } from "./choice.js";
-import { AgentGroup } from "./groups.js";
+import { AgentGroup, chooseAmong } from "./choice.js";
 
 const NOW = 1000;
 

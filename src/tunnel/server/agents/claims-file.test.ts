@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseIdentifiers } from "../../wire/identifiers.js";
-import { ClaimRulesFile } from "./claims-file.js";
+import { ClaimRulesFile } from "./claims.js";
 
 let dir: string;
 let file: string;

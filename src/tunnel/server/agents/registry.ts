@@ -5,8 +5,7 @@ import type { Clock } from "../../../base/clock.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
-import { type Candidate, chooseAmong, preferredOf } from "./choice.js";
-import { AgentGroups } from "./groups.js";
+import { AgentGroups, type Candidate, chooseAmong, preferredOf } from "./choice.js";
 import { createStrategy, type Strategy } from "./strategies.js";
 
 /** The first own failure keeps an agent out of favour this long; each further one doubles it. */

@@ -10,9 +10,9 @@
  *   new connection, with its TLS handshake, for each token, and whoever comes again has a new chance each time.
  */
 import type { Clock } from "../../../base/clock.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { parseAddress } from "./strategies.js";
-import { tokenRefused } from "./token-refusal.js";
 
 /** Who wants its token reviewed. */
 export interface Asker {
@@ -231,4 +231,14 @@ function addressOf(remote: string): string {
 
 function cancelled(): Error {
   return tokenRefused("the stream ended before its token was reviewed");
+}
+
+/** The message may be sent to a stranger; the cause is for the log. */
+export function tokenRefused(why: string, cause?: unknown): DrawbridgeError {
+  return malformedToken(`Failed to validate authentication token, err:${why}`, cause);
+}
+
+/** What was sent is not even one token. */
+export function malformedToken(message: string, cause?: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_AGENT_TOKEN", message, { cause });
 }

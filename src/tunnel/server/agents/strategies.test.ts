@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import type { AgentLink } from "./agent-link.js";
-import { AgentGroup } from "./groups.js";
+import { AgentGroup } from "./choice.js";
 import { createStrategy, type Strategy } from "./strategies.js";
 
 /** As much of a link as an index looks at. */

@@ -3,8 +3,7 @@ import ipaddr from "ipaddr.js";
 import { judgedHost, parseHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
-import type { Candidate } from "./choice.js";
-import type { AgentGroup } from "./groups.js";
+import type { AgentGroup, Candidate } from "./choice.js";
 
 export interface Strategy {
   readonly name: StrategyName;

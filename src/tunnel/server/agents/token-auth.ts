@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../base/clock.js";
 import type { TokenAuthConfig } from "../config.js";
-import { type Asker, ReviewQueue } from "./review-queue.js";
-import { malformedToken, tokenRefused } from "./token-refusal.js";
+import { type Asker, malformedToken, ReviewQueue, tokenRefused } from "./review-queue.js";
 
 export interface AgentAccount {
   readonly namespace: string;

@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { connectionOf } from "../../../base/connection.js";
 import { GatheredBytes } from "../../../base/gathered-bytes.js";
-import type { NearEvents, Port } from "../../connection/port.js";
 import { SocketPort } from "../../connection/socket-port.js";
+import type { NearEvents, Port } from "../../connection/tunnel.js";
 import type { PeerTrust } from "../../link/peer-trust.js";
 import {
   BAD_REQUEST,
@@ -17,9 +17,7 @@ import {
 } from "../../wire/connect.js";
 import { statusOfDialError } from "../../wire/dial-error.js";
 import type { ConnectId, DialId } from "../../wire/packet.js";
-import type { Caller, Refusal } from "../caller.js";
-import type { Dial } from "../dial.js";
-import { newDialId } from "../dial-id.js";
+import { type Caller, type Dial, newDialId, type Refusal } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 
 /** What a caller may send behind its head before the dial is answered; more waits in the socket. */

@@ -3,17 +3,15 @@
 import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { Budget } from "../../connection/budget.js";
 import { FakePort } from "../../connection/testing/fake-port.js";
-import { SegmentCounters } from "../../link/counters.js";
 import type { Features } from "../../link/features.js";
-import { PacketMeter } from "../../link/packet-meter.js";
+import { PacketMeter, SegmentCounters } from "../../link/packet-meter.js";
 import type { PacketStream } from "../../link/packet-stream.js";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import type { AgentConnection, AgentLink } from "../agents/agent-link.js";
 import { AgentRegistry } from "../agents/registry.js";
-import type { Caller, Refusal } from "../caller.js";
 import type { StrategyName } from "../config.js";
-import { newDialId } from "../dial-id.js";
+import { type Caller, newDialId, type Refusal } from "../dial.js";
 import { Switchboard } from "../switchboard.js";
 
 /** What is needed of a PacketStream, kept instead of sent. */

@@ -1,8 +1,13 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { ManualClock } from "../../../base/testing/manual-clock.js";
-import type { ServerLinkRecycled, ServerPathChecked } from "../../events/channels.js";
-import { serverDialEnded, serverLinkRecycled, serverPathChecked } from "../../events/channels.js";
-import { ECHO_ADDRESS } from "../../wire/echo.js";
+import {
+  type ServerLinkRecycled,
+  type ServerPathChecked,
+  serverDialEnded,
+  serverLinkRecycled,
+  serverPathChecked,
+} from "../../events/channels.js";
+import { ECHO_ADDRESS } from "../../wire/destination.js";
 import { type FakeAgent, type FakeBoard, FakeCaller, makeBoard } from "../testing/fakes.js";
 import { Watchdog } from "./watchdog.js";
 

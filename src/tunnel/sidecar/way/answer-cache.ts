@@ -1,5 +1,5 @@
 /** What a resolver said, remembered for as long as it may be; one question at a time for each name. */
-import { step } from "../../client/bounds.js";
+import { step } from "../../client/errors.js";
 import type { CacheConfig } from "./config.js";
 
 export interface Answer {

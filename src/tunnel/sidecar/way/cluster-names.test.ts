@@ -1,8 +1,7 @@
 import { Duplex } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { DnsRecord } from "../../wire/dns.js";
-import { searchNames } from "../../wire/dns-name.js";
+import { type DnsRecord, searchNames } from "../../wire/dns.js";
 import { type AnswerParts, type DnsQuery, decodeQuery, encodeAnswer, framed } from "../../wire/testing/dns-server.js";
 import { askClusterDns } from "./cluster-names.js";
 

@@ -1,8 +1,7 @@
 /** Names by the cluster's own DNS, asked over TCP through the tunnel. */
 import type { Duplex } from "node:stream";
-import { exchangeDns } from "../../resolver/tcp-exchange.js";
-import { type AddressType, addressesFor, type DnsAnswer } from "../../wire/dns.js";
-import { encodeName, searchNames } from "../../wire/dns-name.js";
+import { exchangeDns } from "../../resolver/exchange.js";
+import { type AddressType, addressesFor, type DnsAnswer, encodeName, searchNames } from "../../wire/dns.js";
 import type { Answer, Ask } from "./answer-cache.js";
 
 export interface ClusterNamesOptions {

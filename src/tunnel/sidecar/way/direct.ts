@@ -1,7 +1,7 @@
 /** Connections straight from here, by way of this network's own proxy where one is set. */
 import net, { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { step } from "../../client/bounds.js";
+import { step } from "../../client/errors.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import { type Target, WayError } from "../way.js";
 import { directError, proxyError } from "./errors.js";

@@ -1,8 +1,8 @@
 /** Chooses, for each target, between the tunnel, the customer's proxy behind it and a connection straight from here. */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { parseTarget } from "../../client/address.js";
-import { withinBounds } from "../../client/bounds.js";
+import { withinBounds } from "../../client/errors.js";
+import { parseTarget } from "../../client/frontend.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import { type Target, type Way, WayError } from "../way.js";
 import { isCloudApi } from "./cloud.js";

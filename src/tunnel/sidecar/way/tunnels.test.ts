@@ -1,7 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DialOptions } from "../../client/bounds.js";
-import { DialRefusedError, dialTimeout, frontendUnreachable } from "../../client/errors.js";
+import { type DialOptions, DialRefusedError, dialTimeout, frontendUnreachable } from "../../client/errors.js";
 import { type Door, Tunnels } from "./tunnels.js";
 
 const NEVER = new AbortController().signal;

@@ -1,7 +1,6 @@
 /** The other half of the DNS codec, for tests that answer: reads queries, writes answers with compressed names. */
 import ipaddr from "ipaddr.js";
-import type { DnsRecord } from "../dns.js";
-import { decodeName, encodeName } from "../dns-name.js";
+import { type DnsRecord, decodeName, encodeName } from "../dns.js";
 
 const NUMBER = { A: 1, CNAME: 5, SOA: 6, AAAA: 28 } as const;
 

@@ -1,8 +1,7 @@
 /** A tunnel that leads wherever a test says: addresses to local ports, or to refusals. */
 import type { connect } from "node:net";
-import type { DialOptions } from "../../../client/bounds.js";
 import type { Dialer } from "../../../client/dial.js";
-import { DialRefusedError } from "../../../client/errors.js";
+import { type DialOptions, DialRefusedError } from "../../../client/errors.js";
 import { connectTcp } from "../direct.js";
 
 export interface FakeTunnel extends Dialer {
