@@ -5,7 +5,8 @@
 import { X509Certificate } from "node:crypto";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Outcome, Report } from "../../src/cluster/hosted/apply/outcome.js";
+import type { HostedReport } from "../../src/cluster/hosted/apply/apply.js";
+import type { ObjectOutcome } from "../../src/cluster/kube/apply.js";
 import { hosted } from "../support/hosted/command.js";
 import { remainsOf } from "../support/hosted/remains.js";
 import { installRoutes } from "../support/hosted/routes.js";
@@ -45,15 +46,15 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
   const report = async (name: string, ...flags: string[]) => {
     const { status, stdout, stderr } = await command(name, "--output=json", ...flags);
     expect(stderr).toBe("");
-    const { outcomes, issued } = JSON.parse(stdout) as Report;
-    const by = (action: Outcome["action"]) => outcomes.filter((outcome) => outcome.action === action);
-    return { status, outcomes, issued: issued.map(({ name: leaf }) => leaf), by };
+    const { objects, issued } = JSON.parse(stdout) as HostedReport;
+    const by = (action: ObjectOutcome["action"]) => objects.filter((outcome) => outcome.action === action);
+    return { status, objects, issued: issued.map(({ name: leaf }) => leaf), by };
   };
   const isSettled = async () => {
-    const { outcomes } = await report("diff");
-    return outcomes.filter(({ action }) => action !== "unchanged");
+    const { objects } = await report("diff");
+    return objects.filter(({ action }) => action !== "unchanged");
   };
-  const names = (outcomes: readonly Outcome[]) => outcomes.map(({ object }) => object.replace(`${NAMESPACE}/`, ""));
+  const names = (objects: readonly ObjectOutcome[]) => objects.map(({ object }) => object.replace(`${NAMESPACE}/`, ""));
   const secret = async (plane: ControlPlane, namespace: string, name: string) => {
     const { data } = await plane.admin.json<{ data: Record<string, string> }>(["get", "secret", name, "-n", namespace]);
     return Object.fromEntries(
@@ -117,8 +118,8 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
       NAMESPACE,
       "-ojsonpath={.items[*].metadata.resourceVersion}",
     ]);
-    const { outcomes, issued } = await report("apply");
-    expect(new Set(outcomes.map(({ action }) => action))).toEqual(new Set(["unchanged", "skipped"]));
+    const { objects, issued } = await report("apply");
+    expect(new Set(objects.map(({ action }) => action))).toEqual(new Set(["unchanged", "skipped"]));
     expect(issued).toEqual([]);
     const diff = await command("diff");
     expect(diff).toMatchObject({
@@ -262,7 +263,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     const refused = await command("apply");
     expect(refused.status).toBe(1);
     expect(refused.stderr).toMatch(
-      /ConfigMap clusters-demo\/konnectivity-agent-claims was refused: .*somebody.*--force-conflicts.*DB_HOSTED_APPLY/s,
+      /ConfigMap clusters-demo\/konnectivity-agent-claims was refused: .*somebody.*--force-conflicts.*DB_OBJECT_REFUSED/s,
     );
     expect(names((await report("apply", "--force-conflicts")).by("changed"))).toEqual([
       "ConfigMap konnectivity-agent-claims",
@@ -298,7 +299,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     expect(names(by("changed"))).toEqual(["Deployment kube-apiserver"]);
     expect(await containersOf()).toEqual(["konnectivity-server --logtostderr=true", "kube-apiserver --keep=me"]);
     // From now on it is kept up to date like the rest.
-    const again = (await report("apply")).outcomes.filter(({ object }) => object.endsWith("/kube-apiserver"));
+    const again = (await report("apply")).objects.filter(({ object }) => object.endsWith("/kube-apiserver"));
     expect(again).toMatchObject([{ action: "unchanged" }]);
     // Its owner goes on applying what it knows.
     await management.admin.apply(apiServer("kube-apiserver"));

@@ -7,7 +7,7 @@
  *   n1, n2  192.168.66.11, .12   real nodes with servers', agents', checkers' and webhooks' pods; n1:8091 is the load balancer
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Report } from "../../src/cluster/hosted/apply/outcome.js";
+import type { HostedReport } from "../../src/cluster/hosted/apply/apply.js";
 import type { Verdict } from "../../src/cluster/hosted/status/verify.js";
 import type { Component } from "../support/hosted/component.js";
 import { type AgentPod, HostedLab, NAMESPACE, PLANE_API } from "../support/hosted/lab.js";
@@ -122,8 +122,8 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
   test("apply brings back what was changed by hand", async () => {
     const report = await hosted.run("apply", hosted.both, "--output=json");
     expect(report).toMatchObject({ code: 0, stderr: "" });
-    const { outcomes } = JSON.parse(report.stdout) as Report;
-    const restored = outcomes.filter(({ action }) => action !== "unchanged").map(({ object }) => object);
+    const { objects } = JSON.parse(report.stdout) as HostedReport;
+    const restored = objects.filter(({ action }) => action !== "unchanged").map(({ object }) => object);
     expect(restored.toSorted()).toEqual([
       "ConfigMap kube-system/control-plane-connectivity-check",
       "Deployment kube-system/kas-connection-checker",

@@ -217,6 +217,11 @@ export const catalogue = {
     meaning: "A request to the Kubernetes API failed.",
     remedy: "Check that the API server is reachable and that this identity has the permission the message names.",
   },
+  DB_OBJECT_REFUSED: {
+    meaning: "A cluster refused an object.",
+    remedy:
+      "Read the cluster's own words in the message; another manager's fields are taken over only with --force-conflicts.",
+  },
 
   // The bridge
   DB_BRIDGE_OPTIONS: {
@@ -384,8 +389,8 @@ export const catalogue = {
       "Use its token and user-data Secrets as they are; two controllers on one pool would undo each other's work.",
   },
   DB_NODEPOOL_INSTALL: {
-    meaning: "What pools need in a cluster is not there, or a cluster refused it.",
-    remedy: "Run drawbridge nodepool install with an administrator's kubeconfig and read the cluster's own words.",
+    meaning: "What pools need in a cluster is not there.",
+    remedy: "Run drawbridge nodepool install with an administrator's kubeconfig.",
   },
   DB_WORKERS: {
     meaning: "Workers cannot be made, listed or removed as asked.",
@@ -536,11 +541,6 @@ export const catalogue = {
     meaning: "Where agents in the hosted cluster reach the server is not known.",
     remedy:
       "Give publishing.hostname or publishing.address, or wait until the cluster has assigned one and run the command again.",
-  },
-  DB_HOSTED_APPLY: {
-    meaning: "A cluster refused an object of the hosted control plane.",
-    remedy:
-      "Read the cluster's own words in the message; another manager's fields are taken over only with --force-conflicts.",
   },
   DB_HOSTED_IN_USE: {
     meaning: "A kube-apiserver still runs the server that would be deleted.",

@@ -1,5 +1,6 @@
 /** `drawbridge hosted apply`, `diff` and `delete`: parse, bring the clusters in line, report. */
-import { isChange, type Report } from "../../cluster/hosted/apply/outcome.js";
+import type { HostedReport } from "../../cluster/hosted/apply/apply.js";
+import { isChange, outcomesText } from "../../cluster/kube/apply.js";
 import type { RotationStep } from "../../tunnel/pki/keep.js";
 import { choice } from "../flags/choice.js";
 import type { FlagSet } from "../flags/flag-set.js";
@@ -12,7 +13,6 @@ import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { type Access, addHostedKubeconfig, requireKubeconfig, withClusters } from "./clusters.js";
 import { declareHostedFlags, type HostedFlags, hostedConfig, refuseWords } from "./flags.js";
-import { reportText } from "./report.js";
 
 interface Wishes {
   readonly command: "apply" | "diff" | "delete";
@@ -104,7 +104,7 @@ function deleteFlags(set: FlagSet) {
 async function run(wishes: Wishes): Promise<number> {
   const config = await hostedConfig(wishes.flags);
   const { applyHosted, deleteHosted } = await import("../../cluster/hosted/apply/apply.js");
-  const report = await withClusters(wishes.access, (clusters): Promise<Report> => {
+  const report = await withClusters(wishes.access, (clusters): Promise<HostedReport> => {
     if (wishes.command === "delete") return deleteHosted(clusters, config, { version: version(), force: wishes.force });
     const { force, rotation, patchApiServer, waitMs } = wishes;
     return applyHosted(clusters, config, {
@@ -119,5 +119,10 @@ async function run(wishes: Wishes): Promise<number> {
   process.stdout.write(
     wishes.output === "json" ? `${JSON.stringify(report, null, 2)}\n` : reportText(wishes.command, report),
   );
-  return wishes.command === "diff" && report.outcomes.some(isChange) ? DIFFERS : 0;
+  return wishes.command === "diff" && report.objects.some(isChange) ? DIFFERS : 0;
+}
+
+function reportText(command: Wishes["command"], { objects, issued }: HostedReport): string {
+  const verb = command === "diff" ? "would be issued" : "issued";
+  return issued.map(({ name, why }) => `certificate ${name} ${verb}: ${why}\n`).join("") + outcomesText(objects);
 }

@@ -1,4 +1,6 @@
 /** `drawbridge nodepool apply`: check a file of pools, and bring it where they are kept. */
+
+import { outcomesText } from "../../cluster/kube/apply.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { boolean, string } from "../flags/flag-value.js";
 import { objectsText } from "../framework/objects-file.js";
@@ -40,11 +42,11 @@ function check(flags: ApplyFlags, words: readonly string[]): void {
 
 async function run(flags: ApplyFlags): Promise<number> {
   const { applyObjects, readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
-  const wishes = { namespace: flags.namespace.value, dryRun: flags.dryRun.value, force: flags.force.value };
   const [file, text] = await objectsText(flags.file.value);
-  const objects = readObjects(file, text, wishes.namespace);
-  const applied = await withObjects(flags, (api) => applyObjects(api, objects, wishes));
-  const lines = () => applied.map(({ action, object }) => `${object} ${action}${wishes.dryRun ? " (dry run)" : ""}\n`);
-  process.stdout.write(flags.output.value === "json" ? json({ objects: applied }) : lines().join(""));
+  const objects = readObjects(file, text, flags.namespace.value);
+  const options = { dryRun: flags.dryRun.value, force: flags.force.value };
+  const applied = await withObjects(flags, (api) => applyObjects(api, objects, options));
+  const said = flags.dryRun.value ? "Nothing was written (--dry-run); these objects would be:\n" : "";
+  process.stdout.write(flags.output.value === "json" ? json({ objects: applied }) : said + outcomesText(applied));
   return 0;
 }

@@ -41,7 +41,7 @@ describe("drawbridge nodepool apply", () => {
     const path = file(makePool(), clusterMap, pullSecret);
     expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(0);
     expect(said.stdout).toBe(
-      "Secret clusters/pull-secret created\nConfigMap clusters/demo created\nNodePool clusters/workers created\n",
+      "created    Secret clusters/pull-secret\ncreated    ConfigMap clusters/demo\ncreated    NodePool clusters/workers\n3 created\n",
     );
     said.stdout = "";
     expect(await nodepoolCommand(["apply", "-f", path, "--output=json", ...access])).toBe(0);

@@ -1,4 +1,6 @@
 /** `drawbridge nodepool install`: what pools need in a cluster that has no HyperShift. */
+
+import { outcomesText } from "../../cluster/kube/apply.js";
 import type { Component, InstallConfig } from "../../cluster/nodes/install/render.js";
 import { choice } from "../flags/choice.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
@@ -93,23 +95,18 @@ function portOf(text: string): number {
 }
 
 async function run(flags: InstallFlags): Promise<number> {
-  const { renderInstall } = await import("../../cluster/nodes/install/render.js");
+  const { applyInstall, renderInstall, streamOf } = await import("../../cluster/nodes/install/render.js");
   const manifests = renderInstall(configOf(flags));
   if (flags.output.value === "yaml") {
-    const { streamOf } = await import("../../cluster/nodes/install/text.js");
     process.stdout.write(streamOf(manifests));
     return 0;
   }
-  const [{ applyInstall }, { openKubeApi }] = await Promise.all([
-    import("../../cluster/nodes/install/apply.js"),
-    import("../../cluster/kube/open.js"),
-  ]);
+  const { openKubeApi } = await import("../../cluster/kube/open.js");
   const kubeconfig = flags.kubeconfig.value || (process.env.KUBECONFIG ?? "");
   const api = await openKubeApi({ kubeconfig, qps: 0, burst: 0 });
   try {
-    const applied = await applyInstall(api, manifests, { force: flags.force.value });
-    const lines = () => applied.map(({ action, object }) => `${object} ${action}\n`).join("");
-    process.stdout.write(flags.output.value === "json" ? json({ objects: applied }) : lines());
+    const objects = await applyInstall(api, manifests, { force: flags.force.value });
+    process.stdout.write(flags.output.value === "json" ? json({ objects }) : outcomesText(objects));
     return 0;
   } finally {
     api.close();

@@ -76,7 +76,7 @@ async function applyFile(flags: UpFlags, { pools }: Clusters, progress: Progress
   const { file, namespace } = flags;
   const [name, content] = await objectsText(file.value);
   const objects = readObjects(name, content, namespace.value);
-  const applied = await applyObjects(pools, objects, { namespace: namespace.value, dryRun: false, force: false });
+  const applied = await applyObjects(pools, objects, { dryRun: false, force: false });
   for (const { action, object } of applied) progress.tell(`${object} ${action}`);
 }
 

@@ -59,3 +59,8 @@ export function isConflict(reason: unknown): boolean {
 export function isGone(reason: unknown): boolean {
   return reason instanceof KubeApiError && reason.status === 410;
 }
+
+/** No answer, or one that says nothing about the object: the same request may succeed a little later. */
+export function isTransient(reason: unknown): boolean {
+  return reason instanceof KubeApiError && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
+}

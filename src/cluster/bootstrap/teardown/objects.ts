@@ -1,6 +1,7 @@
 /** Takes the bridge's objects out of the cluster. Orders only: it never waits for a finalizer. */
 import { messageOf } from "../../../base/errors/error.js";
-import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import { isNotFound, isTransient } from "../../kube/errors.js";
+import { find } from "../../kube/find.js";
 import { collectionPath, objectPath, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Host } from "../host/host.js";
@@ -97,7 +98,7 @@ async function retried<T>(host: Host, limit: Limit, ask: () => Promise<T>): Prom
     try {
       return await ask();
     } catch (reason) {
-      if (!isPassing(reason)) throw reason;
+      if (!isTransient(reason)) throw reason;
     }
     if (limit.leftMs <= BETWEEN_MS) return undefined;
     await host.pause(BETWEEN_MS);
@@ -111,7 +112,7 @@ async function attempt(
   mayGo: (object: CreatedObject) => Promise<boolean>,
 ): Promise<Omit<RemovedObject, "object">> {
   const path = pathOf(object);
-  const live = await find(kube, path, limit);
+  const live = await find<Live>(kube, path, { timeoutMs: limit.requestMs() });
   if (live === undefined) return { state: "absent", detail: "" };
   if (live.metadata?.deletionTimestamp)
     return { state: "going", detail: "it was told to go before and is terminating", toldBefore: true };
@@ -125,7 +126,7 @@ async function attempt(
     if (!isNotFound(reason)) throw reason;
   }
   // A namespace goes when all in it is gone; that may need webhooks which cannot be reached now, so nobody waits.
-  return (await find(kube, path, limit)) === undefined
+  return (await find<Live>(kube, path, { timeoutMs: limit.requestMs() })) === undefined
     ? { state: "removed", detail: "" }
     : { state: "going", detail: "" };
 }
@@ -134,20 +135,6 @@ export function isOurs({ metadata }: KubeObject): boolean {
   return Object.entries(bootstrapOnlyLabel).every(([label, value]) => metadata?.labels?.[label] === value);
 }
 
-async function find(kube: KubeApi, path: string, limit: Limit): Promise<Live | undefined> {
-  try {
-    return await kube.get<Live>(path, { timeoutMs: limit.requestMs() });
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
-}
-
 export function pathOf({ apiVersion, kind, name, namespace }: CreatedObject): string {
   return objectPath({ apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
-}
-
-/** No answer, or one that says nothing about the object. */
-export function isPassing(reason: unknown): boolean {
-  return reason instanceof KubeApiError && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
 }

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { RotationStep } from "../../../tunnel/pki/keep.js";
+import type { Manifest, ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/find.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeObject, ObjectMeta } from "../../kube/port.js";
@@ -10,17 +11,21 @@ import type { HostedConfig } from "../config/config.js";
 import { type HostedModel, hostedModel } from "../model/model.js";
 import { FIELD_MANAGER, names } from "../model/names.js";
 import type { Certificates } from "../render/certificates.js";
-import type { Manifest, RenderedObject } from "../render/manifest.js";
+import type { RenderedObject } from "../render/manifest.js";
 import { publishedObjects, render } from "../render/render.js";
 import { apiServerPatch } from "../render/server-container.js";
-import { applyObjects } from "./apply-objects.js";
-import type { Clusters } from "./clusters.js";
+import { applyAll, type Clusters, prune, release } from "./clusters.js";
 import { currentCertificates } from "./kept-certificates.js";
-import type { Report } from "./outcome.js";
-import { prune, release } from "./prune.js";
 import { publishedAddress } from "./published-address.js";
 
-export interface ApplyOptions {
+/** What `apply`, `diff` and `delete` did or would do. */
+export interface HostedReport {
+  readonly objects: readonly ObjectOutcome[];
+  /** Certificates that were made, with the reason. */
+  readonly issued: readonly { readonly name: string; readonly why: string }[];
+}
+
+export interface HostedApplyOptions {
   readonly version: string;
   readonly dryRun: boolean;
   readonly force: boolean;
@@ -32,29 +37,33 @@ export interface ApplyOptions {
   readonly now?: Date;
 }
 
-export async function applyHosted(clusters: Clusters, config: HostedConfig, options: ApplyOptions): Promise<Report> {
+export async function applyHosted(
+  clusters: Clusters,
+  config: HostedConfig,
+  options: HostedApplyOptions,
+): Promise<HostedReport> {
   const model = await modelIn(clusters, config, options);
   const certificates = await currentCertificates(clusters.management, model, options);
   const { objects } = render(model, certificates);
   const patch = options.patchApiServer
     ? [await patchOf(clusters, model, certificates)]
     : await patchesOf(clusters, model, certificates);
-  const outcomes = await applyObjects(clusters, [...objects, ...patch], options);
+  const outcomes = await applyAll(clusters, [...objects, ...patch], options);
   const pruned = await prune(clusters, model.namespace, objects, options);
-  return { outcomes: [...outcomes, ...pruned], issued: certificates.issued };
+  return { objects: [...outcomes, ...pruned], issued: certificates.issued };
 }
 
 /** Any host does where only the objects' names count. */
 const ANY_HOST = "unknown.invalid";
 
 /** Publishes first where the address is the cluster's to say. */
-async function modelIn(clusters: Clusters, config: HostedConfig, options: ApplyOptions): Promise<HostedModel> {
+async function modelIn(clusters: Clusters, config: HostedConfig, options: HostedApplyOptions): Promise<HostedModel> {
   const { publishing, controlPlaneNamespace: namespace } = config;
   const { version } = options;
   if (publishing.host !== undefined) return hostedModel(config, { version });
   if (!options.dryRun) {
     const published = publishedObjects(hostedModel(config, { version, host: ANY_HOST }));
-    await applyObjects(clusters, published, options);
+    await applyAll(clusters, published, options);
   }
   const deadline = Date.now() + (options.dryRun ? 0 : options.waitMs);
   for (;;) {
@@ -64,19 +73,23 @@ async function modelIn(clusters: Clusters, config: HostedConfig, options: ApplyO
   }
 }
 
-export interface DeleteOptions {
+export interface HostedDeleteOptions {
   readonly version: string;
   /** Although a kube-apiserver still has the server. */
   readonly force: boolean;
 }
 
-export async function deleteHosted(clusters: Clusters, config: HostedConfig, options: DeleteOptions): Promise<Report> {
+export async function deleteHosted(
+  clusters: Clusters,
+  config: HostedConfig,
+  options: HostedDeleteOptions,
+): Promise<HostedReport> {
   const model = hostedModel(config, { version: options.version, host: config.publishing.host ?? ANY_HOST });
   const given = await release(clusters, await patchesOf(clusters, model, undefined));
   if (!options.force) await refuseWhileInUse(clusters, model);
   const borrowed = render(model).objects.filter(({ isBorrowed }) => isBorrowed);
   const gone = await prune(clusters, model.namespace, [], { dryRun: false });
-  return { outcomes: [...given, ...gone, ...(await release(clusters, borrowed))], issued: [] };
+  return { objects: [...given, ...gone, ...(await release(clusters, borrowed))], issued: [] };
 }
 
 const deploymentPath = ({ namespace }: HostedModel): string =>
@@ -89,7 +102,7 @@ async function patchOf(
 ): Promise<RenderedObject> {
   if ((await find(management, deploymentPath(model))) === undefined) {
     throw new DrawbridgeError(
-      "DB_HOSTED_APPLY",
+      "DB_HOSTED_CONFIG",
       `There is no Deployment ${model.namespace}/${names.apiServer} that the server could be brought into; leave --patch-kube-apiserver out and put it beside your kube-apiservers yourself.`,
     );
   }

@@ -1,6 +1,10 @@
-/** The two clusters a hosted control plane consists of. */
+/** The two clusters a hosted control plane consists of, and what is brought into them and taken out again. */
+import { applyObject, deleteObject, type ObjectOutcome, releaseObject } from "../../kube/apply.js";
+import { isNotFound } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
-import type { KubeApi } from "../../kube/port.js";
+import { collectionPath, type Kind, objectPath, titleOf, typed } from "../../kube/paths.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { AGENT_NAMESPACE, API_NAMESPACE, FIELD_MANAGER, ownerSelector } from "../model/names.js";
 import type { RenderedObject, Side } from "../render/manifest.js";
 
 export interface Clusters {
@@ -9,40 +13,100 @@ export interface Clusters {
   readonly hosted: KubeApi | undefined;
 }
 
-export const apiOf = (clusters: Clusters, side: Side): KubeApi | undefined =>
-  side === "hosted" ? clusters.hosted : clusters.management;
+const clusterOf = (side: Side) => (side === "hosted" ? "hosted" : "management");
+
+export async function applyAll(
+  clusters: Clusters,
+  objects: readonly RenderedObject[],
+  { dryRun, force }: { readonly dryRun: boolean; readonly force: boolean },
+): Promise<ObjectOutcome[]> {
+  const outcomes: ObjectOutcome[] = [];
+  const skipped: ObjectOutcome[] = [];
+  const known = new Map<string, boolean>();
+  for (const { side, manifest } of objects) {
+    const cluster = clusterOf(side);
+    const api = clusters[cluster];
+    const key = `${side} ${manifest.apiVersion}`;
+    if (api !== undefined && !known.has(key)) known.set(key, await hasApi(api, manifest.apiVersion));
+    if (api !== undefined && known.get(key)) {
+      const options = { fieldManager: FIELD_MANAGER, force, dryRun };
+      outcomes.push({ cluster, ...(await applyObject(api, manifest, options)) });
+      continue;
+    }
+    const why =
+      api === undefined
+        ? "no kubeconfig of the hosted cluster was given"
+        : `this cluster has no API ${manifest.apiVersion}: publish by NodePort or LoadBalancer, or let a router of your own lead to the Service`;
+    skipped.push({ cluster, object: titleOf(manifest), action: "skipped", why });
+  }
+  return [...outcomes, ...skipped];
+}
 
 /** Whether the cluster has such an API at all: Routes exist on OpenShift only. */
-export async function hasApi(api: KubeApi, apiVersion: string): Promise<boolean> {
+async function hasApi(api: KubeApi, apiVersion: string): Promise<boolean> {
   return !apiVersion.includes("/") || (await find(api, `/apis/${apiVersion}`)) !== undefined;
 }
 
-export interface Sorted {
-  readonly wanted: readonly RenderedObject[];
-  readonly skipped: readonly { readonly object: RenderedObject; readonly why: string }[];
+/** Removes what carries our label and is not to be kept. */
+export async function prune(
+  clusters: Clusters,
+  namespace: string,
+  keep: readonly RenderedObject[],
+  options: { readonly dryRun: boolean },
+): Promise<ObjectOutcome[]> {
+  const kept = new Set(keep.map(({ side, manifest }) => `${side} ${objectPath(manifest)}`));
+  const outcomes: ObjectOutcome[] = [];
+  for (const side of ["hosted", "control-plane"] as const) {
+    const cluster = clusterOf(side);
+    const api = clusters[cluster];
+    if (api === undefined) continue;
+    for (const object of await labelled(api, side, namespace)) {
+      if (kept.has(`${side} ${objectPath(object)}`)) continue;
+      outcomes.push({ cluster, ...(await deleteObject(api, object, options)) });
+    }
+  }
+  return outcomes;
 }
 
-/** What can be sent, and what cannot, with the reason. */
-export async function sortObjects(clusters: Clusters, objects: readonly RenderedObject[]): Promise<Sorted> {
-  const wanted: RenderedObject[] = [];
-  const skipped: { object: RenderedObject; why: string }[] = [];
-  const known = new Map<string, boolean>();
-  for (const object of objects) {
-    const api = apiOf(clusters, object.side);
-    const { apiVersion } = object.manifest;
-    if (api === undefined) {
-      skipped.push({ object, why: "no kubeconfig of the hosted cluster was given" });
-      continue;
+async function labelled(api: KubeApi, side: Side, namespace: string): Promise<KubeObject[]> {
+  const found: KubeObject[] = [];
+  for (const [kind, where] of collectionsOf(side, namespace)) {
+    try {
+      const { items } = await api.list(collectionPath(kind, where), { labelSelector: ownerSelector(namespace) });
+      found.push(...items.map((item) => typed(kind, item)));
+    } catch (reason) {
+      // The cluster does not know Routes, so it has none of ours.
+      if (!isNotFound(reason)) throw reason;
     }
-    const key = `${object.side} ${apiVersion}`;
-    const isThere = known.get(key) ?? (await hasApi(api, apiVersion));
-    known.set(key, isThere);
-    if (isThere) wanted.push(object);
-    else
-      skipped.push({
-        object,
-        why: `this cluster has no API ${apiVersion}: publish by NodePort or LoadBalancer, or let a router of your own lead to the Service`,
-      });
   }
-  return { wanted, skipped };
+  return found;
+}
+
+/** The collections that can hold ours, in the order in which they are emptied: what runs first, what it was given last. */
+export function collectionsOf(side: Side, namespace: string): [kind: Kind, namespace: string | undefined][] {
+  const shared = ["NetworkPolicy", "RoleBinding", "Role", "ServiceAccount", "ConfigMap", "Secret"] as const;
+  if (side === "control-plane") {
+    // The Endpoints are the cluster's own, although they carry the labels of our Services.
+    return (["DaemonSet", "Deployment", "Route", "Service", ...shared] as const).map((kind) => [kind, namespace]);
+  }
+  return [
+    // While their Services still lead somewhere: an API without a server keeps namespaces from being deleted.
+    ["APIService", undefined],
+    ...(["DaemonSet", "Deployment", "Route"] as const).map((kind): [Kind, string] => [kind, AGENT_NAMESPACE]),
+    ["Service", API_NAMESPACE],
+    ["Endpoints", API_NAMESPACE],
+    ...shared.map((kind): [Kind, string] => [kind, AGENT_NAMESPACE]),
+  ];
+}
+
+/** Gives back the fields of others' objects that were ours. */
+export async function release(clusters: Clusters, borrowed: readonly RenderedObject[]): Promise<ObjectOutcome[]> {
+  const outcomes: ObjectOutcome[] = [];
+  for (const { side, manifest } of borrowed) {
+    const cluster = clusterOf(side);
+    const api = clusters[cluster];
+    const released = api && (await releaseObject(api, manifest, { fieldManager: FIELD_MANAGER }));
+    if (released !== undefined) outcomes.push({ cluster, ...released });
+  }
+  return outcomes;
 }

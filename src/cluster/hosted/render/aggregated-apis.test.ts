@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
+import type { Manifest } from "../../kube/apply.js";
 import { checkConfig } from "../config/check-config.js";
 import { hostedModel } from "../model/model.js";
-import type { Manifest } from "./manifest.js";
 import { render } from "./render.js";
 
 let caBundle: string;

@@ -1,21 +1,10 @@
 /** Objects as they are sent to a cluster. */
+import type { Manifest } from "../../kube/apply.js";
 import type { HostedModel } from "../model/model.js";
 import { AGENT_NAMESPACE, OWNER_LABEL } from "../model/names.js";
 
 /** Which cluster. */
 export type Side = "control-plane" | "hosted";
-
-export interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly [field: string]: unknown;
-}
 
 export interface RenderedObject {
   readonly side: Side;

@@ -4,10 +4,11 @@ import { keepOrIssue } from "../../../tunnel/pki/keep.js";
 import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
 import { parseClaimRules } from "../../../tunnel/server/agents/claims.js";
 import type { Identifiers } from "../../../tunnel/wire/identifiers.js";
+import type { Manifest } from "../../kube/apply.js";
 import { checkConfig } from "../config/check-config.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import type { Certificates } from "./certificates.js";
-import type { Manifest, Side } from "./manifest.js";
+import type { Side } from "./manifest.js";
 import { type Rendering, render } from "./render.js";
 import { filesOf, streamOf, withoutSecrets } from "./text.js";
 

@@ -1,19 +1,13 @@
 /** A rendering as files or as one text. Keys leave only when somebody asks for them. */
-import { createHash } from "node:crypto";
 import { Document, stringify } from "yaml";
-import type { Manifest, RenderedObject, Side } from "./manifest.js";
+import { hidden, type Manifest } from "../../kube/apply.js";
+import type { RenderedObject, Side } from "./manifest.js";
 import type { RenderedPatch, Rendering } from "./render.js";
 
 export interface RenderedFile {
   readonly name: string;
   readonly text: string;
   readonly mode: number;
-}
-
-/** What a value in a Secret is shown as: two of them can be compared, neither is given away. */
-export function hidden(base64: string): string {
-  const digest = createHash("sha256").update(Buffer.from(base64, "base64")).digest("hex").slice(0, 12);
-  return `<hidden, sha256 ${digest}>`;
 }
 
 export function withoutSecrets(manifest: Manifest): Manifest {

@@ -1,5 +1,6 @@
 /** Brings pools, and what they stand on, from a file into a cluster or a directory: all of it is checked before any is written. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { applyObject, type ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/find.js";
 import { type Kind, objectPath, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
@@ -7,18 +8,6 @@ import { nodePoolShape } from "../install/schema.js";
 import { nameOf, pathOf } from "../objects.js";
 import { type NodePool, problemText, validateNodePool } from "../pool/node-pool.js";
 import { readYamlStream } from "../yaml.js";
-
-interface AppliedObject {
-  readonly object: string;
-  readonly action: "created" | "changed" | "unchanged";
-}
-
-interface ApplyWishes {
-  /** For objects that name none. */
-  readonly namespace: string;
-  readonly dryRun: boolean;
-  readonly force: boolean;
-}
 
 /** First what pools refer to, so that they find it. */
 const order: readonly Kind[] = ["Secret", "ConfigMap", "NodePool"];
@@ -33,23 +22,16 @@ export function readObjects(where: string, text: string, namespace: string): Kub
 export async function applyObjects(
   api: KubeApi,
   objects: readonly KubeObject[],
-  { dryRun, force }: ApplyWishes,
-): Promise<AppliedObject[]> {
-  const before = new Map<KubeObject, KubeObject | undefined>();
+  { dryRun, force }: { readonly dryRun: boolean; readonly force: boolean },
+): Promise<ObjectOutcome[]> {
   for (const object of objects) {
-    const found = await find(api, objectPath(object));
-    before.set(object, found);
-    if (object.kind === "NodePool") requireValid(object, found);
+    if (object.kind === "NodePool") requireValid(object, await find(api, objectPath(object)));
   }
-  const applied: AppliedObject[] = [];
+  const outcomes: ObjectOutcome[] = [];
   for (const object of objects) {
-    const after = await api.apply(objectPath(object), object, { fieldManager: "drawbridge-cli", force, dryRun });
-    const old = before.get(object);
-    const isSame = old?.metadata?.resourceVersion === after.metadata?.resourceVersion;
-    const action = old === undefined ? "created" : isSame ? "unchanged" : "changed";
-    applied.push({ object: `${object.kind} ${pathOf(nameOf(object))}`, action });
+    outcomes.push(await applyObject(api, object, { fieldManager: "drawbridge-cli", force, dryRun }));
   }
-  return applied;
+  return outcomes;
 }
 
 function requireValid(pool: NodePool, before: NodePool | undefined): void {

@@ -1,8 +1,9 @@
 /** The Ignition server as it runs in a cluster. */
+
+import type { Manifest } from "../../kube/apply.js";
 import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 import { SERVING_CERTIFICATE_SECRET } from "../objects.js";
 import { servingAndClaimRules } from "../permissions.js";
-import type { Manifest } from "./manifest.js";
 import type { Program } from "./workload.js";
 
 export const IGNITION_SERVER_NAME = "drawbridge-ignition-server";

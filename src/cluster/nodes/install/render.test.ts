@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { Manifest } from "../../kube/apply.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { PolicyRule } from "../permissions.js";
-import type { Manifest } from "./manifest.js";
 import { type InstallConfig, renderInstall } from "./render.js";
 
 const config: InstallConfig = {

@@ -1,5 +1,10 @@
 /** Everything that pools need in a cluster, as objects: the resource, and what runs for it with no more rights than it needs. */
-import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
+import { stringify } from "yaml";
+import { applyObject, type Manifest, type ObjectOutcome } from "../../kube/apply.js";
+import { find } from "../../kube/find.js";
+import { objectPath, titleOf } from "../../kube/paths.js";
+import type { KubeApi } from "../../kube/port.js";
+import { OWNER_LABEL, OWNER_NAME, refuseBesideHyperShift } from "../controller/hypershift.js";
 import {
   APPROVER_NAME,
   clusterRules as approverClusterRules,
@@ -14,7 +19,6 @@ import {
   ignitionServerRules,
   ignitionService,
 } from "./ignition-server.js";
-import type { Manifest } from "./manifest.js";
 import { controllerClusterRules, controllerNamespaceRules } from "./permissions.js";
 import { nodePoolResource } from "./schema.js";
 import { workload } from "./workload.js";
@@ -118,4 +122,31 @@ function account(
     { apiVersion: `${RBAC}/v1`, kind: "Role", metadata: { name, namespace, labels }, rules },
     binding("Role", { name, namespace, labels }),
   ];
+}
+
+/** Objects as one YAML stream, for kubectl or a repository. */
+export function streamOf(manifests: readonly Manifest[]): string {
+  return manifests.map((each) => stringify(each, { aliasDuplicateObjects: false, lineWidth: 0 })).join("---\n");
+}
+
+const FIELD_MANAGER = "drawbridge-nodepool";
+
+/** Brings a cluster in line with what pools need, unless they are HyperShift's. */
+export async function applyInstall(
+  api: KubeApi,
+  manifests: readonly Manifest[],
+  { force }: { readonly force: boolean },
+): Promise<ObjectOutcome[]> {
+  await refuseBesideHyperShift(api);
+  const outcomes: ObjectOutcome[] = [];
+  for (const manifest of manifests) {
+    // The labels of a namespace that exists are its owner's business.
+    const isKept = manifest.kind === "Namespace" && (await find(api, objectPath(manifest))) !== undefined;
+    outcomes.push(
+      isKept
+        ? { object: titleOf(manifest), action: "unchanged" }
+        : await applyObject(api, manifest, { fieldManager: FIELD_MANAGER, force }),
+    );
+  }
+  return outcomes;
 }

@@ -1,6 +1,7 @@
 /** The NodePool resource for clusters without HyperShift: a schema of our own for the fields that platform None has. */
+
+import type { Manifest } from "../../kube/apply.js";
 import { CRD_NAME, OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
-import type { Manifest } from "./manifest.js";
 
 const text = { type: "string" } as const;
 const count = { type: "integer", format: "int32" } as const;

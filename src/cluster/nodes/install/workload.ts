@@ -1,6 +1,7 @@
 /** A Deployment that can do no harm to its node, and the policy that closes its network but for what it needs. */
+
+import type { Manifest } from "../../kube/apply.js";
 import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
-import type { Manifest } from "./manifest.js";
 
 export interface Program {
   readonly args: readonly string[];

@@ -2,7 +2,7 @@
 
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { KubeApiError } from "../../kube/errors.js";
+import { isTransient } from "../../kube/errors.js";
 
 export interface Progress {
   /** Something happened. */
@@ -65,7 +65,7 @@ export class Patience {
         if (found !== undefined) return found;
         trouble = "";
       } catch (reason) {
-        if (!isPassing(reason)) throw reason;
+        if (!isTransient(reason)) throw reason;
         trouble = messageOf(reason);
         this.progress.status(`${what}: ${trouble}`);
       }
@@ -79,10 +79,4 @@ export class Patience {
     const last = trouble === "" ? "" : `; last: ${trouble}`;
     return new DrawbridgeError("DB_WORKERS_WAIT", `${what}: ${why}${last}`);
   }
-}
-
-/** No answer, too busy, or something broken behind it: the same question may be answered in a moment. */
-export function isPassing(reason: unknown): boolean {
-  if (!(reason instanceof KubeApiError)) return false;
-  return reason.status === 0 || reason.status === 429 || reason.status >= 500;
 }

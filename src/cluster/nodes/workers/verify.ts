@@ -1,12 +1,12 @@
 /** Waits until a pool's workers are nodes that run pods, and says what is missing where. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { isConflict, isNotFound } from "../../kube/errors.js";
+import { isConflict, isNotFound, isTransient } from "../../kube/errors.js";
 import { find } from "../../kube/find.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import { type Pod, podPath, podsPath } from "./drain.js";
 import { furnish, furnishingOf, type Taint } from "./node.js";
-import { isPassing, type Patience } from "./patience.js";
+import type { Patience } from "./patience.js";
 import {
   type Clusters,
   type Lack,
@@ -58,7 +58,7 @@ export async function verify(
         trouble = undefined;
         patience.progress.status(summary(verdict));
       } catch (reason) {
-        if (!isPassing(reason)) throw reason;
+        if (!isTransient(reason)) throw reason;
         trouble = reason;
         patience.progress.status(messageOf(reason));
       }

@@ -1,6 +1,7 @@
 /** Agents and their certificates in the cluster. */
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
-import { isNotFound, KubeApiError } from "../../../kube/errors.js";
+import { isTransient } from "../../../kube/errors.js";
+import { find } from "../../../kube/find.js";
 import { objectPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { clusterObjects } from "../../model/created.js";
@@ -59,7 +60,7 @@ async function checkObjects(kube: KubeApi, wanted: readonly Wanted[]): Promise<S
   for (const object of wanted) {
     const { kind } = object;
     const { name } = object.metadata;
-    const live = await find(kube, object);
+    const live = await liveOf(kube, object);
     if (live === undefined) return { state: "missing", detail: `the ${kind} ${name} is not there` };
     if (live.metadata?.deletionTimestamp) return { state: "missing", detail: `the ${kind} ${name} is being removed` };
     if (!includes(live, object)) return { state: "wrong", detail: `the ${kind} ${name} is not as it should be` };
@@ -77,30 +78,20 @@ async function put({ host, timeoutMs }: Site, kube: KubeApi, object: Wanted): Pr
       return true;
     } catch (reason) {
       last = reason;
-      if (!isPassing(reason)) throw reason;
+      if (!isTransient(reason)) throw reason;
       return false;
     }
   };
   if (!(await waitFor(host, host.now() + timeoutMs, isPut, 1_000))) throw last;
 }
 
-function isPassing(reason: unknown): boolean {
-  return reason instanceof KubeApiError && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
-}
-
-async function find(kube: KubeApi, object: Wanted): Promise<Live | undefined> {
-  try {
-    return await kube.get<Live>(objectPath(object), { timeoutMs: 10_000 });
-  } catch (reason) {
-    if (isNotFound(reason)) return undefined;
-    throw reason;
-  }
-}
+const liveOf = (kube: KubeApi, object: KubeObject): Promise<Live | undefined> =>
+  find<Live>(kube, objectPath(object), { timeoutMs: 10_000 });
 
 async function isEnding(kube: KubeApi, namespace: string): Promise<boolean> {
-  const live = await find(kube, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }).catch(
+  const live = await liveOf(kube, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }).catch(
     (reason: unknown) => {
-      if (isPassing(reason)) return undefined;
+      if (isTransient(reason)) return undefined;
       throw reason;
     },
   );
@@ -109,7 +100,7 @@ async function isEnding(kube: KubeApi, namespace: string): Promise<boolean> {
 
 /** Teardown removes the namespace with all that is in it, so it must be one that nobody else uses. */
 async function refuseForeignNamespace(kube: KubeApi, name: string): Promise<void> {
-  const live = await find(kube, { apiVersion: "v1", kind: "Namespace", metadata: { name } }).catch(() => undefined);
+  const live = await liveOf(kube, { apiVersion: "v1", kind: "Namespace", metadata: { name } }).catch(() => undefined);
   if (live === undefined) return;
   const [label = "", value] = BOOTSTRAP_ONLY_SELECTOR.split("=");
   if (live.metadata?.labels?.[label] === value) return;

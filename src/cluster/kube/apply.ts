@@ -1,0 +1,168 @@
+/** Brings objects into a cluster by server-side apply, takes them out again, and says what became of each. */
+import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../base/at.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
+import { isConflict, isNotFound, KubeApiError } from "./errors.js";
+import { find } from "./find.js";
+import { objectPath, titleOf } from "./paths.js";
+import type { KubeApi, KubeObject, ObjectMeta } from "./port.js";
+
+/** An object as it is sent to a cluster. */
+export interface Manifest extends KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta & { readonly name: string };
+  readonly [field: string]: unknown;
+}
+
+const ACTIONS = ["created", "changed", "deleted", "released", "skipped", "unchanged"] as const;
+
+/** What became of one object, or would with a dry run. */
+export interface ObjectOutcome {
+  /** `Deployment kube-system/agent`. */
+  readonly object: string;
+  /** Where a command works on two clusters. */
+  readonly cluster?: "management" | "hosted";
+  readonly action: (typeof ACTIONS)[number];
+  /** Why it was skipped. */
+  readonly why?: string;
+  readonly changes?: readonly FieldChange[];
+}
+
+export interface FieldChange {
+  /** As in `spec.replicas`. */
+  readonly path: string;
+  /** Undefined where there was none. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+export interface ApplyObjectOptions {
+  /** The name under which the API server records the fields as ours. */
+  readonly fieldManager: string;
+  /** Take over fields that another manager set. */
+  readonly force?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Throws DB_OBJECT_REFUSED when the cluster does not take the object. */
+export async function applyObject(
+  api: KubeApi,
+  manifest: KubeObject,
+  options: ApplyObjectOptions,
+): Promise<ObjectOutcome> {
+  const [path, object] = [objectPath(manifest), titleOf(manifest)];
+  const before = await find(api, path);
+  const after = await api.apply(path, manifest, options).catch((reason: unknown) => {
+    throw refusalOf(manifest, reason);
+  });
+  if (before === undefined) return { object, action: "created" };
+  const changes = differences(before, after, manifest.kind === "Secret");
+  return changes.length === 0 ? { object, action: "unchanged" } : { object, action: "changed", changes };
+}
+
+export async function deleteObject(
+  api: KubeApi,
+  object: KubeObject,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<ObjectOutcome> {
+  try {
+    if (!dryRun) await api.delete(objectPath(object), { propagationPolicy: "Background" });
+  } catch (reason) {
+    if (!isNotFound(reason)) throw reason;
+  }
+  return { object: titleOf(object), action: "deleted" };
+}
+
+/** Gives back the fields of somebody else's object that were ours: an apply that names none. Undefined: no such object. */
+export async function releaseObject(
+  api: KubeApi,
+  manifest: Manifest,
+  options: ApplyObjectOptions,
+): Promise<ObjectOutcome | undefined> {
+  const path = objectPath(manifest);
+  if ((await find(api, path)) === undefined) return undefined;
+  const { apiVersion, kind, metadata } = manifest;
+  const { name, namespace } = metadata;
+  const bare = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
+  await api.apply(path, bare, options).catch((reason: unknown) => {
+    throw refusalOf(manifest, reason);
+  });
+  return { object: titleOf(manifest), action: "released" };
+}
+
+/** That the cluster could not be asked stays the error it is. */
+function refusalOf(manifest: KubeObject, reason: unknown): unknown {
+  if (!(reason instanceof KubeApiError) || reason.status === 0) return reason;
+  const { namespace } = manifest.metadata ?? {};
+  const noNamespace = isNotFound(reason) && reason.detail.includes(`namespaces "${namespace}" not found`);
+  const advice = noNamespace
+    ? `; make it with kubectl create namespace ${namespace}`
+    : isConflict(reason)
+      ? "; --force-conflicts takes the fields over"
+      : "";
+  const sentence = `${titleOf(manifest)} was refused: ${reason.detail}${advice}.`;
+  return new DrawbridgeError("DB_OBJECT_REFUSED", sentence, { cause: reason });
+}
+
+/** What the API server writes for itself. */
+const BOOKKEEPING = new Set([
+  ...["managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"].map(
+    (name) => `metadata.${name}`,
+  ),
+  ...["status", "apiVersion", "kind"],
+]);
+
+/** Of a Secret, that values differ is told, and never what they are. */
+export function differences(before: unknown, after: unknown, isSecret: boolean): FieldChange[] {
+  const shown = (path: string, value: unknown): unknown =>
+    !isSecret || value === undefined || /^(type|immutable|metadata\.labels)\b/.test(path) ? value : hidden(value);
+  return [...compare("", before, after)].map(({ path, before: was, after: is }) => ({
+    path,
+    before: shown(path, was),
+    after: shown(path, is),
+  }));
+}
+
+function* compare(path: string, before: unknown, after: unknown): Generator<FieldChange> {
+  if (BOOKKEEPING.has(path) || isDeepStrictEqual(before, after)) return;
+  const isList = Array.isArray(before) && Array.isArray(after);
+  if (!isList && !(isRecord(before) && isRecord(after))) return yield { path, before, after };
+  const [was, is] = [before, after] as unknown as Record<string, unknown>[];
+  for (const key of new Set([...Object.keys(was!), ...Object.keys(is!)])) {
+    yield* compare(path === "" ? key : `${path}.${key}`, was![key], is![key]);
+  }
+}
+
+/** What a value in a Secret is shown as: two of them can be compared, neither is given away. */
+export function hidden(value: unknown): string {
+  const bytes = typeof value === "string" ? Buffer.from(value, "base64") : JSON.stringify(value);
+  return `<hidden, sha256 ${createHash("sha256").update(bytes).digest("hex").slice(0, 12)}>`;
+}
+
+export const isChange = ({ action }: ObjectOutcome): boolean => action !== "unchanged" && action !== "skipped";
+
+const LONGEST_VALUE = 120;
+
+/** For people: every object that is not as it was, its fields, and a count of all. */
+export function outcomesText(outcomes: readonly ObjectOutcome[]): string {
+  const lines = outcomes
+    .filter(({ action }) => action !== "unchanged")
+    .flatMap(({ action, changes = [], cluster, object, why }) => [
+      `${action.padEnd(9)}  ${cluster === undefined ? "" : `${cluster.padEnd(10)}  `}${object}${why === undefined ? "" : `: ${why}`}\n`,
+      ...changes.map(
+        ({ after, before, path }) => `             ${path}: ${valueText(before)} -> ${valueText(after)}\n`,
+      ),
+    ]);
+  const counts = ACTIONS.map((action) => [outcomes.filter((each) => each.action === action).length, action] as const)
+    .filter(([count]) => count > 0)
+    .map(([count, action]) => `${count} ${action}`);
+  return `${lines.join("")}${counts.join(", ") || "nothing to do"}\n`;
+}
+
+function valueText(value: unknown): string {
+  if (value === undefined) return "nothing";
+  const line = (typeof value === "string" ? value : JSON.stringify(value)).replace(/\s+/g, " ");
+  return line.length <= LONGEST_VALUE ? line : `${line.slice(0, LONGEST_VALUE)}...`;
+}
