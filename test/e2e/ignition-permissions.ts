@@ -1,6 +1,6 @@
 /** An Ignition server that lacks one right, from the first look at its Secrets to what fetches leave behind. */
 import { readFileSync } from "node:fs";
-import { TokenBook } from "../../src/cluster/ignition/server/token-book.js";
+import { TokenBook } from "../../src/cluster/ignition/server/tokens.js";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import { ListWatch } from "../../src/cluster/kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";

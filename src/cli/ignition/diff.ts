@@ -24,8 +24,8 @@ export function ignitionDiff(program: string, argv: readonly string[]): Promise<
       if (before === "-" && after === "-")
         throw new DrawbridgeError("DB_FLAG_VALUE", "standard input can be only one of the two");
       const { requireConfig } = await import("../../cluster/ignition/parse.js");
-      const { compare } = await import("../../cluster/ignition/diff/compare.js");
-      const { showChanges } = await import("../../cluster/ignition/diff/show.js");
+      const { compare } = await import("../../cluster/ignition/diff.js");
+      const { showChanges } = await import("../../cluster/ignition/diff.js");
       const [old, young] = [await readPayload(before, flags), await readPayload(after, flags)];
       const changes = compare(requireConfig(old.text, old.name), requireConfig(young.text, young.name));
       const equal = changes.length === 0;

@@ -1,7 +1,6 @@
 /** `drawbridge ignition merge`: several configs into one. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Config } from "../../cluster/ignition/model/config.js";
-import type { Minor } from "../../cluster/ignition/model/spec.js";
+import type { Config, Minor } from "../../cluster/ignition/config.js";
 import { choice } from "../flags/choice.js";
 import { boolean } from "../flags/flag-value.js";
 import { nameOf, print, readConfigFile, runIgnitionCommand } from "./files.js";
@@ -23,7 +22,7 @@ export function ignitionMerge(program: string, argv: readonly string[]): Promise
       spec: set.add("spec", choice(...specs), undefined, "Spec version to write. If empty, 3.2."),
     }),
     run: async ({ resolve, spec, output }, files) => {
-      const { emit } = await import("../../cluster/ignition/emit.js");
+      const { emit } = await import("../../cluster/ignition/render.js");
       const merged = await mergedFiles(files);
       const config = resolve.value ? await resolved(merged) : merged;
       const minor = Number((spec.value ?? specs[0]).slice(2)) as Minor;
@@ -35,11 +34,11 @@ export function ignitionMerge(program: string, argv: readonly string[]): Promise
 }
 
 async function mergedFiles(files: readonly string[]): Promise<Config> {
-  const { merge } = await import("../../cluster/ignition/merge.js");
+  const { merge } = await import("../../cluster/ignition/render.js");
   const { requireConfig } = await import("../../cluster/ignition/parse.js");
-  const { pathText } = await import("../../cluster/ignition/json-path.js");
+  const { pathText } = await import("../../cluster/ignition/problems.js");
   const { validate } = await import("../../cluster/ignition/validate/validate.js");
-  const { NEWEST: newest } = await import("../../cluster/ignition/model/spec.js");
+  const { NEWEST: newest } = await import("../../cluster/ignition/config.js");
   const configs: Config[] = [];
   for (const file of files) configs.push(requireConfig(await readConfigFile(file), nameOf(file)));
   const result = configs.reduce(merge);
@@ -53,6 +52,6 @@ async function mergedFiles(files: readonly string[]): Promise<Config> {
 
 async function resolved(config: Config): Promise<Config> {
   const { render } = await import("../../cluster/ignition/render.js");
-  const { inlineContent } = await import("../../cluster/ignition/data/resource.js");
+  const { inlineContent } = await import("../../cluster/ignition/resource.js");
   return render(config, (resource, _, what) => inlineContent(resource, what));
 }

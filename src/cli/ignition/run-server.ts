@@ -6,9 +6,12 @@ import { type Endpoint, type RunningHttp, startHttp } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
 import { nextSignal } from "../../base/signals.js";
-import { type CertificateSource, certificateInFiles } from "../../cluster/ignition/server/certificates.js";
-import { startIgnitionServer } from "../../cluster/ignition/server/serve.js";
-import { TokenBook } from "../../cluster/ignition/server/token-book.js";
+import {
+  type CertificateSource,
+  certificateInFiles,
+  startIgnitionServer,
+} from "../../cluster/ignition/server/serve.js";
+import { TokenBook } from "../../cluster/ignition/server/tokens.js";
 import { ListWatch } from "../../cluster/kube/list-watch.js";
 import { collectionPath } from "../../cluster/kube/paths.js";
 import type { KubeApi } from "../../cluster/kube/port.js";

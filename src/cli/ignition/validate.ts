@@ -1,6 +1,6 @@
 /** `drawbridge ignition validate`: everything that is wrong with configs. */
 import { messageOf } from "../../base/errors/error.js";
-import type { Finding } from "../../cluster/ignition/finding.js";
+import type { LocatedProblem } from "../../cluster/ignition/problems.js";
 import { boolean } from "../flags/flag-value.js";
 import { complain } from "../framework/command.js";
 import { nameOf, print, readConfigFile, runIgnitionCommand } from "./files.js";
@@ -19,7 +19,7 @@ interface Verdict {
 }
 
 interface ShownFinding {
-  readonly severity: Finding["severity"];
+  readonly severity: LocatedProblem["severity"];
   readonly path: string;
   readonly line?: number;
   readonly column?: number;
@@ -47,7 +47,7 @@ export function ignitionValidate(program: string, argv: readonly string[]): Prom
 
 async function verdictOn(file: string, isStrict: boolean): Promise<Verdict> {
   const { readConfigOf } = await import("../../cluster/ignition/parse.js");
-  const { versionOf } = await import("../../cluster/ignition/model/spec.js");
+  const { versionOf } = await import("../../cluster/ignition/config.js");
   const name = nameOf(file);
   try {
     const reading = readConfigOf(await readConfigFile(file), name);
@@ -61,7 +61,7 @@ async function verdictOn(file: string, isStrict: boolean): Promise<Verdict> {
   }
 }
 
-function shown({ severity, path, position, message }: Finding): ShownFinding {
+function shown({ severity, path, position, message }: LocatedProblem): ShownFinding {
   return { severity, path: path.join("."), ...position, message };
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { emit } from "./emit.js";
 import { requireConfig } from "./parse.js";
+import { emit } from "./render.js";
 
 const config = (body: object, version = "3.5.0") =>
   requireConfig(

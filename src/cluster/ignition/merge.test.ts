@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { merge } from "./merge.js";
-import type { Config } from "./model/config.js";
+import type { Config } from "./config.js";
+import { merge } from "./render.js";
 
 type Body = Omit<Config, "ignition"> & { ignition?: Omit<Config["ignition"], "version"> };
 const config = (body: Body): Config => ({ ...body, ignition: { ...body.ignition, version: "3.5.0" } });

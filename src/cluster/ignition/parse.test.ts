@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { findingText } from "./finding.js";
 import { readConfig, requireConfig } from "./parse.js";
+import { findingText } from "./problems.js";
 
 const said = (text: string) => readConfig(text).findings.map(findingText);
 

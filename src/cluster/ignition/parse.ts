@@ -1,13 +1,9 @@
 /** A config's text into the model, with everything that is to be said about it. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { JsonNode } from "../../base/located-json.js";
-import { JsonError, readJson } from "../../base/located-json.js";
-import { type Finding, findingText, isFatal, located, type Problem } from "./finding.js";
-import type { Config } from "./model/config.js";
-import { decode } from "./model/decode.js";
-import { configShape, versionShape } from "./model/schema.js";
-import { type Minor, minorOf, minors, NEWEST, versionOf } from "./model/spec.js";
-import { upTranslated } from "./model/translate.js";
+import { JsonError, type JsonNode, readJson } from "../../base/located-json.js";
+import { type Config, configShape, type Minor, minorOf, minors, NEWEST, versionOf, versionShape } from "./config.js";
+import { decode, upTranslated } from "./decode.js";
+import { findingText, isFatal, type LocatedProblem, located, type Problem } from "./problems.js";
 import { validate } from "./validate/validate.js";
 
 export type Reading =
@@ -15,9 +11,9 @@ export type Reading =
       readonly ok: true;
       readonly config: Config /** As written. */;
       readonly minor: Minor;
-      readonly findings: Finding[];
+      readonly findings: LocatedProblem[];
     }
-  | { readonly ok: false; readonly findings: Finding[] };
+  | { readonly ok: false; readonly findings: LocatedProblem[] };
 
 /** Rendered worker configs have about a megabyte. */
 const LARGEST_CONFIG = 50 * 1024 * 1024;

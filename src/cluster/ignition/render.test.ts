@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { dataUrlOf } from "../../base/data-url.js";
-import { inlineContent } from "./data/resource.js";
-import type { Config, Resource } from "./model/config.js";
+import type { Config, Resource } from "./config.js";
 import { requireConfig } from "./parse.js";
 import { type FetchConfig, render } from "./render.js";
+import { inlineContent } from "./resource.js";
 
 const text = (body: object, ignition: object = {}) =>
   JSON.stringify({ ...body, ignition: { version: "3.2.0", ...ignition } });

@@ -1,11 +1,19 @@
 /** What a config becomes once everything it refers to is put into its place, as Ignition does before it acts. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { pathText } from "./json-path.js";
-import { merge } from "./merge.js";
-import type { Config, Resource } from "./model/config.js";
-import { NEWEST } from "./model/spec.js";
+import {
+  type Config,
+  configShape,
+  type Field,
+  type Fields,
+  type Minor,
+  NEWEST,
+  type Resource,
+  type Shape,
+  versionOf,
+} from "./config.js";
 import { requireConfig } from "./parse.js";
-import { validate } from "./validate/validate.js";
+import { type JsonPath, pathText } from "./problems.js";
+import { keysOf, validate } from "./validate/validate.js";
 
 /**
  * Brings a referenced config's bytes, unpacked and verified. `settings` is the config whose authorities, proxy and
@@ -69,4 +77,108 @@ class Walk {
 function withoutReferences(config: Config): Config {
   const { config: _, ...ignition } = config.ignition;
   return { ...config, ignition };
+}
+
+// A child config over its parent, by the rules of Ignition.
+
+/** Both must be valid; the result need not be (a file below what is now a link, say). */
+export function merge(parent: Config, child: Config): Config {
+  return merged(parent as unknown as Fields, child as unknown as Fields, configShape) as unknown as Config;
+}
+
+function merged(parent: Fields, child: Fields, shape: Shape): Fields {
+  const result: Record<string, unknown> = {};
+  for (const field of shape.fields) {
+    const value = mergedField(parent, child, field, shape);
+    if (value !== undefined) result[field.name] = value;
+  }
+  return result;
+}
+
+function mergedField(parent: Fields, child: Fields, field: Field, shape: Shape): unknown {
+  const [above, below] = [parent[field.name], child[field.name]];
+  const { type } = field;
+  if (type.kind === "object") {
+    if (above === undefined || below === undefined) return below ?? above;
+    return merged(above as Fields, below as Fields, type.shape);
+  }
+  if (type.kind !== "texts" && type.kind !== "objects") return below ?? above;
+  const list = type.appended
+    ? [...entries(above), ...entries(below)]
+    : mergedList(entries(above), entries(below), field, rivalKeys(child, field, shape));
+  return list.length === 0 ? undefined : list;
+}
+
+const entries = (value: unknown): readonly unknown[] => (value as readonly unknown[] | undefined) ?? [];
+
+/** Keys that the child has in lists which exclude this one: its entries win over the parent's here. */
+function rivalKeys(child: Fields, field: Field, { fields, rivals = [] }: Shape): Set<string> {
+  if (!rivals.includes(field.name)) return new Set();
+  const others = fields.filter(({ name }) => rivals.includes(name) && name !== field.name);
+  return new Set(others.flatMap((other) => keysOf(other, entries(child[other.name]))));
+}
+
+function mergedList(
+  parents: readonly unknown[],
+  children: readonly unknown[],
+  field: Field,
+  rivals: ReadonlySet<string>,
+): unknown[] {
+  const { type } = field;
+  const parentKeys = keysOf(field, parents);
+  const childKeys = keysOf(field, children);
+  const byKey = new Map(childKeys.map((key, index) => [key, children[index]]));
+  const kept = parents.flatMap((parent, index) => {
+    const key = parentKeys[index]!;
+    const child = byKey.get(key);
+    if (child === undefined) return rivals.has(key) ? [] : [parent];
+    if (type.kind !== "objects") return [child];
+    if (type.deletes?.(child as Fields)) return [];
+    return [merged(parent as Fields, child as Fields, type.shape)];
+  });
+  const known = new Set(parentKeys);
+  return [...kept, ...children.filter((_, index) => !known.has(childKeys[index]!))];
+}
+
+// A config as JSON of a chosen spec version, members in the order in which Ignition writes them.
+
+/** What OpenShift's machine config server and every RHCOS since 4.7 understand. */
+export const USUAL_MINOR: Minor = 2;
+
+/** Throws DB_IGNITION_EXPRESS with the place of what the version cannot say. */
+export function emit(config: Config, minor: Minor = USUAL_MINOR): Fields {
+  const versioned = { ...config, ignition: { ...config.ignition, version: versionOf(minor) } };
+  const result = emitted(versioned as unknown as Fields, configShape, minor, []);
+  const refusal = validate(result as unknown as Config, minor).find(({ severity }) => severity === "error");
+  // What is valid in 3.5 and not here is a value that came later, the source of another scheme say.
+  if (refusal !== undefined) throw inexpressible(refusal.path, minor, refusal.message);
+  return result;
+}
+
+function emitted(fields: Fields, shape: Shape, minor: Minor, path: JsonPath): Fields {
+  const result: Record<string, unknown> = {};
+  for (const field of shape.fields) {
+    const value = emittedField(fields[field.name], field, minor, [...path, field.name]);
+    if (value === undefined) continue;
+    if (field.since > minor)
+      throw inexpressible([...path, field.name], minor, `it came with spec ${versionOf(field.since)}`);
+    result[field.name] = value;
+  }
+  return result;
+}
+
+/** Objects that say nothing are left out. */
+function emittedField(value: unknown, { type }: Field, minor: Minor, path: JsonPath): unknown {
+  if (value === undefined) return undefined;
+  if (type.kind === "object") {
+    const inner = emitted(value as Fields, type.shape, minor, path);
+    return Object.keys(inner).length === 0 ? undefined : inner;
+  }
+  if (type.kind !== "objects") return value;
+  return (value as readonly Fields[]).map((entry, index) => emitted(entry, type.shape, minor, [...path, index]));
+}
+
+function inexpressible(path: JsonPath, minor: Minor, why: string): DrawbridgeError {
+  const sentence = `the config cannot be written as spec ${versionOf(minor)}: ${pathText(path)} stands in the way (${why})`;
+  return new DrawbridgeError("DB_IGNITION_EXPRESS", sentence);
 }

@@ -1,10 +1,9 @@
 /** What we make of the questions that the real module is asked. */
 import { DrawbridgeError } from "../../../src/base/errors/error.js";
-import { inlineContent } from "../../../src/cluster/ignition/data/resource.js";
-import { merge } from "../../../src/cluster/ignition/merge.js";
-import { NEWEST } from "../../../src/cluster/ignition/model/spec.js";
+import { inlineContent } from "../../../src/cluster/ignition/resource.js";
+import { merge, render } from "../../../src/cluster/ignition/render.js";
+import { NEWEST } from "../../../src/cluster/ignition/config.js";
 import { readConfig, requireConfig } from "../../../src/cluster/ignition/parse.js";
-import { render } from "../../../src/cluster/ignition/render.js";
 import { validate } from "../../../src/cluster/ignition/validate/validate.js";
 import { meaningful } from "./judge.js";
 

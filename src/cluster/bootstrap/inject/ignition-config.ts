@@ -15,7 +15,7 @@ import {
   repeatedMember,
   type TextEdit,
 } from "../../../base/located-json.js";
-import { received } from "../../ignition/data/resource.js";
+import { received } from "../../ignition/resource.js";
 
 /** One entry of storage.files. */
 export interface IgnitionFile {

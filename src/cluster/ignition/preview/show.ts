@@ -1,8 +1,7 @@
 /** A preview as text. */
+import { table } from "../../../base/text.js";
 import { roughly } from "../../../tunnel/pki/inspect/duration.js";
-import type { Certificate, Content } from "./content.js";
-import type { Preview, PreviewEntry, PreviewUnit, PreviewUser, Reference } from "./preview.js";
-import { type TreeLine, treeLines } from "./tree.js";
+import type { Certificate, Content, Preview, PreviewEntry, PreviewUnit, PreviewUser, Reference } from "./preview.js";
 
 export function showPreview(preview: Preview, now: Date): string {
   const { references, authorities, proxy, entries, units, users, groups, kernelArguments, devices } = preview;
@@ -17,7 +16,7 @@ export function showPreview(preview: Preview, now: Date): string {
       authorities.flatMap((content) => authorityLines(content, now)),
     ),
     entries.length === 0 ? "" : `Files\n${treeText(entries, now)}\n`,
-    section("Units", table(units.map(unitRow))),
+    section("Units", table(units.map(unitRow)).split("\n").slice(0, -1)),
     section("Users", users.map(userText)),
     section("Groups", groups),
     section("Kernel arguments", kernelArguments),
@@ -28,11 +27,11 @@ export function showPreview(preview: Preview, now: Date): string {
 }
 
 function section(title: string, lines: readonly string[]): string {
-  return lines.length === 0 ? "" : `${title}\n${lines.map((line) => `  ${printable(line)}\n`).join("")}`;
+  return lines.length === 0 ? "" : `${title}\n${lines.map((line) => `  ${oneLine(line)}\n`).join("")}`;
 }
 
-/** Names in a payload come from others; they must not steer a terminal. */
-const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
+/** Names and contents in a payload come from others; they must not steer a terminal. */
+export const oneLine = (text: string): string => text.replaceAll("\t", "    ").replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
 function referenceText({ use, source, headers }: Reference): string {
   const names = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
@@ -51,13 +50,13 @@ function treeText(entries: readonly PreviewEntry[], now: Date): string {
 }
 
 function lineText({ name, value, below }: TreeLine<PreviewEntry>, width: number, now: Date): string[] {
-  if (value === undefined) return [`  ${printable(name)}`];
+  if (value === undefined) return [`  ${oneLine(name)}`];
   const slash = value.kind === "directory" && value.path !== "/" ? "/" : "";
-  const first = `  ${printable(name + slash).padEnd(width + 1)}  ${printable(properties(value))}`.trimEnd();
+  const first = `  ${oneLine(name + slash).padEnd(width + 1)}  ${oneLine(properties(value))}`.trimEnd();
   const certificates = value.content?.certificates ?? [];
   const shown = certificates.slice(0, 3).map((certificate) => certificateText(certificate, now));
   if (certificates.length > 3) shown.push(`and ${certificates.length - 3} certificates that end later`);
-  return [first, ...shown.map((text) => `  ${below}  ${printable(text)}`)];
+  return [first, ...shown.map((text) => `  ${below}  ${oneLine(text)}`)];
 }
 
 function properties({ kind, mode = "", owner, target, content, appended = [] }: PreviewEntry): string {
@@ -96,15 +95,48 @@ function userText({ name, keys, groups, hasPassword }: PreviewUser): string {
   return `${name}: ${facts.join("; ")}`;
 }
 
-function table(rows: readonly string[][]): string[] {
-  const widths = rows[0]?.map((_, column) => widest(rows.map((row) => row[column]!))) ?? [];
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join("  ")
-      .trimEnd(),
-  );
-}
-
 /** A payload can hold more lines than a call takes arguments. */
 const widest = (texts: readonly string[]): number => texts.reduce((width, text) => Math.max(width, text.length), 0);
+
+/** Paths as a tree. Folders that only lead to something stand in it without properties. */
+interface Branch<T> {
+  readonly children: Map<string, Branch<T>>;
+  value?: T;
+}
+
+export interface TreeLine<T> {
+  /** With the strokes that lead to it. */
+  readonly name: string;
+  readonly value: T | undefined;
+  /** What the strokes are on lines that belong to this one. */
+  readonly below: string;
+}
+
+/** A path of a thousand steps is no tree anyone reads. */
+const DEEPEST = 100;
+
+export function treeLines<T extends { readonly path: string }>(entries: readonly T[]): TreeLine<T>[] {
+  const root: Branch<T> = { children: new Map() };
+  for (const entry of entries) {
+    const steps = entry.path.split("/").filter((step) => step !== "");
+    const kept = steps.length > DEEPEST ? [...steps.slice(0, DEEPEST), steps.slice(DEEPEST).join("/")] : steps;
+    let branch = root;
+    for (const step of kept) {
+      const next = branch.children.get(step) ?? { children: new Map() };
+      branch.children.set(step, next);
+      branch = next;
+    }
+    branch.value = entry;
+  }
+  return [{ name: "/", value: root.value, below: "  " }, ...linesBelow(root, "")];
+}
+
+function linesBelow<T>({ children }: Branch<T>, stem: string): TreeLine<T>[] {
+  const list = [...children].sort(([a], [b]) => (a < b ? -1 : 1));
+  return list.flatMap(([name, branch], index) => {
+    const isLast = index === list.length - 1;
+    const next = `${stem}${isLast ? "    " : "│   "}`;
+    const line = { name: `${stem}${isLast ? "└── " : "├── "}${name}`, value: branch.value, below: next };
+    return [line, ...linesBelow(branch, next)];
+  });
+}

@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { makePayload, payloadTemplate } from "./payload.js";
+import { makePayload, payloadTemplate } from "./tokens.js";
 
 const text = '{"ignition":{"version":"3.2.0"},"x":"abc"}';
 

@@ -9,11 +9,9 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
-import { certificateInFiles } from "./certificates.js";
 import type { Served, Turned } from "./fetches.js";
-import { makePayload } from "./payload.js";
-import { type RunningIgnitionServer, startIgnitionServer } from "./serve.js";
-import { TokenBook } from "./token-book.js";
+import { certificateInFiles, type RunningIgnitionServer, startIgnitionServer } from "./serve.js";
+import { makePayload, TokenBook } from "./tokens.js";
 
 const CONFIG = '{"ignition":{"version":"3.2.0"}}';
 const TOKEN = "5f6d5f0e-6b4f-4d0e-9f5c-6a8b1c2d3e4f";

@@ -1,16 +1,18 @@
 /** The Ignition server: HTTPS, one page, a token for every payload. */
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
 import { connectionOf } from "../../../base/connection.js";
 import { listenOn } from "../../../base/listen.js";
-import type { CertificateSet } from "../../../tunnel/pki/reload.js";
-import { sendVerdict } from "./answer.js";
-import type { CertificateSource } from "./certificates.js";
+import {
+  CertificateFiles,
+  type CertificatePaths,
+  type CertificateSet,
+  type ReloadOptions,
+} from "../../../tunnel/pki/reload.js";
 import { type Claimed, type FetchRecorder, RefusalLimit, type Served } from "./fetches.js";
-import type { TokenBook } from "./token-book.js";
-import { judge, type Verdict } from "./verdict.js";
+import type { Grant, Payload, TokenBook } from "./tokens.js";
 
 export interface IgnitionServerConfig {
   /** Empty: all interfaces. */
@@ -86,13 +88,13 @@ export async function startIgnitionServer(
   // A handshake that fails is the machine's business; unheard it would end the process.
   server.on("tlsClientError", () => {});
 
-  function recordRefusal(verdict: Verdict, about: About): void {
+  function recordRefusal(verdict: FetchVerdict, about: About): void {
     if (verdict.kind !== "unauthorized" && verdict.kind !== "unknown-token") return;
     const why = verdict.kind === "unauthorized" ? verdict.why : "Token not found in cache";
     if (limit.allows(about.remote, about.at)) recorder.turnedAway({ ...about, why });
   }
 
-  function recordPayload(verdict: Verdict, about: About): void {
+  function recordPayload(verdict: FetchVerdict, about: About): void {
     if (verdict.kind !== "payload") return;
     const { pool, secret, worker } = verdict.grant;
     recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) });
@@ -131,4 +133,141 @@ function close(server: Server): Promise<void> {
     });
     server.closeIdleConnections();
   });
+}
+
+// A verdict as an HTTP answer. Bodies are HyperShift's, byte for byte.
+
+/** Calls `onPayloadSent` once a whole payload has left: not for HEAD and 304, and not when the machine hangs up midway. */
+function sendVerdict(
+  verdict: FetchVerdict,
+  request: IncomingMessage,
+  response: ServerResponse,
+  onPayloadSent: () => void,
+): void {
+  if (verdict.kind === "healthy") response.writeHead(200, { "Content-Length": 0 }).end();
+  else if (verdict.kind === "payload") sendPayload(verdict.payload, request, response, onPayloadSent);
+  else {
+    const [status, text] = REFUSALS[verdict.kind];
+    sendError(response, status, text);
+  }
+}
+
+const REFUSALS = {
+  malformed: [400, "Bad Request"],
+  "no-such-page": [404, "404 page not found"],
+  unauthorized: [401, "Unauthorized"],
+  // Ignition asks again after every 5xx; this one is not mistaken for a broken server.
+  "unknown-token": [511, "Token not found"],
+  "unusable-payload": [500, "Invalid ignition payload"],
+} as const;
+
+function sendError(response: ServerResponse, status: number, text: string): void {
+  const body = `${text}\n`;
+  response.writeHead(status, {
+    "Content-Type": "text/plain; charset=utf-8",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Length": Buffer.byteLength(body),
+  });
+  response.end(body);
+}
+
+function sendPayload(payload: Payload, request: IncomingMessage, response: ServerResponse, onSent: () => void): void {
+  const { etag } = payload;
+  const common = { ETag: etag, "Cache-Control": "no-store", Vary: "Accept-Encoding" };
+  if (request.headers["if-none-match"] === etag) {
+    response.writeHead(304, common).end();
+    return;
+  }
+  const gzip = takesGzip(request.headers["accept-encoding"]);
+  const pieces = gzip ? [payload.compressed] : payload.pieces;
+  response.writeHead(200, {
+    ...common,
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": gzip ? payload.compressed.length : payload.length,
+    ...(gzip ? { "Content-Encoding": "gzip" } : {}),
+  });
+  if (request.method !== "HEAD") {
+    let left = pieces.length;
+    // Node also calls back, and emits "finish", when the connection is closed before everything was sent.
+    const onWritten = (error?: Error | null): void => {
+      if (!error && !request.socket.destroyed && --left === 0) onSent();
+    };
+    for (const piece of pieces) response.write(piece, onWritten);
+  }
+  response.end();
+}
+
+function takesGzip(accepted: string | string[] | undefined): boolean {
+  return [accepted ?? []]
+    .flat()
+    .flatMap((line) => line.split(","))
+    .some((coding) => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(coding));
+}
+
+// Where a server's certificate comes from while it runs.
+
+/** The one to begin with, and every later one as it comes. */
+export type CertificateSource = (onChange: (set: CertificateSet) => void) => FollowedCertificate;
+
+interface FollowedCertificate {
+  readonly current: CertificateSet;
+  close(): void;
+}
+
+export function certificateInFiles(
+  paths: Required<Pick<CertificatePaths, "certFile" | "keyFile">>,
+  reload: Omit<ReloadOptions, "onChange"> = {},
+): CertificateSource {
+  return (onChange) => new CertificateFiles(paths, { ...reload, onChange });
+}
+
+// What a request deserves. The order of the checks and every status are HyperShift's: machines depend on them.
+
+interface AskedFor {
+  /** As it came, with its query. */
+  readonly target: string;
+  readonly authorization: string | undefined;
+}
+
+type FetchVerdict =
+  | { readonly kind: "healthy" }
+  | { readonly kind: "no-such-page" | "malformed" }
+  /** The machine gives up on these: its user-data is wrong, and time does not mend it. */
+  | { readonly kind: "unauthorized"; readonly why: "Bad header" | "Token invalid" }
+  /** The machine asks again: the payload may not be ready yet. */
+  | { readonly kind: "unknown-token" }
+  | { readonly kind: "unusable-payload" | "payload"; readonly grant: Grant; readonly payload: Payload };
+
+const BEARER = "Bearer ";
+
+function judge({ target, authorization }: AskedFor, book: TokenBook): FetchVerdict {
+  const path = pathOf(target);
+  if (path === undefined) return { kind: "malformed" };
+  if (path === "/healthz") return { kind: "healthy" };
+  if (!/^\/ignition[^/ ]*$/.test(path)) return { kind: "no-such-page" };
+  if (authorization === undefined || !authorization.startsWith(BEARER)) {
+    return { kind: "unauthorized", why: "Bad header" };
+  }
+  const token = decodeBase64(authorization.slice(BEARER.length));
+  if (token === undefined) return { kind: "unauthorized", why: "Token invalid" };
+  const grant = book.find(token);
+  if (grant === undefined) return { kind: "unknown-token" };
+  const payload = grant.payload();
+  return { kind: payload.usable ? "payload" : "unusable-payload", grant, payload };
+}
+
+/** Without the query, percent-decoded; undefined when that is not possible. */
+function pathOf(target: string): string | undefined {
+  const [path = ""] = target.split("?", 1);
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Standard alphabet, padded, and nothing else: Node alone would read over anything. */
+function decodeBase64(text: string): string | undefined {
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  return Buffer.from(text, "base64").toString("utf8");
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { makePayload } from "./payload.js";
-import { type Grant, TOKEN_LIFE_MS, TokenBook } from "./token-book.js";
+import { type Grant, makePayload, TOKEN_LIFE_MS, TokenBook } from "./tokens.js";
 
 const ready = makePayload('{"ignition":{"version":"3.2.0"}}');
 const grant = (secret: string): Grant => ({

@@ -1,11 +1,10 @@
 /** Everything that is fetched: sources, headers, hashes, proxies. */
+
+import { isIPv6 } from "node:net";
 import { readDataUrl } from "../../../base/data-url.js";
-import { digestLengths } from "../data/verification.js";
-import type { Problems } from "../finding.js";
-import type { JsonPath } from "../json-path.js";
-import type { ProxySettings, Resource } from "../model/config.js";
-import type { Minor } from "../model/spec.js";
-import { queryValue, takeApart } from "./url.js";
+import type { Minor, ProxySettings, Resource } from "../config.js";
+import type { JsonPath, Problems } from "../problems.js";
+import { digestLengths } from "../resource.js";
 
 /** File contents, keys and, from 3.1 on, everything else that is fetched. */
 export function checkResource(resource: Resource, path: JsonPath, minor: Minor, problems: Problems): void {
@@ -95,3 +94,95 @@ export function checkProxy(proxy: ProxySettings, path: JsonPath, problems: Probl
       problems.warning(place, "https resources are asked for through a proxy in plain text");
   }
 }
+
+// URLs as Go's net/url takes them apart, which is what decides whether Ignition accepts a source.
+
+export interface TakenApart {
+  /** Lower case, empty for relative references. */
+  readonly scheme: string;
+  /** What follows the scheme when it does not begin with a slash. */
+  readonly opaque: string;
+  readonly query: string;
+}
+
+/** Undefined for what is no URL. Splits by hand: sources can have megabytes, on which patterns run out of stack. */
+export function takeApart(url: string): TakenApart | undefined {
+  const [main, fragment] = split(url, "#");
+  if (hasControl(main) || !wellEscaped(fragment)) return undefined;
+  if (main === "*") return { scheme: "", opaque: "", query: "" };
+  if (main.startsWith(":")) return undefined;
+  const length = schemeLength(main);
+  const scheme = main.slice(0, length).toLowerCase();
+  const [rest, query] = split(length === 0 ? main : main.slice(length + 1), "?");
+  if (!rest.startsWith("/")) {
+    if (scheme !== "") return { scheme, opaque: rest, query };
+    if (split(rest, "/")[0].includes(":")) return undefined;
+  }
+  const hasAuthority = rest.startsWith("//") && (scheme !== "" || !rest.startsWith("///"));
+  const slash = hasAuthority ? rest.indexOf("/", 2) : 0;
+  const path = slash === -1 ? "" : rest.slice(slash);
+  if (hasAuthority && !isAuthority(rest.slice(2, slash === -1 ? undefined : slash), scheme)) return undefined;
+  return wellEscaped(path) ? { scheme, opaque: "", query } : undefined;
+}
+
+function split(text: string, mark: string): [before: string, behind: string] {
+  const at = text.indexOf(mark);
+  return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** 0 when it begins with none. */
+function schemeLength(url: string): number {
+  for (let at = 0; at < url.length; at += 1) {
+    if (url[at] === ":") return at;
+    if (!(at === 0 ? /[A-Za-z]/ : /[A-Za-z0-9+.-]/).test(url[at]!)) return 0;
+  }
+  return 0;
+}
+
+/** The first value of a query's parameter; undefined when it does not stand there in a form that can be read. */
+export function queryValue(query: string, name: string): string | undefined {
+  for (const pair of query.split("&")) {
+    const [key = "", ...value] = pair.split("=");
+    if (pair === "" || pair.includes(";") || !wellEscaped(pair)) continue;
+    if (unescaped(key) === name) return value.join("=");
+  }
+  return undefined;
+}
+
+const unescaped = (text: string): string =>
+  text.replaceAll("+", " ").replace(/%([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+
+function hasControl(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20 || code === 0x7f) return true;
+  }
+  return false;
+}
+
+const wellEscaped = (text: string): boolean => !/%(?![0-9A-Fa-f]{2})/.test(text);
+
+function isAuthority(authority: string, scheme: string): boolean {
+  const at = authority.lastIndexOf("@");
+  if (!isHostAndPort(authority.slice(at + 1), scheme)) return false;
+  const user = at === -1 ? "" : authority.slice(0, at);
+  return !/[^A-Za-z0-9\-._:~!$&'()*+,;=%@]/.test(user) && wellEscaped(user);
+}
+
+function isHostAndPort(host: string, scheme: string): boolean {
+  const bracket = host.lastIndexOf("[");
+  if (bracket > 0) return false;
+  if (bracket === 0) {
+    const end = host.lastIndexOf("]");
+    return isPort(host.slice(end + 1)) && isIPv6(host.slice(1, Math.max(1, end)).replace("%25", "%"));
+  }
+  // Only web addresses are held to one colon; lists of hosts with ports are known elsewhere.
+  const colon = /^https?$/.test(scheme) ? host.indexOf(":") : host.lastIndexOf(":");
+  return (colon === -1 || isPort(host.slice(colon))) && isHost(host);
+}
+
+const isPort = (text: string): boolean => text === "" || (text.startsWith(":") && !/[^0-9]/.test(text.slice(1)));
+
+/** Percent escapes stand for bytes outside ASCII only, or for the percent sign. */
+const isHost = (host: string): boolean =>
+  !/[^A-Za-z0-9\-._~!$&'()*+,;=:[\]<>"%\u0080-\uffff]/.test(host) && !/%(?!25|[89A-Fa-f][0-9A-Fa-f])/.test(host);

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { rules } from "../../../../test/interop/ignition/corpus/index.js";
 import { type Case, DECLARED_MINOR, textOf } from "../../../../test/interop/ignition/corpus/rule.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { findingText } from "../finding.js";
 import { readConfig } from "../parse.js";
+import { findingText } from "../problems.js";
 
 /** The errors, one a line; empty for a config that is accepted. */
 function objections(body: Case, minor = DECLARED_MINOR): string {

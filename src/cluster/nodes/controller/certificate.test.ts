@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { startIgnitionServer } from "../../ignition/server/serve.js";
-import { TokenBook } from "../../ignition/server/token-book.js";
+import { TokenBook } from "../../ignition/server/tokens.js";
 // The controller loads it when it first issues, which takes seconds on a busy machine: here before anybody waits.
 import "../../../tunnel/pki/keep.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";

@@ -1,7 +1,7 @@
 /** The documents that configure a pool's machines, in one text that does not depend on the order they came in. */
 import { isRecord } from "../../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { findingText } from "../../ignition/finding.js";
+import { findingText } from "../../ignition/problems.js";
 import { readConfig } from "../../ignition/parse.js";
 import { canonicalYaml, parseKubernetesYaml, splitDocuments } from "../yaml.js";
 import { byBytes } from "./pool-hash.js";

@@ -1,11 +1,9 @@
 /** Puts a pool's payload together. Everything in it is checked as a machine would check it, and written as spec 3.2. */
 import { at } from "../../../base/at.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { emit, USUAL_MINOR } from "../../ignition/emit.js";
-import { pathText } from "../../ignition/json-path.js";
-import { merge } from "../../ignition/merge.js";
-import type { Config } from "../../ignition/model/config.js";
-import { NEWEST, versionOf } from "../../ignition/model/spec.js";
+import { type Config, NEWEST, versionOf } from "../../ignition/config.js";
+import { pathText } from "../../ignition/problems.js";
+import { emit, merge, USUAL_MINOR } from "../../ignition/render.js";
 import { validate } from "../../ignition/validate/validate.js";
 import { encoded } from "../objects.js";
 import { parseKubernetesYaml } from "../yaml.js";

@@ -1,6 +1,6 @@
 /** A machine that is nothing but a kubelet and a container runtime, in the manner of Fedora CoreOS. */
 import { stringify } from "yaml";
-import type { Config, FileEntry } from "../../ignition/model/config.js";
+import type { Config, FileEntry } from "../../ignition/config.js";
 import { configOf, enabledUnit, file, isAddress, isHost, isOneLine, isPlainPath, requireForm } from "./parts.js";
 
 export interface Download {

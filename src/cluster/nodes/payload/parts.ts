@@ -5,8 +5,7 @@ import { stringify } from "yaml";
 import { splitHostPort } from "../../../base/address.js";
 import { dataUrlOf } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { Config, FileEntry, Unit } from "../../ignition/model/config.js";
-import { NEWEST, versionOf } from "../../ignition/model/spec.js";
+import { type Config, type FileEntry, NEWEST, type Unit, versionOf } from "../../ignition/config.js";
 
 /** Over whatever the machine's image or an earlier config has there. */
 export function file(path: string, content: string, mode = 0o644): FileEntry {

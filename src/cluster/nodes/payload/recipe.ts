@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import type { Config } from "../../ignition/model/config.js";
+import type { Config } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { byBytes } from "../hash/pool-hash.js";
 import { fieldsOf, itemsOf, parseKubernetesYaml, readYaml, splitDocuments, textsOf } from "../yaml.js";

@@ -1,6 +1,6 @@
 /** What user data says about the way to a machine's configuration. */
 import { messageOf } from "../../../base/errors/error.js";
-import type { Config } from "../../ignition/model/config.js";
+import type { Config } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 
 export interface Pointer {

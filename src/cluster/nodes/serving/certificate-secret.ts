@@ -2,7 +2,7 @@
 import { createSecureContext } from "node:tls";
 import { messageOf } from "../../../base/errors/error.js";
 import type { CertificateSet } from "../../../tunnel/pki/certificate-set.js";
-import type { CertificateSource } from "../../ignition/server/certificates.js";
+import type { CertificateSource } from "../../ignition/server/serve.js";
 import { type Secret, secretText } from "../objects.js";
 
 export class CertificateSecret {

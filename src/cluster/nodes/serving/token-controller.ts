@@ -3,8 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { makePayload } from "../../ignition/server/payload.js";
-import type { Grant, TokenBook } from "../../ignition/server/token-book.js";
+import { type Grant, makePayload, type TokenBook } from "../../ignition/server/tokens.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";

@@ -2,8 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { payloadTemplate } from "../../ignition/server/payload.js";
-import type { TokenBook } from "../../ignition/server/token-book.js";
+import { payloadTemplate, type TokenBook } from "../../ignition/server/tokens.js";
 import { isNodeName } from "../csr/names.js";
 import { annotation, encoded, readPath, type Secret, secretText } from "../objects.js";
 import type { Composed } from "../payload/compose.js";

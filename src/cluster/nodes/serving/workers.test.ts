@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { TokenBook } from "../../ignition/server/token-book.js";
+import { TokenBook } from "../../ignition/server/tokens.js";
 import { annotation, encoded, type Secret } from "../objects.js";
 import type { Composed } from "../payload/compose.js";
 import { WORKER_TOKENS_ANNOTATION, Workers } from "./worker-tokens.js";

@@ -6,9 +6,8 @@ import { createSecureContext, rootCertificates, type SecureContext } from "node:
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
-import { inlineContent, isInline, received } from "../../ignition/data/resource.js";
-import type { Config, Resource } from "../../ignition/model/config.js";
-import { NEWEST, versionOf } from "../../ignition/model/spec.js";
+import { type Config, NEWEST, type Resource, versionOf } from "../../ignition/config.js";
+import { inlineContent, isInline, received } from "../../ignition/resource.js";
 import { type FetchedContent, getAsIgnition } from "./http-get.js";
 
 /** One try, and what a machine makes of it. */

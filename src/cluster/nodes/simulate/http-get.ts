@@ -5,7 +5,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { connectThrough, proxyLogin } from "../../../base/http-connect.js";
 import { answerBody, openRequest } from "../../../base/http-get.js";
 import { noProxyRules } from "../../../tunnel/wire/no-proxy.js";
-import type { ProxySettings } from "../../ignition/model/config.js";
+import type { ProxySettings } from "../../ignition/config.js";
 
 interface IgnitionGetOptions {
   readonly headers: Readonly<Record<string, string>>;

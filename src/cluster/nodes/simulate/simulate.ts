@@ -2,15 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../base/clock.js";
-import type {
-  Config,
-  DirectoryEntry,
-  FileEntry,
-  LinkEntry,
-  NodeEntry,
-  Resource,
-  Unit,
-} from "../../ignition/model/config.js";
+import type { Config, DirectoryEntry, FileEntry, LinkEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
 import { type Attempt, Fetcher } from "./fetcher.js";

@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { eventually } from "../../../../base/testing/eventually.js";
 import { ManualClock } from "../../../../base/testing/manual-clock.js";
-import { TokenBook } from "../../../ignition/server/token-book.js";
+import { TokenBook } from "../../../ignition/server/tokens.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { createDirectoryApi } from "../../controller/directory/api.js";
 import type { Secret } from "../../objects.js";

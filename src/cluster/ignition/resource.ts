@@ -1,9 +1,10 @@
 /** What a resource holds once it is fetched: unpacked, and checked against its hash. */
+
+import { createHash, timingSafeEqual } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { readDataUrl } from "../../../base/data-url.js";
-import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { Resource } from "../model/config.js";
-import { hasHash } from "./verification.js";
+import { readDataUrl } from "../../base/data-url.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
+import type { Resource } from "./config.js";
 
 /** Files of a payload have kilobytes; what unpacks to more than this is an attack or a mistake. */
 const LARGEST_CONTENT = 50 * 1024 * 1024;
@@ -45,3 +46,19 @@ function unpacked(bytes: Buffer, what: string, largest: number): Buffer {
 const tooLarge = (what: string, largest: number) => refused(`${what} is larger than ${largest / 1024 / 1024} MiB`);
 
 const refused = (sentence: string) => new DrawbridgeError("DB_IGNITION_RESOURCE", sentence);
+
+/** Hash functions of the spec and how many hexadecimal digits each gives. */
+export const digestLengths: ReadonlyMap<string, number> = new Map([
+  ["sha256", 64],
+  ["sha512", 128],
+]);
+
+/** Whether the bytes, uncompressed, have the hash `sha512-...` or `sha256-...`. */
+export function hasHash(bytes: Buffer, hash: string): boolean {
+  const dash = hash.indexOf("-");
+  const name = hash.slice(0, dash);
+  if (!digestLengths.has(name)) return false;
+  const wanted = Buffer.from(hash.slice(dash + 1), "hex");
+  const actual = createHash(name).update(bytes).digest();
+  return wanted.length === actual.length && timingSafeEqual(wanted, actual);
+}

@@ -1,10 +1,20 @@
 /** JSON into the members a spec version knows, by the rules Ignition's own decoder follows. */
-
-import type { JsonNode, JsonObject } from "../../../base/located-json.js";
-import { Problems } from "../finding.js";
-import type { JsonPath } from "../json-path.js";
-import type { Field, Fields, FieldType, Shape } from "./schema.js";
-import type { Minor } from "./spec.js";
+import type { JsonNode, JsonObject } from "../../base/located-json.js";
+import {
+  type Clevis,
+  type Config,
+  type Field,
+  type Fields,
+  type FieldType,
+  type LinkEntry,
+  type Luks,
+  type Minor,
+  NEWEST,
+  type Raid,
+  type Shape,
+  versionOf,
+} from "./config.js";
+import { type JsonPath, Problems } from "./problems.js";
 
 type Target = Record<string, unknown>;
 
@@ -136,4 +146,31 @@ function unknownMember({ fields }: Shape, name: string, field: Field | undefined
   return later === undefined
     ? "no such member is known, it is ignored"
     : `the member is ignored: it belongs to spec 3.${later.since}.0 and later`;
+}
+
+// Older specs into 3.5: what they left to defaults is said, what they could not say stays absent.
+
+export function upTranslated(config: Config, minor: Minor): Config {
+  const ignition = { ...config.ignition, version: versionOf(NEWEST) };
+  // From 3.3 on a few strings may be absent that were always there before, empty if nothing else.
+  if (minor >= 3 || config.storage === undefined) return { ...config, ignition };
+  const { links, luks, raid, ...storage } = config.storage;
+  return {
+    ...config,
+    ignition,
+    storage: {
+      ...storage,
+      ...(links && { links: links.map((link): LinkEntry => ({ ...link, target: link.target ?? "" })) }),
+      ...(luks && { luks: luks.map(clevisTranslated) }),
+      ...(raid && { raid: raid.map((array): Raid => ({ ...array, level: array.level ?? "" })) }),
+    },
+  };
+}
+
+function clevisTranslated(luks: Luks): Luks {
+  const { clevis } = luks;
+  if (clevis?.custom === undefined) return luks;
+  const { config = "", pin = "" } = clevis.custom;
+  const translated: Clevis = { ...clevis, custom: { ...clevis.custom, config, pin } };
+  return { ...luks, clevis: translated };
 }

@@ -1,7 +1,70 @@
-/** The things a payload is about (files, units, users, settings), each with what can differ in it. */
-import type { Config, FileEntry, NodeEntry, Owner, Resource, Unit } from "../model/config.js";
-import { bytesOf } from "../preview/content.js";
-import { secretIn, shownHeader, shownSource, withoutSecrets } from "../preview/secrets.js";
+/** What differs between two payloads. */
+import { aroundChanges, type Line, lineDiff } from "../../base/line-diff.js";
+import type { Config, FileEntry, NodeEntry, Owner, Resource, Unit } from "./config.js";
+import { bytesOf } from "./preview/preview.js";
+import { secretIn, shownHeader, shownSource, withoutSecrets } from "./preview/secrets.js";
+import { bytesText, oneLine } from "./preview/show.js";
+
+export interface Change {
+  readonly subject: string;
+  readonly change: "added" | "removed" | "changed";
+  readonly aspects: readonly AspectChange[];
+}
+
+export interface AspectChange {
+  readonly name: string;
+  /** In a word each; absent where the aspect itself is, and for contents. */
+  readonly before?: string;
+  readonly after?: string;
+  /** Why the difference is not shown. */
+  readonly hidden?: string;
+  /** Contents: sizes before and after, and the lines around changes with null where lines are left out. */
+  readonly sizes?: readonly [before: number | null, after: number | null];
+  readonly lines?: readonly (Line | null)[];
+}
+
+export function compare(before: Config, after: Config): Change[] {
+  const [old, young] = [subjectsOf(before), subjectsOf(after)];
+  const names = [...new Set([...old.keys(), ...young.keys()])].sort();
+  return names.flatMap((subject) => {
+    const [was, is] = [old.get(subject), young.get(subject)];
+    const aspects = changedAspects(was ?? new Map(), is ?? new Map());
+    const change = was === undefined ? "added" : is === undefined ? "removed" : "changed";
+    return change === "changed" && aspects.length === 0 ? [] : [{ subject, change, aspects }];
+  });
+}
+
+function changedAspects(before: Aspects, after: Aspects): AspectChange[] {
+  const names = [...new Set([...before.keys(), ...after.keys()])];
+  return names.flatMap((name) => {
+    const [was, is] = [before.get(name), after.get(name)];
+    return was?.exact === is?.exact && was !== undefined && is !== undefined ? [] : [changedAspect(name, was, is)];
+  });
+}
+
+function changedAspect(name: string, was: Aspect | undefined, is: Aspect | undefined): AspectChange {
+  const hidden = was?.hidden ?? is?.hidden;
+  const sizes = was?.size === undefined && is?.size === undefined ? undefined : [was?.size ?? null, is?.size ?? null];
+  const shared = { name, ...(sizes && { sizes: sizes as [number | null, number | null] }) };
+  if (hidden !== undefined) return { ...shared, hidden };
+  // Contents on one side only are as good as their size.
+  const isText = was?.text !== undefined && is?.text !== undefined;
+  if (isText) return { ...shared, ...lineChange(was.text!, is.text!) };
+  return {
+    ...shared,
+    ...(was?.shown !== undefined && { before: was.shown }),
+    ...(is?.shown !== undefined && { after: is.shown }),
+  };
+}
+
+function lineChange(before: string, after: string): Pick<AspectChange, "lines" | "hidden"> {
+  const lines = lineDiff(before, after);
+  if (lines === undefined) return { hidden: "too many changed lines" };
+  const shown = aroundChanges(lines);
+  return { lines: shown.map((line) => (line === undefined ? null : { ...line, text: withoutSecrets(line.text) })) };
+}
+
+// The things a payload is about (files, units, users, settings), each with what can differ in it.
 
 /** One property of a subject. Two are equal when `exact` is; the rest is for showing. */
 export interface Aspect {
@@ -154,3 +217,37 @@ function utf8(bytes: Buffer): string | undefined {
     return undefined;
   }
 }
+
+// Differences as text, one subject after the other.
+
+const SIGNS = { added: "+", removed: "-", changed: "~" } as const;
+const LINE_SIGNS = { added: "+", removed: "-", same: " " } as const;
+
+export function showChanges(changes: readonly Change[]): string {
+  if (changes.length === 0) return "The payloads do the same.\n";
+  const count = (wanted: Change["change"]) => changes.filter(({ change }) => change === wanted).length;
+  const summary = `${count("added")} added, ${count("removed")} removed, ${count("changed")} changed.\n`;
+  return `${changes.map(changeText).join("")}\n${summary}`;
+}
+
+function changeText({ subject, change, aspects }: Change): string {
+  // Of what is gone it is enough to know that it is.
+  const details = change === "removed" ? "" : aspects.map(aspectText).join("");
+  return `${SIGNS[change]} ${oneLine(subject)}\n${details}`;
+}
+
+function aspectText({ name, before, after, hidden, sizes, lines }: AspectChange): string {
+  const head = `    ${oneLine(name)}: `;
+  if (lines !== undefined) {
+    const rows = lines.map((line) =>
+      line === null ? "      ...\n" : `      ${LINE_SIGNS[line.op]}${oneLine(line.text)}\n`,
+    );
+    return `${head}\n${rows.join("")}`.replace(": \n", ":\n");
+  }
+  const sized = sizes === undefined ? "" : between(sizes.map((size) => (size === null ? "nothing" : bytesText(size))));
+  if (hidden !== undefined) return `${head}${sized === "" ? "" : `${sized} `}(${hidden}, not shown)\n`;
+  return `${head}${sized || between([before ?? "nothing", after ?? "nothing"].map(oneLine))}\n`;
+}
+
+const between = ([before = "", after = ""]: readonly string[]): string =>
+  before === "nothing" ? after : `${before} -> ${after}`;

@@ -1,6 +1,5 @@
-/** What parsing and validation say about a config, in one form. */
-import { type JsonNode, type Position, positionReader } from "../../base/located-json.js";
-import { finder, type JsonPath, pathText } from "./json-path.js";
+/** What parsing and validation say about a config, and the places in it as Ignition names them. */
+import { type JsonNode, type JsonObject, type Position, positionReader } from "../../base/located-json.js";
 
 export interface Problem {
   /** Errors make Ignition refuse the config, warnings do not. */
@@ -10,7 +9,7 @@ export interface Problem {
   readonly message: string;
 }
 
-export interface Finding extends Problem {
+export interface LocatedProblem extends Problem {
   /** Absent for configs that were never text. */
   readonly position?: Position;
 }
@@ -40,7 +39,7 @@ export class Problems {
 export const isFatal = (problems: readonly Problem[]): boolean => problems.some(({ severity }) => severity === "error");
 
 /** With line and column, in the order in which the config is read. */
-export function located(problems: readonly Problem[], text: string, root: JsonNode): Finding[] {
+export function located(problems: readonly Problem[], text: string, root: JsonNode): LocatedProblem[] {
   const find = finder(root);
   const withOffset = problems.map((problem) => ({ problem, offset: find(problem.path).start }));
   withOffset.sort((a, b) => a.offset - b.offset);
@@ -49,7 +48,39 @@ export function located(problems: readonly Problem[], text: string, root: JsonNo
 }
 
 /** `error at storage.files.0.path (line 3, column 14): the path is not absolute`. */
-export function findingText({ severity, path, position, message }: Finding): string {
+export function findingText({ severity, path, position, message }: LocatedProblem): string {
   const place = position === undefined ? "" : ` (line ${position.line}, column ${position.column})`;
   return `${severity} at ${pathText(path)}${place}: ${message}`;
+}
+
+/** How to get to a value from the top: member names and list positions. */
+export type JsonPath = readonly (string | number)[];
+
+/** `storage.files.0.path`, as Ignition's own tools write it, or `the top`. */
+export function pathText(path: JsonPath): string {
+  return path.length === 0 ? "the top" : path.join(".");
+}
+
+/**
+ * Finds the value at the end of a path or the last one on the way that is really there. Keeps what it learns of each
+ * object, so that many questions about a long one cost no more than its length.
+ */
+export function finder(root: JsonNode): (path: JsonPath) => JsonNode {
+  const known = new Map<JsonObject, Map<string, JsonNode>>();
+  const membersOf = (object: JsonObject): Map<string, JsonNode> => {
+    const found = known.get(object) ?? new Map(object.members.map(({ name, value }) => [name.toLowerCase(), value]));
+    known.set(object, found);
+    return found;
+  };
+  return (path) => {
+    let node = root;
+    for (const step of path) {
+      let next: JsonNode | undefined;
+      if (node.kind === "object") next = membersOf(node).get(String(step).toLowerCase());
+      else if (node.kind === "array") next = node.items[Number(step)];
+      if (next === undefined) break;
+      node = next;
+    }
+    return node;
+  };
 }
