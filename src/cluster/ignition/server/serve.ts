@@ -236,7 +236,8 @@ type FetchVerdict =
   | { readonly kind: "unauthorized"; readonly why: "Bad header" | "Token invalid" }
   /** The machine asks again: the payload may not be ready yet. */
   | { readonly kind: "unknown-token" }
-  | { readonly kind: "unusable-payload" | "payload"; readonly grant: Grant; readonly payload: Payload };
+  | { readonly kind: "unusable-payload" }
+  | { readonly kind: "payload"; readonly grant: Grant; readonly payload: Payload };
 
 const BEARER = "Bearer ";
 
@@ -253,7 +254,7 @@ function judge({ target, authorization }: AskedFor, book: TokenBook): FetchVerdi
   const grant = book.find(token);
   if (grant === undefined) return { kind: "unknown-token" };
   const payload = grant.payload();
-  return { kind: payload.usable ? "payload" : "unusable-payload", grant, payload };
+  return payload.usable ? { kind: "payload", grant, payload } : { kind: "unusable-payload" };
 }
 
 /** Without the query, percent-decoded; undefined when that is not possible. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { dataUrlOf } from "../../../base/data-url.js";
-import { inlineContent } from "../resource.js";
+import { dataUrlOf } from "../../base/data-url.js";
+import { inlineContent } from "./resource.js";
 
 const text = Buffer.from("content with \u00fc\n");
 const hash = (algorithm: string, bytes: Buffer) => `${algorithm}-${createHash(algorithm).update(bytes).digest("hex")}`;

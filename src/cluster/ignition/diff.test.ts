@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
-import { compare, showChanges } from "../diff.js";
-import { requireConfig } from "../parse.js";
-import { makePayload, type Payload, SECRETS } from "../testing/payload.js";
+import { compare, showChanges } from "./diff.js";
+import { requireConfig } from "./parse.js";
+import { makePayload, type Payload, SECRETS } from "./testing/payload.js";
 
 let payload: Payload;
 beforeAll(async () => {
