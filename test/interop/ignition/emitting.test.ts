@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
 import { DrawbridgeError } from "../../../src/base/errors/error.js";
-import { emit } from "../../../src/cluster/ignition/render.js";
 import { type Config, type Minor, minors } from "../../../src/cluster/ignition/config.js";
 import { readConfig } from "../../../src/cluster/ignition/parse.js";
+import { emit } from "../../../src/cluster/ignition/render.js";
 import { arbitraryConfig } from "./arbitrary.js";
 import { ask, meaningful } from "./judge.js";
 

@@ -1,9 +1,9 @@
 /** What we make of the questions that the real module is asked. */
 import { DrawbridgeError } from "../../../src/base/errors/error.js";
-import { inlineContent } from "../../../src/cluster/ignition/resource.js";
-import { merge, render } from "../../../src/cluster/ignition/render.js";
 import { NEWEST } from "../../../src/cluster/ignition/config.js";
 import { readConfig, requireConfig } from "../../../src/cluster/ignition/parse.js";
+import { merge, render } from "../../../src/cluster/ignition/render.js";
+import { inlineContent } from "../../../src/cluster/ignition/resource.js";
 import { validate } from "../../../src/cluster/ignition/validate/validate.js";
 import { meaningful } from "./judge.js";
 

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
 import { DrawbridgeError } from "../../../src/base/errors/error.js";
-import { inlineContent } from "../../../src/cluster/ignition/resource.js";
 import { requireConfig } from "../../../src/cluster/ignition/parse.js";
 import { preview } from "../../../src/cluster/ignition/preview/preview.js";
 import { render } from "../../../src/cluster/ignition/render.js";
+import { inlineContent } from "../../../src/cluster/ignition/resource.js";
 import { meaningful } from "./judge.js";
 import { referring } from "./references.js";
 
