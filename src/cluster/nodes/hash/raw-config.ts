@@ -1,8 +1,8 @@
 /** The documents that configure a pool's machines, in one text that does not depend on the order they came in. */
 import { isRecord } from "../../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { findingText } from "../../ignition/problems.js";
 import { readConfig } from "../../ignition/parse.js";
+import { findingText } from "../../ignition/problems.js";
 import { canonicalYaml, parseKubernetesYaml, splitDocuments } from "../yaml.js";
 import { byBytes } from "./pool-hash.js";
 
