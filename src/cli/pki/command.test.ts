@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { pkiCommand } from "./command.js";
+import { drawbridge } from "../commands.js";
 
 let scratch: string;
 let dir: string;
@@ -24,7 +24,7 @@ async function pki(...argv: string[]) {
       return true;
     });
   }
-  const status = await pkiCommand(argv);
+  const status = await drawbridge.run("drawbridge", ["pki", ...argv]);
   vi.restoreAllMocks();
   return { status, ...written };
 }

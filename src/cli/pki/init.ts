@@ -2,99 +2,73 @@
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
 import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles/by-name.js";
-import { choice } from "../flags/choice.js";
-import type { Flag, FlagSet } from "../flags/flag-set.js";
-import { boolean, string, stringSlice } from "../flags/flag-value.js";
-import {
-  addDir,
-  addFor,
-  addOutput,
-  lifetimeMs,
-  listed,
-  refused,
-  refuseWords,
-  requiredDir,
-  runPkiCommand,
-} from "./flags.js";
+import { lifetime, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, type Input } from "../framework/define.js";
+import { dirFlag, listed, requireDir, validityOf } from "./shared.js";
 
-type InitFlags = ReturnType<typeof declare>;
+const flags = {
+  ...dirFlag,
+  profile: oneOf(
+    ["bootstrap", "hosted"],
+    "What the certificates are for. With --replace, the profile and all options of the set that is replaced are the default.",
+  ),
+  ip: list("IP address at which agents reach the server; repeatable."),
+  dns: list("DNS name at which agents reach the server; repeatable."),
+  node: list(
+    "With --profile bootstrap: node whose agent gets a certificate of its own; repeatable. If empty, all agents share one.",
+  ),
+  organization: text("With --profile bootstrap: the O of every subject. If empty, drawbridge."),
+  namespace: text("With --profile hosted: the control plane's namespace. Required there."),
+  "shared-signer": yesNo(
+    "With --profile hosted: one signer for all roles, to put into a HyperShift in place of its own. Otherwise each role has its own.",
+  ),
+  for: lifetime("0s", "How long the certificates are valid. If 0, 24h for bootstrap and 8760h for hosted."),
+  key: oneOf(["p256", "rsa2048"], "Kind of the keys. If empty, p256, with --shared-signer rsa2048."),
+  "keep-signer-key": yesNo(
+    "Write the signers' keys, too, for issue and renew. Otherwise they never leave this process's memory.",
+  ),
+  replace: yesNo("Replace the set that is in --dir by the new one."),
+};
 
-// The return type is inferred: one entry a flag, each with the type its kind gives it.
-function declare(set: FlagSet) {
-  return {
-    profile: set.add(
-      "profile",
-      choice("bootstrap", "hosted"),
-      undefined,
-      "What the certificates are for. With --replace, the profile and all that was asked for before are the default.",
-    ),
-    dir: addDir(set),
-    ip: set.add("ip", stringSlice, [], "IP address at which agents reach the server."),
-    dns: set.add("dns", stringSlice, [], "DNS name at which agents reach the server."),
-    node: set.add(
-      "node",
-      stringSlice,
-      [],
-      "bootstrap: Node whose agent gets a certificate of its own. If empty, all agents share one.",
-    ),
-    organization: set.add("organization", string, "", "bootstrap: The O of every subject. If empty, drawbridge."),
-    namespace: set.add("namespace", string, "", "hosted: The control plane's namespace. Required there."),
-    sharedSigner: set.add(
-      "shared-signer",
-      boolean,
-      false,
-      "hosted: One signer for all roles, to put into a HyperShift in place of its own. Otherwise each role has its own.",
-    ),
-    for: addFor(set, "How long the certificates live. If empty, 24h for bootstrap and 8760h for hosted."),
-    key: set.add(
-      "key",
-      choice("p256", "rsa2048"),
-      undefined,
-      "Kind of the keys. If empty, p256, with --shared-signer rsa2048.",
-    ),
-    keepSignerKey: set.add(
-      "keep-signer-key",
-      boolean,
-      false,
-      "Write the signers' keys, too, for issue and renew. Otherwise they never leave this process's memory.",
-    ),
-    replace: set.add("replace", boolean, false, "Put the new set in place of one that is there."),
-    output: addOutput(set),
-  };
-}
-
-export function pkiInit(program: string, argv: readonly string[]): Promise<number> {
-  const purpose = "Makes a signer and all certificates of a bridge or a hosted control plane, all of them or none.";
-  return runPkiCommand(program, argv, { purpose, declare, run });
-}
-
-async function run(flags: InitFlags, words: readonly string[]): Promise<number> {
-  refuseWords(words);
-  const dir = requiredDir(flags.dir);
-  const { readManifest } = await import("../../tunnel/pki/manifest.js");
-  const request = requestOf(flags, flags.replace.value ? await readManifest(dir) : undefined);
-  if (!flags.replace.value) {
-    const present = await presentSet(dir, request);
-    if (present) return tell(flags, dir, present, false);
-  }
-  const [{ certificatesFor }, { writePki }] = await Promise.all([
-    import("../../tunnel/pki/certificates-for.js"),
-    import("../../tunnel/pki/write-pki.js"),
-  ]);
-  const issued = await certificatesFor(request.profile, request.options as never);
-  const manifest = await writePki(dir, issued, {
-    keepSignerKeys: flags.keepSignerKey.value,
-    replace: flags.replace.value,
-  });
-  return tell(flags, dir, manifest, true);
-}
+type InitFlags = Values<typeof flags>;
 
 interface Request {
   readonly profile: ProfileName;
   readonly options: ProfileOptions[ProfileName];
 }
 
-/** A second run with the same wishes finds its work done; one with others is told what differs. */
+export const pkiInit = defineCommand({
+  purpose: "Makes a signer and all certificates of a bridge or a hosted control plane, all of them or none.",
+  examples: [
+    "drawbridge pki init --profile bootstrap --dir tls --ip 10.0.0.5",
+    "drawbridge pki init --profile hosted --dir tls --namespace clusters-demo --dns konnectivity.example",
+  ],
+  flags,
+  async run({ dir, replace, ...given }: InitFlags, input) {
+    requireDir(dir);
+    const { readManifest } = await import("../../tunnel/pki/manifest.js");
+    const request = requestOf({ dir, replace, ...given }, input, replace ? await readManifest(dir) : undefined);
+    const present = replace ? undefined : await presentSet(dir, request);
+    if (present) return { dir, made: false, manifest: present };
+    const [{ certificatesFor }, { writePki }] = await Promise.all([
+      import("../../tunnel/pki/certificates-for.js"),
+      import("../../tunnel/pki/write-pki.js"),
+    ]);
+    const issued = await certificatesFor(request.profile, request.options as never);
+    const manifest = await writePki(dir, issued, { keepSignerKeys: given.keepSignerKey, replace });
+    return { dir, made: true, manifest };
+  },
+  show({ dir, made, manifest }) {
+    const head = made ? `Made in ${dir}:` : `${dir} already holds this set, and it is good:`;
+    const keys = manifest.signerKeysKept
+      ? "The signers' keys are kept there, too: remove them when nothing more is to be issued.\n"
+      : "";
+    return `${head}\n${listed(manifest)}${keys}`;
+  },
+});
+
+/** A second run with the same options finds its work done; one with others is told what differs. */
 async function presentSet(dir: string, { profile, options }: Request): Promise<PkiManifest | undefined> {
   const { comparePki } = await import("../../tunnel/pki/compare-pki.js");
   const comparison = await comparePki(dir, profile, options as never);
@@ -104,44 +78,40 @@ async function presentSet(dir: string, { profile, options }: Request): Promise<P
   throw new DrawbridgeError("DB_PKI_EXISTS", message);
 }
 
-function requestOf(flags: InitFlags, before: PkiManifest | undefined): Request {
-  const profile = flags.profile.value ?? before?.profile;
+function requestOf(flags: InitFlags, input: Input, before: PkiManifest | undefined): Request {
+  const profile = flags.profile ?? before?.profile;
   if (profile === undefined) throw refused("--profile is missing: bootstrap or hosted");
-  const former = before?.profile === profile ? before.options : {};
-  const validForMs = lifetimeMs(flags.for);
-  const common = {
-    ...(flags.key.value !== undefined && { key: flags.key.value }),
-    ...(validForMs !== undefined && { validForMs }),
+  const options = {
+    ...(before?.profile === profile ? before.options : {}),
+    ...(profile === "bootstrap" ? bootstrapOptions(flags, input) : hostedOptions(flags, input)),
+    ...(flags.key !== undefined && { key: flags.key }),
+    ...validityOf(flags.for, input.given.has("for")),
   };
-  const own = profile === "bootstrap" ? bootstrapOptions(flags) : hostedOptions(flags);
-  const options = { ...former, ...own, ...common };
   return { profile, options: checked(profile, options) };
 }
 
-function bootstrapOptions(flags: InitFlags): Partial<ProfileOptions["bootstrap"]> {
-  refuseOthers("hosted", flags.namespace, flags.sharedSigner);
-  const { ip, dns, node, organization } = flags;
+function bootstrapOptions(flags: InitFlags, { given }: Input): Partial<ProfileOptions["bootstrap"]> {
+  refuseOthers("hosted", given, "namespace", "shared-signer");
   return {
     // Another address takes the place of all former ones.
-    ...((ip.changed || dns.changed) && { ipAddresses: ip.value, dnsNames: dns.value }),
-    ...(node.changed && { nodes: node.value }),
-    ...(organization.changed && { organization: organization.value }),
+    ...((given.has("ip") || given.has("dns")) && { ipAddresses: flags.ip, dnsNames: flags.dns }),
+    ...(given.has("node") && { nodes: flags.node }),
+    ...(given.has("organization") && { organization: flags.organization }),
   };
 }
 
-function hostedOptions(flags: InitFlags): Partial<ProfileOptions["hosted"]> {
-  refuseOthers("bootstrap", flags.node, flags.organization);
-  const { ip, dns, namespace, sharedSigner } = flags;
+function hostedOptions(flags: InitFlags, { given }: Input): Partial<ProfileOptions["hosted"]> {
+  refuseOthers("bootstrap", given, "node", "organization");
   return {
-    ...((ip.changed || dns.changed) && { externalAddresses: [...dns.value, ...ip.value] }),
-    ...(namespace.changed && { namespace: namespace.value }),
-    ...(sharedSigner.changed && { sharedSigner: sharedSigner.value }),
+    ...((given.has("ip") || given.has("dns")) && { externalAddresses: [...flags.dns, ...flags.ip] }),
+    ...(given.has("namespace") && { namespace: flags.namespace }),
+    ...(given.has("shared-signer") && { sharedSigner: flags.sharedSigner }),
   };
 }
 
-function refuseOthers(profile: ProfileName, ...flags: readonly Pick<Flag<never>, "name" | "changed">[]): void {
-  const stray = flags.find(({ changed }) => changed);
-  if (stray) throw refused(`--${stray.name} belongs to --profile ${profile}`);
+function refuseOthers(profile: ProfileName, given: ReadonlySet<string>, ...names: readonly string[]): void {
+  const stray = names.find((name) => given.has(name));
+  if (stray) throw refused(`--${stray} belongs to --profile ${profile}`);
 }
 
 function checked(profile: ProfileName, options: Partial<ProfileOptions["bootstrap"] & ProfileOptions["hosted"]>) {
@@ -151,17 +121,4 @@ function checked(profile: ProfileName, options: Partial<ProfileOptions["bootstra
     throw refused("--ip or --dns is missing: where agents reach the server");
   }
   return options as ProfileOptions[ProfileName];
-}
-
-function tell(flags: InitFlags, dir: string, manifest: PkiManifest, made: boolean): number {
-  if (flags.output.value === "json") {
-    process.stdout.write(`${JSON.stringify({ dir, made, manifest }, null, 2)}\n`);
-    return 0;
-  }
-  const head = made ? `Made in ${dir}:` : `${dir} already holds this set, and it is good:`;
-  const keys = manifest.signerKeysKept
-    ? "The signers' keys are kept there, too: remove them when nothing more is to be issued.\n"
-    : "";
-  process.stdout.write(`${head}\n${listed(manifest)}${keys}`);
-  return 0;
 }

@@ -1,36 +1,86 @@
 /** `drawbridge pki inspect`: what certificates are, what is wrong, what to do. */
-import type { FlagSet } from "../flags/flag-set.js";
-import { string, stringSlice } from "../flags/flag-value.js";
-import { addOutput, refused, runPkiCommand } from "./flags.js";
-import { reportText } from "./report.js";
+import { basename } from "node:path";
+import { roughly } from "../../tunnel/pki/inspect/duration.js";
+import type { Finding, InspectedCertificate, InspectionReport } from "../../tunnel/pki/inspect/report.js";
+import { list, text } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand } from "../framework/define.js";
 
-type InspectFlags = ReturnType<typeof declare>;
+export const pkiInspect = defineCommand({
+  purpose: "Says what certificates are, what is wrong and what to do. Ends with 1 when something is wrong.",
+  words: "FILE|DIR...",
+  examples: ["drawbridge pki inspect tls --address 10.0.0.5"],
+  flags: {
+    address: text("Address at which agents dial the server; the server's certificate must be for it."),
+    ca: list("File with further authorities to check chains against; repeatable."),
+  },
+  async run({ address, ca }, { words: paths }) {
+    if (paths.length === 0) throw refused("name a certificate file or a directory to inspect");
+    const { inspectPath } = await import("../../tunnel/pki/inspect/inspect.js");
+    const options = { caFiles: ca, now: new Date(), ...(address !== "" && { address }) };
+    const reports: InspectionReport[] = [];
+    for (const path of paths) reports.push(await inspectPath(path, options));
+    const isWrong = reports.some(({ findings }) => findings.some(({ severity }) => severity === "wrong"));
+    return { ok: !isWrong, reports };
+  },
+  show: ({ reports }) => reports.map((report) => reportText(report, new Date())).join("\n"),
+  exitCode: ({ ok }) => (ok ? 0 : 1),
+});
 
-function declare(set: FlagSet) {
-  return {
-    address: set.add("address", string, "", "Where agents dial the server; its certificate must be for it."),
-    ca: set.add("ca", stringSlice, [], "File with further authorities to check chains against."),
-    output: addOutput(set),
-  };
+function reportText({ path, set, certificates, findings }: InspectionReport, now: Date): string {
+  const kept = set?.signerKeysKept ? ", signer's key kept" : "";
+  const head = set === undefined ? path : `${path} (${set.profile}, made ${set.madeAt}${kept})`;
+  const wrong = findings.filter(({ severity }) => severity === "wrong");
+  const warnings = findings.filter(({ severity }) => severity === "warning");
+  return [
+    `${head}\n`,
+    ...certificates.map((certificate) => certificateText(certificate, now)),
+    certificates.length === 0 ? "\n  no certificate here\n" : "",
+    findingsText("Wrong", wrong),
+    findingsText("Worth knowing", warnings),
+    findings.length === 0 ? "\nNothing is wrong.\n" : "",
+  ].join("");
 }
 
-export function pkiInspect(program: string, argv: readonly string[]): Promise<number> {
-  const purpose = "Says what certificates are, what is wrong and what to do. Ends with 1 when something is wrong.";
-  return runPkiCommand(program, argv, { purpose, words: " FILE|DIR...", declare, run });
+function certificateText(certificate: InspectedCertificate, now: Date): string {
+  const { file, use, subject, chain, issuer, names, usages, mode, fipsObjection } = certificate;
+  const rows: [string, string][] = [
+    ["subject", subject],
+    ["chain", chain === undefined ? `does not verify; issuer is ${issuer}` : chain.join(" < ")],
+    ["for", names.join(", ") || "no address"],
+    ["usage", usages?.join(", ") ?? (certificate.isAuthority ? authority(certificate) : "any")],
+    ["valid", validity(certificate, now)],
+    ["key", keyText(certificate)],
+    ["FIPS", fipsObjection === undefined ? "acceptable" : `refused: ${fipsObjection}`],
+  ];
+  const shown = rows.filter(([name, text]) => name !== "for" || text !== "no address" || use === "server");
+  return [
+    `\n  ${basename(file)} (${use ?? (certificate.isAuthority ? "signer" : "unknown use")}, mode ${mode})\n`,
+    ...shown.map(([name, text]) => `    ${name.padEnd(8)}${text}\n`),
+  ].join("");
 }
 
-async function run(flags: InspectFlags, paths: readonly string[]): Promise<number> {
-  if (paths.length === 0) throw refused("name a certificate file or a directory to inspect");
-  const { inspectPath } = await import("../../tunnel/pki/inspect/inspect.js");
-  const now = new Date();
-  const options = { caFiles: flags.ca.value, now, ...(flags.address.value !== "" && { address: flags.address.value }) };
-  const reports = [];
-  for (const path of paths) reports.push(await inspectPath(path, options));
-  const wrong = reports.some(({ findings }) => findings.some(({ severity }) => severity === "wrong"));
-  const text =
-    flags.output.value === "json"
-      ? `${JSON.stringify({ ok: !wrong, reports }, null, 2)}\n`
-      : reports.map((report) => reportText(report, now)).join("\n");
-  process.stdout.write(text);
-  return wrong ? 1 : 0;
+function authority({ pathLength }: InspectedCertificate): string {
+  return `signs certificates${pathLength === undefined ? "" : `, path length ${pathLength}`}`;
+}
+
+function validity({ notBefore, notAfter }: InspectedCertificate, now: Date): string {
+  const [start, end] = [notBefore.getTime() - now.getTime(), notAfter.getTime() - now.getTime()];
+  const state =
+    end <= 0 ? `expired ${roughly(-end)} ago` : start > 0 ? `starts in ${roughly(start)}` : `ends in ${roughly(end)}`;
+  return `${state} (${notBefore.toISOString()} to ${notAfter.toISOString()})`;
+}
+
+function keyText({ key, signatureHash, keyFile, keyMatches, keyMode }: InspectedCertificate): string {
+  const own =
+    keyFile === undefined
+      ? "private key not here"
+      : `${basename(keyFile)} (mode ${keyMode}) ${keyMatches ? "belongs to it" : "does NOT belong to it"}`;
+  return `${key}, signed with ${signatureHash}; ${own}`;
+}
+
+function findingsText(title: string, findings: readonly Finding[]): string {
+  if (findings.length === 0) return "";
+  const lines = findings.map(({ file, message, remedy }) => `  ${basename(file)}: ${message}.\n    ${remedy}\n`);
+  return `\n${title}:\n${lines.join("")}`;
 }

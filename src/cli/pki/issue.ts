@@ -1,71 +1,51 @@
 /** `drawbridge pki issue`: one more certificate from a kept signer. */
-import { choice } from "../flags/choice.js";
-import type { FlagSet } from "../flags/flag-set.js";
-import { boolean, string, stringSlice } from "../flags/flag-value.js";
-import {
-  addDir,
-  addFor,
-  addOutput,
-  lifetimeMs,
-  listed,
-  refused,
-  refuseWords,
-  requiredDir,
-  runPkiCommand,
-} from "./flags.js";
+import { lifetime, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand } from "../framework/define.js";
+import { dirFlag, listed, requireDir, validityOf } from "./shared.js";
 
-type IssueFlags = ReturnType<typeof declare>;
+const issueFlags = {
+  ...dirFlag,
+  node: text("Node whose agent the certificate is for; its files are called agent-NODE."),
+  name: text("Name of the certificate's files, where it is not a node's."),
+  use: oneOf(["server", "client", "both"], "What the certificate is for. Required with --name."),
+  cn: text("Common name of the certificate's subject. If empty, the name of its files."),
+  signer: text("Signer that signs the certificate, where the set has several."),
+  ip: list("IP address the certificate is for; repeatable."),
+  dns: list("DNS name the certificate is for; repeatable."),
+  for: lifetime(
+    "0s",
+    "How long the certificate is valid, at most as long as its signer. If 0, as long as the others were given.",
+  ),
+  replace: yesNo("Replace the certificate of that name."),
+};
 
-function declare(set: FlagSet) {
-  return {
-    dir: addDir(set),
-    node: set.add("node", string, "", "Issue the agent's certificate of this node, as agent-NODE."),
-    name: set.add("name", string, "", "Name of the files, where it is not a node's."),
-    use: set.add("use", choice("server", "client", "both"), undefined, "What the certificate is for."),
-    commonName: set.add("cn", string, "", "Common name of the subject. If empty, the files' name."),
-    signer: set.add("signer", string, "", "Which signer signs, where the set has several."),
-    ip: set.add("ip", stringSlice, [], "IP address the certificate is for."),
-    dns: set.add("dns", stringSlice, [], "DNS name the certificate is for."),
-    for: addFor(set, "How long it lives, at most as long as its signer. If empty, as long as the others were given."),
-    replace: set.add("replace", boolean, false, "Put it in place of one of that name."),
-    output: addOutput(set),
-  };
-}
+export const pkiIssue = defineCommand({
+  purpose: "Issues one more certificate into a directory whose signer's key was kept.",
+  examples: ["drawbridge pki issue --dir tls --node worker-3"],
+  flags: issueFlags,
+  async run(flags, { given }) {
+    requireDir(flags.dir);
+    const request = requestOf(flags, given);
+    const { addCertificate } = await import("../../tunnel/pki/add-certificate.js");
+    return { dir: flags.dir, ...(await addCertificate(flags.dir, request)) };
+  },
+  show: {
+    text: ({ dir, added, manifest }) => `Issued in ${dir}:\n${listed(manifest, [added.name])}`,
+    json: ({ dir, added }) => ({ dir, added }),
+  },
+});
 
-export function pkiIssue(program: string, argv: readonly string[]): Promise<number> {
-  const purpose = "Issues one more certificate into a directory whose signer's key was kept.";
-  return runPkiCommand(program, argv, { purpose, declare, run });
-}
-
-async function run(flags: IssueFlags, words: readonly string[]): Promise<number> {
-  refuseWords(words);
-  const dir = requiredDir(flags.dir);
-  const request = requestOf(flags);
-  const { addCertificate } = await import("../../tunnel/pki/add-certificate.js");
-  const { added, manifest } = await addCertificate(dir, request);
-  if (flags.output.value === "json") process.stdout.write(`${JSON.stringify({ dir, added }, null, 2)}\n`);
-  else process.stdout.write(`Issued in ${dir}:\n${listed(manifest, [added.name])}`);
-  return 0;
-}
-
-function requestOf(flags: IssueFlags) {
-  const { node, name, use, commonName, signer, ip, dns, replace } = flags;
-  const validForMs = lifetimeMs(flags.for);
-  const common = { replace: replace.value, ...(validForMs !== undefined && { validForMs }) };
-  if (node.value !== "") {
-    const stray = [name, use, commonName, signer, ip, dns].find(({ changed }) => changed);
-    if (stray) throw refused(`--${stray.name} does not go with --node, which says it all`);
-    return { node: node.value, ...common };
+function requestOf(flags: Values<typeof issueFlags>, given: ReadonlySet<string>) {
+  const { node, name, use, cn, signer, ip, dns, replace } = flags;
+  const common = { replace, ...validityOf(flags.for, given.has("for")) };
+  if (node !== "") {
+    const stray = ["name", "use", "cn", "signer", "ip", "dns"].find((flag) => given.has(flag));
+    if (stray) throw refused(`--${stray} does not go with --node, which says it all`);
+    return { node, ...common };
   }
-  if (name.value === "") throw refused("--node or --name is missing: whose certificate it is");
-  if (use.value === undefined) throw refused("--use is missing: server, client or both");
-  return {
-    name: name.value,
-    use: use.value,
-    commonName: commonName.value || name.value,
-    dnsNames: dns.value,
-    ipAddresses: ip.value,
-    ...(signer.changed && { signer: signer.value }),
-    ...common,
-  };
+  if (name === "") throw refused("--node or --name is missing: whose certificate it is");
+  if (use === undefined) throw refused("--use is missing: server, client or both");
+  const names = { commonName: cn || name, dnsNames: dns, ipAddresses: ip };
+  return { name, use, ...names, ...(given.has("signer") && { signer }), ...common };
 }

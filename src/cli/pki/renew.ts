@@ -1,38 +1,21 @@
 /** `drawbridge pki renew`: issue again what is about to expire, and change signers without a gap. */
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
-import type { FlagSet } from "../flags/flag-set.js";
-import { boolean } from "../flags/flag-value.js";
-import { addDir, addOutput, listed, refused, refuseWords, requiredDir, runPkiCommand } from "./flags.js";
+import { type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand } from "../framework/define.js";
+import { dirFlag, listed, requireDir } from "./shared.js";
 
-type RenewFlags = ReturnType<typeof declare>;
+const flags = {
+  ...dirFlag,
+  all: yesNo("Issue every certificate again, not only those in the last third of their life or damaged."),
+  "new-signers": yesNo(
+    "Give the signers new keys. The former ones stay trusted, and what they signed is issued again by the next renew.",
+  ),
+  "drop-former-signers": yesNo("Trust former signers no longer, once nothing that they signed is in use."),
+};
 
-function declare(set: FlagSet) {
-  return {
-    dir: addDir(set),
-    all: set.add("all", boolean, false, "Everything, not only what is in the last third of its life or damaged."),
-    newSigners: set.add(
-      "new-signers",
-      boolean,
-      false,
-      "Give the signers new keys. The former ones stay trusted, and what they signed is issued again by the next renew.",
-    ),
-    dropFormerSigners: set.add(
-      "drop-former-signers",
-      boolean,
-      false,
-      "Trust former signers no longer, once nothing of theirs is in use.",
-    ),
-    output: addOutput(set),
-  };
-}
-
-export function pkiRenew(program: string, argv: readonly string[]): Promise<number> {
-  const purpose =
-    "Issues again what is about to expire, damaged or of a former signer, in a directory whose signer's key was kept.";
-  return runPkiCommand(program, argv, { purpose, declare, run });
-}
-
-interface Outcome {
+interface Renewal {
+  readonly dir: string;
   readonly renewed: readonly string[];
   readonly extended: readonly string[];
   readonly replaced: readonly string[];
@@ -41,30 +24,36 @@ interface Outcome {
   readonly manifest: PkiManifest;
 }
 
-async function run(flags: RenewFlags, words: readonly string[]): Promise<number> {
-  refuseWords(words);
-  const dir = requiredDir(flags.dir);
-  const chosen = [flags.all, flags.newSigners, flags.dropFormerSigners].filter(({ value }) => value);
-  if (chosen.length > 1) {
-    throw refused(`--${chosen[0]!.name} and --${chosen[1]!.name} are steps of their own; give one of them`);
-  }
-  const outcome = await renewal(flags, dir);
-  const text = flags.output.value === "json" ? `${JSON.stringify({ dir, ...outcome }, null, 2)}\n` : told(dir, outcome);
-  process.stdout.write(text);
-  return 0;
-}
+export const pkiRenew = defineCommand({
+  purpose:
+    "Issues again what is about to expire, damaged or of a former signer, in a directory whose signer's key was kept.",
+  examples: ["drawbridge pki renew --dir tls"],
+  flags,
+  async run(flags) {
+    requireDir(flags.dir);
+    const steps = [
+      flags.all && "all",
+      flags.newSigners && "new-signers",
+      flags.dropFormerSigners && "drop-former-signers",
+    ];
+    const [one, other] = steps.filter((step) => step !== false);
+    if (other !== undefined) throw refused(`--${one} and --${other} are steps of their own; give one of them`);
+    return renewal(flags);
+  },
+  show: renewalText,
+});
 
-async function renewal(flags: RenewFlags, dir: string): Promise<Outcome> {
-  if (flags.newSigners.value || flags.dropFormerSigners.value) {
-    const { dropFormerSigners, replaceSigners } = await import("../../tunnel/pki/renew-signers.js");
-    const change = await (flags.newSigners.value ? replaceSigners(dir) : dropFormerSigners(dir));
-    return { renewed: [], extended: [], ...change };
+async function renewal({ dir, all, newSigners, dropFormerSigners }: Values<typeof flags>): Promise<Renewal> {
+  if (newSigners || dropFormerSigners) {
+    const signers = await import("../../tunnel/pki/renew-signers.js");
+    const change = await (newSigners ? signers.replaceSigners(dir) : signers.dropFormerSigners(dir));
+    return { dir, renewed: [], extended: [], ...change };
   }
   const { renewPki } = await import("../../tunnel/pki/renew.js");
-  return { replaced: [], dropped: [], ...(await renewPki(dir, { all: flags.all.value })) };
+  return { dir, replaced: [], dropped: [], ...(await renewPki(dir, { all })) };
 }
 
-function told(dir: string, { renewed, extended, replaced, dropped, former, manifest }: Outcome): string {
+function renewalText({ dir, renewed, extended, replaced, dropped, former, manifest }: Renewal): string {
   const list = (names: readonly string[]) => listed(manifest, names);
   if (replaced.length > 0) {
     return `New signers in ${dir}, beside the former ones in the bundles:\n${list(replaced)}${NEXT.replaced}`;
@@ -80,7 +69,7 @@ function told(dir: string, { renewed, extended, replaced, dropped, former, manif
 }
 
 const NEXT = {
-  replaced: "Hand the bundles out; once everyone has them, run renew again to issue the certificates anew.\n",
+  replaced: "Hand the bundles out; once everyone has them, run renew again to issue new certificates.\n",
   renewed: "Once everyone has the new certificates, run renew --drop-former-signers.\n",
   dropped: "Hand the bundles out.\n",
 } as const;

@@ -1,0 +1,137 @@
+/** Every command of drawbridge: what it is called, what it does in a line, and the file it is in. */
+import { defineCommand, type Runnable, VERSION } from "./framework/define.js";
+import { defineFamily } from "./framework/family.js";
+
+type Load = () => Promise<Runnable>;
+const command = (summary: string, load: Load) => ({ summary, load });
+
+/** A family that still has its own frame. */
+const former = (load: () => Promise<(argv: readonly string[]) => Promise<number>>): Load => {
+  return async () => ({ run: async (_, argv) => (await load())(argv) });
+};
+const formerOne = (load: () => Promise<(program: string, argv: readonly string[]) => Promise<number>>): Load => {
+  return async () => ({ run: async (program, argv) => (await load())(program, argv) });
+};
+
+const pki = defineFamily({
+  purpose: "Makes, renews and explains the certificates of servers and agents.",
+  commands: {
+    init: command(
+      "Make a signer and all certificates of a bridge or a hosted control plane",
+      async () => (await import("./pki/init.js")).pkiInit,
+    ),
+    inspect: command(
+      "Say what certificates are, what is wrong with them and what to do",
+      async () => (await import("./pki/inspect.js")).pkiInspect,
+    ),
+    issue: command(
+      "Issue one more certificate with a kept signer key",
+      async () => (await import("./pki/issue.js")).pkiIssue,
+    ),
+    renew: command(
+      "Issue again what is about to expire, with a kept signer key",
+      async () => (await import("./pki/renew.js")).pkiRenew,
+    ),
+  },
+});
+
+export const version = defineCommand({
+  purpose: "Prints the version.",
+  run: async () => ({ version: VERSION }),
+  show: (result) => `drawbridge ${result.version}\n`,
+});
+
+export const drawbridge = defineFamily({
+  purpose: `Lets a Kubernetes control plane reach networks it has no route to.
+
+For a tunnel: server beside whoever calls, agent in the network to be reached, pki for their certificates. Built on it: bootstrap for the time in which a cluster is installed, hosted and sidecar for hosted control planes, nodepool, workers, csr and ignition for machines. To watch it: top, page, or the page of an admin port. When it does not work: doctor, explain, trace. Commands end with 0, with 1 when they failed, with 2 when they were called wrongly.`,
+  commands: {
+    agent: command(
+      "Dial out to proxy-servers and open connections for them (proxy-agent)",
+      formerOne(async () => {
+        const { agentCommand } = await import("./tunnel/agent-command.js");
+        return (program, argv) => agentCommand(program, argv, { misuse: 2 });
+      }),
+    ),
+    bootstrap: command(
+      "Build, verify and remove the bridge that a kube-apiserver needs while its cluster is installed",
+      former(async () => (await import("./bootstrap/command.js")).bootstrapCommand),
+    ),
+    csr: command(
+      "Decide the certificate requests of machines: approve those of expected machines, and no others",
+      former(async () => (await import("./csr/command.js")).csrCommand),
+    ),
+    doctor: command(
+      "Find what keeps a bridge from working here, and say what to do",
+      formerOne(async () => (await import("./insight/doctor.js")).doctorCommand),
+    ),
+    explain: command(
+      "Say which agent would carry a dial, and why",
+      formerOne(async () => (await import("./insight/explain.js")).explainCommand),
+    ),
+    firewall: command(
+      "Say what the network must let through for the bridge, open it and close it again",
+      formerOne(async () => (await import("./firewall/command.js")).firewallCommand),
+    ),
+    hosted: command(
+      "Build the tunnel of a hosted control plane in both clusters, and show its status",
+      former(async () => (await import("./hosted/command.js")).hostedCommand),
+    ),
+    ignition: command(
+      "Check, merge, show, compare and serve what machines get at their first boot",
+      former(async () => (await import("./ignition/command.js")).ignitionCommand),
+    ),
+    "konnectivity-https-proxy": command(
+      "Serve the sidecar's HTTP proxy under HyperShift's name and flags",
+      formerOne(async () => (await import("./tunnel/konnectivity-command.js")).httpsProxyCommand),
+    ),
+    "konnectivity-socks5-proxy": command(
+      "Serve the sidecar's SOCKS5 proxy under HyperShift's name and flags",
+      formerOne(async () => (await import("./tunnel/konnectivity-command.js")).socks5ProxyCommand),
+    ),
+    nodepool: command(
+      "Look after pools of machines: their configuration, tokens and user data",
+      former(async () => (await import("./nodepool/command.js")).nodepoolCommand),
+    ),
+    page: command(
+      "Show the bridge, pools, claims and certificate requests in a browser",
+      formerOne(async () => (await import("./insight/page.js")).pageCommand),
+    ),
+    pki: command("Make, renew and explain the certificates of servers and agents", async () => pki),
+    server: command(
+      "Take connections from an API server and hand them to agents (proxy-server)",
+      formerOne(async () => {
+        const { serverCommand } = await import("./tunnel/server-command.js");
+        return (program, argv) => serverCommand(program, argv, { misuse: 2 });
+      }),
+    ),
+    sidecar: command(
+      "Serve SOCKS5 and HTTP proxies whose connections go through the tunnel",
+      formerOne(async () => {
+        const { sidecarCommand } = await import("./tunnel/sidecar-command.js");
+        return (program, argv) => sidecarCommand(program, argv, { misuse: 2 });
+      }),
+    ),
+    "simulate-node": command(
+      "Play a machine's first boot with its user data, into a directory",
+      formerOne(async () => (await import("./ignition/simulate-node.js")).simulateNode),
+    ),
+    support: command(
+      "Write one archive for whoever is to help, without secrets",
+      formerOne(async () => (await import("./insight/support.js")).supportCommand),
+    ),
+    top: command(
+      "Show a running process on the terminal",
+      formerOne(async () => (await import("./insight/top.js")).topCommand),
+    ),
+    trace: command(
+      "Dial once through the real path and say where the time went",
+      formerOne(async () => (await import("./insight/trace.js")).traceCommand),
+    ),
+    version: command("Print the version", async () => version),
+    workers: command(
+      "Make machines that become nodes of a pool, and remember which to expect",
+      former(async () => (await import("./workers/command.js")).workersCommand),
+    ),
+  },
+});

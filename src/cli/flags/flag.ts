@@ -1,0 +1,163 @@
+/** Flags as data: what a flag holds, how its text is read, and what --help says about it. */
+import { formatGoDuration, parseGoDuration } from "./go-duration.js";
+import { parseBool, parseFloat32, parseInteger, parseList, quote } from "./go-values.js";
+
+/** The part of --help in which a flag is listed. */
+export type FlagGroup = "common" | "tls" | "kubernetes" | "advanced" | "compatibility";
+
+/** How the text of a flag is read, and how pflag names and shows it in --help. */
+export interface FlagKind<T> {
+  /** The word behind the name in --help; empty for booleans. */
+  readonly typeName: string;
+  /** Reads one occurrence; `earlier` is what former occurrences gave, undefined at the first. Throws an Error. */
+  read(text: string, earlier: T | undefined): T;
+  /** The text in `(default ...)`; undefined when there is none to show. */
+  showDefault(value: T): string | undefined;
+  /** The value of a flag without `=value`; undefined: it takes the next word. */
+  readonly withoutValue?: string;
+}
+
+export interface Flag<T> {
+  readonly kind: FlagKind<T>;
+  /** The value when the flag is not given. */
+  readonly value: T;
+  /** One sentence that can be read alone. */
+  readonly usage: string;
+  readonly group?: FlagGroup;
+  readonly shorthand?: string;
+  /** A former name, accepted but not in --help. */
+  readonly alias?: string;
+  /** Accepted, not in --help; using it prints this advice. */
+  readonly deprecated?: string;
+}
+
+/** By their names on the command line. */
+export type Flags = Readonly<Record<string, Flag<unknown>>>;
+
+type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+
+/** What flags hold once they are parsed: --dry-run is `dryRun`. */
+export type Values<F extends Flags> = {
+  readonly [Name in keyof F & string as Camel<Name>]: F[Name] extends Flag<infer T> ? T : never;
+};
+
+/** The property of a flag in `Values`. */
+export const propertyOf = (name: string): string => name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Lists all of these flags in one part of --help. */
+export function inGroup<F extends Flags>(group: FlagGroup, flags: F): F {
+  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, group }])) as unknown as F;
+}
+
+const STRING: FlagKind<string> = {
+  typeName: "string",
+  read: (value) => value,
+  showDefault: (value) => (value === "" ? undefined : quote(value)),
+};
+
+const BOOLEAN: FlagKind<boolean> = {
+  typeName: "",
+  read: parseBool,
+  showDefault: (value) => (value ? "true" : undefined),
+  withoutValue: "true",
+};
+
+const showNumber = (value: number): string | undefined => (value === 0 ? undefined : String(value));
+const showList = (value: readonly string[]): string | undefined =>
+  value.length === 0 ? undefined : `[${value.join(",")}]`;
+
+export const text = (usage: string, value = ""): Flag<string> => ({ kind: STRING, value, usage });
+
+/** A switch. */
+export const yesNo = (usage: string, value = false): Flag<boolean> => ({ kind: BOOLEAN, value, usage });
+
+/** Undefined unless it is given. */
+export const maybe = (usage: string): Flag<boolean | undefined> => ({
+  kind: { ...BOOLEAN, showDefault: () => undefined } as FlagKind<boolean | undefined>,
+  value: undefined,
+  usage,
+});
+
+const INTEGER: FlagKind<number> = {
+  typeName: "int",
+  read: (value) => parseInteger(value, 0, 64),
+  showDefault: showNumber,
+};
+
+export const number = (value: number, usage: string): Flag<number> => ({ kind: INTEGER, value, usage });
+
+export const float = (value: number, usage: string): Flag<number> => ({
+  kind: { typeName: "float32", read: parseFloat32, showDefault: showNumber },
+  value,
+  usage,
+});
+
+// Node's timers hold 31 bits of milliseconds and fire at once beyond that; 24 days is as good as never for our waits.
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+const showDuration = (ms: number): string | undefined =>
+  ms === 0 ? undefined : formatGoDuration(BigInt(ms) * 1_000_000n);
+
+/** Whole milliseconds; what is not 0 never becomes 0, which often means "off". */
+function milliseconds(value: string): number {
+  const nanoseconds = parseGoDuration(value);
+  return Number((nanoseconds + (nanoseconds > 0n ? 999_999n : nanoseconds < 0n ? -999_999n : 0n)) / 1_000_000n);
+}
+
+/** A wait in milliseconds, as Node's timers can hold it. */
+export const duration = (value: string, usage: string): Flag<number> => ({
+  kind: {
+    typeName: "duration",
+    read: (given) => Math.min(milliseconds(given), LONGEST_TIMER),
+    showDefault: showDuration,
+  },
+  value: milliseconds(value),
+  usage,
+});
+
+/** A time in milliseconds that no timer has to hold: how long a certificate is valid. */
+export const lifetime = (value: string, usage: string): Flag<number> => ({
+  kind: { typeName: "duration", read: milliseconds, showDefault: showDuration },
+  value: milliseconds(value),
+  usage,
+});
+
+/** Comma-separated and repeatable. `[]`, which is how pflag prints an empty list, is an empty list; pflag reads a literal `[]`. */
+export const list = (usage: string, value: readonly string[] = []): Flag<readonly string[]> => ({
+  kind: {
+    typeName: "strings",
+    read: (given, earlier = []) => [...earlier, ...(given === "[]" ? [] : parseList(given))],
+    showDefault: showList,
+  },
+  value,
+  usage,
+});
+
+/** Repeatable; commas belong to the value. */
+export const repeated = (usage: string, value: readonly string[] = []): Flag<readonly string[]> => ({
+  kind: { typeName: "stringArray", read: (given, earlier = []) => [...earlier, given], showDefault: showList },
+  value,
+  usage,
+});
+
+/** One of a few words; undefined unless there is a default or it is given. */
+export function oneOf<Word extends string>(words: readonly Word[], usage: string): Flag<Word | undefined>;
+export function oneOf<Word extends string>(words: readonly Word[], usage: string, value: Word): Flag<Word>;
+export function oneOf<Word extends string>(
+  words: readonly Word[],
+  usage: string,
+  value?: Word,
+): Flag<Word | undefined> {
+  const kind: FlagKind<Word | undefined> = {
+    typeName: words.join("|"),
+    read: (given) => {
+      const word = words.find((candidate) => candidate === given);
+      if (word === undefined) throw new Error(`must be one of ${words.join(", ")}`);
+      return word;
+    },
+    showDefault: (word) => (word === undefined ? undefined : quote(word)),
+  };
+  return { kind, value, usage };
+}

@@ -1,0 +1,44 @@
+/** Commands that are found by their first word: drawbridge itself, and its families such as `drawbridge bootstrap`. */
+import { DrawbridgeError } from "../../base/errors/error.js";
+import { wrapped } from "../../base/text.js";
+import { quote } from "../flags/go-values.js";
+import { MISUSE, type Runnable } from "./define.js";
+import { paragraphs, terminalWidth } from "./help-page.js";
+import { complain, print } from "./output.js";
+
+export interface Family {
+  readonly purpose: string;
+  /** Each is loaded only when it is called. */
+  readonly commands: Readonly<Record<string, { readonly summary: string; load(): Promise<Runnable> }>>;
+}
+
+export function defineFamily(family: Family): Runnable {
+  return {
+    async run(program, [name, ...rest], misuse = MISUSE) {
+      if (name === undefined || ["help", "--help", "-h"].includes(name)) {
+        print(overview(program, family, terminalWidth()));
+        return 0;
+      }
+      const command = Object.hasOwn(family.commands, name) ? family.commands[name] : undefined;
+      if (command) return (await command.load()).run(`${program} ${name}`, rest, misuse);
+      const known = Object.keys(family.commands).join(", ");
+      const what = name.startsWith("-") ? `unknown flag: ${name}` : `unknown command: ${quote(name)}`;
+      complain(new DrawbridgeError("DB_FLAG_UNKNOWN", `${what}; commands of ${program} are: ${known}`));
+      return misuse;
+    },
+  };
+}
+
+function overview(program: string, { purpose, commands }: Family, width: number): string {
+  const column = Math.max(...Object.keys(commands).map((name) => name.length)) + 5;
+  const list = Object.entries(commands).map(([name, { summary }]) => {
+    const [first, ...more] = wrapped(summary, width - column);
+    return [`  ${name}`.padEnd(column) + first, ...more.map((line) => " ".repeat(column) + line), ""].join("\n");
+  });
+  return [
+    `${paragraphs(purpose, width)}\n\n`,
+    `Usage:\n  ${program} COMMAND [flags]\n\nCommands:\n`,
+    ...list,
+    `\n${program} COMMAND --help lists a command's flags.\n`,
+  ].join("");
+}

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { duration, float, inGroup, list, number, repeated, text, yesNo } from "../flags/flag.js";
+import { helpPage } from "./help-page.js";
+
+test("help has purpose, usage, examples and flags by group, in pflag's layout and wrapped", () => {
+  const flags = {
+    name: text("A name.", 'the "one"'),
+    empty: text("Nothing."),
+    yes: yesNo("On.", true),
+    no: yesNo("Off."),
+    v: { ...number(4, "How much."), shorthand: "v" },
+    rate: float(1.5, "A rate."),
+    "keepalive-time": duration("1h", "A time."),
+    now: duration("0s", "No time."),
+    listen: repeated("An array."),
+    old: { ...yesNo("Not shown.", true), deprecated: "gone" },
+    "first-name": { ...text("Once."), alias: "second-name" },
+    ...inGroup("tls", {
+      "a-certificate-with-a-long-name": text("A sentence that is long enough to be continued on the next line."),
+    }),
+    ...inGroup("advanced", { list: list("A list.", ["a", "b"]) }),
+  };
+  const purpose = "Does something that takes more than sixty characters to say in full.\n\n  as is\n\nEnds with 0.";
+  const page = helpPage({ program: "drawbridge x", purpose, words: "FILE", examples: ["drawbridge x y"], flags }, 60);
+  expect(page).toBe(
+    [
+      "Does something that takes more than sixty characters to say",
+      "in full.",
+      "",
+      "  as is",
+      "",
+      "Ends with 0.",
+      "",
+      "Usage:",
+      "  drawbridge x FILE [flags]",
+      "",
+      "Examples:",
+      "  drawbridge x y",
+      "",
+      "Flags:",
+      "      --empty string            Nothing.",
+      "      --first-name string       Once.",
+      "      --keepalive-time duration",
+      "                                A time. (default 1h0m0s)",
+      "      --listen stringArray      An array.",
+      '      --name string             A name. (default "the',
+      '                                \\"one\\"")',
+      "      --no                      Off.",
+      "      --now duration            No time.",
+      "      --rate float32            A rate. (default 1.5)",
+      "  -v, --v int                   How much. (default 4)",
+      "      --yes                     On. (default true)",
+      "",
+      "TLS flags:",
+      "      --a-certificate-with-a-long-name string",
+      "                                A sentence that is long",
+      "                                enough to be continued on",
+      "                                the next line.",
+      "",
+      "Advanced flags:",
+      "      --list strings            A list. (default [a,b])",
+      "",
+    ].join("\n"),
+  );
+});
