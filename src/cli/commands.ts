@@ -35,6 +35,89 @@ const pki = defineFamily({
   },
 });
 
+const csr = defineFamily({
+  purpose: "Approves certificate signing requests of machines that are expected, and of no others.",
+  commands: {
+    approve: command(
+      "Approve one request by hand, naming the rules that may be broken",
+      async () => (await import("./csr/approve.js")).csrApprove,
+    ),
+    approver: command(
+      "Watch a cluster and approve what is in order",
+      async () => (await import("./csr/approver.js")).csrApprover,
+    ),
+    explain: command(
+      "Go through every rule for one request",
+      async () => (await import("./csr/explain.js")).csrExplain,
+    ),
+    list: command(
+      "List pending requests with what an approver would do",
+      async () => (await import("./csr/list.js")).csrList,
+    ),
+  },
+});
+
+const nodepool = defineFamily({
+  purpose: "Looks after pools of machines: their configuration, the tokens that open it, their user data.",
+  commands: {
+    apply: command(
+      "Apply pools and their cluster from a file to a cluster or a directory",
+      async () => (await import("./nodepool/apply.js")).nodepoolApply,
+    ),
+    controller: command(
+      "Keep the Secrets and the status of pools as their objects say",
+      async () => (await import("./nodepool/controller.js")).nodepoolController,
+    ),
+    install: command(
+      "Install the NodePool resource, the controller and the CSR approver in a cluster without HyperShift",
+      async () => (await import("./nodepool/install.js")).nodepoolInstall,
+    ),
+    status: command("Show the state of pools", async () => (await import("./nodepool/status.js")).nodepoolStatus),
+  },
+});
+
+const workers = defineFamily({
+  purpose: "Makes user data for machines that become nodes, makes the machines, and remembers which to expect.",
+  commands: {
+    create: command(
+      "Bring a pool to a number of workers: user data, records, machines",
+      async () => (await import("./workers/create.js")).workersCreate,
+    ),
+    delete: command(
+      "Remove workers and what is remembered of them",
+      async () => (await import("./workers/delete.js")).workersDelete,
+    ),
+    doctor: command(
+      "Find what keeps machines from becoming nodes, and fix what can be fixed",
+      async () => (await import("./workers/doctor.js")).workersDoctor,
+    ),
+    list: command(
+      "List workers, and those whose configuration is behind their pool's",
+      async () => (await import("./workers/list.js")).workersList,
+    ),
+    replace: command(
+      "Replace workers by new machines, drained first",
+      async () => (await import("./workers/replace.js")).workersReplace,
+    ),
+    scale: command(
+      "Bring a pool to another number of workers, drained first",
+      async () => (await import("./workers/scale.js")).workersScale,
+    ),
+    up: command(
+      "From a declared pool to nodes that run pods; can be killed and resumed",
+      async () => (await import("./workers/up.js")).workersUp,
+    ),
+    userdata: command(
+      "Print a worker's user data with today's token",
+      async () => (await import("./workers/userdata.js")).workersUserdata,
+    ),
+    verify: command(
+      "Say whether workers run pods, and what is missing where",
+      async () => (await import("./workers/verify.js")).workersVerify,
+    ),
+  },
+});
+
 export const version = defineCommand({
   purpose: "Prints the version.",
   run: async () => ({ version: VERSION }),
@@ -59,7 +142,7 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     ),
     csr: command(
       "Decide the certificate requests of machines: approve those of expected machines, and no others",
-      former(async () => (await import("./csr/command.js")).csrCommand),
+      async () => csr,
     ),
     doctor: command(
       "Find what keeps a bridge from working here, and say what to do",
@@ -89,13 +172,10 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
       "Serve the sidecar's SOCKS5 proxy under HyperShift's name and flags",
       formerOne(async () => (await import("./tunnel/konnectivity-command.js")).socks5ProxyCommand),
     ),
-    nodepool: command(
-      "Look after pools of machines: their configuration, tokens and user data",
-      former(async () => (await import("./nodepool/command.js")).nodepoolCommand),
-    ),
+    nodepool: command("Look after pools of machines: their configuration, tokens and user data", async () => nodepool),
     page: command(
       "Show the bridge, pools, claims and certificate requests in a browser",
-      formerOne(async () => (await import("./insight/page.js")).pageCommand),
+      async () => (await import("./insight/page.js")).pageCommand,
     ),
     pki: command("Make, renew and explain the certificates of servers and agents", async () => pki),
     server: command(
@@ -129,9 +209,6 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
       formerOne(async () => (await import("./insight/trace.js")).traceCommand),
     ),
     version: command("Print the version", async () => version),
-    workers: command(
-      "Make machines that become nodes of a pool, and remember which to expect",
-      former(async () => (await import("./workers/command.js")).workersCommand),
-    ),
+    workers: command("Make machines that become nodes of a pool, and remember which to expect", async () => workers),
   },
 });

@@ -73,7 +73,7 @@ async function run({ model, pki, part, out, output }: RenderConfig): Promise<num
   const certificates = pki === "" ? undefined : await readCertificates(pki);
   const files = renderedFiles(model, certificates).filter((file) => part === "all" || file.part === part);
   if (out !== "") {
-    const { writeRendering } = await import("../framework/write-rendering.js");
+    const { writeRendering } = await import("../framework/files.js");
     await writeRendering(out, files);
   }
   process.stdout.write(output === "json" ? asJson(model, files, out) : out === "" ? asYaml(files) : asList(files, out));

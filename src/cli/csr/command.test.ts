@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { type RequestChange, signingRequest } from "../../cluster/nodes/testing/requests.js";
+import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { csrCommand } from "./command.js";
 
 const said = keepWhatIsSaid();
 let cluster: ClusterStub;
@@ -48,7 +48,7 @@ describe("drawbridge csr list", () => {
     await file("w0");
     await file("stranger");
     await file("old", { status: { conditions: [{ type: "Approved", status: "True" }] } });
-    expect(await csrCommand(["list", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["csr", "list", ...access])).toBe(0);
     expect(said.stdout.split("\n")).toEqual([
       expect.stringMatching(/^REQUEST +KIND +NODE +POOL +ANSWER +RULE +WHY$/),
       expect.stringMatching(
@@ -61,11 +61,11 @@ describe("drawbridge csr list", () => {
   });
 
   test("speaks JSON to scripts, and says when nothing is pending", async () => {
-    expect(await csrCommand(["list", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["csr", "list", ...access])).toBe(0);
     expect(said.stdout).toBe("No request of a kubelet is pending.\n");
     said.stdout = "";
     await file("w0");
-    expect(await csrCommand(["list", "--output=json", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["csr", "list", "--output=json", ...access])).toBe(0);
     expect(JSON.parse(said.stdout)).toMatchObject({
       requests: [{ request: "csr-w0", action: "approve", rule: "all" }],
     });
@@ -76,13 +76,13 @@ describe("drawbridge csr explain", () => {
   test("goes through every rule and ends by what would become of it", async () => {
     await file("w0");
     await file("stranger");
-    expect(await csrCommand(["explain", "csr-w0", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["csr", "explain", "csr-w0", ...access])).toBe(0);
     expect(said.stdout).toMatch(
       /^csr-w0 asks for a client certificate of w0 in clusters\/workers and would be approved: /,
     );
     expect(said.stdout).not.toContain("BROKEN");
     said.stdout = "";
-    expect(await csrCommand(["explain", "csr-stranger", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["csr", "explain", "csr-stranger", ...access])).toBe(1);
     expect(said.stdout).toContain("stays pending: nobody expects stranger (rule expected)");
     expect(said.stdout).toMatch(
       /\n {2}BROKEN {2}expected +nobody expects stranger \(demanded: .*; --despite works\)\n/,
@@ -98,7 +98,7 @@ describe("drawbridge csr explain", () => {
       ["csr-old", "is denied already"],
       ["csr-none", "there is no request csr-none"],
     ] as const) {
-      expect(await csrCommand(["explain", name, ...access])).toBe(1);
+      expect(await drawbridge.run("drawbridge", ["csr", "explain", name, ...access])).toBe(1);
       expect(said.stderr).toContain(why);
       expect(said.stderr).toContain("DB_CSR_REQUEST");
     }
@@ -114,7 +114,15 @@ describe("drawbridge csr approve", () => {
 
   test("approves what is in order", async () => {
     await file("w0");
-    expect(await csrCommand(["approve", "csr-w0", `--decision-log=${join(folder, "log")}`, ...access])).toBe(0);
+    expect(
+      await drawbridge.run("drawbridge", [
+        "csr",
+        "approve",
+        "csr-w0",
+        `--decision-log=${join(folder, "log")}`,
+        ...access,
+      ]),
+    ).toBe(0);
     expect(cluster.answers).toEqual(["csr-w0 Approved"]);
     expect(log()).toMatchObject([{ by: "by hand", action: "approve", rule: "all", request: "csr-w0" }]);
     expect(cluster.configMaps.objects.get("drawbridge-csr-approver")).toMatchObject({
@@ -124,18 +132,20 @@ describe("drawbridge csr approve", () => {
 
   test("needs the rules to overlook by name, and records them", async () => {
     await file("stranger");
-    expect(await csrCommand(["approve", "csr-stranger", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["csr", "approve", "csr-stranger", ...access])).toBe(1);
     expect(said.stderr).toContain("csr-stranger is not approved, because nobody expects stranger (rule expected)");
     expect(cluster.answers).toEqual([]);
     const despite = ["--despite=expected", `--decision-log=${join(folder, "log")}`];
-    expect(await csrCommand(["approve", "csr-stranger", ...despite, ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["csr", "approve", "csr-stranger", ...despite, ...access])).toBe(0);
     expect(cluster.answers).toEqual(["csr-stranger Approved"]);
     expect(log()).toMatchObject([{ action: "approve", despite: ["expected"], node: "stranger" }]);
   });
 
   test("never overlooks who filed a request and what it looks like, and denies nothing", async () => {
     await file("w0", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] });
-    expect(await csrCommand(["approve", "csr-w0", "--despite=subject-group", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["csr", "approve", "csr-w0", "--despite=subject-group", ...access])).toBe(
+      1,
+    );
     expect(said.stderr).toContain("rule subject-group");
     expect(cluster.answers).toEqual([]);
   });
@@ -153,19 +163,19 @@ describe("misuse", () => {
     [["approver", "--health-port=70000"], "--health-port must be 0 to 65535"],
     [["approve-all"], "unknown command"],
   ])("%j", async (argv, message) => {
-    expect(await csrCommand(argv)).toBe(2);
+    expect(await drawbridge.run("drawbridge", ["csr", ...argv])).toBe(2);
     expect(said.stderr).toContain(message);
     expect(said.stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
   test("of the inventory is one sentence", async () => {
     writeFileSync(join(folder, "broken.yaml"), "pool: x");
-    expect(await csrCommand(["list", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["csr", "list", ...access])).toBe(1);
     expect(said.stderr).toMatch(/broken\.yaml cannot be used: pool must be namespace\/name \(DB_CSR_INVENTORY: /);
   });
 
   test("is avoided by --help, which shows the inventory's format and the permissions", async () => {
-    expect(await csrCommand(["approver", "--help"])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["csr", "approver", "--help"])).toBe(0);
     expect(said.stdout).toContain("drawbridge/inventory=true");
     expect(said.stdout).toContain("certificatesigningrequests/approval update");
   });

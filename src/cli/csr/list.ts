@@ -1,38 +1,41 @@
 /** `drawbridge csr list`: what is pending, and what an approver would do. */
+import { table } from "../../base/text.js";
 import type { Decision } from "../../cluster/nodes/csr/decide.js";
-import { addOutput, json, runPlainCommand } from "../framework/plain-command.js";
-import { noWords } from "../nodepool/flags.js";
-import { checkCsrFlags, declareCsrFlags, INVENTORY_HELP, lookOnce, openAccess } from "./flags.js";
-import { listText } from "./report.js";
+import { defineCommand } from "../framework/define.js";
+import { checkCsrFlags, csrFlags, INVENTORY_HELP, lookOnce, withAccess } from "./shared.js";
 
-const purpose = `Lists the pending requests of kubelets with what an approver that was started with the same flags would do. Changes nothing.
+export const csrList = defineCommand({
+  purpose: `Lists the pending requests of kubelets with what an approver that was started with the same flags would do. Changes nothing.
 
-${INVENTORY_HELP}`;
+${INVENTORY_HELP}`,
+  examples: ["drawbridge csr list --inventory workers/inventory"],
+  flags: csrFlags,
+  async run(flags) {
+    checkCsrFlags(flags);
+    const { decide } = await import("../../cluster/nodes/csr/decide.js");
+    const { around, requests } = await withAccess(flags, (access) => lookOnce(flags, access));
+    return requests.map((request) => decide(request, around)).filter((decision) => decision !== undefined);
+  },
+  show: {
+    text: listText,
+    json: (decisions) => ({
+      requests: decisions.map(({ findings: _findings, remember: _remember, ...shown }) => shown),
+    }),
+  },
+});
 
-export function csrList(program: string, argv: readonly string[]): Promise<number> {
-  return runPlainCommand(program, argv, {
-    purpose,
-    declare: (set) => ({ ...declareCsrFlags(set), output: addOutput(set) }),
-    check: (flags, words) => {
-      noWords(words);
-      checkCsrFlags(flags);
-    },
-    run: async (flags) => {
-      const access = await openAccess(flags);
-      try {
-        const { decide } = await import("../../cluster/nodes/csr/decide.js");
-        const { around, requests } = await lookOnce(flags, access);
-        const decisions: Decision[] = [];
-        for (const request of requests) {
-          const decision = decide(request, around);
-          if (decision !== undefined) decisions.push(decision);
-        }
-        const shown = decisions.map(({ findings: _findings, remember: _remember, ...rest }) => rest);
-        process.stdout.write(flags.output.value === "json" ? json({ requests: shown }) : listText(decisions));
-        return 0;
-      } finally {
-        access.api.close();
-      }
-    },
-  });
+function listText(decisions: readonly Decision[]): string {
+  if (decisions.length === 0) return "No request of a kubelet is pending.\n";
+  return table([
+    ["REQUEST", "KIND", "NODE", "POOL", "ANSWER", "RULE", "WHY"],
+    ...decisions.map(({ action, explanation, kind, node, pool, request, rule }) => [
+      request,
+      kind,
+      node || "-",
+      pool || "-",
+      action,
+      rule,
+      explanation,
+    ]),
+  ]);
 }

@@ -143,9 +143,9 @@ export const repeated = (usage: string, value: readonly string[] = []): Flag<rea
 });
 
 /** One of a few words; undefined unless there is a default or it is given. */
-export function oneOf<Word extends string>(words: readonly Word[], usage: string): Flag<Word | undefined>;
-export function oneOf<Word extends string>(words: readonly Word[], usage: string, value: Word): Flag<Word>;
-export function oneOf<Word extends string>(
+export function oneOf<const Word extends string>(words: readonly Word[], usage: string): Flag<Word | undefined>;
+export function oneOf<const Word extends string>(words: readonly Word[], usage: string, value: Word): Flag<Word>;
+export function oneOf<const Word extends string>(
   words: readonly Word[],
   usage: string,
   value?: Word,

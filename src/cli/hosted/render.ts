@@ -77,7 +77,7 @@ async function run({ flags, side, output, out, showSecrets, ...source }: RenderC
     patches: isWanted("control-plane") ? all.patches : [],
   };
   if (out !== "") {
-    const { writeRendering } = await import("../framework/write-rendering.js");
+    const { writeRendering } = await import("../framework/files.js");
     const written = await writeRendering(out, text.filesOf(chosen));
     process.stdout.write(output === "json" ? `${JSON.stringify({ files: written }, null, 2)}\n` : lines(written));
   } else {

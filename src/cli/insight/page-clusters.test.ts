@@ -9,12 +9,7 @@ import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
 import type { Findings } from "../../insight/watch/overview/source.js";
-import { declareCsrFlags } from "../csr/flags.js";
-import { FlagSet } from "../flags/flag-set.js";
-import { string } from "../flags/flag-value.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { declareHosted } from "../workers/flags.js";
-import { addApproverNamespace } from "../workers/publishing.js";
 import { pageCommand } from "./page.js";
 import { clusterProviders, openClusters } from "./page-clusters.js";
 
@@ -58,16 +53,12 @@ describe("pools in one cluster, their machines in another", () => {
     data: { "inventory.yaml": text },
   });
 
-  test("are each asked where they are, and counted together", async () => {
-    const set = new FlagSet();
-    const flags = {
-      ...declareCsrFlags(set),
-      hostedKubeconfig: declareHosted(set),
-      approverNamespace: addApproverNamespace(set),
-      decisionLog: set.add("decision-log", string, "", ""),
-    };
+  test("pools and machines are each asked in their own cluster and counted together", async () => {
     const paths = [kubeconfig("management", management.url), kubeconfig("hosted", hosted.url)] as const;
-    set.parse([`--kubeconfig=${paths[0]}`, `--hosted-kubeconfig=${paths[1]}`, "--namespace=clusters"]);
+    const argv = [`--kubeconfig=${paths[0]}`, `--hosted-kubeconfig=${paths[1]}`, "--namespace=clusters"];
+    const invocation = pageCommand.parse(argv, {}, "drawbridge page");
+    if (invocation.help !== undefined) throw new Error("help was printed");
+    const flags = invocation.config;
     pools.put({ metadata: { name: "workers", namespace: "clusters" } });
     const at = new Date(Date.now() - 60_000).toISOString();
     const served = `pool: clusters/workers\nclaims: [{worker: w0, at: "${at}"}]\n`;
@@ -91,6 +82,6 @@ describe("pools in one cluster, their machines in another", () => {
 });
 
 test("a hosted cluster alone is not enough: the pools are elsewhere", async () => {
-  expect(await pageCommand("drawbridge page", ["--hosted-kubeconfig=h", "--directory=d"])).toBe(2);
+  expect(await pageCommand.run("drawbridge page", ["--hosted-kubeconfig=h", "--directory=d"])).toBe(2);
   expect(said.stderr).toContain("--hosted-kubeconfig goes with --kubeconfig");
 });

@@ -1,15 +1,14 @@
 /** The clusters that the page asks: the one of the pools and, where that is another one, the one that machines join. */
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Provider } from "../../insight/watch/overview/source.js";
-import { type CsrAccess, type CsrFlags, openAccess } from "../csr/flags.js";
-import type { Flag } from "../flags/flag-set.js";
-import { openObjects } from "../nodepool/flags.js";
-import { approverNamespaceOf } from "../workers/publishing.js";
+import { type CsrAccess, type CsrFlags, openAccess } from "../csr/shared.js";
+import { openObjects } from "../framework/objects.js";
+import { approverNamespaceOf } from "../workers/shared.js";
 
 export interface ClusterFlags extends CsrFlags {
-  readonly hostedKubeconfig: Flag<string>;
-  readonly approverNamespace: Flag<string>;
-  readonly decisionLog: Flag<string>;
+  readonly hostedKubeconfig: string;
+  readonly approverNamespace: string;
+  readonly decisionLog: string;
 }
 
 export interface PageClusters {
@@ -22,7 +21,7 @@ export interface PageClusters {
 export async function openClusters(flags: ClusterFlags): Promise<PageClusters> {
   const { hostedKubeconfig: kubeconfig } = flags;
   const namespace = approverNamespaceOf(flags);
-  if (kubeconfig.value === "") {
+  if (kubeconfig === "") {
     const nodes = await openAccess(flags, namespace);
     return { pools: nodes.api, nodes, close: () => nodes.api.close() };
   }
@@ -31,7 +30,7 @@ export async function openClusters(flags: ClusterFlags): Promise<PageClusters> {
     openAccess({ ...flags, kubeconfig }, namespace),
     openObjects(flags),
   ]);
-  const inventory = withClaimsOf(joined.inventory, configMapInventory(pools, flags.namespace.value));
+  const inventory = withClaimsOf(joined.inventory, configMapInventory(pools, flags.namespace));
   return {
     pools,
     nodes: { ...joined, inventory },
@@ -47,11 +46,11 @@ export async function clusterProviders({ pools, nodes }: PageClusters, flags: Cl
     import("./page-pools.js"),
     import("./page-decisions.js"),
   ]);
-  const ofPools = flags.directory.value || flags.kubeconfig.value;
-  const ofNodes = flags.hostedKubeconfig.value || ofPools;
+  const ofPools = flags.directory || flags.kubeconfig;
+  const ofNodes = flags.hostedKubeconfig || ofPools;
   return [
-    poolsProvider({ ...nodes, api: pools }, flags.namespace.value, ofPools),
-    claimsProvider(nodes, flags.inventory.value || ofNodes),
-    decisionsProvider(nodes, flags, flags.decisionLog.value, ofNodes),
+    poolsProvider({ ...nodes, api: pools }, flags.namespace, ofPools),
+    claimsProvider(nodes, flags.inventory || ofNodes),
+    decisionsProvider(nodes, flags, flags.decisionLog, ofNodes),
   ];
 }

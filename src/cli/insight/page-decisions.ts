@@ -13,7 +13,7 @@ import {
 import type { DecisionInfo } from "../../insight/observe/admin/contract.js";
 import type { Answer, Provider } from "../../insight/watch/overview/source.js";
 import { inspectRequest } from "../../tunnel/pki/inspect-request.js";
-import { type CsrAccess, type CsrFlags, lookOnce } from "../csr/flags.js";
+import { type CsrAccess, type CsrFlags, lookOnce } from "../csr/shared.js";
 import { endOfDecisionLog } from "./page-decision-log.js";
 
 const MAX_DECISIONS = 100;

@@ -1,13 +1,12 @@
 /** Pools and claims as the page shows them. */
 import { isNotFound } from "../../cluster/kube/errors.js";
-import { type PoolStanding, poolStandings } from "../../cluster/nodes/controller/status.js";
+import { NOT_LOOKED_AT, type PoolStanding, poolStandings, troublesOf } from "../../cluster/nodes/controller/status.js";
 import type { Inventory } from "../../cluster/nodes/csr/inventory.js";
 import type { Memory } from "../../cluster/nodes/csr/memory.js";
 import { rotateAfterMs } from "../../cluster/nodes/token/rotation.js";
 import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../insight/observe/admin/contract.js";
 import type { Answer, Provider } from "../../insight/watch/overview/source.js";
-import type { CsrAccess } from "../csr/flags.js";
-import { NOT_LOOKED_AT, troublesOf } from "../nodepool/report.js";
+import type { CsrAccess } from "../csr/shared.js";
 
 const MAX_POOLS = 100;
 const MAX_TROUBLES = 10;

@@ -1,52 +1,33 @@
-/** `drawbridge nodepool apply`: check a file of pools, and bring it where they are kept. */
+/** `drawbridge nodepool apply`: check a file of pools, and apply it to a cluster or a directory. */
+import { text, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand } from "../framework/define.js";
+import { inputName, readInput } from "../framework/files.js";
+import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
+import { CLUSTER_HELP } from "./cluster-help.js";
 
-import { outcomesText } from "../../cluster/kube/apply.js";
-import type { Flag, FlagSet } from "../flags/flag-set.js";
-import { boolean, string } from "../flags/flag-value.js";
-import { objectsText } from "../framework/objects-file.js";
-import { addOutput, json, refused, runPlainCommand } from "../framework/plain-command.js";
-import { type AccessFlags, CLUSTER_HELP, checkAccess, declareAccess, noWords, withObjects } from "./flags.js";
+export const nodepoolApply = defineCommand({
+  purpose: `Applies NodePools, and the ConfigMaps and Secrets they refer to, from a YAML file to a cluster by server-side apply, or writes
+them into a directory of objects. Everything is checked before anything is written; what must not change is refused.
 
-const purpose = `Brings NodePools, and the ConfigMaps and Secrets they stand on, from a YAML file into a cluster by server-side apply, or into
-a directory of objects. Everything is checked before anything is written; what must not change is refused.
-
-${CLUSTER_HELP}`;
-
-interface ApplyFlags extends AccessFlags {
-  readonly file: Flag<string>;
-  readonly dryRun: Flag<boolean>;
-  readonly force: Flag<boolean>;
-  readonly output: Flag<"text" | "json" | undefined>;
-}
-
-export function nodepoolApply(program: string, argv: readonly string[]): Promise<number> {
-  return runPlainCommand(program, argv, { purpose, declare, check, run });
-}
-
-function declare(set: FlagSet): ApplyFlags {
-  return {
-    ...declareAccess(set),
-    file: set.add("filename", string, "", "File with the objects; - for standard input.", { shorthand: "f" }),
-    dryRun: set.add("dry-run", boolean, false, "Let the cluster judge, and write nothing."),
-    force: set.add("force-conflicts", boolean, false, "Take over fields that another manager set."),
-    output: addOutput(set),
-  };
-}
-
-function check(flags: ApplyFlags, words: readonly string[]): void {
-  noWords(words);
-  checkAccess(flags);
-  if (flags.file.value === "") throw refused("--filename is missing: which file?");
-  if (flags.dryRun.value && flags.directory.value !== "") throw refused("--dry-run needs a cluster to judge");
-}
-
-async function run(flags: ApplyFlags): Promise<number> {
-  const { applyObjects, readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
-  const [file, text] = await objectsText(flags.file.value);
-  const objects = readObjects(file, text, flags.namespace.value);
-  const options = { dryRun: flags.dryRun.value, force: flags.force.value };
-  const applied = await withObjects(flags, (api) => applyObjects(api, objects, options));
-  const said = flags.dryRun.value ? "Nothing was written (--dry-run); these objects would be:\n" : "";
-  process.stdout.write(flags.output.value === "json" ? json({ objects: applied }) : said + outcomesText(applied));
-  return 0;
-}
+${CLUSTER_HELP}`,
+  examples: ["drawbridge nodepool apply -f pool.yaml --dry-run"],
+  flags: {
+    ...accessFlags,
+    filename: { ...text("File with the objects; - is standard input. Required."), shorthand: "f" },
+    "dry-run": yesNo("Let the cluster check the objects, and write nothing."),
+    "force-conflicts": yesNo("Take over fields that another manager set."),
+  },
+  async run({ filename, dryRun, forceConflicts: force, ...access }) {
+    checkAccess(access);
+    if (filename === "") throw refused("--filename is missing: which file?");
+    if (dryRun && access.directory !== "") throw refused("--dry-run needs a cluster to judge");
+    const { applyObjects, readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
+    const { namespace } = access;
+    const content = await readInput(filename, "DB_NODEPOOL");
+    const objects = readObjects(inputName(filename), content.toString(), namespace);
+    return { objects: await withObjects(access, (api) => applyObjects(api, objects, { namespace, dryRun, force })) };
+  },
+  show: ({ objects }, { dryRun }) =>
+    objects.map(({ action, object }) => `${object} ${action}${dryRun ? " (dry run)" : ""}\n`).join(""),
+});

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { collectionPath } from "../../cluster/kube/paths.js";
 import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
+import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { nodepoolCommand } from "./command.js";
 
 const said = keepWhatIsSaid();
 let house: House;
@@ -30,7 +30,7 @@ function file(...objects: readonly object[]): string {
 const ready = () =>
   vi.waitFor(
     async () => {
-      expect(await nodepoolCommand(["status", "workers", ...access])).toBe(0);
+      expect(await drawbridge.run("drawbridge", ["nodepool", "status", "workers", ...access])).toBe(0);
       expect((await house.pool()).status?.version).toBe("4.18.0");
     },
     { timeout: 10_000, interval: 50 },
@@ -39,12 +39,12 @@ const ready = () =>
 describe("drawbridge nodepool apply", () => {
   test("brings a pool and what it stands on into a directory, and says what changed", async () => {
     const path = file(makePool(), clusterMap, pullSecret);
-    expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["nodepool", "apply", "-f", path, ...access])).toBe(0);
     expect(said.stdout).toBe(
       "created    Secret clusters/pull-secret\ncreated    ConfigMap clusters/demo\ncreated    NodePool clusters/workers\n3 created\n",
     );
     said.stdout = "";
-    expect(await nodepoolCommand(["apply", "-f", path, "--output=json", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["nodepool", "apply", "-f", path, "--output=json", ...access])).toBe(0);
     expect(JSON.parse(said.stdout).objects.map(({ action }: { action: string }) => action)).toEqual([
       "unchanged",
       "unchanged",
@@ -64,14 +64,30 @@ describe("drawbridge nodepool apply", () => {
     ["nothing", [], "it holds no object"],
   ])("writes nothing because of %s", async (_, objects, sentence) => {
     const path = objects.length === 0 ? file() : file(clusterMap, ...objects);
-    expect(await nodepoolCommand(["apply", "-f", path, ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["nodepool", "apply", "-f", path, ...access])).toBe(1);
     expect(said.stderr).toContain(sentence);
     expect((await house.api.list(collectionPath("ConfigMap", namespace))).items).toEqual([]);
   });
 
   test("refuses to change what machines were made for", async () => {
-    expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "amd64" })), ...access])).toBe(0);
-    expect(await nodepoolCommand(["apply", "-f", file(makePool("workers", { arch: "arm64" })), ...access])).toBe(1);
+    expect(
+      await drawbridge.run("drawbridge", [
+        "nodepool",
+        "apply",
+        "-f",
+        file(makePool("workers", { arch: "amd64" })),
+        ...access,
+      ]),
+    ).toBe(0);
+    expect(
+      await drawbridge.run("drawbridge", [
+        "nodepool",
+        "apply",
+        "-f",
+        file(makePool("workers", { arch: "arm64" })),
+        ...access,
+      ]),
+    ).toBe(1);
     expect(said.stderr).toContain('spec.arch must stay "amd64"');
     expect((await house.pool()).spec?.arch).toBe("amd64");
   });
@@ -88,7 +104,13 @@ describe("drawbridge nodepool apply", () => {
     [["status", "a", "b"], "one name too many"],
   ])("calls %j misuse", async (argv, sentence) => {
     const needsObjects = !["install"].includes(argv[0]!);
-    expect(await nodepoolCommand([...argv, ...(needsObjects ? [`--directory=${house.directory}`] : [])])).toBe(2);
+    expect(
+      await drawbridge.run("drawbridge", [
+        "nodepool",
+        ...argv,
+        ...(needsObjects ? [`--directory=${house.directory}`] : []),
+      ]),
+    ).toBe(2);
     expect(said.stderr).toContain(sentence);
   });
 });
@@ -96,25 +118,27 @@ describe("drawbridge nodepool apply", () => {
 describe("drawbridge nodepool status", () => {
   test("says that nobody looked yet, then what there is, and never a token", async () => {
     await house.furnish(makePool());
-    expect(await nodepoolCommand(["status", "workers", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["nodepool", "status", "workers", ...access])).toBe(1);
     expect(said.stdout).toContain("No controller has looked at it yet.");
     house.start();
     await ready();
     said.stdout = "";
-    expect(await nodepoolCommand(["status", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["nodepool", "status", ...access])).toBe(0);
     expect(said.stdout).toMatch(/clusters\/workers\s+demo\s+4\.18\.0\s+[0-9a-f]{8}\s+ready/);
-    expect(await nodepoolCommand(["status", "workers", "--output=json", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["nodepool", "status", "workers", "--output=json", ...access])).toBe(0);
     const [token] = await house.secrets("token-");
     expect(said.stdout).toContain(token?.metadata?.name);
     expect(said.stdout).not.toContain(Buffer.from(token?.data?.token ?? "", "base64").toString());
-    expect(await nodepoolCommand(["status", "nobody", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["nodepool", "status", "nobody", ...access])).toBe(1);
     expect(said.stderr).toContain("there is no pool clusters/nobody; there is: clusters/workers");
   });
 });
 
 describe("drawbridge nodepool install --output yaml", () => {
   test("prints objects and asks no cluster", async () => {
-    expect(await nodepoolCommand(["install", "--image=registry.example/d:1", "--output=yaml"])).toBe(0);
+    expect(
+      await drawbridge.run("drawbridge", ["nodepool", "install", "--image=registry.example/d:1", "--output=yaml"]),
+    ).toBe(0);
     const kinds = parseAllDocuments(said.stdout).map((document) => (document.toJS() as { kind: string }).kind);
     expect(kinds.slice(0, 2)).toEqual(["Namespace", "CustomResourceDefinition"]);
     expect(kinds.filter((kind) => kind === "Deployment").length).toBe(2);

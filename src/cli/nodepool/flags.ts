@@ -4,24 +4,6 @@ import type { Flag, FlagSet } from "../flags/flag-set.js";
 import { string } from "../flags/flag-value.js";
 import { refused } from "../framework/plain-command.js";
 
-/** For --help. */
-export const CLUSTER_HELP = `Pools belong to a cluster. Without HyperShift that is a ConfigMap beside them:
-
-  apiVersion: v1
-  kind: ConfigMap
-  metadata:
-    name: demo                         # spec.clusterName of its pools
-    namespace: drawbridge
-    labels: {drawbridge/cluster: "true"}
-  data:
-    apiServer: https://api.example:6443
-    apiServerCA: |                     # PEM
-    ignitionEndpoint: ignition.example:22624
-    ignitionCA: |                      # PEM; left out, the one of controller --issue-certificate
-    version: 4.18.0                    # of the release that machines run
-    pullSecret: pull-secret            # a Secret with the key .dockerconfigjson; none if left out
-    # releases, arch, trustBundle, configuration, networks: see docs/nodes.md`;
-
 // The return type is inferred: one entry a flag, each with the type its kind gives it.
 export function declareAccess(set: FlagSet) {
   const text = (name: string, usage: string, otherwise = "") => set.add(name, string, otherwise, usage);
@@ -45,10 +27,6 @@ export function checkAccess({ directory, kubeconfig, namespace }: AccessFlags): 
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace.value)) {
     throw refused(`--namespace "${namespace.value}" is not the name of a namespace`);
   }
-}
-
-export function noWords([word]: readonly string[]): void {
-  if (word !== undefined) throw refused(`"${word}" belongs to no flag`);
 }
 
 export async function openObjects({ directory, kubeconfig }: AccessFlags): Promise<KubeApi> {

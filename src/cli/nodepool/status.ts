@@ -1,41 +1,79 @@
-/** `drawbridge nodepool status`: how pools stand. */
+/** `drawbridge nodepool status`: the state of pools. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { PoolStanding } from "../../cluster/nodes/controller/status.js";
-import { addOutput, json, refused, runPlainCommand } from "../framework/plain-command.js";
-import { checkAccess, declareAccess, withObjects } from "./flags.js";
-import { poolsText, poolText } from "./report.js";
+import { table } from "../../base/text.js";
+import { NOT_LOOKED_AT, type PoolStanding, troublesOf } from "../../cluster/nodes/controller/status.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand } from "../framework/define.js";
+import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
 
-const purpose = `Lists pools with their version, their hash and what is wrong; with a name, all conditions and tokens of that pool (never a
-token itself). Ends with 1 when the named pool cannot give user data to a machine now.`;
-
-export function nodepoolStatus(program: string, argv: readonly string[]): Promise<number> {
-  return runPlainCommand(program, argv, {
-    purpose,
-    words: " [NAME]",
-    declare: (set) => ({ ...declareAccess(set), output: addOutput(set) }),
-    check: (flags, [, second]) => {
-      checkAccess(flags);
-      if (second !== undefined) throw refused(`"${second}" is one name too many: give one pool, or none for all`);
-    },
-    run: async (flags, [name]) => {
-      const { poolStandings } = await import("../../cluster/nodes/controller/status.js");
-      const namespace = flags.namespace.value;
-      const all = await withObjects(flags, (api) => poolStandings(api, namespace));
-      const isJson = flags.output.value === "json";
-      if (name === undefined) {
-        process.stdout.write(isJson ? json({ pools: all }) : poolsText(all));
-        return 0;
-      }
-      const pool = named(all, `${namespace}/${name}`);
-      process.stdout.write(isJson ? json(pool) : poolText(pool));
-      return pool.ready ? 0 : 1;
-    },
-  });
-}
+export const nodepoolStatus = defineCommand({
+  purpose: `Lists pools with their version, their hash and what is wrong; with a name, all conditions and tokens of that pool (never a
+token itself). Ends with 1 when the named pool cannot give user data to a machine now.`,
+  words: "[NAME]",
+  flags: accessFlags,
+  async run(flags, { words: [name, second] }) {
+    checkAccess(flags);
+    if (second !== undefined) throw refused(`"${second}" is one name too many: give one pool, or none for all`);
+    const { poolStandings } = await import("../../cluster/nodes/controller/status.js");
+    const { namespace } = flags;
+    const pools = await withObjects(flags, (api) => poolStandings(api, namespace));
+    return { pools, pool: name === undefined ? undefined : named(pools, `${namespace}/${name}`) };
+  },
+  show: {
+    text: ({ pool, pools }) => (pool === undefined ? poolsText(pools) : poolText(pool)),
+    json: ({ pool, pools }) => pool ?? { pools },
+  },
+  exitCode: ({ pool }) => (pool === undefined || pool.ready ? 0 : 1),
+});
 
 function named(all: readonly PoolStanding[], wanted: string): PoolStanding {
   const found = all.find(({ name }) => name === wanted);
   if (found !== undefined) return found;
   const known = all.map(({ name }) => name).join(", ") || "none";
   throw new DrawbridgeError("DB_NODEPOOL", `there is no pool ${wanted}; there is: ${known}`);
+}
+
+function poolsText(pools: readonly PoolStanding[]): string {
+  if (pools.length === 0) return "There is no pool.\n";
+  return table([
+    ["POOL", "CLUSTER", "VERSION", "HASH", "USER DATA", "TROUBLE"],
+    ...pools.map((pool) => [
+      pool.name,
+      pool.cluster || "-",
+      pool.version || "-",
+      pool.hash || "-",
+      pool.ready ? "ready" : "missing",
+      troubleOf(pool) || "-",
+    ]),
+  ]);
+}
+
+function poolText(pool: PoolStanding): string {
+  const conditions = pool.conditions.map(({ message, reason, status, type }) => [
+    `  ${type}`,
+    status,
+    reason || "-",
+    message.replaceAll("\n", "; "),
+  ]);
+  const tokens = pool.tokens.map(({ current, expires, generated, payload, reached, secret }) => [
+    `  ${secret}`,
+    current ? "current" : "former",
+    `made ${generated || "never"}`,
+    expires === "" ? "stays" : `ends ${expires}`,
+    payload === "" ? "no payload yet" : `payload ${payload}`,
+    reached ? "was fetched" : "not fetched yet",
+  ]);
+  return [
+    `Pool ${pool.name} of cluster ${pool.cluster}, version ${pool.version || "unknown"}, hash ${pool.hash || "unknown"}\n`,
+    pool.ready ? `User data is in the Secret ${pool.userDataSecret}.\n` : "There is no user data yet.\n",
+    conditions.length === 0 ? "No controller has looked at it yet.\n" : `Conditions:\n${table(conditions)}`,
+    tokens.length === 0 ? "" : `Tokens:\n${table(tokens)}`,
+  ].join("");
+}
+
+function troubleOf(pool: PoolStanding): string {
+  if (pool.conditions.length === 0) return NOT_LOOKED_AT;
+  return troublesOf(pool)
+    .map(({ message, reason, type }) => `${type}: ${message || reason}`)
+    .join("; ");
 }

@@ -13,8 +13,8 @@ import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/
 import { annotation, type Secret } from "../../cluster/nodes/objects.js";
 import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
 import { readUserData } from "../../cluster/nodes/token/user-data.js";
+import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { workersCommand } from "./command.js";
 
 const said = keepWhatIsSaid();
 let house: House;
@@ -46,7 +46,8 @@ async function withPool(): Promise<Secret> {
   );
 }
 
-const create = (...flags: string[]) => workersCommand(["create", "--pool=workers", ...flags, ...access]);
+const create = (...flags: string[]) =>
+  drawbridge.run("drawbridge", ["workers", "create", "--pool=workers", ...flags, ...access]);
 const bearerOf = (secret: Secret): string =>
   JSON.parse(readUserData(secret)).ignition.config.merge[0].httpHeaders[0].value;
 const expected = async () => [...(await directoryInventory(join(state, "inventory"))()).workers.keys()];
@@ -88,7 +89,7 @@ describe("drawbridge workers create", () => {
     await create("--count=3");
     expect(await create("--count=2")).toBe(1);
     expect(said.stderr).toContain("there are 3 workers of clusters/workers called workers-... already, more than 2");
-    expect(await workersCommand(["delete", "workers-2", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-2", ...access])).toBe(0);
     expect(await create("--count=3")).toBe(0);
     expect(await expected()).toEqual(["workers-0", "workers-1", "workers-3"]);
   });
@@ -134,10 +135,10 @@ describe("drawbridge workers create", () => {
     const bearer = Buffer.from(first.get("workers-1") ?? "").toString("base64");
     expect(readFileSync(join(state, "workers-1.ign"), "utf8")).toContain(`Bearer ${bearer}`);
     expect(await create("--count=3")).toBe(0);
-    expect(await workersCommand(["userdata", "workers-1", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-1", ...access])).toBe(0);
     expect(said.stdout).toContain(`Bearer ${bearer}`);
     expect(new Set((await tokens()).values()).size).toBe(3);
-    expect(await workersCommand(["delete", "workers-1", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-1", ...access])).toBe(0);
     expect([...(await tokens()).keys()]).toEqual(["workers-0", "workers-2"]);
     expect((await tokens()).get("workers-0")).toBe(first.get("workers-0"));
   });
@@ -168,7 +169,7 @@ describe("drawbridge workers create", () => {
   test("makes nothing for a pool that is not ready, or not there", async () => {
     expect(await create()).toBe(1);
     expect(said.stderr).toContain("pool clusters/workers has no configuration yet");
-    expect(await workersCommand(["create", "--pool=nobody", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["workers", "create", "--pool=nobody", ...access])).toBe(1);
     expect(said.stderr).toContain("there is no pool clusters/nobody");
     expect(existsSync(state)).toBe(false);
   });
@@ -199,7 +200,7 @@ describe("drawbridge workers create", () => {
     [["verify"], "--pool is missing"],
     [["verify", "--pool=p", "--pods=some"], "must be one of all, one, none"],
   ])("calls %j misuse", async (argv, sentence) => {
-    expect(await workersCommand([...argv, ...access])).toBe(2);
+    expect(await drawbridge.run("drawbridge", ["workers", ...argv, ...access])).toBe(2);
     expect(said.stderr).toContain(sentence);
   });
 });
@@ -213,14 +214,14 @@ describe("workers that there are", () => {
     await vi.waitFor(async () => expect((await house.secrets("token-")).length).toBe(2), { timeout: 10_000 });
     const behind = async () => {
       said.stdout = "";
-      expect(await workersCommand(["list", "--output=json", ...access])).toBe(0);
+      expect(await drawbridge.run("drawbridge", ["workers", "list", "--output=json", ...access])).toBe(0);
       return JSON.parse(said.stdout).workers.map((worker: { behind?: boolean }) => worker.behind);
     };
     await vi.waitFor(async () => expect(await behind()).toEqual([true, true]), { timeout: 10_000 });
-    expect(await workersCommand(["userdata", "workers-1", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-1", ...access])).toBe(0);
     expect(await behind()).toEqual([true, false]);
     said.stdout = "";
-    expect(await workersCommand(["list", "--offline", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "list", "--offline", ...access])).toBe(0);
     expect(said.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +- +[0-9a-f]{8} +unknown/);
   });
 
@@ -232,12 +233,14 @@ describe("workers that there are", () => {
       return deadline - notBefore;
     };
     said.stdout = "";
-    expect(await workersCommand(["userdata", "workers-0", "--set-hostname=false", ...access])).toBe(0);
+    expect(
+      await drawbridge.run("drawbridge", ["workers", "userdata", "workers-0", "--set-hostname=false", ...access]),
+    ).toBe(0);
     expect(said.stdout).toBe(`${readUserData(secret)}\n`);
     expect(await window()).toBe(60_000);
-    expect(await workersCommand(["userdata", "workers-0", "--renew", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-0", "--renew", ...access])).toBe(0);
     expect(await window()).toBe(2 * 60 * 60_000);
-    expect(await workersCommand(["userdata", "workers-9", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-9", ...access])).toBe(1);
     expect(said.stderr).toContain("there is no worker workers-9");
   });
 
@@ -246,14 +249,14 @@ describe("workers that there are", () => {
     const gone = join(house.directory, "gone.txt");
     const remove = `--delete-command=node -e 'require("node:fs").appendFileSync(process.argv[1], process.argv[2])' ${gone} {name}`;
     expect(await create("--count=2", "--provider=command", "--create-command=true", remove)).toBe(0);
-    expect(await workersCommand(["delete", "workers-0", "workers-7", ...access])).toBe(1);
-    expect(await workersCommand(["delete", "workers-0", "--dry-run", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-0", "workers-7", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-0", "--dry-run", ...access])).toBe(0);
     expect(existsSync(gone)).toBe(false);
-    expect(await workersCommand(["delete", "workers-0", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-0", ...access])).toBe(0);
     expect(readFileSync(gone, "utf8")).toBe("workers-0");
     expect(existsSync(join(state, "workers-0.ign"))).toBe(false);
     expect(await expected()).toEqual(["workers-1"]);
-    expect(await workersCommand(["delete", "--all", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "delete", "--all", ...access])).toBe(0);
     expect(await expected()).toEqual([]);
   });
 
@@ -262,10 +265,10 @@ describe("workers that there are", () => {
     const remove = `--delete-command=sh -c 'test "$0" != workers-1' {name}`;
     const how = ["--provider=command", "--create-command=true", remove, "--publish"];
     expect(await create("--count=3", ...how)).toBe(0);
-    expect([await workersCommand(["delete", "--all", "--publish", ...access]), said.stderr]).toEqual([
-      1,
-      expect.stringContaining("sh failed for workers-1"),
-    ]);
+    expect([
+      await drawbridge.run("drawbridge", ["workers", "delete", "--all", "--publish", ...access]),
+      said.stderr,
+    ]).toEqual([1, expect.stringContaining("sh failed for workers-1")]);
     const { workers } = await configMapInventory(house.api, namespace)();
     expect([...workers.keys()]).toEqual(["workers-1", "workers-2"]);
   });
@@ -276,7 +279,7 @@ describe("workers that there are", () => {
     const published = async () => (await configMapInventory(house.api, namespace)()).workers.get("workers-0")!;
     const before = await published();
     const renew = ["userdata", "workers-0", "--renew", "--window=5m", "--publish", ...access];
-    expect([await workersCommand(renew), said.stderr]).toEqual([0, ""]);
+    expect([await drawbridge.run("drawbridge", ["workers", ...renew]), said.stderr]).toEqual([0, ""]);
     const { deadline, notBefore } = await published();
     expect([deadline - notBefore, before.deadline - before.notBefore]).toEqual([300_000, 60_000]);
   });
@@ -298,7 +301,7 @@ describe("workers that there are", () => {
     await put("workers-0", "True", current);
     await put("workers-1", "False", "01234567");
     said.stdout = "";
-    expect(await workersCommand(["list", ...access])).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "list", ...access])).toBe(0);
     expect(said.stdout).toMatch(new RegExp(`workers-0 .* yes +Ready +${current} +current`));
     expect(said.stdout).toMatch(/workers-1 .* yes +NotReady +01234567 +behind/);
   });
@@ -307,7 +310,7 @@ describe("workers that there are", () => {
     await withPool();
     await create();
     writeFileSync(join(state, "workers.json"), '{"workers": [{"name": "../x"}]}');
-    expect(await workersCommand(["list", "--offline", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["workers", "list", "--offline", ...access])).toBe(1);
     expect(said.stderr).toContain("cannot be used");
   });
 });

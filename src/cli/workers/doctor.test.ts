@@ -5,8 +5,8 @@ import { collectionPath } from "../../cluster/kube/paths.js";
 import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import type { ConfigMap } from "../../cluster/nodes/objects.js";
 import { TOKEN, Ward } from "../../cluster/nodes/recovery/testing/ward.js";
+import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { workersCommand } from "./command.js";
 
 const said = keepWhatIsSaid();
 let ward: Ward;
@@ -21,7 +21,7 @@ afterEach(() => {
 
 function doctor(...flags: string[]): Promise<number> {
   const access = [`--directory=${ward.directory}`, "--namespace=clusters", `--state=${ward.store.directory}`];
-  return workersCommand(["doctor", ...access, ...flags]);
+  return drawbridge.run("drawbridge", ["workers", "doctor", ...access, ...flags]);
 }
 
 const spoil = () => writeFileSync(ward.store.userDataFile("w-0"), "{}");

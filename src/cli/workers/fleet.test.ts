@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
 import { NODES_PATH, type Node, nodePath } from "../../cluster/nodes/workers/node.js";
+import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { workersCommand } from "./command.js";
 
 const said = keepWhatIsSaid();
 let house: House;
@@ -51,12 +51,12 @@ test("goes from a file to nodes, to more, to others, to fewer", async () => {
     ...["up", "--pool=workers", "--count=1", "-f", file, "--approve", "--pods=none", "--provider=command"],
     ...[`--create-command=cp {userdata} ${machines}-{name}`, `--delete-command=rm ${machines}-{name}`, ...access],
   ];
-  expect(await workersCommand([...up, "--dry-run"])).toBe(0);
+  expect(await drawbridge.run("drawbridge", ["workers", ...up, "--dry-run"])).toBe(0);
   expect([said.stdout, existsSync(state)]).toEqual([
     `workers-0 would be made: cp '{userdata}' '${machines}-{name}'\n`,
     false,
   ]);
-  expect(await booting(["workers-0"], workersCommand(up))).toBe(0);
+  expect(await booting(["workers-0"], drawbridge.run("drawbridge", ["workers", ...up]))).toBe(0);
   expect(said.stdout).toMatch(
     /workers-0 +yes +Ready +yes +- +current\nAll 1 workers of clusters\/workers are at work\.\n$/,
   );
@@ -65,18 +65,18 @@ test("goes from a file to nodes, to more, to others, to fewer", async () => {
 
   said.stdout = "";
   const scale = (count: number) =>
-    workersCommand(["scale", "--pool=workers", `--count=${count}`, "--approve", ...access]);
+    drawbridge.run("drawbridge", ["workers", "scale", "--pool=workers", `--count=${count}`, "--approve", ...access]);
   expect(await booting(["workers-1"], scale(2))).toBe(0);
   expect(said.stdout).toBe("workers-1 made\n");
 
   said.stdout = "";
   const replace = ["replace", "workers-0", ...access];
-  expect(await workersCommand([...replace, "--dry-run", "--output=json"])).toBe(0);
+  expect(await drawbridge.run("drawbridge", ["workers", ...replace, "--dry-run", "--output=json"])).toBe(0);
   expect(JSON.parse(said.stdout)).toEqual({
     replaced: [{ old: "workers-0", fresh: "workers-2", state: "to be done" }],
     dryRun: true,
   });
-  expect(await booting(["workers-2"], workersCommand([...replace, "--approve"]))).toBe(0);
+  expect(await booting(["workers-2"], drawbridge.run("drawbridge", ["workers", ...replace, "--approve"]))).toBe(0);
   expect(existsSync(`${machines}-workers-0`)).toBe(false);
 
   said.stdout = "";
@@ -91,34 +91,46 @@ test("verifies, and ends with 1 while something is missing", async () => {
   await house.furnish(makePool());
   house.start();
   await vi.waitFor(async () => expect((await house.pool()).status?.version).toBe("4.18.0"), { timeout: 10_000 });
-  expect(await workersCommand(["create", "--pool=workers", "--count=2", ...access.slice(0, 3)])).toBe(0);
+  expect(
+    await drawbridge.run("drawbridge", ["workers", "create", "--pool=workers", "--count=2", ...access.slice(0, 3)]),
+  ).toBe(0);
   await putNode("workers-0");
   await putNode("workers-1", "False");
   said.stdout = "";
   const verify = ["verify", "--pool=workers", "--pods=none", ...access];
-  expect(await workersCommand([...verify, "--timeout=1s"])).toBe(1);
+  expect(await drawbridge.run("drawbridge", ["workers", ...verify, "--timeout=1s"])).toBe(1);
   expect(said.stdout).toContain("workers-1: its node is not Ready: KubeletReady\n  -> drawbridge workers doctor");
   expect(said.stdout).toMatch(/1 thing is missing\.\n$/);
-  expect(await workersCommand([...verify, "workers-0"])).toBe(0);
-  expect(await workersCommand([...verify, "workers-9"])).toBe(1);
+  expect(await drawbridge.run("drawbridge", ["workers", ...verify, "workers-0"])).toBe(0);
+  expect(await drawbridge.run("drawbridge", ["workers", ...verify, "workers-9"])).toBe(1);
   expect(said.stderr).toContain("there is no worker workers-9: there is workers-0, workers-1");
 }, 30_000);
 
 test("begins nothing that cannot be done", async () => {
   await house.furnish(makePool());
-  expect(await workersCommand(["up", "--pool=workers", "--approve", ...access, "--timeout=1s"])).toBe(1);
+  expect(
+    await drawbridge.run("drawbridge", ["workers", "up", "--pool=workers", "--approve", ...access, "--timeout=1s"]),
+  ).toBe(1);
   expect(said.stderr).toContain("waiting for user data of pool workers: 1 s were not enough");
-  expect(await workersCommand(["up", "--pool=nobody", "--approve", ...access])).toBe(1);
+  expect(await drawbridge.run("drawbridge", ["workers", "up", "--pool=nobody", "--approve", ...access])).toBe(1);
   expect(said.stderr).toContain("there is no pool clusters/nobody");
-  expect(await workersCommand(["scale", "--pool=workers", "--count=2", ...access])).toBe(1);
+  expect(await drawbridge.run("drawbridge", ["workers", "scale", "--pool=workers", "--count=2", ...access])).toBe(1);
   expect(said.stderr).toContain("there are no workers of clusters/workers called workers-...");
-  expect(await workersCommand(["replace", "workers-0", ...access])).toBe(1);
+  expect(await drawbridge.run("drawbridge", ["workers", "replace", "workers-0", ...access])).toBe(1);
   expect(said.stderr).toContain("there is no worker workers-0: none is recorded");
-  expect(await workersCommand(["verify", "--pool=workers", ...access])).toBe(1);
+  expect(await drawbridge.run("drawbridge", ["workers", "verify", "--pool=workers", ...access])).toBe(1);
   expect(said.stderr).toContain("clusters/workers has no workers in");
   expect(
-    await workersCommand(["up", "--pool=workers", "-f", join(house.directory, "none"), "--approve", ...access]),
+    await drawbridge.run("drawbridge", [
+      "workers",
+      "up",
+      "--pool=workers",
+      "-f",
+      join(house.directory, "none"),
+      "--approve",
+      ...access,
+    ]),
   ).toBe(1);
-  expect(said.stderr).toContain("the file cannot be read");
+  expect(said.stderr).toContain("none cannot be read");
   expect(existsSync(state)).toBe(false);
 }, 30_000);

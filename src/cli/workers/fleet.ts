@@ -1,105 +1,106 @@
-/** What commands that bring workers in or take them out have in common. */
-
+/** What commands have in common that wait for workers, bring them in or take them out. */
+import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import type { Fleet } from "../../cluster/nodes/workers/change.js";
-import type { Patience } from "../../cluster/nodes/workers/patience.js";
+import type { Patience, Progress } from "../../cluster/nodes/workers/patience.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { declarePolicyFlags, policyOf } from "../csr/flags.js";
-import type { Flag, FlagSet } from "../flags/flag-set.js";
-import { boolean, duration, integer } from "../flags/flag-value.js";
-import { type GoDuration, parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
-import { addOutput, refused } from "../framework/plain-command.js";
-import { checkAccess, declareAccess } from "../nodepool/flags.js";
-import { declareHosted, declareState, withClusters, withState } from "./flags.js";
-import { checkPositive, declareTimeout, withPatience } from "./patience.js";
-import { showProgress } from "./progress.js";
-import { approverNamespaceOf, declarePublishing, publisher } from "./publishing.js";
+import type { Verdict, Verified, VerifyOptions } from "../../cluster/nodes/workers/verify.js";
+import { policyFlags, policyOf } from "../csr/shared.js";
+import { duration, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { checkAccess } from "../framework/objects.js";
+import { approverNamespaceOf, publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
 
-/** For --help. */
-export const APPROVAL_HELP = `New machines are let in by an approver of certificate requests. --approve runs one for as long as the command does, with the
+/** How machines are approved, for --help. */
+export const APPROVAL_HELP = `New machines are admitted by an approver of certificate requests. --approve runs one for as long as the command does, with the
 flags of drawbridge csr approver; otherwise one must be running that knows the inventory (--publish), or somebody else
 approves (--approved-elsewhere).`;
 
-// The return type is inferred: one entry a flag, each with the type its kind gives it.
-export function declareFleet(set: FlagSet) {
-  return {
-    ...declareAccess(set),
-    ...declareState(set),
-    ...declarePublishing(set),
-    ...declarePolicyFlags(set),
-    hostedKubeconfig: declareHosted(set),
-    approve: set.add("approve", boolean, false, "Decide certificate requests of the workers while this command runs."),
-    approvedElsewhere: set.add("approved-elsewhere", boolean, false, "Do not ask for a running approver."),
-    timeout: declareTimeout(set, "30m"),
-    output: addOutput(set),
-  };
-}
+export const timeoutFlag = (value: string) => ({ timeout: duration(value, "How long to wait in all.") });
 
-export type FleetFlags = ReturnType<typeof declareFleet>;
+export const fleetFlags = {
+  ...workersFlags,
+  ...publishingFlags,
+  ...policyFlags,
+  ...timeoutFlag("30m"),
+  approve: yesNo("Decide certificate requests of the workers while this command runs."),
+  "approved-elsewhere": yesNo("Do not ask for a running approver."),
+};
+
+export type FleetFlags = Values<typeof fleetFlags>;
 
 export function checkFleet(flags: FleetFlags): void {
   checkAccess(flags);
   policyOf(flags);
-  checkPositive(flags.timeout);
-  if (flags.approve.value && flags.approvedElsewhere.value) {
+  checkPositive("timeout", flags.timeout);
+  if (flags.approve && flags.approvedElsewhere) {
     throw refused("--approve and --approved-elsewhere exclude each other");
   }
 }
 
-export function declareDraining(set: FlagSet) {
-  const yes = (name: string, usage: string) => set.add(name, boolean, false, usage);
-  return {
-    force: yes("force", "Also evict pods that nothing would start elsewhere."),
-    deleteEmptyDirData: yes("delete-emptydir-data", "Also evict pods with scratch space, which is lost."),
-    drainTimeout: set.add("drain-timeout", duration, parseGoDuration("10m"), "How long draining one node may take."),
-    maxUnavailable: set.add("max-unavailable", integer, 1, "How many workers may be missing at a time."),
-  };
+export function checkPositive(flag: string, ms: number): void {
+  if (ms <= 0) throw refused(`--${flag} must be more than 0`);
 }
 
-export type DrainingFlags = ReturnType<typeof declareDraining>;
+export const drainingFlags = {
+  force: yesNo("Also evict pods that nothing would start elsewhere."),
+  "delete-emptydir-data": yesNo("Also evict pods with emptyDir volumes, whose data is lost."),
+  "drain-timeout": duration("10m", "How long draining one node may take."),
+  "max-unavailable": number(1, "How many workers may be missing at a time."),
+};
+
+export type DrainingFlags = Values<typeof drainingFlags>;
 
 export function checkDraining({ drainTimeout, maxUnavailable }: DrainingFlags): void {
-  checkPositive(drainTimeout);
-  if (maxUnavailable.value < 1) throw refused(`--max-unavailable must be at least 1, got ${maxUnavailable.value}`);
+  checkPositive("drain-timeout", drainTimeout);
+  if (maxUnavailable < 1) throw refused(`--max-unavailable must be at least 1, got ${maxUnavailable}`);
 }
 
-interface Whose {
+/** Pods by which verify and up find out whether nodes run any. */
+export const podFlags = inGroup("advanced", {
+  pods: oneOf(["all", "one", "none"], "Workers on which a test pod is started: all, one of them, or none.", "all"),
+  "pod-image": text("Image of the test pod; it must run without root.", "registry.k8s.io/pause:3.10"),
+  "pod-namespace": text("Namespace in which the test pod is made, and removed again.", "default"),
+});
+
+type PodFlags = Values<typeof podFlags>;
+
+export function podOf({ podImage: image, podNamespace: namespace, pods: on }: PodFlags): VerifyOptions["pod"] {
+  if (image.trim() === "") throw refused("--pod-image must not be empty; --pods none tries none");
+  if (namespace.trim() === "") throw refused("--pod-namespace must not be empty; --pods none tries none");
+  return on === "none" ? undefined : { namespace, image, on };
+}
+
+interface Subject {
   readonly pool: (store: WorkerStore) => Promise<ObjectName>;
-  readonly window: Flag<GoDuration>;
+  /** Of the first certificate of new workers. */
+  readonly window: number;
   /** Undefined: nobody leaves. */
-  readonly draining: DrainingFlags | undefined;
+  readonly draining?: DrainingFlags;
 }
 
-/** Everything that a command needs, for as long as it runs. */
+/** Opens the store and the clusters for as long as `run` takes. */
 export async function withFleet<T>(
   flags: FleetFlags,
-  { draining, pool, window }: Whose,
+  { draining, pool, window }: Subject,
   run: (fleet: Fleet) => Promise<T>,
 ): Promise<T> {
-  const progress = showProgress();
-  const drainMs = draining === undefined ? 0 : toMilliseconds(draining.drainTimeout.value);
-  const rules = {
-    force: draining?.force.value ?? false,
-    deleteEmptyDirData: draining?.deleteEmptyDirData.value ?? false,
-  };
-  const work = (store: WorkerStore, patience: Patience) =>
-    withClusters(flags, async (clusters) => {
-      const owner = await pool(store);
-      await requireNodes(clusters, owner);
-      return run({
-        ...{ clusters, store, patience, rules, drainMs, pool: owner, publish: publisher(flags, clusters) },
-        maxUnavailable: draining?.maxUnavailable.value ?? 1,
-        windowMs: toMilliseconds(window.value),
-      });
-    });
-  try {
-    return await withState(flags, (store) =>
-      withPatience(flags.timeout, progress, (patience) => work(store, patience)),
-    );
-  } finally {
-    progress.end();
-  }
+  const rules = { force: draining?.force ?? false, deleteEmptyDirData: draining?.deleteEmptydirData ?? false };
+  return withState(flags.state, (store) =>
+    withPatience(flags.timeout, (patience) =>
+      withClusters(flags, async (clusters) => {
+        const owner = await pool(store);
+        await requireNodes(clusters, owner);
+        return run({
+          ...{ clusters, store, patience, rules, pool: owner, publish: publisher(flags, clusters) },
+          drainMs: draining?.drainTimeout ?? 0,
+          maxUnavailable: draining?.maxUnavailable ?? 1,
+          windowMs: window,
+        });
+      }),
+    ),
+  );
 }
 
 /** A pool that is not there yet is no reason to stop. */
@@ -124,10 +125,104 @@ export async function approving<T>(flags: FleetFlags, fleet: Fleet, run: () => P
   const { clusters, patience, pool, store } = fleet;
   const api = clusters.nodes;
   const namespace = approverNamespaceOf(flags);
-  if (flags.approve.value) {
+  if (flags.approve) {
     const claims = configMapInventory(clusters.pools, pool.namespace);
     return whileApproving({ api, claims, namespace, store, policy: policyOf(flags), progress: patience.progress }, run);
   }
-  if (!flags.approvedElsewhere.value) await requireApprover(api, namespace, patience.clock.date());
+  if (!flags.approvedElsewhere) await requireApprover(api, namespace, patience.clock.date());
   return run();
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** The first signal ends the waiting, so that what was made for a moment is removed; the second ends the process. */
+export async function withPatience<T>(timeoutMs: number, use: (patience: Patience) => Promise<T>): Promise<T> {
+  const { Patience } = await import("../../cluster/nodes/workers/patience.js");
+  const progress = showProgress();
+  const stop = new AbortController();
+  const stopListening = () => {
+    for (const name of SIGNALS) process.off(name, onSignal);
+  };
+  const onSignal = (signal: NodeJS.Signals) => {
+    stopListening();
+    progress.tell(`${signal}: ending; once more to end at once`);
+    stop.abort();
+  };
+  for (const name of SIGNALS) process.on(name, onSignal);
+  try {
+    return await use(new Patience({ timeoutMs, progress, signal: stop.signal }));
+  } finally {
+    stopListening();
+    progress.end();
+  }
+}
+
+interface Screen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+interface ShownProgress extends Progress {
+  /** Takes the changing line away, so that a report can follow. */
+  end(): void;
+}
+
+/** Progress on standard error: a line that changes on a terminal, a line for each change elsewhere. */
+export function showProgress(screen: Screen = process.stderr): ShownProgress {
+  return screen.isTTY === true ? onTerminal(screen) : asLines(screen);
+}
+
+const CLEAR_LINE = "\r\u001b[K";
+
+function onTerminal(screen: Screen): ShownProgress {
+  let shown = "";
+  const draw = () => screen.write(CLEAR_LINE + shown.slice(0, (screen.columns ?? 80) - 1));
+  return {
+    tell(line) {
+      screen.write(`${CLEAR_LINE}${plainText(line)}\n`);
+      draw();
+    },
+    status(line) {
+      shown = plainText(line);
+      draw();
+    },
+    end: () => void screen.write(CLEAR_LINE),
+  };
+}
+
+/** Logs are read later: each state once. */
+function asLines(screen: Screen): ShownProgress {
+  let last = "";
+  return {
+    tell: (line) => void screen.write(`${plainText(line)}\n`),
+    status(line) {
+      if (line !== last) screen.write(`${plainText(line)}\n`);
+      last = line;
+    },
+    end: () => undefined,
+  };
+}
+
+export function verdictText(verdict: Verdict): string {
+  const { ok, pool, workers } = verdict;
+  const rows = workers.map((worker) => [worker.name, ...cells(worker)]);
+  const lacks = [
+    ...pool.lacks.map((lack) => ({ who: `pool ${pool.name}`, ...lack })),
+    ...workers.flatMap(({ lack, name }) => (lack === undefined ? [] : [{ who: name, ...lack }])),
+  ];
+  return [
+    table([["WORKER", "FETCHED", "NODE", "LABELS", "POD", "CONFIGURATION"], ...rows]),
+    ...lacks.map(({ remedy, what, who }) => `${who}: ${what}\n  -> ${remedy}\n`),
+    ok ? `All ${workers.length} workers of ${pool.name} are at work.\n` : `${counted(lacks.length)} missing.\n`,
+  ].join("");
+}
+
+function counted(things: number): string {
+  return things === 1 ? "1 thing is" : `${things} things are`;
+}
+
+function cells({ configuration, fetched, furnished, made, pod, ready, registered }: Verified): string[] {
+  const node = registered ? (ready ? "Ready" : "NotReady") : made ? "missing" : "no machine";
+  return [fetched, node, registered ? (furnished ? "yes" : "no") : "-", pod ?? "-", configuration];
 }

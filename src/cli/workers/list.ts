@@ -1,17 +1,12 @@
-/** `drawbridge workers list`: who there is, and whose configuration is behind. */
-
+/** `drawbridge workers list`: all workers, and those whose configuration is behind. */
 import { table } from "../../base/text.js";
 import type { Node } from "../../cluster/nodes/workers/node.js";
 import type { WorkerStanding } from "../../cluster/nodes/workers/status.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
-import { boolean } from "../flags/flag-value.js";
-import { addOutput, json, runPlainCommand } from "../framework/plain-command.js";
-import { checkAccess, declareAccess, noWords } from "../nodepool/flags.js";
-import { declareHosted, declareState, type NodesFlags, openState, withClusters } from "./flags.js";
-
-const purpose = `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
-itself, or what the machine was given. A worker is behind when its pool has another one now; drawbridge workers replace
---behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`;
+import { yesNo } from "../flags/flag.js";
+import { defineCommand } from "../framework/define.js";
+import { checkAccess } from "../framework/objects.js";
+import { openState, poolName, type WorkersFlags, withClusters, workersFlags } from "./shared.js";
 
 interface Listed {
   readonly name: string;
@@ -35,32 +30,22 @@ interface Seen {
   readonly nodes: ReadonlyMap<string, Node> | undefined;
 }
 
-export function workersList(program: string, argv: readonly string[]): Promise<number> {
-  return runPlainCommand(program, argv, {
-    purpose,
-    declare: (set) => ({
-      ...declareAccess(set),
-      ...declareState(set),
-      hostedKubeconfig: declareHosted(set),
-      offline: set.add("offline", boolean, false, "Say what is remembered, and ask no cluster."),
-      output: addOutput(set),
-    }),
-    check: (flags, words) => {
-      noWords(words);
-      checkAccess(flags);
-    },
-    run: async (flags) => {
-      const workers = await (await openState(flags)).read();
-      const isAsked = !flags.offline.value && workers.length > 0;
-      const seen = isAsked ? await look(flags, workers) : { hashes: new Map(), nodes: undefined };
-      const listed = await Promise.all(workers.map((worker) => listedOf(worker, seen)));
-      process.stdout.write(flags.output.value === "json" ? json({ workers: listed }) : text(listed));
-      return 0;
-    },
-  });
-}
+export const workersList = defineCommand({
+  purpose: `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
+itself, or what the machine was given. A worker is behind when its pool has another one now; drawbridge workers replace
+--behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`,
+  flags: { ...workersFlags, offline: yesNo("Say what is remembered, and ask no cluster.") },
+  async run(flags) {
+    checkAccess(flags);
+    const workers = await (await openState(flags.state)).read();
+    const isAsked = !flags.offline && workers.length > 0;
+    const seen = isAsked ? await look(flags, workers) : { hashes: new Map(), nodes: undefined };
+    return { workers: await Promise.all(workers.map((worker) => listedOf(worker, seen))) };
+  },
+  show: ({ workers }) => listText(workers),
+});
 
-async function look(flags: NodesFlags, workers: readonly Worker[]): Promise<Seen> {
+async function look(flags: WorkersFlags, workers: readonly Worker[]): Promise<Seen> {
   const [{ isHosted, listNodes }, { isPoolMissing, poolHash }] = await Promise.all([
     import("../../cluster/nodes/workers/status.js"),
     import("../../cluster/nodes/workers/user-data.js"),
@@ -69,9 +54,8 @@ async function look(flags: NodesFlags, workers: readonly Worker[]): Promise<Seen
     const hashes = new Map<string, string>();
     let isElsewhere = false;
     for (const pool of new Set(workers.map((worker) => worker.pool))) {
-      const [namespace = "", name = ""] = pool.split("/");
       try {
-        const { hash, object } = await poolHash(clusters.pools, { namespace, name });
+        const { hash, object } = await poolHash(clusters.pools, poolName(pool));
         hashes.set(pool, hash);
         isElsewhere ||= clusters.nodes === clusters.pools && isHosted(object);
       } catch (reason) {
@@ -99,7 +83,7 @@ async function listedOf(worker: Worker, { hashes, nodes }: Seen): Promise<Listed
   };
 }
 
-function text(workers: readonly Listed[]): string {
+function listText(workers: readonly Listed[]): string {
   if (workers.length === 0) return "There are no workers.\n";
   return table([
     ["WORKER", "POOL", "ZONE", "PROVIDER", "MADE", "NODE", "HASH", "CONFIGURATION"],

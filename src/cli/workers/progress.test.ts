@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { showProgress } from "./progress.js";
+import { showProgress } from "./fleet.js";
 
 function screen(isTTY: boolean) {
   const parts: string[] = [];

@@ -4,103 +4,82 @@ import { shellText } from "../../cluster/nodes/workers/machines.js";
 import type { Progress } from "../../cluster/nodes/workers/patience.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { Risen } from "../../cluster/nodes/workers/up.js";
-import type { FlagSet } from "../flags/flag-set.js";
-import { boolean, string } from "../flags/flag-value.js";
-import { objectsText } from "../framework/objects-file.js";
-import { json, runPlainCommand } from "../framework/plain-command.js";
-import { noWords } from "../nodepool/flags.js";
-import { poolOf } from "./flags.js";
-import { APPROVAL_HELP, approving, checkFleet, declareFleet, withFleet } from "./fleet.js";
-import { checkMaking, declareMaking, providersHelp, templateOf, wishOf } from "./making.js";
-import { checkPods, declarePods, podOf } from "./verify-flags.js";
-import { verdictText } from "./verify-report.js";
+import { text, type Values, yesNo } from "../flags/flag.js";
+import { defineCommand } from "../framework/define.js";
+import { inputName, readInput } from "../framework/files.js";
+import { APPROVAL_HELP, approving, checkFleet, fleetFlags, podFlags, podOf, verdictText, withFleet } from "./fleet.js";
+import { checkMaking, makingFlags, openState, PROVIDERS_HELP, poolOf, templateOf, wishOf } from "./shared.js";
 
-const purpose = `From nothing to --count nodes that run pods: applies --filename (a pool and what it stands on), waits for the pool's user data,
-makes the workers that are missing, lets them in, puts the pool's nodeLabels and taints on their nodes as they join, and
+const upFlags = {
+  ...fleetFlags,
+  ...makingFlags,
+  ...podFlags,
+  filename: {
+    ...text("File with the pool and the objects it refers to; - is standard input. If empty, they are there already."),
+    shorthand: "f",
+  },
+  "dry-run": yesNo("Say which workers would be made, and change nothing."),
+};
+
+type UpFlags = Values<typeof upFlags>;
+
+export const workersUp = defineCommand({
+  purpose: `From nothing to --count nodes that run pods: applies --filename (a pool and what it refers to), waits for the pool's user data,
+makes the workers that are missing, has them approved, puts the pool's nodeLabels and taints on their nodes as they join, and
 verifies them. Every step finds out what was done before: killed at any point, the same command goes on.
 
 ${APPROVAL_HELP}
 
-${providersHelp}`;
-
-export function workersUp(program: string, argv: readonly string[]): Promise<number> {
-  return runPlainCommand(program, argv, { purpose, declare, check, run });
-}
-
-function declare(set: FlagSet) {
-  return {
-    ...declareFleet(set),
-    ...declareMaking(set),
-    ...declarePods(set),
-    file: set.add(
-      "filename",
-      string,
-      "",
-      "File with the pool and what it stands on; - for standard input. If empty, they are there.",
-      { shorthand: "f" },
-    ),
-    dryRun: set.add("dry-run", boolean, false, "Say which workers would be made, and change nothing."),
-  };
-}
-
-type UpFlags = ReturnType<typeof declare>;
-
-function check(flags: UpFlags, words: readonly string[]): void {
-  noWords(words);
-  checkFleet(flags);
-  checkMaking(flags);
-  checkPods(flags);
-}
-
-async function run(flags: UpFlags): Promise<number> {
-  const { prepare, up } = await import("../../cluster/nodes/workers/up.js");
-  const pool = poolOf(flags.pool, flags.namespace);
-  const wish = wishOf(flags);
-  if (flags.dryRun.value) return rehearse(flags);
-  const risen = await withFleet(
-    flags,
-    { pool: async () => pool, window: flags.window, draining: undefined },
-    async (fleet) => {
-      const { clusters, patience } = fleet;
-      if (flags.file.value !== "") await applyFile(flags, clusters, patience.progress);
+${PROVIDERS_HELP}`,
+  examples: ["drawbridge workers up -f pool.yaml --pool demo --count 3 --approve"],
+  flags: upFlags,
+  async run(flags): Promise<Risen | Rehearsal> {
+    checkFleet(flags);
+    checkMaking(flags);
+    const pod = podOf(flags);
+    if (flags.dryRun) return rehearse(flags);
+    const { prepare, up } = await import("../../cluster/nodes/workers/up.js");
+    const pool = poolOf(flags);
+    const wish = { ...wishOf(flags), zones: flags.zones };
+    return withFleet(flags, { pool: async () => pool, window: flags.window }, async (fleet) => {
+      if (flags.filename !== "") await applyFile(flags, fleet.clusters, fleet.patience.progress);
       await prepare(fleet, wish);
-      return approving(flags, fleet, () => up({ fleet, wish, template: templateOf(flags), pod: podOf(flags) }));
-    },
-  );
-  process.stdout.write(flags.output.value === "json" ? json(risen) : text(risen));
-  return risen.verdict.ok ? 0 : 1;
-}
+      return approving(flags, fleet, () => up({ fleet, wish, template: templateOf(flags), pod }));
+    });
+  },
+  show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : risenText(result)),
+  exitCode: (result) => ("dryRun" in result || result.verdict.ok ? 0 : 1),
+});
 
-async function applyFile(flags: UpFlags, { pools }: Clusters, progress: Progress): Promise<void> {
+async function applyFile({ filename, namespace }: UpFlags, { pools }: Clusters, progress: Progress): Promise<void> {
   const { applyObjects, readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
-  const { file, namespace } = flags;
-  const [name, content] = await objectsText(file.value);
-  const objects = readObjects(name, content, namespace.value);
-  const applied = await applyObjects(pools, objects, { dryRun: false, force: false });
+  const content = await readInput(filename, "DB_NODEPOOL");
+  const objects = readObjects(inputName(filename), content.toString(), namespace);
+  const applied = await applyObjects(pools, objects, { namespace, dryRun: false, force: false });
   for (const { action, object } of applied) progress.tell(`${object} ${action}`);
 }
 
-/** The pool may not be there yet, and need not be. */
-async function rehearse(flags: UpFlags): Promise<number> {
-  const [{ planWorkers }, { openState }] = await Promise.all([
-    import("../../cluster/nodes/workers/worker.js"),
-    import("./flags.js"),
-  ]);
-  const store = await openState(flags);
-  const planned = planWorkers(await store.read(), wishOf(flags), await store.numbers());
-  const { createCommand } = templateOf(flags);
-  const how = createCommand.length === 0 ? "" : `: ${shellText(createCommand)}`;
-  const line = ({ name, zone }: { name: string; zone: string }) =>
-    `${name}${zone === "" ? "" : ` in ${zone}`} would be made${how}\n`;
-  process.stdout.write(
-    flags.output.value === "json"
-      ? json({ workers: planned, dryRun: true })
-      : planned.map(line).join("") || "All workers are there; what is unfinished would be finished.\n",
-  );
-  return 0;
+interface Rehearsal {
+  readonly workers: readonly { readonly name: string; readonly zone: string }[];
+  readonly dryRun: true;
 }
 
-function text({ made, verdict }: Risen): string {
+/** The pool may not be there yet, and need not be. */
+async function rehearse(flags: UpFlags): Promise<Rehearsal> {
+  const { planWorkers } = await import("../../cluster/nodes/workers/worker.js");
+  const store = await openState(flags.state);
+  const wish = { ...wishOf(flags), zones: flags.zones };
+  return { workers: planWorkers(await store.read(), wish, await store.numbers()), dryRun: true };
+}
+
+function rehearsalText({ workers }: Rehearsal, flags: UpFlags): string {
+  const { createCommand } = templateOf(flags);
+  const how = createCommand.length === 0 ? "" : `: ${shellText(createCommand)}`;
+  const lines = workers.map(({ name, zone }) => `${name}${zone === "" ? "" : ` in ${zone}`} would be made${how}\n`);
+  return lines.join("") || "All workers are there; what is unfinished would be finished.\n";
+}
+
+function risenText({ made, verdict }: Risen): string {
   const files = made.filter(({ action }) => action === "user data written");
   const hint = files.map(({ name, userData }) => `${name}: its user data is ${userData}\n`);
   return [...hint, verdictText(verdict)].join("");

@@ -78,3 +78,13 @@ function tokenStanding(secret: Secret, current: string): TokenStanding {
     payload: outcome?.reason ?? "",
   };
 }
+
+/** Conditions that are False when all is well. */
+const NORMALLY_FALSE: readonly string[] = ["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"];
+
+export const NOT_LOOKED_AT = "no controller has looked at it yet";
+
+/** The conditions that are not as they should be. */
+export function troublesOf({ conditions }: Pick<PoolStanding, "conditions">): readonly Condition[] {
+  return conditions.filter(({ status, type }) => status === "False" && !NORMALLY_FALSE.includes(type));
+}

@@ -1,0 +1,143 @@
+/** What the csr commands have in common: the cluster they ask and the machines they expect. */
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import type { KubeApi } from "../../cluster/kube/port.js";
+import type { Look } from "../../cluster/nodes/csr/approver/act.js";
+import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
+import type { InventorySource } from "../../cluster/nodes/csr/inventory.js";
+import type { MemoryStore } from "../../cluster/nodes/csr/memory.js";
+import { Networks } from "../../cluster/nodes/csr/names.js";
+import type { SigningRequest } from "../../cluster/nodes/csr/signing-request.js";
+import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
+import { inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { checkObjects, objectFlags, openObjects } from "../framework/objects.js";
+
+/** For --help: the one format, wherever the inventory is kept. */
+export const INVENTORY_HELP = `The inventory says which machines are expected. It is every *.yaml, *.yml and *.json file of the directory given with
+--inventory or, without that flag, every key of the ConfigMaps labelled drawbridge/inventory=true in --namespace:
+
+  pool: clusters/workers         # namespace/name of the pool
+  replicas: 3                    # most nodes; if missing, as many as there are workers
+  workers:
+  - name: worker-0               # the node's name
+    dnsNames: [worker-0.example] # further names its serving certificate may have
+    ips: [10.0.0.10]             # its addresses; if missing, the node's own within --node-cidr
+    notBefore: "2031-01-02T03:04:05Z"
+    deadline: "2031-01-02T05:04:05Z"  # for its first certificate; if missing, two hours later
+    joined: false                # true: it is a node already and was let in by somebody else
+  claims:                        # who fetched a configuration, for --require-claim
+  - {worker: worker-0, at: "2031-01-02T03:10:00Z"}`;
+
+/** What is approved, whoever decides. */
+export const policyFlags = inGroup("advanced", {
+  "bootstrap-user": text("User that files the first requests of machines.", defaultPolicy.bootstrapUser),
+  "bootstrap-group": list(
+    "Group of the bootstrap user; repeatable, and all of them must be given.",
+    defaultPolicy.bootstrapGroups,
+  ),
+  "node-cidr": list("Network in which nodes may have addresses that the inventory does not list; repeatable."),
+  "foreign-cidr": list("Network of services, pods or the control plane, never a node's address; repeatable."),
+  "reserved-name": list("Name of the control plane that no node may have; repeatable."),
+  "require-claim": yesNo("Approve only machines that were seen fetching their configuration."),
+  surge: number(defaultPolicy.surge, "Nodes that a pool may have beyond its replicas."),
+  "pool-rate": number(defaultPolicy.poolRate, "Approvals in a minute and pool."),
+  "deny-forgery": yesNo("Deny what no kubelet would ask; otherwise it stays pending.", true),
+});
+
+export const csrFlags = {
+  ...objectFlags,
+  ...inGroup("kubernetes", {
+    namespace: text("Namespace of the inventory's ConfigMaps, of the lease and of the memory.", "drawbridge"),
+  }),
+  inventory: text("Directory with the inventory. If empty, ConfigMaps of the namespace."),
+  ...policyFlags,
+};
+
+export type CsrFlags = Values<typeof csrFlags>;
+export type PolicyFlags = Values<typeof policyFlags>;
+
+export const decisionLogFlag = {
+  "decision-log": text("File to which every decision is appended as a line of JSON. If empty, there is none."),
+};
+
+export function checkCsrFlags(flags: CsrFlags): void {
+  if (flags.namespace === "") throw refused("--namespace must not be empty");
+  checkObjects(flags);
+  policyOf(flags);
+}
+
+export function policyOf(flags: PolicyFlags): Policy {
+  if (flags.surge < 0) throw refused(`--surge must not be negative, got ${flags.surge}`);
+  if (flags.poolRate < 0) throw refused(`--pool-rate must not be negative, got ${flags.poolRate}`);
+  if (flags.bootstrapUser === "") throw refused("--bootstrap-user must not be empty");
+  return {
+    bootstrapUser: flags.bootstrapUser,
+    bootstrapGroups: flags.bootstrapGroup,
+    nodeNetworks: networksOf("node-cidr", flags.nodeCidr),
+    foreignNetworks: networksOf("foreign-cidr", flags.foreignCidr),
+    reservedNames: flags.reservedName,
+    needsClaim: flags.requireClaim,
+    surge: flags.surge,
+    poolRate: flags.poolRate,
+    deniesForgery: flags.denyForgery,
+  };
+}
+
+function networksOf(name: string, prefixes: readonly string[]): Networks {
+  try {
+    return new Networks(prefixes);
+  } catch (reason) {
+    throw refused(`--${name}: ${messageOf(reason)}`);
+  }
+}
+
+export interface CsrAccess {
+  readonly api: KubeApi;
+  readonly inventory: InventorySource;
+  readonly store: MemoryStore;
+}
+
+/** `namespace`: the approver's. */
+export async function openAccess(flags: CsrFlags, namespace = flags.namespace): Promise<CsrAccess> {
+  const [sources, { MemoryStore }] = await Promise.all([
+    import("../../cluster/nodes/csr/inventory.js"),
+    import("../../cluster/nodes/csr/memory.js"),
+  ]);
+  const api = await openObjects(flags);
+  const inventory =
+    flags.inventory === "" ? sources.configMapInventory(api, namespace) : sources.directoryInventory(flags.inventory);
+  return { api, inventory, store: new MemoryStore(api, { namespace, name: APPROVER_NAME }) };
+}
+
+/** What a command that looks once sees. */
+export async function lookOnce(flags: CsrFlags, { api, inventory, store }: CsrAccess) {
+  const { lookAround } = await import("../../cluster/nodes/csr/approver/act.js");
+  const memory = await store.load();
+  return lookAround({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
+}
+
+/** For as long as `use` takes. */
+export async function withAccess<T>(flags: CsrFlags, use: (access: CsrAccess) => Promise<T>): Promise<T> {
+  const access = await openAccess(flags);
+  return use(access).finally(() => access.api.close());
+}
+
+export function oneName([name, ...rest]: readonly string[]): string {
+  if (name === undefined || rest.length > 0) throw refused("name one request, as drawbridge csr list shows it");
+  return name;
+}
+
+export function findRequest({ requests }: Look, name: string): SigningRequest {
+  const found = requests.find(({ metadata }) => metadata?.name === name);
+  if (found === undefined) throw new DrawbridgeError("DB_CSR_REQUEST", `there is no request ${name}`);
+  return found;
+}
+
+export async function notOurs(request: SigningRequest): Promise<DrawbridgeError> {
+  const { kindOf, outcomeOf, requestName } = await import("../../cluster/nodes/csr/signing-request.js");
+  const why =
+    kindOf(request) === undefined
+      ? `is for the signer ${request.spec?.signerName}, which has nothing to do with nodes`
+      : `is ${outcomeOf(request)} already`;
+  return new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} ${why}`);
+}

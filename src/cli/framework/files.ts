@@ -1,0 +1,44 @@
+/** Files that commands read and write. */
+import { readFileSync } from "node:fs";
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { replaceFile } from "../../base/files.js";
+
+/** What a file is called in messages; `-` is standard input. */
+export const inputName = (file: string): string => (file === "-" ? "standard input" : file);
+
+/** A file, or standard input for `-`. Throws an error of this code. */
+export async function readInput(file: string, code: ErrorCode = "DB_FLAG_VALUE"): Promise<Buffer> {
+  try {
+    // Descriptor 0 rather than a path: not every system has one for it.
+    return file === "-" ? readFileSync(0) : await readFile(file);
+  } catch (reason) {
+    throw new DrawbridgeError(code, `${inputName(file)} cannot be read: ${messageOf(reason)}`, { cause: reason });
+  }
+}
+
+interface RenderedFile {
+  readonly name: string;
+  readonly text: string;
+  readonly mode: number;
+}
+
+/** Puts files into a directory, each whole or not at all. Resolves to their paths, in the order of `files`. */
+export async function writeRendering(directory: string, files: readonly RenderedFile[]): Promise<string[]> {
+  const written: string[] = [];
+  for (const { name, text, mode } of files) {
+    const target = join(directory, name);
+    try {
+      await mkdir(dirname(target), { recursive: true });
+      await replaceFile(target, text, mode);
+    } catch (reason) {
+      throw new DrawbridgeError("DB_RENDER_WRITE", `${target} cannot be written: ${messageOf(reason)}`, {
+        cause: reason,
+      });
+    }
+    written.push(target);
+  }
+  return written;
+}

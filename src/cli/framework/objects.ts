@@ -1,0 +1,67 @@
+/** Where the Kubernetes objects are that a command works on: in a cluster, or in a directory of YAML files. */
+import type { KubeApi } from "../../cluster/kube/port.js";
+import { inGroup, number, text, type Values } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+
+export const objectFlags = inGroup("kubernetes", {
+  kubeconfig: text("Kubeconfig of the cluster. If empty, KUBECONFIG, then the pod's service account."),
+  directory: text("Directory of YAML objects to use instead of a cluster."),
+});
+
+/** With the namespace of pools. */
+export const accessFlags = {
+  ...objectFlags,
+  ...inGroup("kubernetes", {
+    namespace: text("Namespace of the pools, their cluster and their Secrets.", "drawbridge"),
+  }),
+};
+
+type ObjectFlags = Values<typeof objectFlags>;
+export type AccessFlags = Values<typeof accessFlags>;
+
+export function checkObjects({ directory, kubeconfig }: ObjectFlags): void {
+  if (directory !== "" && kubeconfig !== "") {
+    throw refused("--directory and --kubeconfig exclude each other: objects are in one place");
+  }
+}
+
+export function checkAccess(flags: AccessFlags): void {
+  checkObjects(flags);
+  checkNamespace(flags.namespace);
+}
+
+export function checkNamespace(namespace: string): void {
+  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) {
+    throw refused(`--namespace "${namespace}" is not the name of a namespace`);
+  }
+}
+
+export async function openObjects({ directory, kubeconfig }: ObjectFlags): Promise<KubeApi> {
+  if (directory === "") return openCluster(kubeconfig || (process.env.KUBECONFIG ?? ""));
+  const { createDirectoryApi } = await import("../../cluster/nodes/controller/directory/api.js");
+  return createDirectoryApi({ directory });
+}
+
+export async function openCluster(kubeconfig: string): Promise<KubeApi> {
+  const { openKubeApi } = await import("../../cluster/kube/open.js");
+  return openKubeApi({ kubeconfig, qps: 0, burst: 0 });
+}
+
+/** Closes it whatever happens. */
+export async function withObjects<T>(flags: ObjectFlags, use: (api: KubeApi) => Promise<T>): Promise<T> {
+  const api = await openObjects(flags);
+  return use(api).finally(() => api.close());
+}
+
+/** Where a process that runs until it is told to end serves its health; `when` is a condition such as ", with --watch". */
+export const healthFlags = (when = "") =>
+  inGroup("advanced", {
+    "health-bind-address": text(`Address of /healthz, /readyz and /metrics${when}. If empty, all interfaces.`),
+    "health-port": number(0, `Port of /healthz, /readyz and /metrics${when}. If 0, none is opened.`),
+  });
+
+/** Undefined: no port is opened. */
+export function healthOf({ healthBindAddress: host, healthPort: port }: Values<ReturnType<typeof healthFlags>>) {
+  if (port < 0 || port > 65_535) throw refused(`--health-port must be 0 to 65535, got ${port}`);
+  return port === 0 ? undefined : { host, port };
+}

@@ -1,0 +1,191 @@
+/** What the workers commands have in common: the workers' store, their clusters, and what machines are made of. */
+
+import type { ObjectName } from "../../cluster/nodes/objects.js";
+import type { Template } from "../../cluster/nodes/workers/machines.js";
+import { placeholders, splitCommand } from "../../cluster/nodes/workers/machines.js";
+import type { Clusters } from "../../cluster/nodes/workers/status.js";
+import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import type { Wish, Worker } from "../../cluster/nodes/workers/worker.js";
+import { duration, inGroup, list, maybe, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { type AccessFlags, accessFlags, openCluster, openObjects } from "../framework/objects.js";
+
+export const stateFlag = { state: text("Directory that remembers workers and holds their user data.", "workers") };
+
+/** The two clusters and the store. */
+export const workersFlags = {
+  ...accessFlags,
+  ...stateFlag,
+  ...inGroup("kubernetes", {
+    "hosted-kubeconfig": text(
+      "Kubeconfig of the cluster that machines join, where that is not the one of their pool. If empty, the same.",
+    ),
+  }),
+};
+
+export type WorkersFlags = Values<typeof workersFlags>;
+
+export async function openState(directory: string): Promise<WorkerStore> {
+  const { WorkerStore } = await import("../../cluster/nodes/workers/store.js");
+  return new WorkerStore(directory);
+}
+
+/** For commands that change something; one at a time. */
+export async function withState<T>(directory: string, use: (store: WorkerStore) => Promise<T>): Promise<T> {
+  const [store, { exclusively }] = await Promise.all([
+    openState(directory),
+    import("../../cluster/nodes/workers/store.js"),
+  ]);
+  return exclusively(store.directory, () => use(store));
+}
+
+/** Closes them whatever happens. */
+export async function withClusters<T>(flags: WorkersFlags, use: (clusters: Clusters) => Promise<T>): Promise<T> {
+  const pools = await openObjects(flags);
+  try {
+    if (flags.hostedKubeconfig === "") return await use({ pools, nodes: pools });
+    const nodes = await openCluster(flags.hostedKubeconfig);
+    return await use({ pools, nodes }).finally(() => nodes.close());
+  } finally {
+    pools.close();
+  }
+}
+
+export const approverNamespaceFlag = inGroup("kubernetes", {
+  "approver-namespace": text(
+    "Namespace of the approver. If empty, --namespace, or drawbridge in a cluster of --hosted-kubeconfig.",
+  ),
+});
+
+export const publishingFlags = {
+  publish: yesNo("Also put the inventory into the cluster, for an approver there."),
+  ...approverNamespaceFlag,
+};
+
+type ApproverFlags = Pick<AccessFlags, "namespace"> &
+  Pick<WorkersFlags, "hostedKubeconfig"> & {
+    readonly approverNamespace: string;
+  };
+
+/** Where machines join there need not be a namespace called like their pool's. */
+export function approverNamespaceOf({ approverNamespace, hostedKubeconfig, namespace }: ApproverFlags): string {
+  if (approverNamespace !== "") return approverNamespace;
+  return hostedKubeconfig === "" ? namespace : "drawbridge";
+}
+
+/** Does nothing unless it was asked for. */
+export function publisher(flags: ApproverFlags & { readonly publish: boolean }, { nodes }: Clusters) {
+  return async (workers: readonly Worker[]): Promise<void> => {
+    if (!flags.publish) return;
+    const { publishInventory } = await import("../../cluster/nodes/workers/approving.js");
+    await publishInventory(nodes, approverNamespaceOf(flags), workers);
+  };
+}
+
+export function poolOf({ pool, namespace }: { readonly pool: string; readonly namespace: string }): ObjectName {
+  if (!/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(pool)) {
+    throw refused(pool === "" ? "--pool is missing: whose workers?" : `--pool "${pool}" is not a name`);
+  }
+  return { namespace, name: pool };
+}
+
+/** `namespace/name`, as workers remember their pool. */
+export function poolName(text: string): ObjectName {
+  const [namespace = "", name = ""] = text.split("/");
+  return { namespace, name };
+}
+
+export const tailoringFlags = inGroup("advanced", {
+  "set-hostname": yesNo("Let user data name the machine; its node has that name.", true),
+  "ignition-address": text(
+    "Address of the Ignition server for machines that cannot resolve its name; its certificate must have it.",
+  ),
+});
+
+export const windowFlag = inGroup("advanced", {
+  window: duration("2h", "How long a worker may take to ask for its first certificate."),
+});
+
+export function checkWindow(windowMs: number): void {
+  if (windowMs < 60_000) throw refused("--window must be at least 1m");
+}
+
+export const prefixFlag = { "name-prefix": text("Prefix of the workers' names. If empty, the pool's name.") };
+
+/** What workers are made of: for create and up. */
+export const makingFlags = {
+  ...tailoringFlags,
+  ...prefixFlag,
+  ...windowFlag,
+  pool: text("Name of the pool. Required."),
+  count: number(1, "How many workers of this prefix there should be."),
+  zones: list("Zones in which machines are made, filled evenly."),
+  provider: oneOf(["files", "command", "gcloud"], "What makes the machines.", "files"),
+  "create-command": text("Command that makes one machine, for --provider command."),
+  "delete-command": text("Command that removes one machine, for --provider command."),
+  "machine-type": text("Type of the machines, such as n2-standard-4."),
+  disk: text("Size of the machines' boot disk in GB."),
+  subnet: text("Subnet of the machines."),
+  image: text("Boot image of the machines."),
+  "image-project": text("Project that the boot image is in, for --provider gcloud."),
+  project: text("Project of the machines, for --provider gcloud."),
+  "own-token": maybe(
+    "Give each worker a token of its own. If not given, where the Ignition server is drawbridge's: others know no such tokens.",
+  ),
+};
+
+type MakingFlags = Values<typeof makingFlags> & { readonly namespace: string };
+
+/** What each provider does, for --help. */
+export const PROVIDERS_HELP = `Providers: files writes user data and leaves the machines to you; command runs --create-command for each worker, without
+a shell, in which these are replaced: ${placeholders.map((name) => `{${name}}`).join(" ")}; gcloud runs
+gcloud compute instances create. After a kill a command may be run once more for the same worker: it must then do nothing.`;
+
+export function checkMaking(flags: MakingFlags): void {
+  poolOf(flags);
+  templateOf(flags);
+  const { count, disk, window, zones } = flags;
+  if (count < 1) throw refused(`--count must be at least 1, got ${count}`);
+  if (zones.some((zone) => zone.trim() === "")) throw refused("--zones has an empty name");
+  checkWindow(window);
+  if (disk !== "" && !/^[1-9]\d{0,5}$/.test(disk)) throw refused(`--disk "${disk}" is not a number of GB`);
+}
+
+export function wishOf(flags: Pick<MakingFlags, "pool" | "namespace" | "namePrefix" | "count">): Omit<Wish, "zones"> {
+  const { name, namespace } = poolOf(flags);
+  return { pool: `${namespace}/${name}`, prefix: flags.namePrefix || name, count: flags.count };
+}
+
+export function templateOf(flags: MakingFlags): Omit<Template, "ownToken"> & { ownToken: boolean | undefined } {
+  const { createCommand, deleteCommand, provider } = flags;
+  const isCommand = provider === "command";
+  if (isCommand && createCommand === "") throw refused("--provider command needs --create-command");
+  if (!isCommand && createCommand + deleteCommand !== "") {
+    throw refused("--create-command and --delete-command go with --provider command");
+  }
+  const {
+    disk: diskGb,
+    ignitionAddress,
+    image,
+    imageProject,
+    machineType,
+    ownToken,
+    project,
+    setHostname,
+    subnet,
+  } = flags;
+  return {
+    ...{ provider, ownToken, setHostname, ignitionAddress },
+    createCommand: commandWords("create-command", createCommand),
+    deleteCommand: commandWords("delete-command", deleteCommand),
+    shape: { machineType, diskGb, subnet, image, imageProject, project },
+  };
+}
+
+function commandWords(flag: string, command: string): string[] {
+  try {
+    return command === "" ? [] : splitCommand(command);
+  } catch (reason) {
+    throw refused(`--${flag}: ${(reason as Error).message}`);
+  }
+}
