@@ -46,10 +46,10 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
     const { renderInstall } = await import("../../cluster/nodes/install/render.js");
     const manifests = renderInstall(config);
     if (output === "yaml") {
-      const { streamOf } = await import("../../cluster/nodes/install/text.js");
+      const { streamOf } = await import("../../cluster/nodes/install/render.js");
       return { yaml: streamOf(manifests), objects: [] };
     }
-    const { applyInstall } = await import("../../cluster/nodes/install/apply.js");
+    const { applyInstall } = await import("../../cluster/nodes/install/render.js");
     const api = await openCluster(flags.kubeconfig || (process.env.KUBECONFIG ?? ""));
     const applied = applyInstall(api, manifests, { force: flags.forceConflicts });
     return { yaml: "", objects: await applied.finally(() => api.close()) };
