@@ -1,4 +1,5 @@
 /** `drawbridge nodepool apply`: check a file of pools, and apply it to a cluster or a directory. */
+import { outcomesText } from "../../cluster/kube/apply.js";
 import { text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -26,8 +27,10 @@ ${CLUSTER_HELP}`,
     const { namespace } = access;
     const content = await readInput(filename, "DB_NODEPOOL");
     const objects = readObjects(inputName(filename), content.toString(), namespace);
-    return { objects: await withObjects(access, (api) => applyObjects(api, objects, { namespace, dryRun, force })) };
+    return { objects: await withObjects(access, (api) => applyObjects(api, objects, { dryRun, force })) };
   },
-  show: ({ objects }, { dryRun }) =>
-    objects.map(({ action, object }) => `${object} ${action}${dryRun ? " (dry run)" : ""}\n`).join(""),
+  show: ({ objects }, { dryRun }) => {
+    const note = dryRun ? "Nothing was written (--dry-run); these objects would be:\n" : "";
+    return note + outcomesText(objects);
+  },
 });

@@ -43,19 +43,15 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
   flags: installFlags,
   async run(flags, { output }) {
     const config = configOf(flags);
-    const { renderInstall } = await import("../../cluster/nodes/install/render.js");
+    const { applyInstall, renderInstall, streamOf } = await import("../../cluster/nodes/install/render.js");
     const manifests = renderInstall(config);
-    if (output === "yaml") {
-      const { streamOf } = await import("../../cluster/nodes/install/render.js");
-      return { yaml: streamOf(manifests), objects: [] };
-    }
-    const { applyInstall } = await import("../../cluster/nodes/install/render.js");
+    if (output === "yaml") return { yaml: streamOf(manifests), objects: [] };
     const api = await openCluster(flags.kubeconfig || (process.env.KUBECONFIG ?? ""));
     const applied = applyInstall(api, manifests, { force: flags.forceConflicts });
     return { yaml: "", objects: await applied.finally(() => api.close()) };
   },
   show: {
-    text: ({ objects }) => objects.map(({ action, object }) => `${object} ${action}\n`).join(""),
+    text: ({ objects }) => outcomesText(objects),
     yaml: ({ yaml }) => yaml,
     json: ({ objects }) => ({ objects }),
   },

@@ -55,7 +55,7 @@ async function applyFile({ filename, namespace }: UpFlags, { pools }: Clusters, 
   const { applyObjects, readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
   const content = await readInput(filename, "DB_NODEPOOL");
   const objects = readObjects(inputName(filename), content.toString(), namespace);
-  const applied = await applyObjects(pools, objects, { namespace, dryRun: false, force: false });
+  const applied = await applyObjects(pools, objects, { dryRun: false, force: false });
   for (const { action, object } of applied) progress.tell(`${object} ${action}`);
 }
 
