@@ -1,5 +1,5 @@
 /**
- * What a drop-in for HyperShift's two proxies has to do, one test for each item of the list that the sidecar's way was
+ * What a drop-in for HyperShift's two proxies has to do, one test for each item of the list that the sidecar's router was
  * built against. The numbers are the list's own. Items 14 to 17 concern certificates, agents and conditions, not the
  * sidecar; their tests stand with those.
  */
@@ -7,14 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { joinHostPort } from "../../src/base/address.js";
 import { parseSocks5ProxyArgs } from "../../src/cli/tunnel/konnectivity-args.js";
 import { openServiceAddresses } from "../../src/cluster/kube/service-addresses.js";
+import { DEFAULT_ROUTING, directFromEnvironment, type RoutingConfig } from "../../src/tunnel/sidecar/config.js";
 import { Sidecar } from "../../src/tunnel/sidecar/sidecar.js";
-import { DEFAULT_WAY, directFromEnvironment, type WayConfig } from "../../src/tunnel/sidecar/way/config.js";
 import { payload, readExactly, readToEnd, sha256 } from "../support/callers/bytes.js";
 import { endedCaller, makePki, type TestPki } from "../support/processes/certs.js";
 import { type Origin, peersAvailable } from "../support/processes/executables.js";
 import { freePort } from "../support/processes/ports.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
-import { DNS_HOST, type Fixture, NEVER, setStage, startRecorded, wayOn } from "../support/sidecar/fixture.js";
+import { DNS_HOST, type Fixture, NEVER, routerOn, setStage, startRecorded } from "../support/sidecar/fixture.js";
 import { startHttpProxy } from "../support/sidecar/http-proxy.js";
 import { askSocks5, ipv4, type Socks5Request } from "../support/sidecar/socks5-client.js";
 import { startBanner } from "../support/targets/echo.js";
@@ -39,22 +39,22 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
-const customerOf = (changes: Partial<WayConfig["customer"]>): Partial<WayConfig> => ({
-  customer: { ...DEFAULT_WAY.customer, ...changes },
+const customerOf = (changes: Partial<RoutingConfig["customer"]>): Partial<RoutingConfig> => ({
+  customer: { ...DEFAULT_ROUTING.customer, ...changes },
 });
 
 describe("the conformance list", () => {
   test.each(origins)("19.1 the CONNECT request, byte for byte, and server (%s) takes it", async (origin) => {
     const { recorder } = origin === "ours" ? fixture : await startRecorded(fixture, origin);
     recorder.forget();
-    const way = wayOn(fixture, {
-      order: ["here"],
-      here: { "db.example": "127.0.0.1" },
+    const router = routerOn(fixture, {
+      order: ["local"],
+      local: { "db.example": "127.0.0.1" },
       config: { frontends: [{ mode: "http-connect", uds: recorder.path }] },
     });
     const { port } = fixture.echo;
-    expect(await way.echo("db.example")).toBe("hello");
-    expect(await way.echo("127.0.0.1")).toBe("hello");
+    expect(await router.echo("db.example")).toBe("hello");
+    expect(await router.echo("127.0.0.1")).toBe("hello");
     expect(recorder.heads).toEqual([
       `CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: db.example\r\n\r\n`,
       `CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`,
@@ -63,13 +63,13 @@ describe("the conformance list", () => {
 
   test("19.2 name or address as the target, by mode", async () => {
     const { recorder, echo } = fixture;
-    const dialled = async (options: Parameters<typeof wayOn>[1], host: string): Promise<readonly string[]> => {
+    const dialled = async (options: Parameters<typeof routerOn>[1], host: string): Promise<readonly string[]> => {
       recorder.forget();
-      expect(await wayOn(fixture, options).echo(host)).toBe("hello");
+      expect(await routerOn(fixture, options).echo(host)).toBe("hello");
       return recorder.targets;
     };
     const address = `127.0.0.1:${echo.port}`;
-    const socks5 = { order: ["services", "here"], here: { "mgmt.example": "127.0.0.1" } } as const;
+    const socks5 = { order: ["services", "local"], local: { "mgmt.example": "127.0.0.1" } } as const;
     expect(await dialled(socks5, "echo.shop.svc")).toEqual([address]);
     expect(await dialled(socks5, "mgmt.example")).toEqual([address]);
     expect(await dialled({ order: ["agent"] }, "localhost")).toEqual([`localhost:${echo.port}`]);
@@ -85,69 +85,73 @@ describe("the conformance list", () => {
     const six = fixture.use(await listen((socket) => socket.pipe(socket), "::1"));
     fixture.recorder.forget();
     fixture.dns.asked.length = 0;
-    expect(await wayOn(fixture, { order: ["cluster-dns"] }).echo("both.guest.example", six.port)).toBe("hello");
+    expect(await routerOn(fixture, { order: ["cluster-dns"] }).echo("both.guest.example", six.port)).toBe("hello");
     expect(fixture.dns.asked).toEqual(["A both.guest.example", "AAAA both.guest.example"]);
     expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${six.port}`, `[::1]:${six.port}`]);
     fixture.recorder.forget();
-    const ipv4 = wayOn(fixture, { order: ["cluster-dns"], preferIpv4: true });
-    await expect(ipv4.echo("both.guest.example", six.port)).rejects.toMatchObject({ hindrance: "refused" });
+    const ipv4 = routerOn(fixture, { order: ["cluster-dns"], preferIpv4: true });
+    await expect(ipv4.echo("both.guest.example", six.port)).rejects.toMatchObject({ kind: "refused" });
     expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${six.port}`]);
   });
 
   test("19.4 fallback: direct while only this host's DNS answers, one retry after 30 s, recovery", async () => {
-    const here = { "idp.guest.example": "127.0.0.1" };
-    const way = wayOn(fixture, { order: ["cluster-dns"], fallback: true, here });
-    await way.echo("idp.guest.example");
+    const local = { "idp.guest.example": "127.0.0.1" };
+    const router = routerOn(fixture, { order: ["cluster-dns"], fallback: true, local });
+    await router.echo("idp.guest.example");
     await fixture.tunnel.killAgents();
-    await way.echo("idp.guest.example");
+    await router.echo("idp.guest.example");
     fixture.recorder.forget();
-    await way.echo("idp.guest.example");
-    await way.echo("127.0.0.1");
+    await router.echo("idp.guest.example");
+    await router.echo("127.0.0.1");
     expect(fixture.recorder.targets).toEqual([]);
     await fixture.tunnel.addAgent();
-    way.pass(29_999);
-    await way.echo("idp.guest.example");
+    router.pass(29_999);
+    await router.echo("idp.guest.example");
     expect(fixture.recorder.targets).toEqual([]);
-    way.pass(1);
-    await Promise.all([way.echo("idp.guest.example"), way.echo("idp.guest.example")]);
-    await way.echo("127.0.0.1");
+    router.pass(1);
+    await Promise.all([router.echo("idp.guest.example"), router.echo("idp.guest.example")]);
+    await router.echo("127.0.0.1");
     const tunnelled = `127.0.0.1:${fixture.echo.port}`;
     expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, tunnelled, tunnelled]);
-    expect([...way.routes].sort()).toEqual([...Array(5).fill("fallback"), ...Array(3).fill("tunnel")]);
+    expect([...router.routes].sort()).toEqual([...Array(5).fill("fallback"), ...Array(3).fill("tunnel")]);
   });
 
   test("19.5 no fallback when both kinds of DNS fail", async () => {
-    const way = wayOn(fixture, { order: ["cluster-dns"], fallback: true });
+    const router = routerOn(fixture, { order: ["cluster-dns"], fallback: true });
     fixture.dns.mode = "servfail";
-    await expect(way.echo("idp.guest.example")).rejects.toMatchObject({ code: "DB_SIDECAR_NAME" });
+    await expect(router.echo("idp.guest.example")).rejects.toMatchObject({ code: "DB_SIDECAR_NAME" });
     fixture.dns.mode = "answer";
     fixture.recorder.forget();
-    await way.echo("idp.guest.example");
+    await router.echo("idp.guest.example");
     expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${fixture.echo.port}`]);
-    expect(way.routes).toEqual(["tunnel"]);
+    expect(router.routes).toEqual(["tunnel"]);
   });
 
   test("19.6 port 53 goes through the tunnel, fallback or not", async () => {
-    const way = wayOn(fixture, { order: ["cluster-dns"], fallback: true, here: { "idp.guest.example": "127.0.0.1" } });
+    const router = routerOn(fixture, {
+      order: ["cluster-dns"],
+      fallback: true,
+      local: { "idp.guest.example": "127.0.0.1" },
+    });
     fixture.dns.mode = "servfail";
-    await way.echo("idp.guest.example");
+    await router.echo("idp.guest.example");
     fixture.dns.mode = "answer";
     fixture.recorder.forget();
-    (await way.open({ host: DNS_HOST, port: 53 }, NEVER)).destroy();
+    (await router.open({ host: DNS_HOST, port: 53 }, NEVER)).destroy();
     expect(fixture.recorder.targets).toEqual([`${DNS_HOST}:53`]);
-    expect(way.routes).toEqual(["fallback", "tunnel"]);
+    expect(router.routes).toEqual(["fallback", "tunnel"]);
   });
 
   test("19.7 suffixes of cloud APIs, look-alikes and exclusions", async () => {
     const direct = ["ec2.amazonaws.com", "s3.c2s.ic.gov", "login.microsoftonline.com", "iam.cloud.ibm.com"];
     direct.push("compute.googleapis.com", "a.hci.ic.gov", "a.sc2s.sgov.gov", "management.azure.com");
     const tunnelled = ["azure.com", "notazure.com", "ec2.amazonaws.com.example", "kept.azure.com", "example.com"];
-    const here = Object.fromEntries([...direct, ...tunnelled].map((name) => [name, "127.0.0.1"]));
+    const local = Object.fromEntries([...direct, ...tunnelled].map((name) => [name, "127.0.0.1"]));
     const cloud = { bypass: true, exclude: ["kept.azure.com"] };
-    const way = wayOn(fixture, { order: ["here"], here, config: { cloud } });
-    for (const name of [...direct, ...tunnelled]) await way.echo(name);
-    expect(way.routes).toEqual([...direct.map(() => "direct"), ...tunnelled.map(() => "tunnel")]);
-    const off = wayOn(fixture, { order: ["here"], here });
+    const router = routerOn(fixture, { order: ["local"], local, config: { cloud } });
+    for (const name of [...direct, ...tunnelled]) await router.echo(name);
+    expect(router.routes).toEqual([...direct.map(() => "direct"), ...tunnelled.map(() => "tunnel")]);
+    const off = routerOn(fixture, { order: ["local"], local });
     for (const name of direct) await off.echo(name);
     expect(new Set(off.routes)).toEqual(new Set(["tunnel"]));
   });
@@ -160,10 +164,10 @@ describe("the conformance list", () => {
       NO_PROXY: "sts.amazonaws.com",
     });
     const config = { cloud: { bypass: true, exclude: [] }, direct };
-    const way = wayOn(fixture, { here: { "sts.amazonaws.com": "127.0.0.1" }, config });
+    const router = routerOn(fixture, { local: { "sts.amazonaws.com": "127.0.0.1" }, config });
     fixture.recorder.forget();
-    expect(await way.echo("ec2.amazonaws.com", 443)).toBe("hello");
-    expect(await way.echo("sts.amazonaws.com")).toBe("hello");
+    expect(await router.echo("ec2.amazonaws.com", 443)).toBe("hello");
+    expect(await router.echo("sts.amazonaws.com")).toBe("hello");
     expect({ proxy: proxy.lines, tunnel: fixture.recorder.targets }).toEqual({
       proxy: ["CONNECT ec2.amazonaws.com:443 HTTP/1.1"],
       tunnel: [],
@@ -197,8 +201,10 @@ describe("the conformance list", () => {
     for (const [noProxy, host, port] of rules) {
       proxy.lines.length = 0;
       fixture.recorder.forget();
-      const way = wayOn(fixture, { config: customerOf({ httpsProxy: `http://127.0.0.1:${proxy.port}`, noProxy }) });
-      await way.echo(host, port).catch(() => {});
+      const router = routerOn(fixture, {
+        config: customerOf({ httpsProxy: `http://127.0.0.1:${proxy.port}`, noProxy }),
+      });
+      await router.echo(host, port).catch(() => {});
       const [target] = fixture.recorder.targets;
       asked.push([noProxy, host, port, target === joinHostPort(host, port) && proxy.lines.length === 0]);
     }
@@ -215,7 +221,7 @@ describe("the conformance list", () => {
     const secure = fixture.use(await startHttpProxy({ login, routes, tls: pki.webhook }));
     const trustBundleFile = pki.webhook.ca;
     const through = (httpsProxy: string) =>
-      wayOn(fixture, { order: ["cluster-dns"], config: customerOf({ httpsProxy, trustBundleFile }) });
+      routerOn(fixture, { order: ["cluster-dns"], config: customerOf({ httpsProxy, trustBundleFile }) });
     expect(await through(`http://${userinfo}@127.0.0.1:${plain.port}`).echo("far.example", 443)).toBe("hello");
     expect(await through(`https://${userinfo}@localhost:${secure.port}`).echo("far.example", 443)).toBe("hello");
     await expect(through(`http://us:wrong@127.0.0.1:${plain.port}`).echo("far.example", 443)).rejects.toThrow(
@@ -232,9 +238,9 @@ describe("the conformance list", () => {
   test("19.18 bytes that come with the answer are delivered", async () => {
     const banner = payload("banner", 3_000);
     const target = fixture.use(await startBanner(banner));
-    const way = wayOn(fixture, {});
+    const router = routerOn(fixture, {});
     for (let round = 0; round < 20; round += 1) {
-      const stream = await way.open({ host: "127.0.0.1", port: target.port }, NEVER);
+      const stream = await router.open({ host: "127.0.0.1", port: target.port }, NEVER);
       stream.write("ping");
       const bytes = await readExactly(stream, banner.length + 4);
       stream.destroy();
@@ -311,7 +317,7 @@ describe("19.13 a server that wants certificates", () => {
 
   const at = (tls: Record<string, string>) => {
     const { frontendPort: port } = tunnel.place;
-    return wayOn(fixture, { config: { frontends: [{ mode: "http-connect", host: "127.0.0.1", port, tls }] } });
+    return routerOn(fixture, { config: { frontends: [{ mode: "http-connect", host: "127.0.0.1", port, tls }] } });
   };
 
   test("takes the right one", async () => {
@@ -334,6 +340,6 @@ describe("19.13 a server that wants certificates", () => {
       () => ({ caFile: pki.agent.ca, certFile: pki.caller.cert, keyFile: pki.caller.key }),
     ],
   ])("refuses %s, and that is a fault of the path", async (_, tls) => {
-    await expect(at(tls()).echo("127.0.0.1")).rejects.toMatchObject({ hindrance: "path", code: "DB_FRONTEND" });
+    await expect(at(tls()).echo("127.0.0.1")).rejects.toMatchObject({ kind: "path", code: "DB_FRONTEND" });
   });
 });

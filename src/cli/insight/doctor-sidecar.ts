@@ -21,10 +21,12 @@ export async function sidecarSettings(running: RunningProgram): Promise<SidecarS
     if (invocation === undefined || invocation.help !== undefined) return "the sidecar's flags are not known";
     const file = (path: string) => processFile(running.pid, path);
     const { listeners } = invocation.config;
-    const distinct = new Map(listeners.flatMap(({ way }) => way.frontends).map((each) => [JSON.stringify(each), each]));
+    const distinct = new Map(
+      listeners.flatMap(({ routing }) => routing.frontends).map((frontend) => [JSON.stringify(frontend), frontend]),
+    );
     return {
       frontends: [...distinct.values()].map((frontend) => withFiles(frontend, file)),
-      listeners: listeners.map(({ name, way: { resolution, fallback } }) => ({
+      listeners: listeners.map(({ name, routing: { resolution, fallback } }) => ({
         ...{ name, order: resolution.order, fallbackDirect: fallback.direct },
         kubeconfig: resolution.kube.kubeconfig === "" ? "" : file(resolution.kube.kubeconfig),
       })),

@@ -12,16 +12,16 @@ function parsed(parse: typeof parseSocks5ProxyArgs, ...argv: string[]) {
   if (invocation.help !== undefined) throw new Error("help was printed");
   const { config, logging, warnings } = invocation;
   const [listener] = config.listeners;
-  return { config, logging, warnings, listener: listener!, way: listener!.way };
+  return { config, logging, warnings, listener: listener!, routing: listener!.routing };
 }
 
 describe("konnectivity-socks5-proxy", () => {
   test("run", () => {
-    const { config, listener, way, logging, warnings } = parsed(parseSocks5ProxyArgs, "run");
-    expect(listener).toMatchObject({ protocol: "socks5", where: { host: "", port: 8090 } });
-    expect(way).toMatchObject({
+    const { config, listener, routing, logging, warnings } = parsed(parseSocks5ProxyArgs, "run");
+    expect(listener).toMatchObject({ protocol: "socks5", address: { host: "", port: 8090 } });
+    expect(routing).toMatchObject({
       frontends: [{ mode: "http-connect", host: "konnectivity-server-local", port: 8090 }],
-      resolution: { order: ["services", "here"], preferIpv4: false, kube: { kubeconfig } },
+      resolution: { order: ["services", "local"], preferIpv4: false, kube: { kubeconfig } },
       fallback: { direct: false },
       cloud: { bypass: false },
       own: [{ host: "", port: 8090 }],
@@ -39,10 +39,10 @@ describe("konnectivity-socks5-proxy", () => {
       ["services", "cluster-dns", "agent"],
       true,
     ],
-    [["--resolve-from-management-cluster-dns=true"], ["services", "here"], false],
+    [["--resolve-from-management-cluster-dns=true"], ["services", "local"], false],
   ])("%j", (argv, order, direct) => {
-    const { way } = parsed(parseSocks5ProxyArgs, "run", ...argv);
-    expect([way.resolution.order, way.fallback.direct]).toEqual([order, direct]);
+    const { routing } = parsed(parseSocks5ProxyArgs, "run", ...argv);
+    expect([routing.resolution.order, routing.fallback.direct]).toEqual([order, direct]);
   });
 
   test("tells every violation at once", () => {
@@ -61,13 +61,13 @@ describe("konnectivity-socks5-proxy", () => {
 
 describe("konnectivity-https-proxy", () => {
   test("as oauth-openshift runs it, with a customer's proxy", () => {
-    const { listener, way, warnings } = parsed(
+    const { listener, routing, warnings } = parsed(
       parseHttpsProxyArgs,
       ...["run", "--http-proxy", "", "--https-proxy", "http://u:p@proxy.example:3128", "--no-proxy", ".svc,10.0.0.0/8"],
       ...["--serving-port=8092", "--connect-directly-to-cloud-apis=true", "--prefer-ipv4=true"],
     );
-    expect(listener).toMatchObject({ protocol: "http", where: { host: "", port: 8092 } });
-    expect(way).toMatchObject({
+    expect(listener).toMatchObject({ protocol: "http", address: { host: "", port: 8092 } });
+    expect(routing).toMatchObject({
       resolution: { order: ["services", "cluster-dns"], preferIpv4: true, kube: { kubeconfig } },
       fallback: { direct: false },
       cloud: { bypass: true },
@@ -82,7 +82,7 @@ describe("konnectivity-https-proxy", () => {
       writeFileSync(join(dir, "httpProxy"), "");
       writeFileSync(join(dir, "httpsProxy"), "http://u:p@proxy.example:3128\n");
       const argv = ["run", "--http-proxy", `file:${dir}/httpProxy`, "--https-proxy", `file:${dir}/httpsProxy`];
-      const { customer } = parsed(parseHttpsProxyArgs, ...argv).way;
+      const { customer } = parsed(parseHttpsProxyArgs, ...argv).routing;
       expect(customer).toMatchObject({ httpProxy: "", httpsProxy: "http://u:p@proxy.example:3128" });
     } finally {
       rmSync(dir, { recursive: true });

@@ -4,11 +4,11 @@ import type { Protocol, SidecarConfig } from "../../tunnel/sidecar/config.js";
 import {
   DEFAULT_FALLBACK,
   DEFAULT_RESOLUTION,
-  DEFAULT_WAY,
+  DEFAULT_ROUTING,
   directFromEnvironment,
-  type Resolver,
-  type WayConfig,
-} from "../../tunnel/sidecar/way/config.js";
+  type ResolverName,
+  type RoutingConfig,
+} from "../../tunnel/sidecar/config.js";
 import { ignoredWords, usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
 import {
@@ -17,8 +17,8 @@ import {
   type HttpsFlags,
   type KonnectivityFlags,
 } from "./konnectivity-flags.js";
-import { proxyUrlOf, withOwnPlaces } from "./sidecar-args.js";
-import { checkProcessFlags, processConfigOf, sidecarLoggingOf, wayTimesOf } from "./sidecar-process-flags.js";
+import { proxyUrlOf, withOwnAddresses } from "./sidecar-args.js";
+import { checkProcessFlags, processConfigOf, routingTimesOf, sidecarLoggingOf } from "./sidecar-process-flags.js";
 
 export function parseSocks5ProxyArgs(
   argv: readonly string[],
@@ -32,14 +32,14 @@ export function parseSocks5ProxyArgs(
   }
   check(flags);
   const order = resolversOf(flags.disableResolver.value, flags.guestDns.value, flags.managementDns.value);
-  const way = wayOf(flags, env, order);
+  const routing = routingOf(flags, env, order);
   const fallback = { ...DEFAULT_FALLBACK, direct: order.includes("cluster-dns") && flags.managementDns.value };
-  return invocationOf("socks5", flags, { ...way, fallback }, positional, warnings);
+  return invocationOf("socks5", flags, { ...routing, fallback }, positional, warnings);
 }
 
-function resolversOf(disabled: boolean, guestDns: boolean, managementDns: boolean): Resolver[] {
+function resolversOf(disabled: boolean, guestDns: boolean, managementDns: boolean): ResolverName[] {
   if (disabled) return ["agent"];
-  if (!guestDns) return ["services", "here"];
+  if (!guestDns) return ["services", "local"];
   // With both kinds of DNS at hand, a name that neither knows is passed on as it is.
   return managementDns ? ["services", "cluster-dns", "agent"] : ["services", "cluster-dns"];
 }
@@ -55,14 +55,14 @@ export function parseHttpsProxyArgs(
     return { help: usagePage(program, "Serves an HTTP proxy into the hosted cluster, as HyperShift's does.", set) };
   }
   check(flags);
-  const way = wayOf(flags, env, ["services", "cluster-dns"]);
-  return invocationOf("http", flags, { ...way, customer: customerOf(flags) }, positional, warnings);
+  const routing = routingOf(flags, env, ["services", "cluster-dns"]);
+  return invocationOf("http", flags, { ...routing, customer: customerOf(flags) }, positional, warnings);
 }
 
-function customerOf({ httpProxy, httpsProxy, noProxy }: HttpsFlags): WayConfig["customer"] {
+function customerOf({ httpProxy, httpsProxy, noProxy }: HttpsFlags): RoutingConfig["customer"] {
   try {
     const urls = { httpProxy: proxyUrlOf(httpProxy), httpsProxy: proxyUrlOf(httpsProxy) };
-    return { ...DEFAULT_WAY.customer, ...urls, noProxy: noProxy.value };
+    return { ...DEFAULT_ROUTING.customer, ...urls, noProxy: noProxy.value };
   } catch (error) {
     throw new DrawbridgeError("DB_FLAG_VALUE", `failed validation: ${messageOf(error)}`, { cause: error });
   }
@@ -80,10 +80,10 @@ function check(flags: KonnectivityFlags): void {
   if (violations.length > 0) throw new DrawbridgeError("DB_FLAG_VALUE", `failed validation: ${violations.join("; ")}`);
 }
 
-function wayOf(flags: KonnectivityFlags, env: Environment, order: readonly Resolver[]): WayConfig {
+function routingOf(flags: KonnectivityFlags, env: Environment, order: readonly ResolverName[]): RoutingConfig {
   const tls = { caFile: flags.caCertPath.value, certFile: flags.tlsCertPath.value, keyFile: flags.tlsKeyPath.value };
   return {
-    ...DEFAULT_WAY,
+    ...DEFAULT_ROUTING,
     frontends: [{ mode: "http-connect", host: flags.hostname.value, port: flags.port.value, tls }],
     own: [],
     resolution: {
@@ -94,23 +94,23 @@ function wayOf(flags: KonnectivityFlags, env: Environment, order: readonly Resol
     },
     cloud: { bypass: flags.cloudBypass.value, exclude: [] },
     direct: directFromEnvironment(env),
-    ...wayTimesOf(flags),
+    ...routingTimesOf(flags),
   };
 }
 
 function invocationOf(
   protocol: Protocol,
   flags: KonnectivityFlags,
-  way: WayConfig,
+  routing: RoutingConfig,
   positional: readonly string[],
   warnings: readonly string[],
 ): Invocation<SidecarConfig> {
   // HyperShift writes `run` in front of the flags; it means nothing.
   const words = positional[0] === "run" ? positional.slice(1) : positional;
   const port = flags.servingPort.value;
-  const listener = { name: `${protocol}://:${port}`, protocol, where: { host: "", port }, way };
+  const listener = { name: `${protocol}://:${port}`, protocol, address: { host: "", port }, routing };
   return {
-    config: { ...processConfigOf(flags), listeners: withOwnPlaces([listener]) },
+    config: { ...processConfigOf(flags), listeners: withOwnAddresses([listener]) },
     logging: sidecarLoggingOf(flags),
     warnings: [...warnings, ...ignoredWords(words)],
   };

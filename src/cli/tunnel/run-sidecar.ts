@@ -12,7 +12,7 @@ import { SidecarSubject } from "../../insight/observe/roles/sidecar.js";
 import { listening } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { CertificateFiles } from "../../tunnel/pki/reload.js";
-import type { AdminPlace, SidecarConfig } from "../../tunnel/sidecar/config.js";
+import type { AdminConfig, SidecarConfig } from "../../tunnel/sidecar/config.js";
 import { logSidecar } from "../../tunnel/sidecar/log.js";
 import { sidecarMetrics } from "../../tunnel/sidecar/metrics.js";
 import type { Readiness } from "../../tunnel/sidecar/readiness.js";
@@ -54,13 +54,13 @@ export async function runSidecar(
 
 /** They are read again for every connection; a mistake that is there from the start is better told at once. */
 function checkCertificates({ listeners }: SidecarConfig): void {
-  for (const frontend of listeners.flatMap(({ way }) => way.frontends)) {
+  for (const frontend of listeners.flatMap(({ routing }) => routing.frontends)) {
     if ("tls" in frontend) readCertificateSet(frontend.tls);
   }
 }
 
 function startSidecarAdmin(
-  place: AdminPlace,
+  place: AdminConfig,
   sidecar: Sidecar,
   registry: MetricsRegistry,
   version: string,

@@ -21,11 +21,11 @@ describe("drawbridge sidecar", () => {
       HTTPS_PROXY: "http://p:3128",
       NO_PROXY: ".svc",
     });
-    expect(listeners.map(({ protocol, where }) => ({ protocol, where }))).toEqual([
-      { protocol: "socks5", where: { host: "127.0.0.1", port: 8090 } },
-      { protocol: "http", where: { host: "127.0.0.1", port: 8092 } },
+    expect(listeners.map(({ protocol, address }) => ({ protocol, address }))).toEqual([
+      { protocol: "socks5", address: { host: "127.0.0.1", port: 8090 } },
+      { protocol: "http", address: { host: "127.0.0.1", port: 8092 } },
     ]);
-    expect(listeners[0]?.way).toMatchObject({
+    expect(listeners[0]?.routing).toMatchObject({
       frontends: [
         {
           mode: "http-connect",
@@ -53,33 +53,33 @@ describe("drawbridge sidecar", () => {
     });
   });
 
-  test("tells every way about every listener", () => {
+  test("tells every router about every listener", () => {
     const own = [
       { host: "127.0.0.1", port: 1 },
       { host: "", port: 2 },
     ];
-    for (const { way } of listenersOf("socks5://127.0.0.1:1", "http://:2", "http+unix:///run/x"))
-      expect(way.own).toEqual(own);
+    for (const { routing } of listenersOf("socks5://127.0.0.1:1", "http://:2", "http+unix:///run/x"))
+      expect(routing.own).toEqual(own);
   });
 
   test("gives each listener what is special about it, and what is said for all otherwise", () => {
     const { listeners } = configOf([
       "--listen=socks5://127.0.0.1:1",
-      "--listen=http://[::1]:2/?resolve=services,here&prefer-ipv4=false&fallback-direct=true&cloud-bypass=true&customer-proxy=false",
+      "--listen=http://[::1]:2/?resolve=services,local&prefer-ipv4=false&fallback-direct=true&cloud-bypass=true&customer-proxy=false",
       "--resolve=cluster-dns,agent",
       "--prefer-ipv4",
       "--https-proxy=http://proxy.example:3128",
       "--no-proxy=.svc",
     ]);
     expect(listeners.map(({ name }) => name)).toEqual(["socks5://127.0.0.1:1", "http://[::1]:2/"]);
-    expect(listeners[0]?.way).toMatchObject({
+    expect(listeners[0]?.routing).toMatchObject({
       resolution: { order: ["cluster-dns", "agent"], preferIpv4: true },
       customer: { httpsProxy: "http://proxy.example:3128", noProxy: ".svc" },
     });
     expect(listeners[1]).toMatchObject({
-      where: { host: "::1", port: 2 },
-      way: {
-        resolution: { order: ["services", "here"], preferIpv4: false },
+      address: { host: "::1", port: 2 },
+      routing: {
+        resolution: { order: ["services", "local"], preferIpv4: false },
         fallback: { direct: true },
         cloud: { bypass: true },
         customer: { httpsProxy: "" },
@@ -89,7 +89,7 @@ describe("drawbridge sidecar", () => {
 
   test("listens on unix sockets", () => {
     expect(
-      listenersOf("socks5+unix:/run/a.sock", "http+unix:///run/b.sock?mode=0660").map(({ where }) => where),
+      listenersOf("socks5+unix:/run/a.sock", "http+unix:///run/b.sock?mode=0660").map(({ address }) => address),
     ).toEqual([
       { path: "/run/a.sock", fileMode: 0o600 },
       { path: "/run/b.sock", fileMode: 0o660 },
@@ -102,7 +102,7 @@ describe("drawbridge sidecar", () => {
       "--frontend=http-connect+tcp:[::1]:8090,servername=server,ca=a,cert=b,key=c",
       "--ca-cert-path=x",
     ]);
-    expect(listeners[0]?.way.frontends).toEqual([
+    expect(listeners[0]?.routing.frontends).toEqual([
       { mode: "grpc", uds: "/run/k.sock" },
       {
         mode: "http-connect",
@@ -118,14 +118,14 @@ describe("drawbridge sidecar", () => {
     onTestFinished(() => rmSync(dir, { recursive: true }));
     writeFileSync(join(dir, "url"), "http://u:p%40@proxy.example:3128\n");
     const { listeners } = configOf([`--https-proxy=file:${join(dir, "url")}`]);
-    expect(listeners[0]?.way.customer.httpsProxy).toBe("http://u:p%40@proxy.example:3128");
+    expect(listeners[0]?.routing.customer.httpsProxy).toBe("http://u:p%40@proxy.example:3128");
   });
 
   test.each([
     ["--listen=tcp:127.0.0.1:1", "must be a URL such as socks5://127.0.0.1:8090"],
     ["--listen=socks5://127.0.0.1", "has no usable address"],
     ["--listen=socks5://127.0.0.1:0", "needs a port from 1 to 65535"],
-    ["--listen=socks5://127.0.0.1:1?resolve=dns", "must name one or more of here, services, cluster-dns, agent"],
+    ["--listen=socks5://127.0.0.1:1?resolve=dns", "must name one or more of local, services, cluster-dns, agent"],
     ["--listen=socks5://127.0.0.1:1?x=1", "has the option x; allowed are"],
     ["--listen=socks5://127.0.0.1:1?cloud-bypass=yes", "needs cloud-bypass=true or cloud-bypass=false"],
     ["--listen=socks5://127.0.0.1:1?mode=0600", "takes no mode"],
@@ -133,7 +133,7 @@ describe("drawbridge sidecar", () => {
     ["--frontend=server:8090", "must look like MODE+TRANSPORT:ADDRESS"],
     ["--frontend=grpc+tcp:server", "needs an address of the form host:port"],
     ["--frontend=grpc+tcp:server:1,x=y", "has the setting x=y; allowed are"],
-    ["--resolve=here,here", "--resolve must name one or more of"],
+    ["--resolve=local,local", "--resolve must name one or more of"],
     ["--cluster-dns=10.0.0.10", "--cluster-dns must be host:port"],
     ["--probe-target=10.0.0.10", "--probe-target must be host:port"],
     ["--handshake-timeout=0s", "--handshake-timeout must be greater than 0"],
@@ -144,7 +144,7 @@ describe("drawbridge sidecar", () => {
   });
 
   test("refuses the same listener twice", () => {
-    expect(() => listenersOf("http://127.0.0.1:1", "http://127.0.0.1:1?resolve=here")).toThrow(
+    expect(() => listenersOf("http://127.0.0.1:1", "http://127.0.0.1:1?resolve=local")).toThrow(
       "names http://127.0.0.1:1 twice",
     );
   });

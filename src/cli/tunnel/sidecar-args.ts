@@ -5,15 +5,21 @@ import {
   DEFAULT_FALLBACK,
   DEFAULT_RESOLUTION,
   directFromEnvironment,
-  type WayConfig,
-} from "../../tunnel/sidecar/way/config.js";
-import type { Target } from "../../tunnel/sidecar/way.js";
+  type RoutingConfig,
+} from "../../tunnel/sidecar/config.js";
+import type { Target } from "../../tunnel/sidecar/routing/errors.js";
 import { ignoredWords, usagePage } from "../framework/help.js";
 import type { Environment, Invocation } from "../framework/invocation.js";
 import { declareSidecarFlags, type SidecarFlags } from "./sidecar-flags.js";
 import { parseFrontend } from "./sidecar-frontend.js";
 import { parseListenUrl, resolversOf } from "./sidecar-listen.js";
-import { checkProcessFlags, processConfigOf, sidecarLoggingOf, targetOf, wayTimesOf } from "./sidecar-process-flags.js";
+import {
+  checkProcessFlags,
+  processConfigOf,
+  routingTimesOf,
+  sidecarLoggingOf,
+  targetOf,
+} from "./sidecar-process-flags.js";
 
 const purpose =
   "Serves SOCKS5 and HTTP proxies whose connections go through a proxy-server's tunnel, for programs beside it.\n\n" +
@@ -42,21 +48,21 @@ export function parseSidecarArgs(
 }
 
 function listenersOf(flags: SidecarFlags, env: Environment): ListenerConfig[] {
-  const way = wayOf(flags, env);
-  const listeners = flags.listen.value.map((text) => parseListenUrl(text, way));
+  const routing = routingOf(flags, env);
+  const listeners = flags.listen.value.map((text) => parseListenUrl(text, routing));
   const names = listeners.map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) throw new Error(`--listen names ${twice} twice`);
-  return withOwnPlaces(listeners);
+  return withOwnAddresses(listeners);
 }
 
-/** Every way must know every listener: what leads back to one of them is refused. */
-export function withOwnPlaces(listeners: readonly ListenerConfig[]): ListenerConfig[] {
-  const own: Target[] = listeners.flatMap(({ where }) => ("port" in where ? [where] : []));
-  return listeners.map((listener) => ({ ...listener, way: { ...listener.way, own } }));
+/** Every router must know every listener: what leads back to one of them is refused. */
+export function withOwnAddresses(listeners: readonly ListenerConfig[]): ListenerConfig[] {
+  const own: Target[] = listeners.flatMap(({ address }) => ("port" in address ? [address] : []));
+  return listeners.map((listener) => ({ ...listener, routing: { ...listener.routing, own } }));
 }
 
-function wayOf(flags: SidecarFlags, env: Environment): WayConfig {
+function routingOf(flags: SidecarFlags, env: Environment): RoutingConfig {
   const tls = { caFile: flags.caCertPath.value, certFile: flags.tlsCertPath.value, keyFile: flags.tlsKeyPath.value };
   const { value: dns } = flags.clusterDns;
   const server = dns === "" ? undefined : targetOf(dns);
@@ -81,7 +87,7 @@ function wayOf(flags: SidecarFlags, env: Environment): WayConfig {
       trustBundleFile: flags.proxyTrustBundle.value,
     },
     direct: directFromEnvironment(env),
-    ...wayTimesOf(flags),
+    ...routingTimesOf(flags),
   };
 }
 

@@ -37,7 +37,7 @@ export function declareSidecarFlags(env: Environment, program: string) {
       "resolve",
       stringSlice,
       ["agent"],
-      "Who looks names up, in order: services (the cluster's Services), cluster-dns (its DNS, through the tunnel), here" +
+      "Who looks names up, in order: services (the cluster's Services), cluster-dns (its DNS, through the tunnel), local" +
         " (this host's resolver), agent (the name goes into the tunnel as it is).",
     ),
     preferIpv4: yesNo("prefer-ipv4", "Use only the IPv4 addresses of names that have some."),
@@ -51,9 +51,9 @@ export function declareSidecarFlags(env: Environment, program: string) {
     dnsSearch: set.add("dns-search", stringSlice, [], "Domains tried behind short names when cluster-dns is asked."),
     fallbackDirect: yesNo(
       "fallback-direct",
-      "Dial straight from here while the cluster's DNS is out of reach and this host's DNS knows the name.",
+      "Dial targets directly from this host while the cluster's DNS is out of reach and this host's DNS knows the name.",
     ),
-    cloudBypass: yesNo("connect-directly-to-cloud-apis", "Dial the APIs of cloud providers straight from here."),
+    cloudBypass: yesNo("connect-directly-to-cloud-apis", "Dial the APIs of cloud providers directly from this host."),
     cloudExclude: set.add("cloud-exclude", stringSlice, [], "Hosts that go through the tunnel all the same."),
     httpProxy: text(
       "http-proxy",

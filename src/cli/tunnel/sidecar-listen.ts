@@ -7,17 +7,22 @@
  */
 
 import { splitHostPort } from "../../base/address.js";
-import type { ListenerConfig, Place, Protocol } from "../../tunnel/sidecar/config.js";
-import type { Resolver, WayConfig } from "../../tunnel/sidecar/way/config.js";
+import type {
+  ListenAddress,
+  ListenerConfig,
+  Protocol,
+  ResolverName,
+  RoutingConfig,
+} from "../../tunnel/sidecar/config.js";
 import { parsePort } from "./port.js";
 import { parseFileMode } from "./socket-file.js";
 
-const RESOLVERS: readonly Resolver[] = ["here", "services", "cluster-dns", "agent"];
+const RESOLVERS: readonly ResolverName[] = ["local", "services", "cluster-dns", "agent"];
 const DEFAULT_FILE_MODE = 0o600;
 const SWITCHES = ["prefer-ipv4", "fallback-direct", "cloud-bypass", "customer-proxy"] as const;
 
-/** `way` is what a listener has when its own text does not say. Throws an Error with one sentence. */
-export function parseListenUrl(text: string, way: WayConfig): ListenerConfig {
+/** `routing` is what a listener has when its own text does not say. Throws an Error with one sentence. */
+export function parseListenUrl(text: string, routing: RoutingConfig): ListenerConfig {
   const [, protocol, unix, address = "", query = ""] =
     /^(socks5|http)(?::\/\/|(\+unix):(?:\/\/)?)([^?]*?)\/?(?:\?(.*))?$/s.exec(text) ?? [];
   if (protocol === undefined) {
@@ -27,8 +32,8 @@ export function parseListenUrl(text: string, way: WayConfig): ListenerConfig {
   return {
     name: text.split("?")[0]!,
     protocol: protocol as Protocol,
-    where: unix === undefined ? tcpPlace(text, address, options) : socketFile(text, address, options),
-    way: specialWay(text, way, options),
+    address: unix === undefined ? tcpPlace(text, address, options) : socketFile(text, address, options),
+    routing: specialRouting(text, routing, options),
   };
 }
 
@@ -44,7 +49,7 @@ function optionsOf(text: string, query: string): Map<string, string> {
   return options;
 }
 
-function tcpPlace(text: string, address: string, options: Map<string, string>): Place {
+function tcpPlace(text: string, address: string, options: Map<string, string>): ListenAddress {
   if (options.has("mode")) throw new Error(`--listen ${text} is no unix socket and takes no mode`);
   const split = splitHostPort(address);
   if ("error" in split) throw new Error(`--listen ${text} has no usable address: ${split.error}`);
@@ -53,13 +58,13 @@ function tcpPlace(text: string, address: string, options: Map<string, string>): 
   return { host: split.host, port };
 }
 
-function socketFile(text: string, path: string, options: Map<string, string>): Place {
+function socketFile(text: string, path: string, options: Map<string, string>): ListenAddress {
   if (!path.startsWith("/")) throw new Error(`--listen ${text} needs an absolute path behind ://`);
   const mode = options.get("mode");
   return { path, fileMode: mode === undefined ? DEFAULT_FILE_MODE : parseFileMode(mode) };
 }
 
-function specialWay(text: string, way: WayConfig, options: Map<string, string>): WayConfig {
+function specialRouting(text: string, routing: RoutingConfig, options: Map<string, string>): RoutingConfig {
   const is = (name: (typeof SWITCHES)[number], otherwise: boolean): boolean => {
     const value = options.get(name);
     if (value === undefined) return otherwise;
@@ -67,9 +72,9 @@ function specialWay(text: string, way: WayConfig, options: Map<string, string>):
     return value === "true";
   };
   const resolve = options.get("resolve");
-  const { resolution, fallback, cloud, customer } = way;
+  const { resolution, fallback, cloud, customer } = routing;
   return {
-    ...way,
+    ...routing,
     resolution: {
       ...resolution,
       order: resolve === undefined ? resolution.order : resolversOf(`--listen ${text}`, resolve.split(",")),
@@ -82,10 +87,10 @@ function specialWay(text: string, way: WayConfig, options: Map<string, string>):
 }
 
 /** Throws an Error with one sentence that begins with `where`. */
-export function resolversOf(where: string, words: readonly string[]): Resolver[] {
+export function resolversOf(where: string, words: readonly string[]): ResolverName[] {
   const order = words.map((word) => RESOLVERS.find((resolver) => resolver === word.trim()));
   if (order.length === 0 || order.includes(undefined) || new Set(order).size < order.length) {
     throw new Error(`${where} must name one or more of ${RESOLVERS.join(", ")}, in the order they are asked`);
   }
-  return order as Resolver[];
+  return order as ResolverName[];
 }

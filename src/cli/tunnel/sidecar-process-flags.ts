@@ -3,7 +3,7 @@
 import { splitHostPort } from "../../base/address.js";
 import { messageOf } from "../../base/errors/error.js";
 import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
-import type { Target } from "../../tunnel/sidecar/way.js";
+import type { Target } from "../../tunnel/sidecar/routing/errors.js";
 import type { Flag, FlagOptions, FlagSet } from "../flags/flag-set.js";
 import { boolean, duration, integer, string } from "../flags/flag-value.js";
 import { type GoDuration, parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
@@ -116,8 +116,8 @@ export function processConfigOf(flags: SidecarProcessFlags): Omit<SidecarConfig,
   };
 }
 
-/** What the process' flags say about every listener's way. */
-export function wayTimesOf(flags: SidecarProcessFlags) {
+/** What the process' flags say about every listener's routing. */
+export function routingTimesOf(flags: SidecarProcessFlags) {
   const probe = targetOf(flags.probeTarget.value);
   return {
     timeouts: {

@@ -1,7 +1,7 @@
 /** The addresses of Services, for a sidecar that resolves names by them. */
 
 import { isIP } from "node:net";
-import type { ServiceAddresses, ServiceName } from "../../tunnel/sidecar/way/service-names.js";
+import type { ServiceAddresses, ServiceName } from "../../tunnel/sidecar/routing/cluster-dns.js";
 import { isNotFound } from "./errors.js";
 import { namedPath } from "./paths.js";
 import type { KubeApi, KubeObject } from "./port.js";

@@ -1,14 +1,14 @@
 /** What happens in a sidecar, for its log and its metrics; nothing here may hold a secret. */
 import { Channel, type Sourced } from "../../base/channel.js";
-import type { Route } from "./way/parts.js";
-import type { Hindrance } from "./way.js";
+import type { FailureKind } from "./routing/errors.js";
+import type { Route } from "./routing/router.js";
 
 /** What a client came for: a connection by SOCKS5, CONNECT or Upgrade, or the answer to one HTTP request. */
-export type Wish = "socks5" | "connect" | "upgrade" | "forward";
+export type RequestKind = "socks5" | "connect" | "upgrade" | "forward";
 
-export type Outcome =
+export type RequestOutcome =
   | "established"
-  | Hindrance
+  | FailureKind
   /** The client went away first. */
   | "abandoned"
   /** The client did not say in time what it wanted. */
@@ -19,10 +19,10 @@ export type Outcome =
   /** There were too many connections. */
   | "full";
 
-export interface WishDecided extends Sourced {
+export interface RequestDecided extends Sourced {
   readonly listener: string;
-  readonly wish: Wish;
-  readonly outcome: Outcome;
+  readonly kind: RequestKind;
+  readonly outcome: RequestOutcome;
   /** `host:port`, once known. */
   readonly target?: string;
   /** Empty when established. */
@@ -62,7 +62,7 @@ export interface ProbeEnded extends Sourced {
 
 const channel = <T extends Sourced>(event: string) => new Channel<T>("shared", `sidecar-${event}`);
 
-export const wishDecided = channel<WishDecided>("wish-decided");
+export const requestDecided = channel<RequestDecided>("request-decided");
 export const connectionClosed = channel<ConnectionClosed>("connection-closed");
 export const routeTaken = channel<RouteTaken>("route-taken");
 export const fallbackChanged = channel<FallbackChanged>("fallback-changed");

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Logger } from "../../base/log/log.js";
-import { connectionClosed, fallbackChanged, probeEnded, wishDecided } from "./channels.js";
+import { connectionClosed, fallbackChanged, probeEnded, requestDecided } from "./channels.js";
 import { logSidecar } from "./log.js";
 
 function logOf(verbosity: number) {
@@ -17,7 +17,14 @@ function logOf(verbosity: number) {
 test("every connection is told only to those who asked for that much", () => {
   const [usual, chatty] = [logOf(4), logOf(5)];
   for (const { source } of [usual, chatty]) {
-    wishDecided.publish({ source, listener: "a", wish: "connect", outcome: "established", target: "b:1", error: "" });
+    requestDecided.publish({
+      source,
+      listener: "a",
+      kind: "connect",
+      outcome: "established",
+      target: "b:1",
+      error: "",
+    });
     const bytes = { bytesToTarget: 1, bytesFromTarget: 2 };
     connectionClosed.publish({ source, listener: "a", target: "b:1", durationMs: 3, ...bytes, error: "" });
   }
@@ -32,10 +39,10 @@ test("refusals are told with their reason, but not by the thousand", () => {
   onTestFinished(() => void vi.useRealTimers());
   const { source, lines } = logOf(4);
   for (let i = 0; i < 1_000; i++) {
-    wishDecided.publish({
+    requestDecided.publish({
       source,
       listener: "a",
-      wish: "socks5",
+      kind: "socks5",
       outcome: "name",
       target: "x:1",
       error: "no such host",

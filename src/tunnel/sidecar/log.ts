@@ -1,7 +1,7 @@
 /** The sidecar's events as log lines; what processes of all roles say is added by logEvents. */
 import type { Logger } from "../../base/log/log.js";
 import { PacedLog } from "../../base/log/paced-log.js";
-import { connectionClosed, fallbackChanged, probeEnded, wishDecided } from "./channels.js";
+import { connectionClosed, fallbackChanged, probeEnded, requestDecided } from "./channels.js";
 
 /** klog levels: nothing that happens for every connection may be below 5, which is more than the default. */
 const DETAIL = 4;
@@ -12,7 +12,7 @@ export function logSidecar(logger: Logger, source: object): () => void {
   const paced = new PacedLog(logger);
   const failing = new Set<string>();
   const endings = [
-    wishDecided.subscribe(({ source: _, ...event }) => {
+    requestDecided.subscribe(({ source: _, ...event }) => {
       if (event.outcome === "established" || event.outcome === "abandoned") {
         logger.info(EVERY_CONNECTION, "connection asked for", event);
       } else if (logger.verbosity >= DETAIL) {

@@ -3,7 +3,7 @@ import { countersRead, EventCounter, gaugeRead, gaugesRead } from "../../base/me
 import { DurationHistogram } from "../../base/metrics/histogram.js";
 import { processMetrics } from "../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
-import { fallbackChanged, probeEnded, routeTaken, wishDecided } from "./channels.js";
+import { fallbackChanged, probeEnded, requestDecided, routeTaken } from "./channels.js";
 import type { Sidecar } from "./sidecar.js";
 
 const PREFIX = "drawbridge_sidecar_";
@@ -15,7 +15,7 @@ const DIAL_BUCKETS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 30];
 export function sidecarMetrics(sidecar: Sidecar): { readonly registry: MetricsRegistry; close(): void } {
   const registry = new MetricsRegistry();
   readings(registry, sidecar);
-  const endings = [...wishes(registry, sidecar), ...ways(registry, sidecar)];
+  const endings = [...requestMetrics(registry, sidecar), ...routeMetrics(registry, sidecar)];
   processMetrics(registry);
   return {
     registry,
@@ -27,13 +27,13 @@ export function sidecarMetrics(sidecar: Sidecar): { readonly registry: MetricsRe
 
 function readings(registry: MetricsRegistry, sidecar: Sidecar): void {
   gaugeRead(registry, `${PREFIX}client_connections`, "Connections of clients, whatever their state.", () => {
-    return sidecar.gate.open;
+    return sidecar.limit.open;
   });
   gaugesRead(registry, `${PREFIX}connections_open`, "Connections between a client and a target.", () =>
-    sidecar.listeners.map(({ config, desk }) => [{ listener: config.name }, desk.joined]),
+    sidecar.listeners.map(({ config, handler }) => [{ listener: config.name }, handler.connectionCount]),
   );
   countersRead(registry, `${PREFIX}bytes_total`, "Bytes carried between clients and targets, by direction.", () =>
-    sidecar.listeners.flatMap(({ config: { name: listener }, desk: { traffic } }) => [
+    sidecar.listeners.flatMap(({ config: { name: listener }, handler: { traffic } }) => [
       [{ listener, direction: "to_target" }, traffic.toTarget] as const,
       [{ listener, direction: "from_target" }, traffic.fromTarget] as const,
     ]),
@@ -43,7 +43,7 @@ function readings(registry: MetricsRegistry, sidecar: Sidecar): void {
   );
 }
 
-function wishes(registry: MetricsRegistry, source: object): (() => void)[] {
+function requestMetrics(registry: MetricsRegistry, source: object): (() => void)[] {
   const labels = ["listener", "outcome"];
   const connections = new EventCounter(
     registry,
@@ -63,18 +63,18 @@ function wishes(registry: MetricsRegistry, source: object): (() => void)[] {
     buckets: DIAL_BUCKETS,
   });
   return [
-    wishDecided.subscribe(({ listener, wish, outcome, dialMs }) => {
-      (wish === "forward" ? requests : connections).inc({ listener, outcome });
+    requestDecided.subscribe(({ listener, kind, outcome, dialMs }) => {
+      (kind === "forward" ? requests : connections).inc({ listener, outcome });
       if (dialMs !== undefined) dials.observeWith({ listener }, dialMs / 1000);
     }, source),
   ];
 }
 
-function ways(registry: MetricsRegistry, source: object): (() => void)[] {
+function routeMetrics(registry: MetricsRegistry, source: object): (() => void)[] {
   const routes = new EventCounter(
     registry,
     `${PREFIX}routes_total`,
-    "Connections made, by the way they took: tunnel, customer-proxy, direct or fallback.",
+    "Connections made, by the route they took: tunnel, customer-proxy, direct or fallback.",
     ["listener", "route"],
   );
   const probes = new EventCounter(registry, `${PREFIX}probes_total`, "Probes through the tunnel, by result.", [

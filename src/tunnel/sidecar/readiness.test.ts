@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Readiness } from "./readiness.js";
-import { WayError } from "./way.js";
+import { RouteError } from "./routing/errors.js";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
@@ -13,14 +13,14 @@ describe("readiness", () => {
     const probe = vi.fn(async () => {
       if (failure !== undefined) throw failure;
     });
-    const readiness = new Readiness({}, [{ listener: "a", way: { probe } }], PACE);
+    const readiness = new Readiness({}, [{ listener: "a", router: { probe } }], PACE);
     expect(readiness.ready).toBe(false);
     readiness.start();
     await vi.advanceTimersByTimeAsync(0);
     expect(readiness.ready).toBe(true);
     for (let i = 0; i < 100; i++) expect(readiness.ready).toBe(true);
     expect(probe).toHaveBeenCalledTimes(1);
-    failure = new WayError("path", "DB_NO_AGENT", "no agent; /etc/secret/path");
+    failure = new RouteError("path", "DB_NO_AGENT", "no agent; /etc/secret/path");
     await vi.advanceTimersByTimeAsync(PACE.intervalMs);
     expect(probe).toHaveBeenCalledTimes(2);
     expect([readiness.ready, readiness.why]).toEqual([false, "the last probe through the tunnel failed: DB_NO_AGENT"]);
@@ -34,12 +34,12 @@ describe("readiness", () => {
   });
 
   test("needs every listener's way", async () => {
-    const broken = { probe: () => Promise.reject(new WayError("timeout", "DB_DIAL_TIMEOUT", "late")) };
+    const broken = { probe: () => Promise.reject(new RouteError("timeout", "DB_DIAL_TIMEOUT", "late")) };
     const readiness = new Readiness(
       {},
       [
-        { listener: "a", way: { probe: async () => {} } },
-        { listener: "b", way: broken },
+        { listener: "a", router: { probe: async () => {} } },
+        { listener: "b", router: broken },
       ],
       PACE,
     );
@@ -51,7 +51,7 @@ describe("readiness", () => {
 
   test("does not ask again while a probe is under way", async () => {
     const probe = vi.fn(() => new Promise<void>(() => {}));
-    const readiness = new Readiness({}, [{ listener: "a", way: { probe } }], PACE);
+    const readiness = new Readiness({}, [{ listener: "a", router: { probe } }], PACE);
     readiness.start();
     await vi.advanceTimersByTimeAsync(10 * PACE.intervalMs);
     expect(probe).toHaveBeenCalledTimes(1);

@@ -1,11 +1,11 @@
 /** Whether the tunnel works, found out by dialling through it now and then; asking costs nothing. */
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { probeEnded } from "./channels.js";
-import type { OpenWay } from "./way/open-way.js";
+import type { Router } from "./routing/router.js";
 
-export interface Probed {
+export interface ProbedListener {
   readonly listener: string;
-  readonly way: Pick<OpenWay, "probe">;
+  readonly router: Pick<Router, "probe">;
 }
 
 export interface ProbePace {
@@ -15,14 +15,14 @@ export interface ProbePace {
 
 export class Readiness {
   readonly #source: object;
-  readonly #probed: readonly Probed[];
+  readonly #probed: readonly ProbedListener[];
   readonly #pace: ProbePace;
   /** Empty: ready. For people without a right to details: codes, no addresses and no files. */
   #why = "no probe through the tunnel has ended yet";
   #timer: NodeJS.Timeout | undefined;
   readonly #stopped = new AbortController();
 
-  constructor(source: object, probed: readonly Probed[], pace: ProbePace) {
+  constructor(source: object, probed: readonly ProbedListener[], pace: ProbePace) {
     this.#source = source;
     this.#probed = probed;
     this.#pace = pace;
@@ -49,8 +49,8 @@ export class Readiness {
   /** One probe a listener, one after the other, and a pause: a tunnel that hangs is not asked twice at once. */
   async #round(): Promise<void> {
     const failures: string[] = [];
-    for (const { listener, way } of this.#probed) {
-      const failure = await this.#probe(listener, way);
+    for (const { listener, router } of this.#probed) {
+      const failure = await this.#probe(listener, router);
       if (failure !== "") failures.push(failure);
     }
     if (this.#stopped.signal.aborted) return;
@@ -59,11 +59,11 @@ export class Readiness {
     this.#timer = setTimeout(() => void this.#round(), this.#pace.intervalMs);
   }
 
-  async #probe(listener: string, way: Probed["way"]): Promise<string> {
+  async #probe(listener: string, router: ProbedListener["router"]): Promise<string> {
     const { timeoutMs } = this.#pace;
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      await way.probe(AbortSignal.any([late, this.#stopped.signal]));
+      await router.probe(AbortSignal.any([late, this.#stopped.signal]));
       probeEnded.publish({ source: this.#source, listener, error: "" });
       return "";
     } catch (reason) {

@@ -5,7 +5,7 @@ import { Duplex } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../../base/testing/eventually.js";
 import { Relay, type RelayEnd, type Traffic } from "./relay.js";
-import { connectTo, openTarget, readAll, readExactly } from "./testing/stage.js";
+import { connectTo, openTarget, readAll, readExactly } from "./testing/fixture.js";
 
 /** The two ends of one TCP connection. */
 async function pair(): Promise<[ours: Socket, theirs: Socket]> {

@@ -61,7 +61,7 @@ export class Relay {
   }
 
   /** How it stands, for whoever asks; times by performance.now(), 0 for what has not happened. */
-  get standing() {
+  get status() {
     const [near, far] = [this.#near, this.#far];
     return {
       bytesToFar: near.bytes,

@@ -5,32 +5,32 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../base/testing/eventually.js";
+import { DEFAULT_ROUTING } from "./config.js";
 import { sidecarMetrics } from "./metrics.js";
+import { RouteError } from "./routing/errors.js";
 import { Sidecar } from "./sidecar.js";
-import { plainWay } from "./testing/plain-way.js";
-import { echo, openStage, openTarget, readAll, readExactly, TEST_LIMITS } from "./testing/stage.js";
-import { DEFAULT_WAY } from "./way/config.js";
-import { WayError } from "./way.js";
+import { echo, openTarget, readAll, readExactly, startSidecarFixture, TEST_LIMITS } from "./testing/fixture.js";
+import { plainRouter } from "./testing/plain-router.js";
 
 const CONNECTED = "HTTP/1.1 200 Connection established\r\n\r\n".length;
 
 describe("a sidecar", () => {
   test("counts what it does, by listener and outcome", async () => {
-    const stage = await openStage("http");
-    const { registry, close } = sidecarMetrics(stage.sidecar);
+    const fixture = await startSidecarFixture("http");
+    const { registry, close } = sidecarMetrics(fixture.sidecar);
     onTestFinished(close);
     const port = await openTarget(echo);
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\nhello`);
     await readExactly(client, CONNECTED + 5);
     expect(registry.text()).toContain('drawbridge_sidecar_connections_open{listener="http"} 1\n');
     client.end();
     await readAll(client);
-    stage.way.failure = new WayError("name", "DB_DIAL_FAILED", "no");
-    const refused = await stage.client();
+    fixture.router.failure = new RouteError("name", "DB_DIAL_FAILED", "no");
+    const refused = await fixture.client();
     refused.write("GET http://nowhere/ HTTP/1.1\r\nHost: nowhere\r\n\r\n");
     await readAll(refused);
-    await eventually(() => expect(stage.sidecar.listeners[0]?.desk.joined).toBe(0));
+    await eventually(() => expect(fixture.sidecar.listeners[0]?.handler.connectionCount).toBe(0));
     const text = registry.text();
     for (const line of [
       'connections_total{listener="http",outcome="established"} 1',
@@ -46,28 +46,28 @@ describe("a sidecar", () => {
   });
 
   test("drains: no new clients, the old ones to their end, and idle ones not waited for", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const port = await openTarget(echo);
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`);
     await readExactly(client, CONNECTED);
-    const drained = stage.sidecar.drain(10_000);
-    await expect(stage.client()).rejects.toMatchObject({ code: "ECONNREFUSED" });
-    expect(stage.sidecar.readiness.ready).toBe(false);
+    const drained = fixture.sidecar.drain(10_000);
+    await expect(fixture.client()).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    expect(fixture.sidecar.readiness.ready).toBe(false);
     client.end("still works");
     expect((await readAll(client)).toString()).toBe("still works");
     expect(await drained).toBe(true);
   });
 
   test("cuts what is left at the end of the drain", async () => {
-    const stage = await openStage("socks5");
+    const fixture = await startSidecarFixture("socks5");
     const port = await openTarget(echo);
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(Buffer.from([5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, port >> 8, port & 255]));
     await readExactly(client, 12);
-    expect(await stage.sidecar.drain(50)).toBe(false);
+    expect(await fixture.sidecar.drain(50)).toBe(false);
     const reset = once(client, "error");
-    stage.sidecar.destroy();
+    fixture.sidecar.destroy();
     expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
   });
 
@@ -81,8 +81,8 @@ describe("a sidecar", () => {
             {
               name: "uds",
               protocol: "http",
-              where: { path, fileMode: 0o620 },
-              way: { ...DEFAULT_WAY, frontends: [], own: [] },
+              address: { path, fileMode: 0o620 },
+              routing: { ...DEFAULT_ROUTING, frontends: [], own: [] },
             },
           ],
           limits: TEST_LIMITS,
@@ -91,7 +91,7 @@ describe("a sidecar", () => {
           drainTimeoutMs: 0,
         },
         undefined,
-        plainWay,
+        plainRouter,
       );
       onTestFinished(() => sidecar.destroy());
       return sidecar;

@@ -1,35 +1,38 @@
-/** The sidecar itself: its listeners, and for each the way behind it. */
+/** The sidecar itself: its listeners, and for each its router. */
 import { listening } from "../events/channels.js";
 import { fallbackChanged, routeTaken } from "./channels.js";
-import type { SidecarConfig } from "./config.js";
-import { Gate } from "./gate.js";
+import type { RoutingConfig, SidecarConfig } from "./config.js";
+import { ConnectionLimit } from "./connection-limit.js";
 import { Listener } from "./listeners/listener.js";
 import { Readiness } from "./readiness.js";
-import { type OpenWay, openWay } from "./way/open-way.js";
-import type { OpenServices, WayParts } from "./way/parts.js";
+import { type OpenServices, type Router, type RouterParts, TunnelRouter } from "./routing/router.js";
 
 /** For tests: a way without a tunnel behind it. */
-export type WayMaker = (config: Parameters<typeof openWay>[0], parts: WayParts) => OpenWay;
+export type RouterFactory = (config: RoutingConfig, parts: RouterParts) => Router;
 
 export class Sidecar {
-  readonly gate: Gate;
+  readonly limit: ConnectionLimit;
   readonly readiness: Readiness;
   readonly listeners: readonly Listener[];
   readonly config: SidecarConfig;
   #draining = false;
-  readonly #ways: readonly OpenWay[];
+  readonly #routers: readonly Router[];
 
   /** `openServices`: used when names are resolved by Services, or the cluster's DNS is found by its Service. */
-  constructor(config: SidecarConfig, openServices?: OpenServices, makeWay: WayMaker = openWay) {
+  constructor(
+    config: SidecarConfig,
+    openServices?: OpenServices,
+    makeRouter: RouterFactory = (routing, parts) => new TunnelRouter(routing, parts),
+  ) {
     const { listeners, limits, probe } = config;
     this.config = config;
-    this.gate = new Gate(limits.maxConnections);
-    const ways = listeners.map(({ name, way }) => makeWay(way, this.#parts(name, openServices)));
-    this.#ways = ways;
+    this.limit = new ConnectionLimit(limits.maxConnections);
+    const routers = listeners.map(({ name, routing }) => makeRouter(routing, this.#parts(name, openServices)));
+    this.#routers = routers;
     this.listeners = listeners.map((config, at) => {
-      return new Listener({ source: this, config, limits, gate: this.gate, way: ways[at]! });
+      return new Listener({ source: this, config, limits, limit: this.limit, router: routers[at]! });
     });
-    const probed = listeners.map(({ name }, at) => ({ listener: name, way: ways[at]! }));
+    const probed = listeners.map(({ name }, at) => ({ listener: name, router: routers[at]! }));
     this.readiness = new Readiness(this, probed, probe);
   }
 
@@ -54,17 +57,17 @@ export class Sidecar {
     this.#draining = true;
     this.readiness.stop("the sidecar is shutting down");
     for (const listener of this.listeners) listener.drain();
-    return await this.gate.emptied(withinMs);
+    return await this.limit.drained(withinMs);
   }
 
   destroy(): void {
     this.readiness.stop("the sidecar has ended");
     for (const listener of this.listeners) listener.destroy();
-    this.gate.destroy();
-    for (const way of this.#ways) way.close();
+    this.limit.destroy();
+    for (const router of this.#routers) router.close();
   }
 
-  #parts(listener: string, openServices: OpenServices | undefined): WayParts {
+  #parts(listener: string, openServices: OpenServices | undefined): RouterParts {
     return {
       ...(openServices === undefined ? {} : { openServices }),
       onRoute: (route) => routeTaken.publish({ source: this, listener, route }),

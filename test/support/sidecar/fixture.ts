@@ -5,12 +5,12 @@ import { openServiceAddresses } from "../../../src/cluster/kube/service-addresse
 import {
   DEFAULT_FALLBACK,
   DEFAULT_RESOLUTION,
-  DEFAULT_WAY,
-  type Resolver,
-  type WayConfig,
-} from "../../../src/tunnel/sidecar/way/config.js";
-import { type OpenWay, openWay } from "../../../src/tunnel/sidecar/way/open-way.js";
-import type { WayParts } from "../../../src/tunnel/sidecar/way/parts.js";
+  DEFAULT_ROUTING,
+  type ResolverName,
+  type RoutingConfig,
+} from "../../../src/tunnel/sidecar/config.js";
+import type { RouterParts } from "../../../src/tunnel/sidecar/routing/router.js";
+import { type Router, TunnelRouter } from "../../../src/tunnel/sidecar/routing/router.js";
 import { readExactly } from "../callers/bytes.js";
 import type { Origin } from "../processes/executables.js";
 import { Scope } from "../processes/scope.js";
@@ -66,30 +66,30 @@ export async function startRecorded(
   return { tunnel, recorder };
 }
 
-export interface StagedWay extends OpenWay {
-  /** The way of every connection made. */
+export interface FixtureRouter extends Router {
+  /** The route of every connection made. */
   readonly routes: string[];
   /** Opens, says hello, and returns what comes back. */
   echo(host: string, port?: number): Promise<string>;
-  /** Turns the way's clock. */
+  /** Advances the router's clock. */
   pass(ms: number): void;
 }
 
-export interface StagedWayOptions {
-  readonly order?: readonly Resolver[];
+export interface FixtureRouterOptions {
+  readonly order?: readonly ResolverName[];
   readonly preferIpv4?: boolean;
   readonly fallback?: boolean;
-  readonly config?: Partial<WayConfig>;
+  readonly config?: Partial<RoutingConfig>;
   /** What this host's own DNS knows: the management cluster's. */
-  readonly here?: Readonly<Record<string, string>>;
+  readonly local?: Readonly<Record<string, string>>;
 }
 
-export function wayOn(fixture: Fixture, options: StagedWayOptions): StagedWay {
-  const { order = ["agent"], preferIpv4 = false, fallback = false, here = {} } = options;
+export function routerOn(fixture: Fixture, options: FixtureRouterOptions): FixtureRouter {
+  const { order = ["agent"], preferIpv4 = false, fallback = false, local = {} } = options;
   let now = 0;
   const routes: string[] = [];
-  const config: WayConfig = {
-    ...DEFAULT_WAY,
+  const config: RoutingConfig = {
+    ...DEFAULT_ROUTING,
     frontends: [{ mode: "http-connect", uds: fixture.recorder.path }],
     own: [],
     resolution: {
@@ -102,25 +102,24 @@ export function wayOn(fixture: Fixture, options: StagedWayOptions): StagedWay {
     fallback: { ...DEFAULT_FALLBACK, direct: fallback },
     ...options.config,
   };
-  const parts: WayParts = {
+  const parts: RouterParts = {
     now: () => now,
     lookup: async (name) => {
-      const address = here[name];
+      const address = local[name];
       if (address !== undefined) return [address];
       throw Object.assign(new Error(`no such host ${name}`), { code: "ENOTFOUND" });
     },
     openServices: openServiceAddresses,
     onRoute: (route) => void routes.push(route),
   };
-  const way = fixture.use(openWay(config, parts));
-  return {
-    ...way,
+  const router = fixture.use(new TunnelRouter(config, parts));
+  return Object.assign(router, {
     routes,
-    echo: async (host, port = fixture.echo.port) => await hello(await way.open({ host, port }, NEVER)),
-    pass(ms) {
+    echo: async (host: string, port = fixture.echo.port) => await hello(await router.open({ host, port }, NEVER)),
+    pass(ms: number) {
       now += ms;
     },
-  };
+  });
 }
 
 export async function hello(stream: Duplex): Promise<string> {

@@ -3,16 +3,16 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
-import type { Limits } from "../../../tunnel/sidecar/config.js";
-import { openStage, openTarget, readAll, readExactly } from "../../../tunnel/sidecar/testing/stage.js";
-import { WayError } from "../../../tunnel/sidecar/way.js";
+import type { ClientLimits } from "../../../tunnel/sidecar/config.js";
+import { RouteError } from "../../../tunnel/sidecar/routing/errors.js";
+import { openTarget, readAll, readExactly, startSidecarFixture } from "../../../tunnel/sidecar/testing/fixture.js";
 import { SidecarSubject } from "./sidecar.js";
 
 const PATIENT = { timeout: 10_000 };
 const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-async function watched(limits: Partial<Limits> = {}) {
-  const stage = await openStage("http", limits);
+async function watched(limits: Partial<ClientLimits> = {}) {
+  const stage = await startSidecarFixture("http", limits);
   const subject = new SidecarSubject(stage.sidecar);
   subject.remember();
   const says = async (words: string): Promise<Socket> => {
@@ -28,7 +28,7 @@ async function watched(limits: Partial<Limits> = {}) {
 }
 
 /** Holds dials back until it is opened. */
-function barrier(way: Awaited<ReturnType<typeof watched>>["stage"]["way"]): () => void {
+function barrier(way: Awaited<ReturnType<typeof watched>>["stage"]["router"]): () => void {
   const { open } = way;
   let lift = (): void => {};
   const lifted = new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ function barrier(way: Awaited<ReturnType<typeof watched>>["stage"]["way"]): () =
 describe("a client whose target is being dialled", () => {
   test("is shown, and keeps its number when the connection stands", async () => {
     const { stage, subject, asks, rows } = await watched();
-    const lift = barrier(stage.way);
+    const lift = barrier(stage.router);
     const port = await openTarget((socket) => socket.resume());
     const client = await asks(`127.0.0.1:${port}`);
     await expect.poll(rows, PATIENT).toHaveLength(1);
@@ -66,7 +66,7 @@ describe("a client whose target is being dialled", () => {
 
   test("is remembered when it leaves, but not as refused", async () => {
     const { stage, subject, asks, rows } = await watched();
-    stage.way.hanging = true;
+    stage.router.hanging = true;
     const client = await asks("db.example:5432");
     await expect.poll(rows, PATIENT).toHaveLength(1);
     client.resetAndDestroy();
@@ -80,7 +80,7 @@ describe("a client whose target is being dialled", () => {
 
   test("has a row, and all of them no more than there may be clients", async () => {
     const { stage, subject, asks, rows } = await watched({ maxConnections: 3 });
-    stage.way.hanging = true;
+    stage.router.hanging = true;
     for (let each = 0; each < 3; each++) await asks(`db-${each}.example:5432`);
     await expect.poll(rows, PATIENT).toHaveLength(3);
     for (let each = 3; each < 6; each++) await readAll(await asks(`db-${each}.example:5432`));
@@ -92,7 +92,7 @@ describe("a client whose target is being dialled", () => {
 describe("a client whose target cannot be reached", () => {
   test("is told of twice: as a tunnel that failed, and under its refusal with the reason", async () => {
     const { stage, subject, asks, rows } = await watched();
-    stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "db.example:5432 refused the connection.");
+    stage.router.failure = new RouteError("refused", "DB_DIAL_FAILED", "db.example:5432 refused the connection.");
     expect(String(await readAll(await asks("db.example:5432")))).toContain("502");
     expect(rows()).toEqual([]);
     const [failed] = subject.ended.since(0);
@@ -117,7 +117,7 @@ describe("a client whose target cannot be reached", () => {
 describe("a plain request", () => {
   test("is shown while its target is dialled, and not once there is an answer to wait for", async () => {
     const { stage, subject, says, rows } = await watched();
-    stage.way.hanging = true;
+    stage.router.hanging = true;
     const client = await says("GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n\r\n");
     await expect
       .poll(rows, PATIENT)
@@ -125,7 +125,7 @@ describe("a plain request", () => {
     client.destroy();
     await expect.poll(() => subject.ended.count, PATIENT).toBe(1);
 
-    stage.way.hanging = false;
+    stage.router.hanging = false;
     const requests: Socket[] = [];
     const port = await openTarget((socket) => socket.once("data", () => requests.push(socket)));
     const answered = readAll(
@@ -145,7 +145,7 @@ describe("a plain request", () => {
     const words = `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
     expect(String(await readAll(await says(words)))).toContain("204");
     expect(String(await readAll(await says(words)))).toContain("502");
-    expect(stage.way.opened).toHaveLength(1);
+    expect(stage.router.opened).toHaveLength(1);
     expect(subject.refusals.list()).toMatchObject([{ target: `127.0.0.1:${port}`, code: "DB_HTTP_ANSWER" }]);
     expect([rows(), subject.ended.count]).toEqual([[], 0]);
   });
@@ -178,9 +178,9 @@ describe("a plain request", () => {
 
   test("to change the protocol is forgotten with its client, whoever else forgets it", async () => {
     const { stage } = await watched();
-    const { desk } = stage.sidecar.listeners[0]!;
+    const { handler: desk } = stage.sidecar.listeners[0]!;
     const client = new PassThrough();
-    await desk.dial(desk.asks("upgrade", { host: "10.0.0.1", port: 80 }), client, async () => new PassThrough());
+    await desk.dial(desk.requestFor("upgrade", { host: "10.0.0.1", port: 80 }), client, async () => new PassThrough());
     expect(desk.dialling).toBe(1);
     client.destroy();
     await once(client, "close");

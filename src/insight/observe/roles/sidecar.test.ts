@@ -1,11 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { echo, openStage, openTarget, readAll, readExactly } from "../../../tunnel/sidecar/testing/stage.js";
+import {
+  echo,
+  openTarget,
+  readAll,
+  readExactly,
+  startSidecarFixture,
+} from "../../../tunnel/sidecar/testing/fixture.js";
 import { SidecarSubject } from "./sidecar.js";
 
 const PATIENT = { timeout: 10_000 };
 
 async function watched() {
-  const stage = await openStage("http");
+  const stage = await startSidecarFixture("http");
   const subject = new SidecarSubject(stage.sidecar);
   subject.remember();
   return { stage, subject, rows: () => [...subject.tunnels()].map((tunnel) => tunnel.describe()) };

@@ -2,8 +2,8 @@
 import { hostname } from "node:os";
 import { certificatesOf, describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
-import { wishDecided } from "../../../tunnel/sidecar/channels.js";
-import type { JoinedPair, Unserved } from "../../../tunnel/sidecar/desk.js";
+import { requestDecided } from "../../../tunnel/sidecar/channels.js";
+import type { RelayedConnection, UnservedRequest } from "../../../tunnel/sidecar/connection-handler.js";
 import type { Sidecar } from "../../../tunnel/sidecar/sidecar.js";
 import { CertificateBook, rereadNowAndThen } from "../admin/certificate-book.js";
 import type { CertificateInfo, PathHealth, ServerPeer, Totals } from "../admin/contract.js";
@@ -24,16 +24,16 @@ export class SidecarSubject implements Subject {
 
   constructor(sidecar: Sidecar) {
     this.#sidecar = sidecar;
-    const all = sidecar.config.listeners.flatMap(({ way }) => way.frontends);
+    const all = sidecar.config.listeners.flatMap(({ routing: way }) => way.frontends);
     this.#frontends = [...new Map(all.map((frontend) => [describeFrontend(frontend), frontend])).values()];
   }
 
   /** Keeps what is over from here on. */
   remember(): void {
-    wishDecided.subscribe(({ outcome, dialMs = 0 }) => {
+    requestDecided.subscribe(({ outcome, dialMs = 0 }) => {
       this.#tally.count(outcome === "established", dialMs);
     }, this.#sidecar);
-    for (const { desk } of this.#sidecar.listeners) {
+    for (const { handler: desk } of this.#sidecar.listeners) {
       desk.onUnserved = (unserved) => this.#keep(unserved);
       desk.onEnded = (pair, error) => {
         const end = { at: performance.now(), reason: error || "both ends closed", ...(error === "" ? {} : { error }) };
@@ -43,7 +43,7 @@ export class SidecarSubject implements Subject {
   }
 
   /** Whoever left was not refused, but what was dialled for them came to nothing all the same. */
-  #keep({ asked, outcome, error, code }: Unserved): void {
+  #keep({ request: asked, outcome, error, code }: UnservedRequest): void {
     const refused = { target: asked?.address ?? "", why: error, ...(code === undefined ? {} : { code }) };
     const refusal = outcome === "abandoned" ? {} : { refusalId: this.refusals.add(refused) };
     if (asked === undefined || asked.dialledAt === 0) return;
@@ -72,12 +72,12 @@ export class SidecarSubject implements Subject {
       ...{ bytesToTarget: 0, bytesFromTarget: 0, tunnelsOpen: 0, dialsPending: 0, queuedBytes: 0 },
       ...this.#tally.totals,
     };
-    for (const { desk } of this.#sidecar.listeners) {
+    for (const { handler: desk } of this.#sidecar.listeners) {
       totals.bytesToTarget += desk.traffic.toTarget;
       totals.bytesFromTarget += desk.traffic.fromTarget;
-      totals.tunnelsOpen += desk.joined;
+      totals.tunnelsOpen += desk.connectionCount;
       totals.dialsPending += desk.dialling;
-      for (const { relay } of desk.pairs()) totals.queuedBytes += relay.standing.queuedBytes;
+      for (const { relay } of desk.connections()) totals.queuedBytes += relay.status.queuedBytes;
     }
     return totals;
   }
@@ -107,15 +107,15 @@ export class SidecarSubject implements Subject {
   }
 
   *tunnels(): Iterable<LiveTunnel> {
-    for (const { desk } of this.#sidecar.listeners) {
+    for (const { handler: desk } of this.#sidecar.listeners) {
       for (const asked of desk.dials()) yield this.#rows.dialing(asked, undefined);
-      for (const pair of desk.pairs()) yield this.#rows.live(factsOf(pair));
+      for (const pair of desk.connections()) yield this.#rows.live(factsOf(pair));
     }
   }
 
   closeTunnel(id: number): boolean {
-    for (const { desk } of this.#sidecar.listeners) {
-      for (const pair of desk.pairs()) {
+    for (const { handler: desk } of this.#sidecar.listeners) {
+      for (const pair of desk.connections()) {
         if (pair.info.id !== id) continue;
         pair.relay.cut("closed by an operator");
         return true;
@@ -125,7 +125,7 @@ export class SidecarSubject implements Subject {
   }
 }
 
-function factsOf({ relay, info }: JoinedPair): TunnelFacts {
-  const { queuedBytes, ...standing } = relay.standing;
+function factsOf({ relay, info }: RelayedConnection): TunnelFacts {
+  const { queuedBytes, ...standing } = relay.status;
   return { ...standing, info, port: { queuedBytes }, sendWindow: undefined, receiveWindow: undefined };
 }

@@ -4,11 +4,11 @@ import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
-import { openStage, openTarget, readAll, readExactly, type Stage } from "../testing/stage.js";
+import { openTarget, readAll, readExactly, type SidecarFixture, startSidecarFixture } from "../testing/fixture.js";
 import { openWebServer } from "../testing/web-server.js";
 
 async function ask(
-  { port }: Stage,
+  { port }: SidecarFixture,
   url: string,
   options: RequestOptions = {},
   body: readonly (string | Buffer)[] = [],
@@ -32,12 +32,12 @@ async function ask(
 
 describe("a plain HTTP request", () => {
   test("is asked in origin form with its own headers and without those between client and proxy", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((request, response) => {
       response.writeHead(201, "Made", ["X-One", "1", "X-One", "2", "Connection", "X-Private", "X-Private", "p"]);
       response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers }));
     });
-    const { answer, text } = await ask(stage, `http://127.0.0.1:${port}/a/b?c=d`, {
+    const { answer, text } = await ask(fixture, `http://127.0.0.1:${port}/a/b?c=d`, {
       headers: {
         "Proxy-Connection": "keep-alive",
         "Proxy-Authorization": "Basic c2VjcmV0",
@@ -64,14 +64,14 @@ describe("a plain HTTP request", () => {
   });
 
   test("is asked of the Host in its URL, whatever its Host header says", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((request, response) => response.end(request.headers.host));
-    const { text } = await ask(stage, `http://127.0.0.1:${port}/`, { headers: { Host: "elsewhere.example" } });
+    const { text } = await ask(fixture, `http://127.0.0.1:${port}/`, { headers: { Host: "elsewhere.example" } });
     expect(text).toBe(`127.0.0.1:${port}`);
   });
 
   test("streams a body with a length and one in chunks, with trailers, both ways", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((request, response) => {
       const hash = createHash("sha256");
       request.on("data", (chunk) => hash.update(chunk));
@@ -85,14 +85,14 @@ describe("a plain HTTP request", () => {
     const part = Buffer.alloc(300_000, "drawbridge ");
     const sum = createHash("sha256").update(part).update(part).digest("hex");
     const url = `http://127.0.0.1:${port}/`;
-    const counted = await ask(stage, url, { method: "POST", headers: { "Content-Length": 2 * part.length } }, [
+    const counted = await ask(fixture, url, { method: "POST", headers: { "Content-Length": 2 * part.length } }, [
       part,
       part,
     ]);
     expect(counted.answer.headers["x-framing"]).toBe(String(2 * part.length));
     expect(counted.answer.trailers["x-sum"]).toBe(sum);
 
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(
       `PUT ${url} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sent\r\nConnection: close\r\n\r\n`,
     );
@@ -102,27 +102,32 @@ describe("a plain HTTP request", () => {
     const answer = (await readAll(client)).toString();
     expect(answer).toContain("X-Framing: chunked");
     expect(answer).toContain("X-Got: yes");
-    expect(stage.sidecar.listeners[0]?.desk.traffic.toTarget).toBe(3 * part.length);
+    expect(fixture.sidecar.listeners[0]?.handler.traffic.toTarget).toBe(3 * part.length);
   });
 
   test("without a body announces none", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer(({ headers }, response) => {
       response.end(JSON.stringify([headers["content-length"], headers["transfer-encoding"] ?? "none"]));
     });
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(`POST http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect((await readAll(client)).toString()).toContain('["0","none"]');
   });
 
   test("hands events on as they come", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     let send = (_event: string): void => {};
     const { port } = await openWebServer((_request, response) => {
       response.writeHead(200, { "Content-Type": "text/event-stream" }).flushHeaders();
       send = (event) => void response.write(event);
     });
-    const request = http.get({ host: "127.0.0.1", port: stage.port, path: `http://127.0.0.1:${port}/`, agent: false });
+    const request = http.get({
+      host: "127.0.0.1",
+      port: fixture.port,
+      path: `http://127.0.0.1:${port}/`,
+      agent: false,
+    });
     const [answer] = (await once(request, "response")) as [IncomingMessage];
     for (const event of ["data: 1\n\n", "data: 2\n\n"]) {
       send(event);
@@ -133,59 +138,59 @@ describe("a plain HTTP request", () => {
   });
 
   test("is followed by the next one on the same connection, and safe ones share connections to the target", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((_request, response) => response.end("ok"));
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const sockets = new Set<Socket>();
     for (let i = 0; i < 3; i++) {
-      const { text, answer } = await ask(stage, `http://127.0.0.1:${port}/`, { agent });
+      const { text, answer } = await ask(fixture, `http://127.0.0.1:${port}/`, { agent });
       expect(text).toBe("ok");
       sockets.add(answer.socket);
     }
-    expect([sockets.size, stage.way.opened.length]).toEqual([1, 1]);
-    await ask(stage, `http://127.0.0.1:${port}/`, { agent, method: "POST" });
-    expect(stage.way.opened).toHaveLength(2);
+    expect([sockets.size, fixture.router.opened.length]).toEqual([1, 1]);
+    await ask(fixture, `http://127.0.0.1:${port}/`, { agent, method: "POST" });
+    expect(fixture.router.opened).toHaveLength(2);
     agent.destroy();
   });
 
   test("is asked again on a new connection when a kept one turns out to be closed", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((_request, response) => response.end("ok"));
-    await ask(stage, `http://127.0.0.1:${port}/`);
-    const kept = stage.way.opened[0]!.socket;
+    await ask(fixture, `http://127.0.0.1:${port}/`);
+    const kept = fixture.router.opened[0]!.socket;
     // As when the target closes at this very moment: what is written is lost.
     kept.write = (() => {
       kept.destroy(Object.assign(new Error("reset"), { code: "ECONNRESET" }));
       return false;
     }) as typeof kept.write;
-    expect((await ask(stage, `http://127.0.0.1:${port}/`)).text).toBe("ok");
-    expect(stage.way.opened).toHaveLength(2);
+    expect((await ask(fixture, `http://127.0.0.1:${port}/`)).text).toBe("ok");
+    expect(fixture.router.opened).toHaveLength(2);
   });
 
   test("gets 502 when the target hangs up or does not speak HTTP", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const mute = await openTarget((socket) => socket.once("data", () => socket.end()));
     const other = await openTarget((socket) => socket.end("SSH-2.0-OpenSSH\r\n"));
     for (const port of [mute, other]) {
-      const { answer, text } = await ask(stage, `http://127.0.0.1:${port}/`);
+      const { answer, text } = await ask(fixture, `http://127.0.0.1:${port}/`);
       expect(answer.statusCode).toBe(502);
       expect(text).toContain("DB_HTTP_ANSWER");
     }
   });
 
   test("is cut, not ended, when the target fails in the middle of its answer", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const port = await openTarget((socket) =>
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
         setImmediate(() => socket.destroy());
       }),
     );
-    await expect(ask(stage, `http://127.0.0.1:${port}/`)).rejects.toMatchObject({ code: "ECONNRESET" });
+    await expect(ask(fixture, `http://127.0.0.1:${port}/`)).rejects.toMatchObject({ code: "ECONNRESET" });
   });
 
   test.each([true, false])("ends at the target when the client leaves, its answer begun: %j", async (begun) => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const seen = { asked: false, left: false };
     const { port } = await openWebServer((request, response) => {
       seen.asked = true;
@@ -194,7 +199,7 @@ describe("a plain HTTP request", () => {
         seen.left = true;
       });
     });
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(`GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
     await eventually(() => expect(seen.asked).toBe(true));
     if (begun) await once(client, "readable");
@@ -203,20 +208,20 @@ describe("a plain HTTP request", () => {
   });
 
   test("that is given up takes its dial with it", async () => {
-    const stage = await openStage("http");
-    stage.way.hanging = true;
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("http");
+    fixture.router.hanging = true;
+    const client = await fixture.client();
     client.write("GET http://10.0.0.1/ HTTP/1.1\r\nHost: x\r\n\r\n");
-    await eventually(() => expect(stage.way.dials).toBe(1));
+    await eventually(() => expect(fixture.router.dials).toBe(1));
     client.destroy();
-    await eventually(() => expect(stage.way.stopped).toBe(1));
-    expect(stage.wishes).toMatchObject([{ wish: "forward", outcome: "abandoned" }]);
+    await eventually(() => expect(fixture.router.stopped).toBe(1));
+    expect(fixture.decisions).toMatchObject([{ kind: "forward", outcome: "abandoned" }]);
   });
 
   test("with a body hears the target before it has sent it", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((request, response) => request.pipe(response));
-    const client = await stage.client();
+    const client = await fixture.client();
     const head = `POST http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n`;
     client.write(`${head}Expect: 100-continue\r\n\r\n`);
     const goOn = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -226,12 +231,12 @@ describe("a plain HTTP request", () => {
   });
 
   test("waits for the target's 100 before it sends its body", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port, server } = await openWebServer((_request, response) => response.end("never"));
     server.on("checkContinue", (_request, response) =>
       response.writeHead(413, { Connection: "close" }).end("too large"),
     );
-    const { answer } = await ask(stage, `http://127.0.0.1:${port}/`, {
+    const { answer } = await ask(fixture, `http://127.0.0.1:${port}/`, {
       method: "POST",
       headers: { Expect: "100-continue", "Content-Length": 5 },
     });
@@ -239,33 +244,33 @@ describe("a plain HTTP request", () => {
   });
 
   test("that comes back to its sender is refused", async () => {
-    const stage = await openStage("http");
-    const url = `http://127.0.0.1:${stage.port}`;
-    const way = vi.spyOn(stage.way, "wayForHttp").mockImplementation((target) => ({
+    const fixture = await startSidecarFixture("http");
+    const url = `http://127.0.0.1:${fixture.port}`;
+    const router = vi.spyOn(fixture.router, "routeHttp").mockImplementation((target) => ({
       key: "loop",
       form: "absolute",
       proxyAuthorization: "Basic x",
-      open: (stop) => stage.way.open(target, stop),
+      open: (stop) => fixture.router.open(target, stop),
     }));
-    const { answer, text } = await ask(stage, `${url}/`);
+    const { answer, text } = await ask(fixture, `${url}/`);
     expect([answer.statusCode, text]).toEqual([508, "The request came back to the proxy that sent it.\n"]);
-    way.mockRestore();
+    router.mockRestore();
   });
 });
 
 describe("a customer's proxy", () => {
   test("is asked in absolute form and with its authorization", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const proxy = await openWebServer(({ url, headers }, response) => {
       response.end(JSON.stringify([url, headers.host, headers["proxy-authorization"]]));
     });
-    vi.spyOn(stage.way, "wayForHttp").mockImplementation(() => ({
+    vi.spyOn(fixture.router, "routeHttp").mockImplementation(() => ({
       key: "customer",
       form: "absolute",
       proxyAuthorization: "Basic dTpw",
-      open: (stop) => stage.way.open({ host: "127.0.0.1", port: proxy.port }, stop),
+      open: (stop) => fixture.router.open({ host: "127.0.0.1", port: proxy.port }, stop),
     }));
-    const { text } = await ask(stage, "http://web.example/x", { headers: { "Proxy-Authorization": "Basic mine" } });
+    const { text } = await ask(fixture, "http://web.example/x", { headers: { "Proxy-Authorization": "Basic mine" } });
     expect(JSON.parse(text)).toEqual(["http://web.example/x", "web.example", "Basic dTpw"]);
   });
 });
@@ -275,7 +280,7 @@ describe("an upgrade", () => {
     `GET ws://127.0.0.1:${port}/chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly `;
 
   test("becomes bytes in both directions, with those that came early", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port, server } = await openWebServer(() => {});
     server.on("upgrade", (request, socket, head) => {
       socket.write(
@@ -284,17 +289,17 @@ describe("an upgrade", () => {
       socket.write(head);
       socket.pipe(socket);
     });
-    const client = await stage.client();
+    const client = await fixture.client();
     client.end(`${upgrade(port)}late`);
     const answer = (await readAll(client)).toString();
     expect(answer).toMatch(/^HTTP\/1.1 101 Switching Protocols\r\n.*Upgrade: websocket\r\n\r\nhi early late$/s);
-    expect(stage.wishes).toMatchObject([{ wish: "upgrade", outcome: "established" }]);
+    expect(fixture.decisions).toMatchObject([{ kind: "upgrade", outcome: "established" }]);
   });
 
   test("that the target does not want gets the target's answer, however long", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((_request, response) => response.writeHead(403).end("n".repeat(500_000)));
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(upgrade(port));
     const answer = (await readAll(client)).toString();
     expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
@@ -302,7 +307,7 @@ describe("an upgrade", () => {
   });
 
   test("with a body is refused", async () => {
-    const client = await (await openStage("http")).client();
+    const client = await (await startSidecarFixture("http")).client();
     client.write(
       "POST http://a/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc",
     );

@@ -1,24 +1,32 @@
 /** Plain HTTP requests: asked again of the target, or of the customer's proxy, and their answers streamed back. */
 import { randomBytes } from "node:crypto";
 import {
+  Agent,
   type ClientRequest,
+  type ClientRequestArgs,
   request as httpRequest,
   type IncomingMessage,
   type RequestOptions,
   ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../../base/address.js";
 import { messageOf } from "../../../base/errors/error.js";
 import type { ProxyRefusal } from "../../wire/http-proxy.js";
-import type { Wish } from "../channels.js";
-import type { Asked, Desk } from "../desk.js";
-import { httpRefusalOf } from "../refusals.js";
-import { WayError } from "../way.js";
-import { answerHead, passOn, passTrailers } from "./answer.js";
-import { type Errand, errandOf, type Refused } from "./errand.js";
-import { type HopOptions, HopPool } from "./hop-pool.js";
-import { refuse } from "./refuse.js";
+import type { RequestKind } from "../channels.js";
+import type { ConnectionHandler, TargetRequest } from "../connection-handler.js";
+import { httpRefusalOf, refuse } from "../refusals.js";
+import { RouteError } from "../routing/errors.js";
+import type { HttpRoute } from "../routing/router.js";
+import {
+  answerHead,
+  copyTrailers,
+  type ForwardedRequest,
+  forwardedRequestOf,
+  type RefusedRequest,
+  streamAnswer,
+} from "./forwarded-request.js";
 
 /** What the target's answer may have in its head. */
 const MAX_ANSWER_HEADER_BYTES = 256 * 1024;
@@ -33,47 +41,48 @@ const BODY_WITH_UPGRADE: ProxyRefusal = {
 };
 
 export class Forwarder {
-  readonly #desk: Desk;
-  readonly #kept = new HopPool(true);
-  readonly #fresh = new HopPool(false);
+  readonly #handler: ConnectionHandler;
+  readonly #kept = new RoutePool(true);
+  readonly #fresh = new RoutePool(false);
   readonly #self = `drawbridge-${randomBytes(4).toString("hex")}`;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(handler: ConnectionHandler) {
+    this.#handler = handler;
   }
 
   forward(request: IncomingMessage, response: ServerResponse): void {
-    const errand = errandOf(request, this.#desk.way, this.#self);
-    if ("refusal" in errand) {
-      this.#turnAway("forward", errand, response);
+    const forwarded = forwardedRequestOf(request, this.#handler.router, this.#self);
+    if ("refusal" in forwarded) {
+      this.#refuse("forward", forwarded, response);
       return;
     }
-    const repeatable = SAFE_METHODS.has(errand.method) && !errand.hasBody;
-    const asked = this.#desk.asks("forward", errand.target);
-    this.#send(asked, errand, request, response, repeatable ? this.#kept : this.#fresh);
+    const repeatable = SAFE_METHODS.has(forwarded.method) && !forwarded.hasBody;
+    const targetRequest = this.#handler.requestFor("forward", forwarded.target);
+    this.#send(targetRequest, forwarded, request, response, repeatable ? this.#kept : this.#fresh);
   }
 
   /** WebSocket and its like: bytes from the moment the target agrees, an ordinary answer when it does not. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const response = responseOn(socket, request);
-    const errand = errandOf(request, this.#desk.way, this.#self);
-    if ("refusal" in errand || errand.hasBody) {
-      const refused: Refused = "refusal" in errand ? errand : { outcome: "unsupported", refusal: BODY_WITH_UPGRADE };
-      this.#turnAway("upgrade", refused, response);
+    const forwarded = forwardedRequestOf(request, this.#handler.router, this.#self);
+    if ("refusal" in forwarded || forwarded.hasBody) {
+      const refused: RefusedRequest =
+        "refusal" in forwarded ? forwarded : { outcome: "unsupported", refusal: BODY_WITH_UPGRADE };
+      this.#refuse("upgrade", refused, response);
       return;
     }
     // Before anything else can be read: a stream that has ended takes nothing back.
     if (head.length > 0) socket.unshift(head);
-    const headers = [...errand.headers, "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? ""];
-    const asked = this.#desk.asks("upgrade", errand.target);
-    const sent = this.#ask(asked, { ...errand, headers }, request, this.#fresh);
-    this.#handle(asked, sent, response);
+    const headers = [...forwarded.headers, "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? ""];
+    const targetRequest = this.#handler.requestFor("upgrade", forwarded.target);
+    const sent = this.#ask(targetRequest, { ...forwarded, headers }, request, this.#fresh);
+    this.#handle(targetRequest, sent, response);
     sent.once("upgrade", (answer, far, early) => {
-      this.#desk.established(asked);
+      this.#handler.established(targetRequest);
       response.detachSocket(socket);
       if (early.length > 0) far.unshift(early);
       socket.write(answerHead(answer), "latin1");
-      this.#desk.join(asked, socket, far);
+      this.#handler.relay(targetRequest, socket, far);
     });
     sent.end();
   }
@@ -83,52 +92,64 @@ export class Forwarder {
     this.#kept.destroy();
   }
 
-  #send(asked: Asked, errand: Errand, request: IncomingMessage, response: ServerResponse, pool: HopPool): void {
-    const sent = this.#ask(asked, errand, request, pool);
-    const again = pool === this.#kept ? () => this.#send(asked, errand, request, response, this.#fresh) : undefined;
-    this.#handle(asked, sent, response, again);
+  #send(
+    targetRequest: TargetRequest,
+    forwarded: ForwardedRequest,
+    request: IncomingMessage,
+    response: ServerResponse,
+    pool: RoutePool,
+  ): void {
+    const sent = this.#ask(targetRequest, forwarded, request, pool);
+    const again =
+      pool === this.#kept ? () => this.#send(targetRequest, forwarded, request, response, this.#fresh) : undefined;
+    this.#handle(targetRequest, sent, response, again);
     sent.once("continue", () => response.writeContinue());
-    if (!errand.hasBody) {
+    if (!forwarded.hasBody) {
       sent.end();
       return;
     }
     // The target may have something to say before the body comes.
     sent.flushHeaders();
-    const { traffic } = this.#desk;
+    const { traffic } = this.#handler;
     request.on("data", (chunk: Buffer) => {
       traffic.toTarget += chunk.length;
     });
-    request.once("end", () => passTrailers(request, sent));
+    request.once("end", () => copyTrailers(request, sent));
     request.once("error", () => sent.destroy());
     request.pipe(sent);
   }
 
-  #ask(asked: Asked, errand: Errand, request: IncomingMessage, pool: HopPool): ClientRequest {
-    const desk = this.#desk;
-    const { hop, target, method, path, headers } = errand;
-    const options: RequestOptions & HopOptions = {
+  #ask(
+    targetRequest: TargetRequest,
+    forwarded: ForwardedRequest,
+    request: IncomingMessage,
+    pool: RoutePool,
+  ): ClientRequest {
+    const handler = this.#handler;
+    const { route, target, method, path, headers } = forwarded;
+    const options: RequestOptions & RouteRequestOptions = {
       ...{ host: target.host, port: target.port, method, path, headers: headers as string[], setHost: false },
       maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
       agent: pool,
-      hop,
-      dial: () => desk.dial(asked, request.socket, (stop) => hop.open(stop)),
+      route,
+      dial: () => handler.dial(targetRequest, request.socket, (stop) => route.open(stop)),
     };
     const sent = httpRequest(options);
-    const { idleTimeoutMs } = desk.limits;
+    const { idleTimeoutMs } = handler.limits;
     if (idleTimeoutMs > 0) sent.setTimeout(idleTimeoutMs, () => sent.destroy(new Error("nothing moved for too long")));
     return sent;
   }
 
-  #handle(asked: Asked, sent: ClientRequest, response: ServerResponse, again?: () => void): void {
-    const { target } = asked;
+  #handle(targetRequest: TargetRequest, sent: ClientRequest, response: ServerResponse, again?: () => void): void {
+    const { target } = targetRequest;
     const fail = (reason: unknown): void => {
-      this.#desk.failed(asked, reason);
+      this.#handler.failed(targetRequest, reason);
       refuse(response, httpRefusalOf(reason));
     };
     sent.once("response", (answer) => {
       try {
-        passOn(answer, response, this.#self, this.#desk.traffic);
-        this.#desk.established(asked);
+        streamAnswer(answer, response, this.#self, this.#handler.traffic);
+        this.#handler.established(targetRequest);
       } catch (reason) {
         answer.destroy();
         fail(brokenAnswer(target, reason));
@@ -137,21 +158,21 @@ export class Forwarder {
     sent.on("error", (reason) => {
       if (response.headersSent) response.destroy();
       else if (again !== undefined && sent.reusedSocket) again();
-      else fail(asked.dialMs === undefined && !sent.reusedSocket ? reason : brokenAnswer(target, reason));
+      else fail(targetRequest.dialMs === undefined && !sent.reusedSocket ? reason : brokenAnswer(target, reason));
     });
     response.once("close", () => sent.destroy());
   }
 
-  #turnAway(wish: Wish, { outcome, refusal }: Refused, response: ServerResponse): void {
-    this.#desk.turnedAway(wish, outcome, refusal.text);
+  #refuse(kind: RequestKind, { outcome, refusal }: RefusedRequest, response: ServerResponse): void {
+    this.#handler.refused(kind, outcome, refusal.text);
     refuse(response, refusal);
   }
 }
 
 /** The connection stood; what came over it, or did not, was no answer. */
-function brokenAnswer({ host, port }: { host: string; port: number }, cause: unknown): WayError {
+function brokenAnswer({ host, port }: { host: string; port: number }, cause: unknown): RouteError {
   const message = `${joinHostPort(host, port)} was reached, but gave no HTTP answer: ${messageOf(cause)}.`;
-  return new WayError("host", "DB_HTTP_ANSWER", message, { cause });
+  return new RouteError("host", "DB_HTTP_ANSWER", message, { cause });
 }
 
 /** node:http makes no response object for a request to change the protocol. */
@@ -165,4 +186,41 @@ function responseOn(socket: Socket, request: IncomingMessage): ServerResponse {
   response.once("close", () => socket.off("drain", onDrain));
   response.once("finish", () => socket.end());
   return response;
+}
+
+/** Shorter than web servers commonly keep theirs, so that few are found closed when they are wanted again. */
+const IDLE_MS = 15_000;
+const MAX_IDLE = 64;
+
+export interface RouteRequestOptions extends ClientRequestArgs {
+  readonly route: HttpRoute;
+  /** A connection for this route; the dial ends with the client. */
+  readonly dial: () => Promise<Duplex>;
+}
+
+type OnConnection = (error: Error | null, stream: Duplex) => void;
+
+export class RoutePool extends Agent {
+  constructor(keepAlive: boolean) {
+    super({ keepAlive, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE });
+  }
+
+  override createConnection(options: ClientRequestArgs, done: OnConnection): undefined {
+    (options as RouteRequestOptions).dial().then(
+      (stream) => done(null, stream),
+      // Node reads the error first and takes no stream then, whatever the types say.
+      (reason: Error) => done(reason, undefined as unknown as Duplex),
+    );
+  }
+
+  override getName(options?: ClientRequestArgs): string {
+    return (options as RouteRequestOptions | undefined)?.route.key ?? "";
+  }
+
+  override keepSocketAlive(stream: Duplex): boolean {
+    let idle = 0;
+    for (const sockets of Object.values(this.freeSockets)) idle += sockets?.length ?? 0;
+    // Node's answer is a boolean; its types miss that.
+    return idle < MAX_IDLE && (super.keepSocketAlive(stream) as unknown as boolean);
+  }
 }

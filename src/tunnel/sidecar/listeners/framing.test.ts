@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
-import { openStage, openTarget } from "../testing/stage.js";
+import { openTarget, startSidecarFixture } from "../testing/fixture.js";
 
 /** Everything that comes, as text. */
 function gather(socket: Socket, into: { text: string }): void {
@@ -17,7 +17,7 @@ const HIDDEN = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /** Sends the bytes behind a request line; what the target got, and how the client was answered. */
 async function send(method: string, rest: string, answer = OK, when = /\r\n\r\n/) {
-  const stage = await openStage("http");
+  const fixture = await startSidecarFixture("http");
   const target = { text: "" };
   const client = { text: "" };
   const port = await openTarget((socket) => {
@@ -29,7 +29,7 @@ async function send(method: string, rest: string, answer = OK, when = /\r\n\r\n/
     };
     socket.on("data", onData);
   });
-  const socket = await stage.client();
+  const socket = await fixture.client();
   gather(socket, client);
   socket.write(`${method} http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\n${rest}`, "latin1");
   await eventually(() => expect(client.text).toMatch(/^HTTP\/1\.1 \d{3} [\s\S]*\r\n\r\n/));

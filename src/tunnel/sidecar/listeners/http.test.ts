@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
-import { echo, openStage, openTarget, readAll, readExactly } from "../testing/stage.js";
-import { type Hindrance, WayError } from "../way.js";
+import { type FailureKind, RouteError } from "../routing/errors.js";
+import { echo, openTarget, readAll, readExactly, startSidecarFixture } from "../testing/fixture.js";
 
 const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 
@@ -15,21 +15,21 @@ async function establish(client: Socket, authority: string): Promise<void> {
 
 describe("CONNECT", () => {
   test("carries bytes both ways, and the end of each direction by itself", async () => {
-    const stage = await openStage("http");
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("http");
+    const client = await fixture.client();
     await establish(client, `127.0.0.1:${await openTarget(echo)}`);
     client.end("hello");
     expect((await readAll(client)).toString()).toBe("hello");
-    expect(stage.wishes).toMatchObject([{ wish: "connect", outcome: "established" }]);
+    expect(fixture.decisions).toMatchObject([{ kind: "connect", outcome: "established" }]);
   });
 
   test("is understood however its bytes are split, with what was sent along", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const authority = `127.0.0.1:${await openTarget(echo)}`;
     const said = Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\npayload`);
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: said.length - 1 }), { maxLength: 6 }), async (cuts) => {
-        const client = await stage.client();
+        const client = await fixture.client();
         let from = 0;
         for (const to of [...cuts.sort((a, b) => a - b), said.length]) {
           client.write(said.subarray(from, to));
@@ -45,19 +45,19 @@ describe("CONNECT", () => {
   });
 
   test("to a target that speaks first gets its words behind the answer", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const port = await openTarget((socket) => socket.end("220 ready\r\n"));
-    const client = await stage.client();
+    const client = await fixture.client();
     client.end(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`);
     expect((await readAll(client)).toString()).toBe(`${ESTABLISHED}220 ready\r\n`);
   });
 
   test("whose client has ended its side while the target was dialled lets the target know", async () => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const port = await openTarget((socket) => socket.resume().once("end", () => socket.end("you are done")));
-    const open = stage.way.open;
-    const client = await stage.client();
-    vi.spyOn(stage.way, "open").mockImplementation(async (target, stop) => {
+    const open = fixture.router.open;
+    const client = await fixture.client();
+    vi.spyOn(fixture.router, "open").mockImplementation(async (target, stop) => {
       client.end();
       await new Promise((resolve) => setTimeout(resolve, 20));
       return await open(target, stop);
@@ -70,22 +70,22 @@ describe("CONNECT", () => {
     ["example.com", { host: "example.com", port: 80 }],
     ["[fd00::1]:443", { host: "fd00::1", port: 443 }],
   ])("to %s means %j", async (authority, target) => {
-    const stage = await openStage("http");
+    const fixture = await startSidecarFixture("http");
     const asked: unknown[] = [];
-    vi.spyOn(stage.way, "open").mockImplementation(async (wanted) => {
+    vi.spyOn(fixture.router, "open").mockImplementation(async (wanted) => {
       asked.push(wanted);
-      throw new WayError("refused", "DB_DIAL_FAILED", "no");
+      throw new RouteError("refused", "DB_DIAL_FAILED", "no");
     });
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(`CONNECT ${authority} HTTP/1.1\r\n\r\n`);
     await readAll(client);
     expect(asked).toEqual([target]);
   });
 
   test("that sends on while its target is dialled is held back", async () => {
-    const stage = await openStage("http");
-    stage.way.hanging = true;
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("http");
+    fixture.router.hanging = true;
+    const client = await fixture.client();
     client.write("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n");
     const bytes = Buffer.alloc(64 << 20);
     client.write(bytes);
@@ -103,18 +103,18 @@ describe("CONNECT", () => {
   });
 
   test("that goes away takes its dial with it", async () => {
-    const stage = await openStage("http");
-    stage.way.hanging = true;
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("http");
+    fixture.router.hanging = true;
+    const client = await fixture.client();
     client.write("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n");
-    await eventually(() => expect(stage.way.dials).toBe(1));
+    await eventually(() => expect(fixture.router.dials).toBe(1));
     client.resetAndDestroy();
-    await eventually(() => expect(stage.way.stopped).toBe(1));
+    await eventually(() => expect(fixture.router.stopped).toBe(1));
   });
 });
 
 describe("an HTTP client is refused", () => {
-  test.each<[Hindrance, number, string]>([
+  test.each<[FailureKind, number, string]>([
     ["name", 502, "dns_error"],
     ["refused", 502, "connection_refused"],
     ["network", 502, "destination_ip_unroutable"],
@@ -122,11 +122,11 @@ describe("an HTTP client is refused", () => {
     ["timeout", 504, "connection_timeout"],
     ["forbidden", 403, "http_request_denied"],
     ["path", 503, "proxy_internal_error"],
-  ])("when the way is hindered by %s, with %i, and the connection ends", async (hindrance, status, proxyStatus) => {
-    const stage = await openStage("http");
-    stage.way.failure = new WayError(hindrance, "DB_DIAL_FAILED", "it did not work\nat all");
+  ])("when the router is hindered by %s, with %i, and the connection ends", async (kind, status, proxyStatus) => {
+    const fixture = await startSidecarFixture("http");
+    fixture.router.failure = new RouteError(kind, "DB_DIAL_FAILED", "it did not work\nat all");
     for (const request of ["CONNECT 10.0.0.1:80 HTTP/1.1", "GET http://10.0.0.1/ HTTP/1.1"]) {
-      const client = await stage.client();
+      const client = await fixture.client();
       client.write(`${request}\r\nHost: 10.0.0.1\r\n\r\n`);
       const answer = (await readAll(client)).toString();
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -135,9 +135,9 @@ describe("an HTTP client is refused", () => {
         /\r\nContent-Type: text\/plain.*\r\n\r\nit did not work at all \(DB_DIAL_FAILED: .+\)\n$/s,
       );
     }
-    expect(stage.wishes.map(({ wish, outcome }) => [wish, outcome])).toEqual([
-      ["connect", hindrance],
-      ["forward", hindrance],
+    expect(fixture.decisions.map(({ kind, outcome }) => [kind, outcome])).toEqual([
+      ["connect", kind],
+      ["forward", kind],
     ]);
   });
 
@@ -152,7 +152,7 @@ describe("an HTTP client is refused", () => {
     ["\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "This is not an HTTP/1.1 request"],
     [`GET http://x/ HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(20_000)}\r\n\r\n`, 431, "longer than 16384 bytes"],
   ])("for %j", async (request, status, text) => {
-    const client = await (await openStage("http")).client();
+    const client = await (await startSidecarFixture("http")).client();
     client.write(request, "latin1");
     const answer = (await readAll(client)).toString();
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -161,29 +161,29 @@ describe("an HTTP client is refused", () => {
   });
 
   test("when it takes too long, whether it said something or nothing", async () => {
-    const stage = await openStage("http", { handshakeTimeoutMs: 200 });
-    const [silent, slow] = [await stage.client(), await stage.client()];
+    const fixture = await startSidecarFixture("http", { handshakeTimeoutMs: 200 });
+    const [silent, slow] = [await fixture.client(), await fixture.client()];
     slow.write("GET http://x/ HTTP/1.1\r\nA: ");
     const trickle = setInterval(() => slow.write("a"), 50);
     for (const client of [silent, slow]) expect((await readAll(client)).toString()).toMatch(/^HTTP\/1.1 408 /);
     clearInterval(trickle);
-    expect(stage.wishes).toMatchObject([{ outcome: "late" }, { outcome: "late" }]);
+    expect(fixture.decisions).toMatchObject([{ outcome: "late" }, { outcome: "late" }]);
   });
 
   test("in its own terms when there are too many", async () => {
-    const stage = await openStage("http", { maxConnections: 1 });
+    const fixture = await startSidecarFixture("http", { maxConnections: 1 });
     const port = await openTarget(echo);
-    await establish(await stage.client(), `127.0.0.1:${port}`);
+    await establish(await fixture.client(), `127.0.0.1:${port}`);
     for (const request of [`CONNECT 127.0.0.1:${port} HTTP/1.1`, `GET http://127.0.0.1:${port}/ HTTP/1.1`]) {
-      const client = await stage.client();
+      const client = await fixture.client();
       client.end(`${request}\r\nHost: x\r\n\r\n`);
       expect((await readAll(client)).toString()).toMatch(/^HTTP\/1.1 503 .*connection_limit_reached/s);
     }
   });
 
   test("or hung up on, whatever bytes it sends, and the next client is served", async () => {
-    const stage = await openStage("http", { handshakeTimeoutMs: 300 });
-    stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
+    const fixture = await startSidecarFixture("http", { handshakeTimeoutMs: 300 });
+    fixture.router.failure = new RouteError("refused", "DB_DIAL_FAILED", "no");
     const words = fc.constantFrom(
       ...["GET ", "CONNECT ", "POST ", "http://a/", "a:1", " HTTP/1.1\r\n", "Host: a\r\n", "\r\n", "Upgrade: x\r\n"],
       ...[
@@ -200,7 +200,7 @@ describe("an HTTP client is refused", () => {
     );
     await fc.assert(
       fc.asyncProperty(noise, async (text) => {
-        const client = await stage.client();
+        const client = await fixture.client();
         client.end(text, "latin1");
         const answer = (await readAll(client)).toString("latin1");
         if (answer !== "") expect(answer).toMatch(/^HTTP\/1\.1 \d{3} /);
@@ -209,7 +209,7 @@ describe("an HTTP client is refused", () => {
       { numRuns: 100 },
     );
     const next = async (): Promise<string> => {
-      const client = await stage.client();
+      const client = await fixture.client();
       client.write("CONNECT 10.0.0.1:80 HTTP/1.1\r\n\r\n");
       return (await readAll(client)).toString();
     };
@@ -219,11 +219,13 @@ describe("an HTTP client is refused", () => {
 });
 
 test("a client that was served leaves nothing behind", async () => {
-  const stage = await openStage("http");
-  const client = await stage.client();
+  const fixture = await startSidecarFixture("http");
+  const client = await fixture.client();
   await establish(client, `127.0.0.1:${await openTarget(echo)}`);
   client.destroy();
-  await eventually(() => expect([stage.sidecar.gate.open, stage.sidecar.listeners[0]?.desk.joined]).toEqual([0, 0]));
-  const { socket } = stage.way.opened[0]!;
+  await eventually(() =>
+    expect([fixture.sidecar.limit.open, fixture.sidecar.listeners[0]?.handler.connectionCount]).toEqual([0, 0]),
+  );
+  const { socket } = fixture.router.opened[0]!;
   if (!socket.closed) await once(socket, "close");
 });

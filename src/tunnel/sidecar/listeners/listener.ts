@@ -5,28 +5,29 @@ import { joinHostPort } from "../../../base/address.js";
 import { listenOn } from "../../../base/listen.js";
 import { listenOnSocketFile } from "../../../base/socket-file.js";
 import type { ListenerConfig } from "../config.js";
-import { Desk, type DeskOptions } from "../desk.js";
+import { ConnectionHandler, type ConnectionHandlerOptions } from "../connection-handler.js";
 import { createHttpProxyServer } from "./http.js";
 import { createSocks5Server } from "./socks5.js";
 
 export class Listener {
   readonly config: ListenerConfig;
-  readonly desk: Desk;
+  readonly handler: ConnectionHandler;
   readonly #server: Server;
   #removeSocket = (): void => {};
 
-  constructor(options: DeskOptions) {
+  constructor(options: ConnectionHandlerOptions) {
     this.config = options.config;
-    this.desk = new Desk(options);
-    this.#server = this.config.protocol === "socks5" ? createSocks5Server(this.desk) : createHttpProxyServer(this.desk);
+    this.handler = new ConnectionHandler(options);
+    this.#server =
+      this.config.protocol === "socks5" ? createSocks5Server(this.handler) : createHttpProxyServer(this.handler);
   }
 
   /** Resolves to the address that was bound. */
   async open(): Promise<string> {
-    const { where, protocol } = this.config;
+    const { address: where, protocol } = this.config;
     const what = `${protocol} proxy`;
     // The gate counts clients, and they are told in their own protocol that they are late.
-    const limits = { requestTimeoutMs: 0, maxPending: this.desk.limits.maxConnections };
+    const limits = { requestTimeoutMs: 0, maxPending: this.handler.limits.maxConnections };
     if ("path" in where) {
       this.#removeSocket = await listenOnSocketFile(this.#server, what, { ...where, replace: true }, limits);
       return where.path;
@@ -46,6 +47,6 @@ export class Listener {
   destroy(): void {
     this.#removeSocket();
     this.#server.close();
-    this.desk.destroy();
+    this.handler.destroy();
   }
 }

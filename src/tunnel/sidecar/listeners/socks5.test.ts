@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
-import { echo, openStage, openTarget, readAll, readExactly, TEST_LIMITS } from "../testing/stage.js";
-import { type Hindrance, WayError } from "../way.js";
+import { type FailureKind, RouteError } from "../routing/errors.js";
+import { echo, openTarget, readAll, readExactly, startSidecarFixture, TEST_LIMITS } from "../testing/fixture.js";
 
 const GREETING = Buffer.from([5, 1, 0]);
 const CHOSEN = Buffer.from([5, 0]);
@@ -24,8 +24,8 @@ async function establish(client: Socket, request: Buffer): Promise<void> {
 
 describe("a SOCKS5 client", () => {
   test("reaches an IPv4 address and is told our end of the connection", async () => {
-    const stage = await openStage("socks5");
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("socks5");
+    const client = await fixture.client();
     let seen = 0;
     const port = await openTarget((socket) => {
       seen = socket.remotePort ?? 0;
@@ -42,16 +42,16 @@ describe("a SOCKS5 client", () => {
   });
 
   test("reaches a name, and an IPv6 address", async () => {
-    const stage = await openStage("socks5");
-    stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
+    const fixture = await startSidecarFixture("socks5");
+    fixture.router.failure = new RouteError("refused", "DB_DIAL_FAILED", "no");
     const asked: string[] = [];
-    const open = vi.spyOn(stage.way, "open").mockImplementation(async ({ host, port }) => {
+    const open = vi.spyOn(fixture.router, "open").mockImplementation(async ({ host, port }) => {
       asked.push(`${host} ${port}`);
-      throw stage.way.failure;
+      throw fixture.router.failure;
     });
     const v6 = Buffer.from([5, 1, 0, 4, 0xfd, ...new Array(14).fill(0), 9, 1, 187]);
     for (const request of [toName("api.example", 443), v6]) {
-      const client = await stage.client();
+      const client = await fixture.client();
       client.write(Buffer.concat([GREETING, request]));
       expect([...(await readAll(client))]).toEqual([5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
     }
@@ -60,20 +60,20 @@ describe("a SOCKS5 client", () => {
   });
 
   test("may send greeting, request and payload in one packet, and end its side at once", async () => {
-    const stage = await openStage("socks5");
+    const fixture = await startSidecarFixture("socks5");
     const port = await openTarget(echo);
-    const client = await stage.client();
+    const client = await fixture.client();
     client.end(Buffer.concat([GREETING, toIpv4(port), Buffer.from("payload")]));
     expect((await readAll(client)).subarray(2 + REPLY_BYTES).toString()).toBe("payload");
   });
 
   test("is understood however its bytes are split", async () => {
-    const stage = await openStage("socks5");
+    const fixture = await startSidecarFixture("socks5");
     const port = await openTarget(echo);
     const said = Buffer.concat([Buffer.from([5, 3, 1, 0, 2]), toName("localhost", port), Buffer.from("payload")]);
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: said.length - 1 }), { maxLength: 6 }), async (cuts) => {
-        const client = await stage.client();
+        const client = await fixture.client();
         let from = 0;
         for (const to of [...cuts.sort((a, b) => a - b), said.length]) {
           client.write(said.subarray(from, to));
@@ -91,10 +91,10 @@ describe("a SOCKS5 client", () => {
   test("gets an answer or an end for whatever bytes it sends, and the next client is served", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
-    const stage = await openStage("socks5");
-    stage.way.failure = new WayError("refused", "DB_DIAL_FAILED", "no");
+    const fixture = await startSidecarFixture("socks5");
+    fixture.router.failure = new RouteError("refused", "DB_DIAL_FAILED", "no");
     const next = async (): Promise<number | undefined> => {
-      const client = await stage.client();
+      const client = await fixture.client();
       client.write(Buffer.concat([GREETING, toIpv4(1)]));
       return (await readAll(client))[3];
     };
@@ -105,7 +105,7 @@ describe("a SOCKS5 client", () => {
     );
     await fc.assert(
       fc.asyncProperty(noise, async (bytes) => {
-        const client = await stage.client();
+        const client = await fixture.client();
         client.write(bytes);
         // Once one that came later has its answer, all of it was read, and who is still waited for is late.
         expect(await next()).toBe(5);
@@ -119,7 +119,7 @@ describe("a SOCKS5 client", () => {
   });
 
   test("keeps its half of the connection after the target has ended", async () => {
-    const stage = await openStage("socks5");
+    const fixture = await startSidecarFixture("socks5");
     let heard = "";
     const port = await openTarget((socket) => {
       socket.end("goodbye");
@@ -127,7 +127,7 @@ describe("a SOCKS5 client", () => {
         heard += String(chunk);
       });
     });
-    const client = await stage.client();
+    const client = await fixture.client();
     await establish(client, toIpv4(port));
     expect((await readAll(client)).toString()).toBe("goodbye");
     client.end("still here");
@@ -135,9 +135,9 @@ describe("a SOCKS5 client", () => {
   });
 
   test("notices that the target was reset", async () => {
-    const stage = await openStage("socks5");
+    const fixture = await startSidecarFixture("socks5");
     const port = await openTarget((socket) => socket.once("data", () => socket.resetAndDestroy()));
-    const client = await stage.client();
+    const client = await fixture.client();
     await establish(client, toIpv4(port));
     client.write("x");
     const [error] = await once(client, "error");
@@ -145,21 +145,21 @@ describe("a SOCKS5 client", () => {
   });
 
   test("that goes away takes its dial with it", async () => {
-    const stage = await openStage("socks5");
-    stage.way.hanging = true;
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("socks5");
+    fixture.router.hanging = true;
+    const client = await fixture.client();
     client.write(Buffer.concat([GREETING, toIpv4(1)]));
-    await eventually(() => expect(stage.way.dials).toBe(1));
+    await eventually(() => expect(fixture.router.dials).toBe(1));
     client.resetAndDestroy();
-    await eventually(() => expect(stage.way.stopped).toBe(1));
-    expect(stage.wishes).toMatchObject([{ wish: "socks5", outcome: "abandoned" }]);
+    await eventually(() => expect(fixture.router.stopped).toBe(1));
+    expect(fixture.decisions).toMatchObject([{ kind: "socks5", outcome: "abandoned" }]);
   });
 });
 
 describe("a SOCKS5 client is refused", () => {
   const ANY_REQUEST = toIpv4(80);
 
-  test.each<[Hindrance, number]>([
+  test.each<[FailureKind, number]>([
     ["name", 4],
     ["refused", 5],
     ["network", 3],
@@ -167,13 +167,13 @@ describe("a SOCKS5 client is refused", () => {
     ["timeout", 6],
     ["forbidden", 2],
     ["path", 1],
-  ])("when the way is hindered by %s, with reply %i", async (hindrance, reply) => {
-    const stage = await openStage("socks5");
-    stage.way.failure = new WayError(hindrance, "DB_DIAL_FAILED", "no");
-    const client = await stage.client();
+  ])("when the router is hindered by %s, with reply %i", async (kind, reply) => {
+    const fixture = await startSidecarFixture("socks5");
+    fixture.router.failure = new RouteError(kind, "DB_DIAL_FAILED", "no");
+    const client = await fixture.client();
     client.write(Buffer.concat([GREETING, ANY_REQUEST]));
     expect([...(await readAll(client))]).toEqual([5, 0, 5, reply, 0, 1, 0, 0, 0, 0, 0, 0]);
-    expect(stage.wishes).toMatchObject([{ wish: "socks5", outcome: hindrance, target: "127.0.0.1:80" }]);
+    expect(fixture.decisions).toMatchObject([{ kind: "socks5", outcome: kind, target: "127.0.0.1:80" }]);
   });
 
   test.each([
@@ -184,21 +184,21 @@ describe("a SOCKS5 client is refused", () => {
     ["an empty name", [5, 1, 0, 3, 0, 0, 80], 1, "malformed"],
     ["port 0", [5, 1, 0, 1, 127, 0, 0, 1, 0, 0], 1, "malformed"],
   ])("for %s", async (_what, request, reply, outcome) => {
-    const stage = await openStage("socks5");
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("socks5");
+    const client = await fixture.client();
     client.write(Buffer.concat([GREETING, Buffer.from(request)]));
     expect([...(await readAll(client))]).toEqual([5, 0, 5, reply, 0, 1, 0, 0, 0, 0, 0, 0]);
-    expect(stage.wishes).toMatchObject([{ outcome }]);
+    expect(fixture.decisions).toMatchObject([{ outcome }]);
   });
 
   test("when it insists on a password", async () => {
-    const client = await (await openStage("socks5")).client();
+    const client = await (await startSidecarFixture("socks5")).client();
     client.write(Buffer.from([5, 1, 2]));
     expect([...(await readAll(client))]).toEqual([5, 0xff]);
   });
 
   test("without a word when it speaks something else", async () => {
-    const client = await (await openStage("socks5")).client();
+    const client = await (await startSidecarFixture("socks5")).client();
     client.write("GET / HTTP/1.1\r\n\r\n");
     expect(await readAll(client)).toHaveLength(0);
   });
@@ -206,23 +206,23 @@ describe("a SOCKS5 client is refused", () => {
   test("when it takes too long", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
-    const stage = await openStage("socks5", { handshakeTimeoutMs: 100 });
-    const client = await stage.client();
+    const fixture = await startSidecarFixture("socks5", { handshakeTimeoutMs: 100 });
+    const client = await fixture.client();
     client.write(Buffer.from([5, 1, 0, 5]));
     expect(await readExactly(client, 2)).toEqual(CHOSEN);
     vi.advanceTimersByTime(99);
-    expect(stage.wishes).toEqual([]);
+    expect(fixture.decisions).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(await readAll(client)).toHaveLength(0);
-    expect(stage.wishes).toMatchObject([{ outcome: "late" }]);
+    expect(fixture.decisions).toMatchObject([{ outcome: "late" }]);
   });
 
   test("not at all when those who keep it out have said nothing: the oldest of them leaves", async () => {
-    const stage = await openStage("socks5", { maxConnections: 2 });
+    const fixture = await startSidecarFixture("socks5", { maxConnections: 2 });
     const port = await openTarget(echo);
-    const silent = [await stage.client(), await stage.client()];
-    await eventually(() => expect(stage.sidecar.gate.open).toBe(2));
-    await establish(await stage.client(), toIpv4(port));
+    const silent = [await fixture.client(), await fixture.client()];
+    await eventually(() => expect(fixture.sidecar.limit.open).toBe(2));
+    await establish(await fixture.client(), toIpv4(port));
     for (const client of silent) client.resume();
     await eventually(() =>
       expect(silent.map(({ readableEnded, closed }) => readableEnded || closed)).toEqual([true, false]),
@@ -230,28 +230,28 @@ describe("a SOCKS5 client is refused", () => {
   });
 
   test("with a refusal when silent ones come to be refused, too", async () => {
-    const stage = await openStage("socks5", { maxConnections: 1 });
+    const fixture = await startSidecarFixture("socks5", { maxConnections: 1 });
     const port = await openTarget(echo);
-    await establish(await stage.client(), toIpv4(port));
-    await stage.client();
-    await eventually(() => expect(stage.sidecar.gate.open).toBe(2));
-    const third = await stage.client();
+    await establish(await fixture.client(), toIpv4(port));
+    await fixture.client();
+    await eventually(() => expect(fixture.sidecar.limit.open).toBe(2));
+    const third = await fixture.client();
     third.write(Buffer.concat([GREETING, toIpv4(port)]));
     expect([...(await readAll(third))].slice(2, 4)).toEqual([5, 1]);
   });
 
   test("in its own terms when there are too many, until one leaves", async () => {
-    const stage = await openStage("socks5", { maxConnections: 1 });
+    const fixture = await startSidecarFixture("socks5", { maxConnections: 1 });
     const port = await openTarget(echo);
-    const first = await stage.client();
+    const first = await fixture.client();
     await establish(first, toIpv4(port));
-    const second = await stage.client();
+    const second = await fixture.client();
     second.write(Buffer.concat([GREETING, toIpv4(port)]));
     expect([...(await readAll(second))].slice(2, 4)).toEqual([5, 1]);
-    expect(stage.wishes.map(({ outcome }) => outcome)).toEqual(["established", "full"]);
+    expect(fixture.decisions.map(({ outcome }) => outcome)).toEqual(["established", "full"]);
     first.end();
     second.end();
-    await eventually(() => expect(stage.sidecar.gate.open).toBe(0));
-    await establish(await stage.client(), toIpv4(port));
+    await eventually(() => expect(fixture.sidecar.limit.open).toBe(0));
+    await establish(await fixture.client(), toIpv4(port));
   });
 });

@@ -9,31 +9,29 @@ import {
   socks5MethodChoice,
   socks5Reply,
 } from "../../wire/socks5.js";
-import type { Outcome } from "../channels.js";
-import type { Desk } from "../desk.js";
-import { farewell } from "../farewell.js";
-import { socks5ReplyTo } from "../refusals.js";
-import type { Target } from "../way.js";
-import { SOCKET_OPTIONS } from "./socket-options.js";
+import type { RequestOutcome } from "../channels.js";
+import { type ConnectionHandler, SOCKET_OPTIONS } from "../connection-handler.js";
+import { closeLingering, socks5ReplyTo } from "../refusals.js";
+import type { Target } from "../routing/errors.js";
 
-export function createSocks5Server(desk: Desk): Server {
+export function createSocks5Server(handler: ConnectionHandler): Server {
   return createServer(SOCKET_OPTIONS, (socket) => {
-    if (desk.gate.admit(socket)) new Socks5Client(socket, desk);
+    if (handler.limit.admit(socket)) new Socks5Client(socket, handler);
   });
 }
 
 class Socks5Client {
   readonly #socket: Socket;
-  readonly #desk: Desk;
+  readonly #handler: ConnectionHandler;
   readonly #late: NodeJS.Timeout;
   /** Read and not understood yet: never more than the largest message and what came with its last byte. */
   #bytes: Buffer = Buffer.alloc(0);
   #greeted = false;
 
-  constructor(socket: Socket, desk: Desk) {
+  constructor(socket: Socket, handler: ConnectionHandler) {
     this.#socket = socket;
-    this.#desk = desk;
-    this.#late = setTimeout(this.#onLate, desk.limits.handshakeTimeoutMs);
+    this.#handler = handler;
+    this.#late = setTimeout(this.#onLate, handler.limits.handshakeTimeoutMs);
     socket.on("readable", this.#onReadable).once("end", this.#onGone).once("close", this.#onGone);
   }
 
@@ -42,17 +40,17 @@ class Socks5Client {
     if (chunk === null) return;
     this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
     if (!this.#greeted) this.#greet();
-    if (this.#greeted) this.#hearRequest();
+    if (this.#greeted) this.#readRequest();
   };
 
   #greet(): void {
     const greeting = parseSocks5Greeting(this.#bytes);
     if (greeting === undefined) return;
     if (greeting.kind === "other-protocol") {
-      this.#turnAway("malformed", "the first byte is not SOCKS5's version");
+      this.#refuse("malformed", "the first byte is not SOCKS5's version");
     } else if (!greeting.offersNone) {
       const refusal = socks5MethodChoice(SOCKS5_METHOD.notAcceptable);
-      this.#turnAway("unsupported", "the client insists on authentication", refusal);
+      this.#refuse("unsupported", "the client insists on authentication", refusal);
     } else {
       this.#greeted = true;
       this.#bytes = this.#bytes.subarray(greeting.bytes);
@@ -60,18 +58,18 @@ class Socks5Client {
     }
   }
 
-  #hearRequest(): void {
+  #readRequest(): void {
     const request = parseSocks5Request(this.#bytes);
     if (request === undefined) return;
     if (request.kind === "other-protocol") {
-      this.#turnAway("malformed", "the request does not begin with SOCKS5's version");
+      this.#refuse("malformed", "the request does not begin with SOCKS5's version");
     } else if (request.kind === "unusable") {
       const outcome = request.reply === SOCKS5_REPLY.generalFailure ? "malformed" : "unsupported";
-      this.#turnAway(outcome, request.why, socks5Reply(request.reply));
-    } else if (this.#desk.gate.isTooMany(this.#socket)) {
-      this.#turnAway("full", "there are too many connections", socks5Reply(SOCKS5_REPLY.generalFailure));
+      this.#refuse(outcome, request.why, socks5Reply(request.reply));
+    } else if (this.#handler.limit.isExceededBy(this.#socket)) {
+      this.#refuse("full", "there are too many connections", socks5Reply(SOCKS5_REPLY.generalFailure));
     } else {
-      this.#letGo();
+      this.#stopReading();
       connectionOf(this.#socket)?.settled();
       // Clients may send on without waiting for the answer.
       const rest = this.#bytes.subarray(request.bytes);
@@ -82,34 +80,36 @@ class Socks5Client {
 
   async #connect({ host, port }: Target): Promise<void> {
     const target = { host, port };
-    const asked = this.#desk.asks("socks5", target);
+    const targetRequest = this.#handler.requestFor("socks5", target);
     try {
-      const stream = await this.#desk.dial(asked, this.#socket, (stop) => this.#desk.way.open(target, stop));
-      this.#desk.established(asked);
+      const stream = await this.#handler.dial(targetRequest, this.#socket, (stop) =>
+        this.#handler.router.open(target, stop),
+      );
+      this.#handler.established(targetRequest);
       const { localAddress: address, localPort: near } = stream instanceof Socket ? stream : {};
       const bound = address === undefined || near === undefined ? undefined : { address, port: near };
       this.#socket.write(socks5Reply(SOCKS5_REPLY.succeeded, bound));
-      this.#desk.join(asked, this.#socket, stream);
+      this.#handler.relay(targetRequest, this.#socket, stream);
     } catch (reason) {
-      this.#desk.failed(asked, reason);
-      farewell(this.#socket, socks5Reply(socks5ReplyTo(reason)));
+      this.#handler.failed(targetRequest, reason);
+      closeLingering(this.#socket, socks5Reply(socks5ReplyTo(reason)));
     }
   }
 
   readonly #onLate = (): void => {
-    this.#turnAway("late", `the client said nothing usable within ${this.#desk.limits.handshakeTimeoutMs} ms`);
+    this.#refuse("late", `the client said nothing usable within ${this.#handler.limits.handshakeTimeoutMs} ms`);
     this.#socket.destroy();
   };
 
-  readonly #onGone = (): void => this.#turnAway("abandoned", "the client hung up");
+  readonly #onGone = (): void => this.#refuse("abandoned", "the client hung up");
 
-  #turnAway(outcome: Outcome, why: string, words: Uint8Array = new Uint8Array()): void {
-    this.#letGo();
-    this.#desk.turnedAway("socks5", outcome, why);
-    farewell(this.#socket, words);
+  #refuse(outcome: RequestOutcome, why: string, words: Uint8Array = new Uint8Array()): void {
+    this.#stopReading();
+    this.#handler.refused("socks5", outcome, why);
+    closeLingering(this.#socket, words);
   }
 
-  #letGo(): void {
+  #stopReading(): void {
     clearTimeout(this.#late);
     this.#socket.off("readable", this.#onReadable).off("end", this.#onGone).off("close", this.#onGone);
   }

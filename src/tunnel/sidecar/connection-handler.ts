@@ -1,0 +1,203 @@
+/** What every listener does for its clients, whatever they speak: dial for them, join the two ends, tell what happened. */
+import type { Duplex } from "node:stream";
+import { joinHostPort } from "../../base/address.js";
+import { ShortLivedMap, ShortLivedSet } from "../../base/short-lived.js";
+import {
+  connectionClosed,
+  type RequestDecided,
+  type RequestKind,
+  type RequestOutcome,
+  requestDecided,
+} from "./channels.js";
+import type { ClientLimits, ListenerConfig } from "./config.js";
+import type { ConnectionLimit } from "./connection-limit.js";
+import { failureOf } from "./refusals.js";
+import { Relay, type Traffic } from "./relay.js";
+import type { Target } from "./routing/errors.js";
+import type { Router } from "./routing/router.js";
+
+/** Whoever left does not want the dial any more. */
+const CLIENT_GONE = new Error("the client hung up");
+
+/** For the sockets of clients. Half-open, so that the end of what one side sends leaves the other direction alone. */
+export const SOCKET_OPTIONS = {
+  allowHalfOpen: true,
+  noDelay: true,
+  // A client that vanished is noticed although nothing is sent.
+  keepAlive: true,
+  keepAliveInitialDelay: 15_000,
+} as const;
+
+export interface ConnectionHandlerOptions {
+  readonly source: object;
+  readonly config: ListenerConfig;
+  readonly limits: ClientLimits;
+  readonly limit: ConnectionLimit;
+  readonly router: Pick<Router, "open" | "routeHttp">;
+}
+
+/** What a client came for, once its target is known; times by performance.now(). */
+export interface TargetRequest {
+  readonly target: Target;
+  readonly address: string;
+  readonly frontend: RequestKind;
+  readonly listener: string;
+  readonly askedAt: number;
+  /** 0 until something is dialled: an answer over a connection that was kept needs no number. */
+  id: number;
+  dialledAt: number;
+  /** How long the target took; undefined while it has not been connected. */
+  dialMs: number | undefined;
+}
+
+/** A client and its target. */
+export interface RelayedConnection {
+  readonly relay: Relay;
+  /** Kept when the connection is long over, so without the relay. */
+  readonly info: TargetRequest & { readonly openedAt: number };
+}
+
+/** A client that did not get what it came for. */
+export interface UnservedRequest {
+  readonly outcome: RequestOutcome;
+  readonly error: string;
+  readonly code?: string;
+  /** Undefined when nobody found out what it wanted. */
+  readonly request?: TargetRequest;
+}
+
+export class ConnectionHandler {
+  readonly traffic: Traffic = { toTarget: 0, fromTarget: 0 };
+  readonly limits: ClientLimits;
+  readonly limit: ConnectionLimit;
+  readonly router: Pick<Router, "open" | "routeHttp">;
+  readonly #source: object;
+  readonly #listener: string;
+  readonly #connections = new ShortLivedSet<RelayedConnection>();
+  /** Never more than there are clients. */
+  readonly #dials = new ShortLivedMap<number, TargetRequest>();
+  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
+  onEnded: ((connection: RelayedConnection, error: string) => void) | undefined;
+  /** The same for what never came about. */
+  onUnserved: ((unserved: UnservedRequest) => void) | undefined;
+
+  constructor({ source, config, limits, limit, router }: ConnectionHandlerOptions) {
+    this.#source = source;
+    this.#listener = config.name;
+    this.limits = limits;
+    this.limit = limit;
+    this.router = router;
+  }
+
+  requestFor(kind: RequestKind, target: Target): TargetRequest {
+    return {
+      ...{ target, address: joinHostPort(target.host, target.port), frontend: kind, listener: this.#listener },
+      ...{ askedAt: performance.now(), id: 0, dialledAt: 0, dialMs: undefined },
+    };
+  }
+
+  /** Rejects with whatever the router rejects with. The dial ends with the client, but not with the end of what it sends. */
+  async dial(request: TargetRequest, client: Duplex, open: (stop: AbortSignal) => Promise<Duplex>): Promise<Duplex> {
+    const stop = new AbortController();
+    const onClose = (): void => stop.abort(CLIENT_GONE);
+    client.once("close", onClose);
+    request.id ||= this.limit.nextId();
+    request.dialledAt = performance.now();
+    this.#dials.set(request.id, request);
+    try {
+      if (client.destroyed) throw CLIENT_GONE;
+      const stream = await open(stop.signal);
+      if (client.destroyed) {
+        stream.destroy();
+        throw CLIENT_GONE;
+      }
+      request.dialMs = performance.now() - request.dialledAt;
+      return stream;
+    } finally {
+      client.off("close", onClose);
+      if (request.frontend === "upgrade" && request.dialMs !== undefined) this.#waitForAnswer(request, client);
+      else this.#dials.delete(request.id);
+    }
+  }
+
+  /** Whether the protocol changes is for the target to say; until then the client has no connection. */
+  #waitForAnswer(request: TargetRequest, client: Duplex): void {
+    client.once("close", () => this.#dials.delete(request.id));
+  }
+
+  /** A plain HTTP request is answered, not joined. */
+  relay(request: TargetRequest, client: Duplex, far: Duplex): void {
+    const since = performance.now();
+    const relay: Relay = new Relay(client, far, {
+      traffic: this.traffic,
+      idleTimeoutMs: this.limits.idleTimeoutMs,
+      onEnd: ({ toTarget, fromTarget, error }) => {
+        leave();
+        this.onEnded?.(connection, error);
+        connectionClosed.publish({
+          source: this.#source,
+          listener: this.#listener,
+          target: request.address,
+          durationMs: performance.now() - since,
+          bytesToTarget: toTarget,
+          bytesFromTarget: fromTarget,
+          error,
+        });
+      },
+    });
+    const connection: RelayedConnection = { relay, info: { ...request, openedAt: since } };
+    const leave = this.#connections.add(connection);
+  }
+
+  connections(): IterableIterator<RelayedConnection> {
+    return this.#connections[Symbol.iterator]();
+  }
+
+  /** Those whose targets are being dialled. */
+  dials(): IterableIterator<TargetRequest> {
+    return this.#dials.values();
+  }
+
+  get dialling(): number {
+    return this.#dials.size;
+  }
+
+  /** Joined pairs whose ends are not both closed. */
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  established(request: TargetRequest): void {
+    this.#dials.delete(request.id);
+    const { address: target, dialMs } = request;
+    const took = dialMs === undefined ? {} : { dialMs };
+    this.#decided({ kind: request.frontend, outcome: "established", error: "", target, ...took });
+  }
+
+  /** The dial failed, or the client left before it was done. */
+  failed(request: TargetRequest, reason: unknown): void {
+    this.#dials.delete(request.id);
+    const { outcome, text, code } =
+      reason === CLIENT_GONE ? { outcome: "abandoned" as const, text: CLIENT_GONE.message } : failureOf(reason);
+    this.#refused(request.frontend, { request, outcome, error: text, ...(code === undefined ? {} : { code }) });
+  }
+
+  refused(kind: RequestKind, outcome: RequestOutcome, error: string): void {
+    this.#refused(kind, { outcome, error });
+  }
+
+  /** Cuts every joined connection, so that both peers notice. */
+  destroy(): void {
+    for (const { relay } of this.#connections) relay.cut("the sidecar ended");
+  }
+
+  #refused(kind: RequestKind, unserved: UnservedRequest): void {
+    const { request, ...decision } = unserved;
+    this.#decided({ kind, ...decision, ...(request === undefined ? {} : { target: request.address }) });
+    this.onUnserved?.(unserved);
+  }
+
+  #decided(decision: Omit<RequestDecided, "source" | "listener">): void {
+    requestDecided.publish({ source: this.#source, listener: this.#listener, ...decision });
+  }
+}

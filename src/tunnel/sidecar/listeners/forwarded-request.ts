@@ -1,0 +1,117 @@
+/** A client's request as it is sent on to the next hop. */
+import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream";
+import {
+  endToEndHeaders,
+  endToEndTrailers,
+  hasUnknownCoding,
+  listedIn,
+  type ProxyRefusal,
+  pairs,
+  parseRequestTarget,
+  withoutHeader,
+} from "../../wire/http-proxy.js";
+import type { RequestOutcome } from "../channels.js";
+import type { Traffic } from "../relay.js";
+import type { Target } from "../routing/errors.js";
+import type { HttpRoute, Router } from "../routing/router.js";
+
+export interface ForwardedRequest {
+  readonly target: Target;
+  readonly route: HttpRoute;
+  readonly method: string;
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly hasBody: boolean;
+}
+
+export interface RefusedRequest {
+  readonly outcome: RequestOutcome;
+  readonly refusal: ProxyRefusal;
+}
+
+const refused = (
+  outcome: RequestOutcome,
+  status: ProxyRefusal["status"],
+  proxyStatus: string,
+  text: string,
+): RefusedRequest => ({
+  outcome,
+  refusal: { status, proxyStatus, text },
+});
+
+/** `self` is how this process calls itself in Via, so that it knows its own requests when they come back. */
+export function forwardedRequestOf(
+  request: IncomingMessage,
+  router: Pick<Router, "routeHttp">,
+  self: string,
+): ForwardedRequest | RefusedRequest {
+  const { rawHeaders, method = "GET", url = "" } = request;
+  const parsed = parseRequestTarget(url);
+  if (parsed.kind === "origin") {
+    const text = "This is a proxy, not a web server: it takes CONNECT and requests for whole http:// URLs.";
+    return refused("unsupported", 400, "http_request_error", text);
+  }
+  if (parsed.kind === "unusable") {
+    return refused("malformed", 400, "http_request_error", `The request cannot be forwarded: ${parsed.why}.`);
+  }
+  if ([...listedIn(rawHeaders, "via")].some((route) => route.split(/\s+/)[1] === self)) {
+    return refused("forbidden", 508, "proxy_loop_detected", "The request came back to the proxy that sent it.");
+  }
+  const coding = request.headers["transfer-encoding"];
+  if (hasUnknownCoding(coding)) {
+    const text = `A body with the transfer coding ${JSON.stringify(coding)} cannot be forwarded; send it in chunks.`;
+    return refused("unsupported", 501, "http_request_error", text);
+  }
+  const chunked = coding !== undefined;
+  const length = request.headers["content-length"];
+  const route = router.routeHttp(parsed.authority);
+  const headers = [
+    "Host",
+    parsed.hostHeader,
+    ...withoutHeader(endToEndHeaders(rawHeaders), "host"),
+    "Via",
+    `1.1 ${self}`,
+  ];
+  if (route.proxyAuthorization !== undefined) headers.push("Proxy-Authorization", route.proxyAuthorization);
+  if (chunked) headers.push("Transfer-Encoding", "chunked");
+  // Otherwise node:http would announce a body for methods that often have one.
+  else if (length === undefined && !["GET", "HEAD"].includes(method)) headers.push("Content-Length", "0");
+  return {
+    target: parsed.authority,
+    route,
+    method,
+    path: route.form === "absolute" ? `http://${parsed.hostHeader}${parsed.path}` : parsed.path,
+    headers,
+    hasBody: chunked || (length !== undefined && length !== "0"),
+  };
+}
+
+/** Streams it, every piece as it comes. `self` is our name in Via. Throws when it cannot be passed on. */
+export function streamAnswer(answer: IncomingMessage, response: ServerResponse, self: string, traffic: Traffic): void {
+  const coding = answer.headers["transfer-encoding"];
+  if (hasUnknownCoding(coding)) throw new Error(`its body has the transfer coding ${JSON.stringify(coding)}`);
+  const headers = [...endToEndHeaders(answer.rawHeaders), "Via", `1.1 ${self}`];
+  // The target's own date, or none.
+  response.sendDate = false;
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", headers);
+  // An event stream may have nothing to say for a long time.
+  response.flushHeaders();
+  answer.on("data", (chunk: Buffer) => {
+    traffic.fromTarget += chunk.length;
+  });
+  answer.once("end", () => copyTrailers(answer, response));
+  pipeline(answer, response, () => {});
+}
+
+/** Must be called when the whole message was read and before the other one ends. */
+export function copyTrailers(from: IncomingMessage, to: ClientRequest | ServerResponse): void {
+  if (from.rawTrailers.length > 0) to.addTrailers(endToEndTrailers(from.rawTrailers));
+}
+
+/** The head as it came, for a connection that changes its protocol: here `Connection` and `Upgrade` are the message. */
+export function answerHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
+  const lines = [...pairs(rawHeaders)].map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join("")}\r\n`;
+}

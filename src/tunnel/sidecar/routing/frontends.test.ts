@@ -1,0 +1,107 @@
+import { connect, createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { DialOptions } from "../../client/errors.js";
+import { DialRefusedError, dialTimeout, frontendUnreachable } from "../../client/errors.js";
+import { FailoverDialer, type FrontendDialer } from "./frontends.js";
+
+const NEVER = new AbortController().signal;
+const TARGET = { host: "10.0.0.1", port: 443 };
+
+const server = createServer();
+let port = 0;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  port = (server.address() as { port: number }).port;
+});
+afterAll(() => server.close());
+
+type DialAnswer = Error | "ok";
+
+function frontends(...answers: DialAnswer[][]) {
+  const dials: string[] = [];
+  const options: DialOptions[] = [];
+  const made: FrontendDialer[] = answers.map((list, index) => ({
+    async dial(address, given) {
+      dials.push(`${index} ${address}`);
+      options.push(given ?? {});
+      const next = list.shift() ?? "ok";
+      if (next !== "ok") throw next;
+      const socket: Socket = connect(port, "127.0.0.1");
+      return socket;
+    },
+  }));
+  const tunnels = new FailoverDialer(made, 9_000, () => 0);
+  const dial = async (): Promise<void> => void (await tunnels.dial(TARGET, "db.example", NEVER)).destroy();
+  return { dials, options, dial };
+}
+
+const unreachable = (): Error => frontendUnreachable("server", "refused");
+const noAgent = (): Error => new DialRefusedError("x", "currently no tunnels available: No agent available", 500);
+const refused = (): Error => new DialRefusedError("x", "dial tcp 10.0.0.1:443: connect: connection refused", 502);
+
+describe("several proxy-servers", () => {
+  test("the one that worked last is asked first", async () => {
+    const { dials, dial } = frontends([unreachable()], []);
+    await dial();
+    await dial();
+    expect(dials.map((text) => text[0])).toEqual(["0", "1", "1"]);
+  });
+
+  test.each([
+    ["is out of reach", unreachable()],
+    ["has no agent", noAgent()],
+    ["does not answer in its share of the time", dialTimeout("x", 1)],
+  ])("the next is asked when one %s", async (_, failure) => {
+    const { dials, options, dial } = frontends([failure], []);
+    await dial();
+    expect(dials).toEqual(["0 10.0.0.1:443", "1 10.0.0.1:443"]);
+    expect(options.map(({ timeoutMs, name, allowHalfOpen }) => ({ timeoutMs, name, allowHalfOpen }))).toEqual([
+      { timeoutMs: 4_500, name: "db.example", allowHalfOpen: true },
+      { timeoutMs: 9_000, name: "db.example", allowHalfOpen: true },
+    ]);
+  });
+
+  test("the next is not asked when an agent has dialled", async () => {
+    const { dials, dial } = frontends([refused()], []);
+    await expect(dial()).rejects.toMatchObject({ kind: "refused", code: "DB_DIAL_FAILED" });
+    expect(dials).toHaveLength(1);
+  });
+
+  test("answers what each of them said when none can be used", async () => {
+    const { dial } = frontends([unreachable()], [noAgent()]);
+    await expect(dial()).rejects.toMatchObject({
+      kind: "path",
+      code: "DB_FRONTEND",
+      message: expect.stringMatching(
+        /^none of 2 proxy-servers can be used: .*cannot be reached.*; .*No agent available\.$/,
+      ),
+    });
+  });
+
+  test.each([
+    ["dial tcp: lookup a.b: no such host", 502, "name"],
+    ["dial tcp 10.0.0.1:1: connect: connection refused", 502, "refused"],
+    ["dial tcp 10.0.0.1:1: connect: network is unreachable", 502, "network"],
+    ["dial tcp 10.0.0.1:1: connect: no route to host", 502, "host"],
+    ["dial tcp 10.0.0.1:1: i/o timeout", 504, "timeout"],
+    ["10.0.0.1:1 is forbidden by the destination policy", 502, "forbidden"],
+    ["Failed to tunnel dial request: backend context error", 502, "path"],
+    ["currently no tunnels available: No agent available", 500, "path"],
+  ])("%s (%i) is a failure of kind %s", async (answer, status, kind) => {
+    const { dial } = frontends([new DialRefusedError("x", answer, status)]);
+    await expect(dial()).rejects.toMatchObject({ kind });
+  });
+
+  test("the dial rejects with the caller's own reason when it is stopped", async () => {
+    const stop = new AbortController();
+    const gone = new Error("the client left");
+    const never: FrontendDialer = {
+      dial: (_, options) => {
+        stop.abort(gone);
+        return Promise.reject(options?.signal?.reason);
+      },
+    };
+    const tunnels = new FailoverDialer([never, never], 1_000, () => 0);
+    await expect(tunnels.dial(TARGET, undefined, stop.signal)).rejects.toBe(gone);
+  });
+});

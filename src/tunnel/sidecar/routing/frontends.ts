@@ -1,0 +1,79 @@
+/** Dials through several proxy-servers: the one that worked last, then the others. */
+import type { Duplex } from "node:stream";
+import type { ErrorCode } from "../../../base/errors/catalogue.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { type Dialer, dialerOf } from "../../client/dial.js";
+import type { Frontend } from "../../client/frontend.js";
+import { GrpcTunnelPool } from "../../client/grpc-pool.js";
+import { addressOf, RouteError, type Target, tunnelError } from "./errors.js";
+
+/** A dialer through one frontend of a proxy-server. */
+export interface FrontendDialer extends Dialer {
+  close?(): unknown;
+}
+
+export function frontendDialerOf(frontend: Frontend): FrontendDialer {
+  return frontend.mode === "http-connect" ? dialerOf(frontend) : new GrpcTunnelPool({ ...frontend, mode: "grpc" });
+}
+
+/** Errors after which another server may be asked: no agent has received the dial. */
+const NOT_DIALLED: ReadonlySet<ErrorCode> = new Set(["DB_FRONTEND", "DB_NO_AGENT"]);
+
+export class FailoverDialer {
+  readonly #frontends: readonly FrontendDialer[];
+  readonly #timeoutMs: number;
+  readonly #now: () => number;
+  /** The index of the frontend that worked last. */
+  #first = 0;
+
+  constructor(frontends: readonly FrontendDialer[], timeoutMs: number, now: () => number) {
+    this.#frontends = frontends;
+    this.#timeoutMs = timeoutMs;
+    this.#now = now;
+  }
+
+  /** `name` is what the target was before it was resolved. Rejects with a RouteError, or with the reason of `stop`. */
+  async dial(target: Target, name: string | undefined, stop: AbortSignal): Promise<Duplex> {
+    const frontends = this.#frontends;
+    const deadline = this.#now() + this.#timeoutMs;
+    const failures: RouteError[] = [];
+    for (let turn = 0; turn < frontends.length; turn += 1) {
+      const index = (this.#first + turn) % frontends.length;
+      // A server that swallows everything may not use up the time of those behind it.
+      const share = Math.max(1, (deadline - this.#now()) / (frontends.length - turn));
+      try {
+        const bounds = { signal: stop, timeoutMs: share, allowHalfOpen: true, name };
+        const stream = await frontends[index]!.dial(addressOf(target), bounds);
+        this.#first = index;
+        return stream;
+      } catch (reason) {
+        stop.throwIfAborted();
+        const isLast = turn === frontends.length - 1;
+        if (!(reason instanceof DrawbridgeError) || !mayAskAnother(reason, isLast)) {
+          this.#first = index;
+          throw tunnelError(reason);
+        }
+        failures.push(tunnelError(reason));
+      }
+    }
+    this.#first = 0;
+    throw this.#noneUsable(failures);
+  }
+
+  close(): void {
+    for (const frontend of this.#frontends) void frontend.close?.();
+  }
+
+  #noneUsable(failures: readonly RouteError[]): RouteError {
+    const [only] = failures;
+    if (failures.length === 1) return only!;
+    const messages = failures.map((failure) => failure.message.replace(/\.$/, "")).join("; ");
+    return new RouteError("path", only!.code, `none of ${failures.length} proxy-servers can be used: ${messages}.`, {
+      cause: only,
+    });
+  }
+}
+
+function mayAskAnother({ code }: DrawbridgeError, isLast: boolean): boolean {
+  return NOT_DIALLED.has(code) || (code === "DB_DIAL_TIMEOUT" && !isLast);
+}

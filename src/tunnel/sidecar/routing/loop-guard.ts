@@ -1,0 +1,82 @@
+/** Refuses targets that would lead back to us: our own listeners, and the proxy-servers that we go through. */
+import { networkInterfaces } from "node:os";
+import ipaddr from "ipaddr.js";
+import type { Frontend } from "../../client/frontend.js";
+import { canonicalAddress, judgedHost, parseHost } from "../../wire/destination.js";
+import { loopError, type Target } from "./errors.js";
+
+export interface LoopGuardOptions {
+  readonly own: readonly Target[];
+  readonly frontends: readonly Frontend[];
+  readonly localAddresses?: (() => readonly string[]) | undefined;
+  /** Addresses of a proxy-server's name, as this host sees it. */
+  readonly lookup: (name: string, stop: AbortSignal) => Promise<readonly string[]>;
+}
+
+export class LoopGuard {
+  readonly #options: LoopGuardOptions;
+
+  constructor(options: LoopGuardOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with a RouteError. Looks at the host as it stands: names are looked at again once they are addresses. */
+  async check(target: Target, stop: AbortSignal): Promise<void> {
+    if (this.isOwn(target)) throw loopError(target, "a listener of this sidecar");
+    for (const frontend of this.#options.frontends) {
+      if ("uds" in frontend || frontend.port !== target.port) continue;
+      if (await this.#leadsTo(frontend.host, target.host, stop))
+        throw loopError(target, "the proxy-server it goes through");
+    }
+  }
+
+  isOwn({ host, port }: Target): boolean {
+    return this.#options.own.some((listener) => listener.port === port && this.#isAt(listener.host, host));
+  }
+
+  #isAt(listener: string, host: string): boolean {
+    const wanted = canonical(host);
+    if (isEverywhere(listener)) return isLoopback(wanted) || this.#isLocal(wanted);
+    return wanted === canonical(listener);
+  }
+
+  #isLocal(address: string): boolean {
+    return (this.#options.localAddresses ?? localAddresses)().some((local) => canonical(local) === address);
+  }
+
+  async #leadsTo(frontend: string, host: string, stop: AbortSignal): Promise<boolean> {
+    const wanted = canonical(host);
+    if (wanted === canonical(frontend)) return true;
+    if (isAddress(canonical(frontend)) || !isAddress(wanted)) return false;
+    try {
+      return (await this.#options.lookup(frontend, stop)).some((address) => canonical(address) === wanted);
+    } catch {
+      stop.throwIfAborted();
+      // A proxy-server without an address is not reached by this one either; the dial will say so.
+      return false;
+    }
+  }
+}
+
+/** One spelling for each address and name; `localhost` as the address that it always has. */
+function canonical(host: string): string {
+  const name = judgedHost(parseHost(host)?.text ?? host);
+  return name === "localhost" || name.endsWith(".localhost") ? "127.0.0.1" : name;
+}
+
+function isAddress(host: string): boolean {
+  return canonicalAddress(host) !== undefined;
+}
+
+function isLoopback(host: string): boolean {
+  return isAddress(host) && ipaddr.parse(host).range() === "loopback";
+}
+
+/** A listener at every address of this host. */
+function isEverywhere(host: string): boolean {
+  return host === "" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "unspecified");
+}
+
+function localAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+}

@@ -1,0 +1,251 @@
+/** Resolves names to addresses: one resolver after the other, and the fallback when the tunnel cannot be used. */
+import { isIPv4 } from "node:net";
+import { messageOf } from "../../../base/errors/error.js";
+import { step } from "../../client/errors.js";
+import { Resolver } from "../../resolver/resolver.js";
+import type { CacheConfig, ResolverName } from "../config.js";
+import { type Attempt, unresolvedError } from "./errors.js";
+
+export type Resolved =
+  | { readonly kind: "addresses"; readonly addresses: readonly string[] }
+  /** The agent resolves it. */
+  | { readonly kind: "name" }
+  /** This host alone knows the name, or it alone can be asked: dial directly. */
+  | { readonly kind: "direct" };
+
+export interface NameResolverOptions {
+  readonly order: readonly ResolverName[];
+  readonly preferIpv4: boolean;
+  /** One for each resolver of the order, and `local` when there is a fallback. */
+  readonly caches: Readonly<Partial<Record<ResolverName, AnswerCache>>>;
+  /** Undefined: a tunnel that fails is a failure. */
+  readonly fallback: FallbackState | undefined;
+}
+
+export class NameResolver {
+  readonly #options: NameResolverOptions;
+
+  constructor(options: NameResolverOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with a RouteError when nobody knows the name, or with the reason of `stop`. */
+  async resolve(name: string, stop: AbortSignal): Promise<Resolved> {
+    const attempts: Attempt[] = [];
+    for (const resolver of this.#options.order) {
+      if (resolver === "agent") return { kind: "name" };
+      const { fallback } = this.#options;
+      const found =
+        resolver === "cluster-dns" && fallback !== undefined
+          ? await this.#queryWithFallback(name, fallback, stop)
+          : await this.#query(resolver, name, stop);
+      if (found.kind !== "none") return found;
+      attempts.push({ resolver, failure: found.failure });
+    }
+    throw unresolvedError(name, attempts);
+  }
+
+  /** Drops cached answers of the name, since no address could be reached. */
+  forget(name: string): void {
+    for (const cache of Object.values(this.#options.caches)) cache.forget(name);
+  }
+
+  async #query(resolver: ResolverName, name: string, stop: AbortSignal, fresh = false): Promise<Resolved | None> {
+    try {
+      const addresses = (await this.#options.caches[resolver]?.find(name, stop, fresh)) ?? [];
+      if (addresses.length === 0) return { kind: "none", failure: undefined };
+      return { kind: "addresses", addresses: this.#options.preferIpv4 ? onlyIpv4(addresses) : addresses };
+    } catch (failure) {
+      stop.throwIfAborted();
+      return { kind: "none", failure };
+    }
+  }
+
+  async #queryWithFallback(name: string, fallback: FallbackState, stop: AbortSignal): Promise<Resolved | None> {
+    const end = fallback.tryTunnel();
+    if (end === undefined) return { kind: "direct" };
+    try {
+      // What is remembered does not show that the tunnel works again.
+      const found = await this.#query("cluster-dns", name, stop, fallback.active);
+      const answered = found.kind !== "none" || found.failure === undefined;
+      if (answered) fallback.markSuccess();
+      if (found.kind !== "none") return found;
+      const local = await this.#query("local", name, stop);
+      // Neither knows it: that says nothing about the tunnel.
+      if (local.kind === "none") return found;
+      // The cluster's DNS answered that there is no such name: only this name is this host's, the tunnel is fine.
+      if (!answered) fallback.markFailure(`the cluster's DNS cannot be asked: ${messageOf(found.failure)}`);
+      return { kind: "direct" };
+    } finally {
+      end();
+    }
+  }
+}
+
+type None = { readonly kind: "none"; readonly failure: unknown };
+
+function onlyIpv4(addresses: readonly string[]): readonly string[] {
+  const ipv4 = addresses.filter((address) => isIPv4(address));
+  return ipv4.length === 0 ? addresses : ipv4;
+}
+
+export interface ResolverAnswer {
+  /** Empty: the name has none. */
+  readonly addresses: readonly string[];
+  /** For how long this may be believed; undefined: it did not say. */
+  readonly ttlMs: number | undefined;
+}
+
+/** Rejects when it cannot tell, which is never remembered. */
+export type ResolverQuery = (name: string, stop: AbortSignal) => Promise<ResolverAnswer>;
+
+export interface AnswerCacheOptions {
+  readonly cache: CacheConfig;
+  readonly now: () => number;
+  /** For one question, whoever waits for it. */
+  readonly timeoutMs: number;
+}
+
+/** Answers of one resolver, kept for their time to live; each name has one query at a time. */
+export class AnswerCache {
+  readonly #query: ResolverQuery;
+  readonly #options: AnswerCacheOptions;
+  /** Least recently used first. */
+  readonly #known = new Map<string, { readonly addresses: readonly string[]; readonly until: number }>();
+  readonly #pending = new Map<string, Promise<readonly string[]>>();
+
+  constructor(query: ResolverQuery, options: AnswerCacheOptions) {
+    this.#query = query;
+    this.#options = options;
+  }
+
+  /** `fresh` passes over what is remembered. Stopping one caller does not stop the others that wait for the same name. */
+  async find(name: string, stop: AbortSignal, fresh = false): Promise<readonly string[]> {
+    stop.throwIfAborted();
+    const key = name.toLowerCase();
+    const known = fresh ? undefined : this.#recall(key);
+    if (known !== undefined) return known;
+    let pending = this.#pending.get(key);
+    if (pending === undefined) {
+      pending = this.#ask(key).finally(() => this.#pending.delete(key));
+      this.#pending.set(key, pending);
+    }
+    const shared = pending;
+    return await step<readonly string[]>(stop, (resolve, reject) => {
+      shared.then(resolve, reject);
+      return () => {};
+    });
+  }
+
+  forget(name: string): void {
+    this.#known.delete(name.toLowerCase());
+  }
+
+  #recall(key: string): readonly string[] | undefined {
+    const entry = this.#known.get(key);
+    if (entry === undefined) return undefined;
+    this.#known.delete(key);
+    if (entry.until <= this.#options.now()) return undefined;
+    this.#known.set(key, entry);
+    return entry.addresses;
+  }
+
+  async #ask(key: string): Promise<readonly string[]> {
+    const { timeoutMs } = this.#options;
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    try {
+      const answer = await step<ResolverAnswer>(limit.signal, (resolve, reject) => {
+        this.#query(key, limit.signal).then(resolve, reject);
+        return () => {};
+      });
+      this.#remember(key, answer);
+      return answer.addresses;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #remember(key: string, { addresses, ttlMs }: ResolverAnswer): void {
+    const { cache, now } = this.#options;
+    const wanted = ttlMs ?? cache.defaultMs;
+    const lifeMs = Math.min(wanted, cache.maxMs, addresses.length === 0 ? cache.negativeMs : Number.POSITIVE_INFINITY);
+    this.#known.delete(key);
+    if (lifeMs <= 0 || cache.entries <= 0) return;
+    this.#known.set(key, { addresses, until: now() + lifeMs });
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= cache.entries) break;
+      this.#known.delete(oldest);
+    }
+  }
+}
+
+/** Whether the tunnel is believed to work. While it is not, one caller at a time may try it, at most every `retryMs`. */
+export class FallbackState {
+  readonly #retryMs: number;
+  readonly #now: () => number;
+  readonly #onChange: ((active: boolean, why: string) => void) | undefined;
+  #active = false;
+  #retrying = false;
+  #lastRetry: number | undefined;
+
+  constructor(retryMs: number, now: () => number, onChange?: (active: boolean, why: string) => void) {
+    this.#retryMs = retryMs;
+    this.#now = now;
+    this.#onChange = onChange;
+  }
+
+  /** Targets are dialled directly for now. */
+  get active(): boolean {
+    return this.#active;
+  }
+
+  /**
+   * Begins an attempt to use the tunnel. Returns undefined when it failed a short while ago or another caller is trying
+   * it; otherwise the function to call when the attempt has ended.
+   */
+  tryTunnel(): (() => void) | undefined {
+    if (!this.#active) return () => {};
+    const now = this.#now();
+    const soon = this.#lastRetry !== undefined && now - this.#lastRetry < this.#retryMs;
+    if (this.#retrying || soon) return undefined;
+    this.#retrying = true;
+    this.#lastRetry = now;
+    return () => {
+      this.#retrying = false;
+    };
+  }
+
+  markSuccess(): void {
+    if (!this.#active) return;
+    this.#active = false;
+    this.#lastRetry = undefined;
+    this.#onChange?.(false, "the tunnel answers again");
+  }
+
+  markFailure(why: string): void {
+    this.#lastRetry ??= this.#now();
+    if (this.#active) return;
+    this.#active = true;
+    this.#onChange?.(true, why);
+  }
+}
+
+export type LocalLookup = (name: string, stop: AbortSignal) => Promise<readonly string[]>;
+
+export function localLookup(): LocalLookup {
+  const resolver = new Resolver();
+  return (name, stop) => resolver.find(name, stop);
+}
+
+export function queryLocally(lookup: LocalLookup): ResolverQuery {
+  return async (name, stop) => {
+    try {
+      return { addresses: await lookup(name, stop), ttlMs: undefined };
+    } catch (reason) {
+      const { code } = reason as NodeJS.ErrnoException;
+      if (code === "ENOTFOUND" || code === "ENODATA") return { addresses: [], ttlMs: undefined };
+      throw reason;
+    }
+  };
+}

@@ -1,0 +1,204 @@
+/** An HTTP proxy by its URL, as environment variables and flags give it. */
+
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import tls, { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { exchangeConnect } from "../../client/connect-dial.js";
+import { step } from "../../client/errors.js";
+import { readCertificateSet } from "../../pki/certificate-set.js";
+import { certificateBlocks } from "../../pki/pem.js";
+import { addressOf, type FailureKind, proxyError, type Target } from "./errors.js";
+
+export interface HttpProxy extends Target {
+  /** Whether the connection to the proxy itself is TLS. */
+  readonly secure: boolean;
+  /** The value of Proxy-Authorization; undefined: no login. */
+  readonly authorization: string | undefined;
+}
+
+/** Undefined for an empty text. As in Go, a URL without a scheme is `http://`. The text is never repeated: it may hold a password. */
+export function parseProxyUrl(text: string, what: string): HttpProxy | undefined {
+  if (text === "") return undefined;
+  const full = text.includes("://") ? text : `http://${text}`;
+  const url = URL.canParse(full) ? new URL(full) : undefined;
+  if (url === undefined || url.hostname === "" || !/^https?:$/.test(url.protocol)) {
+    const message = `${what} is not the URL of an HTTP proxy: write http://host:port or https://host:port.`;
+    throw new DrawbridgeError("DB_FLAG_VALUE", message);
+  }
+  const secure = url.protocol === "https:";
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: Number(url.port || (secure ? 443 : 80)),
+    secure,
+    authorization: authorizationOf(url),
+  };
+}
+
+function authorizationOf({ username, password }: URL): string | undefined {
+  if (username === "" && password === "") return undefined;
+  return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString("base64")}`;
+}
+
+/** A percent sign that encodes nothing stands for itself. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** How much of a refusal's body is worth telling. */
+const MAX_BODY_BYTES = 500;
+
+/** A stream on which the proxy itself can be spoken to. Takes the stream over: it is destroyed when this rejects. */
+export async function secureProxy(
+  stream: Duplex,
+  proxy: HttpProxy,
+  trust: ProxyTrust,
+  stop: AbortSignal,
+): Promise<Duplex> {
+  if (!proxy.secure) return stream;
+  let secured: tls.TLSSocket;
+  try {
+    secured = tls.connect({
+      socket: stream,
+      secureContext: trust.context(),
+      host: proxy.host,
+      ...(isIP(proxy.host) === 0 ? { servername: proxy.host } : {}),
+      ALPNProtocols: ["http/1.1"],
+    });
+  } catch (reason) {
+    stream.destroy();
+    throw reason;
+  }
+  secured.on("error", () => {});
+  try {
+    return await step<Duplex>(stop, (resolve, reject) => {
+      const onReady = (): void => resolve(secured);
+      const fail = (why: unknown): void => {
+        const what = `cannot be spoken to by TLS: ${messageOf(why).replace(/\.$/, "")}`;
+        reject(proxyError("path", proxy, what, { cause: why }));
+      };
+      const onClose = (): void => fail("it hung up");
+      secured.once("secureConnect", onReady).once("error", fail).once("close", onClose);
+      return () => secured.off("secureConnect", onReady).off("error", fail).off("close", onClose);
+    });
+  } catch (reason) {
+    secured.destroy();
+    stream.destroy();
+    throw reason;
+  }
+}
+
+/** Asks the proxy for a tunnel to the target, by the name that it was given, so that the proxy resolves it. */
+export async function connectThroughProxy(
+  stream: Duplex,
+  proxy: HttpProxy,
+  target: Target,
+  stop: AbortSignal,
+): Promise<Duplex> {
+  const address = addressOf(target);
+  const login = proxy.authorization === undefined ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
+  try {
+    const exchange = {
+      request: `CONNECT ${address} HTTP/1.1\r\nHost: ${address}\r\n${login}\r\n`,
+      maxBodyBytes: MAX_BODY_BYTES,
+      malformed: () => proxyError("path", proxy, "does not speak HTTP/1"),
+      lost: (why: unknown) => proxyError("path", proxy, `did not answer for ${address}: ${messageOf(why)}`),
+    };
+    const refusal = await exchangeConnect(stream, exchange, stop);
+    if (refusal === undefined) return stream;
+    const { status, body } = refusal;
+    const said = body === "" ? "" : `: ${oneLine(body)}`;
+    const login407 = proxy.authorization === undefined ? "wants a login" : "does not accept the login";
+    const what = status === 407 ? `${login407} (407)` : `refused to connect to ${address} (${status})`;
+    throw proxyError(failureKindOf(status), proxy, `${what}${said}`);
+  } catch (reason) {
+    stream.destroy();
+    throw reason;
+  }
+}
+
+function failureKindOf(status: number): FailureKind {
+  if (status === 403) return "forbidden";
+  if (status === 504) return "timeout";
+  return status === 502 || status === 503 ? "host" : "path";
+}
+
+/** Pages are shown in logs, where a line break could pass for another entry. */
+function oneLine(body: string): string {
+  return body.replace(/[\s\p{Cc}]+/gu, " ").trim();
+}
+
+/** Where systems keep their bundle, as Go looks for it; the first that is there counts. */
+const FILES = [
+  "/etc/ssl/certs/ca-certificates.crt",
+  "/etc/pki/tls/certs/ca-bundle.crt",
+  "/etc/ssl/ca-bundle.pem",
+  "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+  "/etc/ssl/cert.pem",
+];
+
+/** HyperShift mounts a cluster's additional authorities into the second. */
+const FOLDERS = ["/etc/ssl/certs", "/etc/pki/tls/certs"];
+
+export class ProxyTrust {
+  readonly #bundleFile: string;
+  #context: { readonly stamp: string; readonly value: SecureContext } | undefined;
+
+  constructor(bundleFile: string) {
+    this.#bundleFile = bundleFile;
+  }
+
+  /** Made anew when the bundle was replaced. Throws a DrawbridgeError that names the file when it cannot be used. */
+  context(): SecureContext {
+    const stamp = this.#stamp();
+    if (this.#context?.stamp !== stamp) {
+      const { ca } = this.#bundleFile === "" ? {} : readCertificateSet({ caFile: this.#bundleFile });
+      // OpenSSL passes over what it cannot read, so one broken file takes no trust away from the others.
+      const all = new Set([...rootCertificates, ...systemCertificates(), ...certificateTexts(ca ?? "")]);
+      this.#context = { stamp, value: createSecureContext({ ca: [...all], minVersion: "TLSv1.2" }) };
+    }
+    return this.#context.value;
+  }
+
+  #stamp(): string {
+    if (this.#bundleFile === "") return "";
+    const found = statSync(this.#bundleFile, { throwIfNoEntry: false });
+    return found === undefined ? "missing" : `${found.ino} ${found.size} ${found.mtimeMs}`;
+  }
+}
+
+function systemCertificates(env = process.env): string[] {
+  const files = env.SSL_CERT_FILE ? [env.SSL_CERT_FILE] : FILES;
+  const folders = env.SSL_CERT_DIR ? env.SSL_CERT_DIR.split(":") : FOLDERS;
+  const bundle = files.map(certificatesOf).find((found) => found.length > 0) ?? [];
+  const single = folders.flatMap((folder) => namesIn(folder).flatMap((name) => certificatesOf(join(folder, name))));
+  return [...bundle, ...single];
+}
+
+/** Without the hash links that OpenSSL makes: they lead to the same files. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => /\.(pem|crt)$/.test(name));
+  } catch {
+    return [];
+  }
+}
+
+function certificatesOf(file: string): string[] {
+  try {
+    return certificateTexts(readFileSync(file, "utf8"));
+  } catch {
+    return [];
+  }
+}
+
+/** Each in the spelling of Node's own, so that what two lists hold counts once. */
+function certificateTexts(pem: string): string[] {
+  return certificateBlocks(pem).map(({ text }) => text.trimEnd());
+}

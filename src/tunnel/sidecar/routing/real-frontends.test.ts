@@ -1,0 +1,73 @@
+/** Ways through every kind of front door of a real server, with a real agent behind it. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { readToEnd } from "../../../../test/support/callers/bytes.js";
+import { Scope } from "../../../../test/support/processes/scope.js";
+import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
+import { startBanner, startEcho } from "../../../../test/support/targets/echo.js";
+import { startAnswerAfterEnd } from "../../../../test/support/targets/half-open.js";
+import { DOORS, type DoorName, type Rig, startRig } from "../../client/testing/rig.js";
+import { DEFAULT_ROUTING, type RoutingConfig } from "../config.js";
+import { type Router, TunnelRouter } from "./router.js";
+import { hello, NEVER } from "./testing/test-router.js";
+
+let rig: Rig;
+const scope = new Scope();
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.startAgent();
+});
+afterEach(() => scope.close());
+afterAll(() => rig.close());
+
+function wayBy(door: DoorName, changes: Partial<RoutingConfig> = {}): Router {
+  return scope.use(new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [rig.doors[door]], own: [], ...changes }));
+}
+
+describe.each(DOORS)("by %s", (door) => {
+  test("reaches a target, is told of one that refuses, and probes", async () => {
+    const echo = scope.use(await startEcho());
+    const router = wayBy(door);
+    expect(await hello(await router.open({ host: "localhost", port: echo.port }, NEVER))).toBe("hello");
+    await expect(router.open({ host: "127.0.0.1", port: 1 }, NEVER)).rejects.toMatchObject({
+      kind: "refused",
+      code: "DB_DIAL_FAILED",
+    });
+    await expect(router.probe(NEVER)).resolves.toBeUndefined();
+  });
+
+  test("goes through a customer's proxy that speaks TLS, and loses nothing of either side", async () => {
+    const banner = scope.use(await startBanner("220 ready\n"));
+    const tls = { cert: rig.files.endpoint, key: rig.files.endpointKey };
+    const proxy = scope.use(await startHttpProxy({ tls, routes: { "*": `127.0.0.1:${banner.port}` } }));
+    const httpsProxy = `https://localhost:${proxy.port}`;
+    const router = wayBy(door, {
+      customer: { ...DEFAULT_ROUTING.customer, httpsProxy, trustBundleFile: rig.files.ca },
+    });
+    const stream = await router.open({ host: "mail.example", port: 25 }, NEVER);
+    stream.write("QUIT\n");
+    let text = "";
+    for await (const chunk of stream) {
+      text += String(chunk);
+      if (text.includes("QUIT")) break;
+    }
+    expect(text).toBe("220 ready\nQUIT\n");
+    expect(proxy.lines).toEqual(["CONNECT mail.example:25 HTTP/1.1"]);
+  });
+
+  test.runIf(door.startsWith("connect"))("carries the end of one direction", async () => {
+    const target = scope.use(await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`)));
+    const stream = await wayBy(door).open({ host: "127.0.0.1", port: target.port }, NEVER);
+    stream.end("12345");
+    expect(String((await readToEnd(stream)).bytes)).toBe("got 5");
+  });
+});
+
+describe("several doors", () => {
+  test("are used in turn when the first leads nowhere", async () => {
+    const echo = scope.use(await startEcho());
+    const frontends = [{ mode: "http-connect", uds: "/nonexistent.sock" } as const, rig.doors["grpc-tcp"]];
+    const router = wayBy("grpc-tcp", { frontends });
+    expect(await hello(await router.open({ host: "127.0.0.1", port: echo.port }, NEVER))).toBe("hello");
+  });
+});
