@@ -39,13 +39,13 @@ export function agentContainer(model: HostedModel, { args, onHost, env, ...pod }
       capabilities: { drop: ["ALL"] },
     },
     terminationMessagePolicy: "FallbackToLogsOnError",
-    volumeMounts: mountsOf(volumes(pod)),
+    volumeMounts: mountsOf(agentVolumeList(pod)),
   };
 }
 
-export const agentVolumes = (pod: Pick<AgentPod, "secret" | "caMode">) => volumesOf(volumes(pod));
+export const agentVolumes = (pod: Pick<AgentPod, "secret" | "caMode">) => volumesOf(agentVolumeList(pod));
 
-function volumes({ secret, caMode }: Pick<AgentPod, "secret" | "caMode">): Volume[] {
+function agentVolumeList({ secret, caMode }: Pick<AgentPod, "secret" | "caMode">): Volume[] {
   return [
     { name: "agent-certs", secret, path: mounts.agent, mode: 0o640 },
     { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca, mode: caMode },

@@ -4,8 +4,7 @@ import type { HostedModel } from "../model/model.js";
 import { API_NAMESPACE } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const SIDE = "hosted";
-const PORT = 443;
+const API_PORT = 443;
 
 export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
   return model.aggregatedApis.flatMap(({ address, registration }: AggregatedApi) =>
@@ -18,11 +17,11 @@ export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
 /** Without a selector: no pod of this cluster is behind it. */
 function serviceAt(model: HostedModel, name: string, address: string): RenderedObject[] {
   const place = { apiVersion: "v1", name, namespace: API_NAMESPACE };
-  const https = { name: "https", protocol: "TCP", port: PORT };
+  const https = { name: "https", protocol: "TCP", port: API_PORT };
   return [
-    own(model, SIDE, { ...place, kind: "Service" }, { spec: { ports: [{ ...https, targetPort: PORT }] } }),
+    own(model, "hosted", { ...place, kind: "Service" }, { spec: { ports: [{ ...https, targetPort: API_PORT }] } }),
     // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
-    own(model, SIDE, { ...place, kind: "Endpoints" }, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
+    own(model, "hosted", { ...place, kind: "Endpoints" }, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
   ];
 }
 
@@ -31,7 +30,7 @@ function apiServices(model: HostedModel, { name, served, caBundle, ...priorities
   return served.map(({ group, version }) =>
     own(
       model,
-      SIDE,
+      "hosted",
       {
         apiVersion: "apiregistration.k8s.io/v1",
         kind: "APIService",
@@ -45,7 +44,7 @@ function apiServices(model: HostedModel, { name, served, caBundle, ...priorities
           groupPriorityMinimum,
           versionPriority,
           caBundle: Buffer.from(caBundle).toString("base64"),
-          service: { name, namespace: API_NAMESPACE, port: PORT },
+          service: { name, namespace: API_NAMESPACE, port: API_PORT },
         },
       },
     ),

@@ -3,7 +3,6 @@ import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const SIDE = "hosted";
 const name = names.connectionChecker;
 const RBAC = "rbac.authorization.k8s.io";
 
@@ -13,12 +12,12 @@ export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
   const rules = [{ apiGroups: [""], resources: ["configmaps"], resourceNames, verbs: ["get", "patch"] }];
   return [
     // Empty: what stands in it is the checker's to write.
-    own(model, SIDE, { apiVersion: "v1", kind: "ConfigMap", name: names.connectivityCheck }, {}),
-    own(model, SIDE, { apiVersion: "v1", kind: "ServiceAccount", name }, {}),
-    own(model, SIDE, { apiVersion: `${RBAC}/v1`, kind: "Role", name }, { rules }),
+    own(model, "hosted", { apiVersion: "v1", kind: "ConfigMap", name: names.connectivityCheck }, {}),
+    own(model, "hosted", { apiVersion: "v1", kind: "ServiceAccount", name }, {}),
+    own(model, "hosted", { apiVersion: `${RBAC}/v1`, kind: "Role", name }, { rules }),
     own(
       model,
-      SIDE,
+      "hosted",
       { apiVersion: `${RBAC}/v1`, kind: "RoleBinding", name },
       {
         roleRef: { apiGroup: RBAC, kind: "Role", name },
@@ -34,7 +33,7 @@ function deployment(model: HostedModel): RenderedObject {
   const { image } = model.images.agent;
   return own(
     model,
-    SIDE,
+    "hosted",
     { apiVersion: "apps/v1", kind: "Deployment", name, labels },
     {
       spec: {

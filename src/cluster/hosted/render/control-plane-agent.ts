@@ -6,7 +6,6 @@ import { type AgentPod, agentContainer, agentId, agentVolumes } from "./agent-po
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const SIDE = "control-plane";
 const USER = 1001;
 
 export function controlPlaneAgentObjects(model: HostedModel, certificates: Certificates | undefined): RenderedObject[] {
@@ -15,15 +14,15 @@ export function controlPlaneAgentObjects(model: HostedModel, certificates: Certi
   return [
     own(
       model,
-      SIDE,
+      "control-plane",
       { apiVersion: "v1", kind: "ServiceAccount", name: names.agent, labels },
       { automountServiceAccountToken: false },
     ),
-    deployment(model, certificates),
+    agentDeployment(model, certificates),
   ];
 }
 
-function deployment(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
+function agentDeployment(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
   const { replicas, secret } = model.controlPlaneAgents;
   const selector = { app: names.agent };
   const labels = {
@@ -43,7 +42,7 @@ function deployment(model: HostedModel, certificates: Certificates | undefined):
       ? {}
       : { [hypershift.configHash]: certificateHash(certificates, [secret]) };
   const head = { apiVersion: "apps/v1", kind: "Deployment", name: names.agent, labels: selector };
-  return own(model, SIDE, head, {
+  return own(model, "control-plane", head, {
     spec: {
       replicas,
       revisionHistoryLimit: 2,

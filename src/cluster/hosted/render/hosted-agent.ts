@@ -8,7 +8,6 @@ import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 import { proxyVariables } from "./proxy-variables.js";
 
-const SIDE = "hosted";
 /** Root's group may read the certificates. */
 const user = { runAsUser: 1000, runAsGroup: 0 };
 
@@ -17,7 +16,7 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
     ...(model.agentHostNetwork ? [namespaceLabels()] : []),
     own(
       model,
-      SIDE,
+      "hosted",
       { apiVersion: "v1", kind: "ServiceAccount", name: names.agent },
       { automountServiceAccountToken: false },
     ),
@@ -30,7 +29,7 @@ function namespaceLabels(): RenderedObject {
   const level = ["enforce", "audit", "warn"].map((mode) => [`pod-security.kubernetes.io/${mode}`, "privileged"]);
   const labels = { "security.openshift.io/scc.podSecurityLabelSync": "false", ...Object.fromEntries(level) };
   const manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: AGENT_NAMESPACE, labels } };
-  return { side: SIDE, manifest, isBorrowed: true };
+  return { side: "hosted", manifest, isBorrowed: true };
 }
 
 function daemonSet(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
@@ -49,7 +48,7 @@ function daemonSet(model: HostedModel, certificates: Certificates | undefined): 
       : { [hypershift.configHash]: certificateHash(certificates, [names.agent]) };
   return own(
     model,
-    SIDE,
+    "hosted",
     { apiVersion: "apps/v1", kind: "DaemonSet", name: names.agent, labels },
     {
       spec: {

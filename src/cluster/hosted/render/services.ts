@@ -4,13 +4,12 @@ import type { HostedModel } from "../model/model.js";
 import { hypershift, names, ports } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-const SIDE = "control-plane";
 const apiServerPods = { app: names.apiServer };
 
 export function localService(model: HostedModel): RenderedObject {
   return own(
     model,
-    SIDE,
+    "control-plane",
     { apiVersion: "v1", kind: "Service", name: names.serverLocal },
     { spec: { type: "ClusterIP", selector: apiServerPods, ports: [port(ports.frontend)] } },
   );
@@ -24,7 +23,7 @@ export function agentService(model: HostedModel): RenderedObject {
       : {};
   return own(
     model,
-    SIDE,
+    "control-plane",
     { apiVersion: "v1", kind: "Service", name: names.server, ...annotations },
     {
       spec: {
@@ -50,7 +49,7 @@ export function agentRoute(model: HostedModel): RenderedObject {
       : {};
   return own(
     model,
-    SIDE,
+    "control-plane",
     {
       apiVersion: "route.openshift.io/v1",
       kind: "Route",
