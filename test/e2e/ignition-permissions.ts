@@ -4,7 +4,7 @@ import { TokenBook } from "../../src/cluster/ignition/server/tokens.js";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import { ListWatch } from "../../src/cluster/kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { CLAIMS_CONFIG_MAP, ignitionServerRules } from "../../src/cluster/nodes/install/ignition-server.js";
+import { CLAIMS_CONFIG_MAP, ignitionServerRules } from "../../src/cluster/nodes/install/render.js";
 import type { Secret } from "../../src/cluster/nodes/objects.js";
 import { claimsInConfigMap } from "../../src/cluster/nodes/serving/claims.js";
 import { payloadSource } from "../../src/cluster/nodes/serving/payload.js";

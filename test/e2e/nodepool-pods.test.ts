@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
 import { CLIENT_SIGNER, outcomeOf, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
-import { IGNITION_SERVER_NAME, PAYLOAD_CONFIG_MAP } from "../../src/cluster/nodes/install/ignition-server.js";
+import { IGNITION_SERVER_NAME, PAYLOAD_CONFIG_MAP } from "../../src/cluster/nodes/install/render.js";
 import { type Secret, secretText } from "../../src/cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";

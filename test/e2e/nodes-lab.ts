@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
-import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/ignition-server.js";
+import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/render.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { Authority } from "../support/lab/certificates.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";

@@ -1,7 +1,7 @@
 /** A cluster with pools, an Ignition server, signer, scheduler and everything that draining needs; all of it real but the machines. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/ignition-server.js";
+import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/render.js";
 import { encoded } from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
 import { CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";

@@ -1,7 +1,7 @@
 /** Flags that all of `drawbridge hosted` has: the description, as a file and in parts, and the way to the clusters. */
 import { DrawbridgeError } from "../../base/errors/error.js";
+import type { Overrides } from "../../cluster/hosted/config/check-config.js";
 import type { HostedConfig } from "../../cluster/hosted/config/config.js";
-import type { Overrides } from "../../cluster/hosted/config/read-config.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean, integer, string, stringSlice } from "../flags/flag-value.js";
@@ -65,7 +65,7 @@ export function declareHostedFlags(program: string, env: Environment) {
 
 /** Reads file and flags; throws with every fault. */
 export async function hostedConfig(flags: HostedFlags): Promise<HostedConfig> {
-  const { readConfig } = await import("../../cluster/hosted/config/read-config.js");
+  const { readConfig } = await import("../../cluster/hosted/config/check-config.js");
   return readConfig(flags.config.value, overridesOf(flags));
 }
 

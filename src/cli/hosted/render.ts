@@ -67,7 +67,7 @@ async function run({ flags, side, output, out, showSecrets, ...source }: RenderC
   const config = await hostedConfig(flags);
   const [{ render }, text] = await Promise.all([
     import("../../cluster/hosted/render/render.js"),
-    import("../../cluster/hosted/render/text.js"),
+    import("../../cluster/hosted/render/render.js"),
   ]);
   const { model, certificates } = await described(config, source);
   const all = render(model, certificates);
@@ -113,8 +113,8 @@ async function described(config: HostedConfig, source: { pki: string; kubeconfig
   }
   return withClusters({ kubeconfig: source.kubeconfig, hostedKubeconfig: "" }, async ({ management }) => {
     const [{ publishedAddress }, { currentCertificates }] = await Promise.all([
-      import("../../cluster/hosted/apply/published-address.js"),
-      import("../../cluster/hosted/apply/kept-certificates.js"),
+      import("../../cluster/hosted/apply/apply.js"),
+      import("../../cluster/hosted/apply/apply.js"),
     ]);
     const { host } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
     const model = hostedModel(config, { version: version(), host });

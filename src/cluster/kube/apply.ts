@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../base/at.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { isConflict, isNotFound, KubeApiError } from "./errors.js";
-import { find } from "./find.js";
+import { find } from "./objects.js";
 import { objectPath, titleOf } from "./paths.js";
 import type { KubeApi, KubeObject, ObjectMeta } from "./port.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { againOnConflict, change } from "./change.js";
 import { refused } from "./errors.js";
+import { againOnConflict, change } from "./objects.js";
 import type { KubeApi, KubeObject } from "./port.js";
 
 const path = "/api/v1/nodes/a";

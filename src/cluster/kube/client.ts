@@ -4,7 +4,6 @@ import { messageOf } from "../../base/errors/error.js";
 import { answerBody } from "../../base/http-get.js";
 import { RateLimit } from "../../base/rate-limit.js";
 import { type Call, describe, KubeConnection } from "./connection.js";
-import { type Deadline, deadline } from "./deadline.js";
 import type { KubeEndpoint } from "./endpoint.js";
 import { KubeApiError, refused, unreachable } from "./errors.js";
 import type { KubeApi, KubeList, KubeObject, ListOptions, RequestOptions } from "./port.js";
@@ -154,4 +153,29 @@ function withQuery(path: string, query: Readonly<Record<string, string | undefin
     if (value !== undefined && value !== "") parameters.set(name, value);
   const text = parameters.toString();
   return text === "" ? path : `${path}?${text}`;
+}
+
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** Milliseconds left. */
+  left(): number;
+  clear(): void;
+}
+
+/** A signal that fires after `ms` or with the caller's own; its reason is a sentence part for the error. */
+export function deadline(clock: Clock, ms: number, outer?: AbortSignal): Deadline {
+  const controller = new AbortController();
+  const end = clock.now() + ms;
+  const cancel = clock.after(ms, () => controller.abort(new Error(`nothing came within ${ms / 1000} s`)));
+  const callOff = () => controller.abort(new Error("it was called off"));
+  if (outer?.aborted === true) callOff();
+  outer?.addEventListener("abort", callOff);
+  return {
+    signal: controller.signal,
+    left: () => end - clock.now(),
+    clear() {
+      cancel();
+      outer?.removeEventListener("abort", callOff);
+    },
+  };
 }

@@ -1,3 +1,9 @@
+/** Where an API server is and how a client identifies itself to it, from the files of a pod or of a kubeconfig. */
+import { readFile } from "node:fs/promises";
+import { isIPv6 } from "node:net";
+import { join } from "node:path";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+
 /** Where the API server is, and how to prove to it who we are. */
 export interface KubeEndpoint {
   /** E.g. `https://10.0.0.1:6443`, perhaps with a path, never with a slash at its end. */
@@ -21,4 +27,47 @@ export interface KubeTls {
   readonly key?: string;
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
+}
+
+export function configError(sentence: string, cause?: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_KUBECONFIG", sentence, { cause });
+}
+
+/** `what` names the file's role, as in "the token file /x/token cannot be read: ...". */
+export async function readConfigFile(what: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (reason) {
+    throw configError(`The ${what} ${file} cannot be read: ${messageOf(reason)}`, reason);
+  }
+}
+
+/** A token is sent in a header; the newline that editors and `echo` leave behind must not be. */
+export async function readTokenFile(file: string): Promise<string> {
+  const token = (await readConfigFile("token file", file)).trim();
+  if (token === "") throw configError(`The token file ${file} is empty.`);
+  return token;
+}
+
+const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** What every pod is given: the API server's address in the environment, a token and a CA bundle as files. */
+export function inClusterEndpoint(
+  environment: NodeJS.ProcessEnv = process.env,
+  directory = SERVICE_ACCOUNT_DIR,
+): KubeEndpoint {
+  const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "" } = environment;
+  if (host === "" || port === "") {
+    throw configError(
+      "No kubeconfig is given and this process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set).",
+    );
+  }
+  return {
+    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    async credentials() {
+      const token = await readTokenFile(join(directory, "token"));
+      const ca = await readConfigFile("CA bundle", join(directory, "ca.crt"));
+      return { headers: { authorization: `Bearer ${token}` }, tls: { ca } };
+    },
+  };
 }

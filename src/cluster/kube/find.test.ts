@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { refused, unreachable } from "./errors.js";
-import { find } from "./find.js";
+import { find } from "./objects.js";
 import type { KubeApi, RequestOptions } from "./port.js";
 
 const path = "/api/v1/namespaces/shop/secrets/key";

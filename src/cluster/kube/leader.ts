@@ -3,8 +3,8 @@
 import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { isConflict, isNotFound } from "./errors.js";
-import { find } from "./find.js";
 import { type Lease, leasePath, leasesPath, microTime } from "./lease.js";
+import { find } from "./objects.js";
 import type { KubeApi } from "./port.js";
 
 export interface LeaderOptions {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.js";
 import { createKubeApi } from "./client.js";
-import { inClusterEndpoint } from "./in-cluster.js";
+import { inClusterEndpoint } from "./endpoint.js";
 import type { KubeApi } from "./port.js";
 
 export interface KubeAccess {

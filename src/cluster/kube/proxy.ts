@@ -5,7 +5,7 @@ import net, { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import { connectThrough } from "../../base/http-connect.js";
-import { configError } from "./config-file.js";
+import { configError } from "./endpoint.js";
 
 const CONNECT_MS = 30_000;
 

@@ -2,7 +2,7 @@
 import { joinHostPort } from "../../../base/address.js";
 import { CheckFailure } from "../../../base/check.js";
 import { isNotFound } from "../../kube/errors.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 
 export interface ServiceReference {

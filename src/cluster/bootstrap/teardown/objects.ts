@@ -1,7 +1,7 @@
 /** Takes the bridge's objects out of the cluster. Orders only: it never waits for a finalizer. */
 import { messageOf } from "../../../base/errors/error.js";
 import { isNotFound, isTransient } from "../../kube/errors.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { collectionPath, objectPath, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Host } from "../host/host.js";

@@ -1,22 +1,21 @@
 /** `hosted apply`, `diff` and `delete`: a model's objects and two clusters brought into agreement. */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { RotationStep } from "../../../tunnel/pki/keep.js";
+import type { PemPair } from "../../../tunnel/pki/issue.js";
+import type { KeptSigner, RotationStep, UpToDatePki } from "../../../tunnel/pki/keep.js";
+import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
 import type { Manifest, ObjectOutcome } from "../../kube/apply.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
-import type { KubeObject, ObjectMeta } from "../../kube/port.js";
-import type { HostedConfig } from "../config/config.js";
-import { type HostedModel, hostedModel } from "../model/model.js";
+import type { KubeApi, KubeObject, ObjectMeta } from "../../kube/port.js";
+import type { HostedConfig, Publishing } from "../config/config.js";
+import { type Endpoint, type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import { FIELD_MANAGER, names } from "../model/names.js";
 import type { Certificates } from "../render/certificates.js";
 import type { RenderedObject } from "../render/manifest.js";
 import { publishedObjects, render } from "../render/render.js";
-import { apiServerPatch } from "../render/server-container.js";
+import { apiServerPatch } from "../render/server.js";
 import { applyAll, type Clusters, prune, release } from "./clusters.js";
-import { currentCertificates } from "./kept-certificates.js";
-import { publishedAddress } from "./published-address.js";
 
 /** What `apply`, `diff` and `delete` did or would do. */
 export interface HostedReport {
@@ -135,4 +134,88 @@ async function refuseWhileInUse({ management }: Clusters, model: HostedModel): P
     "DB_HOSTED_IN_USE",
     `Deployment ${model.namespace}/${names.apiServer} still has the container ${names.server}, and none of its pods would start again.`,
   );
+}
+
+// Certificates live in the control plane's Secrets: read back from there, made or renewed where they must be.
+
+interface Secret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+export interface CertificateWishes {
+  readonly rotation?: RotationStep | undefined;
+  readonly now?: Date;
+}
+
+export async function currentCertificates(
+  api: KubeApi,
+  model: HostedModel,
+  { rotation, now = new Date() }: CertificateWishes = {},
+): Promise<UpToDatePki> {
+  const set = hostedProfile(pkiOptions(model));
+  const signers = new Map<string, KeptSigner>();
+  for (const { name } of set.signers) {
+    const data = await secretData(api, model.namespace, name);
+    const pair = pairIn(data, "ca.crt", "ca.key");
+    if (pair !== undefined) signers.set(name, { ...pair, next: pairIn(data, "next.crt", "next.key") });
+  }
+  const leaves = new Map<string, PemPair>();
+  for (const { name } of set.leaves) {
+    const pair = pairIn(await secretData(api, model.namespace, name), "tls.crt", "tls.key");
+    if (pair !== undefined) leaves.set(name, pair);
+  }
+  const { keepOrIssue } = await import("../../../tunnel/pki/keep.js");
+  const renewBeforeMs = model.certificates.renewDays * DAY_MS;
+  return keepOrIssue(set, { signers, leaves }, { renewBeforeMs, rotation, now });
+}
+
+async function secretData(api: KubeApi, namespace: string, name: string): Promise<Secret["data"]> {
+  return (await find<Secret>(api, namedPath("Secret", { namespace, name })))?.data;
+}
+
+function pairIn(data: Secret["data"], cert: string, key: string): PemPair | undefined {
+  const [certificate, privateKey] = [data?.[cert], data?.[key]];
+  if (certificate === undefined || privateKey === undefined) return undefined;
+  const text = (base64: string): string => Buffer.from(base64, "base64").toString();
+  return { certificatePem: text(certificate), privateKeyPem: text(privateKey) };
+}
+
+// Where agents reach the servers, as the management cluster has it.
+
+interface Service extends KubeObject {
+  readonly spec?: { readonly type?: string; readonly ports?: readonly { readonly nodePort?: number }[] };
+  readonly status?: {
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly hostname?: string; readonly ip?: string }[] };
+  };
+}
+
+interface Route extends KubeObject {
+  readonly spec?: { readonly host?: string };
+}
+
+/** Host or port may be missing still. */
+export async function publishedAddress(
+  api: KubeApi,
+  namespace: string,
+  { type, host, port }: Publishing,
+): Promise<Partial<Endpoint>> {
+  if (type === "Route") {
+    const path = namedPath("Route", { namespace, name: names.server });
+    const route = await find<Route>(api, path);
+    return endpoint(host ?? route?.spec?.host, route === undefined ? undefined : port);
+  }
+  const service = await find<Service>(api, namedPath("Service", { namespace, name: names.server }));
+  if (service === undefined) return {};
+  if (type === "NodePort") return endpoint(host, service.spec?.ports?.[0]?.nodePort);
+  const [first] = service.status?.loadBalancer?.ingress ?? [];
+  return endpoint(host ?? first?.hostname ?? first?.ip, port);
+}
+
+function endpoint(host: string | undefined, port: number | undefined): Partial<Endpoint> {
+  return {
+    ...(host === undefined || host === "" ? {} : { host }),
+    ...(port === undefined || port === 0 ? {} : { port }),
+  };
 }

@@ -1,7 +1,7 @@
 /** The two clusters a hosted control plane consists of, and what is brought into them and taken out again. */
 import { applyObject, deleteObject, type ObjectOutcome, releaseObject } from "../../kube/apply.js";
 import { isNotFound } from "../../kube/errors.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { collectionPath, type Kind, objectPath, titleOf, typed } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { AGENT_NAMESPACE, API_NAMESPACE, FIELD_MANAGER, ownerSelector } from "../model/names.js";

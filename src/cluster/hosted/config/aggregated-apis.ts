@@ -3,11 +3,9 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { messageOf } from "../../../base/errors/error.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
-import { presets } from "../model/presets.js";
+import { presets } from "../model/components.js";
 import type { AggregatedApi, Registration } from "./config.js";
-import type { Faults } from "./faults.js";
-import type { Fields } from "./fields.js";
-import { isAddress, isDnsName, isLabel, isPrefix } from "./names.js";
+import { type Faults, type Fields, isAddress, isDnsName, isLabel, isPrefix } from "./fields.js";
 
 interface Surroundings {
   /** Of the server's image. */

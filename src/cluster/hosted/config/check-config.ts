@@ -1,11 +1,31 @@
 /** From a document to a config: defaults filled in, every fault named. */
+
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { parse } from "yaml";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { DEFAULT_IMAGE_KIND, imageKinds } from "../model/images.js";
 import { aggregatedApisOf } from "./aggregated-apis.js";
-import { azureClouds, type HostedConfig, type Platform, type Publishing, publishingTypes } from "./config.js";
-import { Faults } from "./faults.js";
-import { Fields } from "./fields.js";
-import { isAddress, isDnsName, isLabel, isPrefix, isPullSpec, namespaceFor } from "./names.js";
-import { proxiesOf } from "./proxies.js";
+import {
+  azureClouds,
+  type HostedConfig,
+  type Platform,
+  type ProxyUrls,
+  type Publishing,
+  publishingTypes,
+} from "./config.js";
+import {
+  Faults,
+  Fields,
+  hasPassword,
+  isAddress,
+  isDnsName,
+  isLabel,
+  isPrefix,
+  isProxyUrl,
+  isPullSpec,
+  namespaceFor,
+} from "./fields.js";
 
 const tlsVersions = ["VersionTLS12", "VersionTLS13"] as const;
 
@@ -169,4 +189,79 @@ function checked(
   if (value === undefined) faults.add(`${name} is missing`, remedy);
   else if (!isGood(value)) faults.add(`${name} "${value}" cannot be used`, remedy);
   return value ?? "";
+}
+
+// The hosted cluster's proxy and the management cluster's, and where their passwords may stand.
+
+const ALLOWANCE = "allowProxyPasswordInArguments";
+
+export function proxiesOf(fields: Fields, faults: Faults): Pick<HostedConfig, "proxy" | "managementProxy"> {
+  const mayShow = fields.yesNo(ALLOWANCE) ?? false;
+  const [customer, management] = [fields.group("proxy"), fields.group("managementProxy")];
+  const urls = customer && urlsOf(customer, mayShow, faults);
+  const trustedCa = customer?.text("trustedCA");
+  if (trustedCa !== undefined && !isDnsName(trustedCa))
+    faults.add(`proxy.trustedCA "${trustedCa}" is no ConfigMap's name`, "name one of the control plane's namespace");
+  const managementProxy = management && urlsOf(management, mayShow, faults);
+  customer?.refuseOthers();
+  management?.refuseOthers();
+  return { proxy: urls && { ...urls, trustedCa }, managementProxy };
+}
+
+function urlsOf(group: Fields, mayShow: boolean, faults: Faults): ProxyUrls {
+  const [http = "", https = "", secret] = [group.text("http"), group.text("https"), group.text("secret")];
+  for (const [name, url] of Object.entries({ http, https })) {
+    // Its text may hold a password, so it is not repeated.
+    if (url === "") continue;
+    if (!isProxyUrl(url)) faults.add(`${group.path(name)} is no proxy's URL`, "write http://host:port");
+    else if (hasPassword(url) && !mayShow)
+      faults.add(
+        `${group.path(name)} has a password, which everybody who sees pods would see`,
+        `put the URLs into a Secret as httpProxy and httpsProxy and name it in ${group.path("secret")}, or say ${ALLOWANCE}: true`,
+      );
+  }
+  if (secret !== undefined && !isDnsName(secret))
+    faults.add(
+      `${group.path("secret")} "${secret}" is no Secret's name`,
+      "name one of the namespace that it is used in",
+    );
+  const isGiven = http !== "" || https !== "";
+  if (isGiven && secret !== undefined)
+    faults.add(`${group.where} has both URLs and a Secret with them`, "keep one of the two");
+  if (!isGiven && secret === undefined)
+    faults.add(`${group.where} has neither http nor https nor secret`, `give one, or leave ${group.where} out`);
+  return { http, https, noProxy: group.texts("noProxy"), secret };
+}
+
+/** What stands on the command line; wins over the file. */
+export type Overrides = Readonly<Record<string, unknown>>;
+
+/** YAML or JSON. Without a file, the overrides alone must do. */
+export async function readConfig(file: string, overrides: Overrides): Promise<HostedConfig> {
+  const document = file === "" ? {} : await readDocument(file);
+  const source = file === "" ? "The command line" : file;
+  return checkConfig(merged(document, overrides), source, dirname(file));
+}
+
+async function readDocument(file: string): Promise<unknown> {
+  try {
+    return parse(await readFile(file, "utf8")) as unknown;
+  } catch (reason) {
+    // The parser quotes the line at fault, which may hold a proxy's password.
+    const why = messageOf(reason).split("\n")[0];
+    throw new DrawbridgeError("DB_HOSTED_CONFIG", `${file} cannot be read: ${why}`, { cause: reason });
+  }
+}
+
+function merged(document: unknown, overrides: Overrides): unknown {
+  if (Object.keys(overrides).length === 0 || typeof document !== "object" || document === null) {
+    return Object.keys(overrides).length === 0 ? document : { ...overrides };
+  }
+  const result: Record<string, unknown> = { ...document };
+  for (const [name, value] of Object.entries(overrides)) {
+    const before = result[name];
+    const isGroup = (part: unknown) => typeof part === "object" && part !== null && !Array.isArray(part);
+    result[name] = isGroup(value) && isGroup(before) ? { ...(before as object), ...(value as object) } : value;
+  }
+  return result;
 }

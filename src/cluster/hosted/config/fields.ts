@@ -1,5 +1,7 @@
 /** Reads a parsed document field by field; what does not fit becomes a fault, and reading goes on. */
-import type { Faults } from "./faults.js";
+
+import { isIP } from "node:net";
+import { DrawbridgeError } from "../../../base/errors/error.js";
 
 export class Fields {
   readonly #values: Readonly<Record<string, unknown>>;
@@ -90,3 +92,50 @@ export class Fields {
     return undefined;
   }
 }
+
+// Everything that is wrong, told at once: nobody wants to mend a file fault by fault.
+
+export class Faults {
+  readonly #sentences: string[] = [];
+
+  /** `what` is wrong; `remedy` says what to do. */
+  add(what: string, remedy: string): void {
+    this.#sentences.push(`${what} (${remedy})`);
+  }
+
+  throwIfAny(source: string): void {
+    if (this.#sentences.length === 0) return;
+    throw new DrawbridgeError("DB_HOSTED_CONFIG", `${source} cannot be used: ${this.#sentences.join("; ")}.`);
+  }
+}
+
+// What Kubernetes, TLS and URLs accept as names.
+
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export const isLabel = (text: string): boolean => LABEL.test(text);
+
+export const isDnsName = (text: string): boolean =>
+  isIP(text) === 0 && text.length <= 253 && text.split(".").every((part) => LABEL.test(part));
+
+export const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes("%");
+
+export function isPrefix(text: string): boolean {
+  const [address = "", bits, ...rest] = text.split("/");
+  if (rest.length > 0 || bits === undefined || !/^\d{1,3}$/.test(bits) || !isAddress(address)) return false;
+  return Number(bits) <= (isIP(address) === 4 ? 32 : 128);
+}
+
+export const isPullSpec = (text: string): boolean => /^[\w][\w.:/@-]*$/.test(text);
+
+export function isProxyUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return (protocol === "http:" || protocol === "https:") && hostname !== "";
+}
+
+/** Of a proxy's URL that was found good. */
+export const hasPassword = (url: string): boolean => new URL(url).password !== "";
+
+/** HyperShift's rule for the control plane's namespace. */
+export const namespaceFor = (namespace: string, name: string): string => `${namespace}-${name.replaceAll(".", "-")}`;

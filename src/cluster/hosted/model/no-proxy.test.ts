@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { checkConfig } from "../config/check-config.js";
-import { noProxy } from "./no-proxy.js";
+import { noProxy } from "./model.js";
 
 const usual = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".hypershift.local"];
 const listOf = (platform?: object): string =>

@@ -9,8 +9,7 @@ import { checkConfig } from "../config/check-config.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import type { Certificates } from "./certificates.js";
 import type { Side } from "./manifest.js";
-import { type Rendering, render } from "./render.js";
-import { filesOf, streamOf, withoutSecrets } from "./text.js";
+import { filesOf, type Rendering, render, streamOf, withoutSecrets } from "./render.js";
 
 const routed = { name: "demo", publishing: { type: "Route", hostname: "konnectivity.example.test" } };
 const modelOf = (change: object = {}): HostedModel =>

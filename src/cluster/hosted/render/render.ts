@@ -1,17 +1,16 @@
 /** Everything that follows from a model: objects for both clusters, and patches for Deployments of others. */
+
+import { Document, stringify } from "yaml";
+import { hidden, type Manifest } from "../../kube/apply.js";
 import { hasClaims } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
-import { aggregatedApiObjects } from "./aggregated-apis.js";
+import { controlPlaneAgentObjects, hostedAgentObjects } from "./agents.js";
 import { type Certificates, controlPlaneCertificates, hostedCertificates } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
-import { controlPlaneAgentObjects } from "./control-plane-agent.js";
-import { claimsConfigMap, egressConfigMap } from "./egress.js";
-import { hostedAgentObjects } from "./hosted-agent.js";
-import type { RenderedObject } from "./manifest.js";
-import { networkPolicies } from "./network-policies.js";
-import { apiServerComment, apiServerPatch, serverFragment } from "./server-container.js";
-import { agentRoute, agentService, localService } from "./services.js";
+import type { RenderedObject, Side } from "./manifest.js";
+import { apiServerComment, apiServerPatch, claimsConfigMap, egressConfigMap, serverFragment } from "./server.js";
+import { agentRoute, agentService, aggregatedApiObjects, localService, networkPolicies } from "./services.js";
 import { sidecarPatches } from "./sidecars.js";
 
 /** For somebody else's Deployment in the control plane's namespace; never applied by us. */
@@ -71,4 +70,44 @@ export function render(model: HostedModel, certificates?: Certificates): Renderi
       })),
     ],
   };
+}
+
+// A rendering as files or as one text. Keys leave only when somebody asks for them.
+
+export interface RenderedFile {
+  readonly name: string;
+  readonly text: string;
+  readonly mode: number;
+}
+
+export function withoutSecrets(manifest: Manifest): Manifest {
+  if (manifest.kind !== "Secret") return manifest;
+  const data = Object.entries((manifest.data ?? {}) as Readonly<Record<string, string>>);
+  return { ...manifest, data: Object.fromEntries(data.map(([key, value]) => [key, hidden(value)])) };
+}
+
+export function filesOf({ objects, patches }: Rendering): RenderedFile[] {
+  return [
+    ...objects.map(({ side, manifest }) => ({
+      name: `${side}/${manifest.kind.toLowerCase()}-${manifest.metadata.name}.yaml`,
+      text: yamlText(manifest),
+      mode: manifest.kind === "Secret" ? 0o600 : 0o644,
+    })),
+    ...patches.map(({ file, comment, document }) => ({ name: file, text: yamlText(document, comment), mode: 0o644 })),
+  ];
+}
+
+/** One stream of documents, for `kubectl apply -f -` where it is one cluster's. */
+export function streamOf(objects: readonly RenderedObject[], patches: readonly RenderedPatch[]): string {
+  return [
+    ...objects.map(({ side, manifest }) => yamlText(manifest, placeOf(side))),
+    ...patches.map(({ document, comment }) => yamlText(document, comment)),
+  ].join("---\n");
+}
+
+const placeOf = (side: Side): string => (side === "hosted" ? "hosted cluster" : "management cluster");
+
+function yamlText(value: object, comment = ""): string {
+  const head = comment === "" ? "" : `${comment.replace(/^/gm, "# ")}\n`;
+  return head + stringify(new Document(value, { aliasDuplicateObjects: false }), { lineWidth: 0 });
 }

@@ -1,7 +1,8 @@
 /** How callers and agents find the servers. */
 import { isIP } from "node:net";
+import type { AggregatedApi, Registration } from "../config/config.js";
 import type { HostedModel } from "../model/model.js";
-import { hypershift, names, ports } from "../model/names.js";
+import { API_NAMESPACE, hypershift, names, ports } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
 const apiServerPods = { app: names.apiServer };
@@ -67,5 +68,95 @@ export function agentRoute(model: HostedModel): RenderedObject {
         wildcardPolicy: "None",
       },
     },
+  );
+}
+
+/**
+ * Who may reach the kube-apiserver's pods, in which the servers are. A policy that selects a pod closes all its other
+ * ports, so the kube-apiserver's own is opened as well; HyperShift's own policies only add to these.
+ */
+
+const POLICY_GROUP = "network.openshift.io/policy-group";
+const tcp = (port: number) => ({ protocol: "TCP", port });
+const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [POLICY_GROUP]: group } } });
+
+export function networkPolicies(model: HostedModel): RenderedObject[] {
+  return [
+    policy(model, names.server, [
+      // Only the control plane's own pods may use the tunnel.
+      { from: [{ podSelector: {} }], ports: [tcp(ports.frontend), tcp(ports.agent)] },
+      { ports: [tcp(model.apiServerPort)] },
+      { from: [namespacesOf("monitoring")], ports: [tcp(ports.health)] },
+    ]),
+    policy(model, ...publishedRule(model)),
+  ];
+}
+
+/** A node's port and a load balancer show the kube-apiserver's pods addresses from anywhere. */
+function publishedRule({ publishing }: HostedModel): [name: string, rules: readonly object[]] {
+  const agents = [tcp(ports.agent)];
+  if (publishing.type === "NodePort") return ["nodeport-konnectivity-kas", [{ ports: agents }]];
+  if (publishing.type === "LoadBalancer") return ["loadbalancer-konnectivity-kas", [{ ports: agents }]];
+  const from = publishing.router === "cluster" ? [{ podSelector: {} }] : [namespacesOf("ingress")];
+  return ["route-konnectivity-kas", [{ from, ports: agents }]];
+}
+
+function policy(model: HostedModel, name: string, ingress: readonly object[]): RenderedObject {
+  const head = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", name };
+  const podSelector = { matchLabels: { app: names.apiServer } };
+  return own(model, "control-plane", head, { spec: { podSelector, policyTypes: ["Ingress"], ingress } });
+}
+
+// How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to.
+
+const API_PORT = 443;
+
+export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
+  return model.aggregatedApis.flatMap(({ address, registration }: AggregatedApi) =>
+    registration === undefined
+      ? []
+      : [...serviceAt(model, registration.name, address), ...apiServices(model, registration)],
+  );
+}
+
+/** Without a selector: no pod of this cluster is behind it. */
+function serviceAt(model: HostedModel, name: string, address: string): RenderedObject[] {
+  const place = { apiVersion: "v1", name, namespace: API_NAMESPACE };
+  const https = { name: "https", protocol: "TCP", port: API_PORT };
+  return [
+    own(model, "hosted", { ...place, kind: "Service" }, { spec: { ports: [{ ...https, targetPort: API_PORT }] } }),
+    // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
+    own(
+      model,
+      "hosted",
+      { ...place, kind: "Endpoints" },
+      { subsets: [{ addresses: [{ ip: address }], ports: [https] }] },
+    ),
+  ];
+}
+
+function apiServices(model: HostedModel, { name, served, caBundle, ...priorities }: Registration): RenderedObject[] {
+  const { groupPriorityMinimum, versionPriority } = priorities;
+  return served.map(({ group, version }) =>
+    own(
+      model,
+      "hosted",
+      {
+        apiVersion: "apiregistration.k8s.io/v1",
+        kind: "APIService",
+        name: `${version}.${group}`,
+        isClusterWide: true,
+      },
+      {
+        spec: {
+          group,
+          version,
+          groupPriorityMinimum,
+          versionPriority,
+          caBundle: Buffer.from(caBundle).toString("base64"),
+          service: { name, namespace: API_NAMESPACE, port: API_PORT },
+        },
+      },
+    ),
   );
 }

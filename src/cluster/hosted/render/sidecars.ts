@@ -1,10 +1,9 @@
 /** The proxies beside components that reach the data plane, as changes in the components' own Deployments. */
 import { type Component, components, type Sidecar } from "../model/components.js";
-import type { HostedModel } from "../model/model.js";
+import { type HostedModel, isIpv4Only, noProxy } from "../model/model.js";
 import { mounts, names, ports } from "../model/names.js";
-import { isIpv4Only, noProxy } from "../model/no-proxy.js";
-import { fromSecret, proxyVariables } from "./proxy-variables.js";
-import { guestSecurity, mountsOf, type Volume, volumesOf } from "./server-container.js";
+import { fromSecret, proxyVariables } from "./agents.js";
+import { guestSecurity, mountsOf, type Volume, volumesOf } from "./server.js";
 
 const volumes: readonly Volume[] = [
   { name: "konnectivity-proxy-cert", secret: names.client, path: mounts.proxyClient },

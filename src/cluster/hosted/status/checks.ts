@@ -1,10 +1,9 @@
 /** Questions that reading alone answers. */
 import { type Check, fail, type Outcome, pass, skip } from "../../../base/check.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { currentCertificates, publishedAddress } from "../apply/apply.js";
 import type { Clusters } from "../apply/clusters.js";
-import { currentCertificates } from "../apply/kept-certificates.js";
-import { publishedAddress } from "../apply/published-address.js";
 import type { HostedConfig } from "../config/config.js";
 import { hostedModel } from "../model/model.js";
 import { AGENT_NAMESPACE, names } from "../model/names.js";

@@ -2,7 +2,7 @@
 import { messageOf } from "../../../base/errors/error.js";
 import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { publishedAddress } from "../apply/published-address.js";
+import { publishedAddress } from "../apply/apply.js";
 import type { HostedConfig } from "../config/config.js";
 import { AGENT_NAMESPACE, names } from "../model/names.js";
 

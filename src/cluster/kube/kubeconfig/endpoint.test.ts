@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
-import { inClusterEndpoint } from "../in-cluster.js";
+import { inClusterEndpoint } from "../endpoint.js";
 import { openKubeApi } from "../open.js";
 import { ApiStub, reply } from "../testing/api-stub.js";
 import { kubeconfigEndpoint } from "./endpoint.js";

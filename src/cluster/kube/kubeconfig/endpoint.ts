@@ -1,9 +1,14 @@
 /** Access to the cluster of a kubeconfig's context. Loaded only when there is a kubeconfig. */
-import { configError, readConfigFile, readTokenFile } from "../config-file.js";
-import type { KubeCredentials, KubeEndpoint, KubeTls } from "../endpoint.js";
-import type { User } from "./document.js";
+import {
+  configError,
+  type KubeCredentials,
+  type KubeEndpoint,
+  type KubeTls,
+  readConfigFile,
+  readTokenFile,
+} from "../endpoint.js";
+import { fingerprint, loadSelection, type Selection, type User } from "./document.js";
 import { execCredentials } from "./exec.js";
-import { fingerprint, loadSelection, type Selection } from "./load.js";
 
 /**
  * `paths` is one file or, as in KUBECONFIG, several separated by colons; an empty `context` stands for the current one.

@@ -3,8 +3,7 @@ import { spawn } from "node:child_process";
 import { isRecord } from "../../../base/at.js";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { configError } from "../config-file.js";
-import type { KubeTls } from "../endpoint.js";
+import { configError, type KubeTls } from "../endpoint.js";
 import type { Cluster, ExecConfig } from "./document.js";
 
 export interface ExecCredentials {

@@ -1,7 +1,7 @@
 /** Brings pools, and what they stand on, from a file into a cluster or a directory: all of it is checked before any is written. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { applyObject, type ObjectOutcome } from "../../kube/apply.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { type Kind, objectPath, versionOf } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { nodePoolShape } from "../install/schema.js";

@@ -3,7 +3,7 @@
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { KubeApiError } from "../../kube/errors.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../../base/errors/error.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { collectionPath, type Kind, namedPath, objectPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, nameOf, readPath, tokenSecretName, userDataSecretName } from "../objects.js";

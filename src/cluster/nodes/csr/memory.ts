@@ -1,7 +1,7 @@
 /** What the approver must not forget: requests are gone an hour after they were decided, certificates live for years. */
 
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { ConfigMap, ObjectName } from "../objects.js";

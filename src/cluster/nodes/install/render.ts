@@ -1,10 +1,18 @@
 /** Everything that pools need in a cluster, as objects: the resource, and what runs for it with no more rights than it needs. */
 import { stringify } from "yaml";
 import { applyObject, type Manifest, type ObjectOutcome } from "../../kube/apply.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { OWNER_LABEL, OWNER_NAME, refuseBesideHyperShift } from "../controller/hypershift.js";
+import {
+  CRD_NAME,
+  HOSTED_CLUSTERS_CRD_NAME,
+  OWNER_LABEL,
+  OWNER_NAME,
+  operator,
+  refuseBesideHyperShift,
+} from "../controller/hypershift.js";
+import { SERVING_CERTIFICATE_SECRET } from "../objects.js";
 import {
   APPROVER_NAME,
   clusterRules as approverClusterRules,
@@ -12,16 +20,10 @@ import {
   CONTROLLER_NAME,
   inventoryRule,
   type PolicyRule,
+  servingAndClaimRules,
 } from "../permissions.js";
-import {
-  IGNITION_SERVER_NAME,
-  ignitionServerProgram,
-  ignitionServerRules,
-  ignitionService,
-} from "./ignition-server.js";
-import { controllerClusterRules, controllerNamespaceRules } from "./permissions.js";
 import { nodePoolResource } from "./schema.js";
-import { workload } from "./workload.js";
+import { type Program, workload } from "./workload.js";
 
 export const components = ["controller", "approver", "ignition"] as const;
 export type Component = (typeof components)[number];
@@ -150,3 +152,83 @@ export async function applyInstall(
   }
   return outcomes;
 }
+
+// The Ignition server as it runs in a cluster.
+
+export const IGNITION_SERVER_NAME = "drawbridge-ignition-server";
+
+/** What people put there: how payloads are made (payload.yaml and what it names). */
+export const PAYLOAD_CONFIG_MAP = "drawbridge-ignition-payload";
+
+/** The label that it gives this ConfigMap makes an approver beside it read the claims. */
+export const CLAIMS_CONFIG_MAP = "drawbridge-claims";
+const CERTIFICATE_PATH = "/var/run/secrets/ignition/serving-cert";
+const PAYLOAD_PATH = "/etc/drawbridge/payload";
+const DOOR = 9090;
+
+export const ignitionServerRules = servingAndClaimRules(CLAIMS_CONFIG_MAP);
+
+export function ignitionServerProgram(namespace: string, metricsPort: number): Program {
+  return {
+    args: [
+      ...["ignition", "serve", `--namespace=${namespace}`],
+      ...[`--addr=0.0.0.0:${DOOR}`, `--metrics-addr=0.0.0.0:${metricsPort}`],
+      ...[`--payload=${PAYLOAD_PATH}/payload.yaml`, `--claims-configmap=${namespace}/${CLAIMS_CONFIG_MAP}`],
+    ],
+    healthPort: metricsPort,
+    door: DOOR,
+    // Two thousand machines at once take half of that.
+    memoryLimit: "512Mi",
+    volumes: [
+      { name: "serving-cert", path: CERTIFICATE_PATH, source: { secret: { secretName: SERVING_CERTIFICATE_SECRET } } },
+      { name: "payload", path: PAYLOAD_PATH, source: { configMap: { name: PAYLOAD_CONFIG_MAP } } },
+    ],
+  };
+}
+
+/** Machines come from outside the cluster; how they get in is the cluster's owner's choice. */
+export function ignitionService(namespace: string, type: string): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: IGNITION_SERVER_NAME, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } },
+    spec: {
+      type,
+      selector: { app: IGNITION_SERVER_NAME },
+      ports: [{ name: "ignition", port: 443, targetPort: "door", protocol: "TCP" }],
+    },
+  };
+}
+
+// What the pools' controller may do, and no more.
+
+/** For a ClusterRole: only to see whether HyperShift is here. */
+export const controllerClusterRules: readonly PolicyRule[] = [
+  {
+    apiGroups: ["apiextensions.k8s.io"],
+    resources: ["customresourcedefinitions"],
+    verbs: ["get"],
+    resourceNames: [CRD_NAME, HOSTED_CLUSTERS_CRD_NAME],
+  },
+  { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"], resourceNames: [operator.name] },
+];
+
+const hypershift = ["hypershift.openshift.io"];
+
+/** For a Role in the namespace of the pools. Creation cannot be tied to a name, nor can Secrets be chosen by annotation. */
+export const controllerNamespaceRules: readonly PolicyRule[] = [
+  { apiGroups: hypershift, resources: ["nodepools"], verbs: ["get", "list", "watch", "update"] },
+  { apiGroups: hypershift, resources: ["nodepools/status"], verbs: ["update"] },
+  // OpenShift lets only those set an owner who could also delete; nothing is deleted by it.
+  { apiGroups: hypershift, resources: ["nodepools"], verbs: ["delete"] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["list", "watch", "create", "update", "delete"] },
+  { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch", "delete"] },
+  { apiGroups: [""], resources: ["events"], verbs: ["create"] },
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    verbs: ["get", "update"],
+    resourceNames: [CONTROLLER_NAME],
+  },
+];

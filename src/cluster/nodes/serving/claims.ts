@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Claim, INVENTORY_LABEL, readInventory } from "../csr/inventory.js";

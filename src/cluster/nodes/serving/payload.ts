@@ -1,7 +1,7 @@
 /** Fetches what a payload is made of, and sees that it is what the pool's token Secret was made for. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";

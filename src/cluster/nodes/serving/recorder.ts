@@ -2,7 +2,7 @@
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import type { FetchRecorder, Served, Turned } from "../../ignition/server/fetches.js";
-import { change } from "../../kube/change.js";
+import { change } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { Claim } from "../csr/inventory.js";

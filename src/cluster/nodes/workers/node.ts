@@ -1,7 +1,7 @@
 /** Nodes, as far as the machines behind them concern us. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { change } from "../../kube/change.js";
+import { change } from "../../kube/objects.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, label, type Metadata } from "../objects.js";

@@ -4,9 +4,8 @@ import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { requireConfig } from "../../ignition/parse.js";
-import { againOnConflict } from "../../kube/change.js";
 import { isNotFound } from "../../kube/errors.js";
-import { find } from "../../kube/find.js";
+import { againOnConflict, find } from "../../kube/objects.js";
 import { collectionPath, namedPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import {

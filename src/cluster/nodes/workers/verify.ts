@@ -1,7 +1,7 @@
 /** Waits until a pool's workers are nodes that run pods, and says what is missing where. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isConflict, isNotFound, isTransient } from "../../kube/errors.js";
-import { find } from "../../kube/find.js";
+import { find } from "../../kube/objects.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import { type Pod, podPath, podsPath } from "./drain.js";

@@ -10,8 +10,8 @@ import { chooseAddress, readAddressRecord } from "../../../cluster/bootstrap/add
 import { parsePrefix } from "../../../cluster/bootstrap/address/ip.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
-import { find } from "../../../cluster/kube/find.js";
 import { type Lease, leasePath } from "../../../cluster/kube/lease.js";
+import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeObject } from "../../../cluster/kube/port.js";
 import { publishedAddresses } from "../../../cluster/nodes/controller/certificate.js";

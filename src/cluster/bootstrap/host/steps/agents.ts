@@ -1,7 +1,7 @@
 /** Agents and their certificates in the cluster. */
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { isTransient } from "../../../kube/errors.js";
-import { find } from "../../../kube/find.js";
+import { find } from "../../../kube/objects.js";
 import { objectPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { clusterObjects } from "../../model/created.js";

@@ -4,7 +4,7 @@ import { at } from "../../../../base/at.js";
 import { type Check, CheckFailure, fail, type Outcome, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import { httpGet } from "../../../../base/http-get.js";
-import { find } from "../../../kube/find.js";
+import { find } from "../../../kube/objects.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { AGENT_NAME } from "../../model/names.js";
 import type { Bridge } from "../bridge.js";

@@ -4,7 +4,7 @@
  */
 
 import { isConflict, isNotFound } from "../../../kube/errors.js";
-import { find } from "../../../kube/find.js";
+import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import type { NodeObject, Policy, Surroundings } from "../case.js";

@@ -3,7 +3,7 @@
  * authority makes it in there; on user-managed machines nobody may have brought it out.
  */
 import { isConflict } from "../../../kube/errors.js";
-import { find } from "../../../kube/find.js";
+import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { type ObjectName, pathOf, type Secret } from "../../objects.js";

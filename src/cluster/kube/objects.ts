@@ -1,8 +1,8 @@
-/** Writing to objects that others write to as well. The API refuses a write over a version that nobody here has seen. */
+/** Reading and changing single objects. The API refuses a write over a version that the writer has not seen. */
 import { isConflict, isNotFound } from "./errors.js";
-import type { KubeApi, KubeObject } from "./port.js";
+import type { KubeApi, KubeObject, RequestOptions } from "./port.js";
 
-/** Does it anew, reading included, as long as somebody else was faster; the last of the attempts may fail for that. */
+/** Repeats the attempt, which reads and writes, while it loses to somebody else's write; the last conflict is thrown. */
 export async function againOnConflict<T>(attempts: number, attempt: () => Promise<T>): Promise<T> {
   for (let left = attempts - 1; ; left--) {
     try {
@@ -34,6 +34,20 @@ export async function change<T extends KubeObject>(
       if (wanted === undefined) return { object, isWritten: false };
       return { object: await api.update(path, wanted), isWritten: true };
     });
+  } catch (reason) {
+    if (isNotFound(reason)) return undefined;
+    throw reason;
+  }
+}
+
+/** For what may rightly be missing: undefined when the API says so. That it could not be asked stays an error. */
+export async function find<T extends KubeObject>(
+  api: Pick<KubeApi, "get">,
+  path: string,
+  options?: RequestOptions,
+): Promise<T | undefined> {
+  try {
+    return await api.get<T>(path, options);
   } catch (reason) {
     if (isNotFound(reason)) return undefined;
     throw reason;
