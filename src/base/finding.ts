@@ -58,6 +58,11 @@ export const failed = (message: string, remedy: string, ...evidence: string[]): 
   ...{ state: "failed", message, evidence, remedy },
 });
 
+/** A failure with a code, and the remedy of the catalogue. */
+export const coded = (code: ErrorCode, message: string, ...evidence: string[]): Judgement => ({
+  ...{ ...failed(message, catalogue[code].remedy, ...evidence), code },
+});
+
 /** Thrown where a check cannot go on: a message together with its remedy. */
 export class CheckFailure extends Error {
   readonly remedy: string;
@@ -72,8 +77,7 @@ export class CheckFailure extends Error {
 export function failureOf(reason: unknown): Judgement {
   const message = messageOf(reason).split("\n")[0]!.replace(/\.$/, "");
   if (reason instanceof CheckFailure) return failed(message, reason.remedy);
-  if (reason instanceof DrawbridgeError)
-    return { ...failed(message, catalogue[reason.code].remedy), code: reason.code };
+  if (reason instanceof DrawbridgeError) return coded(reason.code, message);
   return failed(message, "Run the command again with --output json and report it.");
 }
 

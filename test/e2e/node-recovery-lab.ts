@@ -23,11 +23,11 @@ export const SOON = 60_000;
 const DRAWBRIDGE = ours("drawbridge");
 
 export interface Finding {
-  readonly id: string;
+  readonly check: string;
   readonly code?: string;
   readonly subject: string;
   readonly state: string;
-  readonly finding: string;
+  readonly message: string;
   readonly evidence: readonly string[];
   readonly remedy: string;
   readonly fix?: string;
@@ -36,8 +36,8 @@ export interface Finding {
 export interface Verdict {
   readonly ok: boolean;
   readonly code: number;
-  readonly checks: readonly Finding[];
-  readonly fixes: readonly { readonly code: string; readonly outcome: string; readonly said: string }[];
+  readonly findings: readonly Finding[];
+  readonly fixes: readonly { readonly code: string; readonly outcome: string; readonly result: string }[];
   readonly text: string;
 }
 
@@ -217,7 +217,7 @@ export class RecoveryLab {
   async doctor(...more: string[]): Promise<Verdict> {
     const { code, stderr, stdout } = await this.drawbridge(...this.doctorFlags("--output=json", ...more));
     if (stderr !== "") throw new Error(stderr);
-    const { ok, pools } = JSON.parse(stdout) as { ok: boolean; pools: [Pick<Verdict, "checks" | "fixes">] };
+    const { ok, pools } = JSON.parse(stdout) as { ok: boolean; pools: [Pick<Verdict, "findings" | "fixes">] };
     return { ok, code, text: stdout, ...pools[0] };
   }
 

@@ -21,40 +21,40 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
   afterAll(() => lab.stop());
 
   /** The finding of that code; fails with everything there is. */
-  function found(checks: readonly Finding[], code: string): Finding {
-    const one = checks.find((check) => check.code === code);
-    if (one === undefined) throw new Error(`no ${code} among ${JSON.stringify(checks, undefined, 1)}`);
+  function found(findings: readonly Finding[], code: string): Finding {
+    const one = findings.find((finding) => finding.code === code);
+    if (one === undefined) throw new Error(`no ${code} among ${JSON.stringify(findings, undefined, 1)}`);
     return one;
   }
-  const codes = (checks: readonly Finding[]) => [...new Set(checks.flatMap(({ code }) => code ?? []))].sort();
+  const codes = (findings: readonly Finding[]) => [...new Set(findings.flatMap(({ code }) => code ?? []))].sort();
   const healthy = (what: string) =>
     until(what, SOON, async () => {
-      const { checks, code, ok } = await lab.doctor();
-      if (!ok) throw new Error(codes(checks).join());
+      const { findings, code, ok } = await lab.doctor();
+      if (!ok) throw new Error(codes(findings).join());
       return ok && code === 0;
     });
 
   test("511: no controller, no server, an ingredient that is missing; each is told, and it ends when they come", async () => {
     await lab.installPool();
     const nothing = await lab.doctor();
-    expect([nothing.code, found(nothing.checks, "DB_NODE_PAYLOAD").finding]).toEqual([
+    expect([nothing.code, found(nothing.findings, "DB_NODE_PAYLOAD").message]).toEqual([
       1,
       "pool drawbridge/workers has no configuration yet",
     ]);
     lab.startController();
     await until("user data", SOON, async () => (await lab.hash()) !== "");
     const unserved = await until("no server", SOON, async () => {
-      const { checks } = await lab.doctor();
-      return codes(checks).includes("DB_NODE_IGNITION_UNREACHABLE") && checks;
+      const { findings } = await lab.doctor();
+      return codes(findings).includes("DB_NODE_IGNITION_UNREACHABLE") && findings;
     });
-    expect(found(unserved, "DB_NODE_PAYLOAD").finding).toContain("no Ignition server has looked at the token");
+    expect(found(unserved, "DB_NODE_PAYLOAD").message).toContain("no Ignition server has looked at the token");
     lab.startIgnition();
     const why = "the Secret drawbridge/bootstrap-kubeconfig does not exist yet";
     await until("the server's complaint", SOON, async () => {
-      const { checks } = await lab.doctor();
+      const { findings } = await lab.doctor();
       return (
-        found(checks, "DB_NODE_PAYLOAD").finding.includes(why) &&
-        !codes(checks).includes("DB_NODE_IGNITION_UNREACHABLE")
+        found(findings, "DB_NODE_PAYLOAD").message.includes(why) &&
+        !codes(findings).includes("DB_NODE_IGNITION_UNREACHABLE")
       );
     });
     await lab.management.admin.apply(await lab.bootstrapSecret());
@@ -68,10 +68,10 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     lab.writeUserData("w-0", bad);
     const boot = await lab.boot("w-0", "refused");
     expect([boot.code, boot.stderr]).toEqual([1, expect.stringContaining("answered 401")]);
-    const sick = await lab.doctor();
-    expect(found(sick.checks, "DB_NODE_USER_DATA")).toMatchObject({ subject: "w-0", state: "wrong" });
-    const rehearsal = await lab.doctor("--fix", "--dry-run");
-    expect(rehearsal.fixes).toMatchObject([{ code: "DB_NODE_USER_DATA", outcome: "would be done" }]);
+    const failing = await lab.doctor();
+    expect(found(failing.findings, "DB_NODE_USER_DATA")).toMatchObject({ subject: "w-0", state: "failed" });
+    const dryRun = await lab.doctor("--fix", "--dry-run");
+    expect(dryRun.fixes).toMatchObject([{ code: "DB_NODE_USER_DATA", outcome: "would be done" }]);
     expect(lab.userData("w-0")).toBe(bad);
     const fixed = await lab.doctor("--fix", "w-0");
     expect(fixed).toMatchObject({ code: 0, fixes: [{ outcome: "done" }] });
@@ -115,26 +115,26 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     };
     await rotate();
     const once = await lab.doctor("w-0");
-    expect([once.code, found(once.checks, "DB_NODE_USER_DATA_OLD").state]).toEqual([0, "warning"]);
+    expect([once.code, found(once.findings, "DB_NODE_USER_DATA_OLD").state]).toEqual([0, "warning"]);
     await rotate();
     const twice = await lab.doctor("w-0");
-    expect([twice.code, found(twice.checks, "DB_NODE_TOKEN_UNKNOWN").subject]).toEqual([1, "w-0"]);
+    expect([twice.code, found(twice.findings, "DB_NODE_TOKEN_UNKNOWN").subject]).toEqual([1, "w-0"]);
     const boot = await lab.boot("w-0", "unknown", "--timeout=4s");
     expect([boot.code, boot.stderr]).toEqual([1, expect.stringContaining("511")]);
-    expect(codes((await lab.doctor("--fix", "w-0", "w-1")).checks)).toEqual([]);
+    expect(codes((await lab.doctor("--fix", "w-0", "w-1")).findings)).toEqual([]);
 
     const former = await lab.hash();
     await lab.management.admin.apply(lab.poolConfig("second"));
     await until("another configuration", SOON, async () => (await lab.hash()) !== former);
     const changed = await until("the change is seen", SOON, async () => {
-      const { checks } = await lab.doctor("w-0");
-      return codes(checks).includes("DB_NODE_USER_DATA_OLD") && checks;
+      const { findings } = await lab.doctor("w-0");
+      return codes(findings).includes("DB_NODE_USER_DATA_OLD") && findings;
     });
-    expect(found(changed, "DB_NODE_USER_DATA_OLD").finding).toMatch(/former configuration, and ends at 2/);
+    expect(found(changed, "DB_NODE_USER_DATA_OLD").message).toMatch(/former configuration, and ends at 2/);
     await lab.annotate(await lab.tokenSecret(former), annotation.tokenExpires, "2020-01-01T00:00:00Z");
     const ended = await until("its end", SOON, async () => {
-      const { checks } = await lab.doctor("w-0");
-      return codes(checks).includes("DB_NODE_TOKEN_EXPIRED") && checks;
+      const { findings } = await lab.doctor("w-0");
+      return codes(findings).includes("DB_NODE_TOKEN_EXPIRED") && findings;
     });
     expect(found(ended, "DB_NODE_TOKEN_EXPIRED").fix).toContain("w-0.ign");
     await lab.doctor("--fix");
@@ -145,9 +145,9 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
   test("a certificate for another address than machines are given; issued again for it, that is over", async () => {
     const address = `127.0.0.2:${lab.ignitionPort}`;
     await lab.createWorkers(1, "far", `--ignition-address=${address}`);
-    const { checks, code } = await lab.doctor("far-0");
-    const { evidence, finding } = found(checks, "DB_NODE_IGNITION_NAME");
-    expect([code, finding]).toEqual([
+    const { findings, code } = await lab.doctor("far-0");
+    const { evidence, message } = found(findings, "DB_NODE_IGNITION_NAME");
+    expect([code, message]).toEqual([
       1,
       expect.stringContaining(`https://${address}/ignition is not for that address`),
     ]);
@@ -161,9 +161,9 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     const stranger = lab.boot("w-1", "stranger", "--csr", "--name=intruder", "--timeout=3s");
     const waiting = async (kind: string) =>
       until(`a ${kind} request`, SOON, async () => {
-        const { checks } = await lab.doctor();
-        return checks.find(
-          ({ finding, subject }) => subject === "far-0" && finding.includes(`for a ${kind} certificate`),
+        const { findings } = await lab.doctor();
+        return findings.find(
+          ({ message, subject }) => subject === "far-0" && message.includes(`for a ${kind} certificate`),
         );
       });
     expect(await waiting("client")).toMatchObject({
@@ -171,9 +171,9 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
       evidence: [expect.stringMatching(/./)],
     });
     const refused = await until("the stranger", SOON, async () =>
-      (await lab.doctor()).checks.find(({ subject }) => subject === "intruder"),
+      (await lab.doctor()).findings.find(({ subject }) => subject === "intruder"),
     );
-    expect(refused).toMatchObject({ finding: expect.stringContaining("nobody expects intruder") });
+    expect(refused).toMatchObject({ message: expect.stringContaining("nobody expects intruder") });
     expect(refused.fix).toBeUndefined();
     await lab.doctor("--fix", "far-0");
     await waiting("serving");
@@ -184,7 +184,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     expect(pem).toMatch(/BEGIN CERTIFICATE[\s\S]*BEGIN PRIVATE KEY/);
     expect(stdout + stderr).not.toMatch(/PRIVATE KEY|eyJ/);
     const idle = await lab.doctor("far-0");
-    expect(found(idle.checks, "DB_NODE_NOT_READY").evidence).toEqual(["its kubelet has said nothing yet"]);
+    expect(found(idle.findings, "DB_NODE_NOT_READY").evidence).toEqual(["its kubelet has said nothing yet"]);
     await lab.setReady("far-0", "True");
     expect(await lab.doctor("far-0")).toMatchObject({ code: 0 });
     expect(await stranger).toMatchObject({ code: 1, stderr: expect.stringContaining("neither approved nor denied") });
@@ -202,8 +202,8 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
       type: "Opaque",
       data,
     } as Secret);
-    const sick = await lab.doctor();
-    expect(found(sick.checks, "DB_NODE_OVN_CERT").evidence).toContain(
+    const failing = await lab.doctor();
+    expect(found(failing.findings, "DB_NODE_OVN_CERT").evidence).toContain(
       `management cluster: Secret ${CONTROL_PLANE}/${name} is not`,
     );
     await lab.doctor("--fix", "--dry-run");
@@ -228,7 +228,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
       (await metrics()).includes('fixes_total{code="DB_NODE_USER_DATA",outcome="done"} 1'),
     );
     expect(lab.userData("w-1")).toContain("Bearer ");
-    const gauge = 'ailments{code="DB_NODE_NOT_READY",pool="drawbridge/workers",state="wrong",subject="far-0"} 1';
+    const gauge = 'findings{code="DB_NODE_NOT_READY",pool="drawbridge/workers",state="failed",subject="far-0"} 1';
     await lab.setReady("far-0", "False");
     await until("the node's trouble is measured", SOON, async () => (await metrics()).includes(gauge));
     await lab.setReady("far-0", "True");

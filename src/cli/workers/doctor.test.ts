@@ -4,28 +4,28 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectionPath } from "../../cluster/kube/paths.js";
 import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import type { ConfigMap } from "../../cluster/nodes/objects.js";
-import { TOKEN, Ward } from "../../cluster/nodes/recovery/testing/ward.js";
+import { PoolFixture, TOKEN } from "../../insight/diagnosis/testing/pool-fixture.js";
 import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 
 const said = keepWhatIsSaid();
-let ward: Ward;
+let fixture: PoolFixture;
 
 beforeEach(async () => {
-  ward = await Ward.open();
-  await ward.worker("w-0");
+  fixture = await PoolFixture.open();
+  await fixture.worker("w-0");
 });
 afterEach(() => {
-  ward.close();
+  fixture.close();
 });
 
 function doctor(...flags: string[]): Promise<number> {
-  const access = [`--directory=${ward.directory}`, "--namespace=clusters", `--state=${ward.store.directory}`];
+  const access = [`--directory=${fixture.directory}`, "--namespace=clusters", `--state=${fixture.store.directory}`];
   return drawbridge.run("drawbridge", ["workers", "doctor", ...access, ...flags]);
 }
 
-const spoil = () => writeFileSync(ward.store.userDataFile("w-0"), "{}");
-const fixLog = () => join(ward.store.directory, "fixes.jsonl");
+const spoil = () => writeFileSync(fixture.store.userDataFile("w-0"), "{}");
+const fixLog = () => join(fixture.store.directory, "fixes.jsonl");
 
 describe("drawbridge workers doctor", () => {
   test("ends with 0 when nothing is wrong, and finds the pool by its workers", async () => {
@@ -38,7 +38,7 @@ describe("drawbridge workers doctor", () => {
     spoil();
     expect(await doctor()).toBe(1);
     expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0: a machine would refuse it");
-    expect(said.stdout).toContain(ward.store.userDataFile("w-0"));
+    expect(said.stdout).toContain(fixture.store.userDataFile("w-0"));
     expect(said.stdout).toMatch(/Do: Write it again with drawbridge workers userdata/);
     expect(said.stdout).toContain("--fix can do something about 1 of these");
     expect(said.stdout + said.stderr).not.toContain(TOKEN);
@@ -48,8 +48,8 @@ describe("drawbridge workers doctor", () => {
   test("says what it would do, does it, and then has nothing to do", async () => {
     spoil();
     expect(await doctor("--fix", "--dry-run")).toBe(1);
-    expect(said.stdout).toMatch(/Fixes:\n {2}would be done: write .*w-0\.ign anew.* \(DB_NODE_USER_DATA\)/);
-    expect(readFileSync(ward.store.userDataFile("w-0"), "utf8")).toBe("{}");
+    expect(said.stdout).toMatch(/Fixes:\n {2}would be done: write .*w-0\.ign again.* \(DB_NODE_USER_DATA\)/);
+    expect(readFileSync(fixture.store.userDataFile("w-0"), "utf8")).toBe("{}");
     expect(await doctor("--fix")).toBe(0);
     expect(said.stdout).toMatch(/done: write .*\n.*is written; boot the machine with it/);
     said.stdout = "";
@@ -60,23 +60,23 @@ describe("drawbridge workers doctor", () => {
 
   test("puts a fix off while another command is at work there, and still says what is wrong", async () => {
     spoil();
-    writeFileSync(join(ward.store.directory, ".lock"), `${process.ppid}\n`);
+    writeFileSync(join(fixture.store.directory, ".lock"), `${process.ppid}\n`);
     expect(await doctor("--fix")).toBe(1);
     expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA");
     expect(said.stdout).toMatch(/failed: write .*\n.*another drawbridge workers command/);
-    expect(readFileSync(ward.store.userDataFile("w-0"), "utf8")).toBe("{}");
+    expect(readFileSync(fixture.store.userDataFile("w-0"), "utf8")).toBe("{}");
     expect(existsSync(fixLog())).toBe(false);
   });
 
   test("knows the claims of an Ignition server in the cluster, where claims are asked for", async () => {
-    await ward.file("csr-1", "w-0");
+    await fixture.file("csr-1", "w-0");
     expect(await doctor("--require-claim")).toBe(1);
     expect(said.stdout).toContain("rule claim");
     const claims = `pool: clusters/workers\nclaims: [{worker: w-0, at: "${new Date().toISOString()}"}]\n`;
     const labels = { [INVENTORY_LABEL]: "true" };
     const metadata = { name: "drawbridge-claims", namespace: "clusters", labels };
     const map: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { claims } };
-    await ward.api.create(collectionPath("ConfigMap", "clusters"), map);
+    await fixture.api.create(collectionPath("ConfigMap", "clusters"), map);
     said.stdout = "";
     await doctor("--require-claim");
     expect(said.stdout).toContain("csr-1 asks for a client certificate of w-0");
@@ -85,9 +85,9 @@ describe("drawbridge workers doctor", () => {
 
   test("looks at the other pools when one is gone", async () => {
     spoil();
-    await ward.store.change((all) => [...all, { ...all[0]!, name: "x-0", pool: "clusters/gone" }]);
+    await fixture.store.change((all) => [...all, { ...all[0]!, name: "x-0", pool: "clusters/gone" }]);
     expect(await doctor()).toBe(1);
-    expect(said.stdout).toContain("Pool clusters/gone could not be looked at: there is no pool clusters/gone");
+    expect(said.stdout).toContain("Pool clusters/gone could not be read: there is no pool clusters/gone");
     expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0");
   });
 
@@ -96,8 +96,8 @@ describe("drawbridge workers doctor", () => {
     expect(await doctor("--output=json", "w-0")).toBe(1);
     const { ok, pools } = JSON.parse(said.stdout);
     expect([ok, pools[0].pool, pools[0].fixes]).toEqual([false, "clusters/workers", []]);
-    expect(pools[0].checks.find(({ code }: { code?: string }) => code === "DB_NODE_USER_DATA")).toMatchObject({
-      ...{ id: "user-data", subject: "w-0", state: "wrong" },
+    expect(pools[0].findings.find(({ code }: { code?: string }) => code === "DB_NODE_USER_DATA")).toMatchObject({
+      ...{ check: "user-data", subject: "w-0", state: "failed" },
       fix: expect.stringContaining("write "),
     });
   });

@@ -1,13 +1,19 @@
 /** `drawbridge workers doctor`: why machines do not become nodes, and what to do about it. */
 import { join } from "node:path";
-import { isSick, type PoolRound, type RoundOptions } from "../../cluster/nodes/recovery/round.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
+import {
+  diagnosePools,
+  diagnosesJson,
+  diagnosesText,
+  haveFailed,
+  type PoolDiagnosis,
+  type WorkersDoctorOptions,
+} from "../../insight/diagnosis/workers/doctor.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
 import { duration, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess, healthFlags, healthOf } from "../framework/objects.js";
-import { roundsText, shownRounds } from "./doctor-report.js";
 import { approverNamespaceFlag, approverNamespaceOf, openState, poolOf, withClusters, workersFlags } from "./shared.js";
 
 const doctorFlags = {
@@ -30,40 +36,39 @@ export const workersDoctor = defineCommand({
   purpose: `Looks for whatever keeps a pool's machines from becoming nodes: a payload that is not made (511), user data that opens
 nothing (401, a token that ended or is nobody's), an Ignition server that does not answer or whose certificate is for
 another address, certificate requests that nobody approves, nodes that are not Ready, and the certificate that the cluster
-network of a hosted control plane waits for. Each finding has a code, what shows it, and what to do. No machine's token is
+network of a hosted control plane waits for. Each finding has a code, its evidence, and what to do. No machine's token is
 used for that: the server is asked with one that nobody has.
 
-With --fix it does what is safe: writes user data of machines that have not joined again, approves requests that keep every
-rule of the approver, copies the network's certificate. Each fix is a line in the fix log before and after. --dry-run says
-what would be done. With --watch it looks again and again until it is told to end.
+With --fix it does what is safe: it writes the user data of machines that have not joined again, approves requests that
+keep every rule of the approver, and copies the network's certificate. Each fix is a line in the fix log before and after.
+--dry-run lists what would be done. With --watch it looks again and again until it gets a signal.
 
 It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; where
 machines join: nodes and certificatesigningrequests list; configmaps get, and list without --inventory and --state, in the
 approver's namespace; secrets get in openshift-ovn-kubernetes. To fix, as well: secrets create and update in the pool's
 namespace, secrets create in its control plane's, and the rights of drawbridge csr approver.
 
-Ends with 1 when something is wrong (after --fix: still wrong); warnings alone end with 0.`,
+It ends with 1 when a check failed (after --fix: still fails); warnings alone end with 0.`,
   words: "[NAME...]",
   examples: ["drawbridge workers doctor --pool demo --fix --dry-run"],
   flags: doctorFlags,
   run(flags, { words: names, output }) {
     check(flags, output);
-    return withClusters(flags, async (clusters): Promise<readonly PoolRound[]> => {
-      const options = await roundOptions(flags, names, clusters);
+    return withClusters(flags, async (clusters): Promise<readonly PoolDiagnosis[]> => {
+      const options = await doctorOptions(flags, names, clusters);
       if (flags.watch) {
-        const { watchWorkers } = await import("../../cluster/nodes/recovery/watch.js");
+        const { watchWorkers } = await import("../../insight/diagnosis/workers/watch.js");
         await watchWorkers({ ...options, health: healthOf(flags), intervalMs: flags.interval });
         return [];
       }
-      const { makeRound } = await import("../../cluster/nodes/recovery/round.js");
-      return makeRound(options);
+      return diagnosePools(options);
     });
   },
   show: {
-    text: (rounds, { fix, watch }) => (watch ? "" : roundsText(rounds, fix)),
-    json: (rounds) => ({ ok: !isSick(rounds), pools: shownRounds(rounds) }),
+    text: (diagnoses, { fix, watch }) => (watch ? "" : diagnosesText(diagnoses, fix)),
+    json: diagnosesJson,
   },
-  exitCode: (rounds) => (isSick(rounds) ? 1 : 0),
+  exitCode: (diagnoses) => (haveFailed(diagnoses) ? 1 : 0),
 });
 
 function check(flags: WorkersDoctorFlags, output: string): void {
@@ -76,11 +81,11 @@ function check(flags: WorkersDoctorFlags, output: string): void {
   if (healthOf(flags) !== undefined && !flags.watch) throw refused("--health-port needs --watch");
 }
 
-async function roundOptions(
+async function doctorOptions(
   flags: WorkersDoctorFlags,
   names: readonly string[],
   clusters: Clusters,
-): Promise<RoundOptions> {
+): Promise<WorkersDoctorOptions> {
   const [sources, { MemoryStore }, { APPROVER_NAME: approverName }] = await Promise.all([
     import("../../cluster/nodes/csr/inventory.js"),
     import("../../cluster/nodes/csr/memory.js"),
@@ -100,8 +105,8 @@ async function roundOptions(
   return {
     names,
     pool: pool === "" ? undefined : poolOf(flags),
-    treatment: fix ? { dryRun, logFile, now: Date.now } : undefined,
-    surgery: {
+    fix: fix ? { dryRun, logFile, now: Date.now } : undefined,
+    context: {
       ...{ clusters, store, inventory, policy: policyOf(flags), now: Date.now },
       isHosted: flags.hostedKubeconfig !== "",
       memory: () => new MemoryStore(clusters.nodes, { namespace, name: approverName }),

@@ -12,8 +12,10 @@ import type { InspectionReport } from "../../tunnel/pki/inspect/report.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { Handshake } from "./host/handshake.js";
 import type { Program, Role } from "./programs.js";
+import type { IgnitionAnswer, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
+import type { WorkerFixes } from "./workers/fixes.js";
 
-export interface Facts extends HostFacts, ProgramFacts, ClusterFacts {
+export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts {
   /** The time by the clock of the host that is diagnosed. */
   readonly now: Date;
 }
@@ -70,6 +72,16 @@ interface ClusterFacts {
   readonly lease: { readonly path: string; readonly namespace: string; readonly lease: Lease | undefined };
   readonly pools: { readonly namespace: string; readonly items: readonly NodePool[] };
   readonly tokenSecrets: { readonly namespace: string; readonly items: readonly Secret[] };
+}
+
+interface PoolFacts {
+  readonly poolState: PoolState;
+  readonly ignitionAnswers: readonly IgnitionAnswer[];
+  readonly waitingRequests: readonly WaitingRequest[];
+  /** The Secret that the cluster network of a hosted control plane waits for. */
+  readonly networkCertificate: NetworkCertificate;
+  /** Repairs that findings may offer. */
+  readonly fixes: WorkerFixes;
 }
 
 export interface Networks {

@@ -1,6 +1,7 @@
 /** Runs checks on the facts of a source. */
+import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { messageOf } from "../../base/errors/error.js";
-import { CheckFailure, type Finding, failed, failureOf, type Judgement, skipped } from "../../base/finding.js";
+import { CheckFailure, coded, type Finding, failed, failureOf, type Judgement, skipped } from "../../base/finding.js";
 import { plainText } from "../../base/text.js";
 import { type Check, type FactName, type Gathered, type Gatherer, type Source, Unavailable } from "./check.js";
 
@@ -9,6 +10,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** For each check, the gathering of its facts included. */
   readonly deadlineMs?: number;
+  /** The code of a check that threw; if undefined, that of the error. */
+  readonly uncheckedCode?: ErrorCode;
   /** How many checks run at a time. */
   readonly atOnce?: number;
   /** Called when a check begins. */
@@ -23,7 +26,7 @@ export async function runChecks(
   source: Source | Gatherer,
   options: RunOptions = {},
 ): Promise<Finding[]> {
-  const { signal = new AbortController().signal, deadlineMs = DEADLINE_MS, atOnce = 1, onStart } = options;
+  const { signal = new AbortController().signal, deadlineMs = DEADLINE_MS, atOnce = 1 } = options;
   const gatherer = "get" in source ? (source as Gatherer) : gathererOf(source as Source, signal);
   const applicable = checks.filter(({ needs }) => needs.every((name) => gatherer.has(name)));
   const findings: Finding[][] = [];
@@ -31,9 +34,9 @@ export async function runChecks(
   const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [index, check] = next;
-      onStart?.(check);
+      options.onStart?.(check);
       const began = performance.now();
-      const judgements = await judge(check, gatherer, signal, deadlineMs);
+      const judgements = await judge(check, gatherer, signal, { ...options, deadlineMs });
       const durationMs = Math.round(performance.now() - began);
       findings[index] = judgements.map((each) => ({ check: check.id, about: check.about, ...plain(each), durationMs }));
     }
@@ -67,7 +70,7 @@ async function judge(
   check: Check,
   gatherer: Gatherer,
   whole: AbortSignal,
-  deadlineMs: number,
+  { deadlineMs, uncheckedCode }: { readonly deadlineMs: number; readonly uncheckedCode?: ErrorCode },
 ): Promise<readonly Judgement[]> {
   if (whole.aborted) return [calledOff(whole)];
   const deadline = AbortSignal.timeout(deadlineMs);
@@ -83,7 +86,8 @@ async function judge(
       return [failed(`${check.id} could not be checked in ${deadlineMs / 1000} s`, remedy)];
     }
     const failure = failureOf(reason);
-    return [{ ...failure, message: `${check.id} could not be checked: ${failure.message}` }];
+    const message = `${check.id} could not be checked: ${failure.message}`;
+    return [uncheckedCode === undefined ? { ...failure, message } : coded(uncheckedCode, message)];
   }
 }
 

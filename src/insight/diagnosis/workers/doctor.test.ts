@@ -2,26 +2,26 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { catalogue } from "../../../base/errors/catalogue.js";
+import { collectionPath } from "../../../cluster/kube/paths.js";
+import type { KubeObject } from "../../../cluster/kube/port.js";
+import { outcomeOf, requestPath, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
+import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects.js";
+import type { Condition } from "../../../cluster/nodes/pool/node-pool.js";
+import { Source } from "../../../cluster/nodes/simulate/testing/source.js";
+import { revokeTokens } from "../../../cluster/nodes/workers/user-data.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
-import { collectionPath } from "../../kube/paths.js";
-import type { KubeObject } from "../../kube/port.js";
-import { outcomeOf, requestPath, type SigningRequest } from "../csr/signing-request.js";
-import { annotation, encoded, type Secret } from "../objects.js";
-import type { Condition } from "../pool/node-pool.js";
-import { Source } from "../simulate/testing/source.js";
-import { revokeTokens } from "../workers/user-data.js";
-import { HASH, pool, TOKEN, Ward } from "./testing/ward.js";
+import { HASH, PoolFixture, pool, TOKEN } from "../testing/pool-fixture.js";
 
 let source: Source;
-let ward: Ward;
+let fixture: PoolFixture;
 beforeAll(async () => {
   source = await Source.start();
 });
 afterAll(() => source.close());
 beforeEach(async () => {
-  ward = await Ward.open(source);
+  fixture = await PoolFixture.open(source);
 });
-afterEach(() => ward.close());
+afterEach(() => fixture.close());
 
 const tokenSecret = `token-workers-${HASH}`;
 const data = (change: Readonly<Record<string, string>>) => (secret: Secret) => ({
@@ -30,16 +30,16 @@ const data = (change: Readonly<Record<string, string>>) => (secret: Secret) => (
 });
 
 async function change(worker: string, edit: (text: string) => string): Promise<void> {
-  const file = ward.store.userDataFile(worker);
+  const file = fixture.store.userDataFile(worker);
   writeFileSync(file, edit(readFileSync(file, "utf8")));
 }
 
 describe("a healthy pool", () => {
   test("has nothing wrong with it, and no machine's token was used to see that", async () => {
-    await ward.worker("w-0");
-    await ward.worker("w-1", { ownToken: true });
-    expect(await ward.ailments()).toEqual([]);
-    const asked = ward.source.asked.map(({ headers }) => headers.authorization ?? "");
+    await fixture.worker("w-0");
+    await fixture.worker("w-1", { ownToken: true });
+    expect(await fixture.problems()).toEqual([]);
+    const asked = fixture.source.asked.map(({ headers }) => headers.authorization ?? "");
     expect(asked).toHaveLength(1);
     expect(Buffer.from(asked[0]!.slice(7), "base64").toString()).not.toBe(TOKEN);
   });
@@ -47,48 +47,48 @@ describe("a healthy pool", () => {
   test("may be HyperShift's, whose Secrets are beside the control plane", async () => {
     const names = [tokenSecret, `user-data-workers-${HASH}`];
     for (const name of names) {
-      const { metadata, ...rest } = await ward.secret(name);
-      await ward.api.delete(`${collectionPath("Secret", pool.namespace)}/${name}`);
+      const { metadata, ...rest } = await fixture.secret(name);
+      await fixture.api.delete(`${collectionPath("Secret", pool.namespace)}/${name}`);
       const { annotations = {} } = metadata ?? {};
       const moved = { ...rest, metadata: { name, namespace: "clusters-demo", annotations } };
-      await ward.api.create(collectionPath("Secret", "clusters-demo"), moved);
+      await fixture.api.create(collectionPath("Secret", "clusters-demo"), moved);
     }
-    await ward.worker("w-0");
-    expect(await ward.ailments()).toEqual([]);
-    expect((await ward.examine()).find(({ id }) => id === "payload")?.evidence).toEqual([
+    await fixture.worker("w-0");
+    expect(await fixture.problems()).toEqual([]);
+    expect((await fixture.findings()).find(({ check }) => check === "payload")?.evidence).toEqual([
       `Secret clusters-demo/${tokenSecret}`,
     ]);
   });
 
   test("is asked about single workers only where that was wanted", async () => {
-    await ward.worker("w-0");
-    await ward.worker("w-1");
+    await fixture.worker("w-0");
+    await fixture.worker("w-1");
     await change("w-1", () => "{}");
-    expect(await ward.ailments("w-0")).toEqual([]);
-    expect((await ward.ailments("w-1")).map(({ subject }) => subject)).toEqual(["w-1"]);
+    expect(await fixture.problems("w-0")).toEqual([]);
+    expect((await fixture.problems("w-1")).map(({ subject }) => subject)).toEqual(["w-1"]);
   });
 });
 
 describe("a payload that is not made", () => {
   test("is explained by the server's words", async () => {
-    await ward.changeSecret(tokenSecret, data({ reason: "InvalidConfig", message: "the pull secret is missing" }));
-    const [one] = await ward.ailments();
-    expect(one).toMatchObject({ code: "DB_NODE_PAYLOAD", state: "wrong" });
-    expect(one?.finding).toContain("511: the pull secret is missing");
+    await fixture.changeSecret(tokenSecret, data({ reason: "InvalidConfig", message: "the pull secret is missing" }));
+    const [one] = await fixture.problems();
+    expect(one).toMatchObject({ code: "DB_NODE_PAYLOAD", state: "failed" });
+    expect(one?.message).toContain("511: the pull secret is missing");
     expect(one?.remedy).toBe(catalogue.DB_NODE_PAYLOAD.remedy);
   });
 
   test("is explained by the pool's conditions when it has no configuration", async () => {
     const path = `${collectionPath("NodePool", pool.namespace)}/${pool.name}`;
-    const object = await ward.api.get<KubeObject>(path);
-    await ward.api.update(path, { ...object, metadata: { ...object.metadata, annotations: {} } });
+    const object = await fixture.api.get<KubeObject>(path);
+    await fixture.api.update(path, { ...object, metadata: { ...object.metadata, annotations: {} } });
     const condition: Condition = {
       ...{ type: "ValidMachineConfig", status: "False", reason: "ValidationFailed", message: "line 3 is no YAML" },
       lastTransitionTime: "",
     };
     const status = { conditions: [condition] };
-    await ward.api.update(`${path}/status`, { ...(await ward.api.get(path)), status } as KubeObject);
-    const [one] = await ward.ailments();
+    await fixture.api.update(`${path}/status`, { ...(await fixture.api.get(path)), status } as KubeObject);
+    const [one] = await fixture.problems();
     expect(one).toMatchObject({
       code: "DB_NODE_PAYLOAD",
       evidence: ["ValidMachineConfig is False: line 3 is no YAML"],
@@ -102,73 +102,73 @@ describe("user data", () => {
     ["with another word", (text: string) => text.replace("Bearer ", "bearer "), "not the word Bearer and base64"],
     ["with broken base64", (text: string) => text.replace("Bearer ", "Bearer !"), "not the word Bearer and base64"],
     ["without the header", (text: string) => text.replace("Authorization", "X-Other"), "has no Authorization header"],
-  ])("%s is a 401, and written anew", async (_, edit, why) => {
-    await ward.worker("w-0");
-    const good = readFileSync(ward.store.userDataFile("w-0"), "utf8");
+  ])("%s is a 401, and written again", async (_, edit, why) => {
+    await fixture.worker("w-0");
+    const good = readFileSync(fixture.store.userDataFile("w-0"), "utf8");
     await change("w-0", edit);
-    const [one] = await ward.ailments();
-    expect(one).toMatchObject({ code: "DB_NODE_USER_DATA", subject: "w-0", finding: expect.stringContaining(why) });
+    const [one] = await fixture.problems();
+    expect(one).toMatchObject({ code: "DB_NODE_USER_DATA", subject: "w-0", message: expect.stringContaining(why) });
     await one?.fix?.apply();
-    expect(readFileSync(ward.store.userDataFile("w-0"), "utf8")).toBe(good);
-    expect(await ward.ailments()).toEqual([]);
+    expect(readFileSync(fixture.store.userDataFile("w-0"), "utf8")).toBe(good);
+    expect(await fixture.problems()).toEqual([]);
     expect(await one?.fix?.apply()).toContain("is written");
   });
 
   test("with the token before is a warning, with an older one nobody's", async () => {
-    await ward.worker("w-0");
-    await ward.changeSecret(tokenSecret, data({ token: "2-".repeat(10), old_token: TOKEN }));
-    const [ofPool, old] = await ward.ailments();
+    await fixture.worker("w-0");
+    await fixture.changeSecret(tokenSecret, data({ token: "2-".repeat(10), old_token: TOKEN }));
+    const [ofPool, old] = await fixture.problems();
     expect(ofPool).toMatchObject({ code: "DB_NODE_USER_DATA_OLD", subject: "clusters/workers", state: "warning" });
     expect(ofPool?.fix).toBeUndefined();
     expect(old).toMatchObject({ code: "DB_NODE_USER_DATA_OLD", subject: "w-0", state: "warning" });
-    await ward.changeSecret(tokenSecret, data({ token: "3-".repeat(10), old_token: "2-".repeat(10) }));
-    const codes = (await ward.ailments()).map(({ code, state }) => [code, state]);
+    await fixture.changeSecret(tokenSecret, data({ token: "3-".repeat(10), old_token: "2-".repeat(10) }));
+    const codes = (await fixture.problems()).map(({ code, state }) => [code, state]);
     expect(codes).toEqual([
-      ["DB_NODE_TOKEN_UNKNOWN", "wrong"],
-      ["DB_NODE_TOKEN_UNKNOWN", "wrong"],
+      ["DB_NODE_TOKEN_UNKNOWN", "failed"],
+      ["DB_NODE_TOKEN_UNKNOWN", "failed"],
     ]);
   });
 
   test.each([
     ["in an hour", 3_600_000, "DB_NODE_USER_DATA_OLD", "warning"],
-    ["a moment ago", -1_000, "DB_NODE_TOKEN_EXPIRED", "wrong"],
+    ["a moment ago", -1_000, "DB_NODE_TOKEN_EXPIRED", "failed"],
   ])("of a former configuration that ends %s", async (_, inMs, code, state) => {
-    await ward.worker("w-0");
+    await fixture.worker("w-0");
     const secrets = collectionPath("Secret", pool.namespace);
-    const { metadata, ...rest } = await ward.secret(tokenSecret);
-    await ward.api.delete(`${secrets}/${tokenSecret}`);
+    const { metadata, ...rest } = await fixture.secret(tokenSecret);
+    await fixture.api.delete(`${secrets}/${tokenSecret}`);
     const ends = new Date(Date.now() + inMs).toISOString();
     const annotations = { ...metadata?.annotations, [annotation.tokenExpires]: ends };
-    await ward.api.create(secrets, {
+    await fixture.api.create(secrets, {
       ...rest,
       metadata: { namespace: pool.namespace, name: "token-workers-0", annotations },
     });
-    const found = (await ward.ailments("w-0")).find(({ id }) => id === "user-data");
+    const found = (await fixture.problems("w-0")).find(({ check }) => check === "user-data");
     expect(found).toMatchObject({ code, state });
   });
 
   test("with a token of its own that was revoked is nobody's", async () => {
-    await ward.worker("w-0", { ownToken: true });
-    await revokeTokens(ward.api, pool, ["w-0"]);
-    expect((await ward.ailments()).map(({ code }) => code)).toEqual(["DB_NODE_TOKEN_UNKNOWN"]);
+    await fixture.worker("w-0", { ownToken: true });
+    await revokeTokens(fixture.api, pool, ["w-0"]);
+    expect((await fixture.problems()).map(({ code }) => code)).toEqual(["DB_NODE_TOKEN_UNKNOWN"]);
   });
 
   test.each(["removed", "replaced"] as const)("of a worker that is being %s gets no token again", async (leaving) => {
-    await ward.worker("w-0", { ownToken: true });
-    await revokeTokens(ward.api, pool, ["w-0"]);
-    const [one] = await ward.ailments();
-    await ward.store.change((all) => all.map((worker) => ({ ...worker, leaving })));
-    expect(await ward.ailments()).toEqual([]);
+    await fixture.worker("w-0", { ownToken: true });
+    await revokeTokens(fixture.api, pool, ["w-0"]);
+    const [one] = await fixture.problems();
+    await fixture.store.change((all) => all.map((worker) => ({ ...worker, leaving })));
+    expect(await fixture.problems()).toEqual([]);
     // Decided between the look and the fix.
     expect(await one?.fix?.apply()).toContain("not expected any more");
-    expect((await ward.secret("worker-tokens-workers")).data).toEqual({});
+    expect((await fixture.secret("worker-tokens-workers")).data).toEqual({});
   });
 
   test("of a node that has joined is looked at no more", async () => {
-    await ward.worker("w-0");
+    await fixture.worker("w-0");
     await change("w-0", () => "{}");
-    await ward.api.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "w-0" } });
-    expect((await ward.ailments()).map(({ code, evidence }) => [code, evidence])).toEqual([
+    await fixture.api.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "w-0" } });
+    expect((await fixture.problems()).map(({ code, evidence }) => [code, evidence])).toEqual([
       ["DB_NODE_NOT_READY", ["its kubelet has said nothing yet"]],
     ]);
   });
@@ -181,25 +181,25 @@ describe("the Ignition server", () => {
     [404, "there is no such path"],
     [503, "answers 511 to a token that it does not know"],
   ])("that answers %i is not what machines look for", async (status, why) => {
-    ward.source.answer = (_, response) => response.writeHead(status).end();
-    const [one] = await ward.ailments();
-    expect(one).toMatchObject({ code: "DB_NODE_IGNITION_UNREACHABLE", finding: expect.stringContaining(why) });
+    fixture.source.answer = (_, response) => response.writeHead(status).end();
+    const [one] = await fixture.problems();
+    expect(one).toMatchObject({ code: "DB_NODE_IGNITION_UNREACHABLE", message: expect.stringContaining(why) });
   });
 
   test("is named without a login that stands in its address", async () => {
-    await ward.worker("w-0");
+    await fixture.worker("w-0");
     await change("w-0", (text) => text.replace("https://", "https://me:s3cr3t@"));
-    ward.source.answer = (_, response) => response.writeHead(404).end();
-    const found = await ward.ailments("w-0");
+    fixture.source.answer = (_, response) => response.writeHead(404).end();
+    const found = await fixture.problems("w-0");
     expect(found.map(({ code }) => code)).toEqual(["DB_NODE_IGNITION_UNREACHABLE"]);
     expect(JSON.stringify(found)).not.toContain("s3cr3t");
   });
 
   test("that does not answer is unreachable", async () => {
-    ward.close();
-    ward = await Ward.open();
-    ward.source.close();
-    const [one] = await ward.ailments();
+    fixture.close();
+    fixture = await PoolFixture.open();
+    fixture.source.close();
+    const [one] = await fixture.problems();
     expect(one).toMatchObject({
       code: "DB_NODE_IGNITION_UNREACHABLE",
       evidence: ["given to clusters/workers", expect.stringContaining("ECONNREFUSED")],
@@ -207,15 +207,15 @@ describe("the Ignition server", () => {
   });
 
   test("with a certificate for another address, or of another authority, is told apart from that", async () => {
-    const { port } = new URL(ward.source.url("/"));
-    await ward.worker("w-0");
+    const { port } = new URL(fixture.source.url("/"));
+    await fixture.worker("w-0");
     await change("w-0", (text) => text.replace("127.0.0.1", "localhost"));
     const { certificatePem } = await createAuthority({ commonName: "another" });
-    await ward.worker("w-1");
+    await fixture.worker("w-1");
     await change("w-1", (text) =>
       text.replace(/"data:text\/plain;base64,[^"]*"/, `"data:;base64,${encoded(certificatePem)}"`),
     );
-    const found = (await ward.ailments()).map(({ code, evidence, finding }) => [code, finding, evidence]);
+    const found = (await fixture.problems()).map(({ code, evidence, message }) => [code, message, evidence]);
     expect(found).toEqual([
       [
         ...[
@@ -231,54 +231,54 @@ describe("the Ignition server", () => {
 
 describe("certificate requests", () => {
   test("that keep every rule are approved, as the approver would, and remembered", async () => {
-    await ward.worker("w-0");
-    await ward.file("csr-1", "w-0");
-    const [one] = await ward.ailments();
+    await fixture.worker("w-0");
+    await fixture.file("csr-1", "w-0");
+    const [one] = await fixture.problems();
     expect(one).toMatchObject({ code: "DB_NODE_CSR_PENDING", subject: "w-0" });
     expect(await one?.fix?.apply()).toContain("csr-1 is approved");
-    expect(outcomeOf(await ward.api.get<SigningRequest>(requestPath("csr-1")))).toBe("approved");
-    expect((await ward.surgery.memory().load()).get("w-0")?.client?.request).toBe("csr-1");
+    expect(outcomeOf(await fixture.api.get<SigningRequest>(requestPath("csr-1")))).toBe("approved");
+    expect((await fixture.context.memory().load()).get("w-0")?.client?.request).toBe("csr-1");
     expect(await one?.fix?.apply()).toContain("was left alone: somebody decided it meanwhile");
   });
 
   test("of two machines under one name are not both approved", async () => {
-    await ward.worker("w-0");
-    await ward.file("csr-1", "w-0");
-    await ward.file("csr-2", "w-0");
-    const found = await ward.ailments();
+    await fixture.worker("w-0");
+    await fixture.file("csr-1", "w-0");
+    await fixture.file("csr-2", "w-0");
+    const found = await fixture.problems();
     expect(found).toHaveLength(2);
     const said = [await found[0]?.fix?.apply(), await found[1]?.fix?.apply()];
     expect(said[1]).toContain("was left alone");
     const outcomes = ["csr-1", "csr-2"].map(async (name) =>
-      outcomeOf(await ward.api.get<SigningRequest>(requestPath(name))),
+      outcomeOf(await fixture.api.get<SigningRequest>(requestPath(name))),
     );
     expect(await Promise.all(outcomes)).toEqual(["approved", "pending"]);
-    expect((await ward.surgery.memory().load()).get("w-0")?.client?.request).toBe("csr-1");
+    expect((await fixture.context.memory().load()).get("w-0")?.client?.request).toBe("csr-1");
   });
 
   test("that break a rule are explained, and not ours to approve", async () => {
-    await ward.worker("w-0", { deadline: new Date(Date.now() - 30_000).toISOString() });
-    await ward.file("csr-1", "w-0");
-    await ward.file("csr-2", "intruder");
-    const found = await ward.ailments();
+    await fixture.worker("w-0", { deadline: new Date(Date.now() - 30_000).toISOString() });
+    await fixture.file("csr-1", "w-0");
+    await fixture.file("csr-2", "intruder");
+    const found = await fixture.problems();
     expect(found.map(({ evidence, fix, subject }) => [subject, evidence[0], fix])).toEqual([
       ["w-0", "rule window", undefined],
       ["intruder", "rule expected", undefined],
     ]);
     expect(found[0]?.remedy).toContain("workers userdata w-0 --renew");
-    expect((await ward.ailments("w-0")).map(({ subject }) => subject)).toEqual(["w-0"]);
+    expect((await fixture.problems("w-0")).map(({ subject }) => subject)).toEqual(["w-0"]);
   });
 });
 
 describe("what cannot be looked at", () => {
   test("is an answer of its own, and the rest is looked at all the same", async () => {
-    await ward.worker("w-0");
+    await fixture.worker("w-0");
     await change("w-0", () => "{}");
-    writeFileSync(join(ward.store.inventoryDirectory, "broken.yaml"), "pool: x");
-    const found = await ward.ailments();
-    expect(found.map(({ code, id, state }) => [id, code, state])).toEqual([
-      ["user-data", "DB_NODE_USER_DATA", "wrong"],
-      ["requests", "DB_NODE_UNCHECKED", "wrong"],
+    writeFileSync(join(fixture.store.inventoryDirectory, "broken.yaml"), "pool: x");
+    const found = await fixture.problems();
+    expect(found.map(({ check, code, state }) => [check, code, state])).toEqual([
+      ["user-data", "DB_NODE_USER_DATA", "failed"],
+      ["requests", "DB_NODE_UNCHECKED", "failed"],
     ]);
   });
 });
@@ -294,21 +294,21 @@ describe("the certificate of the cluster network", () => {
   };
 
   test("is copied from the hosted cluster, without what belongs to its controllers, and only once", async () => {
-    ward.isHosted = true;
-    await ward.hosted.create(collectionPath("Secret", "openshift-ovn-kubernetes"), inside);
-    const [one] = await ward.ailments();
+    fixture.isHosted = true;
+    await fixture.hosted.create(collectionPath("Secret", "openshift-ovn-kubernetes"), inside);
+    const [one] = await fixture.problems();
     expect(one).toMatchObject({ code: "DB_NODE_OVN_CERT", subject: "clusters/workers" });
     await one?.fix?.apply();
-    const copy = await ward.api.get<Secret>(`${collectionPath("Secret", "clusters-demo")}/${name}`);
+    const copy = await fixture.api.get<Secret>(`${collectionPath("Secret", "clusters-demo")}/${name}`);
     expect([copy.data, copy.type, copy.metadata?.annotations]).toEqual([inside.data, inside.type, undefined]);
-    expect(await ward.ailments()).toEqual([]);
+    expect(await fixture.problems()).toEqual([]);
     expect(await one?.fix?.apply()).toContain("was there already");
   });
 
   test("is not missed where the hosted cluster has none, or where there is no other cluster", async () => {
-    const said = async () => (await ward.examine()).find(({ id }) => id === "ovn-certificate")?.finding;
+    const said = async () => (await fixture.findings()).find(({ check }) => check === "ovn-certificate")?.message;
     expect(await said()).toContain("nodes join the pool's own cluster");
-    ward.isHosted = true;
+    fixture.isHosted = true;
     expect(await said()).toContain("has no Secret");
   });
 });

@@ -1,25 +1,25 @@
-/** A pool in a directory with its Ignition server, healthy until a test makes it sick. */
+/** A pool in a directory with its Ignition server, healthy until a test changes it. */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makeRequest } from "../../../../tunnel/pki/testing/requests.js";
-import { collectionPath } from "../../../kube/paths.js";
-import type { KubeApi } from "../../../kube/port.js";
-import { createDirectoryApi } from "../../controller/directory/api.js";
-import { defaultPolicy } from "../../csr/case.js";
-import { directoryInventory } from "../../csr/inventory.js";
-import { MemoryStore } from "../../csr/memory.js";
-import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../csr/signing-request.js";
-import { annotation, encoded, type Secret } from "../../objects.js";
-import { NODE_POOL_VERSION, type NodePool } from "../../pool/node-pool.js";
-import { Source } from "../../simulate/testing/source.js";
-import { makeTokenSecret } from "../../token/token-secret.js";
-import { makeUserDataSecret } from "../../token/user-data.js";
-import { WorkerStore } from "../../workers/store.js";
-import { freshUserData } from "../../workers/user-data.js";
-import type { Worker } from "../../workers/worker.js";
-import { examine } from "../examine.js";
-import type { Surgery } from "../patient.js";
+import { collectionPath } from "../../../cluster/kube/paths.js";
+import type { KubeApi } from "../../../cluster/kube/port.js";
+import { createDirectoryApi } from "../../../cluster/nodes/controller/directory/api.js";
+import { defaultPolicy } from "../../../cluster/nodes/csr/case.js";
+import { directoryInventory } from "../../../cluster/nodes/csr/inventory.js";
+import { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
+import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
+import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects.js";
+import { NODE_POOL_VERSION, type NodePool } from "../../../cluster/nodes/pool/node-pool.js";
+import { Source } from "../../../cluster/nodes/simulate/testing/source.js";
+import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
+import { makeUserDataSecret } from "../../../cluster/nodes/token/user-data.js";
+import { WorkerStore } from "../../../cluster/nodes/workers/store.js";
+import { freshUserData } from "../../../cluster/nodes/workers/user-data.js";
+import type { Worker } from "../../../cluster/nodes/workers/worker.js";
+import { makeRequest } from "../../../tunnel/pki/testing/requests.js";
+import type { RecoveryContext } from "../sources/pool.js";
+import { examinePool } from "../workers/doctor.js";
 
 export const pool = { namespace: "clusters", name: "workers" };
 export const TOKEN = "0b8ad9c5-7c77-4a31-8c55-2d0a5f1c9e10";
@@ -27,8 +27,8 @@ export const HASH = "11111111";
 
 const scratch = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-export class Ward {
-  readonly directory = mkdtempSync(join(scratch, "drawbridge-ward-"));
+export class PoolFixture {
+  readonly directory = mkdtempSync(join(scratch, "drawbridge-fixture-"));
   readonly store = new WorkerStore(join(this.directory, ".state"));
   readonly api: KubeApi = createDirectoryApi({ directory: this.directory });
   /** Where the machines join, when that is another cluster. */
@@ -47,10 +47,10 @@ export class Ward {
   }
 
   /** `source`: a server that outlives it. */
-  static async open(source?: Source): Promise<Ward> {
-    const ward = new Ward(source ?? (await Source.start()), source === undefined);
-    await ward.#furnish();
-    return ward;
+  static async open(source?: Source): Promise<PoolFixture> {
+    const fixture = new PoolFixture(source ?? (await Source.start()), source === undefined);
+    await fixture.#create();
+    return fixture;
   }
 
   close(): void {
@@ -58,7 +58,7 @@ export class Ward {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  get surgery(): Surgery {
+  get context(): RecoveryContext {
     const nodes = this.isHosted ? this.hosted : this.api;
     return {
       clusters: { pools: this.api, nodes },
@@ -71,13 +71,13 @@ export class Ward {
     };
   }
 
-  examine(...names: readonly string[]) {
-    return examine(this.surgery, pool, names);
+  findings(...names: readonly string[]) {
+    return examinePool(this.context, pool, names);
   }
 
-  /** Only what is wrong. */
-  async ailments(...names: readonly string[]) {
-    return (await this.examine(...names)).filter(({ code }) => code !== undefined);
+  /** Only the findings with a code. */
+  async problems(...names: readonly string[]) {
+    return (await this.findings(...names)).filter(({ code }) => code !== undefined);
   }
 
   /** With user data of now. */
@@ -120,7 +120,7 @@ export class Ward {
     await this.api.create(REQUESTS_PATH, request);
   }
 
-  async #furnish(): Promise<void> {
+  async #create(): Promise<void> {
     await this.store.write([]);
     const ignitionEndpoint = new URL(this.source.url("/")).host;
     const ignitionCaPem = this.source.authority.certificatePem;

@@ -1,0 +1,168 @@
+/** What a machine meets after it has its user data: the Ignition server, the approver, and the cluster's network. */
+import { messageOf } from "../../../base/errors/error.js";
+import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
+import { label, pathOf } from "../../../cluster/nodes/objects.js";
+import { type Node, whyNotReady } from "../../../cluster/nodes/workers/node.js";
+import { defineCheck } from "../check.js";
+import type { IgnitionAnswer, PoolState, WaitingRequest } from "../sources/pool.js";
+import type { WorkerFixes } from "../workers/fixes.js";
+
+export const ignitionServer = defineCheck({
+  ...{ id: "ignition-server", about: "Machines reach the Ignition server and accept its certificate" },
+  needs: ["ignitionAnswers"],
+  judge: ({ ignitionAnswers }) =>
+    ignitionAnswers.map((answer) => {
+      const subject = answer.subjects.join(", ");
+      const found = ignitionProblem(answer);
+      return found === undefined
+        ? { ...ok(`${answer.source} answers, with a certificate that machines accept`), subject }
+        : { ...found, subject, evidence: [`given to ${subject}`, ...found.evidence] };
+    }),
+});
+
+/** Errors of Node and OpenSSL about the certificate, as opposed to the network. */
+const certificateErrors: Readonly<Record<string, string>> = {
+  ERR_TLS_CERT_ALTNAME_INVALID: "is not for that address",
+  CERT_HAS_EXPIRED: "has ended",
+  CERT_NOT_YET_VALID: "is not valid yet, or a clock is wrong",
+  CERT_SIGNATURE_FAILURE: "is signed by another authority than the user data names",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "is signed by itself, and the user data does not name it",
+  SELF_SIGNED_CERT_IN_CHAIN: "is signed by another authority than the user data names",
+  UNABLE_TO_GET_ISSUER_CERT: "is signed by another authority than the user data names",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "is signed by another authority than the user data names",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "is signed by another authority than the user data names",
+};
+
+const statusMeanings: Readonly<Record<number, string>> = {
+  200: "it gives a payload to a token that nobody has, so it is no Ignition server of a pool",
+  401: "something on the way takes the Authorization header away",
+  404: "there is no such path, so it is another server",
+};
+
+function ignitionProblem({ error, source, status }: IgnitionAnswer): Judgement | undefined {
+  if (status === 511) return undefined;
+  if (status !== undefined) {
+    const why = statusMeanings[status] ?? "an Ignition server answers 511 to a token that it does not know";
+    return coded("DB_NODE_IGNITION_UNREACHABLE", `${source} answers ${status}: ${why}`);
+  }
+  const { cert, code = "" } = error as { code?: string; cert?: { subjectaltname?: string } };
+  const problem = certificateErrors[code];
+  if (problem === undefined)
+    return coded("DB_NODE_IGNITION_UNREACHABLE", `${source} does not answer`, messageOf(error) || code);
+  const names = cert === undefined ? [] : [`its certificate is for ${cert.subjectaltname ?? "no name at all"}`];
+  const message = `the certificate of ${source} ${problem}, so machines ask for ever`;
+  return coded("DB_NODE_IGNITION_NAME", message, code, ...names);
+}
+
+export const requests = defineCheck({
+  ...{
+    id: "requests",
+    about: "No certificate request waits",
+    needs: ["poolState", "waitingRequests"],
+    uses: ["fixes"],
+  },
+  judge({ poolState, waitingRequests, fixes }) {
+    const found = waitingRequests
+      .filter((request) => concerns(request, poolState))
+      .map((request) => judgeRequest(request, fixes));
+    return found.length > 0 ? found : [{ ...ok("no certificate request waits"), subject: pathOf(poolState.pool) }];
+  },
+});
+
+/** A request of a node that nobody expects could be of a worker that is missing from the inventory. */
+function concerns({ decision: { node, pool } }: WaitingRequest, { isLimited, pool: own, workers }: PoolState): boolean {
+  if (workers.some(({ worker }) => worker.name === node)) return true;
+  return !isLimited && (pool === undefined || pool === pathOf(own));
+}
+
+/** An approver that runs needs a moment. */
+const YOUNG_MS = 5_000;
+
+function judgeRequest({ ageMs, decision }: WaitingRequest, fixes: WorkerFixes | undefined): Judgement {
+  const { action, explanation, kind, node, request: name, rule } = decision;
+  const subject = node || name;
+  const code = "DB_NODE_CSR_PENDING" as const;
+  const seconds = Math.max(0, Math.round(ageMs / 1000));
+  const asks = `${name} asks for a ${kind} certificate of ${node || "nobody"} since ${seconds} s`;
+  if (action === "approve") {
+    return {
+      ...coded(code, `${asks}, keeps every rule, and nobody approves it`, explanation),
+      ...{ subject, state: ageMs < YOUNG_MS ? "warning" : "failed", fix: fixes?.approveRequest(name) },
+      remedy: "Start drawbridge csr approver, or approve it now with --fix.",
+    };
+  }
+  const verdict = action === "deny" ? "is a forgery to any approver" : "is not approved by any approver";
+  const evidence = [`rule ${rule}`, `drawbridge csr explain ${name} goes through all rules`];
+  return {
+    ...coded(code, `${asks} and ${verdict}: ${explanation}`, ...evidence),
+    ...{ subject, state: action === "deny" ? "warning" : "failed", remedy: remedyFor(rule, node) },
+  };
+}
+
+function remedyFor(rule: string, node: string): string {
+  const known: Readonly<Record<string, string>> = {
+    expected: `If ${node} is a machine of yours, record it with drawbridge workers create, or in the inventory; if not, look for whoever has the bootstrap credential.`,
+    window: `Open its window again with drawbridge workers userdata ${node} --renew (--publish where the approver reads a ConfigMap), if the machine is the right one.`,
+    "not-joined": "Give a machine that replaces another a name of its own: drawbridge workers replace does.",
+    "node-absent": "Delete the Node if its machine is gone: drawbridge workers replace does that, too.",
+    claim:
+      "See that the machine fetched its configuration from this pool's Ignition server, and that its claims are published.",
+    "serving-owner":
+      "Remove the worker that has the name or address if its machine is gone, or wait until its certificate ends; if both are there, one of the two is not what it says.",
+    "serving-ips": "Record the worker's addresses in the inventory, or name the nodes' network with --node-cidr.",
+    "pool-size": "Raise the pool's replicas, or remove workers that are gone.",
+  };
+  return (
+    known[rule] ??
+    "Look at the rule with drawbridge csr explain; approve by hand with drawbridge csr approve --despite if it is in order."
+  );
+}
+
+export const nodesReady = defineCheck({
+  ...{ id: "node", about: "The nodes that have joined are Ready", needs: ["poolState"] },
+  judge: ({ poolState }) => nodesOf(poolState).map(([name, node]) => ({ ...judgeNode(name, node), subject: name })),
+});
+
+/** Workers that are remembered, and nodes with the pool's label. */
+function nodesOf({ isLimited, nodes, pool, workers }: PoolState): [string, Node | undefined][] {
+  const remembered = workers.map(({ worker }) => worker.name);
+  const labelled = [...nodes].filter(([, { metadata }]) => metadata?.labels?.[label.nodePool] === pool.name);
+  const names = new Set([...remembered, ...(isLimited ? [] : labelled.map(([name]) => name))]);
+  return [...names].map((name) => [name, nodes.get(name)]);
+}
+
+function judgeNode(name: string, node: Node | undefined): Judgement {
+  if (node === undefined) return skipped(`${name} has not joined yet`);
+  const why = whyNotReady(node);
+  return why === "" ? ok(`node ${name} is Ready`) : coded("DB_NODE_NOT_READY", `node ${name} is not Ready`, why);
+}
+
+/**
+ * The certificate that ovnkube-control-plane waits for beside a hosted control plane. The hosted cluster's own service
+ * authority makes it in there; on user-managed machines nobody may have brought it out.
+ */
+export const networkCertificate = defineCheck({
+  ...{ id: "ovn-certificate", about: "The cluster network's certificate is beside the control plane" },
+  ...{ needs: ["networkCertificate", "poolState"], uses: ["fixes"] },
+  judge({ networkCertificate: certificate, poolState, fixes }) {
+    const { from, inside, outside, to } = certificate;
+    const subject = pathOf(poolState.pool);
+    if (outside !== undefined) return [{ ...ok(`the Secret ${pathOf(to)} is there`), subject }];
+    if (inside === undefined)
+      return [{ ...skipped(`the hosted cluster has no Secret ${pathOf(from)} to be copied`), subject }];
+    const waiting = nodesOf(poolState).flatMap(([name, node]) => (node && whyNotReady(node) !== "" ? [name] : []));
+    const cluster = poolState.object.spec?.clusterName;
+    return [
+      {
+        ...coded(
+          "DB_NODE_OVN_CERT",
+          `the Secret ${pathOf(to)} is missing, so the cluster network of ${cluster} does not start`,
+          `hosted cluster: Secret ${pathOf(from)} is there`,
+          `management cluster: Secret ${pathOf(to)} is not`,
+          ...(waiting.length === 0 ? [] : [`not Ready: ${waiting.join(", ")}`]),
+        ),
+        ...{ subject, fix: fixes?.copyCertificate(certificate, inside) },
+      },
+    ];
+  },
+});

@@ -1,0 +1,253 @@
+/** The facts of a pool with everything that belongs to it, as it is at one moment. */
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { messageOf } from "../../../base/errors/error.js";
+import type { Config } from "../../../cluster/ignition/config.js";
+import { requireConfig } from "../../../cluster/ignition/parse.js";
+import { isNotFound } from "../../../cluster/kube/errors.js";
+import { find } from "../../../cluster/kube/find.js";
+import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
+import type { KubeApi } from "../../../cluster/kube/port.js";
+import { lookAround } from "../../../cluster/nodes/csr/approver/act.js";
+import type { Policy } from "../../../cluster/nodes/csr/case.js";
+import { type Decision, decide } from "../../../cluster/nodes/csr/decide.js";
+import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
+import type { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
+import { createdAt } from "../../../cluster/nodes/csr/signing-request.js";
+import {
+  annotation,
+  controlPlaneNamespace,
+  encoded,
+  type ObjectName,
+  pathOf,
+  type Secret,
+  tokenSecretName,
+  userDataSecretName,
+} from "../../../cluster/nodes/objects.js";
+import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
+import { isWorkerTokensSecret } from "../../../cluster/nodes/serving/worker-tokens.js";
+import { Fetcher, shown } from "../../../cluster/nodes/simulate/fetcher.js";
+import { getAsIgnition } from "../../../cluster/nodes/simulate/http-get.js";
+import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
+import { readUserData } from "../../../cluster/nodes/token/user-data.js";
+import type { Node } from "../../../cluster/nodes/workers/node.js";
+import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.js";
+import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
+import { poolHash } from "../../../cluster/nodes/workers/user-data.js";
+import type { Worker } from "../../../cluster/nodes/workers/worker.js";
+import { type Gatherer, type Source, Unavailable } from "../check.js";
+import { fixesOf } from "../workers/fixes.js";
+
+/** How pools are looked at, and with whose rules. */
+export interface RecoveryContext {
+  readonly clusters: Clusters;
+  /** Whether machines join another cluster than the pool's. */
+  readonly isHosted: boolean;
+  readonly store: WorkerStore;
+  readonly policy: Policy;
+  readonly inventory: InventorySource;
+  readonly memory: () => MemoryStore;
+  readonly now: () => number;
+}
+
+export interface WorkerState {
+  readonly worker: Worker;
+  readonly file: string;
+  /** Undefined: there is no such file. */
+  readonly userData: string | undefined;
+  readonly node: Node | undefined;
+}
+
+export interface PoolState {
+  readonly pool: ObjectName;
+  readonly object: NodePool;
+  /** Empty: the pool has no configuration yet. */
+  readonly hash: string;
+  readonly controlPlane: string;
+  /** Those with tokens of the pool, the current one and former ones. */
+  readonly tokenSecrets: readonly Secret[];
+  readonly tokenSecret: Secret | undefined;
+  readonly userDataSecret: Secret | undefined;
+  readonly workerTokens: Secret | undefined;
+  readonly workers: readonly WorkerState[];
+  /** Whether only these workers are asked about. */
+  readonly isLimited: boolean;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly now: number;
+}
+
+/** The answer of an Ignition server to a token that nobody has. */
+export interface IgnitionAnswer {
+  /** Its URL, without a login. */
+  readonly source: string;
+  /** Whose user data names it. */
+  readonly subjects: readonly string[];
+  readonly status?: number;
+  readonly error?: unknown;
+}
+
+export interface WaitingRequest {
+  readonly decision: Decision;
+  readonly ageMs: number;
+}
+
+export interface NetworkCertificate {
+  /** In the hosted cluster, and beside its control plane. */
+  readonly from: ObjectName;
+  readonly to: ObjectName;
+  readonly inside: Secret | undefined;
+  readonly outside: Secret | undefined;
+}
+
+const NETWORK_CERTIFICATE = "ovn-control-plane-metrics-cert";
+
+/** `names`: only these workers; empty for all of the pool. */
+export function poolSource(context: RecoveryContext, pool: ObjectName, names: readonly string[]): Source {
+  const { clusters, isHosted } = context;
+  // Rejected or not, it is always a value here: nothing makes it unavailable.
+  const stateOf = (gatherer: Gatherer) => gatherer.get("poolState") as Promise<PoolState>;
+  return {
+    poolState: () => readPool(context, pool, names),
+    fixes: () => fixesOf(context),
+    ignitionAnswers: async (gatherer) => ignitionAnswers(await stateOf(gatherer)),
+    async waitingRequests(gatherer) {
+      const { now } = await stateOf(gatherer);
+      const { inventory, policy } = context;
+      const memory = await context.memory().load();
+      const look = await lookAround({ api: clusters.nodes, inventory, memory, policy, now });
+      return look.requests.flatMap((request) => {
+        const decision = decide(request, look.around);
+        return decision === undefined ? [] : [{ decision, ageMs: look.around.now - createdAt(request) }];
+      });
+    },
+    async networkCertificate(gatherer) {
+      if (!isHosted)
+        return new Unavailable("nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.");
+      const from = { namespace: "openshift-ovn-kubernetes", name: NETWORK_CERTIFICATE };
+      const to = { namespace: (await stateOf(gatherer)).controlPlane, name: NETWORK_CERTIFICATE };
+      const [inside, outside] = await Promise.all([
+        find<Secret>(clusters.nodes, namedPath("Secret", from)),
+        find<Secret>(clusters.pools, namedPath("Secret", to)),
+      ]);
+      return { from, to, inside, outside };
+    },
+  };
+}
+
+async function readPool(
+  { clusters, now, store }: RecoveryContext,
+  pool: ObjectName,
+  names: readonly string[],
+): Promise<PoolState> {
+  const { hash, object } = await poolHash(clusters.pools, pool);
+  const controlPlane = controlPlaneNamespace({ namespace: pool.namespace, name: object.spec?.clusterName ?? "" });
+  const secrets = await secretsOf(clusters.pools, pool, [pool.namespace, controlPlane]);
+  const nodes = await listNodes(clusters.nodes);
+  const named = (name: string) => secrets.find(({ metadata }) => metadata?.name === name);
+  const known = (await store.read()).filter(
+    ({ name, pool: owner }) => owner === pathOf(pool) && (names.length === 0 || names.includes(name)),
+  );
+  return {
+    ...{ pool, object, hash, controlPlane, nodes, now: now(), isLimited: names.length > 0 },
+    tokenSecrets: secrets.filter(isTokenSecret),
+    tokenSecret: named(tokenSecretName(pool.name, hash)),
+    userDataSecret: named(userDataSecretName(pool.name, hash)),
+    workerTokens: secrets.find(isWorkerTokensSecret),
+    workers: await Promise.all(known.map((worker) => workerState(worker, store, nodes))),
+  };
+}
+
+/** HyperShift keeps them beside the control plane, our controller beside the pool. */
+async function secretsOf(api: KubeApi, pool: ObjectName, namespaces: readonly string[]): Promise<Secret[]> {
+  const found: Secret[] = [];
+  for (const namespace of namespaces) {
+    const { items } = await api.list<Secret>(collectionPath("Secret", namespace)).catch((reason: unknown) => {
+      if (isNotFound(reason)) return { items: [] };
+      throw reason;
+    });
+    found.push(...items.filter(({ metadata }) => metadata?.annotations?.[annotation.nodePool] === pathOf(pool)));
+  }
+  return found;
+}
+
+async function workerState(worker: Worker, store: WorkerStore, nodes: ReadonlyMap<string, Node>): Promise<WorkerState> {
+  const file = store.userDataFile(worker.name);
+  const userData = await readFile(file, "utf8").catch((reason: NodeJS.ErrnoException) => {
+    if (reason.code === "ENOENT") return undefined;
+    throw reason;
+  });
+  return { worker, file, userData, node: nodes.get(worker.name) };
+}
+
+/** What user data names: where a machine gets its configuration, and with which token. */
+export interface Pointer {
+  readonly config: Config;
+  readonly source: string;
+  readonly token: string;
+  /** Empty: it does not name one. */
+  readonly hash: string;
+}
+
+/** A sentence when a machine could do nothing with it. */
+export function readPointer(text: string): Pointer | string {
+  let config: Config;
+  try {
+    config = requireConfig(text, "it");
+  } catch (reason) {
+    return `a machine would refuse it: ${messageOf(reason)}`;
+  }
+  const [resource] = config.ignition.config?.merge ?? [];
+  if (resource?.source === undefined) return "it refers to no configuration";
+  const header = (name: string) =>
+    resource.httpHeaders?.find((each) => each.name.toLowerCase() === name.toLowerCase())?.value;
+  const authorization = header("Authorization");
+  if (authorization === undefined) return "it has no Authorization header";
+  // Exactly as the server reads it.
+  const [, base64] =
+    /^Bearer ((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(authorization) ?? [];
+  if (!base64) return "its Authorization header is not the word Bearer and base64";
+  const token = Buffer.from(base64, "base64").toString("utf8");
+  return { config, source: resource.source, token, hash: header("TargetConfigVersionHash") ?? "" };
+}
+
+const TIMEOUT_MS = 5_000;
+const LARGEST_ANSWER = 64 * 1024;
+
+/** Asks each address once, whoever was given it. */
+async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: PoolState): Promise<IgnitionAnswer[]> {
+  const texts: [string, string][] = workers.flatMap(({ node, userData, worker }) =>
+    node === undefined && userData !== undefined ? [[worker.name, userData]] : [],
+  );
+  if (userDataSecret && !isLimited) texts.unshift([pathOf(pool), readUserData(userDataSecret)]);
+  const servers = new Map<string, { pointer: Pointer; subjects: string[] }>();
+  for (const [subject, text] of texts) {
+    const pointer = readPointer(text);
+    if (typeof pointer === "string") continue;
+    const key = JSON.stringify([pointer.source, pointer.config.ignition.security, pointer.config.ignition.proxy]);
+    const server = servers.get(key);
+    if (server === undefined) servers.set(key, { pointer, subjects: [subject] });
+    else server.subjects.push(subject);
+  }
+  return Promise.all([...servers.values()].map(askServer));
+}
+
+/**
+ * As machines ask, with their authorities and proxy, but with a token that nobody has: a fetch with a real one would
+ * count as a machine's.
+ */
+async function askServer({ pointer: { config, source }, subjects }: { pointer: Pointer; subjects: string[] }) {
+  const url = new URL(source);
+  try {
+    const { status } = await getAsIgnition(url, {
+      headers: { authorization: `Bearer ${encoded(randomUUID())}` },
+      trust: await new Fetcher({ patienceMs: TIMEOUT_MS }).trust(config),
+      proxy: config.ignition.proxy,
+      headTimeoutMs: TIMEOUT_MS,
+      signal: AbortSignal.timeout(2 * TIMEOUT_MS),
+      maxBytes: LARGEST_ANSWER,
+    });
+    return { source: shown(url), subjects, status };
+  } catch (error) {
+    return { source: shown(url), subjects, error };
+  }
+}

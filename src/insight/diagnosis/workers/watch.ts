@@ -1,0 +1,119 @@
+/** `workers doctor --watch`: looks again and again, logs what has changed, and serves metrics. */
+import { pause, systemClock } from "../../../base/clock.js";
+import { messageOf } from "../../../base/errors/error.js";
+import { metricsRoute } from "../../../base/health.js";
+import { type Endpoint, type Route, type RunningHttp, sendText, startHttp } from "../../../base/http.js";
+import { Logger } from "../../../base/log/log.js";
+import { EventCounter, gaugeRead, gaugesRead } from "../../../base/metrics/families.js";
+import { processMetrics } from "../../../base/metrics/process-metrics.js";
+import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { nextSignal } from "../../../base/signals.js";
+import { diagnosePools, type PoolDiagnosis, type WorkersDoctorOptions } from "./doctor.js";
+
+export interface WatchOptions extends WorkersDoctorOptions {
+  readonly intervalMs: number;
+  /** Undefined: no port is opened. */
+  readonly health: Endpoint | undefined;
+}
+
+/** Resolves to the exit code when the process should end. */
+export async function watchWorkers(options: WatchOptions): Promise<number> {
+  const logger = new Logger({ format: "text", verbosity: 0 });
+  const metrics = doctorMetrics();
+  const changes = new ChangeLog(logger);
+  let problem: string | undefined = "nothing has been looked at yet";
+  const readyz: Route = (_request, response) => sendText(response, problem === undefined ? 200 : 500, problem ?? "ok");
+  const health: RunningHttp | undefined =
+    options.health &&
+    (await startHttp("health", options.health, {
+      exact: new Map<string, Route>([
+        ["/healthz", (_request, response) => sendText(response, 200, "ok")],
+        ["/readyz", readyz],
+        ["/metrics", metricsRoute(metrics.registry)],
+      ]),
+    }));
+  logger.info(0, "workers doctor is up", { health: health?.address });
+  const end = new AbortController();
+  const signalled = nextSignal().then((signal) => {
+    logger.info(0, "shutting down", { signal });
+    end.abort();
+  });
+  while (!end.signal.aborted) {
+    try {
+      const diagnoses = await diagnosePools(options);
+      metrics.looked(diagnoses, Date.now());
+      changes.write(diagnoses);
+      problem = undefined;
+    } catch (reason) {
+      problem = messageOf(reason);
+      metrics.failed();
+      logger.warn(problem);
+    }
+    await pause(systemClock, options.intervalMs, end.signal);
+  }
+  await signalled;
+  await health?.close();
+  await logger.close();
+  return 0;
+}
+
+/** Logs each finding when it appears and when it is gone, not at every look. */
+class ChangeLog {
+  readonly #logger: Logger;
+  #known = new Map<string, string>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  write(diagnoses: readonly PoolDiagnosis[]): void {
+    const now = new Map<string, string>();
+    for (const { findings, fixes, pool } of diagnoses) {
+      for (const { outcome, result, subject, what } of fixes)
+        this.#logger.info(0, what, { pool, subject, outcome, result });
+      for (const { code, evidence, message, remedy, state, subject = "" } of findings) {
+        if (code === undefined) continue;
+        const key = `${pool} ${code} ${subject}`;
+        now.set(key, subject);
+        if (!this.#known.has(key)) this.#logger.warn(message, { code, state, pool, subject, evidence, remedy });
+      }
+    }
+    for (const [key, subject] of this.#known) {
+      const [pool, code] = key.split(" ");
+      if (!now.has(key)) this.#logger.info(0, "no longer so", { code, pool, subject });
+    }
+    this.#known = now;
+  }
+}
+
+const PREFIX = "drawbridge_workers_doctor_";
+
+export function doctorMetrics() {
+  const registry = new MetricsRegistry();
+  let last: { readonly diagnoses: readonly PoolDiagnosis[]; readonly at: number } = { diagnoses: [], at: 0 };
+  const looks = new EventCounter(registry, `${PREFIX}looks_total`, "Looks at pools and their workers.");
+  const failures = new EventCounter(registry, `${PREFIX}failures_total`, "Looks that came to no result.");
+  const fixes = new EventCounter(registry, `${PREFIX}fixes_total`, "Fixes, by their outcome.", ["code", "outcome"]);
+  gaugesRead(registry, `${PREFIX}findings`, "Findings with a code now: failed, or a warning.", () =>
+    last.diagnoses.flatMap(({ findings, pool }) =>
+      findings.flatMap(({ code, state, subject = "" }) =>
+        code === undefined ? [] : [[{ code, pool, state, subject }, 1] as const],
+      ),
+    ),
+  );
+  gaugeRead(registry, `${PREFIX}last_look_seconds`, "When pools were last looked at, in seconds since 1970.", () =>
+    Math.round(last.at / 1000),
+  );
+  processMetrics(registry);
+  return {
+    registry,
+    looked(diagnoses: readonly PoolDiagnosis[], at: number): void {
+      last = { diagnoses, at };
+      looks.inc();
+      for (const { code, outcome } of diagnoses.flatMap((diagnosis) => diagnosis.fixes)) {
+        if (outcome !== "would be done") fixes.inc({ code, outcome });
+      }
+    },
+    failed: () => failures.inc(),
+  };
+}
