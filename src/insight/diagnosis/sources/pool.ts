@@ -5,7 +5,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import type { Config } from "../../../cluster/ignition/config.js";
 import { requireConfig } from "../../../cluster/ignition/parse.js";
 import { isNotFound } from "../../../cluster/kube/errors.js";
-import { find } from "../../../cluster/kube/find.js";
+import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { lookAround } from "../../../cluster/nodes/csr/approver/act.js";
