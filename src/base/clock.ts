@@ -11,13 +11,16 @@ export interface Clock {
   after(ms: number, action: () => void, keepsAlive?: boolean): () => void;
 }
 
+// As they are when the process begins: a test that replaces the global ones means the code it tests, not every clock.
+const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => Date.now(),
   after(ms, action, keepsAlive = false) {
-    const timer = setTimeout(action, ms);
+    const timer = startTimer(action, ms);
     if (!keepsAlive) timer.unref();
-    return () => clearTimeout(timer);
+    return () => stopTimer(timer);
   },
 };
 

@@ -6,8 +6,7 @@ import tls from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../tunnel/pki/issue.js";
 import { type ClosedConnection, connectionOf, type ListenerLimits } from "./connection.js";
-import { Connections } from "./connections.js";
-import type { Descriptors } from "./descriptors.js";
+import { Connections, type Descriptors } from "./connections.js";
 import { listenOn } from "./listen.js";
 import { eventually } from "./testing/eventually.js";
 import { ManualClock } from "./testing/manual-clock.js";
@@ -42,7 +41,7 @@ class Stage {
   readonly connections: Connections;
 
   constructor(descriptors: Descriptors = { limit: Number.POSITIVE_INFINITY, count: () => undefined }) {
-    this.connections = new Connections({ timer: this.clock, descriptors });
+    this.connections = new Connections({ clock: this.clock, descriptors });
     this.connections.subscribe((closed) => this.closed.push(closed));
   }
 

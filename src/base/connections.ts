@@ -7,8 +7,11 @@
  * nobody else out. The same happens when the process runs out of file descriptors: some are kept back for what has to go
  * on, such as the health port.
  */
+
+import { readdirSync, readFileSync } from "node:fs";
 import type { Server as HttpServer } from "node:http";
 import type { Server, Socket } from "node:net";
+import { type Clock, systemClock } from "./clock.js";
 import {
   type ClosedConnection,
   type CloseReason,
@@ -19,13 +22,6 @@ import {
   onSecure,
   track,
 } from "./connection.js";
-import { type Descriptors, processDescriptors } from "./descriptors.js";
-
-/** The time as `Connections` needs it; the `Clock` of tunnels is one. */
-export interface Timer {
-  now(): number;
-  after(ms: number, action: () => void): () => void;
-}
 
 const CHECK_INTERVAL_MS = 500;
 /**
@@ -49,14 +45,14 @@ export interface ListenerReading {
 }
 
 export interface ConnectionsOptions {
-  readonly timer?: Timer;
+  readonly clock?: Clock;
   readonly descriptors?: Descriptors;
 }
 
 export class Connections {
   /** Sockets that listeners accepted and that are open. */
   held = 0;
-  readonly #timer: Timer;
+  readonly #clock: Clock;
   readonly #descriptors: Descriptors;
   /** Kept back from all but health checks and administrators, who leave a quarter of it to the rest of the process. */
   readonly #reserve: number;
@@ -72,8 +68,8 @@ export class Connections {
   #fullAt = Number.NEGATIVE_INFINITY;
   #fullBecause = "";
 
-  constructor({ timer = processTimer, descriptors = processDescriptors }: ConnectionsOptions = {}) {
-    this.#timer = timer;
+  constructor({ clock = systemClock, descriptors = processDescriptors }: ConnectionsOptions = {}) {
+    this.#clock = clock;
     this.#descriptors = descriptors;
     this.#reserve = Math.min(64, Math.max(16, Math.floor(descriptors.limit / 8)));
   }
@@ -110,13 +106,13 @@ export class Connections {
 
   /** A sentence's end that says what there is too much of; undefined when there is room. */
   get full(): string | undefined {
-    return this.#timer.now() - this.#fullAt < FULL_FOR_MS ? this.#fullBecause : undefined;
+    return this.#clock.now() - this.#fullAt < FULL_FOR_MS ? this.#fullBecause : undefined;
   }
 
   report(closed: ClosedConnection): void {
     const { listener, reason } = closed;
     if (!reason.endsWith("timeout")) {
-      this.#fullAt = this.#timer.now();
+      this.#fullAt = this.#clock.now();
       this.#fullBecause =
         reason === "descriptor-limit"
           ? `the process is about to reach its limit of ${this.#descriptors.limit} open files`
@@ -132,7 +128,7 @@ export class Connections {
   }
 
   #accept(listener: Listener, socket: Socket): void {
-    const connection = track(socket, listener, this.#timer.now());
+    const connection = track(socket, listener, this.#clock.now());
     listener.open++;
     this.held++;
     connection.deadline = listener.isTls ? this.deadlineIn(listener.handshakeTimeoutMs) : listener.requestDeadline();
@@ -192,7 +188,7 @@ export class Connections {
   #free(): number {
     const { limit } = this.#descriptors;
     if (limit === Number.POSITIVE_INFINITY) return limit;
-    const now = this.#timer.now();
+    const now = this.#clock.now();
     if (this.#others + this.held > limit / 2 && now - this.#countedAt >= COUNT_INTERVAL_MS) {
       this.#countedAt = now;
       this.#others = Math.max(0, (this.#descriptors.count() ?? this.held) - this.held);
@@ -201,13 +197,13 @@ export class Connections {
   }
 
   #scheduleCheck(): void {
-    this.#checkedAt = this.#timer.now();
-    this.#cancelCheck = this.#timer.after(CHECK_INTERVAL_MS, () => this.#check());
+    this.#checkedAt = this.#clock.now();
+    this.#cancelCheck = this.#clock.after(CHECK_INTERVAL_MS, () => this.#check());
   }
 
   #check(): void {
     this.#cancelCheck = undefined;
-    this.#time += Math.min(this.#timer.now() - this.#checkedAt, LONGEST_STEP_MS);
+    this.#time += Math.min(this.#clock.now() - this.#checkedAt, LONGEST_STEP_MS);
     let isAnyoneWaiting = false;
     for (const { pending, known } of this.#listeners) {
       for (const list of [pending, known]) {
@@ -223,17 +219,34 @@ export class Connections {
   }
 }
 
-// As they were when the process began: a test that replaces them does not mean this.
-const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
+/** How many file descriptors this process may still open. */
+export interface Descriptors {
+  /** Of the process; Infinity where it is not known or there is none. */
+  readonly limit: number;
+  /** Open now; undefined where it cannot be found out. */
+  count(): number | undefined;
+}
 
-const processTimer: Timer = {
-  now: () => performance.now(),
-  after(ms, action) {
-    const timer = startTimer(action, ms);
-    timer.unref();
-    return () => stopTimer(timer);
-  },
-};
+export const processDescriptors: Descriptors = { limit: readLimit(), count: countOpen };
+
+/** Node raises the soft limit to the hard one when it starts, so it is read as the kernel has it now. */
+function readLimit(): number {
+  try {
+    const limit = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+function countOpen(): number | undefined {
+  try {
+    // The one that reads the directory is among them.
+    return readdirSync("/proc/self/fd").length - 1;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Those of this process. */
 export const processConnections = new Connections();

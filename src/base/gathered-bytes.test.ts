@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GatheredBytes } from "./gathered-bytes.js";
+import { GatheredBytes } from "./byte-queue.js";
 
 test("holds what came, in order, in little more memory than that, however small the pieces were", () => {
   const gathered = new GatheredBytes();

@@ -4,8 +4,7 @@ import { performance } from "node:perf_hooks";
 import { afterEach, describe, expect, test } from "vitest";
 import { startAgentHealth, startServerHealth } from "./health.js";
 import type { RunningHttp } from "./http.js";
-import { gaugeRead } from "./metrics/families.js";
-import { MetricsRegistry } from "./metrics/registry.js";
+import { gaugeRead, MetricsRegistry } from "./metrics/registry.js";
 
 const anywhere = { host: "127.0.0.1", port: 0 };
 const running: RunningHttp[] = [];

@@ -22,13 +22,16 @@ export class RateLimit {
     this.#at = clock.now();
   }
 
+  /** Whether one may go now. */
+  take(): boolean {
+    return this.reserve(0) !== undefined;
+  }
+
   /** How long the caller must wait before it sends; undefined, and nothing reserved, when that is longer than `atMost`. */
   reserve(atMost: number): number | undefined {
     if (this.#qps < 0) return 0;
     const now = this.#clock.now();
-    // A wall clock may step back; that must not take tokens away.
-    const elapsed = Math.max(0, now - this.#at);
-    this.#tokens = Math.min(this.#burst, this.#tokens + (elapsed / 1000) * this.#qps);
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1000) * this.#qps);
     this.#at = now;
     const wait = Math.max(0, ((1 - this.#tokens) / this.#qps) * 1000);
     if (wait > atMost) return undefined;

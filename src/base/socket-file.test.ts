@@ -13,7 +13,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { listenOnSocketFile } from "./socket-file.js";
+import { listenOnSocketFile } from "./listen.js";
 
 let dir: string;
 let path: string;

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 class Stage {
   readonly clock = new ManualClock();
-  readonly connections = new Connections({ timer: this.clock });
+  readonly connections = new Connections({ clock: this.clock });
 
   async open(plan: FixturePlan = {}): Promise<Fixture> {
     const fixture = await openFixture({ agents: 0, ...plan, parts: { ...plan.parts, connections: this.connections } });

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, describe, expect, test } from "vitest";
-import { Logger, type LoggerOptions } from "./log.js";
-import type { WriteBytes } from "./log-sink.js";
+import { Logger, type LoggerOptions, type WriteBytes } from "./log.js";
 
 const time = new Date(2026, 10, 15, 20, 14, 3, 123);
 

@@ -1,7 +1,8 @@
 /** The log on stderr: klog's look (`text`) or one JSON object per line (`json`), with klog's verbosity. */
-import { formatJson, formatText, type LineFormat, type Severity } from "./log-format.js";
-import { LogSink, type WriteBytes } from "./log-sink.js";
-import { stderrWriter } from "./stderr.js";
+
+import { fstatSync, write } from "node:fs";
+import { plainJson } from "../plain-json.js";
+import { redact, redactField } from "../redact/redact.js";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -52,3 +53,146 @@ export class Logger {
     this.#sink.push(this.#format(this.#now(), severity, message, fields));
   }
 }
+
+/** klog's letters: information, warning, error. */
+export type Severity = "I" | "W" | "E";
+
+export type LineFormat = (
+  time: Date,
+  severity: Severity,
+  message: string,
+  fields: Readonly<Record<string, unknown>>,
+) => string;
+
+/** No line may be longer: an explanation of a refusal is a few kilobytes at most. */
+const MAX_LINE_CHARS = 32 * 1024;
+
+const JSON_LEVELS = { I: "info", W: "warn", E: "error" } as const;
+
+/** `I1115 20:14:03.123000   4711] message key="value"`, as klog prints it but without file names. */
+export const formatText: LineFormat = (time, severity, message, fields) => {
+  const date = pad(time.getMonth() + 1, 2) + pad(time.getDate(), 2);
+  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => pad(part, 2)).join(":");
+  const header = `${severity}${date} ${clock}.${pad(time.getMilliseconds(), 3)}000 ${String(process.pid).padStart(7)}]`;
+  let line = `${header} ${oneLine(redact(message))}`;
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) line += ` ${name}=${textValue(name, value)}`;
+  }
+  return `${cut(line)}\n`;
+};
+
+export const formatJson: LineFormat = (time, severity, message, fields) => {
+  const head = { time: time.toISOString(), level: JSON_LEVELS[severity], pid: process.pid, message };
+  const line = plainJson({ ...fields, ...head });
+  return line.length <= MAX_LINE_CHARS ? `${line}\n` : `${plainJson({ ...head, truncated: cut(line) })}\n`;
+};
+
+function textValue(name: string, value: unknown): string {
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value);
+  if (typeof value === "string") return JSON.stringify(redactField(name, value));
+  return plainJson(value);
+}
+
+/** Control characters would let a peer forge lines or colour the terminal. */
+function oneLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) =>
+    JSON.stringify(character).slice(1, -1),
+  );
+}
+
+function cut(line: string): string {
+  return line.length <= MAX_LINE_CHARS ? line : `${line.slice(0, MAX_LINE_CHARS)}... (${line.length} characters)`;
+}
+
+function pad(value: number, width: number): string {
+  return String(value).padStart(width, "0");
+}
+
+/** Where lines end up. Calls back when the bytes are gone, or with the error that keeps them. */
+export type WriteBytes = (bytes: Buffer, done: (error?: Error | null) => void) => void;
+
+/** What may wait while a write is on its way. */
+const MAX_WAITING_BYTES = 1 << 20;
+
+/** Lines on their way to a place that may be slow: one write at a time, a bound on what waits, the rest dropped and counted. */
+export class LogSink {
+  readonly #write: WriteBytes;
+  /** Says that lines were dropped, in the logger's own format. */
+  readonly #droppedLine: (count: number) => string;
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+  #dropped = 0;
+  #writing = false;
+  #idle: (() => void)[] = [];
+
+  constructor(write: WriteBytes, droppedLine: (count: number) => string) {
+    this.#write = write;
+    this.#droppedLine = droppedLine;
+  }
+
+  push(line: string): void {
+    const size = Buffer.byteLength(line);
+    if (this.#waitingBytes + size > MAX_WAITING_BYTES) {
+      this.#dropped++;
+      return;
+    }
+    this.#waiting.push(line);
+    this.#waitingBytes += size;
+    if (!this.#writing) this.#flush();
+  }
+
+  /** Waits until everything is written, at most that long: a stuck reader must not keep a process from ending. */
+  drain(withinMs: number): Promise<void> {
+    if (!this.#writing) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#idle.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  #flush(): void {
+    if (this.#dropped > 0) {
+      this.#waiting.push(this.#droppedLine(this.#dropped));
+      this.#dropped = 0;
+    }
+    const bytes = Buffer.from(this.#waiting.join(""));
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#writing = true;
+    // An error means that nobody can read the log any more; there is nowhere left to say so.
+    this.#write(bytes, () => {
+      this.#writing = false;
+      if (this.#waiting.length > 0 || this.#dropped > 0) this.#flush();
+      else for (const resolve of this.#idle.splice(0)) resolve();
+    });
+  }
+}
+
+const STDERR = 2;
+
+/** Writes to standard error without ever keeping this thread waiting, whatever it is connected to. */
+export function stderrWriter(): WriteBytes {
+  const kind = fstatSync(STDERR);
+  return kind.isFIFO() || kind.isSocket() ? writeToStream : writeFromPool;
+}
+
+/** Pipes and sockets: Node's own stream does not wait for their readers. */
+const writeToStream: WriteBytes = (bytes, done) => {
+  if (process.stderr.listenerCount("error") === 0) {
+    // A log reader that went away must not end the process.
+    process.stderr.on("error", () => {});
+  }
+  process.stderr.write(bytes, done);
+};
+
+/** Files and terminals: there the stream would wait, so the thread pool does. */
+const writeFromPool: WriteBytes = (bytes, done) => {
+  write(STDERR, bytes, (error, written) => {
+    if (error !== null || written >= bytes.length) done(error);
+    else writeFromPool(bytes.subarray(written), done);
+  });
+};

@@ -1,6 +1,8 @@
 /** Log lines that somebody else can make us write at any rate: each kind has its own limit, and none is lost uncounted. */
+
+import { type Clock, systemClock } from "../clock.js";
+import { RateLimit } from "../rate-limit.js";
 import type { Fields, Logger } from "./log.js";
-import { Pace } from "./pace.js";
 
 /** After the first hundred of a kind, twenty lines a second say as much. */
 const BURST = 100;
@@ -8,38 +10,24 @@ const LINES_PER_SECOND = 20;
 /** What was left out is said at the latest after this time, also when nothing else happens. */
 const COUNT_AFTER_MS = 10_000;
 
-export interface LogTiming {
-  now(): number;
-  /** Calls back once; the answer takes it back. */
-  after(ms: number, action: () => void): () => void;
-}
-
-const systemTiming: LogTiming = {
-  now: () => performance.now(),
-  after(ms, action) {
-    const timer = setTimeout(action, ms);
-    timer.unref();
-    return () => clearTimeout(timer);
-  },
-};
-
 type Write = (message: string, fields: Fields) => void;
 
 interface Kind {
-  readonly pace: Pace;
+  readonly limit: RateLimit;
+  leftOut: number;
   cancelCount: (() => void) | undefined;
 }
 
 export class PacedLog {
   readonly #logger: Logger;
-  readonly #timing: LogTiming;
+  readonly #clock: Clock;
   readonly #kinds = new Map<string, Kind>();
   readonly #warn: Write;
   readonly #error: Write;
 
-  constructor(logger: Logger, timing: LogTiming = systemTiming) {
+  constructor(logger: Logger, clock: Clock = systemClock) {
     this.#logger = logger;
-    this.#timing = timing;
+    this.#clock = clock;
     this.#warn = (message, fields) => logger.warn(message, fields);
     this.#error = (message, fields) => logger.error(message, fields);
   }
@@ -65,23 +53,25 @@ export class PacedLog {
 
   #line(write: Write, message: string, fields: Fields, name: string): void {
     const kind = this.#kind(name);
-    if (kind.pace.take()) {
-      const leftOut = kind.pace.takeHeldBack();
-      write(message, leftOut > 0 ? { ...fields, similarLinesLeftOut: leftOut } : fields);
-    } else {
-      kind.cancelCount ??= this.#timing.after(COUNT_AFTER_MS, () => {
-        kind.cancelCount = undefined;
-        const count = kind.pace.takeHeldBack();
-        if (count > 0) write("lines were left out because they were too many", { like: name, count });
-      });
+    if (kind.limit.take()) {
+      write(message, kind.leftOut > 0 ? { ...fields, similarLinesLeftOut: kind.leftOut } : fields);
+      kind.leftOut = 0;
+      return;
     }
+    kind.leftOut++;
+    kind.cancelCount ??= this.#clock.after(COUNT_AFTER_MS, () => {
+      kind.cancelCount = undefined;
+      const count = kind.leftOut;
+      kind.leftOut = 0;
+      if (count > 0) write("lines were left out because they were too many", { like: name, count });
+    });
   }
 
   #kind(name: string): Kind {
     let kind = this.#kinds.get(name);
     if (kind === undefined) {
-      const pace = new Pace(BURST, LINES_PER_SECOND, () => this.#timing.now());
-      kind = { pace, cancelCount: undefined };
+      const limit = new RateLimit(this.#clock, LINES_PER_SECOND, BURST);
+      kind = { limit, leftOut: 0, cancelCount: undefined };
       this.#kinds.set(name, kind);
     }
     return kind;

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { Connections } from "../connections.js";
 import { listenOn } from "../listen.js";
-import { connectionMetrics } from "./connection-metrics.js";
+import { connectionMetrics } from "./process-metrics.js";
 import { MetricsRegistry } from "./registry.js";
 
 test("connections by listener: open, pending, and closed for what reason", async () => {

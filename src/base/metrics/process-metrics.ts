@@ -4,9 +4,8 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
-import { connectionMetrics } from "./connection-metrics.js";
-import { countersRead, gaugeRead, gaugesRead } from "./families.js";
-import type { MetricsRegistry } from "./registry.js";
+import { type Connections, processConnections } from "../connections.js";
+import { countersRead, gaugeRead, gaugesRead, type MetricsRegistry, type Sample } from "./registry.js";
 
 export function processMetrics(registry: MetricsRegistry): void {
   const gauge = (name: string, help: string, read: () => number) =>
@@ -68,4 +67,27 @@ function virtualMemory(): number {
 function maxFileDescriptors(): number {
   const limit = /^Max open files\s+(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
   return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
+/** The connections that the process's listeners hold, in every role. */
+export function connectionMetrics(registry: MetricsRegistry, connections: Connections = processConnections): void {
+  gaugesRead(registry, "drawbridge_connections_open", "Connections that a listener accepted and that are open.", () =>
+    connections.readings().map(({ name, open }): Sample => [{ listener: name }, open]),
+  );
+  gaugesRead(
+    registry,
+    "drawbridge_connections_pending",
+    "Open connections whose peer is not known yet, or has not asked for anything.",
+    () => connections.readings().map(({ name, pending }): Sample => [{ listener: name }, pending]),
+  );
+  countersRead(
+    registry,
+    "drawbridge_connections_closed_total",
+    "Connections that were closed because their peer was late, or because there were too many.",
+    function* (): Iterable<Sample> {
+      for (const { name, closed } of connections.readings()) {
+        for (const [reason, count] of Object.entries(closed)) yield [{ listener: name, reason }, count];
+      }
+    },
+  );
 }

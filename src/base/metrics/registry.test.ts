@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { countersRead, EventCounter, gaugeRead, gaugesRead } from "./families.js";
-import { MetricsRegistry } from "./registry.js";
+import { countersRead, EventCounter, gaugeRead, gaugesRead, MetricsRegistry } from "./registry.js";
 
 test("families stand in order of their name, and none before its first sample", () => {
   const registry = new MetricsRegistry();

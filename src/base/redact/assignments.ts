@@ -2,9 +2,7 @@
  * Finds names with values in text of any kind (YAML, JSON, INI, environments, command lines, headers, XML, logs) and takes
  * the values of secret names out. Every character is looked at a bounded number of times.
  */
-import { isCredentialHeader, isPasswordName, isSecretName } from "./names.js";
-import { REMOVED } from "./removed.js";
-import { isPlainValue } from "./values.js";
+import { isCredentialHeader, isPasswordName, isPlainValue, isSecretName, REMOVED } from "./names.js";
 
 /** Every secret name has one of these in it. */
 const PART_OF_NAME = /pass|pwd|pw\b|secret|token|credential|key|auth|cookie|bearer|jwt|psk|otp|sig|mnemonic|sas|sess/gi;

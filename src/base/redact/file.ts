@@ -1,8 +1,7 @@
 /** Takes out of a file what must not leave the host. What cannot be judged is left out, and said. */
 import { gzipSync } from "node:zlib";
-import { unpacked } from "./encoded.js";
+import { asText, fromText, unpacked } from "./encoded.js";
 import { Redactor } from "./redact.js";
-import { asText, fromText } from "./text-form.js";
 import { withoutYamlSecrets } from "./yaml-structure.js";
 
 export type Redacted =

@@ -4,13 +4,9 @@
  */
 import { withoutSecretValues } from "./assignments.js";
 import { withoutEncodedSecrets } from "./encoded.js";
-import { isPasswordName, isSecretName } from "./names.js";
-import { withoutObjects } from "./objects-in-text.js";
-import { withoutKeys } from "./pem.js";
-import { REMOVED } from "./removed.js";
-import { withoutShapes } from "./shapes.js";
-import { withoutJsonSecrets } from "./structure.js";
-import { isPlainValue } from "./values.js";
+import { isPasswordName, isPlainValue, isSecretName, REMOVED } from "./names.js";
+import { withoutKeys, withoutShapes } from "./shapes.js";
+import { withoutJsonSecrets, withoutObjects } from "./structure.js";
 
 /** Redacts a whole text by its structure; undefined when it has not that structure. */
 export type StructurePass = (text: string, inner: (text: string) => string) => string | undefined;

@@ -1,7 +1,6 @@
 /** YAML by its structure. Only what has to go is changed; all else stays as it was written. */
 import { isAlias, isMap, isScalar, isSeq, type Node, parseAllDocuments, Scalar, type YAMLMap } from "yaml";
-import { isSecretName } from "./names.js";
-import { REMOVED } from "./removed.js";
+import { isSecretName, REMOVED } from "./names.js";
 import { announcesSecret, type Context, cleanScalar, memberContext } from "./structure.js";
 
 /** Longer texts are judged by their lines. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { processConnections } from "../../base/connections.js";
 import { Logger } from "../../base/log/log.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import type { ServerLink } from "../../tunnel/agent/server-link.js";
 import type { Tunnel } from "../../tunnel/connection/tunnel.js";
 import * as channels from "../../tunnel/events/channels.js";
@@ -10,28 +11,11 @@ import { logEvents } from "./log-events.js";
 const source = { name: "observed" };
 let end = () => {};
 let lines: Record<string, unknown>[] = [];
-let nowMs = 0;
-let timers: { at: number; action: () => void }[] = [];
-const timing = {
-  now: () => nowMs,
-  after(ms: number, action: () => void) {
-    const timer = { at: nowMs + ms, action };
-    timers.push(timer);
-    return () => {
-      timers = timers.filter((each) => each !== timer);
-    };
-  },
-};
-
-function pass(ms: number): void {
-  nowMs += ms;
-  const due = timers.filter(({ at }) => at <= nowMs);
-  timers = timers.filter(({ at }) => at > nowMs);
-  for (const { action } of due) action();
-}
+let clock = new ManualClock();
 
 function listen(verbosity: number): void {
   lines = [];
+  clock = new ManualClock();
   const logger = new Logger({
     format: "json",
     verbosity,
@@ -41,7 +25,7 @@ function listen(verbosity: number): void {
       done(null);
     },
   });
-  end = logEvents(logger, source, timing);
+  end = logEvents(logger, source, clock);
 }
 
 const dial = { source, frontend: "grpc", address: "10.0.0.1:443", dialId: 5n, durationMs: 2, error: "" } as const;
@@ -152,7 +136,7 @@ describe("logEvents", () => {
     listen(4);
     for (let count = 0; count < 1000; count++) channels.serverRefused.publish(refusal);
     expect(lines).toHaveLength(100);
-    pass(50);
+    clock.advance(50);
     channels.serverRefused.publish(refusal);
     expect(lines).toHaveLength(101);
     expect(lines.at(-1)).toMatchObject({ similarLinesLeftOut: 900 });
@@ -171,10 +155,10 @@ describe("logEvents", () => {
     const event = { source, agentId: "a-1", stream: 1, remote: "", error: "", level: "warn", message, reason: "" };
     for (let count = 0; count < 1000; count++) channel.publish(event as never);
     expect(lines).toHaveLength(100);
-    pass(10_000);
+    clock.advance(10_000);
     expect(lines).toHaveLength(101);
     expect(lines.at(-1)).toMatchObject({ message: expect.stringContaining("left out"), count: 900 });
-    pass(10_000);
+    clock.advance(10_000);
     expect(lines).toHaveLength(101);
   });
 

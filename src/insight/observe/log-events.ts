@@ -1,10 +1,11 @@
 /** The log as one more listener: which events become lines, and from which verbosity on. */
 
 import type { Sourced } from "../../base/channel.js";
+import type { Clock } from "../../base/clock.js";
 import type { CloseReason } from "../../base/connection.js";
 import { processConnections } from "../../base/connections.js";
 import type { Fields, Logger } from "../../base/log/log.js";
-import { type LogTiming, PacedLog } from "../../base/log/paced-log.js";
+import { PacedLog } from "../../base/log/paced-log.js";
 import * as channels from "../../tunnel/events/channels.js";
 
 /** klog levels. Up to 4 is what everybody sees by default, so nothing that happens for every tunnel may be below 5. */
@@ -16,8 +17,8 @@ const EVERY_TUNNEL = 5;
  * Writes lines for the events of `source` until the answer is called. Whatever a caller, a peer or a broken network can
  * make happen at any rate goes through `paced`.
  */
-export function logEvents(logger: Logger, source: object, timing?: LogTiming): () => void {
-  const paced = new PacedLog(logger, timing);
+export function logEvents(logger: Logger, source: object, clock?: Clock): () => void {
+  const paced = new PacedLog(logger, clock);
   const endings = [
     ...processLines(logger, source, paced),
     ...serverLines(logger, source, paced),

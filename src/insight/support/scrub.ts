@@ -1,6 +1,6 @@
 /** The one redaction, and what only a bundle knows: the very secrets it was made with. */
 import { type Redacted, redactFile } from "../../base/redact/file.js";
-import { REMOVED } from "../../base/redact/removed.js";
+import { REMOVED } from "../../base/redact/names.js";
 import { spellingsOf } from "../../base/redact/spellings.js";
 
 export class Scrubber {

@@ -1,8 +1,8 @@
 /** The sidecar's /metrics. */
-import { countersRead, EventCounter, gaugeRead, gaugesRead } from "../../base/metrics/families.js";
+
 import { DurationHistogram } from "../../base/metrics/histogram.js";
 import { processMetrics } from "../../base/metrics/process-metrics.js";
-import { MetricsRegistry } from "../../base/metrics/registry.js";
+import { countersRead, EventCounter, gaugeRead, gaugesRead, MetricsRegistry } from "../../base/metrics/registry.js";
 import { fallbackChanged, probeEnded, requestDecided, routeTaken } from "./channels.js";
 import type { Sidecar } from "./sidecar.js";
 

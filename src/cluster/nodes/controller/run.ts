@@ -1,9 +1,8 @@
 /** The controller as a process, with its metrics and events. */
 import { messageOf } from "../../../base/errors/error.js";
 import type { Endpoint } from "../../../base/http.js";
-import { EventCounter, gaugeRead } from "../../../base/metrics/families.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
-import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead, MetricsRegistry } from "../../../base/metrics/registry.js";
 import { collectionPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { eventAbout } from "../objects.js";

@@ -1,8 +1,8 @@
 /** The Ignition server's /metrics, with HyperShift's names. */
-import { EventCounter, gaugeRead } from "../../../base/metrics/families.js";
+
 import { DurationHistogram } from "../../../base/metrics/histogram.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
-import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead, MetricsRegistry } from "../../../base/metrics/registry.js";
 
 const PREFIX = "ign_server_";
 

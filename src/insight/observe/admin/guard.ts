@@ -3,9 +3,10 @@ import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { systemClock } from "../../../base/clock.js";
 import { catalogue } from "../../../base/errors/catalogue.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { Pace } from "../../../base/log/pace.js";
+import { RateLimit } from "../../../base/rate-limit.js";
 import { TokenFile } from "../../../base/token-file.js";
 import { note } from "../../../tunnel/events/channels.js";
 import { ApiFailure } from "./failure.js";
@@ -31,7 +32,7 @@ export class Guard {
   readonly #options: GuardOptions;
   readonly #tokens: TokenFile | undefined;
   readonly #sessions: Sessions;
-  readonly #guesses = new Pace(LOGIN_BURST, LOGINS_PER_SECOND, () => performance.now());
+  readonly #guesses = new RateLimit(systemClock, LOGINS_PER_SECOND, LOGIN_BURST);
   #complained = false;
 
   constructor(options: GuardOptions) {

@@ -1,6 +1,5 @@
 /** Tunnels and queues per agent, with a bound on how many agents get a series of their own. */
-import { gaugesRead } from "../../../base/metrics/families.js";
-import type { MetricsRegistry, Sample } from "../../../base/metrics/registry.js";
+import { gaugesRead, type MetricsRegistry, type Sample } from "../../../base/metrics/registry.js";
 import type { AgentLoad } from "../../../tunnel/events/readings.js";
 
 /** A cluster of thousands of agents must not become thousands of series on every scrape. */

@@ -1,9 +1,8 @@
 /** The proxy-agent's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
 
-import { EventCounter, gaugeRead } from "../../../base/metrics/families.js";
 import { DurationHistogram } from "../../../base/metrics/histogram.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
-import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead, MetricsRegistry } from "../../../base/metrics/registry.js";
 import { agentDialEnded, leaseListed, leaseWatched, streamError } from "../../../tunnel/events/channels.js";
 import type { AgentReadings } from "../../../tunnel/events/readings.js";
 import { leaseCalls } from "./lease-calls.js";

@@ -1,5 +1,5 @@
-import type { EventCounter } from "../../../base/metrics/families.js";
 import type { DurationHistogram } from "../../../base/metrics/histogram.js";
+import type { EventCounter } from "../../../base/metrics/registry.js";
 import type { LeaseRequest } from "../../../tunnel/events/channels.js";
 
 interface LeaseCallFamilies {

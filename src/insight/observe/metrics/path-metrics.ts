@@ -1,8 +1,7 @@
 /** What the watchdog finds out, for those that have one. Ours alone: its probes are in none of upstream's families. */
 
-import { EventCounter, gaugesRead } from "../../../base/metrics/families.js";
 import { DurationHistogram } from "../../../base/metrics/histogram.js";
-import type { MetricsRegistry, Sample } from "../../../base/metrics/registry.js";
+import { EventCounter, gaugesRead, type MetricsRegistry, type Sample } from "../../../base/metrics/registry.js";
 import { serverLinkRecycled, serverPathChecked } from "../../../tunnel/events/channels.js";
 
 const PREFIX = "drawbridge_server_";

@@ -1,7 +1,12 @@
 /** What server and agent count alike: packets and errors per segment (upstream's), bytes, queues and cuts (ours). */
 
-import { countersRead, EventCounter, gaugeRead } from "../../../base/metrics/families.js";
-import type { MetricsRegistry, Sample } from "../../../base/metrics/registry.js";
+import {
+  countersRead,
+  EventCounter,
+  gaugeRead,
+  type MetricsRegistry,
+  type Sample,
+} from "../../../base/metrics/registry.js";
 import { certificatesRefused, certificatesReloaded, streamError, tunnelCut } from "../../../tunnel/events/channels.js";
 import type { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import { PACKET_NAMES } from "../../../tunnel/wire/packet.js";

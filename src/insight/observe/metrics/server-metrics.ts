@@ -1,9 +1,8 @@
 /** The proxy-server's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
 
-import { EventCounter, gaugeRead, gaugesRead } from "../../../base/metrics/families.js";
 import { DurationHistogram, histogramSamples } from "../../../base/metrics/histogram.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
-import { MetricsRegistry, type Sample } from "../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead, gaugesRead, MetricsRegistry, type Sample } from "../../../base/metrics/registry.js";
 import {
   claimRulesRefused,
   claimRulesReloaded,

@@ -1,7 +1,8 @@
 /** When the last packets are told without being asked for: a path that fails, and a crash. */
 
+import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { Pace } from "../../../base/log/pace.js";
+import { RateLimit } from "../../../base/rate-limit.js";
 import { redact } from "../../../base/redact/redact.js";
 import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
 import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
@@ -25,8 +26,8 @@ export interface DumpParts {
 }
 
 /** A few packets in the log, all that are remembered in a file, once for each series of failures. */
-export function tellOfStalls({ source, flights, files }: DumpParts, now = () => performance.now()): () => void {
-  const pace = new Pace(STALLS_AT_ONCE, STALLS_PER_SECOND, now);
+export function tellOfStalls({ source, flights, files }: DumpParts, clock: Clock = systemClock): () => void {
+  const pace = new RateLimit(clock, STALLS_PER_SECOND, STALLS_AT_ONCE);
   return serverPathChecked.subscribe(({ agentId, stream, failures, error }) => {
     if (failures !== 1 || !pace.take()) return;
     const flight = flights.find(stream);

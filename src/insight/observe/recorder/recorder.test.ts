@@ -119,7 +119,7 @@ describe("files", () => {
     const notes: object[] = [];
     const endings = [
       note.subscribe(({ fields }) => notes.push(fields!), source),
-      tellOfStalls({ source, flights: book, files }, () => clock.now()),
+      tellOfStalls({ source, flights: book, files }, clock),
     ];
     const check = (failures: number) =>
       serverPathChecked.publish({

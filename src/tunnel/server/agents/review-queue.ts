@@ -128,7 +128,7 @@ export class ReviewQueue<Verdict> {
 
   #startReviews(): void {
     while (this.#waiting.length > 0 && this.#underWay.size < MAX_UNDER_WAY) {
-      if (this.#limit.reserve(0) === undefined) {
+      if (!this.#limit.take()) {
         this.#cancelRetry ??= this.#options.clock.after(RETRY_MS, () => {
           this.#cancelRetry = undefined;
           this.#startReviews();

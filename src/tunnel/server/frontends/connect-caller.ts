@@ -1,8 +1,8 @@
 /** One connection at an HTTP CONNECT door, from its request head to the tunnel. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { GatheredBytes } from "../../../base/byte-queue.js";
 import { connectionOf } from "../../../base/connection.js";
-import { GatheredBytes } from "../../../base/gathered-bytes.js";
 import { SocketPort } from "../../connection/socket-port.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
 import type { PeerTrust } from "../../link/peer-trust.js";

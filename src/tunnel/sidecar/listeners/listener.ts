@@ -2,8 +2,7 @@
 import { Server as HttpServer } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
-import { listenOn } from "../../../base/listen.js";
-import { listenOnSocketFile } from "../../../base/socket-file.js";
+import { listenOn, listenOnSocketFile } from "../../../base/listen.js";
 import type { ListenerConfig } from "../config.js";
 import { ConnectionHandler, type ConnectionHandlerOptions } from "../connection-handler.js";
 import { createHttpProxyServer } from "./http.js";

@@ -1,8 +1,7 @@
 /** The approver as a process, with its metrics. */
 import type { Endpoint } from "../../../../base/http.js";
-import { EventCounter, gaugeRead } from "../../../../base/metrics/families.js";
 import { processMetrics } from "../../../../base/metrics/process-metrics.js";
-import { MetricsRegistry } from "../../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead, MetricsRegistry } from "../../../../base/metrics/registry.js";
 import { APPROVER_NAME } from "../../permissions.js";
 import { Replica } from "../../replica.js";
 import { type Decision, noDecisionLog, openDecisionLog } from "../decide.js";
