@@ -4,9 +4,8 @@ import { messageOf } from "../../../base/errors/error.js";
 import { metricsRoute } from "../../../base/health.js";
 import { type Endpoint, type Route, type RunningHttp, sendText, startHttp } from "../../../base/http.js";
 import { Logger } from "../../../base/log/log.js";
-import { EventCounter, gaugeRead, gaugesRead } from "../../../base/metrics/families.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
-import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { EventCounter, gaugeRead, gaugesRead, MetricsRegistry } from "../../../base/metrics/registry.js";
 import { nextSignal } from "../../../base/signals.js";
 import { diagnosePools, type PoolDiagnosis, type WorkersDoctorOptions } from "./doctor.js";
 
