@@ -8,9 +8,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HostedReport } from "../../src/cluster/hosted/apply/apply.js";
-import type { Verdict } from "../../src/cluster/hosted/status/verify.js";
+
 import type { Component } from "../support/hosted/component.js";
-import { type AgentPod, HostedLab, NAMESPACE, PLANE_API } from "../support/hosted/lab.js";
+import { type AgentPod, type Asked, HostedLab, NAMESPACE, PLANE_API } from "../support/hosted/lab.js";
 import { remainsOf } from "../support/hosted/remains.js";
 import type { BridgeLab } from "../support/lab/bridge/lab.js";
 import type { WebhookPod } from "../support/lab/bridge/webhook-pod.js";
@@ -33,8 +33,8 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
   let hosted: HostedLab;
   let lab: BridgeLab;
 
-  const failed = ({ results }: Pick<Verdict, "results">) => results.filter(({ status }) => status === "fail");
-  const reasonOf = ({ conditions }: Pick<Verdict, "conditions">, type: string) => {
+  const failed = ({ findings }: Pick<Asked, "findings">) => findings.filter(({ state }) => state === "failed");
+  const reasonOf = ({ conditions }: Pick<Asked, "conditions">, type: string) => {
     const found = conditions.find((condition) => condition.type === type);
     return `${found?.status}/${found?.reason}`;
   };
@@ -74,11 +74,11 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
     const found = await hosted.verdict("status");
     expect(found.code).toBe(1);
     // Control-plane agents that came before the servers are asked again half a minute later.
-    const ids = failed(found).map(({ id }) => id);
+    const ids = failed(found).map(({ check }) => check);
     expect(ids.filter((id) => id !== "control-plane-agents")).toEqual(["agents", "data-plane-connection"]);
     expect(reasonOf(found, "DataPlaneConnectionAvailable")).toBe("False/KonnectivityAgentPodsNotFound");
     expect(reasonOf(found, "InfrastructureReady")).toBe("True/AsExpected");
-    expect(found.byId.servers?.evidence).toBe("3 of 3 pods are ready");
+    expect(found.byId.servers?.message).toBe("3 of 3 pods are ready");
     expect(found.stopsWorking).toContain("kubectl logs, exec, attach, port-forward and cp");
   });
 
@@ -167,11 +167,11 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
       expect(failed(found)).toEqual([]);
       expect(found.code).toBe(0);
       expect(found.stopsWorking).toEqual([]);
-      expect(found.byId[HOOK]).toMatchObject({ status: "pass", details: { answer: "allowed" } });
-      expect(found.byId[API]).toMatchObject({ status: "pass" });
-      expect(found.byId[`apiservice:${PLANE}`]).toMatchObject({ status: "pass" });
-      expect(found.byId["control-plane-agents"]?.evidence).toBe("2 of 2 are ready");
-      expect(found.byId.agents?.evidence).toBe("2 of 2 nodes have one that is connected");
+      expect(found.byId[HOOK]).toMatchObject({ state: "ok", details: { answer: "allowed" } });
+      expect(found.byId[API]).toMatchObject({ state: "ok" });
+      expect(found.byId[`apiservice:${PLANE}`]).toMatchObject({ state: "ok" });
+      expect(found.byId["control-plane-agents"]?.message).toBe("2 of 2 are ready");
+      expect(found.byId.agents?.message).toBe("2 of 2 nodes have one that is connected");
       expect((await webhook.requests("/validate")).length).toBe(before + 1);
       expect(reasonOf(found, "DataPlaneConnectionAvailable")).toBe("True/AsExpected");
       expect(reasonOf(found, "ControlPlaneConnectionAvailable")).toBe("True/AsExpected");
@@ -209,16 +209,17 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
       const found = await hosted.verdict("verify");
       expect(found.code).toBe(1);
       expect(reasonOf(found, "DataPlaneConnectionAvailable")).toBe("False/LogsAccessFailed");
-      expect(failed(found).map(({ id }) => id)).toEqual(expect.arrayContaining(["data-plane-connection", HOOK, API]));
+      expect(failed(found).map(({ check }) => check)).toContain("data-plane-connection");
+      for (const id of [HOOK, API]) expect(found.byId[id]?.state).toBe("failed");
       expect(found.stopsWorking).toEqual(
         expect.arrayContaining([
           "kubectl logs, exec, attach, port-forward and cp",
-          "Webhook validate-in-pod.lab.drawbridge.test: requests it should judge are refused",
+          "webhook validate-in-pod/validate-in-pod.lab.drawbridge.test: requests it should judge are refused",
         ]),
       );
       const text = await hosted.run("status", hosted.both);
       expect(text.code).toBe(1);
-      expect(text.stdout).toMatch(/FAIL {2}Pod logs come through the tunnel[\s\S]*What stops working:\n- kubectl logs/);
+      expect(text.stdout).toMatch(/FAILED {3}data-plane-connection: [\s\S]*What stops working:\n- kubectl logs/);
     });
   });
 

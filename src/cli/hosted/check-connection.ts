@@ -44,7 +44,7 @@ function parse(program: string, argv: readonly string[]): Invocation<CheckConfig
 async function run({ kubeconfig, once, everyMs }: CheckConfig): Promise<number> {
   const [{ openKubeApi }, checker] = await Promise.all([
     import("../../cluster/kube/open.js"),
-    import("../../cluster/hosted/status/connection-checker.js"),
+    import("../../cluster/hosted/connection-checker.js"),
   ]);
   const api = await openKubeApi({ kubeconfig, qps: 5, burst: 5 });
   const tell = (sentence: string): void => void process.stdout.write(`${sentence}\n`);

@@ -1,5 +1,6 @@
-/** `drawbridge hosted verify` and `status`: parse, ask every question, report. */
-
+/** `drawbridge hosted verify` and `status` */
+import { hasFailed } from "../../base/finding.js";
+import type { Clusters } from "../../cluster/hosted/apply/clusters.js";
 import { choice } from "../flags/choice.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
@@ -8,7 +9,6 @@ import { MISUSE } from "../framework/subcommands.js";
 import { version } from "../framework/version.js";
 import { type Access, addHostedKubeconfig, requireKubeconfig, withClusters } from "./clusters.js";
 import { declareHostedFlags, type HostedFlags, hostedConfig, refuseWords } from "./flags.js";
-import { verdictText } from "./verify-report.js";
 
 interface VerifyConfig {
   readonly command: "verify" | "status";
@@ -18,12 +18,12 @@ interface VerifyConfig {
 }
 
 const purposes = {
-  verify: `Says whether the tunnel works: everything that status shows, and then every webhook (dry run) and aggregated API of
+  verify: `Checks whether the tunnel works: everything that status shows, and then every webhook (dry run) and aggregated API of
 the hosted cluster, called by its own kube-apiserver. What fails is listed with what stops working.
 
-Ends with 0 when nothing failed, with 1 otherwise.`,
-  status: `Shows how the tunnel stands: publishing, certificates, servers, agents, pod logs through the tunnel, and the conditions
-that HyperShift has for it. Only reads. Ends with 0 when nothing failed, with 1 otherwise.`,
+It ends with 0 when nothing failed, with 1 otherwise.`,
+  status: `Shows the state of the tunnel: publishing, certificates, servers, agents, pod logs through the tunnel, and the
+conditions that HyperShift has for it. It only reads. It ends with 0 when nothing failed, with 1 otherwise.`,
 } as const;
 
 export const hostedVerify = (program: string, argv: readonly string[]): Promise<number> =>
@@ -55,8 +55,10 @@ function parse(
 
 async function run({ command: name, flags, access, output }: VerifyConfig): Promise<number> {
   const config = await hostedConfig(flags);
-  const ask = await import("../../cluster/hosted/status/verify.js");
-  const verdict = await withClusters(access, (clusters) => ask[name]({ clusters, config, version: version() }));
-  process.stdout.write(output === "json" ? `${JSON.stringify(verdict, null, 2)}\n` : verdictText(verdict));
-  return verdict.ok ? 0 : 1;
+  const { diagnoseHosted, hostedJson, hostedText } = await import("../../insight/diagnosis/hosted/verify.js");
+  const { safeJson } = await import("../../base/text.js");
+  const ask = (clusters: Clusters) => diagnoseHosted(name, { clusters, config, version: version() });
+  const findings = await withClusters(access, ask);
+  process.stdout.write(output === "json" ? `${safeJson(hostedJson(findings), 2)}\n` : hostedText(findings));
+  return hasFailed(findings) ? 1 : 0;
 }

@@ -4,18 +4,23 @@ import type { Prefix } from "../../cluster/bootstrap/address/ip.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";
 import type { EgressReading } from "../../cluster/bootstrap/settings/egress-config.js";
+import type { currentCertificates } from "../../cluster/hosted/apply/apply.js";
+import type { HostedConfig } from "../../cluster/hosted/config/config.js";
 import type { Lease } from "../../cluster/kube/lease.js";
+import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Secret } from "../../cluster/nodes/objects.js";
 import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import type { InspectionReport } from "../../tunnel/pki/inspect/report.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { Handshake } from "./host/handshake.js";
+import type { HostedCondition } from "./hosted/conditions.js";
 import type { Program, Role } from "./programs.js";
+import type { AggregatedApi, HostedWebhook, Workload } from "./sources/hosted.js";
 import type { IgnitionAnswer, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { WorkerFixes } from "./workers/fixes.js";
 
-export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts {
+export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts, HostedFacts {
   /** The time by the clock of the host that is diagnosed. */
   readonly now: Date;
 }
@@ -82,6 +87,22 @@ interface PoolFacts {
   readonly networkCertificate: NetworkCertificate;
   /** Repairs that findings may offer. */
   readonly fixes: WorkerFixes;
+}
+
+interface HostedFacts {
+  readonly hostedConfig: HostedConfig;
+  /** The hosted cluster's API, for checks that let it call others. */
+  readonly hostedApi: KubeApi;
+  readonly infrastructureReady: HostedCondition;
+  readonly dataPlaneConnection: HostedCondition;
+  readonly controlPlaneConnection: HostedCondition;
+  /** The certificates as apply would leave them; `issued` are those that it would issue. */
+  readonly issuedCertificates: Awaited<ReturnType<typeof currentCertificates>>;
+  readonly apiServerDeployment: Workload;
+  readonly controlPlaneAgents: { readonly workload: Workload | undefined };
+  readonly agents: { readonly workload: Workload | undefined };
+  readonly webhooks: readonly HostedWebhook[];
+  readonly apiServices: readonly AggregatedApi[];
 }
 
 export interface Networks {

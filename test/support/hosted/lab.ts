@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { Verdict } from "../../../src/cluster/hosted/status/verify.js";
+import type { Finding } from "../../../src/base/finding.js";
+import type { HostedDiagnosis } from "../../../src/insight/diagnosis/hosted/verify.js";
 import { type BridgeLab, startBridgeLab } from "../lab/bridge/lab.js";
 import type { WebhookPod } from "../lab/bridge/webhook-pod.js";
 import { get } from "../lab/http.js";
@@ -22,9 +23,11 @@ export const PLANE_API = {
   version: "v1alpha1",
 } as const;
 
-export interface Asked extends Verdict {
+export interface Asked extends HostedDiagnosis {
   readonly code: number;
-  readonly byId: Readonly<Record<string, Verdict["results"][number]>>;
+  readonly findings: readonly Finding[];
+  /** By check, or `check:subject`. */
+  readonly byId: Readonly<Record<string, Finding>>;
 }
 
 /** Where an agent of either side says what it does. */
@@ -85,8 +88,9 @@ export class HostedLab {
   async verdict(name: "verify" | "status"): Promise<Asked> {
     const { code, stdout, stderr } = await this.run(name, this.both, "--output=json");
     if (stderr !== "") throw new Error(`hosted ${name} complained: ${stderr}`);
-    const found = JSON.parse(stdout) as Verdict;
-    return { code, ...found, byId: Object.fromEntries(found.results.map((result) => [result.id, result])) };
+    const report = JSON.parse(stdout) as Omit<Asked, "byId" | "code">;
+    const idOf = ({ check, subject }: Finding) => (subject === undefined ? check : `${check}:${subject}`);
+    return { code, ...report, byId: Object.fromEntries(report.findings.map((each) => [idOf(each), each])) };
   }
 
   /** The control plane's API as a pod there, behind a Service with the address that the description has. */

@@ -1,6 +1,6 @@
 /** docs/conformance.md names tests of hosted control planes that exist. */
 import { expect, test } from "vitest";
-import { conformanceRows, titlesIn } from "../../../../test/support/conformance-table.js";
+import { conformanceRows, titlesIn } from "../../../test/support/conformance-table.js";
 
 const rows = conformanceRows("Hosted control planes");
 

@@ -1,13 +1,13 @@
 /**
- * Lets the hosted kube-apiserver itself call a webhook, by the way it always takes. A configuration that selects nothing
+ * Lets the hosted kube-apiserver itself call a webhook, by the route that it always takes. A configuration that selects nothing
  * but our own request sends it first to the webhook, then to an address where nobody answers: a refusal that names the
  * second proves that the first was asked and answered. Dry run: nothing is stored.
  */
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import { fail, type Outcome, pass, skip } from "../../../base/check.js";
-import { KubeApiError } from "../../kube/errors.js";
-import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { pause, systemClock } from "../../../base/clock.js";
+import { failed, type Judgement, ok, skipped } from "../../../base/finding.js";
+import { KubeApiError } from "../../../cluster/kube/errors.js";
+import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 
 export interface WebhookTarget {
   readonly service: {
@@ -24,15 +24,15 @@ export interface WebhookTarget {
 export const PROBE_LABEL = "drawbridge-hosted-verify";
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 const [asked, guard] = ["asked.hosted.drawbridge.test", "guard.hosted.drawbridge.test"];
-/** The kube-apiserver takes up configurations from a watch. */
+/** The kube-apiserver learns of configurations by a watch. */
 const IN_FORCE_MS = 20_000;
 
-export async function probeWebhook(hosted: KubeApi, target: WebhookTarget): Promise<Outcome> {
+export async function probeWebhook(hosted: KubeApi, target: WebhookTarget): Promise<Judgement> {
   const id = randomBytes(6).toString("hex");
   const name = `${PROBE_LABEL}-${id}`;
   try {
     await hosted.create(CONFIGURATIONS, configuration(name, id, target));
-    return judged(await refusalOf(hosted, name, id), target);
+    return judge(await refusalOf(hosted, name, id), target);
   } finally {
     await hosted.delete(`${CONFIGURATIONS}/${name}`).catch(() => undefined);
   }
@@ -79,19 +79,20 @@ async function refusalOf(hosted: KubeApi, name: string, id: string): Promise<str
       if (reason instanceof KubeApiError && reason.status !== 0) return reason.detail;
       throw reason;
     }
-    await sleep(200);
+    await pause(systemClock, 200);
   } while (Date.now() < deadline);
   return undefined;
 }
 
-function judged(said: string | undefined, { failurePolicy }: WebhookTarget): Outcome {
-  if (said === undefined) return skip("the kube-apiserver did not take up the probe's configuration");
-  if (said.includes(`failed calling webhook "${guard}"`)) return pass("it answered", { answer: "allowed" });
-  if (said.includes(`admission webhook "${asked}" denied`)) return pass("it answered, with no", { answer: "denied" });
-  const failure = new RegExp(`failed calling webhook "${asked}": (.*)`, "s").exec(said)?.[1];
-  if (failure === undefined) return skip(`another admission rule came first: ${said}`);
+function judge(refusal: string | undefined, { failurePolicy }: WebhookTarget): Judgement {
+  if (refusal === undefined) return skipped("the kube-apiserver did not use the probe's configuration");
+  if (refusal.includes(`failed calling webhook "${guard}"`))
+    return { ...ok("it answered"), details: { answer: "allowed" } };
+  if (refusal.includes(`admission webhook "${asked}" denied`))
+    return { ...ok("it answered, with no"), details: { answer: "denied" } };
+  const failure = new RegExp(`failed calling webhook "${asked}": (.*)`, "s").exec(refusal)?.[1];
+  if (failure === undefined) return skipped(`another admission rule came first: ${refusal}`);
   const effect = failurePolicy === "Ignore" ? "requests pass unjudged" : "requests it should judge are refused";
-  return fail(failure, "See its pods and Service in the hosted cluster, and the servers' log for the dial.", {
-    effect,
-  });
+  const remedy = "See its pods and Service in the hosted cluster, and the servers' log for the dial.";
+  return { ...failed(failure, remedy), details: { effect } };
 }

@@ -1,26 +1,26 @@
-/** The conditions that HyperShift writes about a hosted cluster, found by looking ourselves. */
+/** The conditions that HyperShift writes about a hosted cluster, found out by reading its objects. */
 import { messageOf } from "../../../base/errors/error.js";
-import { isNotFound } from "../../kube/errors.js";
-import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { publishedAddress } from "../apply/apply.js";
-import type { HostedConfig } from "../config/config.js";
-import { AGENT_NAMESPACE, names } from "../model/names.js";
+import { publishedAddress } from "../../../cluster/hosted/apply/apply.js";
+import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
+import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
+import { isNotFound } from "../../../cluster/kube/errors.js";
+import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 
-export interface Condition {
+export interface HostedCondition {
   readonly type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady";
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
 }
 
-type Verdict = Omit<Condition, "type">;
+type ConditionState = Omit<HostedCondition, "type">;
 
-const verdict = (status: Condition["status"], reason: string, message: string): Verdict => ({
+const state = (status: HostedCondition["status"], reason: string, message: string): ConditionState => ({
   status,
   reason,
   message,
 });
-const wellDone = verdict("True", "AsExpected", "All is well");
+const asExpected = state("True", "AsExpected", "All is well");
 /** The checker stamps every minute. */
 const STALE_MS = 5 * 60_000;
 
@@ -38,68 +38,68 @@ interface ConfigMap extends KubeObject {
 }
 
 /** The kubelet's log stream comes back through the tunnel or not at all. */
-export async function dataPlaneConnection(hosted: KubeApi): Promise<Condition> {
+export async function dataPlaneConnection(hosted: KubeApi): Promise<HostedCondition> {
   const nodes = await workers(hosted);
   return { type: "DataPlaneConnectionAvailable", ...(nodes ?? (await logsOfAgents(hosted))) };
 }
 
-async function logsOfAgents(hosted: KubeApi): Promise<Verdict> {
+async function logsOfAgents(hosted: KubeApi): Promise<ConditionState> {
   const path = `/api/v1/namespaces/${AGENT_NAMESPACE}/pods`;
   let pods: readonly Pod[];
   try {
     pods = (await hosted.list<Pod>(path, { labelSelector: `app=${names.agent}` })).items;
   } catch (reason) {
-    return verdict("False", "ReconciliationError", `the agents' pods cannot be listed: ${messageOf(reason)}`);
+    return state("False", "ReconciliationError", `the agents' pods cannot be listed: ${messageOf(reason)}`);
   }
   const running = pods.filter(({ status }) => status?.phase === "Running");
   if (running.length === 0)
-    return verdict("False", "KonnectivityAgentPodsNotFound", `no pod ${AGENT_NAMESPACE}/${names.agent} is running`);
+    return state("False", "KonnectivityAgentPodsNotFound", `no pod ${AGENT_NAMESPACE}/${names.agent} is running`);
   let last = "every log was empty";
   for (const { metadata } of running) {
     try {
       const query = `container=${names.agent}&tailLines=1&limitBytes=1024`;
       const log = await hosted.text(`${path}/${metadata?.name}/log?${query}`, { timeoutMs: 15_000 });
-      if (log !== "") return wellDone;
+      if (log !== "") return asExpected;
     } catch (reason) {
       last = messageOf(reason);
     }
   }
   // HyperShift gives the reason of missing pods here, though its own list has this one.
-  return verdict("False", "LogsAccessFailed", `no log of ${running.length} running agents could be read: ${last}`);
+  return state("False", "LogsAccessFailed", `no log of ${running.length} running agents could be read: ${last}`);
 }
 
-/** The other way: whether workers reach the kube-apiserver, as a checker among them stamps it. */
-export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()): Promise<Condition> {
+/** The other direction: whether workers reach the kube-apiserver, as a checker among them stamps it. */
+export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()): Promise<HostedCondition> {
   const nodes = await workers(hosted);
   return { type: "ControlPlaneConnectionAvailable", ...(nodes ?? (await lastStamp(hosted, now))) };
 }
 
-async function lastStamp(hosted: KubeApi, now: number): Promise<Verdict> {
+async function lastStamp(hosted: KubeApi, now: number): Promise<ConditionState> {
   const name = names.connectivityCheck;
   let map: ConfigMap;
   try {
     map = await hosted.get<ConfigMap>(`/api/v1/namespaces/${AGENT_NAMESPACE}/configmaps/${name}`);
   } catch (reason) {
     if (isNotFound(reason))
-      return verdict("Unknown", "ConfigMapNotFound", `there is no ConfigMap ${AGENT_NAMESPACE}/${name}`);
-    return verdict("Unknown", "ReconcileError", messageOf(reason));
+      return state("Unknown", "ConfigMapNotFound", `there is no ConfigMap ${AGENT_NAMESPACE}/${name}`);
+    return state("Unknown", "ReconcileError", messageOf(reason));
   }
   const text = map.data?.lastSucceeded ?? "";
   const stamp = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(stamp))
-    return verdict("False", "KASAccessFailed", `no worker has reached the kube-apiserver (lastSucceeded is "${text}")`);
+    return state("False", "KASAccessFailed", `no worker has reached the kube-apiserver (lastSucceeded is "${text}")`);
   if (now - stamp > STALE_MS)
-    return verdict("False", "ConnectionCheckStale", `workers reached the kube-apiserver last at ${text}`);
-  return wellDone;
+    return state("False", "ConnectionCheckStale", `workers reached the kube-apiserver last at ${text}`);
+  return asExpected;
 }
 
 /** Undefined when there is a node to judge by. */
-async function workers(hosted: KubeApi): Promise<Verdict | undefined> {
+async function workers(hosted: KubeApi): Promise<ConditionState | undefined> {
   let nodes: readonly Node[];
   try {
     nodes = (await hosted.list<Node>("/api/v1/nodes")).items;
   } catch (reason) {
-    return verdict("Unknown", "ReconcileError", `nodes cannot be listed: ${messageOf(reason)}`);
+    return state("Unknown", "ReconcileError", `nodes cannot be listed: ${messageOf(reason)}`);
   }
   const usable = nodes.filter(
     ({ spec, status }) =>
@@ -107,24 +107,24 @@ async function workers(hosted: KubeApi): Promise<Verdict | undefined> {
       status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
   );
   if (usable.length > 0) return undefined;
-  return verdict("Unknown", "NoWorkerNodesAvailable", `none of ${nodes.length} nodes is ready and schedulable`);
+  return state("Unknown", "NoWorkerNodesAvailable", `none of ${nodes.length} nodes is ready and schedulable`);
 }
 
-export async function infrastructureReady(management: KubeApi, config: HostedConfig): Promise<Condition> {
+export async function infrastructureReady(management: KubeApi, config: HostedConfig): Promise<HostedCondition> {
   const type = "InfrastructureReady";
   try {
     const { host, port } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
     if (host === undefined || port === undefined)
       return {
         type,
-        ...verdict(
+        ...state(
           "False",
           "WaitingOnInfrastructureReady",
           `the ${config.publishing.type} of ${names.server} has no ${host === undefined ? "host" : "port"} yet`,
         ),
       };
-    return { type, ...wellDone, message: `agents dial ${host}, port ${port}` };
+    return { type, ...asExpected, message: `agents dial ${host}, port ${port}` };
   } catch (reason) {
-    return { type, ...verdict("Unknown", "InfraStatusFailure", messageOf(reason)) };
+    return { type, ...state("Unknown", "InfraStatusFailure", messageOf(reason)) };
   }
 }

@@ -1,7 +1,7 @@
 /** How the kube-apiserver's words are read; that it speaks them is shown by test/e2e/hosted-pods.test.ts. */
 import { afterEach, expect, test } from "vitest";
-import { createKubeApi } from "../../kube/client.js";
-import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
+import { createKubeApi } from "../../../cluster/kube/client.js";
+import { ApiStub, reply, replyStatus } from "../../../cluster/kube/testing/api-stub.js";
 import { probeWebhook, removeForgotten } from "./webhook-probe.js";
 
 const target = {
@@ -31,14 +31,14 @@ const failedCalling = (name: string, why: string) =>
   `Internal error occurred: failed calling webhook "${name}.hosted.drawbridge.test": failed to call webhook: ${why}`;
 
 test.each([
-  ["the guard behind it is reached", failedCalling("guard", "connection refused"), { status: "pass" }],
-  ["it says no", 'admission webhook "asked.hosted.drawbridge.test" denied the request: no', { status: "pass" }],
+  ["the guard behind it is reached", failedCalling("guard", "connection refused"), { state: "ok" }],
+  ["it says no", 'admission webhook "asked.hosted.drawbridge.test" denied the request: no', { state: "ok" }],
   [
     "it cannot be called",
     failedCalling("asked", 'Post "https://hook.apps.svc:443/": proxy error'),
-    { status: "fail", evidence: expect.stringMatching(/^failed to call webhook: Post .*proxy error$/) },
+    { state: "failed", message: expect.stringMatching(/^failed to call webhook: Post .*proxy error$/) },
   ],
-  ["somebody else comes first", 'admission webhook "other.test" denied the request', { status: "skip" }],
+  ["somebody else comes first", 'admission webhook "other.test" denied the request', { state: "skipped" }],
 ])("%s", async (_, words, expected) => {
   const api = await cluster(words);
   expect(await probeWebhook(api, target)).toMatchObject(expected);

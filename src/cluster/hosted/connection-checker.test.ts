@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
-import { createKubeApi } from "../../kube/client.js";
-import type { KubeApi } from "../../kube/port.js";
-import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
+import { createKubeApi } from "../kube/client.js";
+import type { KubeApi } from "../kube/port.js";
+import { ApiStub, reply, replyStatus } from "../kube/testing/api-stub.js";
 import { checkOnce, keepChecking } from "./connection-checker.js";
 
 let stub: ApiStub;

@@ -3,9 +3,9 @@
  * does. The stamp itself goes the same way, so an old one means that workers are cut off.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../../../base/errors/error.js";
-import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { AGENT_NAMESPACE, names } from "../model/names.js";
+import { messageOf } from "../../base/errors/error.js";
+import type { KubeApi, KubeObject } from "../kube/port.js";
+import { AGENT_NAMESPACE, names } from "./model/names.js";
 
 export interface CheckerOptions {
   readonly everyMs: number;

@@ -1,0 +1,135 @@
+/** A hosted control plane: its servers, agents and certificates, and every call through its tunnel. */
+import { messageOf } from "../../../base/errors/error.js";
+import { failed, failureOf, type Judgement, ok, skipped } from "../../../base/finding.js";
+import { names } from "../../../cluster/hosted/model/names.js";
+import { defineCheck } from "../check.js";
+import type { HostedCondition } from "../hosted/conditions.js";
+import { probeWebhook } from "../hosted/webhook-probe.js";
+import type { Workload } from "../sources/hosted.js";
+
+/** Unknown is not a failure: there is nothing yet to judge by. */
+function judgeCondition(condition: HostedCondition, remedy: string): Judgement[] {
+  const { status, reason, message, type } = condition;
+  const text = `${type}=${status} (${reason}): ${message}`;
+  const hasFailed = status === "False" || reason === "ReconcileError" || reason === "InfraStatusFailure";
+  const judgement = status === "True" ? ok(text) : hasFailed ? failed(text, remedy) : skipped(text);
+  return [{ ...judgement, details: { condition } }];
+}
+
+export const infrastructure = defineCheck({
+  ...{ id: "infrastructure", about: "Servers are published", needs: ["infrastructureReady"] },
+  judge: ({ infrastructureReady }) => judgeCondition(infrastructureReady, "See the Service's or the Route's events."),
+});
+
+export const hostedCertificates = defineCheck({
+  ...{ id: "certificates", about: "Certificates are as they should be", needs: ["issuedCertificates"] },
+  judge({ issuedCertificates: { issued, leaves, signers } }) {
+    if (issued.length === 0) return [ok(`${leaves.size} certificates of ${signers.size} signers are good`)];
+    const due = issued.map(({ name, why }) => `${name}: ${why}`).join("; ");
+    const remedy = "Run drawbridge hosted apply, which issues what is due and keeps the rest.";
+    return [{ ...failed(`certificates are due: ${due}`, remedy), details: { due: issued } }];
+  },
+});
+
+export const servers = defineCheck({
+  ...{ id: "servers", about: "Every kube-apiserver has its server", needs: ["apiServerDeployment", "hostedConfig"] },
+  judge({ apiServerDeployment: { spec, status }, hostedConfig: { controlPlaneNamespace, replicas } }) {
+    const { containers = [] } = spec?.template?.spec ?? {};
+    if (!containers.some(({ name }) => name === names.server)) {
+      const remedy = `Patch it: drawbridge hosted render --out DIR writes DIR/patches/${names.apiServer}.yaml.`;
+      const deployment = `${controlPlaneNamespace}/${names.apiServer}`;
+      return [failed(`Deployment ${deployment} has no container ${names.server}`, remedy)];
+    }
+    const [ready = 0, wanted = 1] = [status?.readyReplicas, spec?.replicas];
+    const message = `${ready} of ${wanted} pods are ready`;
+    if (wanted !== replicas) {
+      const remedy = `Set replicas to ${wanted} in the config, apply, and patch the Deployment again.`;
+      return [failed(`${message}, but agents look for ${replicas} servers`, remedy)];
+    }
+    return [judgeReady(ready, wanted, message, "See the pods' events and the server's log.")];
+  },
+});
+
+function judgeReady(ready: number, wanted: number, message: string, remedy: string): Judgement {
+  return ready === 0 ? failed(message, remedy) : { ...ok(message), details: { ready, wanted } };
+}
+
+const withoutWorkload = (workload: string): Judgement =>
+  failed(`their ${workload} does not exist`, "Run drawbridge hosted apply.");
+
+export const controlPlaneAgents = defineCheck({
+  ...{ id: "control-plane-agents", about: "Control-plane agents are ready", needs: ["controlPlaneAgents"] },
+  judge({ controlPlaneAgents: { workload } }) {
+    if (workload === undefined) return [withoutWorkload("Deployment")];
+    const [ready = 0, wanted = 1] = [workload.status?.readyReplicas, workload.spec?.replicas];
+    return [judgeReady(ready, wanted, `${ready} of ${wanted} are ready`, "See the pods' events and logs.")];
+  },
+});
+
+export const agents = defineCheck({
+  ...{ id: "agents", about: "Agents are ready", needs: ["agents"] },
+  judge({ agents: { workload } }) {
+    if (workload === undefined) return [withoutWorkload("DaemonSet")];
+    const { desiredNumberScheduled: wanted = 0, numberReady: ready = 0 }: NonNullable<Workload["status"]> =
+      workload.status ?? {};
+    const message = `${ready} of ${wanted} nodes have one that is connected`;
+    if (wanted === 0) return [skipped(message)];
+    const remedy = "Check that nodes reach the published address, and the events of the agents' pods.";
+    return [judgeReady(ready, wanted, message, remedy)];
+  },
+});
+
+export const dataPlane = defineCheck({
+  ...{ id: "data-plane-connection", about: "Pod logs come through the tunnel", needs: ["dataPlaneConnection"] },
+  judge: ({ dataPlaneConnection }) =>
+    judgeCondition(
+      dataPlaneConnection,
+      "Look at the servers' and the agents' logs (kubectl logs needs the tunnel: use crictl on a node), and whether nodes reach the published address.",
+    ),
+});
+
+export const controlPlane = defineCheck({
+  ...{ id: "control-plane-connection", about: "Workers reach the kube-apiserver", needs: ["controlPlaneConnection"] },
+  judge: ({ controlPlaneConnection }) =>
+    judgeCondition(controlPlaneConnection, "Check the kube-apiserver's published address from a node."),
+});
+
+const NONE = skipped("there is none to be called");
+
+/** Each is called by the hosted kube-apiserver itself, in a dry run. */
+export const webhookCalls = defineCheck({
+  ...{ id: "webhook", about: "The kube-apiserver reaches the webhook", needs: ["webhooks", "hostedApi"] },
+  async judge({ webhooks, hostedApi }) {
+    const found: Judgement[] = [];
+    for (const { name: subject, sideEffects, ...target } of webhooks) {
+      const isHarmless = sideEffects === "None" || sideEffects === "NoneOnDryRun";
+      const judgement = isHarmless
+        ? await probeWebhook(hostedApi, target).catch(failureOf)
+        : skipped(`it declares side effects (${sideEffects}), so it is not called`);
+      found.push({ ...judgement, subject });
+    }
+    return found.length > 0 ? found : [NONE];
+  },
+});
+
+export const apiServiceCalls = defineCheck({
+  ...{ id: "apiservice", about: "The kube-apiserver reaches the aggregated API", needs: ["apiServices", "hostedApi"] },
+  async judge({ apiServices, hostedApi }) {
+    const found: Judgement[] = [];
+    for (const { metadata, spec } of apiServices) {
+      const { group, service, version } = spec!;
+      const judgement = await hostedApi.get(`/apis/${group}/${version}`, { timeoutMs: 30_000 }).then(
+        () => ok(`${service?.namespace}/${service?.name} answered`),
+        (reason: unknown) => ({
+          ...failed(
+            messageOf(reason).replace(/\.$/, ""),
+            "See the APIService's status and the pods behind its Service; if the control plane serves it, its address must be among aggregatedApis.",
+          ),
+          details: { effect: "its kinds cannot be read or written, and namespaces are not deleted" },
+        }),
+      );
+      found.push({ ...judgement, subject: metadata?.name });
+    }
+    return found.length > 0 ? found : [NONE];
+  },
+});

@@ -1,0 +1,116 @@
+/** The facts of a hosted control plane, from the management cluster and the hosted cluster. */
+import { currentCertificates, publishedAddress } from "../../../cluster/hosted/apply/apply.js";
+import type { Clusters } from "../../../cluster/hosted/apply/clusters.js";
+import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
+import { hostedModel } from "../../../cluster/hosted/model/model.js";
+import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
+import { find } from "../../../cluster/kube/objects.js";
+import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
+import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
+import { type FactName, type Gathered, type Source, Unavailable } from "../check.js";
+import { controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "../hosted/conditions.js";
+import { PROBE_LABEL, removeForgotten, type WebhookTarget } from "../hosted/webhook-probe.js";
+
+export interface Workload extends KubeObject {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly spec?: { readonly containers?: readonly { readonly name: string }[] } };
+  };
+  readonly status?: {
+    readonly readyReplicas?: number;
+    readonly numberReady?: number;
+    readonly desiredNumberScheduled?: number;
+  };
+}
+
+interface WebhookConfiguration extends KubeObject {
+  readonly webhooks?: readonly {
+    readonly name: string;
+    readonly clientConfig: { readonly service?: WebhookTarget["service"]; readonly caBundle?: string };
+    readonly sideEffects?: string;
+    readonly failurePolicy?: string;
+    readonly timeoutSeconds?: number;
+  }[];
+}
+
+export interface HostedWebhook extends WebhookTarget {
+  /** `configuration/webhook` */
+  readonly name: string;
+  readonly sideEffects: string | undefined;
+}
+
+export interface AggregatedApi extends KubeObject {
+  readonly spec?: {
+    readonly service?: { readonly name: string; readonly namespace: string } | null;
+    readonly group?: string;
+    readonly version?: string;
+  };
+}
+
+export interface HostedControlPlane {
+  readonly clusters: Clusters;
+  readonly config: HostedConfig;
+  /** drawbridge's own. */
+  readonly version: string;
+}
+
+export function hostedSource({ clusters: { hosted, management }, config, version }: HostedControlPlane): Source {
+  const { aggregatedApis, controlPlaneNamespace: namespace, publishing } = config;
+  const inHosted =
+    <Name extends FactName>(read: (api: KubeApi) => Gathered<Name> | Promise<Gathered<Name>>) =>
+    () =>
+      hosted === undefined
+        ? new Unavailable("no kubeconfig of the hosted cluster was given", "Give --hosted-kubeconfig.")
+        : read(hosted);
+  return {
+    hostedConfig: () => config,
+    hostedApi: inHosted<"hostedApi">((api) => api),
+    infrastructureReady: () => infrastructureReady(management, config),
+    dataPlaneConnection: inHosted<"dataPlaneConnection">(dataPlaneConnection),
+    controlPlaneConnection: inHosted<"controlPlaneConnection">((api) => controlPlaneConnection(api)),
+
+    async issuedCertificates() {
+      const { host } = await publishedAddress(management, namespace, publishing);
+      return currentCertificates(management, hostedModel(config, { version, host }));
+    },
+
+    async apiServerDeployment() {
+      const found = await find<Workload>(management, namedPath("Deployment", { namespace, name: names.apiServer }));
+      return found ?? new Unavailable(`there is no Deployment ${namespace}/${names.apiServer}`);
+    },
+
+    async controlPlaneAgents() {
+      if (aggregatedApis.length === 0) return new Unavailable("the control plane serves no aggregated API");
+      return { workload: await find<Workload>(management, namedPath("Deployment", { namespace, name: names.agent })) };
+    },
+
+    agents: inHosted<"agents">(async (api) => ({
+      workload: await find<Workload>(api, namedPath("DaemonSet", { namespace: AGENT_NAMESPACE, name: names.agent })),
+    })),
+
+    webhooks: inHosted<"webhooks">(async (api) => {
+      await removeForgotten(api);
+      const found: HostedWebhook[] = [];
+      for (const kind of ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]) {
+        const { items } = await api.list<WebhookConfiguration>(`/apis/admissionregistration.k8s.io/v1/${kind}`);
+        const others = items.filter(({ metadata }) => metadata?.labels?.[PROBE_LABEL] === undefined);
+        found.push(...others.flatMap(webhooksOf));
+      }
+      return found;
+    }),
+
+    apiServices: inHosted<"apiServices">(async (api) => {
+      const { items } = await api.list<AggregatedApi>(collectionPath("APIService", undefined));
+      return items.filter(({ spec }) => spec?.service != null);
+    }),
+  };
+}
+
+/** Those that are called at a Service: by URL they are called directly, past the tunnel. */
+function webhooksOf({ metadata, webhooks = [] }: WebhookConfiguration): HostedWebhook[] {
+  return webhooks.flatMap(({ clientConfig: { caBundle, service }, name, sideEffects, ...webhook }) => {
+    const { failurePolicy = "Fail", timeoutSeconds = 10 } = webhook;
+    const target = { service, caBundle, failurePolicy, timeoutSeconds };
+    return service === undefined ? [] : [{ ...target, service, sideEffects, name: `${metadata?.name}/${name}` }];
+  });
+}
