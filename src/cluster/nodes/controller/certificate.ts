@@ -4,7 +4,7 @@
  */
 
 import { isIP } from "node:net";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { ProfileSet } from "../../../tunnel/pki/profiles/profile-set.js";
 import {
@@ -19,7 +19,7 @@ import {
 } from "../objects.js";
 import type { Outcome } from "../work-queue.js";
 import { OWNER_LABEL, OWNER_NAME } from "./hypershift.js";
-import { isOutdated, LeadershipLost, type Writer } from "./pass.js";
+import { attempted, type Writer } from "./pass.js";
 import { isClusterObject, type View } from "./view.js";
 
 export interface KeepCertificateOptions {
@@ -39,16 +39,12 @@ export function concernsCertificate(object: ConfigMap | Secret): boolean {
   );
 }
 
-/** One look at it, as `pass` is one at a pool. */
-export async function keepCertificate(options: KeepCertificateOptions): Promise<Outcome> {
-  try {
+/** One pass over the certificate, as `pass` is one over a pool. */
+export function keepCertificate(options: KeepCertificateOptions): Promise<Outcome> {
+  return attempted(options.onError, async () => {
     await keep(options);
     return { next: "wait" };
-  } catch (reason) {
-    if (reason instanceof LeadershipLost) return { next: "wait" };
-    if (!isOutdated(reason)) options.onError(messageOf(reason));
-    return { next: "retry" };
-  }
+  });
 }
 
 async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateOptions): Promise<void> {

@@ -46,15 +46,14 @@ export class PoolController {
   readonly #pools: ListWatch<NodePool>;
   readonly #configMaps: ListWatch<ConfigMap>;
   readonly #secrets: ListWatch<Secret>;
-  readonly #changes = {
-    pools: new Changes<NodePool>(),
-    configMaps: new Changes<ConfigMap>(),
-    secrets: new Changes<Secret>(),
-  };
+  readonly #watches: readonly ListWatch<KubeObject>[];
+  /** As they were when changes were last looked for. */
+  #before: View = { pools: new Map(), configMaps: new Map(), secrets: new Map() };
   #cancelGathering: (() => void) | undefined;
   #cancelResync: (() => void) | undefined;
   #stopped = false;
-  readonly #complaints = new Complaints();
+  /** The last complaint about each key, so that a failure that repeats is reported once. */
+  readonly #complaints = new Map<string, string>();
 
   constructor(options: PoolControllerOptions) {
     this.#options = options;
@@ -69,11 +68,12 @@ export class PoolController {
     this.#pools = this.#watched<NodePool>("NodePool");
     this.#configMaps = this.#watched<ConfigMap>("ConfigMap");
     this.#secrets = this.#watched<Secret>("Secret");
+    this.#watches = [this.#pools, this.#configMaps, this.#secrets];
   }
 
   /** Whether everything has been listed once. */
   get synced(): boolean {
-    return [this.#pools, this.#configMaps, this.#secrets].every(({ synced }) => synced);
+    return this.#watches.every(({ synced }) => synced);
   }
 
   get view(): View {
@@ -86,7 +86,7 @@ export class PoolController {
 
   /** Returns at once. */
   start(): void {
-    for (const watch of [this.#pools, this.#configMaps, this.#secrets]) watch.start();
+    for (const watch of this.#watches) watch.start();
     this.#scheduleResync();
   }
 
@@ -95,10 +95,10 @@ export class PoolController {
     this.#cancelGathering?.();
     this.#cancelResync?.();
     await this.#queue.stop();
-    await Promise.all([this.#pools, this.#configMaps, this.#secrets].map((watch) => watch.stop()));
+    await Promise.all(this.#watches.map((watch) => watch.stop()));
   }
 
-  /** Every pool, and every pool that is gone and left Secrets; after becoming the leader, say. */
+  /** Every pool, and every pool that is gone and left Secrets; after becoming the leader, for example. */
   lookAtAll(): void {
     if (!this.synced) return;
     const owners = [...this.#secrets.items.values()].flatMap(
@@ -114,26 +114,27 @@ export class PoolController {
   }
 
   async #pass(key: string): Promise<Outcome> {
-    if (!this.synced || !this.#options.leading()) return { next: "wait" };
+    const { leading, namespace, newToken, onIssued, onPass } = this.#options;
+    if (!this.synced || !leading()) return { next: "wait" };
     const complaints: string[] = [];
     const onError = (sentence: string) => complaints.push(sentence);
-    const outcome = await this.#workOn(key, onError);
-    // One that only came too late, and is repeated, says nothing about what was complained of before.
+    const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
+    const outcome =
+      key === CERTIFICATE_KEY
+        ? await keepCertificate({ ...given, namespace, onIssued })
+        : await pass(key, { ...given, ...(newToken === undefined ? {} : { newToken }) });
+    // A pass that only came too late, and is repeated, says nothing about earlier complaints.
     const isRepeat = outcome.next === "retry";
     if (!isRepeat || complaints.length > 0) this.#complain(key, complaints.join("; "), isRepeat);
-    this.#options.onPass?.(key, outcome.next);
+    onPass?.(key, outcome.next);
     return outcome;
   }
 
-  #workOn(key: string, onError: (sentence: string) => void): Promise<Outcome> {
-    const { namespace, newToken, onIssued } = this.#options;
-    const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
-    if (key === CERTIFICATE_KEY) return keepCertificate({ ...given, namespace, onIssued });
-    return pass(key, { ...given, ...(newToken === undefined ? {} : { newToken }) });
-  }
-
+  /** An empty sentence means that all is well again. */
   #complain(key: string, sentence: string, isFailure: boolean): void {
-    if (!this.#complaints.isNews(key, sentence)) return;
+    if ((this.#complaints.get(key) ?? "") === sentence) return;
+    if (sentence === "") return void this.#complaints.delete(key);
+    this.#complaints.set(key, sentence);
     this.#options.onError?.(key === CERTIFICATE_KEY ? sentence : `pool ${key}: ${sentence}`);
     const pool = this.#pools.items.get(key);
     if (isFailure && pool !== undefined) this.#options.onFailure?.(pool, sentence);
@@ -160,18 +161,20 @@ export class PoolController {
   }
 
   #enqueueChanged(): void {
-    const { configMaps, pools, secrets } = this.#changes;
     const { view } = this;
-    const changed = {
-      pools: pools.take(view.pools),
-      configMaps: configMaps.take(view.configMaps),
-      secrets: secrets.take(view.secrets),
+    const before = this.#before;
+    this.#before = {
+      pools: new Map(view.pools),
+      configMaps: new Map(view.configMaps),
+      secrets: new Map(view.secrets),
     };
+    const configMaps = changed(before.configMaps, view.configMaps);
+    const secrets = changed(before.secrets, view.secrets);
     this.#enqueue([
-      ...changed.pools.map((pool) => pathOf(nameOf(pool))),
-      ...changed.configMaps.flatMap((map) => concernedByConfigMap(view, map)),
-      ...changed.secrets.flatMap((secret) => concernedBySecret(view, secret)),
-      ...[...changed.configMaps, ...changed.secrets].filter(concernsCertificate).map(() => CERTIFICATE_KEY),
+      ...changed(before.pools, view.pools).map((pool) => pathOf(nameOf(pool))),
+      ...configMaps.flatMap((map) => concernedByConfigMap(view, map)),
+      ...secrets.flatMap((secret) => concernedBySecret(view, secret)),
+      ...([...configMaps, ...secrets].some(concernsCertificate) ? [CERTIFICATE_KEY] : []),
     ]);
   }
 
@@ -183,36 +186,12 @@ export class PoolController {
   }
 }
 
-// Finds out what is different in a copy of the API server's objects since the last look.
-
-class Changes<T extends KubeObject> {
-  #before = new Map<string, T>();
-
-  /** What is new, what is no longer as it was, and what is gone as it was last. */
-  take(items: ReadonlyMap<string, T>): T[] {
-    const changed: T[] = [];
-    for (const [key, item] of items) {
-      const before = this.#before.get(key);
-      if (before?.metadata?.resourceVersion === item.metadata?.resourceVersion && before !== undefined) continue;
-      // What it was may have concerned others than what it is.
-      if (before !== undefined) changed.push(before);
-      changed.push(item);
-    }
-    for (const [key, item] of this.#before) if (!items.has(key)) changed.push(item);
-    this.#before = new Map(items);
-    return changed;
-  }
-}
-
-/** What was complained of last, so that a loop of failures is told once. */
-class Complaints {
-  readonly #told = new Map<string, string>();
-
-  /** False for what was said already; an empty sentence means that all is well again. */
-  isNews(key: string, sentence: string): boolean {
-    if (this.#told.get(key) === sentence) return false;
-    if (sentence === "") this.#told.delete(key);
-    else this.#told.set(key, sentence);
-    return sentence !== "";
-  }
+/** Objects that are new, both versions of those that changed (each may concern other pools), and those that are gone. */
+function changed<T extends KubeObject>(before: ReadonlyMap<string, T>, now: ReadonlyMap<string, T>): T[] {
+  const current = [...now].flatMap(([key, object]) => {
+    const old = before.get(key);
+    if (old === undefined) return [object];
+    return old.metadata?.resourceVersion === object.metadata?.resourceVersion ? [] : [old, object];
+  });
+  return [...current, ...[...before].flatMap(([key, old]) => (now.has(key) ? [] : [old]))];
 }

@@ -1,11 +1,12 @@
 /** Whether a cluster's pools are ours to look after. */
 
-import { type Clock, pause, systemClock } from "../../../base/clock.js";
+import { type Clock, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { type Outcome, WorkQueue } from "../work-queue.js";
 
 export const CRD_NAME = "nodepools.hypershift.openshift.io";
 export const OWNER_LABEL = "app.kubernetes.io/managed-by";
@@ -56,19 +57,15 @@ async function found(api: KubeApi, path: string): Promise<KubeObject | undefined
       throw new DrawbridgeError(
         "DB_NODEPOOL_INSTALL",
         `whether HyperShift runs here cannot be seen: ${reason.detail}`,
-        {
-          cause: reason,
-        },
+        { cause: reason },
       );
     }
     throw reason;
   }
 }
 
-// Whether the pools are still ours: asked whenever this replica comes to lead, for HyperShift may have been installed meanwhile.
-
 interface OwnershipOptions {
-  /** Rejects while they are not, or while nobody can tell. */
+  /** Rejects while the pools are not ours, or while nobody can tell. */
   readonly check: () => Promise<void>;
   readonly leading: () => boolean;
   readonly onOurs: () => void;
@@ -76,49 +73,40 @@ interface OwnershipOptions {
   readonly clock?: Clock;
 }
 
-const AGAIN_MS = 5000;
+const ASK_AGAIN_MS = 5000;
 
+/** Whether the pools are ours. It is asked whenever this replica becomes leader: HyperShift may have been installed. */
 export class Ownership {
-  readonly #options: OwnershipOptions;
-  readonly #clock: Clock;
-  readonly #stopped = new AbortController();
-  #asking: Promise<void> | undefined;
   #isOurs = false;
+  readonly #queue: WorkQueue;
 
-  constructor(options: OwnershipOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+  constructor({ check, clock = systemClock, leading, onError, onOurs }: OwnershipOptions) {
+    const work = async (): Promise<Outcome> => {
+      if (!leading()) return { next: "wait" };
+      try {
+        await check();
+        this.#isOurs = true;
+        onOurs();
+        return { next: "wait" };
+      } catch (reason) {
+        onError(messageOf(reason));
+        return { next: "at", time: clock.date() + ASK_AGAIN_MS };
+      }
+    };
+    this.#queue = new WorkQueue({ clock, work });
   }
 
   get isOurs(): boolean {
     return this.#isOurs;
   }
 
-  /** Asks until the answer is yes, or somebody else leads. Returns at once. */
+  /** Asks until the answer is yes, or another replica leads. Returns at once. */
   ask(): void {
     this.#isOurs = false;
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = undefined;
-    });
+    this.#queue.add("ownership");
   }
 
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#asking;
-  }
-
-  async #ask(): Promise<void> {
-    const { check, leading, onError, onOurs } = this.#options;
-    const { signal } = this.#stopped;
-    while (leading() && !signal.aborted) {
-      try {
-        await check();
-        this.#isOurs = true;
-        return onOurs();
-      } catch (reason) {
-        onError(messageOf(reason));
-      }
-      await pause(this.#clock, AGAIN_MS, signal);
-    }
+  stop(): Promise<void> {
+    return this.#queue.stop();
   }
 }

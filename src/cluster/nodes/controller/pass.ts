@@ -21,17 +21,22 @@ interface PassOptions {
   readonly onError: (sentence: string) => void;
 }
 
-export async function pass(key: string, options: PassOptions): Promise<Outcome> {
-  try {
+export function pass(key: string, options: PassOptions): Promise<Outcome> {
+  return attempted(options.onError, async () => {
     const world = worldOf(options.view, key, options.newToken);
-    if (world === undefined) {
-      await tidy(key, await belongingOfNobody(key, options), options);
-      return { next: "wait" };
-    }
-    return await passOver(key, world, options);
+    if (world !== undefined) return passOver(key, world, options);
+    await tidy(key, await belongingOfNobody(key, options), options);
+    return { next: "wait" };
+  });
+}
+
+/** A failure is reported and retried. A conflict is only retried: the next pass sees what somebody else wrote. */
+export async function attempted(onError: (sentence: string) => void, run: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await run();
   } catch (reason) {
     if (reason instanceof LeadershipLost) return { next: "wait" };
-    if (!isOutdated(reason)) options.onError(messageOf(reason));
+    if (!isConflict(reason)) onError(messageOf(reason));
     return { next: "retry" };
   }
 }
@@ -174,9 +179,4 @@ export class Writer {
   #mustLead(): void {
     if (!this.#leading()) throw new LeadershipLost();
   }
-}
-
-/** Somebody else wrote in between, or our copy is behind: no trouble, the next pass sees it. */
-export function isOutdated(reason: unknown): boolean {
-  return isConflict(reason);
 }

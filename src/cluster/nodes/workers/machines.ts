@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { WorkerStore } from "./store.js";
 import { type PoolUserData, workerUserData } from "./user-data.js";
-import { isOfWish, planWorkers, type Wish, type Worker } from "./worker.js";
+import { isOfWish, planWorkers, type Wish, type Worker, workersError } from "./worker.js";
 
 export interface Making {
   readonly store: WorkerStore;
@@ -231,13 +231,15 @@ export function splitCommand(text: string): string[] {
     );
     end = match.index + match[0].length;
   }
-  if (text.slice(end).trim() !== "") throw unusable(`a quote is not closed: ${text.slice(end).trim()}`);
-  if (words.length === 0) throw unusable("the command is empty");
+  if (text.slice(end).trim() !== "") throw workersError(`a quote is not closed: ${text.slice(end).trim()}`);
+  if (words.length === 0) throw workersError("the command is empty");
   const unknown = [...text.matchAll(/\{([a-z-]+)\}/g)].find(
     ([, name]) => !placeholders.some((known) => known === name),
   );
   if (unknown !== undefined) {
-    throw unusable(`${unknown[0]} stands for nothing; there are ${placeholders.map((name) => `{${name}}`).join(" ")}`);
+    throw workersError(
+      `${unknown[0]} stands for nothing; there are ${placeholders.map((name) => `{${name}}`).join(" ")}`,
+    );
   }
   return words;
 }
@@ -273,11 +275,7 @@ export async function runCommand(worker: string, words: readonly string[]): Prom
     execFile(program, args, { timeout: TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 }, (error, _stdout, stderr) => {
       if (error === null) return resolve();
       const said = stderr.trim().split("\n").at(-1) || error.message.split("\n")[0];
-      reject(unusable(`${program} failed for ${worker}: ${said}`));
+      reject(workersError(`${program} failed for ${worker}: ${said}`));
     });
   });
-}
-
-function unusable(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKERS", sentence);
 }

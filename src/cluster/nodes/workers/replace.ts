@@ -1,5 +1,4 @@
 /** Puts a fresh machine in the place of each worker, under a name of its own. */
-import { DrawbridgeError } from "../../../base/errors/error.js";
 import { pathOf } from "../objects.js";
 import { type Fleet, inTurn, makingFor, markLeaving, takeDown } from "./change.js";
 import { requireDrainable } from "./drain.js";
@@ -7,7 +6,7 @@ import { type Draft, makeWorkers, unknownWorker } from "./machines.js";
 import { isReady, type Node } from "./node.js";
 import { configurationOf, listNodes } from "./status.js";
 import { awaitWorkers } from "./verify.js";
-import { numbered, usedNumbers, type Worker } from "./worker.js";
+import { numbered, usedNumbers, type Worker, workersError } from "./worker.js";
 
 export interface Replacement {
   readonly old: string;
@@ -27,7 +26,8 @@ export async function planReplacements(fleet: Fleet, names: readonly string[]): 
     if (heir !== undefined) return { old, fresh: heir.name, state: isDone(heir, nodes) ? "done" : "begun" };
     const worker = all.find(({ name }) => name === old);
     if (worker === undefined) throw unknownWorker(old, all);
-    if (worker.pool !== pathOf(pool)) throw unusable(`${old} is a worker of ${worker.pool}, not of ${pathOf(pool)}`);
+    if (worker.pool !== pathOf(pool))
+      throw workersError(`${old} is a worker of ${worker.pool}, not of ${pathOf(pool)}`);
     const prefix = numbered(old)?.prefix ?? old;
     const fresh = `${prefix}-${numbers[prefix] ?? 0}`;
     numbers = usedNumbers(numbers, [fresh]);
@@ -103,13 +103,9 @@ async function requireRoom(fleet: Fleet, worker: Worker, underWay: ReadonlySet<R
   const missing = others.filter(({ name }) => !isReady(nodes.get(name))).map(({ name }) => name);
   if (missing.length === 0 || missing.length + underWay.size <= maxUnavailable) return;
   const why = `${missing.join(", ")} not Ready, and --max-unavailable is ${maxUnavailable}`;
-  throw unusable(`${worker.name} is not touched: ${why}; replace or mend those first`);
+  throw workersError(`${worker.name} is not touched: ${why}; replace or mend those first`);
 }
 
 function isDone({ made, name }: Worker, nodes: ReadonlyMap<string, Node>): boolean {
   return made && isReady(nodes.get(name));
-}
-
-function unusable(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKERS", sentence);
 }

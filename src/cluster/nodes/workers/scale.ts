@@ -1,12 +1,11 @@
 /** Brings a pool to another number of workers. */
-import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type Fleet, inTurn, makingFor, markLeaving, takeDown } from "./change.js";
 import { requireDrainable } from "./drain.js";
 import { createWorkers, type Template } from "./machines.js";
 import { isReady, type Node } from "./node.js";
 import { configurationOf, listNodes } from "./status.js";
 import { awaitWorkers } from "./verify.js";
-import { isOfWish, numbered, planWorkers, type Wish, type Worker } from "./worker.js";
+import { isOfWish, numbered, planWorkers, type Wish, type Worker, workersError } from "./worker.js";
 
 interface ScalePlan {
   readonly wish: Wish;
@@ -22,11 +21,13 @@ export async function planScale(fleet: Fleet, wanted: Omit<Wish, "zones">, hash:
   const own = all.filter((worker) => isOfWish(worker, wanted));
   if (own.length === 0) {
     const how = "drawbridge workers up makes the first ones";
-    throw unusable(`there are no workers of ${wanted.pool} called ${wanted.prefix}-...: ${how}`);
+    throw workersError(`there are no workers of ${wanted.pool} called ${wanted.prefix}-...: ${how}`);
   }
   const replaced = own.find(({ leaving }) => leaving === "replaced");
   if (replaced !== undefined) {
-    throw unusable(`${replaced.name} is being replaced: first go on with drawbridge workers replace ${replaced.name}`);
+    throw workersError(
+      `${replaced.name} is being replaced: first go on with drawbridge workers replace ${replaced.name}`,
+    );
   }
   const wish: Wish = { ...wanted, zones: [...new Set(own.map(({ zone }) => zone).filter(Boolean))].sort() };
   const nodes = await patience.until("the nodes", () => listNodes(clusters.nodes));
@@ -78,8 +79,4 @@ function templateOf(own: readonly Worker[]): Template | undefined {
   if (worker === undefined) return undefined;
   const { createCommand, deleteCommand, ignitionAddress = "", ownToken, provider, setHostname = true, shape } = worker;
   return { provider, shape, ownToken, createCommand, deleteCommand, setHostname, ignitionAddress };
-}
-
-function unusable(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKERS", sentence);
 }

@@ -7,7 +7,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { createFile, replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file/trusted-file.js";
 import { readInventory } from "../csr/inventory.js";
-import { inventoryText, type Numbers, providers, usedNumbers, type Worker } from "./worker.js";
+import { inventoryText, type Numbers, providers, usedNumbers, type Worker, workersError } from "./worker.js";
 
 interface Stored {
   readonly workers: readonly Worker[];
@@ -92,7 +92,7 @@ export class WorkerStore {
       text = await readTrustedFile(resolve(path));
     } catch (reason) {
       if (reason instanceof DrawbridgeError) throw reason;
-      throw unusable(`${path} cannot be read: ${messageOf(reason)}`);
+      throw workersError(`${path} cannot be read: ${messageOf(reason)}`);
     }
     if (text === undefined) return { workers: [], numbers: {} };
     try {
@@ -101,7 +101,7 @@ export class WorkerStore {
       if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("its numbers are none");
       return { workers, numbers };
     } catch (reason) {
-      throw unusable(`${path} cannot be used: ${messageOf(reason)}`);
+      throw workersError(`${path} cannot be used: ${messageOf(reason)}`);
     }
   }
 }
@@ -128,12 +128,8 @@ async function replace(path: string, text: string): Promise<void> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await replaceFile(path, text, 0o600);
   } catch (reason) {
-    throw unusable(`${path} cannot be written: ${messageOf(reason)}`);
+    throw workersError(`${path} cannot be written: ${messageOf(reason)}`);
   }
-}
-
-function unusable(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKERS", sentence);
 }
 
 // One command at a time on a directory of workers: two that both make machines would make some of them twice.
@@ -159,7 +155,7 @@ async function acquire(directory: string, path: string): Promise<boolean> {
     isNew = (await mkdir(directory, { recursive: true, mode: 0o700 })) !== undefined;
     await createFile(mine, `${process.pid}\n`, 0o600);
   } catch (reason) {
-    throw unusable(`${directory} cannot be written to: ${messageOf(reason)}`);
+    throw workersError(`${directory} cannot be written to: ${messageOf(reason)}`);
   }
   try {
     if (await isTaken(mine, path)) {
@@ -179,7 +175,7 @@ async function isTaken(mine: string, path: string): Promise<boolean> {
     return false;
   } catch (reason) {
     if ((reason as NodeJS.ErrnoException).code === "EEXIST") return true;
-    throw unusable(`${path} cannot be written: ${messageOf(reason)}`);
+    throw workersError(`${path} cannot be written: ${messageOf(reason)}`);
   }
 }
 

@@ -100,17 +100,18 @@ export function isOfWish({ name, pool }: Worker, wish: Pick<Wish, "pool" | "pref
 export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Numbers = {}): Planned[] {
   const { count, pool, prefix, zones } = wish;
   if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
-    throw unusable(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);
+    throw workersError(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);
   }
   const own = existing.filter((worker) => isOfWish(worker, wish));
   if (own.length > count) {
     const how = `drawbridge workers scale --count ${count} drains and removes some`;
-    throw unusable(
+    throw workersError(
       `there are ${own.length} workers of ${pool} called ${prefix}-... already, more than ${count}: ${how}`,
     );
   }
   const other = existing.find((worker) => worker.pool !== pool && numbered(worker.name)?.prefix === prefix);
-  if (other !== undefined) throw unusable(`${other.name} is a worker of ${other.pool} already; choose another prefix`);
+  if (other !== undefined)
+    throw workersError(`${other.name} is a worker of ${other.pool} already; choose another prefix`);
   const names = existing.map(({ name }) => name);
   const first = usedNumbers(numbers, names)[prefix] ?? 0;
   const load = new Map(
@@ -118,7 +119,7 @@ export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Nu
   );
   return Array.from({ length: count - own.length }, (_, index) => {
     const name = `${prefix}-${first + index}`;
-    if (!isNodeName(name)) throw unusable(`"${name}" cannot be the name of a node`);
+    if (!isNodeName(name)) throw workersError(`"${name}" cannot be the name of a node`);
     const zone = emptiest(load);
     if (zone !== "") load.set(zone, (load.get(zone) ?? 0) + 1);
     return { name, zone };
@@ -132,7 +133,7 @@ function emptiest(load: ReadonlyMap<string, number>): string {
   return best;
 }
 
-function unusable(sentence: string): DrawbridgeError {
+export function workersError(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_WORKERS", sentence);
 }
 

@@ -7,6 +7,7 @@ import { Document, parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { replaceFile } from "../../../../base/files.js";
 import { KubeApiError } from "../../../kube/errors.js";
+import { collectionPath, type Kind } from "../../../kube/paths.js";
 import type { KubeObject } from "../../../kube/port.js";
 import { encoded, type Metadata, type Secret } from "../../objects.js";
 import { readYamlStream } from "../../yaml.js";
@@ -138,7 +139,9 @@ export function completed(file: string, object: KubeObject): Filed["object"] {
   }
   const problem = shapeProblem(object);
   if (problem !== undefined) throw unusable(file, `${kind} ${metadata.name}: ${problem}`);
-  const named = isClusterKind(kind) ? metadata : { ...metadata, namespace: metadata.namespace ?? DEFAULT_NAMESPACE };
+  const named = CLUSTER_KINDS.some((one) => one === kind)
+    ? metadata
+    : { ...metadata, namespace: metadata.namespace ?? DEFAULT_NAMESPACE };
   const uid = metadata.uid ?? digest(keyOf({ kind, metadata: named }));
   const whole = { ...withoutTexts(object), metadata: { ...named, uid } };
   return { ...whole, metadata: { ...whole.metadata, resourceVersion: digest(JSON.stringify(whole)) } };
@@ -216,66 +219,37 @@ async function discard(path: string): Promise<void> {
   }
 }
 
-// Which object, or which collection, a path of the API means.
-
+/** The object, or the collection, that a path of the API means. */
 export interface Place {
-  readonly kind: string;
-  /** Empty for what belongs to no namespace. */
+  readonly kind: Kind;
+  /** Empty for objects that belong to no namespace. */
   readonly namespace: string;
   /** `kind/namespace/name`; without the name for a collection. */
   readonly key: string;
-  /** The status alone is written: `/status`, and `/approval` of requests. */
+  /** Only the status is written: `/status`, and `/approval` of certificate signing requests. */
   readonly isStatus: boolean;
 }
 
-const kinds: Readonly<Record<string, string>> = {
-  "/apis/hypershift.openshift.io/v1beta1 nodepools": "NodePool",
-  "/apis/coordination.k8s.io/v1 leases": "Lease",
-  "/api/v1 configmaps": "ConfigMap",
-  "/api/v1 secrets": "Secret",
-};
+const CLUSTER_KINDS: readonly Kind[] = ["CertificateSigningRequest", "Node"];
+const STORED_KINDS: readonly Kind[] = ["NodePool", "Lease", "ConfigMap", "Secret", ...CLUSTER_KINDS];
+const kindsByCollection = new Map(STORED_KINDS.map((kind) => [collectionPath(kind), kind]));
 
-/** Those that belong to no namespace. */
-const clusterKinds: Readonly<Record<string, string>> = {
-  "/apis/certificates.k8s.io/v1 certificatesigningrequests": "CertificateSigningRequest",
-  "/api/v1 nodes": "Node",
-};
-
-const isClusterKind = (kind: string | undefined): boolean => Object.values(clusterKinds).some((one) => one === kind);
-
-const CLUSTER_SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/([^/]+)(?:\/([^/]+))?(\/status|\/approval)?$/;
-const SHAPE = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?(\/status)?$/;
+const PATH =
+  /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?(\/[^/]+)(?:\/([^/]+))?(\/status|\/approval)?$/;
 /** Names become file names. */
-const SAFE = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
+const SAFE_NAME = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 export function placeOf(path: string): Place {
-  return clusterPlaceOf(path) ?? namespacedPlaceOf(path);
-}
-
-function clusterPlaceOf(path: string): Place | undefined {
-  const [, root, plural, name = "", status] = CLUSTER_SHAPE.exec(path)?.map((part) => decoded(part)) ?? [];
-  const kind = clusterKinds[`${root} ${plural}`];
-  if (kind === undefined) return undefined;
-  if (name !== "") requireName(name);
-  return { kind, namespace: "", key: `${kind}//${name}`, isStatus: status !== undefined };
-}
-
-function namespacedPlaceOf(path: string): Place {
-  const [, root, namespace = "", plural, name = "", status] = SHAPE.exec(path)?.map((part) => decoded(part)) ?? [];
-  const kind = kinds[`${root} ${plural}`];
-  if (kind === undefined) throw refusal(404, `a directory has no ${path}`);
-  for (const part of [namespace, name || namespace]) requireName(part);
+  const parts = PATH.exec(path)?.map((part: string | undefined) => part && decodeURIComponent(part)) ?? [];
+  const [, root, namespace = "", plural, name = "", status] = parts;
+  const kind = kindsByCollection.get(`${root}${plural}`);
+  if (kind === undefined || (namespace === "") !== CLUSTER_KINDS.includes(kind)) {
+    throw new KubeApiError(`a directory has no ${path}`, { status: 404, reason: "NotFound" });
+  }
+  const unsafe = [namespace, name].find((part) => part !== "" && !SAFE_NAME.test(part));
+  if (unsafe !== undefined) {
+    const sentence = `"${unsafe}" cannot be a name: lower-case letters, digits, dashes and dots`;
+    throw new KubeApiError(sentence, { status: 422, reason: "Invalid" });
+  }
   return { kind, namespace, key: `${kind}/${namespace}/${name}`, isStatus: status !== undefined };
-}
-
-function requireName(part: string): void {
-  if (!SAFE.test(part)) throw refusal(422, `"${part}" cannot be a name: lower-case letters, digits, dashes and dots`);
-}
-
-function decoded(part: string | undefined): string | undefined {
-  return part === undefined ? undefined : decodeURIComponent(part);
-}
-
-function refusal(status: number, sentence: string): KubeApiError {
-  return new KubeApiError(sentence, { status, reason: status === 404 ? "NotFound" : "Invalid" });
 }
