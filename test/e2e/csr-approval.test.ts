@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { namesOf } from "../../src/cluster/nodes/csr/case.js";
-import { spelled } from "../../src/cluster/nodes/csr/memory.js";
+import { canonicalNames } from "../../src/cluster/nodes/csr/memory.js";
 import {
   CLIENT_SIGNER,
   outcomeOf,
@@ -257,7 +257,11 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
       ...facts.commonNames.map((one) => `CN=${one}`),
       ...facts.otherSubjectParts,
     ];
-    const held = { names: spelled(factsOf(issued).names), subject: issued.subject.split("\n"), isAuthority: issued.ca };
+    const held = {
+      names: canonicalNames(factsOf(issued).names),
+      subject: issued.subject.split("\n"),
+      isAuthority: issued.ca,
+    };
     expect(held).toEqual({ names: namesOf(facts), subject, isAuthority: false });
   }
 

@@ -10,7 +10,7 @@ import { claimsInConfigMap } from "../../src/cluster/nodes/serving/claims.js";
 import { payloadSource } from "../../src/cluster/nodes/serving/payload.js";
 import { Recorder } from "../../src/cluster/nodes/serving/recorder.js";
 import { TokenController } from "../../src/cluster/nodes/serving/token-controller.js";
-import { expiring } from "../../src/cluster/nodes/token/rotation.js";
+import { withExpiry } from "../../src/cluster/nodes/token/rotation.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import type { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
@@ -137,7 +137,7 @@ function objectsIn(namespace: string, user: string, granted: readonly Right[]): 
     } as KubeObject,
     ...ingredientObjects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } })),
     tokenSecret(HASH, "0b8ad9c5-7c77-4a31-8c55-2d0a5f1c9e10", { namespace }),
-    expiring(tokenSecret("44444444", "d2a2e9f3-1b63-4c20-9b30-7a1f8e4c5b66", { namespace }), threeHoursAgo)!,
+    withExpiry(tokenSecret("44444444", "d2a2e9f3-1b63-4c20-9b30-7a1f8e4c5b66", { namespace }), threeHoursAgo)!,
   ];
 }
 

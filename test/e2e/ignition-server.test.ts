@@ -14,7 +14,7 @@ import {
 } from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
 import { WORKER_TOKENS_ANNOTATION } from "../../src/cluster/nodes/serving/worker-tokens.js";
-import { expiring, rotateAfterMs } from "../../src/cluster/nodes/token/rotation.js";
+import { rotateAfterMs, withExpiry } from "../../src/cluster/nodes/token/rotation.js";
 import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";
 import { readUserData, userData } from "../../src/cluster/nodes/token/user-data.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
@@ -239,7 +239,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     const token = "d2a2e9f3-1b63-4c20-9b30-7a1f8e4c5b66";
     tokens.add(token);
     const threeHoursAgo = Date.now() - 3 * 3_600_000;
-    await put(expiring(tokenSecret("44444444", token), threeHoursAgo)!);
+    await put(withExpiry(tokenSecret("44444444", token), threeHoursAgo)!);
     const get = ["get", "secret", "-n", NAMESPACE, "token-workers-44444444"];
     await until("its deletion", SOON, async () => (await admin.try(get)).code !== 0);
     // Either replica deletes it; the other one hears of it.

@@ -7,7 +7,7 @@ import { dataUrlOf } from "../../base/data-url.js";
 import { createDirectoryApi } from "../../cluster/nodes/controller/directory/api.js";
 import { encoded, type Secret } from "../../cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/ingredients.js";
-import { expiring } from "../../cluster/nodes/token/rotation.js";
+import { withExpiry } from "../../cluster/nodes/token/rotation.js";
 import { makeTokenSecret, pack } from "../../cluster/nodes/token/token-secret.js";
 import { ignitionCommand } from "./command.js";
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
     data: { kubeconfig: encoded(bootstrapKubeconfig) },
   };
   for (const secret of [
-    expiring(tokenSecret("workers", "11111111", motd("one\n")), start)!,
+    withExpiry(tokenSecret("workers", "11111111", motd("one\n")), start)!,
     tokenSecret("workers", "22222222", motd("two\n")),
     tokenSecret("others", "33333333", undefined),
     kubeconfig,

@@ -21,7 +21,7 @@ import type { ClaimStore } from "../../cluster/nodes/serving/claims.js";
 import { servingMetrics } from "../../cluster/nodes/serving/metrics.js";
 import { openAuditLog, Recorder } from "../../cluster/nodes/serving/recorder.js";
 import { type PayloadSource, TokenController } from "../../cluster/nodes/serving/token-controller.js";
-import { Workers } from "../../cluster/nodes/serving/worker-tokens.js";
+import { WorkerTokens } from "../../cluster/nodes/serving/worker-tokens.js";
 import { startAdmin } from "../../insight/observe/admin.js";
 import { IgnitionSubject } from "../../insight/observe/roles/ignition.js";
 import { listening } from "../../tunnel/events/channels.js";
@@ -80,7 +80,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
       logger.info(0, "token rotated", { of: secret });
     },
   });
-  const workers = new Workers({ book, pools: controller, file: config.workerTokens, onError: once(onError) });
+  const workers = new WorkerTokens({ book, pools: controller, file: config.workerTokens, onError: once(onError) });
   const recorder = new Recorder({
     ...{ api, namespace, onError, claims: config.claims, makesEvents: config.inCluster },
     audit:

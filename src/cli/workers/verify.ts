@@ -23,7 +23,7 @@ Ends with 0 when nothing is missing, with 1 otherwise.`,
     const { verify } = await import("../../cluster/nodes/workers/verify.js");
     const workers = await chosen(flags.state, `${pool.namespace}/${pool.name}`, names);
     return withPatience(flags.timeout, (patience) =>
-      withClusters(flags, (clusters) => verify({ clusters, pool, workers, patience, pod, furnishes: false })),
+      withClusters(flags, (clusters) => verify({ clusters, pool, workers, patience, pod, labelsNodes: false })),
     );
   },
   show: verdictText,

@@ -13,7 +13,7 @@ import { makePayload, TokenBook } from "../ignition/server/tokens.js";
 import { namedPath } from "../kube/paths.js";
 import type { KubeApi } from "../kube/port.js";
 import { clusterMap, House, makePool, namespace as poolNamespace } from "./controller/testing/house.js";
-import { defaultPolicy, type Surroundings } from "./csr/case.js";
+import { type ClusterState, defaultPolicy } from "./csr/case.js";
 import { decide } from "./csr/decide.js";
 import type { RequestKind } from "./csr/signing-request.js";
 import {
@@ -28,7 +28,7 @@ import { rawConfig } from "./hash/raw-config.js";
 import { annotation, type ConfigMap, encoded, SERVING_CERTIFICATE_SECRET, type Secret, secretText } from "./objects.js";
 import { bootstrapKubeconfig, pullSecret } from "./payload/testing/ingredients.js";
 import { reconcile } from "./pool/reconcile.js";
-import type { Cluster, World } from "./pool/world.js";
+import type { PassInput, PoolCluster } from "./pool/world.js";
 import { payloadSource } from "./serving/payload.js";
 import { collection, namespace, TokenHouse } from "./serving/testing/token-house.js";
 import { bearer, openDoor } from "./testing/door.js";
@@ -43,7 +43,7 @@ import {
   worker,
 } from "./testing/requests.js";
 import { carriedOut, cluster, makeWorld, poolWith, startTime } from "./testing/world.js";
-import { expiring, janitorVerdict, rotateAfterMs } from "./token/rotation.js";
+import { cleanUpAction, rotateAfterMs, withExpiry } from "./token/rotation.js";
 import { pack, readTokenSecret, unpack } from "./token/token-secret.js";
 import { userData } from "./token/user-data.js";
 
@@ -138,7 +138,7 @@ test("6 a change ends the old token in two hours, once; user data is replaced, a
   const first = carriedOut(makeWorld(), reconcile(makeWorld(), startTime));
   const release = { version: "4.18.1", arch: "multi" };
   const changed = { ...first, release, cluster: { ...cluster, version: "4.18.1" } };
-  const ends = ({ secrets }: World) =>
+  const ends = ({ secrets }: PassInput) =>
     Object.fromEntries(
       secrets.map(({ metadata }) => [metadata?.name, metadata?.annotations?.[annotation.tokenExpires]]),
     );
@@ -166,7 +166,7 @@ test("7 the janitor deletes, ends or keeps the Secrets that nothing refers to", 
   const current = { state: "current", names: { token: "token-w-2", userData: "user-data-w-2" } } as const;
   const verdicts = ["token-w-1", "user-data-w-1", "token-w-2", "user-data-w-2", "pull-secret"].map((name) =>
     ([{ state: "no pool" }, { state: "no cluster" }, current] as const).map(
-      (belonging) => janitorVerdict(of(name), belonging, startTime).action,
+      (belonging) => cleanUpAction(of(name), belonging, startTime).action,
     ),
   );
   expect(verdicts).toEqual([
@@ -176,9 +176,9 @@ test("7 the janitor deletes, ends or keeps the Secrets that nothing refers to", 
     ["delete", "delete", "keep"],
     ["keep", "keep", "keep"],
   ]);
-  const ended = expiring(of("token-w-1"), startTime)!;
+  const ended = withExpiry(of("token-w-1"), startTime)!;
   expect(ended.metadata?.annotations?.[annotation.tokenExpires]).toBe("2031-01-01T02:00:00Z");
-  expect(janitorVerdict(ended, current, startTime + 1).action).toBe("keep");
+  expect(cleanUpAction(ended, current, startTime + 1).action).toBe("keep");
 });
 
 test("8 every request gets HyperShift's status, body and event", async () => {
@@ -300,13 +300,13 @@ test("13 a pull secret that is not the one of the hash gives InvalidConfig, and 
 });
 
 test("14 every condition has HyperShift's status and reason, and a pass ends where HyperShift's does", () => {
-  const withCluster = (change: Partial<Cluster>): Partial<World> => ({ cluster: { ...cluster, ...change } });
-  const withPool = (change: Parameters<typeof poolWith>[0]): Partial<World> => ({ pool: poolWith(change) });
-  const named = (text: string | undefined): Partial<World> => ({
+  const withCluster = (change: Partial<PoolCluster>): Partial<PassInput> => ({ cluster: { ...cluster, ...change } });
+  const withPool = (change: Parameters<typeof poolWith>[0]): Partial<PassInput> => ({ pool: poolWith(change) });
+  const named = (text: string | undefined): Partial<PassInput> => ({
     configs: { ...makeWorld().configs, named: [{ where: "ConfigMap a/b", text }] },
   });
   const made = carriedOut(makeWorld(), reconcile(makeWorld(), startTime));
-  const told = (data: Record<string, string>, annotations: Record<string, string> = {}): Partial<World> => ({
+  const told = (data: Record<string, string>, annotations: Record<string, string> = {}): Partial<PassInput> => ({
     ...made,
     secrets: made.secrets.map((secret) => ({
       ...secret,
@@ -314,7 +314,7 @@ test("14 every condition has HyperShift's status and reason, and a pass ends whe
       data: { ...secret.data, ...Object.fromEntries(Object.entries(data).map(([k, v]) => [k, encoded(v)])) },
     })),
   });
-  const rows: readonly [Partial<World>, condition: string, end: "goes on" | "waits" | "retries"][] = [
+  const rows: readonly [Partial<PassInput>, condition: string, end: "goes on" | "waits" | "retries"][] = [
     [{}, "AutoscalingEnabled False AsExpected", "goes on"],
     [withPool({ autoScaling: { min: 1, max: 2 } }), "AutoscalingEnabled False ValidationFailed", "goes on"],
     [{}, "UpdateManagementEnabled True AsExpected", "goes on"],
@@ -371,14 +371,14 @@ test("15 each rule for certificate requests, broken once; repetitions, renewals 
   const subject = (cn: string, ...groups: readonly string[]): RequestChange => ({
     subject: [...groups.map((group) => ({ O: [group] })), { CN: [cn] }],
   });
-  const remembering = (change: object): Partial<Surroundings> => ({
+  const remembering = (change: object): Partial<ClusterState> => ({
     memory: new Map([["w0", { ...letIn, ...change }]]),
   });
   const stranger = "system:node:stranger";
   const now = startTime + 600_000;
   const had = (...list: readonly string[]) => remembering({ serving: { request: "x", at: startTime, names: list } });
   const full = inventoryOf([worker], { pools: new Map([[pool, { replicas: 0, workers: 1 }]]) });
-  const rows: readonly [RequestKind, RequestChange, Partial<Surroundings>, verdict: string | undefined][] = [
+  const rows: readonly [RequestKind, RequestChange, Partial<ClusterState>, verdict: string | undefined][] = [
     ["client", {}, {}, "approve all"],
     ["renewal", {}, {}, "approve all"],
     ["serving", {}, {}, "approve all"],

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../base/testing/eventually.js";
 import { ManualClock } from "../../base/testing/manual-clock.js";
-import { type Outcome, WorkQueue, type WorkQueueOptions } from "./work-queue.js";
+import { type WorkOutcome, WorkQueue, type WorkQueueOptions } from "./work-queue.js";
 
 let clock: ManualClock;
 let done: string[];
 let queue: WorkQueue;
-let answer: (key: string) => Outcome | Promise<Outcome>;
+let answer: (key: string) => WorkOutcome | Promise<WorkOutcome>;
 
 function start(options: Partial<WorkQueueOptions> = {}): void {
   queue = new WorkQueue({
@@ -38,7 +38,7 @@ describe("the queue of pools", () => {
   test("looks again at a key that was asked for while it was in hand, and never at two keys at a time", async () => {
     let release = () => {};
     answer = () =>
-      new Promise<Outcome>((resolve) => {
+      new Promise<WorkOutcome>((resolve) => {
         release = () => resolve({ next: "wait" });
       });
     queue.add("a");

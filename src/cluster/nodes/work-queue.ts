@@ -2,7 +2,7 @@
 import type { Clock } from "../../base/clock.js";
 
 /** What came of looking at a key. */
-export type Outcome =
+export type WorkOutcome =
   | { readonly next: "wait" }
   | { readonly next: "retry" }
   /** Milliseconds since 1970. */
@@ -11,7 +11,7 @@ export type Outcome =
 export interface WorkQueueOptions {
   readonly clock: Clock;
   /** Should not throw; if it does, that is a failure like any other. */
-  readonly work: (key: string) => Promise<Outcome>;
+  readonly work: (key: string) => Promise<WorkOutcome>;
   /** The delay after a failure grows from a second to this. */
   readonly longestDelayMs?: number;
   /** More keys than this are not kept: `onOverflow` is called once the others are done. */
@@ -89,7 +89,7 @@ export class WorkQueue {
     }
   }
 
-  async #work(key: string): Promise<Outcome> {
+  async #work(key: string): Promise<WorkOutcome> {
     try {
       return await this.#options.work(key);
     } catch {
@@ -97,7 +97,7 @@ export class WorkQueue {
     }
   }
 
-  #settle(key: string, outcome: Outcome): void {
+  #settle(key: string, outcome: WorkOutcome): void {
     if (this.#stopped) return;
     const failures = outcome.next === "retry" ? (this.#failures.get(key) ?? 0) + 1 : 0;
     if (failures === 0) this.#failures.delete(key);

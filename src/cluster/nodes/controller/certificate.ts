@@ -17,7 +17,7 @@ import {
   type Secret,
   secretText,
 } from "../objects.js";
-import type { Outcome } from "../work-queue.js";
+import type { WorkOutcome } from "../work-queue.js";
 import { OWNER_LABEL, OWNER_NAME } from "./hypershift.js";
 import { attempted, type Writer } from "./pass.js";
 import { isClusterObject, type View } from "./view.js";
@@ -40,7 +40,7 @@ export function concernsCertificate(object: ConfigMap | Secret): boolean {
 }
 
 /** One pass over the certificate, as `pass` is one over a pool. */
-export function keepCertificate(options: KeepCertificateOptions): Promise<Outcome> {
+export function keepCertificate(options: KeepCertificateOptions): Promise<WorkOutcome> {
   return attempted(options.onError, async () => {
     await keep(options);
     return { next: "wait" };

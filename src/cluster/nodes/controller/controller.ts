@@ -7,7 +7,7 @@ import { collectionPath, type Kind } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { type Outcome, WorkQueue } from "../work-queue.js";
+import { type WorkOutcome, WorkQueue } from "../work-queue.js";
 import { concernsCertificate, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
 import { concernedByConfigMap, concernedBySecret, type View } from "./view.js";
@@ -26,7 +26,7 @@ export interface PoolControllerOptions {
   /** Whether the Ignition server's certificate is issued here. */
   readonly issuesCertificate?: boolean;
   readonly onIssued?: (sentence: string) => void;
-  readonly onPass?: (key: string, outcome: Outcome["next"]) => void;
+  readonly onPass?: (key: string, outcome: WorkOutcome["next"]) => void;
   /** A pass over a pool failed and is repeated; told again only in other words. */
   readonly onFailure?: (pool: NodePool, sentence: string) => void;
   readonly onError?: (sentence: string) => void;
@@ -113,7 +113,7 @@ export class PoolController {
     }
   }
 
-  async #pass(key: string): Promise<Outcome> {
+  async #pass(key: string): Promise<WorkOutcome> {
     const { leading, namespace, newToken, onIssued, onPass } = this.#options;
     if (!this.synced || !leading()) return { next: "wait" };
     const complaints: string[] = [];

@@ -6,7 +6,7 @@ import { KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { type Outcome, WorkQueue } from "../work-queue.js";
+import { type WorkOutcome, WorkQueue } from "../work-queue.js";
 
 export const CRD_NAME = "nodepools.hypershift.openshift.io";
 export const OWNER_LABEL = "app.kubernetes.io/managed-by";
@@ -81,7 +81,7 @@ export class Ownership {
   readonly #queue: WorkQueue;
 
   constructor({ check, clock = systemClock, leading, onError, onOurs }: OwnershipOptions) {
-    const work = async (): Promise<Outcome> => {
+    const work = async (): Promise<WorkOutcome> => {
       if (!leading()) return { next: "wait" };
       try {
         await check();

@@ -8,7 +8,7 @@ import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js
 import { createMemoryApi } from "../testing/memory-api.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
-import type { Outcome } from "../work-queue.js";
+import type { WorkOutcome } from "../work-queue.js";
 import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
 import { clusterMap, House, makePool, namespace } from "./testing/house.js";
@@ -38,9 +38,9 @@ async function viewOf(api: KubeApi): Promise<View> {
 /** Looks when something that concerns it has changed or the last look came to nothing, as the controller's queue does. */
 class CertificateKeeper {
   #seen = "";
-  #last: Outcome = { next: "retry" };
+  #last: WorkOutcome = { next: "retry" };
 
-  async look(options: KeepCertificateOptions): Promise<Outcome> {
+  async look(options: KeepCertificateOptions): Promise<WorkOutcome> {
     const { configMaps, secrets } = options.view;
     const concerned = [...configMaps.values(), ...secrets.values()].filter(concernsCertificate);
     const seen = JSON.stringify(concerned.map(({ metadata }) => [metadata?.name, metadata?.resourceVersion]));

@@ -7,11 +7,11 @@ import { collectionPath, type Kind, namedPath, objectPath } from "../../kube/pat
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, nameOf, readPath, tokenSecretName, userDataSecretName } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { type Reconciled, reconcile, type Write } from "../pool/reconcile.js";
-import type { World } from "../pool/world.js";
-import { type Belonging, isPoolSecret, janitorVerdict } from "../token/rotation.js";
-import type { Outcome } from "../work-queue.js";
-import { secretsOf, type View, worldOf } from "./view.js";
+import { type ObjectWrite, type ReconcileResult, reconcile } from "../pool/reconcile.js";
+import type { PassInput } from "../pool/world.js";
+import { cleanUpAction, isPoolSecret, type SecretOwner } from "../token/rotation.js";
+import type { WorkOutcome } from "../work-queue.js";
+import { passInputOf, secretsOf, type View } from "./view.js";
 
 interface PassOptions {
   readonly view: View;
@@ -21,9 +21,9 @@ interface PassOptions {
   readonly onError: (sentence: string) => void;
 }
 
-export function pass(key: string, options: PassOptions): Promise<Outcome> {
+export function pass(key: string, options: PassOptions): Promise<WorkOutcome> {
   return attempted(options.onError, async () => {
-    const world = worldOf(options.view, key, options.newToken);
+    const world = passInputOf(options.view, key, options.newToken);
     if (world !== undefined) return passOver(key, world, options);
     await tidy(key, await belongingOfNobody(key, options), options);
     return { next: "wait" };
@@ -31,7 +31,10 @@ export function pass(key: string, options: PassOptions): Promise<Outcome> {
 }
 
 /** A failure is reported and retried. A conflict is only retried: the next pass sees what somebody else wrote. */
-export async function attempted(onError: (sentence: string) => void, run: () => Promise<Outcome>): Promise<Outcome> {
+export async function attempted(
+  onError: (sentence: string) => void,
+  run: () => Promise<WorkOutcome>,
+): Promise<WorkOutcome> {
   try {
     return await run();
   } catch (reason) {
@@ -41,7 +44,7 @@ export async function attempted(onError: (sentence: string) => void, run: () => 
   }
 }
 
-async function passOver(key: string, world: World, options: PassOptions): Promise<Outcome> {
+async function passOver(key: string, world: PassInput, options: PassOptions): Promise<WorkOutcome> {
   const result = reconcile(world, options.now());
   const { failure, pool } = await performAll(world.pool, result, options.writer);
   // Also after a failure, so that the conditions say what was found.
@@ -55,7 +58,7 @@ async function passOver(key: string, world: World, options: PassOptions): Promis
 }
 
 /** The pool as it is after the writes; undefined when they let it go. */
-async function performAll(before: NodePool, { writes }: Reconciled, writer: Writer) {
+async function performAll(before: NodePool, { writes }: ReconcileResult, writer: Writer) {
   let pool: NodePool | undefined = before;
   try {
     for (const write of writes) {
@@ -71,7 +74,7 @@ async function performAll(before: NodePool, { writes }: Reconciled, writer: Writ
   }
 }
 
-async function report(before: NodePool, pool: NodePool, result: Reconciled, done: boolean, writer: Writer) {
+async function report(before: NodePool, pool: NodePool, result: ReconcileResult, done: boolean, writer: Writer) {
   const version = done ? result.version : before.status?.version;
   const status = {
     ...before.status,
@@ -82,7 +85,7 @@ async function report(before: NodePool, pool: NodePool, result: Reconciled, done
   await writer.updateStatus({ ...pool, status });
 }
 
-async function belongingOfNobody(key: string, { writer }: PassOptions): Promise<Belonging> {
+async function belongingOfNobody(key: string, { writer }: PassOptions): Promise<SecretOwner> {
   const name = readPath(key);
   if (name !== undefined && !(await writer.isGone(namedPath("NodePool", name)))) {
     return { state: "current", names: undefined };
@@ -91,12 +94,12 @@ async function belongingOfNobody(key: string, { writer }: PassOptions): Promise<
 }
 
 async function belongingOf(
-  world: World,
+  world: PassInput,
   pool: NodePool | undefined,
-  { requeueAt, stopped }: Reconciled,
+  { requeueAt, stopped }: ReconcileResult,
   { writer }: PassOptions,
-): Promise<Belonging> {
-  const untouched: Belonging = { state: "current", names: undefined };
+): Promise<SecretOwner> {
+  const untouched: SecretOwner = { state: "current", names: undefined };
   if (pool === undefined || pool.metadata?.deletionTimestamp !== undefined) return untouched;
   const { namespace, name } = nameOf(pool);
   if (world.cluster === undefined) {
@@ -114,9 +117,9 @@ function isPaused(pool: NodePool): boolean {
   return pool.spec?.pausedUntil?.toLowerCase() === "true";
 }
 
-async function tidy(key: string, belonging: Belonging, { now, view, writer }: PassOptions): Promise<void> {
+async function tidy(key: string, belonging: SecretOwner, { now, view, writer }: PassOptions): Promise<void> {
   for (const secret of secretsOf(view, key).filter(isPoolSecret)) {
-    const verdict = janitorVerdict(secret, belonging, now());
+    const verdict = cleanUpAction(secret, belonging, now());
     if (verdict.action === "delete") await writer.delete(secret);
     if (verdict.action === "expire") await writer.perform({ verb: "update", object: verdict.secret });
   }
@@ -141,7 +144,7 @@ export class Writer {
   }
 
   /** As the API has it afterwards; undefined when it is gone. */
-  async perform({ object, verb }: Write): Promise<KubeObject | undefined> {
+  async perform({ object, verb }: ObjectWrite): Promise<KubeObject | undefined> {
     this.#mustLead();
     if (verb === "create") {
       return this.#api.create(collectionPath(object.kind as Kind, object.metadata?.namespace ?? ""), object);

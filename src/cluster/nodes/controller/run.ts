@@ -9,7 +9,7 @@ import { eventAbout } from "../objects.js";
 import { CONTROLLER_NAME } from "../permissions.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { Replica } from "../replica.js";
-import type { Outcome } from "../work-queue.js";
+import type { WorkOutcome } from "../work-queue.js";
 import { PoolController } from "./controller.js";
 import { Ownership, requireInstalled } from "./hypershift.js";
 
@@ -82,7 +82,7 @@ export function controllerMetrics(controller: () => PoolController, leading: () 
   gaugeRead(registry, `${PREFIX}queue_length`, "Pools that wait for a pass.", () => controller().queued);
   gaugeRead(registry, `${PREFIX}leader`, "Whether this replica writes.", () => Number(leading()));
   processMetrics(registry);
-  return { registry, passed: (next: Outcome["next"]) => passes.inc({ next }), failed: () => failures.inc() };
+  return { registry, passed: (next: WorkOutcome["next"]) => passes.inc({ next }), failed: () => failures.inc() };
 }
 
 interface FailureEventsOptions {

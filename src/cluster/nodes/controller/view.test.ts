@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { annotation, type ConfigMap, label, nameOf, pathOf, type Secret } from "../objects.js";
 import { clusterMap, makePool, namespace, pullSecret } from "./testing/house.js";
-import { concernedByConfigMap, concernedBySecret, type View, worldOf } from "./view.js";
+import { concernedByConfigMap, concernedBySecret, passInputOf, type View } from "./view.js";
 
 const byPath = <T extends object>(...objects: readonly T[]) =>
   new Map(objects.map((object) => [pathOf(nameOf(object)), object]));
@@ -44,18 +44,18 @@ describe("whom a change concerns", () => {
 });
 
 describe("what a pass sees", () => {
-  test("is nothing without the pool", () => expect(worldOf(view, "clusters/x")).toBeUndefined());
+  test("is nothing without the pool", () => expect(passInputOf(view, "clusters/x")).toBeUndefined());
 
   test("takes for a cluster only what says that it is one", () => {
-    expect(worldOf(view, "clusters/a")?.cluster?.name).toEqual({ namespace, name: "demo" });
+    expect(passInputOf(view, "clusters/a")?.cluster?.name).toEqual({ namespace, name: "demo" });
     const plain = { ...clusterMap, metadata: { ...clusterMap.metadata, labels: {} } };
-    expect(worldOf({ ...view, configMaps: byPath<ConfigMap>(plain) }, "clusters/a")?.cluster).toBeUndefined();
+    expect(passInputOf({ ...view, configMaps: byPath<ConfigMap>(plain) }, "clusters/a")?.cluster).toBeUndefined();
   });
 
   test("knows the release of an image by the cluster's map, or else its version", () => {
     const data = { ...clusterMap.data, releases: "registry.example/release:4.18.0: 4.17.3" };
     const mapped = { ...view, configMaps: byPath<ConfigMap>({ ...clusterMap, data }) };
-    expect(worldOf(mapped, "clusters/a")?.release).toEqual({ version: "4.17.3", arch: "multi" });
-    expect(worldOf(view, "clusters/a")?.release).toEqual({ version: "4.18.0", arch: "multi" });
+    expect(passInputOf(mapped, "clusters/a")?.release).toEqual({ version: "4.17.3", arch: "multi" });
+    expect(passInputOf(view, "clusters/a")?.release).toEqual({ version: "4.18.0", arch: "multi" });
   });
 });

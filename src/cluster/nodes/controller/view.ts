@@ -15,7 +15,7 @@ import {
   secretText,
 } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { type Cluster, machineConfigsOf, type Release, type World } from "../pool/world.js";
+import { machineConfigsOf, type PassInput, type PoolCluster, type PoolRelease } from "../pool/world.js";
 import { readYaml } from "../yaml.js";
 
 export interface View {
@@ -26,7 +26,7 @@ export interface View {
 }
 
 /** Everything a pass looks at; undefined when there is no such pool. */
-export function worldOf(view: View, key: string, newToken: () => string = randomUUID): World | undefined {
+export function passInputOf(view: View, key: string, newToken: () => string = randomUUID): PassInput | undefined {
   const found = view.pools.get(key);
   if (found === undefined) return undefined;
   const pool = typed("NodePool", found);
@@ -120,15 +120,15 @@ const keys = {
 } as const;
 
 /** What stands beside it in its namespace. */
-interface Beside {
+interface NamespaceObjects {
   secret(name: string): Secret | undefined;
   configMap(name: string): ConfigMap | undefined;
 }
 
-interface ClusterObject {
-  readonly cluster: Cluster;
+interface ClusterConfig {
+  readonly cluster: PoolCluster;
   /** What an image is. */
-  release(image: string): Release;
+  release(image: string): PoolRelease;
 }
 
 export function isClusterObject({ metadata }: ConfigMap): boolean {
@@ -136,7 +136,7 @@ export function isClusterObject({ metadata }: ConfigMap): boolean {
 }
 
 /** What cannot be read is reported as the release's problem: that is the first condition that can say it. */
-function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
+function readClusterObject(map: ConfigMap, beside: NamespaceObjects): ClusterConfig {
   const text = (key: keyof typeof keys) => map.data?.[key]?.trim() ?? "";
   const problems = Object.keys(map.data ?? {})
     .filter((key) => !Object.hasOwn(keys, key))
@@ -152,7 +152,7 @@ function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
   };
   const releases = yaml<Record<string, unknown>>("releases") ?? {};
   const name = nameOf(map);
-  const cluster: Cluster = {
+  const cluster: PoolCluster = {
     name,
     owner: { apiVersion: "v1", kind: "ConfigMap", uid: map.metadata?.uid ?? "" },
     deleting: map.metadata?.deletionTimestamp !== undefined,
@@ -165,7 +165,7 @@ function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
     configuration: yaml<ClusterConfiguration>("configuration"),
     networks: yaml<ClusterNetworks>("networks"),
   };
-  const release = (image: string): Release => {
+  const release = (image: string): PoolRelease => {
     const version = Object.hasOwn(releases, image) ? String(releases[image]) : text("version");
     const trouble = problems[0] ?? versionProblem(version);
     if (trouble !== undefined) return { problem: `ConfigMap ${name.namespace}/${name.name} ${trouble}` };
@@ -175,18 +175,18 @@ function readClusterObject(map: ConfigMap, beside: Beside): ClusterObject {
 }
 
 /** Its own, or the one that signs the certificate we issue. */
-function ignitionCaOf({ data }: ConfigMap, { secret }: Beside): string {
+function ignitionCaOf({ data }: ConfigMap, { secret }: NamespaceObjects): string {
   return data?.ignitionCA?.trim() ? data.ignitionCA : (secretText(secret(IGNITION_CA_SECRET) ?? {}, "tls.crt") ?? "");
 }
 
 /** A cluster whose images need no credentials names none. */
-function pullSecretOf(name: string, beside: Beside): Cluster["pullSecret"] {
+function pullSecretOf(name: string, beside: NamespaceObjects): PoolCluster["pullSecret"] {
   if (name === "") return { name, content: new Uint8Array() };
   const content = beside.secret(name)?.data?.[".dockerconfigjson"];
   return { name, content: content === undefined ? undefined : Buffer.from(content, "base64") };
 }
 
-function trustBundleOf(name: string, beside: Beside): Cluster["trustBundle"] {
+function trustBundleOf(name: string, beside: NamespaceObjects): PoolCluster["trustBundle"] {
   if (name === "") return undefined;
   return { name, content: beside.configMap(name)?.data?.["ca-bundle.crt"] };
 }

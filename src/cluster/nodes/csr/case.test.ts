@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { inventoryOf, letIn, nodeOf, pool, signingRequest, surroundings, worker } from "../testing/requests.js";
 import { startTime } from "../testing/world.js";
-import { defaultPolicy, type NodeObject, type Surroundings } from "./case.js";
+import { type ClusterState, defaultPolicy, type NodeObject } from "./case.js";
 import { decide } from "./decide.js";
-import type { Remembered } from "./memory.js";
+import type { NodeRecord } from "./memory.js";
 import { Networks } from "./names.js";
 
 const day = 24 * 3_600_000;
@@ -11,7 +11,7 @@ const now = startTime + 30 * 60_000;
 const own = nodeOf("w0", "10.0.0.10");
 
 /** Nobody wrote down the address of w0: what its Node says counts within the network of nodes. */
-function around(change: Partial<Surroundings> & { readonly others?: Record<string, NodeObject> } = {}): Surroundings {
+function around(change: Partial<ClusterState> & { readonly others?: Record<string, NodeObject> } = {}): ClusterState {
   const { others = {}, ...rest } = change;
   return surroundings("serving", {
     now,
@@ -22,7 +22,7 @@ function around(change: Partial<Surroundings> & { readonly others?: Record<strin
   });
 }
 
-async function decision(surrounding: Surroundings, ...names: readonly string[]) {
+async function decision(surrounding: ClusterState, ...names: readonly string[]) {
   const asked = (names.length > 0 ? names : ["dns:w0", "ip:10.0.0.10"]).map((name) => {
     const [type, ...rest] = name.split(":");
     return { type: type as "dns", value: rest.join(":") };
@@ -35,8 +35,8 @@ const controlPlane = (name: string, ip: string): NodeObject => ({
   ...nodeOf(name, ip),
   metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } },
 });
-const holding = (change: Partial<Remembered>): Partial<Surroundings> => ({
-  memory: new Map<string, Remembered>([
+const holding = (change: Partial<NodeRecord>): Partial<ClusterState> => ({
+  memory: new Map<string, NodeRecord>([
     ["w0", letIn],
     ["w1", { pool, ...change }],
   ]),
@@ -119,7 +119,7 @@ describe("a DNS name of somebody else is refused, and it is said whose it is", (
     { ...worker, name: "w1", ips: [], dnsNames },
   ];
 
-  test.each<[string, Partial<Surroundings> & { others?: Record<string, NodeObject> }, string]>([
+  test.each<[string, Partial<ClusterState> & { others?: Record<string, NodeObject> }, string]>([
     [
       "dns:shared.example",
       { inventory: inventoryOf(listing(["shared.example"])) },

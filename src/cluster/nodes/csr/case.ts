@@ -3,7 +3,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { inspectRequest, type RequestFacts } from "../../../tunnel/pki/inspect-request.js";
 import type { KubeObject } from "../../kube/port.js";
 import type { Claim, Inventory, Pool, Worker } from "./inventory.js";
-import { heldBy, isAlive, type Memory, type Remembered, spelled } from "./memory.js";
+import { canonicalNames, heldNamesOf, isInForce, type Memory, type NodeRecord } from "./memory.js";
 import { canonicalAddress, Networks } from "./names.js";
 import { NODE_USER_PREFIX, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
 
@@ -12,7 +12,7 @@ export interface NodeObject extends KubeObject {
 }
 
 /** The cluster and its machines at the moment of a decision. */
-export interface Surroundings {
+export interface ClusterState {
   readonly now: number;
   readonly policy: Policy;
   readonly inventory: Inventory;
@@ -25,7 +25,7 @@ export interface Surroundings {
   readonly recentPending: number;
 }
 
-export interface Case extends Surroundings {
+export interface RequestContext extends ClusterState {
   readonly request: SigningRequest;
   readonly kind: RequestKind;
   /** Undefined when the request cannot be read. */
@@ -35,13 +35,13 @@ export interface Case extends Surroundings {
   readonly nodeName: string;
   readonly worker: Worker | undefined;
   readonly node: NodeObject | undefined;
-  readonly remembered: Remembered | undefined;
+  readonly remembered: NodeRecord | undefined;
   readonly poolName: string | undefined;
   readonly pool: Pool | undefined;
   readonly claims: readonly Claim[];
 }
 
-export function openCase(request: SigningRequest, kind: RequestKind, around: Surroundings): Case {
+export function requestContext(request: SigningRequest, kind: RequestKind, around: ClusterState): RequestContext {
   let facts: RequestFacts | undefined;
   let unreadable = "";
   try {
@@ -72,7 +72,7 @@ export function openCase(request: SigningRequest, kind: RequestKind, around: Sur
 
 /** `DNS:w0`, `IP:10.0.0.1`, sorted, each once. */
 export function namesOf({ dnsNames, ipAddresses, otherNames }: RequestFacts): string[] {
-  return spelled([
+  return canonicalNames([
     ...dnsNames.map((name) => `DNS:${name}`),
     ...ipAddresses.map((address) => `IP:${address}`),
     ...otherNames,
@@ -133,11 +133,11 @@ export const BRAKE_MARGIN = 100;
  * The inventory and certificates that were approved are the word of the operator and of the approver. A Node's addresses are
  * its own word: it keeps others from getting what is free, and takes away nothing that is given.
  */
-export function ownerOf(name: string, of: Case): string | undefined {
+export function ownerOf(name: string, of: RequestContext): string | undefined {
   return ownerByInventory(name, of) ?? ownerByCertificate(name, of) ?? ownerByReport(name, of);
 }
 
-function ownerByInventory(name: string, { inventory, nodeName }: Case): string | undefined {
+function ownerByInventory(name: string, { inventory, nodeName }: RequestContext): string | undefined {
   for (const worker of inventory.workers.values()) {
     if (worker.name !== nodeName && namesOfWorker(worker).includes(name)) return `${worker.name}, by the inventory`;
   }
@@ -145,10 +145,13 @@ function ownerByInventory(name: string, { inventory, nodeName }: Case): string |
 }
 
 /** Of a worker that is neither expected nor a node any more nothing counts: its machine is gone. */
-function ownerByCertificate(name: string, { inventory, memory, nodeName, nodes, now }: Case): string | undefined {
+function ownerByCertificate(
+  name: string,
+  { inventory, memory, nodeName, nodes, now }: RequestContext,
+): string | undefined {
   for (const [other, remembered] of memory) {
     if (other === nodeName || !(inventory.workers.has(other) || nodes.has(other))) continue;
-    const held = heldBy(remembered).find((one) => one.names.includes(name) && isAlive(one, now));
+    const held = heldNamesOf(remembered).find((one) => one.names.includes(name) && isInForce(one, now));
     if (held === undefined) continue;
     const isEndKnown = held.request === undefined && held.lost === undefined;
     return `${other}, by its certificate${isEndKnown ? ` until ${new Date(held.until).toISOString()}` : ""}`;
@@ -156,7 +159,7 @@ function ownerByCertificate(name: string, { inventory, memory, nodeName, nodes, 
   return undefined;
 }
 
-function ownerByReport(name: string, { nodeName, nodes, remembered, worker }: Case): string | undefined {
+function ownerByReport(name: string, { nodeName, nodes, remembered, worker }: RequestContext): string | undefined {
   const given = [`DNS:${nodeName}`, ...(worker === undefined ? [] : namesOfWorker(worker))];
   const isGiven = given.includes(name) || remembered?.serving?.names.includes(name) === true;
   for (const [other, node] of nodes) {

@@ -11,17 +11,17 @@ import {
   worker,
 } from "../testing/requests.js";
 import { startTime } from "../testing/world.js";
-import { defaultPolicy, type Surroundings } from "./case.js";
+import { type ClusterState, defaultPolicy } from "./case.js";
 import { countRecentPending, decide } from "./decide.js";
-import type { Remembered } from "./memory.js";
+import type { NodeRecord } from "./memory.js";
 import { Networks } from "./names.js";
 import type { RequestKind } from "./signing-request.js";
 
 const minute = 60_000;
-const policy = (change: Partial<typeof defaultPolicy>): Partial<Surroundings> => ({
+const policy = (change: Partial<typeof defaultPolicy>): Partial<ClusterState> => ({
   policy: { ...defaultPolicy, ...change },
 });
-const remembering = (change: Partial<Remembered>): Partial<Surroundings> => ({
+const remembering = (change: Partial<NodeRecord>): Partial<ClusterState> => ({
   memory: new Map([["w0", { pool, ...change }]]),
 });
 const named = (commonName: string): RequestChange => ({ subject: [{ O: ["system:nodes"] }, { CN: [commonName] }] });
@@ -32,11 +32,11 @@ const names = (...values: readonly string[]): RequestChange => ({
   }),
 });
 
-async function decision(kind: RequestKind, request: RequestChange = {}, around: Partial<Surroundings> = {}) {
+async function decision(kind: RequestKind, request: RequestChange = {}, around: Partial<ClusterState> = {}) {
   return decide(await signingRequest(kind, request), surroundings(kind, around));
 }
 
-async function verdict(kind: RequestKind, request: RequestChange = {}, around: Partial<Surroundings> = {}) {
+async function verdict(kind: RequestKind, request: RequestChange = {}, around: Partial<ClusterState> = {}) {
   const made = await decision(kind, request, around);
   return made && `${made.action} ${made.rule}`;
 }
@@ -173,7 +173,7 @@ describe("the name of a first request", () => {
 });
 
 describe("a first request", () => {
-  test.each<[string, RequestChange, Partial<Surroundings>]>([
+  test.each<[string, RequestChange, Partial<ClusterState>]>([
     ["leave client-names", names("dns:w0"), {}],
     ["leave client-names", names("ip:10.0.0.10"), {}],
     ["leave client-names", names("email:a@b"), {}],
@@ -257,7 +257,7 @@ describe("a first request", () => {
 });
 
 describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) => {
-  test.each<[string, RequestChange, Partial<Surroundings>]>([
+  test.each<[string, RequestChange, Partial<ClusterState>]>([
     ["leave node-identity", { spec: { groups: ["system:authenticated"] } }, {}],
     ["leave node-identity", { spec: { groups: ["system:nodes"] } }, {}],
     ["leave known-node", {}, { memory: new Map() }],
@@ -299,7 +299,7 @@ describe("a serving certificate", () => {
   const noIps = inventoryOf([{ ...worker, ips: [] }]);
   const nodeNetworks = new Networks(["10.0.0.0/24", "fd00::/64"]);
 
-  test.each<[string, RequestChange, Partial<Surroundings>]>([
+  test.each<[string, RequestChange, Partial<ClusterState>]>([
     ["leave serving-names", { names: [] }, {}],
     ["leave serving-names", names("dns:w0", "email:a@b"), {}],
     ["leave serving-names", names("dns:w0", "url:spiffe://x"), {}],

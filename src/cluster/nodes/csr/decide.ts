@@ -1,8 +1,8 @@
 /** Decides about one request, and says why. */
 
 import { type LineLog, openLineLog } from "../line-log.js";
-import { BRAKE_WINDOW_MS, type Case, namesOf, openCase, type Surroundings } from "./case.js";
-import { heldBy, type Remembered, withApproval } from "./memory.js";
+import { BRAKE_WINDOW_MS, type ClusterState, namesOf, type RequestContext, requestContext } from "./case.js";
+import { heldNamesOf, type NodeRecord, withApproval } from "./memory.js";
 import { clientRules, renewalRules, servingRules } from "./rules/node.js";
 import { BRAKE_RULE, type Rule, shapeRules } from "./rules/shape.js";
 import {
@@ -15,7 +15,7 @@ import {
   type SigningRequest,
 } from "./signing-request.js";
 
-interface Finding {
+interface RuleResult {
   readonly rule: string;
   readonly demands: string;
   readonly yields: boolean;
@@ -33,9 +33,9 @@ export interface Decision {
   readonly node: string;
   readonly pool: string | undefined;
   /** All rules, for those who want to know. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly RuleResult[];
   /** What must be remembered when it is approved. */
-  readonly remember: Remembered;
+  readonly remember: NodeRecord;
 }
 
 const rulesFor: Readonly<Record<RequestKind, readonly Rule[]>> = {
@@ -47,12 +47,12 @@ const rulesFor: Readonly<Record<RequestKind, readonly Rule[]>> = {
 /** Undefined for requests that are not ours to decide: another signer's, and those that somebody decided. */
 export function decide(
   request: SigningRequest,
-  around: Surroundings,
+  around: ClusterState,
   despite: ReadonlySet<string> = new Set(),
 ): Decision | undefined {
   const kind = kindOf(request);
   if (kind === undefined || outcomeOf(request) !== "pending") return undefined;
-  const of = openCase(request, kind, around);
+  const of = requestContext(request, kind, around);
   const results = rulesFor[kind].map((rule) => ({ rule, objection: objectionOf(rule, of) }));
   const broken = results.filter(
     ({ objection, rule }) => objection !== undefined && !(rule.yields && despite.has(rule.id)),
@@ -90,12 +90,12 @@ export function countRecentPending(requests: Iterable<SigningRequest>, now: numb
   return count;
 }
 
-function objectionOf(rule: Rule, of: Case): { readonly why: string; readonly forgery?: boolean } | undefined {
+function objectionOf(rule: Rule, of: RequestContext): { readonly why: string; readonly forgery?: boolean } | undefined {
   const found = rule.check(of);
   return typeof found === "string" ? { why: found } : found;
 }
 
-function approvalText({ kind, nodeName, poolName }: Case): string {
+function approvalText({ kind, nodeName, poolName }: RequestContext): string {
   const what = {
     client: "is expected and asks for its first certificate",
     renewal: "renews its client certificate",
@@ -105,14 +105,14 @@ function approvalText({ kind, nodeName, poolName }: Case): string {
 }
 
 /** A node that a person let in although nobody expected it belongs to no pool. */
-function remember({ facts, kind, now, poolName = "", remembered, request }: Case): Remembered {
+function remember({ facts, kind, now, poolName = "", remembered, request }: RequestContext): NodeRecord {
   const earlier = remembered?.[kind];
   // Decided again after an interruption: it was approved when it was approved first.
   const approval = earlier?.request === requestName(request) ? earlier : { request: requestName(request), at: now };
   const record = { ...remembered, pool: poolName };
   if (kind !== "serving") return { ...record, [kind]: approval };
   const names = facts === undefined ? [] : namesOf(facts);
-  const held = withApproval(heldBy(record), requestUid(request), names);
+  const held = withApproval(heldNamesOf(record), requestUid(request), names);
   return { ...record, serving: { ...approval, names }, held };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readInventory } from "./inventory.js";
-import { readMemory, tended, writeMemory } from "./memory.js";
-import { canonicalAddress, Networks, nobodysNetworks } from "./names.js";
+import { readMemory, updatedRecord, writeMemory } from "./memory.js";
+import { canonicalAddress, Networks, UNUSABLE_NETWORKS } from "./names.js";
 
 const read = (...texts: readonly string[]) =>
   readInventory(texts.map((text, index) => ({ where: `file ${index}`, text })));
@@ -102,12 +102,12 @@ describe("networks", () => {
     expect(["10.0.1.0", "fd01::1"].map(inside)).toEqual([false, false]);
     expect(
       ["127.0.0.1", "::1", "169.254.0.1", "fe80::1", "0.0.0.0", "255.255.255.255", "ff02::1", "::"].every((ip) =>
-        nobodysNetworks.has(ip),
+        UNUSABLE_NETWORKS.has(ip),
       ),
     ).toBe(true);
-    expect(["10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:db8::1"].some((ip) => nobodysNetworks.has(ip))).toBe(
-      false,
-    );
+    expect(
+      ["10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:db8::1"].some((ip) => UNUSABLE_NETWORKS.has(ip)),
+    ).toBe(false);
   });
 
   test.each(["10.0.0.0", "10.0.0.0/33", "10.0.0.0/8/8", "x/8", "fe80::%eth0/64", "10.0.0.0/-1"])(
@@ -142,7 +142,7 @@ describe("the memory of a node", () => {
     ["a node gone for a week", { client, goneSince: 7 }, { ...here, hasNode: false, now: 7 + week }, undefined],
     ["a node gone for longer", { client, goneSince: 7 }, { ...here, hasNode: false, now: 8 + week }, "forget"],
   ])("%s", (_, record, now, expected) => {
-    const change = tended({ pool: "a/b", ...record }, now);
+    const change = updatedRecord({ pool: "a/b", ...record }, now);
     expect(change).toEqual(typeof expected === "object" ? { pool: "a/b", ...expected } : expected);
   });
 });

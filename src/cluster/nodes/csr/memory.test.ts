@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Held, heldBy, isAlive, withApproval, withCertificate, withoutApproval } from "./memory.js";
+import { type HeldNames, heldNamesOf, isInForce, withApproval, withCertificate, withoutApproval } from "./memory.js";
 
 const names = ["DNS:w0", "IP:10.0.0.1"];
 const others = ["DNS:w0", "IP:10.0.0.2"];
@@ -18,7 +18,7 @@ describe("certificates for the same names", () => {
     const both = withApproval(withApproval([], "long", names), "short", names);
     const seen = withCertificate(both, "short", { names, until: 10 });
     expect(seen).toEqual([{ names, until: 10, lost: true }]);
-    expect(seen.every((one) => isAlive(one, 1000))).toBe(true);
+    expect(seen.every((one) => isInForce(one, 1000))).toBe(true);
   });
 });
 
@@ -39,7 +39,7 @@ describe("certificates for other names", () => {
 
 describe("what says nothing new", () => {
   test("changes nothing", () => {
-    const held: readonly Held[] = [{ names, until: 100 }];
+    const held: readonly HeldNames[] = [{ names, until: 100 }];
     expect(withCertificate(held, "a", { names, until: 100 })).toBe(held);
     expect(withoutApproval(held, "a")).toBe(held);
   });
@@ -47,14 +47,16 @@ describe("what says nothing new", () => {
 
 describe("what is held", () => {
   test("lives while a request is unanswered, an end is unknown or to come", () => {
-    expect(isAlive({ names, until: 0, request: "a" }, 5)).toBe(true);
-    expect(isAlive({ names, until: 0, lost: true }, 5)).toBe(true);
-    expect(isAlive({ names, until: 6 }, 5)).toBe(true);
-    expect(isAlive({ names, until: 5 }, 5)).toBe(false);
+    expect(isInForce({ names, until: 0, request: "a" }, 5)).toBe(true);
+    expect(isInForce({ names, until: 0, lost: true }, 5)).toBe(true);
+    expect(isInForce({ names, until: 6 }, 5)).toBe(true);
+    expect(isInForce({ names, until: 5 }, 5)).toBe(false);
   });
 
   test("is known of records from before it was kept", () => {
-    expect(heldBy({ pool: "a/b" })).toEqual([]);
-    expect(heldBy({ pool: "a/b", serving: { request: "a", at: 1, names } })).toEqual([{ names, until: 0, lost: true }]);
+    expect(heldNamesOf({ pool: "a/b" })).toEqual([]);
+    expect(heldNamesOf({ pool: "a/b", serving: { request: "a", at: 1, names } })).toEqual([
+      { names, until: 0, lost: true },
+    ]);
   });
 });

@@ -13,7 +13,7 @@ interface Approval {
   readonly at: number;
 }
 
-export interface Remembered {
+export interface NodeRecord {
   /** `namespace/name`. */
   readonly pool: string;
   readonly client?: Approval;
@@ -21,7 +21,7 @@ export interface Remembered {
   /** With the names that were approved, sorted: `DNS:w0`, `IP:10.0.0.1`. */
   readonly serving?: Approval & { readonly names: readonly string[] };
   /** What its serving certificates hold, as far as they have not ended. */
-  readonly held?: readonly Held[];
+  readonly held?: readonly HeldNames[];
   /** When its Node was first seen. */
   readonly joinedAt?: number;
   /** Since when there is neither a Node nor an entry of that name. */
@@ -29,7 +29,7 @@ export interface Remembered {
 }
 
 /** By node name. */
-export type Memory = ReadonlyMap<string, Remembered>;
+export type Memory = ReadonlyMap<string, NodeRecord>;
 
 /** One line a node, as it is kept in a ConfigMap. */
 export function writeMemory(memory: Memory): Record<string, string> {
@@ -40,9 +40,9 @@ export function writeMemory(memory: Memory): Record<string, string> {
 
 /** What cannot be read is reported and not guessed at: a forgotten approval would be given a second time. */
 export function readMemory(data: Readonly<Record<string, string>> = {}): Memory {
-  const memory = new Map<string, Remembered>();
+  const memory = new Map<string, NodeRecord>();
   for (const [name, text] of Object.entries(data)) {
-    const parsed = JSON.parse(text) as Remembered;
+    const parsed = JSON.parse(text) as NodeRecord;
     if (typeof parsed?.pool !== "string") throw new Error(`what is kept about ${name} has no pool`);
     memory.set(name, parsed);
   }
@@ -52,13 +52,13 @@ export function readMemory(data: Readonly<Record<string, string>> = {}): Memory 
 const KEPT_AFTER_GONE_MS = 7 * 24 * 60 * 60_000;
 
 /** What there is to note about a node now: the record with its change, `forget`, or undefined for nothing. */
-export function tended(
-  of: Remembered,
+export function updatedRecord(
+  of: NodeRecord,
   { hasNode, isExpected, now }: { hasNode: boolean; isExpected: boolean; now: number },
-): Remembered | "forget" | undefined {
-  const alive = heldBy(of).filter((one) => isAlive(one, now));
-  if (alive.length < heldBy(of).length) {
-    const change = tended({ ...of, held: alive }, { hasNode, isExpected, now });
+): NodeRecord | "forget" | undefined {
+  const alive = heldNamesOf(of).filter((one) => isInForce(one, now));
+  if (alive.length < heldNamesOf(of).length) {
+    const change = updatedRecord({ ...of, held: alive }, { hasNode, isExpected, now });
     return change ?? { ...of, held: alive };
   }
   const { goneSince, ...present } = of;
@@ -75,7 +75,7 @@ export function tended(
 // Names and addresses that serving certificates hold, from their approval until they end.
 
 /** All certificates of one node that are for the same names count as one. */
-export interface Held {
+export interface HeldNames {
   /** Sorted: `DNS:w0`, `IP:10.0.0.1`. */
   readonly names: readonly string[];
   /** Uid of the last one that was approved, while its certificate has not been seen. */
@@ -86,20 +86,24 @@ export interface Held {
   readonly lost?: true;
 }
 
-export function heldBy({ held, serving }: Remembered): readonly Held[] {
+export function heldNamesOf({ held, serving }: NodeRecord): readonly HeldNames[] {
   // Before ends were remembered, names were remembered alone.
   return held ?? (serving === undefined ? [] : [{ names: serving.names, until: 0, lost: true }]);
 }
 
-export function isAlive({ lost, request, until }: Held, now: number): boolean {
+export function isInForce({ lost, request, until }: HeldNames, now: number): boolean {
   return lost === true || request !== undefined || until > now;
 }
 
 /** With one more request that is approved. */
-export function withApproval(held: readonly Held[], request: string, names: readonly string[]): readonly Held[] {
+export function withApproval(
+  held: readonly HeldNames[],
+  request: string,
+  names: readonly string[],
+): readonly HeldNames[] {
   const same = held.find((one) => isSame(one.names, names));
   const isLost = same?.lost || (same?.request !== undefined && same.request !== request);
-  const entry: Held = { names, request, until: same?.until ?? 0, ...(isLost ? { lost: true } : {}) };
+  const entry: HeldNames = { names, request, until: same?.until ?? 0, ...(isLost ? { lost: true } : {}) };
   return [...held.filter((one) => one !== same), entry];
 }
 
@@ -109,7 +113,11 @@ export interface IssuedCertificate {
 }
 
 /** With one more certificate that was issued; the same list when it says nothing new. */
-export function withCertificate(held: readonly Held[], request: string, issued: IssuedCertificate): readonly Held[] {
+export function withCertificate(
+  held: readonly HeldNames[],
+  request: string,
+  issued: IssuedCertificate,
+): readonly HeldNames[] {
   const { names, until } = issued;
   const same = held.find((one) => isSame(one.names, names));
   const isNews = held.some((one) => one.request === request) || (same?.until ?? 0) < until;
@@ -120,12 +128,12 @@ export function withCertificate(held: readonly Held[], request: string, issued: 
 }
 
 /** For a request that was denied or that failed after all. */
-export function withoutApproval(held: readonly Held[], request: string): readonly Held[] {
+export function withoutApproval(held: readonly HeldNames[], request: string): readonly HeldNames[] {
   if (!held.some((one) => one.request === request)) return held;
   return held.map((one) => (one.request === request ? withoutRequest(one) : one));
 }
 
-function withoutRequest({ request: _, ...rest }: Held): Held {
+function withoutRequest({ request: _, ...rest }: HeldNames): HeldNames {
   return rest;
 }
 
@@ -134,7 +142,7 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** `DNS:w0`, `IP:10.0.0.1`, in one spelling, sorted, each once. */
-export function spelled(names: readonly string[]): string[] {
+export function canonicalNames(names: readonly string[]): string[] {
   const all = names.map((name) => {
     const address = name.startsWith("IP:") ? canonicalAddress(name.slice("IP:".length)) : undefined;
     return address === undefined ? name : `IP:${address}`;
@@ -173,7 +181,7 @@ export class MemoryStore {
 
   /** Fails, and changes nothing, when somebody else wrote since `load`. */
   async remember(changes: Memory, forgotten: readonly string[] = []): Promise<void> {
-    const next = new Map<string, Remembered>([...this.#memory, ...changes]);
+    const next = new Map<string, NodeRecord>([...this.#memory, ...changes]);
     for (const name of forgotten) next.delete(name);
     const { namespace, name } = this.#name;
     const data = writeMemory(next);

@@ -43,7 +43,7 @@ export class Networks {
 }
 
 /** What no machine can have as an address of its own: this host, this link, everybody, nobody. */
-export const nobodysNetworks = new Networks([
+export const UNUSABLE_NETWORKS = new Networks([
   ...["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"],
   ...["::/128", "::1/128", "fe80::/10", "ff00::/8"],
 ]);

@@ -6,7 +6,7 @@ import { leafIn } from "../../../tunnel/pki/pem.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
-import { type IssuedCertificate, spelled } from "./memory.js";
+import { canonicalNames, type IssuedCertificate } from "./memory.js";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
@@ -97,7 +97,7 @@ export function issuedServing({ spec, status }: SigningRequest): (IssuedCertific
     const commonName = /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "";
     if (!commonName.startsWith(NODE_USER_PREFIX)) return undefined;
     const { names, notAfter } = factsOf(certificate);
-    return { node: commonName.slice(NODE_USER_PREFIX.length), names: spelled(names), until: notAfter.getTime() };
+    return { node: commonName.slice(NODE_USER_PREFIX.length), names: canonicalNames(names), until: notAfter.getTime() };
   } catch {
     // Whose certificate cannot be read counts as one whose end is not known.
     return undefined;

@@ -18,7 +18,7 @@ const MCO = "machineconfiguration.openshift.io";
 const roleLabel = `${MCO}/role`;
 const builtInPools = { matchLabels: { [`${MCO}/mco-built-in`]: "" } };
 
-const kinds: Readonly<Record<string, { readonly versions: readonly string[]; readonly make: Normalise }>> = {
+const kinds: Readonly<Record<string, { readonly versions: readonly string[]; readonly make: Normaliser }>> = {
   MachineConfig: { versions: [`${MCO}/v1`], make: machineConfig },
   KubeletConfig: { versions: [`${MCO}/v1`], make: forBuiltInPools },
   ContainerRuntimeConfig: { versions: [`${MCO}/v1`], make: forBuiltInPools },
@@ -27,7 +27,7 @@ const kinds: Readonly<Record<string, { readonly versions: readonly string[]; rea
   ClusterImagePolicy: { versions: ["config.openshift.io/v1", "config.openshift.io/v1alpha1"], make: imagePolicy },
 };
 
-type Normalise = (manifest: Manifest, text: string) => string;
+type Normaliser = (manifest: Manifest, text: string) => string;
 
 /** Throws for the first document that cannot be used. */
 export function rawConfig(sources: readonly ConfigSource[]): string {

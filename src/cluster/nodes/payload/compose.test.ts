@@ -7,7 +7,7 @@ import type { Config } from "../../ignition/config.js";
 import { readConfig } from "../../ignition/parse.js";
 import { inlineContent } from "../../ignition/resource.js";
 import { encoded } from "../objects.js";
-import { type Composed, composePayload, type Ingredients } from "./compose.js";
+import { type ComposedPayload, composePayload, type PayloadInputs } from "./compose.js";
 import { readRecipe } from "./recipe.js";
 import {
   bootstrapKubeconfig,
@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-async function compose(recipe: object, change: Partial<Ingredients> = {}): Promise<Composed> {
+async function compose(recipe: object, change: Partial<PayloadInputs> = {}): Promise<ComposedPayload> {
   writeFileSync(join(dir, "payload.yaml"), stringify(recipe));
   return composePayload(await readRecipe(join(dir, "payload.yaml")), { ...ingredients, ...change });
 }

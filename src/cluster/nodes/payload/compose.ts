@@ -9,10 +9,16 @@ import { encoded } from "../objects.js";
 import { parseKubernetesYaml } from "../yaml.js";
 import { BOOTSTRAP_KUBECONFIG, kubeletConfig } from "./kubelet-profile.js";
 import { apiProxyConfig, configOf, file } from "./parts.js";
-import { type HostSettings, type MachineConfig, mergedSettings, type Recipe, readMachineConfigs } from "./recipe.js";
+import {
+  type HostSettings,
+  type MachineConfig,
+  mergedSettings,
+  type PayloadRecipe,
+  readMachineConfigs,
+} from "./recipe.js";
 
 /** What comes from the cluster. */
-export interface Ingredients {
+export interface PayloadInputs {
   /** Empty: none. */
   readonly pullSecret: string;
   readonly trustBundle: string;
@@ -22,7 +28,7 @@ export interface Ingredients {
   readonly rawConfig: string;
 }
 
-export interface Composed {
+export interface ComposedPayload {
   readonly text: string;
   /** The same for a machine whose name is known: the name, a newline behind it, stands between the two in base64. */
   readonly named: { readonly before: string; readonly after: string };
@@ -31,7 +37,7 @@ export interface Composed {
 const TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt";
 
 /** Throws DrawbridgeErrors whose sentences hold no content of any file. */
-export function composePayload(recipe: Recipe, ingredients: Ingredients): Composed {
+export function composePayload(recipe: PayloadRecipe, ingredients: PayloadInputs): ComposedPayload {
   const own = readMachineConfigs(ingredients.rawConfig, "the pool's configuration");
   const { apiProxy, sshKeys } = recipe;
   const configs = [
@@ -50,7 +56,7 @@ export function composePayload(recipe: Recipe, ingredients: Ingredients): Compos
 /** A name no payload has by chance. */
 const PLACEHOLDER = "drawbridge.worker.name.placeholder";
 
-function aroundName(config: Config): Composed["named"] {
+function aroundName(config: Config): ComposedPayload["named"] {
   const named = configOf({ files: [file("/etc/hostname", PLACEHOLDER)] });
   const text = JSON.stringify(merge(config, { ...named, ignition: config.ignition }));
   const [before = "", after = ""] = text.split(encoded(PLACEHOLDER));
@@ -63,8 +69,8 @@ function rhcosBase({ config, name }: MachineConfig): Config[] {
 }
 
 function kubeletBase(
-  recipe: Extract<Recipe, { profile: "kubelet" }>,
-  { bootstrapKubeconfig: kubeconfig }: Ingredients,
+  recipe: Extract<PayloadRecipe, { profile: "kubelet" }>,
+  { bootstrapKubeconfig: kubeconfig }: PayloadInputs,
   own: readonly MachineConfig[],
 ): Config[] {
   for (const { host, name } of own) {
@@ -77,7 +83,7 @@ function kubeletBase(
   return [kubeletConfig(recipe.kubelet, authorityOf(kubeconfig))];
 }
 
-function firstBoot(recipe: Extract<Recipe, { profile: "rhcos" }>, own: readonly MachineConfig[]): Config {
+function firstBoot(recipe: Extract<PayloadRecipe, { profile: "rhcos" }>, own: readonly MachineConfig[]): Config {
   const { fips, machineConfig } = recipe;
   const wish: HostSettings = { fips, kernelArguments: [], extensions: [], kernelType: "", osImageURL: "" };
   return firstBootConfig(
@@ -87,8 +93,8 @@ function firstBoot(recipe: Extract<Recipe, { profile: "rhcos" }>, own: readonly 
 }
 
 function credentials(
-  profile: Recipe["profile"],
-  { bootstrapKubeconfig: kubeconfig, pullSecret, trustBundle }: Ingredients,
+  profile: PayloadRecipe["profile"],
+  { bootstrapKubeconfig: kubeconfig, pullSecret, trustBundle }: PayloadInputs,
 ) {
   const place = profile === "rhcos" ? "/etc/kubernetes/kubeconfig" : BOOTSTRAP_KUBECONFIG;
   return [

@@ -16,7 +16,7 @@ interface Common {
   readonly names: { readonly bootstrapKubeconfig: string; readonly pullSecret: string; readonly trustBundle: string };
 }
 
-export type Recipe =
+export type PayloadRecipe =
   | (Common & { readonly profile: "rhcos"; readonly machineConfig: MachineConfig; readonly fips: boolean })
   | (Common & { readonly profile: "kubelet"; readonly kubelet: KubeletOptions });
 
@@ -28,7 +28,7 @@ const usualNames = {
 } as const;
 
 /** Read anew for each payload, so that a change of the file needs no restart. Throws DB_PAYLOAD. */
-export async function readRecipe(path: string): Promise<Recipe> {
+export async function readRecipe(path: string): Promise<PayloadRecipe> {
   try {
     return await recipeOf(await readFile(path, "utf8"), dirname(path));
   } catch (reason) {
@@ -36,7 +36,7 @@ export async function readRecipe(path: string): Promise<Recipe> {
   }
 }
 
-async function recipeOf(text: string, directory: string): Promise<Recipe> {
+async function recipeOf(text: string, directory: string): Promise<PayloadRecipe> {
   const document = readYaml(text, 0);
   const all = ["profile", "apiProxy", "sshKeys", ...Object.keys(usualNames)];
   const { profile } = fieldsOf(document, "it");

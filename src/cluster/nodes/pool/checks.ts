@@ -8,16 +8,16 @@ import {
   type ConditionValue,
   isFalse,
   isTrue,
+  PassEnd,
   type Pause,
-  Stop,
   VALIDATION_FAILED,
 } from "./conditions.js";
 import { DEFAULT_ARCHITECTURE, type Problem, problemText } from "./node-pool.js";
-import { type Cluster, type Target, targetOf, type World } from "./world.js";
+import { type PassInput, type PoolCluster, type PoolTarget, targetOf } from "./world.js";
 
 export interface PassContext {
-  readonly world: World;
-  readonly cluster: Cluster;
+  readonly world: PassInput;
+  readonly cluster: PoolCluster;
   readonly conditions: Conditions;
   readonly problems: readonly Problem[];
   readonly pause: Pause;
@@ -27,7 +27,7 @@ export interface PassContext {
  * Sets all conditions in HyperShift's order and returns what the pool's machines should be. Any of them may end the pass.
  * HyperShift's SupportedVersionSkew, AllMachinesReady and AllNodesHealthy need a HyperShift and are never set.
  */
-export function setConditions(context: PassContext): Target {
+export function setConditions(context: PassContext): PoolTarget {
   checkAutoscaling(context);
   checkManagement(context);
   const version = checkRelease(context);
@@ -55,7 +55,7 @@ function checkAutoscaling({ conditions, problems, world }: PassContext): void {
 function checkManagement({ conditions, problems }: PassContext): void {
   const wrong = problemOf(problems, "spec.management");
   conditions.set("UpdateManagementEnabled", wrong === undefined ? isTrue() : isFalse(VALIDATION_FAILED, wrong));
-  if (wrong !== undefined) throw Stop.untilChange(wrong);
+  if (wrong !== undefined) throw PassEnd.untilChange(wrong);
 }
 
 /** Returns the release's version. The condition is absent when all is well: there is no release to look up. */
@@ -64,7 +64,7 @@ function checkRelease({ conditions, problems, world }: PassContext): string {
   const trouble = problemOf(problems, "spec.release") ?? ("problem" in release ? release.problem : undefined);
   if (trouble !== undefined || "problem" in release) {
     conditions.set("ValidReleaseImage", isFalse(VALIDATION_FAILED, trouble ?? ""));
-    throw Stop.andRetry(`the release image cannot be used: ${trouble}`);
+    throw PassEnd.andRetry(`the release image cannot be used: ${trouble}`);
   }
   conditions.remove("ValidReleaseImage");
   return release.version;
@@ -86,7 +86,7 @@ function checkIgnitionEndpoint({ cluster, conditions }: PassContext): void {
   if (missing === undefined) conditions.remove(type);
   else {
     conditions.set(type, missing);
-    throw Stop.untilChange(missing.message);
+    throw PassEnd.untilChange(missing.message);
   }
 }
 
@@ -102,8 +102,8 @@ function checkArchitecture({ conditions, problems, world }: PassContext): void {
       : `The release is for ${payload} and the pool for ${arch}`;
   const trouble = wrong ?? mismatch;
   conditions.set(type, trouble === undefined ? isTrue() : isFalse("InvalidArchPlatform", trouble));
-  if (wrong !== undefined) throw Stop.untilChange(wrong);
-  if (mismatch !== undefined) throw Stop.andRetry(mismatch);
+  if (wrong !== undefined) throw PassEnd.untilChange(wrong);
+  if (mismatch !== undefined) throw PassEnd.andRetry(mismatch);
 }
 
 function checkPause({ conditions, pause, world }: PassContext): void {
@@ -118,8 +118,8 @@ function checkPause({ conditions, pause, world }: PassContext): void {
   } else conditions.set(type, isTrue("Reconciliation active on resource", "ReconciliationActive"));
 }
 
-function checkMachineConfig({ cluster, conditions, problems, world }: PassContext, releaseVersion: string): Target {
-  if (!cluster.kubeconfigReady) throw Stop.untilChange("the cluster has no kubeconfig yet");
+function checkMachineConfig({ cluster, conditions, problems, world }: PassContext, releaseVersion: string): PoolTarget {
+  if (!cluster.kubeconfigReady) throw PassEnd.untilChange("the cluster has no kubeconfig yet");
   const type = "ValidMachineConfig";
   try {
     const wrong = problemOf(problems, "spec.config", "spec.osImageStream");
@@ -129,7 +129,7 @@ function checkMachineConfig({ cluster, conditions, problems, world }: PassContex
     return target;
   } catch (reason) {
     conditions.set(type, isFalse(VALIDATION_FAILED, messageOf(reason)));
-    throw Stop.andRetry(messageOf(reason));
+    throw PassEnd.andRetry(messageOf(reason));
   }
 }
 
@@ -138,7 +138,7 @@ function problemOf(problems: readonly Problem[], ...fields: readonly string[]): 
   return found.length === 0 ? undefined : found.map(problemText).join("; ");
 }
 
-function reportUpdates({ conditions, world }: PassContext, { hashes, releaseVersion }: Target): void {
+function reportUpdates({ conditions, world }: PassContext, { hashes, releaseVersion }: PoolTarget): void {
   const { metadata, status } = world.pool;
   const updating = (type: string, isSo: boolean, message: string) =>
     conditions.set(type, isSo ? isTrue(message) : isFalse(AS_EXPECTED, ""));
@@ -148,7 +148,7 @@ function reportUpdates({ conditions, world }: PassContext, { hashes, releaseVers
   updating("UpdatingVersion", version, `Updating version in progress. Target version: ${releaseVersion}`);
 }
 
-function reportPayload({ conditions, world }: PassContext, { hashes }: Target): void {
+function reportPayload({ conditions, world }: PassContext, { hashes }: PoolTarget): void {
   const secret = tokenSecretOf(world.secrets, world.pool.metadata?.name, hashes.full);
   conditions.set("ValidGeneratedPayload", payloadValue(secret));
   const type = "ReachedIgnitionEndpoint";

@@ -74,7 +74,7 @@ export function readPause(pausedUntil: string | undefined, now: number): Pause {
 }
 
 /** Ends a pass over a pool early; what was found until then is still reported. */
-export class Stop extends Error {
+export class PassEnd extends Error {
   /** Whether time may mend it; otherwise the pass waits for the next change. */
   readonly retry: boolean;
 
@@ -83,11 +83,11 @@ export class Stop extends Error {
     this.retry = retry;
   }
 
-  static untilChange(because: string): Stop {
-    return new Stop(because, false);
+  static untilChange(because: string): PassEnd {
+    return new PassEnd(because, false);
   }
 
-  static andRetry(because: string): Stop {
-    return new Stop(because, true);
+  static andRetry(because: string): PassEnd {
+    return new PassEnd(because, true);
   }
 }

@@ -3,23 +3,23 @@ import { describe, expect, test } from "vitest";
 import { annotation, encoded, finalizer, type Secret, secretText } from "../objects.js";
 import { carriedOut, cluster, makeWorld, pool, poolWith, startTime } from "../testing/world.js";
 import type { NodePool } from "./node-pool.js";
-import { type Reconciled, reconcile } from "./reconcile.js";
-import type { Cluster, World } from "./world.js";
+import { type ReconcileResult, reconcile } from "./reconcile.js";
+import type { PassInput, PoolCluster } from "./world.js";
 
 const now = startTime;
 const hour = 3_600_000;
-const withCluster = (change: Partial<Cluster>): Partial<World> => ({ cluster: { ...cluster, ...change } });
-const run = (change: Partial<World> = {}, at = now) => reconcile(makeWorld(change), at);
+const withCluster = (change: Partial<PoolCluster>): Partial<PassInput> => ({ cluster: { ...cluster, ...change } });
+const run = (change: Partial<PassInput> = {}, at = now) => reconcile(makeWorld(change), at);
 
-function brief({ conditions }: Reconciled): string[] {
+function brief({ conditions }: ReconcileResult): string[] {
   return conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
 }
 
-function about(result: Reconciled, type: string) {
+function about(result: ReconcileResult, type: string) {
   return result.conditions.find((condition) => condition.type === type);
 }
 
-function verbs({ writes }: Reconciled): string[] {
+function verbs({ writes }: ReconcileResult): string[] {
   return writes.map(({ verb, object }) => `${verb} ${object.kind ?? ""} ${object.metadata?.name}`);
 }
 
@@ -85,7 +85,7 @@ describe("a healthy pool", () => {
 
   test("follows what the Ignition server writes into the token Secret", () => {
     const world = carriedOut(makeWorld(), run());
-    const told = (reason: string, message: string, reached = false): World => ({
+    const told = (reason: string, message: string, reached = false): PassInput => ({
       ...world,
       secrets: world.secrets.map((secret) => ({
         ...secret,
@@ -136,7 +136,7 @@ describe("a healthy pool", () => {
 
 describe("a change of configuration", () => {
   const settled = carriedOut(carriedOut(makeWorld(), run()), reconcile(carriedOut(makeWorld(), run()), now));
-  const changed: World = {
+  const changed: PassInput = {
     ...settled,
     release: { version: "4.18.1", arch: "multi" },
   };
@@ -164,7 +164,7 @@ describe("a change of configuration", () => {
     // The pool's own update was lost: everything is decided again, the end of the old token is not moved.
     const lost = carriedOut(changed, { ...first, writes: first.writes.slice(0, -1) });
     expect(verbs(reconcile(lost, now + hour))).toEqual(["update NodePool workers"]);
-    const back: World = { ...carriedOut(changed, first), release: { version: "4.18.0", arch: "multi" }, cluster };
+    const back: PassInput = { ...carriedOut(changed, first), release: { version: "4.18.0", arch: "multi" }, cluster };
     const result = reconcile(back, now + hour);
     expect(verbs(result)).toContain("update Secret token-workers-83935368");
     const revived = result.writes.find(({ object }) => object.metadata?.name === "token-workers-83935368");
@@ -172,7 +172,7 @@ describe("a change of configuration", () => {
   });
 
   test("keeps ReachedIgnitionEndpoint for machines that are updated in place, and only for them", () => {
-    const reached = (pool: NodePool): World => ({
+    const reached = (pool: NodePool): PassInput => ({
       ...changed,
       pool: {
         ...pool,
@@ -197,11 +197,11 @@ describe("a change of configuration", () => {
 
 describe("a pass that ends early", () => {
   const config = (text: string | undefined) => ({ where: "ConfigMap clusters/extra", text });
-  const configs = (change: Partial<World["configs"]>): Partial<World> => ({
+  const configs = (change: Partial<PassInput["configs"]>): Partial<PassInput> => ({
     configs: { ...makeWorld().configs, ...change },
   });
 
-  test.each<[what: string, change: Partial<World>, last: string | undefined, retry: boolean]>([
+  test.each<[what: string, change: Partial<PassInput>, last: string | undefined, retry: boolean]>([
     ["no cluster", { cluster: undefined }, undefined, true],
     [
       "management that is wrong",
@@ -353,7 +353,7 @@ describe("a pass that ends early", () => {
 });
 
 describe("conditions that end nothing", () => {
-  test.each<[what: string, change: Partial<World>, condition: string]>([
+  test.each<[what: string, change: Partial<PassInput>, condition: string]>([
     [
       "replicas and autoscaling",
       { pool: poolWith({ autoScaling: { min: 1, max: 2 } }) },

@@ -11,43 +11,43 @@ import {
   tokenSecretName,
   userDataSecretName,
 } from "../objects.js";
-import { expiring } from "../token/rotation.js";
+import { withExpiry } from "../token/rotation.js";
 import { makeTokenSecret, readTokenSecret, refreshTokenSecret, type UpgradeType } from "../token/token-secret.js";
 import { makeUserDataSecret, refreshUserDataSecret } from "../token/user-data.js";
 import { type PassContext, setConditions, tokenSecretOf } from "./checks.js";
-import { Conditions, isFalse, readPause, Stop, VALIDATION_FAILED } from "./conditions.js";
+import { Conditions, isFalse, PassEnd, readPause, VALIDATION_FAILED } from "./conditions.js";
 import { type Condition, type NodePool, validateNodePool } from "./node-pool.js";
-import type { Cluster, Target, World } from "./world.js";
+import type { PassInput, PoolCluster, PoolTarget } from "./world.js";
 
-export interface Reconciled {
+export interface ReconcileResult {
   /** For status.conditions, whatever came of the rest. */
   readonly conditions: readonly Condition[];
   /** For status.version. */
   readonly version: string | undefined;
   /** The pool itself is among them at most once. */
-  readonly writes: readonly Write[];
+  readonly writes: readonly ObjectWrite[];
   readonly requeueAt: number | undefined;
   /** Why the pass ended before its end. With `retry` it is a failure, to be repeated with growing delays. */
   readonly stopped: { readonly because: string; readonly retry: boolean } | undefined;
 }
 
-export function reconcile(world: World, now: number): Reconciled {
+export function reconcile(world: PassInput, now: number): ReconcileResult {
   const { pool } = world;
   const conditions = new Conditions(pool.status?.conditions ?? [], now, pool.metadata?.generation);
   const answer = { conditions: conditions.list, version: pool.status?.version, writes: [], requeueAt: undefined };
   try {
     return { ...answer, stopped: undefined, ...pass(world, conditions, now) };
   } catch (reason) {
-    if (!(reason instanceof Stop) && !(reason instanceof DrawbridgeError)) throw reason;
-    const retry = reason instanceof Stop ? reason.retry : true;
+    if (!(reason instanceof PassEnd) && !(reason instanceof DrawbridgeError)) throw reason;
+    const retry = reason instanceof PassEnd ? reason.retry : true;
     return { ...answer, stopped: { because: messageOf(reason), retry } };
   }
 }
 
-function pass(world: World, conditions: Conditions, now: number): Partial<Reconciled> {
+function pass(world: PassInput, conditions: Conditions, now: number): Partial<ReconcileResult> {
   const { cluster, pool } = world;
   if (pool.metadata?.deletionTimestamp !== undefined) return { writes: deletion(world) };
-  if (cluster === undefined) throw Stop.andRetry(`the cluster ${pool.spec?.clusterName} does not exist`);
+  if (cluster === undefined) throw PassEnd.andRetry(`the cluster ${pool.spec?.clusterName} does not exist`);
   const owned = belonging(pool, cluster);
   // Before anything else exists, so that nothing is left behind; the write itself brings the pool back here.
   if (owned !== undefined) return { writes: [{ verb: "update", object: owned }] };
@@ -55,7 +55,7 @@ function pass(world: World, conditions: Conditions, now: number): Partial<Reconc
   const pause = readPause(pool.spec?.pausedUntil, now);
   const context: PassContext = { world, cluster, conditions, problems: validateNodePool(pool), pause };
   const target = setConditions(context);
-  if (cluster.deleting) throw Stop.untilChange("the cluster is being deleted");
+  if (cluster.deleting) throw PassEnd.untilChange("the cluster is being deleted");
   dependencies(cluster);
   if (pause.state === "paused") {
     return { requeueAt: pause.until === Number.POSITIVE_INFINITY ? undefined : pause.until };
@@ -69,7 +69,7 @@ function pass(world: World, conditions: Conditions, now: number): Partial<Reconc
 }
 
 /** A configuration that is valid but does not fit into a Secret is found only here. */
-function writesFor(context: PassContext, target: Target, now: number): Write[] {
+function writesFor(context: PassContext, target: PoolTarget, now: number): ObjectWrite[] {
   try {
     return secretWrites(context, target, now);
   } catch (reason) {
@@ -78,18 +78,18 @@ function writesFor(context: PassContext, target: Target, now: number): Write[] {
   }
 }
 
-function deletion({ ownedConfigMaps, pool, secrets }: World): Write[] {
+function deletion({ ownedConfigMaps, pool, secrets }: PassInput): ObjectWrite[] {
   const { metadata } = pool;
   if (metadata?.finalizers?.includes(finalizer) !== true) return [];
   const released = withMetadata(pool, { finalizers: metadata.finalizers.filter((name) => name !== finalizer) });
   return [
-    ...[...ownedConfigMaps, ...secrets].map((object): Write => ({ verb: "delete", object })),
+    ...[...ownedConfigMaps, ...secrets].map((object): ObjectWrite => ({ verb: "delete", object })),
     { verb: "update", object: released },
   ];
 }
 
 /** With our finalizer and its owner; undefined when it has both. */
-function belonging(pool: NodePool, { name, owner }: Cluster): NodePool | undefined {
+function belonging(pool: NodePool, { name, owner }: PoolCluster): NodePool | undefined {
   const { finalizers = [], ownerReferences = [] } = pool.metadata ?? {};
   const isOwned = ownerReferences.some(({ uid }) => uid === owner.uid);
   if (isOwned && finalizers.includes(finalizer)) return undefined;
@@ -100,7 +100,7 @@ function belonging(pool: NodePool, { name, owner }: Cluster): NodePool | undefin
 }
 
 /** Platform None is done as soon as the Secrets are: no node is touched. */
-function atTarget(pool: NodePool, { hashes }: Target): NodePool | undefined {
+function atTarget(pool: NodePool, { hashes }: PoolTarget): NodePool | undefined {
   const { annotations = {} } = pool.metadata ?? {};
   const wanted = {
     ...annotations,
@@ -120,12 +120,12 @@ function withMetadata(pool: NodePool, change: Partial<Metadata>): NodePool {
 // What a pass writes: the Secrets of the current hash, and the end of those before it.
 
 /** In order; the first that fails ends the rest. Updates and deletions hold only for the version they were decided on. */
-export interface Write {
+export interface ObjectWrite {
   readonly verb: "create" | "update" | "delete";
   readonly object: KubeObject;
 }
 
-function secretWrites(context: PassContext, target: Target, now: number): Write[] {
+function secretWrites(context: PassContext, target: PoolTarget, now: number): ObjectWrite[] {
   const { world } = context;
   const current = world.pool.metadata?.annotations?.[annotation.currentConfigVersion];
   const outdated =
@@ -135,21 +135,21 @@ function secretWrites(context: PassContext, target: Target, now: number): Write[
   return [...outdated, ...writes, ...currentUserData(context, target, secret)];
 }
 
-function retire(secrets: readonly Secret[], { world }: PassContext, hash: string, now: number): Write[] {
+function retire(secrets: readonly Secret[], { world }: PassContext, hash: string, now: number): ObjectWrite[] {
   const { name } = nameOf(world.pool);
-  return secrets.flatMap((secret): Write[] => {
+  return secrets.flatMap((secret): ObjectWrite[] => {
     if (secret.metadata?.name === userDataSecretName(name, hash)) return [{ verb: "delete", object: secret }];
     if (secret.metadata?.name !== tokenSecretName(name, hash)) return [];
-    const ending = expiring(secret, now);
+    const ending = withExpiry(secret, now);
     return ending === undefined ? [] : [{ verb: "update", object: ending }];
   });
 }
 
-function currentToken(context: PassContext, target: Target, existing: Secret | undefined, now: number) {
+function currentToken(context: PassContext, target: PoolTarget, existing: Secret | undefined, now: number) {
   const { cluster, world } = context;
   if (existing !== undefined) {
     const refreshed = refreshTokenSecret(existing, configurationHash(cluster.configuration));
-    const writes: Write[] = refreshed === undefined ? [] : [{ verb: "update", object: refreshed }];
+    const writes: ObjectWrite[] = refreshed === undefined ? [] : [{ verb: "update", object: refreshed }];
     return { secret: refreshed ?? existing, writes };
   }
   const { pullSecret, trustBundle } = dependencies(cluster);
@@ -170,11 +170,11 @@ function currentToken(context: PassContext, target: Target, existing: Secret | u
     },
     now,
   );
-  const writes: Write[] = [{ verb: "create", object: secret }];
+  const writes: ObjectWrite[] = [{ verb: "create", object: secret }];
   return { secret, writes };
 }
 
-function currentUserData({ cluster, world }: PassContext, target: Target, tokenSecret: Secret): Write[] {
+function currentUserData({ cluster, world }: PassContext, target: PoolTarget, tokenSecret: Secret): ObjectWrite[] {
   const { token } = readTokenSecret(tokenSecret);
   // Somebody emptied it. The Ignition server puts a new one in, and that brings us back here.
   if (token === undefined) return [];
@@ -197,12 +197,12 @@ function currentUserData({ cluster, world }: PassContext, target: Target, tokenS
 }
 
 /** Both must be there before anything is written. */
-function dependencies({ pullSecret, trustBundle }: Cluster): { pullSecret: Uint8Array; trustBundle: string } {
+function dependencies({ pullSecret, trustBundle }: PoolCluster): { pullSecret: Uint8Array; trustBundle: string } {
   if (pullSecret.content === undefined) {
-    throw Stop.andRetry(`the pull secret ${pullSecret.name} is missing or has no key .dockerconfigjson`);
+    throw PassEnd.andRetry(`the pull secret ${pullSecret.name} is missing or has no key .dockerconfigjson`);
   }
   if (trustBundle !== undefined && trustBundle.content === undefined) {
-    throw Stop.andRetry(`the ConfigMap ${trustBundle.name} is missing or has no key ca-bundle.crt`);
+    throw PassEnd.andRetry(`the ConfigMap ${trustBundle.name} is missing or has no key ca-bundle.crt`);
   }
   return { pullSecret: pullSecret.content, trustBundle: trustBundle?.content ?? "" };
 }

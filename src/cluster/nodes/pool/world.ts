@@ -15,7 +15,7 @@ import { type ConfigMap, label, nameOf, type ObjectName, pathOf, type Secret } f
 import type { NodePool } from "./node-pool.js";
 
 /** The hosted cluster, or the object of ours that stands in for one. */
-export interface Cluster {
+export interface PoolCluster {
   readonly name: ObjectName;
   readonly owner: { readonly apiVersion: string; readonly kind: string; readonly uid: string };
   readonly deleting: boolean;
@@ -38,7 +38,7 @@ interface Dependency<T> {
   readonly content: T | undefined;
 }
 
-export type Release =
+export type PoolRelease =
   | { readonly version: string /** `multi`, or the one architecture it is for. */; readonly arch: string }
   | { readonly problem: string };
 
@@ -50,11 +50,11 @@ interface MachineConfigs {
   readonly tuning: readonly ConfigSource[];
 }
 
-export interface World {
+export interface PassInput {
   readonly pool: NodePool;
-  readonly cluster: Cluster | undefined;
+  readonly cluster: PoolCluster | undefined;
   /** What spec.release.image is. */
-  readonly release: Release;
+  readonly release: PoolRelease;
   readonly configs: MachineConfigs;
   /** Those of the control plane's namespace that are annotated with the pool. */
   readonly secrets: readonly Secret[];
@@ -84,7 +84,7 @@ export function machineConfigsOf(pool: NodePool, maps: readonly ConfigMap[]): Ma
 
 // What a pool's machines should be: its configuration and the hashes of it.
 
-export interface Target {
+export interface PoolTarget {
   readonly rawConfig: string;
   readonly releaseVersion: string;
   readonly hashes: PoolHashes;
@@ -93,7 +93,7 @@ export interface Target {
 }
 
 /** Throws when a document cannot be used or one is missing. */
-export function targetOf(world: World, cluster: Cluster, releaseVersion: string): Target {
+export function targetOf(world: PassInput, cluster: PoolCluster, releaseVersion: string): PoolTarget {
   const { configs, pool } = world;
   const raw = rawConfig(sourcesOf(configs));
   const stream = effectiveStream(pool.spec?.osImageStream?.name ?? "", releaseVersion, usesRunc(raw));

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
 import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js";
-import { expireAfterMs, expiring, rotateAfterMs } from "../token/rotation.js";
+import { expireAfterMs, rotateAfterMs, withExpiry } from "../token/rotation.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import { collection, path, TokenHouse } from "./testing/token-house.js";
 
@@ -43,7 +43,7 @@ test.each<[number, string, Interruption]>([
   await rotated(second);
   expect(one.knows("token-0")).toEqual([false]);
 
-  await house.api.update(path, expiring(await house.stored(), house.clock.date())!);
+  await house.api.update(path, withExpiry(await house.stored(), house.clock.date())!);
   await house.see(one);
   await house.pass(expireAfterMs - minute, one);
   expect(one.knows(second)).toEqual([true]);

@@ -6,8 +6,8 @@ import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { type ConfigMap, type Secret, secretText, tokenSecretName } from "../objects.js";
-import { composePayload, type Ingredients } from "../payload/compose.js";
-import { type Recipe, readRecipe } from "../payload/recipe.js";
+import { composePayload, type PayloadInputs } from "../payload/compose.js";
+import { type PayloadRecipe, readRecipe } from "../payload/recipe.js";
 import { isTokenSecret, readTokenSecret, type TokenSecretView, unpack } from "../token/token-secret.js";
 import type { PayloadSource } from "./token-controller.js";
 
@@ -26,8 +26,8 @@ async function gather(
   api: KubeApi,
   namespace: string,
   token: TokenSecretView,
-  names: Recipe["names"],
-): Promise<Omit<Ingredients, "rawConfig">> {
+  names: PayloadRecipe["names"],
+): Promise<Omit<PayloadInputs, "rawConfig">> {
   const read = async <T extends KubeObject>(plural: string, name: string, key: string) => {
     const kind = plural === "secrets" ? "Secret" : "ConfigMap";
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}/${name}`;

@@ -7,7 +7,7 @@ import type { ManualClock } from "../../../base/testing/manual-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, secretText } from "../objects.js";
-import { expireAfterMs, expiring, rotateAfterMs } from "../token/rotation.js";
+import { expireAfterMs, rotateAfterMs, withExpiry } from "../token/rotation.js";
 import { makeTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { collection, content, named, path, type Replica, start, TokenHouse } from "./testing/token-house.js";
 
@@ -182,7 +182,7 @@ describe("the token controller", () => {
   });
 
   test("deletes a Secret at its end and not before, though nothing else happens", async () => {
-    await api.update(path, expiring(await stored(), start)!);
+    await api.update(path, withExpiry(await stored(), start)!);
     const one = replica("a");
     await see(one);
     await eventually(() => expect(one.knows("token-0")).toEqual([true]));
@@ -226,7 +226,7 @@ describe("the token controller", () => {
   });
 
   test("a pool's current payload is that of the Secret that has no end", async () => {
-    await api.update(path, expiring(await stored(), start)!);
+    await api.update(path, withExpiry(await stored(), start)!);
     await api.create(collection, makeTokenSecret({ ...content, hash: "22222222", token: "token-x" }, start));
     const one = replica("a");
     await see(one);

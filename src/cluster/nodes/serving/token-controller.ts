@@ -8,7 +8,7 @@ import { isConflict, isNotFound } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, pathOf, type Secret } from "../objects.js";
-import type { Composed } from "../payload/compose.js";
+import type { ComposedPayload } from "../payload/compose.js";
 import { type TokenStep, tokenStep } from "../token/rotation.js";
 import {
   isTokenSecret,
@@ -21,7 +21,7 @@ import {
 import { WorkQueue } from "../work-queue.js";
 
 /** Throws a DrawbridgeError whose sentence holds no secret. */
-export type PayloadSource = (token: TokenSecretView) => Promise<Composed>;
+export type PayloadSource = (token: TokenSecretView) => Promise<ComposedPayload>;
 
 export interface TokenControllerOptions {
   readonly api: KubeApi;
@@ -51,7 +51,7 @@ export class TokenController {
   readonly #options: TokenControllerOptions;
   readonly #clock: Clock;
   readonly #queue: WorkQueue;
-  readonly #made = new Map<string, { readonly made: Composed; readonly at: number }>();
+  readonly #made = new Map<string, { readonly made: ComposedPayload; readonly at: number }>();
   /** By Secret: everything but what is written by ourselves. */
   readonly #seen = new Map<string, string>();
   readonly #judged = new WeakSet<Secret>();
@@ -98,7 +98,7 @@ export class TokenController {
   }
 
   /** What the newest Secret of a pool stands for, of those that are not at their end. */
-  currentOf(pool: string): { readonly secret: string; readonly made: Composed } | undefined {
+  currentOf(pool: string): { readonly secret: string; readonly made: ComposedPayload } | undefined {
     const candidates = [...this.#made].flatMap(([secret, { made }]) => {
       const view = readTokenSecret(this.#secrets.get(secret) ?? {});
       const isIts = view.pool !== undefined && pathOf(view.pool) === pool && view.expiresAt === undefined;
@@ -265,7 +265,7 @@ function inputs({ data = {}, metadata }: Secret): string {
 
 // What the server tells a pool's controller about a payload, in the token Secret itself.
 
-interface Outcome {
+interface PayloadOutcome {
   readonly reason: string;
   readonly message: string;
 }
@@ -287,14 +287,14 @@ function withFailure(secret: Secret, reason: unknown): Secret | undefined {
   return ifChanged(secret, written(secret.data ?? {}, failureOf(reason)));
 }
 
-function failureOf(reason: unknown): Outcome {
+function failureOf(reason: unknown): PayloadOutcome {
   const why = messageOf(reason);
   const undecoded = reason instanceof DrawbridgeError && reason.code === "DB_TOKEN_SECRET";
   const message = undecoded ? why : `failed to generate payload: error getting ignition payload: ${why}`;
   return { reason: "InvalidConfig", message };
 }
 
-function written(data: Readonly<Record<string, string>>, { reason, message }: Outcome): Record<string, string> {
+function written(data: Readonly<Record<string, string>>, { reason, message }: PayloadOutcome): Record<string, string> {
   return { ...data, reason: encoded(reason), message: encoded(message.slice(0, LONGEST_MESSAGE)) };
 }
 

@@ -5,7 +5,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { payloadTemplate, type TokenBook } from "../../ignition/server/tokens.js";
 import { isNodeName } from "../csr/names.js";
 import { annotation, encoded, readPath, type Secret, secretText } from "../objects.js";
-import type { Composed } from "../payload/compose.js";
+import type { ComposedPayload } from "../payload/compose.js";
 import { type Fields, fieldsOf, readYaml, splitDocuments } from "../yaml.js";
 import type { TokenController } from "./token-controller.js";
 
@@ -17,11 +17,11 @@ interface WorkersOptions {
   readonly onError: (sentence: string) => void;
 }
 
-export class Workers {
+export class WorkerTokens {
   readonly #options: WorkersOptions;
   /** By where they are from; a list that broke stays as it was. */
   readonly #lists = new Map<string, readonly WorkerToken[]>();
-  readonly #templates = new WeakMap<Composed, ReturnType<typeof payloadTemplate>>();
+  readonly #templates = new WeakMap<ComposedPayload, ReturnType<typeof payloadTemplate>>();
 
   constructor(options: WorkersOptions) {
     this.#options = options;
@@ -64,7 +64,7 @@ export class Workers {
     book.revokeOthers(({ worker }) => worker !== undefined, admitted);
   }
 
-  #templateOf(made: Composed): ReturnType<typeof payloadTemplate> {
+  #templateOf(made: ComposedPayload): ReturnType<typeof payloadTemplate> {
     const template = this.#templates.get(made) ?? payloadTemplate(made.named.before, made.named.after);
     this.#templates.set(made, template);
     return template;

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TokenBook } from "../../ignition/server/tokens.js";
 import { annotation, encoded, type Secret } from "../objects.js";
-import type { Composed } from "../payload/compose.js";
-import { WORKER_TOKENS_ANNOTATION, Workers } from "./worker-tokens.js";
+import type { ComposedPayload } from "../payload/compose.js";
+import { WORKER_TOKENS_ANNOTATION, WorkerTokens } from "./worker-tokens.js";
 
 const pool = "clusters/workers";
-const made: Composed = { text: "{}", named: { before: "before ", after: " after" } };
+const made: ComposedPayload = { text: "{}", named: { before: "before ", after: " after" } };
 const tokenOf = (worker: string) => `${worker}-1234567890abcdef`;
 
 function secret(tokens: Readonly<Record<string, string>>, name = "workers"): [string, Secret] {
@@ -20,7 +20,7 @@ function secret(tokens: Readonly<Record<string, string>>, name = "workers"): [st
 describe("workers with a token of their own", () => {
   let dir: string;
   let errors: string[];
-  let current: { secret: string; made: Composed } | undefined;
+  let current: { secret: string; made: ComposedPayload } | undefined;
   let book: TokenBook;
 
   beforeEach(() => {
@@ -32,7 +32,7 @@ describe("workers with a token of their own", () => {
   afterEach(() => rmSync(dir, { recursive: true }));
 
   const workers = (file = "") =>
-    new Workers({
+    new WorkerTokens({
       ...{ book, file },
       pools: { currentOf: (of) => (of === pool ? current : undefined) },
       onError: (sentence) => errors.push(sentence),

@@ -19,7 +19,7 @@ import {
 import { readYaml } from "../yaml.js";
 import type { Tree } from "./tree.js";
 
-interface Joining {
+interface JoinOptions {
   readonly tree: Tree;
   readonly name: string;
   /** Of the node, for its serving certificate. */
@@ -40,7 +40,7 @@ const LOOK_EVERY_MS = 300;
 const FOLDER = "/var/lib/kubelet/pki";
 
 /** Throws DB_SIMULATE_JOIN. */
-export async function joinCluster(joining: Joining): Promise<Joined> {
+export async function joinCluster(joining: JoinOptions): Promise<Joined> {
   const { addresses, name, onStep, tree } = joining;
   const [{ createKubeApi }, { kubeconfigEndpoint }] = await Promise.all([
     import("../../kube/client.js"),
@@ -75,7 +75,7 @@ export async function joinCluster(joining: Joining): Promise<Joined> {
   }
 }
 
-interface Wanted {
+interface WantedCertificate {
   readonly signer: string;
   readonly usage: string;
   readonly subject: {
@@ -92,11 +92,15 @@ interface Issued {
   readonly key: string;
 }
 
-async function certificate(api: KubeApi, joining: Joining, { signer, subject, usage }: Wanted): Promise<Issued> {
+async function certificate(
+  api: KubeApi,
+  joining: JoinOptions,
+  { signer, subject, usage }: WantedCertificate,
+): Promise<Issued> {
   const { makeSigningRequest } = await import("../../../tunnel/pki/make-request.js");
   const { privateKeyPem, requestPem } = await makeSigningRequest(subject);
   const name = `csr-${randomBytes(4).toString("hex")}`;
-  await told(`filing a request for ${signer}`, () =>
+  await attempted(`filing a request for ${signer}`, () =>
     api.create<SigningRequest>(REQUESTS_PATH, {
       apiVersion: "certificates.k8s.io/v1",
       kind: "CertificateSigningRequest",
@@ -114,11 +118,11 @@ async function certificate(api: KubeApi, joining: Joining, { signer, subject, us
   return { request: name, pem, key: privateKeyPem };
 }
 
-async function issued(api: KubeApi, name: string, joining: Joining): Promise<string> {
+async function issued(api: KubeApi, name: string, joining: JoinOptions): Promise<string> {
   const { clock = systemClock, patienceMs, signal } = joining;
   const until = clock.now() + patienceMs;
   for (;;) {
-    const request = await told(`looking at ${name}`, () => api.get<SigningRequest>(requestPath(name)));
+    const request = await attempted(`looking at ${name}`, () => api.get<SigningRequest>(requestPath(name)));
     const { status } = request;
     if (status?.certificate) return Buffer.from(status.certificate, "base64").toString("utf8");
     const outcome = outcomeOf(request);
@@ -139,9 +143,11 @@ async function register(api: KubeApi, name: string, addresses: readonly string[]
   const status = {
     addresses: [{ type: "Hostname", address: name }, ...addresses.map((address) => ({ type: "InternalIP", address }))],
   };
-  const made = await told(`registering Node ${name}`, () => api.create<KubeObject>(NODES_PATH, node as KubeObject));
+  const made = await attempted(`registering Node ${name}`, () =>
+    api.create<KubeObject>(NODES_PATH, node as KubeObject),
+  );
   const path = `${NODES_PATH}/${encodeURIComponent(name)}/status`;
-  await told(`writing the status of Node ${name}`, () => api.update(path, { ...made, status } as KubeObject));
+  await attempted(`writing the status of Node ${name}`, () => api.update(path, { ...made, status } as KubeObject));
 }
 
 function asNode({ credentials, server }: KubeEndpoint, { key, pem }: Issued): KubeEndpoint {
@@ -154,7 +160,7 @@ function asNode({ credentials, server }: KubeEndpoint, { key, pem }: Issued): Ku
   };
 }
 
-async function told<T>(what: string, run: () => Promise<T>): Promise<T> {
+async function attempted<T>(what: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (reason) {

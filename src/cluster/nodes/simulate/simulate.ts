@@ -8,7 +8,7 @@ import { render } from "../../ignition/render.js";
 import { type Attempt, Fetcher } from "./fetcher.js";
 import { Tree } from "./tree.js";
 
-interface Simulation {
+interface SimulationOptions {
   /** The pointer config. */
   readonly userData: Buffer | string;
   readonly root: string;
@@ -23,7 +23,7 @@ export interface Simulated extends Applied {
 }
 
 /** Throws DB_IGNITION_*, DB_SIMULATE_FETCH and DB_SIMULATE_ROOT; what was written until then stays to be looked at. */
-export async function simulateBoot(simulation: Simulation): Promise<Simulated> {
+export async function simulateBoot(simulation: SimulationOptions): Promise<Simulated> {
   const { root, userData, ...rest } = simulation;
   const pointer = requireConfig(userData, "the user data");
   const tree = await Tree.at(root);
@@ -36,7 +36,7 @@ export async function simulateBoot(simulation: Simulation): Promise<Simulated> {
 // A rendered config into a directory, in the order and with the rules of Ignition's files stage.
 
 /** What a directory cannot take, and an administrator of this host need not give. */
-interface LeftOut {
+interface SkippedPart {
   readonly what: string;
   readonly names: readonly string[];
 }
@@ -46,7 +46,7 @@ export interface Applied {
   readonly directories: number;
   readonly links: number;
   readonly units: number;
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly SkippedPart[];
 }
 
 interface AppliedFile {
@@ -116,12 +116,12 @@ async function writeFile(tree: Tree, file: FileEntry, content: Content): Promise
   };
 }
 
-function leftOut(config: Config, nodes: readonly NodeEntry[]): LeftOut[] {
+function leftOut(config: Config, nodes: readonly NodeEntry[]): SkippedPart[] {
   const { disks = [], filesystems = [], luks = [], raid = [] } = config.storage ?? {};
   const { groups = [], users = [] } = config.passwd ?? {};
   const { shouldExist = [], shouldNotExist = [] } = config.kernelArguments ?? {};
   const owned = nodes.filter(({ group, user }) => isSomebodys(user) || isSomebodys(group));
-  const all: LeftOut[] = [
+  const all: SkippedPart[] = [
     { what: "users", names: users.map(({ name }) => name) },
     { what: "groups", names: groups.map(({ name }) => name) },
     { what: "owners", names: owned.map(({ path }) => path) },

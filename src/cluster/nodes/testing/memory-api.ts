@@ -1,17 +1,17 @@
 /** A directory of objects without the directory: the same manners, and no disk to wait for. */
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { createObjectApi, type ObjectStore } from "../controller/directory/api.js";
-import { completed, type Filed, keyOf } from "../controller/directory/files.js";
+import { completed, keyOf, type StoredObject } from "../controller/directory/files.js";
 
 export function createMemoryApi(): KubeApi {
   return createObjectApi(new ObjectsInMemory(), 5);
 }
 
 class ObjectsInMemory implements ObjectStore {
-  readonly #filed = new Map<string, Filed>();
+  readonly #filed = new Map<string, StoredObject>();
   #last: Promise<unknown> = Promise.resolve();
 
-  async all(): Promise<ReadonlyMap<string, Filed>> {
+  async all(): Promise<ReadonlyMap<string, StoredObject>> {
     return new Map(this.#filed);
   }
 
@@ -23,7 +23,7 @@ class ObjectsInMemory implements ObjectStore {
     this.#filed.set(key, { object: completed(key, copy), file: key, index: 0 });
   }
 
-  async remove({ object }: Filed): Promise<void> {
+  async remove({ object }: StoredObject): Promise<void> {
     this.#filed.delete(keyOf(object));
   }
 

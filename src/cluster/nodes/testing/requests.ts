@@ -1,8 +1,8 @@
 /** Requests and surroundings in which everything is right, for tests to break in one place. */
 import { type MadeRequest, makeRequest } from "../../../tunnel/pki/testing/requests.js";
-import { defaultPolicy, type NodeObject, type Surroundings } from "../csr/case.js";
+import { type ClusterState, defaultPolicy, type NodeObject } from "../csr/case.js";
 import type { Inventory, Worker } from "../csr/inventory.js";
-import type { Remembered } from "../csr/memory.js";
+import type { NodeRecord } from "../csr/memory.js";
 import { Networks } from "../csr/names.js";
 import { CLIENT_SIGNER, type RequestKind, SERVING_SIGNER, type SigningRequest } from "../csr/signing-request.js";
 import { startTime } from "./world.js";
@@ -37,10 +37,10 @@ export function nodeOf(name: string, ...ips: readonly string[]): NodeObject {
   };
 }
 
-export const letIn: Remembered = { pool, client: { request: "csr-client", at: startTime + 30_000 } };
+export const letIn: NodeRecord = { pool, client: { request: "csr-client", at: startTime + 30_000 } };
 
 /** A minute after the worker may appear; for requests of nodes, the node is there and was let in. */
-export function surroundings(kind: RequestKind, change: Partial<Surroundings> = {}): Surroundings {
+export function surroundings(kind: RequestKind, change: Partial<ClusterState> = {}): ClusterState {
   return {
     now: startTime + 120_000,
     policy: { ...defaultPolicy, foreignNetworks: new Networks(["10.96.0.0/16"]) },

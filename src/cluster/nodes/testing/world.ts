@@ -1,8 +1,8 @@
 /** A healthy pool and cluster, for tests to break in one place. */
 import { finalizer, type Secret } from "../objects.js";
 import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec, type NodePoolStatus } from "../pool/node-pool.js";
-import type { Reconciled } from "../pool/reconcile.js";
-import type { Cluster, World } from "../pool/world.js";
+import type { ReconcileResult } from "../pool/reconcile.js";
+import type { PassInput, PoolCluster } from "../pool/world.js";
 
 export const startTime = Date.parse("2031-01-01T00:00:00Z");
 
@@ -30,7 +30,7 @@ export const pool: NodePool = {
   spec,
 };
 
-export const cluster: Cluster = {
+export const cluster: PoolCluster = {
   name: { namespace: "clusters", name: "demo" },
   owner,
   deleting: false,
@@ -44,7 +44,7 @@ export const cluster: Cluster = {
   networks: undefined,
 };
 
-export function makeWorld(change: Partial<World> = {}): World {
+export function makeWorld(change: Partial<PassInput> = {}): PassInput {
   let tokens = 0;
   return {
     pool,
@@ -63,7 +63,7 @@ export function poolWith(change: Partial<NodePoolSpec>, more: Partial<NodePool> 
 }
 
 /** The world after a controller did what a pass decided. */
-export function carriedOut(world: World, { conditions, version, writes }: Reconciled): World {
+export function carriedOut(world: PassInput, { conditions, version, writes }: ReconcileResult): PassInput {
   let { pool, secrets } = world;
   for (const { verb, object } of writes) {
     const others = secrets.filter(({ metadata }) => metadata?.name !== object.metadata?.name);

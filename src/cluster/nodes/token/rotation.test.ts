@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { annotation, encoded, type Secret, secretText } from "../objects.js";
-import { expiring, janitorVerdict, tokenStep } from "./rotation.js";
+import { cleanUpAction, tokenStep, withExpiry } from "./rotation.js";
 
 const start = Date.parse("2031-01-01T00:00:00Z");
 const hour = 3_600_000;
@@ -85,11 +85,11 @@ describe("a token's life", () => {
   });
 
   test("gets its end once, two hours ahead", () => {
-    const ending = expiring(fresh, start)!;
+    const ending = withExpiry(fresh, start)!;
     expect(ending.metadata?.annotations?.[annotation.tokenExpires]).toBe("2031-01-01T02:00:00Z");
     expect(ending.metadata?.resourceVersion).toBe("41");
     expect(ending.data).toEqual(fresh.data);
-    expect(expiring(ending, start + hour)).toBeUndefined();
+    expect(withExpiry(ending, start + hour)).toBeUndefined();
   });
 });
 
@@ -98,7 +98,7 @@ describe("the janitor", () => {
   const current = (hash: string) =>
     ({ state: "current", names: { token: `token-workers-${hash}`, userData: `user-data-workers-${hash}` } }) as const;
   const gone = { action: "delete", resourceVersion: "41" };
-  const expire = { action: "expire", secret: expiring(fresh, start) };
+  const expire = { action: "expire", secret: withExpiry(fresh, start) };
 
   test.each([
     ["a token of a pool that is gone", fresh, { state: "no pool" }, gone],
@@ -110,10 +110,10 @@ describe("the janitor", () => {
     ["the current token", fresh, current("11111111"), { action: "keep" }],
     ["current user data", userData, current("11111111"), { action: "keep" }],
     ["anything while the hash cannot be told", userData, { state: "current", names: undefined }, { action: "keep" }],
-    ["a token that has its end already", expiring(fresh, start - hour)!, current("22222222"), { action: "keep" }],
+    ["a token that has its end already", withExpiry(fresh, start - hour)!, current("22222222"), { action: "keep" }],
     ["another Secret with the annotation", secret({}, {}, "pull-secret"), { state: "no pool" }, { action: "keep" }],
     ["a Secret of nobody", { metadata: { name: "token-x" } }, { state: "no pool" }, { action: "keep" }],
   ] as const)("judges %s", (_, value, belonging, verdict) => {
-    expect(janitorVerdict(value, belonging, start)).toEqual(verdict);
+    expect(cleanUpAction(value, belonging, start)).toEqual(verdict);
   });
 });

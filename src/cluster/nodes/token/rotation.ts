@@ -57,7 +57,7 @@ function rotated(secret: Secret, now: number, newToken: string): Secret {
 }
 
 /** The Secret with an end in two hours; undefined when it has one already, so that repeating does not prolong it. */
-export function expiring(secret: Secret, now: number): Secret | undefined {
+export function withExpiry(secret: Secret, now: number): Secret | undefined {
   const { metadata } = secret;
   if (metadata?.annotations?.[annotation.tokenExpires] !== undefined) return undefined;
   const end = secondTime(now + expireAfterMs);
@@ -70,13 +70,13 @@ export function expiring(secret: Secret, now: number): Secret | undefined {
 // What becomes of a pool's Secrets once nothing refers to them.
 
 /** The pool a Secret says it belongs to, as it is now. */
-export type Belonging =
+export type SecretOwner =
   | { readonly state: "no pool" }
   | { readonly state: "no cluster" }
   /** The names its Secrets have now; undefined while they cannot be worked out: then nothing is touched. */
   | { readonly state: "current"; readonly names: { readonly token: string; readonly userData: string } | undefined };
 
-type Verdict =
+type SecretAction =
   | { readonly action: "keep" }
   | { readonly action: "expire"; readonly secret: Secret }
   | { readonly action: "delete"; readonly resourceVersion: string | undefined };
@@ -88,16 +88,16 @@ export function isPoolSecret(secret: Secret): boolean {
   return pool !== undefined && (name.startsWith("token") || name.startsWith("user-data"));
 }
 
-export function janitorVerdict(secret: Secret, belonging: Belonging, now: number): Verdict {
+export function cleanUpAction(secret: Secret, belonging: SecretOwner, now: number): SecretAction {
   if (!isPoolSecret(secret)) return { action: "keep" };
   const name = secret.metadata?.name ?? "";
-  const remove: Verdict = { action: "delete", resourceVersion: secret.metadata?.resourceVersion };
+  const remove: SecretAction = { action: "delete", resourceVersion: secret.metadata?.resourceVersion };
   if (belonging.state === "no pool") return remove;
   if (belonging.state === "current") {
     const { names } = belonging;
     if (names === undefined || name === names.token || name === names.userData) return { action: "keep" };
   }
   if (!name.startsWith("token")) return remove;
-  const secretWithEnd = expiring(secret, now);
+  const secretWithEnd = withExpiry(secret, now);
   return secretWithEnd === undefined ? { action: "keep" } : { action: "expire", secret: secretWithEnd };
 }

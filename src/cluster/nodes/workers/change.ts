@@ -3,7 +3,7 @@
 import { isNotFound } from "../../kube/errors.js";
 import type { ObjectName } from "../objects.js";
 import { cordon, type DrainRules, drain } from "./drain.js";
-import { type Making, machineCommand, runMachineCommand } from "./machines.js";
+import { type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
 import { nodePath } from "./node.js";
 import type { Patience } from "./patience.js";
 import type { Clusters } from "./status.js";
@@ -27,7 +27,14 @@ export interface Fleet {
 }
 
 /** With the pool's user data of now; rejects, before anything is changed, when it has none. */
-export async function makingFor({ clusters, patience, pool, publish, store, windowMs }: Fleet): Promise<Making> {
+export async function makeOptionsFor({
+  clusters,
+  patience,
+  pool,
+  publish,
+  store,
+  windowMs,
+}: Fleet): Promise<MakeOptions> {
   const userData = await patience.until(`the user data of ${pool.name}`, () => poolUserData(clusters.pools, pool));
   return {
     ...{ store, userData, windowMs, now: patience.clock.date(), dryRun: false, beforeMachines: publish },
@@ -40,7 +47,7 @@ export async function makingFor({ clusters, patience, pool, publish, store, wind
 }
 
 /** At most so many at a time; after a failure none is begun any more, and those under way end first. */
-export async function inTurn<T>(items: readonly T[], most: number, run: (item: T) => Promise<void>): Promise<void> {
+export async function eachOf<T>(items: readonly T[], most: number, run: (item: T) => Promise<void>): Promise<void> {
   const failures: unknown[] = [];
   let next = 0;
   const line = async () => {
@@ -59,7 +66,7 @@ export async function markLeaving(fleet: Fleet, names: readonly string[], leavin
   await fleet.store.change((all) => all.map((one) => (names.includes(one.name) ? { ...one, leaving } : one)));
 }
 
-export async function takeDown(worker: Worker, fleet: Fleet): Promise<void> {
+export async function takeOutOfService(worker: Worker, fleet: Fleet): Promise<void> {
   const { clusters, drainMs, patience, pool, rules, store } = fleet;
   const { name } = worker;
   const { tell } = patience.progress;

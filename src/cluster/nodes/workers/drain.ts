@@ -106,13 +106,13 @@ export interface DrainRules {
   readonly deleteEmptyDirData: boolean;
 }
 
-interface Sorted {
+interface SortedPods {
   readonly leave: readonly Pod[];
   /** One sentence each. */
   readonly obstacles: readonly string[];
 }
 
-export function sortPods(pods: readonly Pod[], rules: DrainRules): Sorted {
+export function sortPods(pods: readonly Pod[], rules: DrainRules): SortedPods {
   const leave: Pod[] = [];
   const obstacles: string[] = [];
   for (const pod of pods) {

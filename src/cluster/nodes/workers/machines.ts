@@ -6,7 +6,7 @@ import type { WorkerStore } from "./store.js";
 import { type PoolUserData, workerUserData } from "./user-data.js";
 import { isOfWish, planWorkers, type Wish, type Worker, workersError } from "./worker.js";
 
-export interface Making {
+export interface MakeOptions {
   readonly store: WorkerStore;
   readonly userData: PoolUserData;
   readonly windowMs: number;
@@ -26,7 +26,7 @@ export type Template = Pick<
   "provider" | "shape" | "ownToken" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"
 >;
 
-interface Creation extends Making {
+interface CreateOptions extends MakeOptions {
   readonly wish: Wish;
   readonly template: Template;
 }
@@ -41,9 +41,9 @@ export interface Made {
 }
 
 /** A worker before anybody expects it. */
-export type Draft = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
+export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
 
-export async function createWorkers(creation: Creation): Promise<Made[]> {
+export async function createWorkers(creation: CreateOptions): Promise<Made[]> {
   const { store, template, wish } = creation;
   const before = await store.read();
   const planned = planWorkers(before, wish, await store.numbers()).map((plan) => ({
@@ -63,13 +63,13 @@ export async function createWorkers(creation: Creation): Promise<Made[]> {
 }
 
 /** Records them all, instead of workers that they replace and that are gone, and makes their machines. */
-export async function makeWorkers(making: Making, drafts: readonly Draft[]): Promise<Made[]> {
+export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorker[]): Promise<Made[]> {
   const { store } = making;
-  const fresh = drafts.map((draft) => expected(draft, making));
-  if (making.dryRun) return fresh.map((worker) => rehearsed(worker, store));
+  const fresh = drafts.map((draft) => recordOf(draft, making));
+  if (making.dryRun) return fresh.map((worker) => dryRunOf(worker, store));
   const names = new Set(fresh.map(({ name }) => name));
   const tokens = await making.ownTokens(fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name));
-  const tailored = fresh.map((worker) => ({ worker, text: tailor(worker, tokens, making) }));
+  const tailored = fresh.map((worker) => ({ worker, text: userDataFor(worker, tokens, making) }));
   const all = await store.change((before) => [
     ...before.filter(({ name }) => !names.has(name) && !fresh.some(({ replaces }) => replaces === name)),
     ...fresh,
@@ -93,13 +93,13 @@ export async function makeWorkers(making: Making, drafts: readonly Draft[]): Pro
   return done;
 }
 
-function rehearsed(worker: Worker, store: WorkerStore): Made {
+function dryRunOf(worker: Worker, store: WorkerStore): Made {
   const { name, zone } = worker;
   const userData = store.userDataFile(name);
   return { name, zone, userData, command: machineCommand("create", worker, userData), action: "would be made" };
 }
 
-interface Removed {
+interface RemovedWorker {
   readonly name: string;
   readonly command: readonly string[];
   readonly action: "removed" | "would be removed" | "forgotten";
@@ -111,8 +111,8 @@ export async function deleteWorkers(
   names: readonly string[],
   dryRun: boolean,
   publish: (left: readonly Worker[]) => Promise<void> = async () => {},
-): Promise<Removed[]> {
-  const removed: Removed[] = [];
+): Promise<RemovedWorker[]> {
+  const removed: RemovedWorker[] = [];
   for (const worker of await knownWorkers(store, names)) {
     const command = worker.made ? machineCommand("delete", worker, store.userDataFile(worker.name)) : [];
     if (dryRun) {
@@ -143,12 +143,12 @@ export function unknownWorker(name: string, all: readonly Worker[]): DrawbridgeE
 }
 
 /** From now on. */
-function expected(draft: Draft, { now, userData, windowMs }: Making): Worker {
+function recordOf(draft: NewWorker, { now, userData, windowMs }: MakeOptions): Worker {
   const time = (at: number) => new Date(at).toISOString();
   return { ...draft, hash: userData.hash, notBefore: time(now), deadline: time(now + windowMs), made: false };
 }
 
-function tailor(worker: Worker, tokens: ReadonlyMap<string, string>, { userData }: Making): string {
+function userDataFor(worker: Worker, tokens: ReadonlyMap<string, string>, { userData }: MakeOptions): string {
   const { ignitionAddress = "", name, setHostname = true } = worker;
   return workerUserData(userData.text, { name, setHostname, ignitionAddress, token: tokens.get(name) });
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { annotation, label } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { furnish, furnishingOf, hashOfNode, missingOn } from "./node.js";
+import { hashOfNode, labelNode, missingSettings, nodeSettingsOf } from "./node.js";
 import { MemoryCluster } from "./testing/cluster.js";
 
 const pool: NodePool = {
@@ -24,17 +24,17 @@ test("puts what is missing on a node and leaves the rest, once", async () => {
     { key: "dedicated", value: "old", effect: "NoSchedule" },
   ];
   cluster.objects.set(path, { ...cluster.node("w-0"), spec: { taints } } as object);
-  const furnishing = furnishingOf(pool);
-  expect(missingOn(cluster.node("w-0")!, furnishing)).toEqual([
+  const furnishing = nodeSettingsOf(pool);
+  expect(missingSettings(cluster.node("w-0")!, furnishing)).toEqual([
     "label tier=front",
     "taint dedicated=front:NoSchedule",
     "taint fragile:NoExecute",
   ]);
-  expect(await furnish(cluster.api, "w-0", furnishing, "01234567")).toBe(true);
+  expect(await labelNode(cluster.api, "w-0", furnishing, "01234567")).toBe(true);
   const { metadata, spec } = cluster.node("w-0")!;
   expect(metadata?.labels).toEqual({ own: "1", tier: "front", [label.nodePool]: "front" });
   expect(spec?.taints).toEqual([taints[0], ...(pool.spec?.taints ?? [])]);
-  expect(await furnish(cluster.api, "w-0", furnishing, "89abcdef")).toBe(false);
+  expect(await labelNode(cluster.api, "w-0", furnishing, "89abcdef")).toBe(false);
   expect(cluster.writes).toEqual([`update ${path}`]);
   // What it was made with stays, whatever was given to machines since.
   expect(metadata?.annotations?.[annotation.currentConfigVersion]).toBe("01234567");
@@ -49,18 +49,20 @@ test("does not mind a kubelet that writes at the same time", async () => {
     isFirst = false;
     cluster.putNode("w-0");
   };
-  expect(await furnish(cluster.api, "w-0", furnishingOf(pool), "")).toBe(true);
+  expect(await labelNode(cluster.api, "w-0", nodeSettingsOf(pool), "")).toBe(true);
   expect(cluster.node("w-0")?.metadata?.labels?.tier).toBe("front");
 });
 
 test("misses no label that nobody asked for", () => {
-  expect(missingOn({ metadata: { name: "w-0" } }, furnishingOf({ metadata: { name: "front" }, spec: {} }))).toEqual([]);
+  expect(
+    missingSettings({ metadata: { name: "w-0" } }, nodeSettingsOf({ metadata: { name: "front" }, spec: {} })),
+  ).toEqual([]);
 });
 
 test.each([[{ effect: "NoSchedule" }], [{ key: "a", effect: "Never" }], [{ key: "a" }]])(
   "refuses the taint %j",
   (taint) => {
-    expect(() => furnishingOf({ metadata: { name: "front" }, spec: { taints: [taint] } })).toThrow(
+    expect(() => nodeSettingsOf({ metadata: { name: "front" }, spec: { taints: [taint] } })).toThrow(
       "pool front: spec.taints needs a key and an effect",
     );
   },

@@ -65,22 +65,22 @@ export async function changeNode(
 
 // What a pool says about its nodes, put on them once they are there: on platform None nobody else does.
 
-interface Furnishing {
+interface NodeSettings {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   /** Goes along, as HyperShift's own nodes have it; nobody misses it. */
-  readonly belonging: Readonly<Record<string, string>>;
+  readonly poolLabels: Readonly<Record<string, string>>;
 }
 
 const LONGEST_LABEL = 63;
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-export function furnishingOf(pool: NodePool): Furnishing {
+export function nodeSettingsOf(pool: NodePool): NodeSettings {
   const { nodeLabels = {}, taints = [] } = pool.spec ?? {};
   const name = pool.metadata?.name ?? "";
   return {
     labels: nodeLabels,
-    belonging: name.length > LONGEST_LABEL ? {} : { [label.nodePool]: name },
+    poolLabels: name.length > LONGEST_LABEL ? {} : { [label.nodePool]: name },
     taints: (taints as readonly Partial<Taint>[]).map((taint) => checked(taint, name)),
   };
 }
@@ -96,7 +96,7 @@ function checked({ effect = "", key = "", value }: Partial<Taint>, pool: string)
 }
 
 /** In words; empty when everything is there. */
-export function missingOn(node: Node, { labels, taints }: Furnishing): string[] {
+export function missingSettings(node: Node, { labels, taints }: NodeSettings): string[] {
   return [
     ...missingLabels(node, labels).map(([key, value]) => `label ${key}=${value}`),
     ...taints.filter((taint) => !hasTaint(node, taint)).map((taint) => `taint ${taintText(taint)}`),
@@ -104,22 +104,22 @@ export function missingOn(node: Node, { labels, taints }: Furnishing): string[] 
 }
 
 /** Whatever else is on the node stays; a hash that it has already is what it was really made with. */
-export async function furnish(api: KubeApi, name: string, furnishing: Furnishing, hash: string): Promise<boolean> {
+export async function labelNode(api: KubeApi, name: string, furnishing: NodeSettings, hash: string): Promise<boolean> {
   let isChanged = false;
   await changeNode(api, name, (node) => {
     const isKnown = node.metadata?.annotations?.[annotation.currentConfigVersion] !== undefined || hash === "";
-    const isOurs = missingLabels(node, furnishing.belonging).length === 0;
-    isChanged = missingOn(node, furnishing).length > 0 || !isKnown || !isOurs;
-    return isChanged ? furnished(node, furnishing, hash) : undefined;
+    const isOurs = missingLabels(node, furnishing.poolLabels).length === 0;
+    isChanged = missingSettings(node, furnishing).length > 0 || !isKnown || !isOurs;
+    return isChanged ? labelledNode(node, furnishing, hash) : undefined;
   });
   return isChanged;
 }
 
-function missingLabels({ metadata }: Node, labels: Furnishing["labels"]) {
+function missingLabels({ metadata }: Node, labels: NodeSettings["labels"]) {
   return Object.entries(labels).filter(([key, value]) => metadata?.labels?.[key] !== value);
 }
 
-function furnished(node: Node, { belonging, labels, taints }: Furnishing, hash: string): Node {
+function labelledNode(node: Node, { poolLabels: belonging, labels, taints }: NodeSettings, hash: string): Node {
   const isReplaced = (old: Taint) => taints.some(({ effect, key }) => old.key === key && old.effect === effect);
   const { metadata, spec } = node;
   return {

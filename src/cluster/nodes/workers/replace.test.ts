@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { House, makePool, namespace } from "../controller/testing/house.js";
 import { annotation } from "../objects.js";
-import { type Fleet, makingFor } from "./change.js";
+import { type Fleet, makeOptionsFor } from "./change.js";
 import { createWorkers } from "./machines.js";
 import { planReplacements, replaceWorkers, workersBehind } from "./replace.js";
 import { planScale, scale } from "./scale.js";
@@ -81,7 +81,7 @@ async function make(count: number): Promise<void> {
     shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
     ...{ createCommand: command("make"), deleteCommand: command("remove") },
   };
-  await createWorkers({ ...(await makingFor(fleet())), wish: { ...wish, count }, template });
+  await createWorkers({ ...(await makeOptionsFor(fleet())), wish: { ...wish, count }, template });
   boot();
 }
 

@@ -1,8 +1,8 @@
 /** Puts a fresh machine in the place of each worker, under a name of its own. */
 import { pathOf } from "../objects.js";
-import { type Fleet, inTurn, makingFor, markLeaving, takeDown } from "./change.js";
+import { eachOf, type Fleet, makeOptionsFor, markLeaving, takeOutOfService } from "./change.js";
 import { requireDrainable } from "./drain.js";
-import { type Draft, makeWorkers, unknownWorker } from "./machines.js";
+import { makeWorkers, type NewWorker, unknownWorker } from "./machines.js";
 import { isReady, type Node } from "./node.js";
 import { configurationOf, listNodes } from "./status.js";
 import { awaitWorkers } from "./verify.js";
@@ -53,14 +53,14 @@ export async function workersBehind(fleet: Fleet, hash: string): Promise<string[
 export async function replaceWorkers(fleet: Fleet, plans: readonly Replacement[]): Promise<void> {
   const { clusters, maxUnavailable, patience, rules } = fleet;
   // Both before anything is changed: what cannot be finished is not begun.
-  await makingFor(fleet);
+  await makeOptionsFor(fleet);
   const leaving = plans.filter(({ state }) => state === "to be done").map(({ old }) => old);
   await patience.until("the pods", async () => {
     await requireDrainable(clusters.nodes, leaving, rules);
     return true;
   });
   const underWay = new Set<Replacement>();
-  await inTurn(plans, maxUnavailable, async (plan) => {
+  await eachOf(plans, maxUnavailable, async (plan) => {
     underWay.add(plan);
     await replaceOne(fleet, plan, underWay);
     underWay.delete(plan);
@@ -75,11 +75,11 @@ async function replaceOne(fleet: Fleet, { fresh, old, state }: Replacement, unde
   if (worker !== undefined) {
     await requireRoom(fleet, worker, underWay);
     await markLeaving(fleet, [old], "replaced");
-    await takeDown(worker, fleet);
+    await takeOutOfService(worker, fleet);
   }
   const heir = all.find(({ name }) => name === fresh);
   if (heir?.made !== true) {
-    await makeWorkers(await makingFor(fleet), [heir ?? heirOf(worker!, fresh)]);
+    await makeWorkers(await makeOptionsFor(fleet), [heir ?? successorOf(worker!, fresh)]);
   }
   // Whoever was killed right before has left it.
   await store.removeUserData(old);
@@ -88,7 +88,7 @@ async function replaceOne(fleet: Fleet, { fresh, old, state }: Replacement, unde
   patience.progress.tell(`${fresh} is Ready in the place of ${old}`);
 }
 
-function heirOf({ leaving: _, replaces: __, ...worker }: Worker, name: string): Draft {
+function successorOf({ leaving: _, replaces: __, ...worker }: Worker, name: string): NewWorker {
   const { deadline: _deadline, hash: _hash, made: _made, notBefore: _notBefore, ...draft } = worker;
   return { ...draft, name, ips: [], replaces: worker.name };
 }

@@ -1,5 +1,5 @@
 /** Brings a pool to another number of workers. */
-import { type Fleet, inTurn, makingFor, markLeaving, takeDown } from "./change.js";
+import { eachOf, type Fleet, makeOptionsFor, markLeaving, takeOutOfService } from "./change.js";
 import { requireDrainable } from "./drain.js";
 import { createWorkers, type Template } from "./machines.js";
 import { isReady, type Node } from "./node.js";
@@ -43,7 +43,7 @@ export async function planScale(fleet: Fleet, wanted: Omit<Wish, "zones">, hash:
 
 export async function scale(fleet: Fleet, { leave, make, wish }: ScalePlan): Promise<void> {
   const { clusters, maxUnavailable, patience, rules, store } = fleet;
-  const making = make.length === 0 ? undefined : await makingFor(fleet);
+  const making = make.length === 0 ? undefined : await makeOptionsFor(fleet);
   await patience.until("the pods", async () => {
     await requireDrainable(clusters.nodes, leave, rules);
     return true;
@@ -51,8 +51,8 @@ export async function scale(fleet: Fleet, { leave, make, wish }: ScalePlan): Pro
   const template = templateOf((await store.read()).filter((worker) => isOfWish(worker, wish)));
   await markLeaving(fleet, leave, "removed");
   const workers = (await store.read()).filter(({ name }) => leave.includes(name));
-  await inTurn(workers, maxUnavailable, async (worker) => {
-    await takeDown(worker, fleet);
+  await eachOf(workers, maxUnavailable, async (worker) => {
+    await takeOutOfService(worker, fleet);
     const left = await store.change((all) => all.filter(({ name }) => name !== worker.name));
     await store.removeUserData(worker.name);
     await patience.until("the inventory", async () => {

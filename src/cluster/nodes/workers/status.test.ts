@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NodePool } from "../pool/node-pool.js";
 import type { Node } from "./node.js";
-import { poolReport, type Scene, standingOf } from "./status.js";
+import { type PoolSnapshot, poolReport, standingOf } from "./status.js";
 import type { Worker } from "./worker.js";
 
 const now = Date.parse("2031-01-01T00:30:00Z");
@@ -13,15 +13,15 @@ const worker: Worker = {
 };
 
 const pool: NodePool = { metadata: { name: "p", namespace: "c" }, spec: { nodeLabels: { tier: "front" } } };
-const scene: Scene = { pool, hash: "01234567", nodes: new Map(), requests: new Map(), claims: [], now };
+const scene: PoolSnapshot = { pool, hash: "01234567", nodes: new Map(), requests: new Map(), claims: [], now };
 const good: Node = {
   metadata: { name: "w-0", labels: { tier: "front" } },
   status: { conditions: [{ type: "Ready", status: "True" }] },
 };
-const withNode = (node: Node): Partial<Scene> => ({ nodes: new Map([["w-0", node]]) });
-const ready = (status: string, reason = "", message = ""): Partial<Scene> =>
+const withNode = (node: Node): Partial<PoolSnapshot> => ({ nodes: new Map([["w-0", node]]) });
+const ready = (status: string, reason = "", message = ""): Partial<PoolSnapshot> =>
   withNode({ ...good, status: { conditions: [{ type: "Ready", status, reason, message }] } });
-const requested = (outcome: "pending" | "approved" | "denied" | "failed"): Partial<Scene> => ({
+const requested = (outcome: "pending" | "approved" | "denied" | "failed"): Partial<PoolSnapshot> => ({
   requests: new Map([["w-0", { name: "csr-1", outcome }]]),
 });
 const reached: NodePool = {
@@ -32,7 +32,7 @@ const reached: NodePool = {
 };
 
 describe("what a worker lacks", () => {
-  test.each<[string, Partial<Worker>, Partial<Scene>, string, string]>([
+  test.each<[string, Partial<Worker>, Partial<PoolSnapshot>, string, string]>([
     ["being replaced", { leaving: "replaced" }, {}, "is being replaced", "workers replace w-0"],
     ["being removed", { leaving: "removed" }, {}, "is being removed", "workers scale"],
     ["never made", { made: false }, {}, "its machine was not made", "create or up"],

@@ -17,7 +17,7 @@ import {
 } from "../csr/signing-request.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import type { Condition, NodePool } from "../pool/node-pool.js";
-import { furnishingOf, hashOfNode, isReady, missingOn, NODES_PATH, type Node, whyNotReady } from "./node.js";
+import { hashOfNode, isReady, missingSettings, NODES_PATH, type Node, nodeSettingsOf, whyNotReady } from "./node.js";
 import { poolHash } from "./user-data.js";
 import type { Worker } from "./worker.js";
 
@@ -53,7 +53,7 @@ const quiet = [
 ];
 
 /** Nodes that joined tell more about the endpoint than a mark that somebody forgot to set. */
-export function poolReport(name: string, { hash, pool }: Pick<Scene, "hash" | "pool">): PoolReport {
+export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "hash" | "pool">): PoolReport {
   const status = `drawbridge nodepool status ${pool.metadata?.name} shows everything about it`;
   const isWrong = (one: Condition) => one.status === "False" && !quiet.includes(one.type);
   const wrong = (pool.status?.conditions ?? []).filter(isWrong).map((one) => ({
@@ -72,9 +72,9 @@ function isReached(pool: NodePool): boolean {
   );
 }
 
-export function standingOf(worker: Worker, scene: Scene): WorkerStanding {
+export function standingOf(worker: Worker, scene: PoolSnapshot): WorkerStanding {
   const node = scene.nodes.get(worker.name);
-  const furnished = node !== undefined && missingOn(node, furnishingOf(scene.pool)).length === 0;
+  const furnished = node !== undefined && missingSettings(node, nodeSettingsOf(scene.pool)).length === 0;
   const fetched = fetchOf(worker, scene);
   return {
     ...{ name: worker.name, made: worker.made, fetched, registered: node !== undefined },
@@ -93,7 +93,7 @@ export function configurationOf(
   return ((node && hashOfNode(node)) ?? worker.hash) === hash ? "current" : "behind";
 }
 
-function fetchOf(worker: Worker, { claims, nodes, pool }: Scene): WorkerStanding["fetched"] {
+function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot): WorkerStanding["fetched"] {
   const since = Date.parse(worker.notBefore) - 10_000;
   const recent = claims.filter(({ at }) => at >= since);
   if (nodes.has(worker.name) || recent.some((claim) => claim.worker === worker.name)) return "yes";
@@ -105,7 +105,7 @@ function lackOf(
   worker: Worker,
   node: Node | undefined,
   fetched: WorkerStanding["fetched"],
-  scene: Scene,
+  scene: PoolSnapshot,
 ): Lack | undefined {
   const { name } = worker;
   if (worker.leaving === "replaced")
@@ -121,12 +121,12 @@ function lackOf(
   if (node.spec?.unschedulable === true) {
     return { what: "its node is cordoned", remedy: `kubectl uncordon ${name}, unless somebody is at work on it` };
   }
-  const missing = missingOn(node, furnishingOf(scene.pool));
+  const missing = missingSettings(node, nodeSettingsOf(scene.pool));
   if (missing.length === 0) return undefined;
   return { what: `its node lacks ${missing.join(", ")}`, remedy: "drawbridge workers up puts them there" };
 }
 
-function onItsWay(worker: Worker, fetched: WorkerStanding["fetched"], { now, requests }: Scene): Lack {
+function onItsWay(worker: Worker, fetched: WorkerStanding["fetched"], { now, requests }: PoolSnapshot): Lack {
   const { deadline, name } = worker;
   const request = requests?.get(name);
   if (request?.outcome === "pending") {
@@ -165,29 +165,29 @@ export interface Clusters {
 }
 
 /** Of one worker's requests for its first certificate the newest. */
-interface FirstRequest {
+interface FirstCertificateRequest {
   readonly name: string;
   readonly outcome: ReturnType<typeof outcomeOf>;
 }
 
-export interface Scene {
+export interface PoolSnapshot {
   readonly pool: NodePool;
   readonly hash: string;
   /** By name. */
   readonly nodes: ReadonlyMap<string, Node>;
   /** By node name; undefined when we may not see requests. */
-  readonly requests: ReadonlyMap<string, FirstRequest> | undefined;
+  readonly requests: ReadonlyMap<string, FirstCertificateRequest> | undefined;
   /** Who fetched the pool's configuration. */
   readonly claims: readonly Claim[];
   readonly now: number;
 }
 
-export async function lookAtPool(
+export async function readPool(
   clusters: Clusters,
   pool: ObjectName,
   workers: readonly Worker[],
   now: number,
-): Promise<Scene> {
+): Promise<PoolSnapshot> {
   const [{ hash, object }, nodes, claims] = await Promise.all([
     poolHash(clusters.pools, pool),
     listNodes(clusters.nodes),
@@ -230,7 +230,7 @@ async function claimsOf(api: KubeApi, pool: ObjectName): Promise<readonly Claim[
 async function firstRequests(
   api: KubeApi,
   workers: readonly Worker[],
-): Promise<ReadonlyMap<string, FirstRequest> | undefined> {
+): Promise<ReadonlyMap<string, FirstCertificateRequest> | undefined> {
   let items: readonly SigningRequest[];
   try {
     ({ items } = await api.list<SigningRequest>(REQUESTS_PATH));
@@ -238,7 +238,7 @@ async function firstRequests(
     if (reason instanceof KubeApiError && reason.status === 403) return undefined;
     throw reason;
   }
-  const found = new Map<string, FirstRequest>();
+  const found = new Map<string, FirstCertificateRequest>();
   const oldestFirst = items
     .filter((request) => kindOf(request) === "client")
     .sort((a, b) => createdAt(a) - createdAt(b));

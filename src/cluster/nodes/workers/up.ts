@@ -1,13 +1,13 @@
 /** From a declared pool to nodes that run pods. Whatever was done before is found done. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { type Fleet, makingFor } from "./change.js";
+import { type Fleet, makeOptionsFor } from "./change.js";
 import { createWorkers, type Made, type Template } from "./machines.js";
 import { poolReport } from "./status.js";
 import { isUserDataMissing, poolHash, poolUserData } from "./user-data.js";
 import { type Verdict, type VerifyOptions, verify } from "./verify.js";
 import { isOfWish, planWorkers, type Wish } from "./worker.js";
 
-interface Rise extends Pick<VerifyOptions, "pod"> {
+interface UpOptions extends Pick<VerifyOptions, "pod"> {
   readonly fleet: Fleet;
   readonly wish: Wish;
   /** Whether workers get a token of their own is up to whose server it is, unless it was said. */
@@ -32,12 +32,12 @@ export async function prepare(fleet: Fleet, wish: Wish): Promise<void> {
   await awaitUserData(fleet);
 }
 
-export async function up({ fleet, pod, template, wish }: Rise): Promise<Risen> {
-  const making = await makingFor(fleet);
+export async function up({ fleet, pod, template, wish }: UpOptions): Promise<Risen> {
+  const making = await makeOptionsFor(fleet);
   const ownToken = template.ownToken ?? making.userData.isOurs;
   const made = await createWorkers({ ...making, wish, template: { ...template, ownToken } });
   const workers = (await fleet.store.read()).filter((worker) => isOfWish(worker, wish));
-  return { made, verdict: await verify({ ...fleet, workers, pod, furnishes: true }) };
+  return { made, verdict: await verify({ ...fleet, workers, pod, labelsNodes: true }) };
 }
 
 /** A pool that was declared a moment ago has none yet, and says meanwhile what it waits for. */

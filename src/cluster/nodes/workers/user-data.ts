@@ -72,7 +72,7 @@ export function isPoolMissing(reason: unknown): boolean {
 
 // A pool's user data made one worker's: with its name, and with another way to the Ignition server where that is wanted.
 
-interface Tailoring {
+interface WorkerSettings {
   readonly name: string;
   /** The node is called what its machine calls itself, and only expected nodes are let in. */
   readonly setHostname: boolean;
@@ -92,7 +92,10 @@ interface Pointer {
   readonly storage?: { readonly files?: readonly { readonly path: string }[] };
 }
 
-export function workerUserData(poolText: string, { ignitionAddress, name, setHostname, token }: Tailoring): string {
+export function workerUserData(
+  poolText: string,
+  { ignitionAddress, name, setHostname, token }: WorkerSettings,
+): string {
   // Whoever made it: what a machine would refuse must not get that far.
   requireConfig(poolText, "the pool's user data");
   const config = JSON.parse(poolText) as Pointer;
@@ -152,7 +155,7 @@ interface FreshUserData {
 export async function freshUserData(
   api: KubeApi,
   worker: Worker,
-  said: Partial<Pick<Tailoring, "ignitionAddress" | "setHostname">> = {},
+  said: Partial<Pick<WorkerSettings, "ignitionAddress" | "setHostname">> = {},
 ): Promise<FreshUserData> {
   const { ignitionAddress = "", name, ownToken, setHostname = true } = worker;
   const [namespace = "", pool = ""] = worker.pool.split("/");

@@ -40,7 +40,7 @@ const options = (change: Partial<VerifyOptions> = {}): VerifyOptions => ({
   workers: [worker("w-0"), worker("w-1")],
   patience: patient(progress, { timeoutMs: 5000 }),
   pod: undefined,
-  furnishes: true,
+  labelsNodes: true,
   ...change,
 });
 
@@ -126,7 +126,7 @@ describe("verifying", () => {
 
   test("only looks when it is not to furnish", async () => {
     for (const name of ["w-0", "w-1"]) cluster.putNode(name);
-    const verdict = await verify(options({ furnishes: false }));
+    const verdict = await verify(options({ labelsNodes: false }));
     expect(verdict.workers[1]?.lack?.what).toBe("its node lacks label tier=front, taint dedicated:NoSchedule");
     expect(cluster.writes).toEqual([]);
   });

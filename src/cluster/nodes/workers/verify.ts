@@ -5,15 +5,15 @@ import { find } from "../../kube/objects.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import { type Pod, podPath, podsPath } from "./drain.js";
-import { furnish, furnishingOf, type Taint } from "./node.js";
+import { labelNode, nodeSettingsOf, type Taint } from "./node.js";
 import type { Patience } from "./patience.js";
 import {
   type Clusters,
   type Lack,
-  lookAtPool,
   type PoolReport,
+  type PoolSnapshot,
   poolReport,
-  type Scene,
+  readPool,
   standingOf,
   type WorkerStanding,
 } from "./status.js";
@@ -27,7 +27,7 @@ export interface VerifyOptions {
   /** Undefined: nodes are enough. `one`: on the first worker that can have it. */
   readonly pod: { readonly namespace: string; readonly image: string; readonly on: "one" | "all" } | undefined;
   /** Puts the pool's labels and taints on nodes instead of missing them. */
-  readonly furnishes: boolean;
+  readonly labelsNodes: boolean;
 }
 
 export interface Verified extends WorkerStanding {
@@ -47,7 +47,7 @@ export async function verify(
   isEnough: (verdict: Verdict) => boolean = ({ ok }) => ok,
 ): Promise<Verdict> {
   const { patience } = options;
-  const pods = new Map<string, TriedPod>();
+  const pods = new Map<string, TestPod>();
   let verdict: Verdict | undefined;
   let trouble: unknown;
   try {
@@ -64,60 +64,60 @@ export async function verify(
       }
     } while ((verdict === undefined || trouble !== undefined || !isEnough(verdict)) && !patience.isOver);
   } finally {
-    await removeAll(options, pods);
+    await removeTestPods(options, pods);
   }
   if (verdict === undefined) throw trouble;
   // What was seen before the API went away is no verdict about now.
   return trouble === undefined ? verdict : withTrouble(verdict, messageOf(trouble));
 }
 
-interface TriedPod {
+interface TestPod {
   readonly pod: Pod;
   isMade: boolean;
   started: boolean;
   because: string;
 }
 
-async function look(options: VerifyOptions, pods: Map<string, TriedPod>): Promise<Verdict> {
+async function look(options: VerifyOptions, pods: Map<string, TestPod>): Promise<Verdict> {
   const { clusters, patience, pool, workers } = options;
-  let scene = await lookAtPool(clusters, pool, workers, patience.clock.date());
-  if (options.furnishes && (await furnishAll(options, scene))) {
-    scene = await lookAtPool(clusters, pool, workers, patience.clock.date());
+  let scene = await readPool(clusters, pool, workers, patience.clock.date());
+  if (options.labelsNodes && (await labelNodes(options, scene))) {
+    scene = await readPool(clusters, pool, workers, patience.clock.date());
   }
   const verified: Verified[] = [];
   for (const worker of workers) {
     const standing = standingOf(worker, scene);
     const isTried = standing.lack === undefined && isToBeTried(worker, options, pods);
-    verified.push(isTried ? await tryOut(standing, scene, options, pods) : { ...standing, pod: undefined });
+    verified.push(isTried ? await runTestPod(standing, scene, options, pods) : { ...standing, pod: undefined });
   }
   const report = poolReport(pathOf(pool), scene);
   const ok = report.lacks.length === 0 && verified.every(({ lack }) => lack === undefined);
   return { ok, pool: report, workers: verified };
 }
 
-function isToBeTried({ name }: Worker, { pod }: VerifyOptions, pods: ReadonlyMap<string, TriedPod>): boolean {
+function isToBeTried({ name }: Worker, { pod }: VerifyOptions, pods: ReadonlyMap<string, TestPod>): boolean {
   return pod?.on === "all" || (pod?.on === "one" && (pods.size === 0 || pods.has(name)));
 }
 
-async function furnishAll({ clusters, patience, workers }: VerifyOptions, scene: Scene): Promise<boolean> {
+async function labelNodes({ clusters, patience, workers }: VerifyOptions, scene: PoolSnapshot): Promise<boolean> {
   let isChanged = false;
   for (const { hash, leaving, name } of workers) {
     if (!scene.nodes.has(name) || leaving !== undefined) continue;
-    if (!(await furnish(clusters.nodes, name, furnishingOf(scene.pool), hash))) continue;
+    if (!(await labelNode(clusters.nodes, name, nodeSettingsOf(scene.pool), hash))) continue;
     isChanged = true;
     patience.progress.tell(`${name}: its node has joined, and has the pool's labels and taints`);
   }
   return isChanged;
 }
 
-async function tryOut(
+async function runTestPod(
   standing: WorkerStanding,
-  scene: Scene,
+  scene: PoolSnapshot,
   { clusters: { nodes: api }, pod: wanted }: VerifyOptions,
-  pods: Map<string, TriedPod>,
+  pods: Map<string, TestPod>,
 ): Promise<Verified> {
   const { name } = standing;
-  const { taints } = furnishingOf(scene.pool);
+  const { taints } = nodeSettingsOf(scene.pool);
   const tried = pods.get(name) ?? {
     pod: testPod(name, { ...wanted!, taints }),
     isMade: false,
@@ -137,7 +137,7 @@ async function tryOut(
   return { ...standing, pod: "not started", lack };
 }
 
-async function watchPod(api: Clusters["nodes"], tried: TriedPod): Promise<void> {
+async function watchPod(api: Clusters["nodes"], tried: TestPod): Promise<void> {
   const pod = await find<Pod>(api, podPath(tried.pod));
   if (pod === undefined) {
     // Somebody deleted it: once more.
@@ -145,12 +145,15 @@ async function watchPod(api: Clusters["nodes"], tried: TriedPod): Promise<void> 
     tried.because = "its pod was deleted before it started";
     return;
   }
-  const standing = podStanding(pod);
+  const standing = podStartOf(pod);
   tried.started = standing === "started";
   tried.because = standing === "started" ? "" : standing.because;
 }
 
-async function removeAll({ clusters, patience }: VerifyOptions, pods: ReadonlyMap<string, TriedPod>): Promise<void> {
+async function removeTestPods(
+  { clusters, patience }: VerifyOptions,
+  pods: ReadonlyMap<string, TestPod>,
+): Promise<void> {
   for (const { isMade, pod } of pods.values()) {
     if (!isMade) continue;
     try {
@@ -176,7 +179,7 @@ function summary({ pool, workers }: Verdict): string {
 /** Rejects with what the first of them lacks when they are not Ready in time; their pool's other troubles are not theirs. */
 export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "furnishes">): Promise<void> {
   const lackOf = ({ workers }: Verdict) => workers.find(({ lack }) => lack !== undefined);
-  const verdict = await verify({ ...options, pod: undefined, furnishes: true }, (seen) => lackOf(seen) === undefined);
+  const verdict = await verify({ ...options, pod: undefined, labelsNodes: true }, (seen) => lackOf(seen) === undefined);
   const late = lackOf(verdict);
   if (late === undefined) return;
   const sentence = `${late.name} is not Ready after ${options.patience.timeout}: ${late.lack?.what}; ${late.lack?.remedy}`;
@@ -246,9 +249,9 @@ async function removeTestPod(api: KubeApi, pod: Pod): Promise<void> {
   }
 }
 
-type PodStanding = "started" | { readonly because: string };
+type PodStart = "started" | { readonly because: string };
 
-function podStanding({ status }: Pod): PodStanding {
+function podStartOf({ status }: Pod): PodStart {
   if (status?.phase === "Running" || status?.phase === "Succeeded") return "started";
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status !== "True") {

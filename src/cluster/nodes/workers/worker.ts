@@ -8,7 +8,7 @@ export const providers = ["files", "command", "gcloud"] as const;
 type Provider = (typeof providers)[number];
 
 /** What machines look like; which of it means something is the provider's business. */
-interface Shape {
+interface MachineShape {
   readonly machineType: string;
   readonly diskGb: string;
   readonly subnet: string;
@@ -25,7 +25,7 @@ export interface Worker {
   /** Empty: none. */
   readonly zone: string;
   readonly provider: Provider;
-  readonly shape: Shape;
+  readonly shape: MachineShape;
   /** The pool's, when its user data was made. */
   readonly hash: string;
   /** RFC 3339: in between its first certificate may be issued. */
@@ -85,7 +85,7 @@ export interface Wish {
   readonly zones: readonly string[];
 }
 
-interface Planned {
+interface PlannedWorker {
   readonly name: string;
   readonly zone: string;
 }
@@ -97,7 +97,7 @@ export function isOfWish({ name, pool }: Worker, wish: Pick<Wish, "pool" | "pref
 }
 
 /** What is missing: names that nobody ever had, each in the zone that has fewest workers of the pool. */
-export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Numbers = {}): Planned[] {
+export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Numbers = {}): PlannedWorker[] {
   const { count, pool, prefix, zones } = wish;
   if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
     throw workersError(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);

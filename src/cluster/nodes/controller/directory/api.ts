@@ -5,7 +5,7 @@ import { pause, systemClock } from "../../../../base/clock.js";
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeList, KubeObject, ListOptions, WatchEvent, WatchOptions } from "../../../kube/port.js";
 import { type Metadata, secondTime } from "../../objects.js";
-import { type Filed, keyOf, ObjectFiles, type Place, placeOf } from "./files.js";
+import { keyOf, ObjectFiles, type ObjectPlace, placeOf, type StoredObject } from "./files.js";
 
 interface DirectoryApiOptions {
   readonly directory: string;
@@ -23,9 +23,9 @@ const MOST_SNAPSHOTS = 16;
 /** Where the objects are. */
 export interface ObjectStore {
   /** By `kind/namespace/name`. */
-  all(): Promise<ReadonlyMap<string, Filed>>;
-  put(object: KubeObject, where: Filed | undefined): Promise<void>;
-  remove(filed: Filed): Promise<void>;
+  all(): Promise<ReadonlyMap<string, StoredObject>>;
+  put(object: KubeObject, where: StoredObject | undefined): Promise<void>;
+  remove(filed: StoredObject): Promise<void>;
   /** One writer at a time. */
   alone<T>(run: () => Promise<T>): Promise<T>;
 }
@@ -38,7 +38,7 @@ export function createObjectApi(files: ObjectStore, pollMs = DEFAULT_POLL_MS): K
   const snapshots = new Map<string, Snapshot>();
   let lists = 0;
 
-  async function snapshot(place: Place, labelSelector = ""): Promise<Snapshot> {
+  async function snapshot(place: ObjectPlace, labelSelector = ""): Promise<Snapshot> {
     const all = await files.all();
     const wanted = [...all].filter(
       ([, { object }]) => object.kind === place.kind && isIn(object, place) && matches(object, labelSelector),
@@ -74,19 +74,26 @@ export function createObjectApi(files: ObjectStore, pollMs = DEFAULT_POLL_MS): K
   }
 
   /** Everything that changes a file goes through here: what is decided on is what is replaced. */
-  async function change<T>(path: string, decide: (found: Filed | undefined, place: Place) => Promise<T>): Promise<T> {
+  async function change<T>(
+    path: string,
+    decide: (found: StoredObject | undefined, place: ObjectPlace) => Promise<T>,
+  ): Promise<T> {
     const place = placeOf(path);
     return files.alone(async () => decide((await files.all()).get(place.key), place));
   }
 
-  async function stored<T extends KubeObject>(place: Place): Promise<T> {
+  async function stored<T extends KubeObject>(place: ObjectPlace): Promise<T> {
     const found = (await files.all()).get(place.key);
     if (found === undefined) throw missing(place);
     return found.object as unknown as T;
   }
 
   /** The last finalizer of an object that is being deleted takes it along. */
-  async function put<T extends KubeObject>(object: Stored, found: Filed | undefined, place: Place): Promise<T> {
+  async function put<T extends KubeObject>(
+    object: Stored,
+    found: StoredObject | undefined,
+    place: ObjectPlace,
+  ): Promise<T> {
     if (object.metadata.deletionTimestamp !== undefined && !object.metadata.finalizers?.length) {
       if (found !== undefined) await files.remove(found);
       return object as unknown as T;
@@ -138,7 +145,7 @@ export function createObjectApi(files: ObjectStore, pollMs = DEFAULT_POLL_MS): K
   };
 }
 
-function made(object: KubeObject, { namespace, kind }: Place): Stored {
+function made(object: KubeObject, { namespace, kind }: ObjectPlace): Stored {
   const metadata = {
     ...object.metadata,
     ...(namespace === "" ? {} : { namespace }),
@@ -151,7 +158,7 @@ function made(object: KubeObject, { namespace, kind }: Place): Stored {
 /** Their status is written through its own path, and nothing else is written through that. */
 const kindsWithStatus = ["NodePool", "Node", "CertificateSigningRequest"];
 
-function merged(before: Stored, object: KubeObject, { isStatus, kind }: Place): Stored {
+function merged(before: Stored, object: KubeObject, { isStatus, kind }: ObjectPlace): Stored {
   const { status } = object as Stored;
   if (isStatus) return { ...before, status };
   const { creationTimestamp, deletionTimestamp, uid } = before.metadata;
@@ -179,7 +186,7 @@ function eventsBetween(before: Snapshot, now: Snapshot): WatchEvent<KubeObject>[
   return events;
 }
 
-function isIn({ metadata }: KubeObject, { namespace }: Place): boolean {
+function isIn({ metadata }: KubeObject, { namespace }: ObjectPlace): boolean {
   return (metadata?.namespace ?? "") === namespace;
 }
 
@@ -194,12 +201,12 @@ function matches({ metadata }: KubeObject, selector: string): boolean {
     });
 }
 
-function expectVersion({ object }: Filed, version: string | undefined): void {
+function expectVersion({ object }: StoredObject, version: string | undefined): void {
   if (version === undefined || version === object.metadata.resourceVersion) return;
   throw failure(409, "Conflict", `${keyOf(object)} was changed meanwhile`);
 }
 
-function missing({ key }: Place): KubeApiError {
+function missing({ key }: ObjectPlace): KubeApiError {
   return failure(404, "NotFound", `${key} does not exist`);
 }
 

@@ -14,7 +14,7 @@ import { readYamlStream } from "../../yaml.js";
 import { shapeProblem } from "../apply-objects.js";
 
 /** An object and where it stands. */
-export interface Filed {
+export interface StoredObject {
   readonly object: KubeObject & { readonly metadata: Metadata };
   readonly file: string;
   /** Which document of the file. */
@@ -29,16 +29,16 @@ const LARGEST_FILE = 8 * 1024 * 1024;
 export class ObjectFiles {
   readonly #directory: string;
   /** What a file held when it last had this stamp. */
-  #read = new Map<string, { stamp: string; filed: readonly Filed[] }>();
+  #read = new Map<string, { stamp: string; filed: readonly StoredObject[] }>();
 
   constructor(directory: string) {
     this.#directory = directory;
   }
 
   /** By `kind/namespace/name`. Throws for a file that cannot be used: half a world must not be acted upon. */
-  async all(): Promise<Map<string, Filed>> {
-    const found = new Map<string, Filed>();
-    const read = new Map<string, { stamp: string; filed: readonly Filed[] }>();
+  async all(): Promise<Map<string, StoredObject>> {
+    const found = new Map<string, StoredObject>();
+    const read = new Map<string, { stamp: string; filed: readonly StoredObject[] }>();
     for (const file of await this.#files(this.#directory, 0)) {
       const entry = await this.#file(file);
       if (entry === undefined) continue;
@@ -59,7 +59,7 @@ export class ObjectFiles {
   }
 
   /** Replaces it where it stands, or makes a file for it. */
-  async put(object: KubeObject, where: Filed | undefined): Promise<void> {
+  async put(object: KubeObject, where: StoredObject | undefined): Promise<void> {
     const { kind = "", metadata } = object;
     const parts = [kind.toLowerCase(), metadata?.namespace, metadata?.name].filter(Boolean);
     const file = where?.file ?? join(this.#directory, `${parts.join("_")}.yaml`);
@@ -72,7 +72,7 @@ export class ObjectFiles {
     await this.#replace(file, documentsText([...documents.slice(0, index), changed, ...documents.slice(index + 1)]));
   }
 
-  async remove({ file, index }: Filed): Promise<void> {
+  async remove({ file, index }: StoredObject): Promise<void> {
     const documents = parseAllDocuments(await readFile(file, "utf8")).filter((_, at) => at !== index);
     if (documents.some((document) => document.contents !== null)) await this.#replace(file, documentsText(documents));
     else await rm(file, { force: true });
@@ -90,7 +90,7 @@ export class ObjectFiles {
     return files;
   }
 
-  async #file(file: string): Promise<{ stamp: string; filed: readonly Filed[] } | undefined> {
+  async #file(file: string): Promise<{ stamp: string; filed: readonly StoredObject[] } | undefined> {
     let stamp: string;
     let text: string;
     try {
@@ -119,20 +119,20 @@ export function keyOf({ kind, metadata }: KubeObject): string {
   return `${kind}/${metadata?.namespace ?? ""}/${metadata?.name}`;
 }
 
-function readObjects(file: string, text: string): Filed[] {
+function readObjects(file: string, text: string): StoredObject[] {
   let values: unknown[];
   try {
     values = readYamlStream(text);
   } catch (reason) {
     throw unusable(file, messageOf(reason));
   }
-  return values.flatMap((value, index): Filed[] =>
+  return values.flatMap((value, index): StoredObject[] =>
     value === null || value === undefined ? [] : [{ object: completed(file, value as KubeObject), file, index }],
   );
 }
 
 /** With what an API server would have added. */
-export function completed(file: string, object: KubeObject): Filed["object"] {
+export function completed(file: string, object: KubeObject): StoredObject["object"] {
   const { apiVersion, kind, metadata } = object;
   if (typeof object !== "object" || !apiVersion || !kind || !metadata?.name) {
     throw unusable(file, "an object needs apiVersion, kind and metadata.name");
@@ -220,7 +220,7 @@ async function discard(path: string): Promise<void> {
 }
 
 /** The object, or the collection, that a path of the API means. */
-export interface Place {
+export interface ObjectPlace {
   readonly kind: Kind;
   /** Empty for objects that belong to no namespace. */
   readonly namespace: string;
@@ -239,7 +239,7 @@ const PATH =
 /** Names become file names. */
 const SAFE_NAME = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
-export function placeOf(path: string): Place {
+export function placeOf(path: string): ObjectPlace {
   const parts = PATH.exec(path)?.map((part: string | undefined) => part && decodeURIComponent(part)) ?? [];
   const [, root, namespace = "", plural, name = "", status] = parts;
   const kind = kindsByCollection.get(`${root}${plural}`);

@@ -7,14 +7,14 @@ import { isConflict, isNotFound } from "../../../kube/errors.js";
 import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import type { NodeObject, Policy, Surroundings } from "../case.js";
+import type { ClusterState, NodeObject, Policy } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
 import type { InventorySource } from "../inventory.js";
 import type { Memory } from "../memory.js";
 import { canonicalAddress } from "../names.js";
 import { decided, REQUESTS_PATH, requestPath, type SigningRequest } from "../signing-request.js";
 
-interface Actor {
+interface DecisionWriter {
   readonly api: KubeApi;
   readonly log: DecisionLog;
   /** For the log: `leader`, `by hand`. */
@@ -24,12 +24,12 @@ interface Actor {
   readonly despite?: ReadonlySet<string>;
 }
 
-type Act =
+type WriteResult =
   | { readonly done: true; readonly decision: Decision }
   /** Somebody decided, removed or changed it meanwhile, or we lost the right to; the next look will tell. */
   | { readonly done: false; readonly because: string };
 
-export async function act(actor: Actor, listed: SigningRequest, around: Surroundings): Promise<Act> {
+export async function act(actor: DecisionWriter, listed: SigningRequest, around: ClusterState): Promise<WriteResult> {
   const { api, by, despite = new Set<string>(), log, mayWrite } = actor;
   const path = requestPath(listed.metadata?.name ?? "");
   try {
@@ -65,7 +65,7 @@ export const NODES_PATH = collectionPath("Node");
 
 export interface Look {
   readonly requests: readonly SigningRequest[];
-  readonly around: Surroundings;
+  readonly around: ClusterState;
 }
 
 interface LookOptions {
@@ -83,7 +83,7 @@ export async function lookAround({ api, inventory, memory, now, policy }: LookOp
     inventory(),
     apiServerAddresses(api),
   ]);
-  const around: Surroundings = {
+  const around: ClusterState = {
     now,
     policy,
     inventory: read,

@@ -4,16 +4,16 @@ import { type Clock, systemClock } from "../../../../base/clock.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import { ListWatch } from "../../../kube/list-watch.js";
 import type { KubeApi } from "../../../kube/port.js";
-import { type Outcome, WorkQueue } from "../../work-queue.js";
-import type { NodeObject, Policy, Surroundings } from "../case.js";
+import { type WorkOutcome, WorkQueue } from "../../work-queue.js";
+import type { ClusterState, NodeObject, Policy } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
 import type { Inventory, InventorySource } from "../inventory.js";
 import {
-  type Held,
-  heldBy,
+  type HeldNames,
+  heldNamesOf,
   type MemoryStore,
-  type Remembered,
-  tended,
+  type NodeRecord,
+  updatedRecord,
   withCertificate,
   withoutApproval,
 } from "../memory.js";
@@ -48,14 +48,14 @@ export interface ApproverOptions {
   readonly onError?: (sentence: string) => void;
 }
 
-interface Planned {
+interface PlannedApproval {
   readonly request: SigningRequest;
   readonly decision: Decision;
-  readonly around: Surroundings;
+  readonly around: ClusterState;
 }
 
 /** Of a node that somebody else let in. */
-const noRecord: Remembered = { pool: "" };
+const noRecord: NodeRecord = { pool: "" };
 
 /** The one key of the queue. */
 const EVERYTHING = "requests";
@@ -119,7 +119,7 @@ export class Approver {
     this.#queue.add(EVERYTHING);
   }
 
-  async #decideAll(): Promise<Outcome> {
+  async #decideAll(): Promise<WorkOutcome> {
     try {
       await this.#pass();
     } catch (reason) {
@@ -151,7 +151,7 @@ export class Approver {
     this.#forgetGone(pending);
     const isServed = pending.some((one) => kindOf(one) === "serving" && outcomeOf(one) === "pending");
     const apiServer = isServed ? await apiServerAddresses(api) : new Set<string>();
-    const planned: Planned[] = [];
+    const planned: PlannedApproval[] = [];
     // As it will be once all that is planned is done: each decision counts the ones before it.
     const memory = new Map(store.memory);
     for (const request of pending) {
@@ -171,7 +171,7 @@ export class Approver {
   }
 
   /** Tells what stays as it is and denies what is forged; an approval is only planned. */
-  async #consider(request: SigningRequest, around: Surroundings): Promise<Decision | undefined> {
+  async #consider(request: SigningRequest, around: ClusterState): Promise<Decision | undefined> {
     const { dryRun, log } = this.#options;
     // Our own answer may not have come back through the watch yet.
     if (!dryRun && /^(approve|deny) /.test(this.#told.get(requestUid(request)) ?? "")) return undefined;
@@ -186,7 +186,7 @@ export class Approver {
   }
 
   /** Remembers them together: the memory is one object, and writing it for each would be most of the work. */
-  async #approve(planned: readonly Planned[]): Promise<void> {
+  async #approve(planned: readonly PlannedApproval[]): Promise<void> {
     const { leading, store } = this.#options;
     if (planned.length === 0 || !leading()) return;
     await store.remember(new Map(planned.map(({ decision }) => [decision.node, decision.remember])));
@@ -196,7 +196,7 @@ export class Approver {
     }
   }
 
-  async #act(request: SigningRequest, around: Surroundings): Promise<void> {
+  async #act(request: SigningRequest, around: ClusterState): Promise<void> {
     const { leading, onError } = this.#options;
     const result = await act({ ...this.#options, by: "leader", mayWrite: leading }, request, around);
     if (result.done) this.#tell(request, result.decision);
@@ -212,11 +212,11 @@ export class Approver {
     if (dryRun || !leading()) return;
     const now = this.#clock.date();
     const nodes = this.#nodesByName();
-    const changes = new Map<string, Remembered>();
+    const changes = new Map<string, NodeRecord>();
     const learned = this.#learn(changes, (name) => nodes.has(name) || workers.has(name));
     const forgotten: string[] = [];
     for (const [name, of] of new Map([...store.memory, ...changes])) {
-      const change = tended(of, { hasNode: nodes.has(name), isExpected: workers.has(name), now });
+      const change = updatedRecord(of, { hasNode: nodes.has(name), isExpected: workers.has(name), now });
       if (change === "forget") forgotten.push(name);
       else if (change !== undefined) changes.set(name, change);
     }
@@ -225,12 +225,12 @@ export class Approver {
   }
 
   /** What became of requests for serving certificates, whoever approved them. Returns the uids that need no second look. */
-  #learn(changes: Map<string, Remembered>, isPresent: (name: string) => boolean): string[] {
+  #learn(changes: Map<string, NodeRecord>, isPresent: (name: string) => boolean): string[] {
     const { store } = this.#options;
     const now = this.#clock.date();
     const done: string[] = [];
-    const change = (node: string, of: Remembered, next: (held: readonly Held[]) => readonly Held[]) => {
-      const before = heldBy(of);
+    const change = (node: string, of: NodeRecord, next: (held: readonly HeldNames[]) => readonly HeldNames[]) => {
+      const before = heldNamesOf(of);
       const held = next(before);
       if (held !== before) changes.set(node, { ...of, held });
     };

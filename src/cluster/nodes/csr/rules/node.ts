@@ -1,15 +1,15 @@
 /** A machine's first certificate. The credential it asks with is every machine's, so the name alone must be right. */
 import {
-  type Case,
   isControlPlane,
   type NodeObject,
   namesOf,
   ownerOf,
   PATIENCE_MS,
   RATE_WINDOW_MS,
+  type RequestContext,
   SKEW_MS,
 } from "../case.js";
-import { canonicalAddress, nobodysNetworks } from "../names.js";
+import { canonicalAddress, UNUSABLE_NETWORKS } from "../names.js";
 import { createdAt, NODE_USER_PREFIX, requestName } from "../signing-request.js";
 import type { Rule } from "./shape.js";
 
@@ -94,7 +94,7 @@ const claimed: Rule = {
 };
 
 /** A claim that names a worker speaks for that worker only. */
-function hasClaim({ claims, nodeName, now, worker }: Case): boolean {
+function hasClaim({ claims, nodeName, now, worker }: RequestContext): boolean {
   return claims.some(
     (claim) =>
       (claim.worker === undefined || claim.worker === nodeName) &&
@@ -103,7 +103,7 @@ function hasClaim({ claims, nodeName, now, worker }: Case): boolean {
   );
 }
 
-function noClaim({ nodeName, poolName }: Case): string {
+function noClaim({ nodeName, poolName }: RequestContext): string {
   return `nobody was seen fetching the configuration of ${poolName} for ${nodeName}`;
 }
 
@@ -139,7 +139,7 @@ const poolRate: Rule = {
 };
 
 /** Nodes of the pool, and machines that were let in and did not show up yet. */
-function occupants({ inventory, memory, nodes, now, poolName }: Case): Set<string> {
+function occupants({ inventory, memory, nodes, now, poolName }: RequestContext): Set<string> {
   const taken = new Set<string>();
   for (const [name, { client, pool }] of memory) {
     if (pool !== poolName) continue;
@@ -241,7 +241,7 @@ const addresses: Rule = {
 };
 
 /** The node itself says which addresses it has, so its word counts only within networks that are for nodes. */
-function ownAddresses({ node, nodeName, policy }: Case, asked: readonly string[]): string | undefined {
+function ownAddresses({ node, nodeName, policy }: RequestContext, asked: readonly string[]): string | undefined {
   if (node === undefined) return undefined;
   const own = addressesOf(node);
   const isSame = new Set(asked).size === own.size && asked.every((address) => own.has(address));
@@ -267,7 +267,7 @@ const foreignAddresses: Rule = {
     const mayShare = (address: string) => node && isControlPlane(node) && worker?.ips.includes(address);
     const shared = asked.filter((address) => apiServer.has(address) && !mayShare(address));
     if (shared.length > 0) return `${shared.join(", ")} is the API server's`;
-    const foreign = asked.filter((address) => nobodysNetworks.has(address) || policy.foreignNetworks.has(address));
+    const foreign = asked.filter((address) => UNUSABLE_NETWORKS.has(address) || policy.foreignNetworks.has(address));
     return foreign.length === 0 ? undefined : `${foreign.join(", ")} can be no node's own`;
   },
 };

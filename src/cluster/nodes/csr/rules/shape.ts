@@ -1,4 +1,4 @@
-import { BRAKE_MARGIN, type Case, type Surroundings } from "../case.js";
+import { BRAKE_MARGIN, type ClusterState, type RequestContext } from "../case.js";
 import { isNodeName, isReservedName } from "../names.js";
 import { NODE_USER_PREFIX } from "../signing-request.js";
 
@@ -16,7 +16,7 @@ export interface Rule {
   /** Whether a person may decide otherwise with `csr approve --despite`. */
   readonly yields: boolean;
   /** Undefined when the request is in order, or when another rule objects to what this one would need. */
-  check(of: Case): string | Objection | undefined;
+  check(of: RequestContext): string | Objection | undefined;
 }
 
 // What every request of a kubelet looks like. The signer would refuse most of the others, but only after an approval.
@@ -27,7 +27,7 @@ const GOOD_KEY = /^P-(256|384|521)$|^RSA-(2048|3072|4096)$/;
 export const BRAKE_RULE = "brake";
 
 /** More requests than that are a flood. */
-export function mostPending({ inventory, nodes }: Pick<Surroundings, "inventory" | "nodes">): number {
+export function mostPending({ inventory, nodes }: Pick<ClusterState, "inventory" | "nodes">): number {
   return Math.max(inventory.workers.size, nodes.size) + BRAKE_MARGIN;
 }
 

@@ -1,6 +1,6 @@
 /** What a payload is made of, for tests. */
 import { stringify } from "yaml";
-import type { Ingredients } from "../compose.js";
+import type { PayloadInputs } from "../compose.js";
 
 export const caPem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
@@ -60,7 +60,7 @@ export const fipsMachineConfig = stringify({
   spec: { fips: true },
 });
 
-export const ingredients: Ingredients = {
+export const ingredients: PayloadInputs = {
   bootstrapKubeconfig,
   pullSecret,
   trustBundle: caPem,
