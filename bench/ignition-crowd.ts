@@ -15,7 +15,7 @@ import { stringify } from "yaml";
 import { dataUrlOf } from "../src/base/data-url.js";
 import { pullSecretHash } from "../src/cluster/nodes/hash/pool-hash.js";
 import { encoded } from "../src/cluster/nodes/objects.js";
-import { bootstrapKubeconfig, pullSecret } from "../src/cluster/nodes/payload/testing/ingredients.js";
+import { bootstrapKubeconfig, pullSecret } from "../src/cluster/nodes/payload/testing/inputs.js";
 import { makeTokenSecret } from "../src/cluster/nodes/token/token-secret.js";
 import { createAuthority, issueCertificate } from "../src/tunnel/pki/issue.js";
 import { raiseOpenFiles } from "./open-files.js";

@@ -8,7 +8,7 @@ import {
   caPem,
   pullSecret,
   renderedMachineConfig,
-} from "../../src/cluster/nodes/payload/testing/ingredients.js";
+} from "../../src/cluster/nodes/payload/testing/inputs.js";
 import { claimRules, servingRules } from "../../src/cluster/nodes/permissions.js";
 import { makeTokenSecret, type TokenSecretContent } from "../../src/cluster/nodes/token/token-secret.js";
 import { Authority, type Pair } from "../support/lab/certificates.js";

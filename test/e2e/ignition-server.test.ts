@@ -12,7 +12,7 @@ import {
   type Secret,
   secretText,
 } from "../../src/cluster/nodes/objects.js";
-import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
+import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/inputs.js";
 import { WORKER_TOKENS_ANNOTATION } from "../../src/cluster/nodes/serving/worker-tokens.js";
 import { rotateAfterMs, withExpiry } from "../../src/cluster/nodes/token/rotation.js";
 import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";

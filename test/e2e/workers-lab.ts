@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
 import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/render.js";
 import { encoded } from "../../src/cluster/nodes/objects.js";
-import { bootstrapKubeconfig } from "../../src/cluster/nodes/payload/testing/ingredients.js";
+import { bootstrapKubeconfig } from "../../src/cluster/nodes/payload/testing/inputs.js";
 import { CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { Authority } from "../support/lab/certificates.js";
 import { component } from "../support/lab/equipment.js";

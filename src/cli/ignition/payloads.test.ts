@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { dataUrlOf } from "../../base/data-url.js";
 import { createDirectoryApi } from "../../cluster/nodes/controller/directory/api.js";
 import { encoded, type Secret } from "../../cluster/nodes/objects.js";
-import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/ingredients.js";
+import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/inputs.js";
 import { withExpiry } from "../../cluster/nodes/token/rotation.js";
 import { makeTokenSecret, pack } from "../../cluster/nodes/token/token-secret.js";
 import { ignitionCommand } from "./command.js";

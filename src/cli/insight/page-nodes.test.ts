@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PoolStanding } from "../../cluster/nodes/controller/status.js";
 import { type DecisionEntry, decide } from "../../cluster/nodes/csr/decide.js";
 import type { Condition } from "../../cluster/nodes/pool/node-pool.js";
-import { inventoryOf, pool, signingRequest, surroundings, worker } from "../../cluster/nodes/testing/requests.js";
-import { startTime } from "../../cluster/nodes/testing/world.js";
+import { startTime } from "../../cluster/nodes/testing/pools.js";
+import { clusterState, inventoryOf, pool, signingRequest, worker } from "../../cluster/nodes/testing/requests.js";
 import { endOfDecisionLog } from "./page-decision-log.js";
 import { pendingDecision, settledDecision, withLog } from "./page-decisions.js";
 import { claimInfos, poolInfo } from "./page-pools.js";
@@ -97,7 +97,7 @@ describe("claims", () => {
 describe("decisions", () => {
   test("about pending requests are what an approver would do, and why", async () => {
     const request = await signingRequest("client", { spec: { username: "mallory" } });
-    const decision = await decide(request, surroundings("client"));
+    const decision = await decide(request, clusterState("client"));
     expect(pendingDecision(request, decision!)).toMatchObject({
       ...{ request: "csr-client", node: "w0", pool, user: "mallory", kind: "client", outcome: "pending" },
       ...{ would: "leave", rule: "bootstrap-identity", at: startTime + 60_000, why: decision?.explanation },

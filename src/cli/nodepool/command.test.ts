@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { collectionPath } from "../../cluster/kube/paths.js";
-import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
+import { clusterMap, PoolFixture, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/fixture.js";
 import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 
 const said = keepWhatIsSaid();
-let house: House;
+let house: PoolFixture;
 let access: string[];
 
 beforeEach(() => {
-  house = new House();
+  house = new PoolFixture();
   access = [`--directory=${house.directory}`, `--namespace=${namespace}`];
 });
 
@@ -117,7 +117,7 @@ describe("drawbridge nodepool apply", () => {
 
 describe("drawbridge nodepool status", () => {
   test("says that nobody looked yet, then what there is, and never a token", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     expect(await drawbridge.run("drawbridge", ["nodepool", "status", "workers", ...access])).toBe(1);
     expect(said.stdout).toContain("No controller has looked at it yet.");
     house.start();
@@ -147,7 +147,7 @@ describe("drawbridge nodepool install --output yaml", () => {
 
 describe("a directory after a pool was made in it", () => {
   test("holds the Secrets as files", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     house.start();
     await ready();
     const [userData] = await house.secrets("user-data-");

@@ -5,10 +5,10 @@ import { collectionPath, namedPath } from "../../cluster/kube/paths.js";
 import {
   clusterMap,
   controllerNamespace,
-  House,
   makePool,
   namespace,
-} from "../../cluster/nodes/controller/testing/house.js";
+  PoolFixture,
+} from "../../cluster/nodes/controller/testing/fixture.js";
 import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
 import { annotation, type Secret } from "../../cluster/nodes/objects.js";
 import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
@@ -17,16 +17,16 @@ import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 
 const said = keepWhatIsSaid();
-let house: House;
+let house: PoolFixture;
 let state: string;
 let access: string[];
 
 beforeEach(async () => {
-  house = new House();
+  house = new PoolFixture();
   // Hidden, or the controller would take its files for objects.
   state = join(house.directory, ".workers");
   access = [`--directory=${house.directory}`, `--namespace=${namespace}`, `--state=${state}`];
-  await house.furnish(makePool());
+  await house.addObjects(makePool());
 });
 
 afterEach(async () => {

@@ -3,19 +3,25 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
-import { clusterMap, House, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/house.js";
+import {
+  clusterMap,
+  makePool,
+  namespace,
+  PoolFixture,
+  pullSecret,
+} from "../../cluster/nodes/controller/testing/fixture.js";
 import { NODES_PATH, type Node, nodePath } from "../../cluster/nodes/workers/node.js";
 import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 
 const said = keepWhatIsSaid();
-let house: House;
+let house: PoolFixture;
 let state: string;
 let machines: string;
 let access: string[];
 
 beforeEach(() => {
-  house = new House();
+  house = new PoolFixture();
   state = join(house.directory, ".workers");
   machines = join(house.directory, ".machines");
   access = [`--directory=${house.directory}`, `--namespace=${namespace}`, `--state=${state}`, "--timeout=30s"];
@@ -88,7 +94,7 @@ test("goes from a file to nodes, to more, to others, to fewer", async () => {
 }, 60_000);
 
 test("verifies, and ends with 1 while something is missing", async () => {
-  await house.furnish(makePool());
+  await house.addObjects(makePool());
   house.start();
   await vi.waitFor(async () => expect((await house.pool()).status?.version).toBe("4.18.0"), { timeout: 10_000 });
   expect(
@@ -107,7 +113,7 @@ test("verifies, and ends with 1 while something is missing", async () => {
 }, 30_000);
 
 test("begins nothing that cannot be done", async () => {
-  await house.furnish(makePool());
+  await house.addObjects(makePool());
   expect(
     await drawbridge.run("drawbridge", ["workers", "up", "--pool=workers", "--approve", ...access, "--timeout=1s"]),
   ).toBe(1);

@@ -12,7 +12,7 @@ import { eventually } from "../../base/testing/eventually.js";
 import { makePayload, TokenBook } from "../ignition/server/tokens.js";
 import { namedPath } from "../kube/paths.js";
 import type { KubeApi } from "../kube/port.js";
-import { clusterMap, House, makePool, namespace as poolNamespace } from "./controller/testing/house.js";
+import { clusterMap, makePool, PoolFixture, namespace as poolNamespace } from "./controller/testing/fixture.js";
 import { type ClusterState, defaultPolicy } from "./csr/case.js";
 import { decide } from "./csr/decide.js";
 import type { RequestKind } from "./csr/signing-request.js";
@@ -26,23 +26,23 @@ import {
 } from "./hash/pool-hash.js";
 import { rawConfig } from "./hash/raw-config.js";
 import { annotation, type ConfigMap, encoded, SERVING_CERTIFICATE_SECRET, type Secret, secretText } from "./objects.js";
-import { bootstrapKubeconfig, pullSecret } from "./payload/testing/ingredients.js";
+import { bootstrapKubeconfig, pullSecret } from "./payload/testing/inputs.js";
+import type { PassInput, PoolCluster } from "./pool/input.js";
 import { reconcile } from "./pool/reconcile.js";
-import type { PassInput, PoolCluster } from "./pool/world.js";
 import { payloadSource } from "./serving/payload.js";
-import { collection, namespace, TokenHouse } from "./serving/testing/token-house.js";
-import { bearer, openDoor } from "./testing/door.js";
+import { collection, namespace, TokenFixture } from "./serving/testing/fixture.js";
+import { bearer, startIgnition } from "./testing/ignition-server.js";
+import { afterWrites, cluster, makeInput, poolWith, startTime } from "./testing/pools.js";
 import {
+  approvedRecord,
+  clusterState,
   inventoryOf,
-  letIn,
   nodeOf,
   pool,
   type RequestChange,
   signingRequest,
-  surroundings,
   worker,
 } from "./testing/requests.js";
-import { carriedOut, cluster, makeWorld, poolWith, startTime } from "./testing/world.js";
 import { cleanUpAction, rotateAfterMs, withExpiry } from "./token/rotation.js";
 import { pack, readTokenSecret, unpack } from "./token/token-secret.js";
 import { userData } from "./token/user-data.js";
@@ -53,20 +53,20 @@ afterEach(async () => {
 });
 const soon = <T>(check: () => Promise<T> | T): Promise<T> => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 
-async function tokenHouse(...content: Parameters<typeof TokenHouse.open>): Promise<TokenHouse> {
-  const house = await TokenHouse.open(...content);
+async function tokenHouse(...content: Parameters<typeof TokenFixture.open>): Promise<TokenFixture> {
+  const house = await TokenFixture.open(...content);
   closing.push(() => house.close());
   return house;
 }
 
-function house(): House {
-  const made = new House();
+function house(): PoolFixture {
+  const made = new PoolFixture();
   closing.push(() => made.close());
   return made;
 }
 
 async function door(book: TokenBook, api: KubeApi, secret: (name: string) => Secret | undefined) {
-  const opened = await openDoor({ book, api, namespace, secret });
+  const opened = await startIgnition({ book, api, namespace, secret });
   closing.push(() => opened.close());
   return opened;
 }
@@ -135,14 +135,14 @@ test("5 tokens are rotated at five and a half hours; the old one stays valid, an
 });
 
 test("6 a change ends the old token in two hours, once; user data is replaced, and what is in force never ends", () => {
-  const first = carriedOut(makeWorld(), reconcile(makeWorld(), startTime));
+  const first = afterWrites(makeInput(), reconcile(makeInput(), startTime));
   const release = { version: "4.18.1", arch: "multi" };
   const changed = { ...first, release, cluster: { ...cluster, version: "4.18.1" } };
   const ends = ({ secrets }: PassInput) =>
     Object.fromEntries(
       secrets.map(({ metadata }) => [metadata?.name, metadata?.annotations?.[annotation.tokenExpires]]),
     );
-  const second = carriedOut(changed, reconcile(changed, startTime));
+  const second = afterWrites(changed, reconcile(changed, startTime));
   const { full } = poolHashes({
     ...{ rawConfig: "", pullSecretName: "pull-secret", trustBundleName: "", stream: "", releaseVersion: "4.18.1" },
     globalConfig: globalConfig(undefined, undefined, "4.18.1"),
@@ -154,9 +154,9 @@ test("6 a change ends the old token in two hours, once; user data is replaced, a
   };
   expect(ends(second)).toEqual(wanted);
   const hourLater = startTime + 3_600_000;
-  expect(ends(carriedOut(second, reconcile(second, hourLater)))).toEqual(wanted);
+  expect(ends(afterWrites(second, reconcile(second, hourLater)))).toEqual(wanted);
   const back = { ...second, release: { version: "4.18.0", arch: "multi" }, cluster };
-  expect(ends(carriedOut(back, reconcile(back, hourLater)))["token-workers-83935368"]).toBeUndefined();
+  expect(ends(afterWrites(back, reconcile(back, hourLater)))["token-workers-83935368"]).toBeUndefined();
 });
 
 test("7 the janitor deletes, ends or keeps the Secrets that nothing refers to", () => {
@@ -240,7 +240,7 @@ test("10 with wrong headers the payload is served, and its Secret is not marked 
   await tokens.see(one);
   await eventually(() => expect(one.knows("token-0")).toEqual([true]));
   const reached = async (headers: Record<string, string>) => {
-    const { ask, close } = await openDoor({
+    const { ask, close } = await startIgnition({
       ...{ book: one.book, api: tokens.api, namespace, secret: (name) => one.controller.secret(name) },
     });
     expect((await ask("/ignition", { ...bearer("token-0"), ...headers })).status).toBe(200);
@@ -303,9 +303,9 @@ test("14 every condition has HyperShift's status and reason, and a pass ends whe
   const withCluster = (change: Partial<PoolCluster>): Partial<PassInput> => ({ cluster: { ...cluster, ...change } });
   const withPool = (change: Parameters<typeof poolWith>[0]): Partial<PassInput> => ({ pool: poolWith(change) });
   const named = (text: string | undefined): Partial<PassInput> => ({
-    configs: { ...makeWorld().configs, named: [{ where: "ConfigMap a/b", text }] },
+    configs: { ...makeInput().configs, named: [{ where: "ConfigMap a/b", text }] },
   });
-  const made = carriedOut(makeWorld(), reconcile(makeWorld(), startTime));
+  const made = afterWrites(makeInput(), reconcile(makeInput(), startTime));
   const told = (data: Record<string, string>, annotations: Record<string, string> = {}): Partial<PassInput> => ({
     ...made,
     secrets: made.secrets.map((secret) => ({
@@ -351,7 +351,7 @@ test("14 every condition has HyperShift's status and reason, and a pass ends whe
     [withCluster({ trustBundle: { name: "t", content: undefined } }), "ValidPlatformConfig True AsExpected", "retries"],
   ];
   for (const [change, condition, end] of rows) {
-    const { conditions, stopped, writes } = reconcile(makeWorld(change), startTime);
+    const { conditions, stopped, writes } = reconcile(makeInput(change), startTime);
     const found = conditions.map(({ reason, status, type }) => `${type} ${status} ${reason}`);
     const absent = /^no (\w+)$/.exec(condition)?.[1];
     if (absent === undefined) expect(found).toContain(condition);
@@ -372,7 +372,7 @@ test("15 each rule for certificate requests, broken once; repetitions, renewals 
     subject: [...groups.map((group) => ({ O: [group] })), { CN: [cn] }],
   });
   const remembering = (change: object): Partial<ClusterState> => ({
-    memory: new Map([["w0", { ...letIn, ...change }]]),
+    memory: new Map([["w0", { ...approvedRecord, ...change }]]),
   });
   const stranger = "system:node:stranger";
   const now = startTime + 600_000;
@@ -433,14 +433,14 @@ test("15 each rule for certificate requests, broken once; repetitions, renewals 
     ["renewal", {}, { ...remembering({ renewal: { request: "x", at: now - 1 } }), now }, "leave node-pace"],
   ];
   for (const [kind, request, around, verdict] of rows) {
-    const made = await decide(await signingRequest(kind, request), surroundings(kind, around));
+    const made = await decide(await signingRequest(kind, request), clusterState(kind, around));
     expect([kind, request, made && `${made.action} ${made.rule}`]).toEqual([kind, request, verdict]);
   }
 });
 
 test("17 the Ignition server's certificate is for the published address, also when that changes", async () => {
   const pools = house();
-  await pools.furnish(makePool());
+  await pools.addObjects(makePool());
   const { ignitionCA: _, ...data } = clusterMap.data ?? {};
   const publish = (ignitionEndpoint: string) =>
     pools.api.update(namedPath("ConfigMap", { namespace: poolNamespace, name: "demo" }), {
@@ -460,7 +460,7 @@ test("17 the Ignition server's certificate is for the published address, also wh
 
 test("18 with a pool all its Secrets go; with a cluster tokens get their end, and user data goes", async () => {
   const pools = house();
-  await pools.furnish(makePool("first"), makePool("second"));
+  await pools.addObjects(makePool("first"), makePool("second"));
   pools.start();
   const left = async () =>
     [...(await pools.secrets("token-")), ...(await pools.secrets("user-data-"))].map((secret) => [

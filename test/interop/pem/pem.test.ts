@@ -10,10 +10,10 @@ import { decide } from "../../../src/cluster/nodes/csr/decide.js";
 import { canonicalAddress } from "../../../src/cluster/nodes/csr/names.js";
 import { SERVING_SIGNER, type SigningRequest } from "../../../src/cluster/nodes/csr/signing-request.js";
 import {
+  clusterState,
   inventoryOf,
   nodeOf,
   signingRequest,
-  surroundings,
   worker,
 } from "../../../src/cluster/nodes/testing/requests.js";
 import { inspectRequest, type RequestFacts } from "../../../src/tunnel/pki/inspect-request.js";
@@ -67,7 +67,7 @@ function decisionOn(text: string, facts: RequestFacts): string | undefined {
   const spec = { ...made.spec, username: user, request: Buffer.from(text, "latin1").toString("base64") };
   const ips = facts.ipAddresses.map((address) => canonicalAddress(address) ?? address);
   const inventory = inventoryOf([{ ...worker, name, dnsNames: facts.dnsNames, ips, joined: true }]);
-  const around = surroundings(kind, { inventory, memory: new Map(), nodes: new Map([[name, nodeOf(name, ...ips)]]) });
+  const around = clusterState(kind, { inventory, memory: new Map(), nodes: new Map([[name, nodeOf(name, ...ips)]]) });
   return decide({ ...made, spec } as SigningRequest, around)?.action;
 }
 

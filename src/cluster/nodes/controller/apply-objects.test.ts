@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { KubeObject } from "../../kube/port.js";
 import { shapeProblem } from "./apply-objects.js";
-import { clusterMap, makePool, pullSecret } from "./testing/house.js";
+import { clusterMap, makePool, pullSecret } from "./testing/fixture.js";
 
 /** The object with one of its parts replaced. */
 function withPart(object: object, path: string, value: unknown): KubeObject {

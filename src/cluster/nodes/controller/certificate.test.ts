@@ -22,7 +22,7 @@ import {
 import { CertificateSecret } from "../serving/certificate-secret.js";
 import { readUserData } from "../token/user-data.js";
 import { publishedAddresses } from "./certificate.js";
-import { clusterMap, House, makePool, namespace } from "./testing/house.js";
+import { clusterMap, makePool, namespace, PoolFixture } from "./testing/fixture.js";
 
 const dayMs = 24 * 60 * 60_000;
 const { ignitionCA: _, ...withoutCa } = clusterMap.data ?? {};
@@ -31,10 +31,10 @@ const clusterAt = (ignitionEndpoint: string, more: Readonly<Record<string, strin
   data: { ...withoutCa, ignitionEndpoint, ...more },
 });
 
-let house: House;
+let house: PoolFixture;
 
 beforeEach(() => {
-  house = new House();
+  house = new PoolFixture();
 });
 
 afterEach(() => house.close());
@@ -49,7 +49,7 @@ const namesOf = (certificate: X509Certificate) => certificate.subjectAltName?.sp
 
 /** A controller that issues, for a cluster at this address. */
 async function issuing(endpoint: string, onIssued: (sentence: string) => void = () => {}): Promise<X509Certificate> {
-  await house.furnish(makePool());
+  await house.addObjects(makePool());
   await publish(clusterAt(endpoint));
   house.start({ issuesCertificate: true, onIssued });
   return soon(serving);
@@ -84,7 +84,7 @@ describe("the published addresses", () => {
 
 describe("an issued certificate", () => {
   test("is for the published address, by an authority that user data names; keys are their owner's only", async () => {
-    await house.furnish();
+    await house.addObjects();
     await publish(clusterAt("ignition.example:22624"));
     const controller = house.start({ issuesCertificate: true });
     const certificate = await soon(serving);
@@ -125,7 +125,7 @@ describe("an issued certificate", () => {
   });
 
   test("is issued again a month before its end, though nothing else happens", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     await publish(clusterAt("ignition.example"));
     house.start({ issuesCertificate: true, resyncMs: 50 });
     const first = await soon(serving);
@@ -161,7 +161,7 @@ describe("an issued certificate", () => {
       data: { "tls.crt": encoded("mine") },
     };
     await house.api.create(`/api/v1/namespaces/${namespace}/secrets`, own);
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     await publish(clusterAt("ignition.example"));
     house.pace = 20;
     house.start({ issuesCertificate: true });
@@ -172,7 +172,7 @@ describe("an issued certificate", () => {
   });
 
   test("is nobody's business unless asked for", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     await publish(clusterAt("ignition.example"));
     house.start();
     await soon(async () => {

@@ -6,7 +6,7 @@ import { annotation, type ConfigMap, finalizer, secretText } from "../objects.js
 import type { NodePool } from "../pool/node-pool.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
-import { clusterMap, House, makePool, namespace } from "./testing/house.js";
+import { clusterMap, makePool, namespace, PoolFixture } from "./testing/fixture.js";
 
 const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
 kind: MachineConfig
@@ -14,10 +14,10 @@ metadata: {name: ${name}}
 spec: {config: {ignition: {version: 3.2.0}}}
 `;
 
-let house: House;
+let house: PoolFixture;
 
 beforeEach(() => {
-  house = new House();
+  house = new PoolFixture();
 });
 
 afterEach(() => house.close());
@@ -51,7 +51,7 @@ async function configMap(name: string, config: string): Promise<void> {
 
 describe("a pool's controller", () => {
   test("makes the Secrets of a pool and says so in its status", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     house.start();
     const pool = await settled();
     expect(pool.metadata).toMatchObject({
@@ -72,7 +72,7 @@ describe("a pool's controller", () => {
   });
 
   test("comes to rest: nothing is written once all is well", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     house.start();
     const before = await settled();
     const secrets = await house.secrets("");
@@ -86,7 +86,7 @@ describe("a pool's controller", () => {
 
   test("gives the old token two hours once, and the new configuration its own Secrets", async () => {
     await configMap("extra", machineConfig("one"));
-    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    await house.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
     house.start();
     const first = hashOf(await settled());
     await configMap("extra", machineConfig("two"));
@@ -108,7 +108,7 @@ describe("a pool's controller", () => {
   });
 
   test("follows a rotation of the token with the user data", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     house.start();
     await settled();
     const [secret] = await house.secrets("token-");
@@ -122,7 +122,7 @@ describe("a pool's controller", () => {
 
   test("writes nothing while paused, and goes on when the pause ends", async () => {
     const hour = 3_600_000;
-    await house.furnish(makePool("workers", { pausedUntil: new Date(Date.now() + hour).toISOString() }));
+    await house.addObjects(makePool("workers", { pausedUntil: new Date(Date.now() + hour).toISOString() }));
     let endPause: (() => void) | undefined;
     const after: Clock["after"] = (ms, run) => {
       if (ms < hour / 2) return house.clock.after(ms, run);
@@ -141,7 +141,7 @@ describe("a pool's controller", () => {
   });
 
   test("leaves nothing of a pool that is deleted", async () => {
-    await house.furnish(makePool(), makePool("others"));
+    await house.addObjects(makePool(), makePool("others"));
     house.start();
     await settled();
     await settled("others");
@@ -154,7 +154,7 @@ describe("a pool's controller", () => {
   });
 
   test("tidies up after a pool that vanished without a word, also when it vanished before the start", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     const first = house.start();
     await settled();
     await first.stop();
@@ -167,7 +167,7 @@ describe("a pool's controller", () => {
   });
 
   test("expires tokens of a cluster that is gone", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     house.start();
     await settled();
     await house.api.delete(namedPath("ConfigMap", { namespace, name: "demo" }));
@@ -198,7 +198,7 @@ describe("a pool's controller", () => {
     ],
     ["an Ignition endpoint", { ignitionEndpoint: "" }, "IgnitionEndpointAvailable", "Ignition server is not known"],
   ])("says what is missing without %s, writes no Secret, and recovers", async (_, data, type, sentence) => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     const path = namedPath("ConfigMap", { namespace, name: "demo" });
     const broken = { ...clusterMap, data: { ...clusterMap.data, ...data } as Record<string, string> };
     await house.api.update(path, broken);
@@ -212,7 +212,7 @@ describe("a pool's controller", () => {
 
   test("reports a document that no machine could use, by the condition", async () => {
     await configMap("extra", machineConfig("one").replace("3.2.0", "9.9.9"));
-    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    await house.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
     house.start();
     await soon(async () => expect(condition(await house.pool(), "ValidMachineConfig")).toBe("False ValidationFailed"));
     await configMap("extra", machineConfig("one"));
@@ -221,7 +221,7 @@ describe("a pool's controller", () => {
 
   test.each(["create", "update", "delete"])("converges when every other %s gets no answer", async (verb) => {
     await configMap("extra", machineConfig("one"));
-    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    await house.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
     house.pace = 10;
     let calls = 0;
     house.isAway = (called) => called === verb && calls++ % 2 === 0;
@@ -236,7 +236,7 @@ describe("a pool's controller", () => {
   });
 
   test("writes the status although a Secret cannot be made", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     house.isAway = (verb) => verb === "create";
     house.start();
     await soon(async () => expect(condition(await house.pool(), "ValidGeneratedPayload")).toBe("False NotFound"));
@@ -244,7 +244,7 @@ describe("a pool's controller", () => {
   });
 
   test("deletes nothing because a copy lags behind", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     house.start();
     await settled();
     // A replica that has the Secrets but not yet the pool.
@@ -267,7 +267,7 @@ describe("a pool's controller", () => {
   });
 
   test("makes each thing once when two replicas take themselves for the leader", async () => {
-    await house.furnish(makePool(), makePool("others"));
+    await house.addObjects(makePool(), makePool("others"));
     house.start();
     house.start();
     await settled();
@@ -284,7 +284,7 @@ describe("a pool's controller", () => {
   });
 
   test("does nothing unless it leads, and everything once it does", async () => {
-    await house.furnish(makePool());
+    await house.addObjects(makePool());
     let leads = false;
     let asked = 0;
     const leading = () => {
@@ -309,7 +309,7 @@ describe("a pool's controller", () => {
     ],
   ])("misses nothing when every first watch %s", async (_, end) => {
     await configMap("extra", machineConfig("one"));
-    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    await house.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
     const opened = new Set<string>();
     let endWatches = () => {};
     const ending = new Promise<void>((resolve) => {
@@ -339,7 +339,7 @@ describe("a pool's controller", () => {
 
   test("takes a storm of changes for one when it is busy", async () => {
     await configMap("extra", machineConfig("one"));
-    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    await house.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
     const controller = house.start();
     await settled();
     const first = hashOf(await house.pool());

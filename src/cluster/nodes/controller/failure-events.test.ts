@@ -3,12 +3,12 @@ import { KubeApiError } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { failureEvents } from "./run.js";
-import { clusterMap, House, makePool, namespace } from "./testing/house.js";
+import { clusterMap, makePool, namespace, PoolFixture } from "./testing/fixture.js";
 
-let house: House;
+let house: PoolFixture;
 
 beforeEach(() => {
-  house = new House();
+  house = new PoolFixture();
   house.pace = 20;
 });
 
@@ -20,7 +20,7 @@ const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout:
 async function startWith(create: (path: string, event: KubeObject) => Promise<KubeObject>): Promise<void> {
   const api = { ...house.api, create } as KubeApi;
   const onError = (sentence: string) => house.errors.push(sentence);
-  await house.furnish(makePool());
+  await house.addObjects(makePool());
   house.start({ onFailure: failureEvents({ api, namespace, onError, now: () => Date.parse("2031-01-01T00:00:00Z") }) });
 }
 
@@ -70,7 +70,7 @@ test("waits for nobody, and says when an event cannot be written", async () => {
 });
 
 test("does not tell of a failure again because a pass in between had an old copy", async () => {
-  await house.furnish(makePool("workers", { config: [{ name: "gone" }] }));
+  await house.addObjects(makePool("workers", { config: [{ name: "gone" }] }));
   const events: KubeObject[] = [];
   const create = async (_path: string, event: KubeObject) => events.push(event);
   const own = { api: { ...house.api, create } as unknown as KubeApi, namespace, onError: () => {} };

@@ -11,7 +11,7 @@ import { readUserData } from "../token/user-data.js";
 import type { WorkOutcome } from "../work-queue.js";
 import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
-import { clusterMap, House, makePool, namespace } from "./testing/house.js";
+import { clusterMap, makePool, namespace, PoolFixture } from "./testing/fixture.js";
 import type { View } from "./view.js";
 
 const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
@@ -103,7 +103,7 @@ async function picture(api: KubeApi) {
 
 /** A pool is made, changed, its token rotated by the server, and deleted. */
 async function story(at: number, how: Interruption) {
-  const house = new House(createMemoryApi());
+  const house = new PoolFixture(createMemoryApi());
   const interrupted = new InterruptedApi(house.api, at, how);
   const certificate = new CertificateKeeper();
   const pictures: Awaited<ReturnType<typeof picture>>[] = [];
@@ -113,7 +113,7 @@ async function story(at: number, how: Interruption) {
   };
   try {
     await house.api.create(collectionPath("ConfigMap", namespace), config("one"));
-    await house.furnish(makePool("workers", { config: [{ name: "extra" }] }));
+    await house.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
     const { ignitionCA: _, ...data } = clusterMap.data ?? {};
     await house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), { ...clusterMap, data });
     await chapter();

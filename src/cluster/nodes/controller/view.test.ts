@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { annotation, type ConfigMap, label, nameOf, pathOf, type Secret } from "../objects.js";
-import { clusterMap, makePool, namespace, pullSecret } from "./testing/house.js";
+import { clusterMap, makePool, namespace, pullSecret } from "./testing/fixture.js";
 import { concernedByConfigMap, concernedBySecret, passInputOf, type View } from "./view.js";
 
 const byPath = <T extends object>(...objects: readonly T[]) =>

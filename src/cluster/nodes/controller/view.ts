@@ -14,8 +14,8 @@ import {
   type Secret,
   secretText,
 } from "../objects.js";
+import { machineConfigsOf, type PassInput, type PoolCluster, type PoolRelease } from "../pool/input.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { machineConfigsOf, type PassInput, type PoolCluster, type PoolRelease } from "../pool/world.js";
 import { readYaml } from "../yaml.js";
 
 export interface View {

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectionPath } from "../../kube/paths.js";
 import { LeadershipLost, Writer } from "./pass.js";
-import { House, makePool, namespace, pullSecret } from "./testing/house.js";
+import { makePool, namespace, PoolFixture, pullSecret } from "./testing/fixture.js";
 
-let house: House;
+let house: PoolFixture;
 let leads: boolean;
 let writer: Writer;
 
 beforeEach(() => {
-  house = new House();
+  house = new PoolFixture();
   leads = true;
   writer = new Writer(house.api, () => leads);
 });

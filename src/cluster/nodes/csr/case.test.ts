@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { inventoryOf, letIn, nodeOf, pool, signingRequest, surroundings, worker } from "../testing/requests.js";
-import { startTime } from "../testing/world.js";
+import { startTime } from "../testing/pools.js";
+import {
+  approvedRecord,
+  clusterState,
+  inventoryOf,
+  nodeOf,
+  pool,
+  signingRequest,
+  worker,
+} from "../testing/requests.js";
 import { type ClusterState, defaultPolicy, type NodeObject } from "./case.js";
 import { decide } from "./decide.js";
 import type { NodeRecord } from "./memory.js";
@@ -13,7 +21,7 @@ const own = nodeOf("w0", "10.0.0.10");
 /** Nobody wrote down the address of w0: what its Node says counts within the network of nodes. */
 function around(change: Partial<ClusterState> & { readonly others?: Record<string, NodeObject> } = {}): ClusterState {
   const { others = {}, ...rest } = change;
-  return surroundings("serving", {
+  return clusterState("serving", {
     now,
     policy: { ...defaultPolicy, nodeNetworks: new Networks(["10.0.0.0/16"]) },
     inventory: inventoryOf([{ ...worker, ips: [] }]),
@@ -37,7 +45,7 @@ const controlPlane = (name: string, ip: string): NodeObject => ({
 });
 const holding = (change: Partial<NodeRecord>): Partial<ClusterState> => ({
   memory: new Map<string, NodeRecord>([
-    ["w0", letIn],
+    ["w0", approvedRecord],
     ["w1", { pool, ...change }],
   ]),
 });
@@ -102,7 +110,7 @@ describe("what another node says of itself", () => {
   test("takes away neither what the inventory gives, nor what a certificate holds already", async () => {
     expect(await decision(around({ others, inventory: inventoryOf([worker]) }))).toBe("approved");
     const serving = { request: "csr-first", at: startTime, names: ["DNS:w0", "IP:10.0.0.10"] };
-    const renewing = { memory: new Map([["w0", { ...letIn, serving }]]) };
+    const renewing = { memory: new Map([["w0", { ...approvedRecord, serving }]]) };
     expect(await decision(around({ others, ...renewing }))).toBe("approved");
   });
 

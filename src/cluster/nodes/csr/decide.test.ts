@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { pemText } from "../../../tunnel/pki/pem.js";
+import { startTime } from "../testing/pools.js";
 import {
+  approvedRecord,
+  clusterState,
   inventoryOf,
-  letIn,
   nodeOf,
   pool,
   type RequestChange,
   signingRequest,
-  surroundings,
   worker,
 } from "../testing/requests.js";
-import { startTime } from "../testing/world.js";
 import { type ClusterState, defaultPolicy } from "./case.js";
 import { countRecentPending, decide } from "./decide.js";
 import type { NodeRecord } from "./memory.js";
@@ -33,7 +33,7 @@ const names = (...values: readonly string[]): RequestChange => ({
 });
 
 async function decision(kind: RequestKind, request: RequestChange = {}, around: Partial<ClusterState> = {}) {
-  return decide(await signingRequest(kind, request), surroundings(kind, around));
+  return decide(await signingRequest(kind, request), clusterState(kind, around));
 }
 
 async function verdict(kind: RequestKind, request: RequestChange = {}, around: Partial<ClusterState> = {}) {
@@ -52,9 +52,12 @@ describe("a request in order", () => {
   test("leaves behind what must be remembered", async () => {
     const at = startTime + 120_000;
     expect((await decision("client"))?.remember).toEqual({ pool, client: { request: "csr-client", at } });
-    expect((await decision("renewal"))?.remember).toEqual({ ...letIn, renewal: { request: "csr-renewal", at } });
+    expect((await decision("renewal"))?.remember).toEqual({
+      ...approvedRecord,
+      renewal: { request: "csr-renewal", at },
+    });
     expect((await decision("serving"))?.remember).toEqual({
-      ...letIn,
+      ...approvedRecord,
       serving: { request: "csr-serving", at, names: ["DNS:w0", "IP:10.0.0.10"] },
       held: [{ names: ["DNS:w0", "IP:10.0.0.10"], request: "uid-csr-serving", until: 0 }],
     });
@@ -221,8 +224,8 @@ describe("a first request", () => {
     const inventory = (replicas: number) =>
       inventoryOf([worker, ...others], { pools: new Map([[pool, { replicas, workers: 3 }]]) });
     const memory = new Map([
-      ["w1", letIn],
-      ["w2", letIn],
+      ["w1", approvedRecord],
+      ["w2", approvedRecord],
     ]);
     const nodes = new Map([["w1", nodeOf("w1")]]);
     expect(await verdict("client", {}, { inventory: inventory(2), memory, nodes })).toBe("leave pool-size");
@@ -271,7 +274,7 @@ describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) 
   test("is a forgery when it is for another node", async () => {
     const forged = await verdict(kind, { spec: { username: "system:node:w1" } });
     expect(forged).toBe("deny node-identity");
-    const mild = { ...surroundings(kind).policy, deniesForgery: false };
+    const mild = { ...clusterState(kind).policy, deniesForgery: false };
     expect(await verdict(kind, { spec: { username: "system:node:w1" } }, { policy: mild })).toBe("leave node-identity");
   });
 
@@ -279,7 +282,7 @@ describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) 
     const now = startTime + 10 * minute;
     const earlier = (request: string, at: number) => ({
       now,
-      ...remembering({ ...letIn, [kind]: { request, at, names: ["DNS:w0", "IP:10.0.0.10"] } }),
+      ...remembering({ ...approvedRecord, [kind]: { request, at, names: ["DNS:w0", "IP:10.0.0.10"] } }),
     });
     expect(await verdict(kind, {}, earlier("csr-earlier", now - minute + 1))).toBe("leave node-pace");
     expect(await verdict(kind, {}, earlier("csr-earlier", now - minute))).toBe("approve all");
@@ -358,7 +361,7 @@ describe("a serving certificate", () => {
 
   test("is renewed with the names it had, also when the worker's entry was cleared", async () => {
     const had = remembering({
-      ...letIn,
+      ...approvedRecord,
       serving: { request: "csr-first", at: startTime, names: ["DNS:w0", "IP:10.0.0.10"] },
     });
     const later = { ...had, now: startTime + 30 * minute };
@@ -379,7 +382,7 @@ describe("a serving certificate", () => {
 describe("a person's decision", () => {
   test("overrides rules about expectations, never rules about shape and identity", async () => {
     const unexpected = await signingRequest("client", named("system:node:stranger"));
-    const around = surroundings("client");
+    const around = clusterState("client");
     expect(await decide(unexpected, around, new Set(["expected"]))).toMatchObject({
       action: "approve",
       remember: { pool: "", client: { request: "csr-client" } },

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { signingRequest, surroundings } from "../testing/requests.js";
-import { startTime } from "../testing/world.js";
+import { startTime } from "../testing/pools.js";
+import { clusterState, signingRequest } from "../testing/requests.js";
 import { decide, entryOf, openDecisionLog } from "./decide.js";
 
 let folder: string;
@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function entry() {
   const request = await signingRequest("client");
-  const decision = await decide(request, surroundings("client"));
+  const decision = await decide(request, clusterState("client"));
   return entryOf(decision!, request, startTime, "leader");
 }
 

@@ -13,11 +13,11 @@ import {
   bootstrapKubeconfig,
   caPem,
   fipsMachineConfig,
-  ingredients,
+  payloadInputs,
   pullSecret,
   renderedMachineConfig,
   sshMachineConfig,
-} from "./testing/ingredients.js";
+} from "./testing/inputs.js";
 
 let dir: string;
 beforeEach(() => {
@@ -28,7 +28,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 async function compose(recipe: object, change: Partial<PayloadInputs> = {}): Promise<ComposedPayload> {
   writeFileSync(join(dir, "payload.yaml"), stringify(recipe));
-  return composePayload(await readRecipe(join(dir, "payload.yaml")), { ...ingredients, ...change });
+  return composePayload(await readRecipe(join(dir, "payload.yaml")), { ...payloadInputs, ...change });
 }
 
 /** Everything must be as valid as a machine wants it, without so much as a warning. */

@@ -12,8 +12,8 @@ import {
   type Pause,
   VALIDATION_FAILED,
 } from "./conditions.js";
+import { type PassInput, type PoolCluster, type PoolTarget, targetOf } from "./input.js";
 import { DEFAULT_ARCHITECTURE, type Problem, problemText } from "./node-pool.js";
-import { type PassInput, type PoolCluster, type PoolTarget, targetOf } from "./world.js";
 
 export interface PassContext {
   readonly world: PassInput;

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { annotation, encoded, finalizer, type Secret, secretText } from "../objects.js";
-import { carriedOut, cluster, makeWorld, pool, poolWith, startTime } from "../testing/world.js";
+import { afterWrites, cluster, makeInput, pool, poolWith, startTime } from "../testing/pools.js";
+import type { PassInput, PoolCluster } from "./input.js";
 import type { NodePool } from "./node-pool.js";
 import { type ReconcileResult, reconcile } from "./reconcile.js";
-import type { PassInput, PoolCluster } from "./world.js";
 
 const now = startTime;
 const hour = 3_600_000;
 const withCluster = (change: Partial<PoolCluster>): Partial<PassInput> => ({ cluster: { ...cluster, ...change } });
-const run = (change: Partial<PassInput> = {}, at = now) => reconcile(makeWorld(change), at);
+const run = (change: Partial<PassInput> = {}, at = now) => reconcile(makeInput(change), at);
 
 function brief({ conditions }: ReconcileResult): string[] {
   return conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
@@ -59,7 +59,7 @@ describe("a healthy pool", () => {
   });
 
   test("is updating for exactly one pass, and then nothing is written any more", () => {
-    let world = carriedOut(makeWorld(), run());
+    let world = afterWrites(makeInput(), run());
     const second = reconcile(world, now + 60_000);
     expect(second.writes).toEqual([]);
     expect(brief(second)).toContain("UpdatingConfig=False/AsExpected");
@@ -69,12 +69,12 @@ describe("a healthy pool", () => {
       message: "Unable to get status data from token secret",
     });
     expect(about(second, "ReachedIgnitionEndpoint")).toMatchObject({ status: "False", reason: "ignitionNotReached" });
-    world = carriedOut(world, second);
+    world = afterWrites(world, second);
     expect(reconcile(world, now + 120_000).writes).toEqual([]);
   });
 
   test("moves the time of transition only with the status", () => {
-    const world = carriedOut(makeWorld(), run());
+    const world = afterWrites(makeInput(), run());
     const later = reconcile(world, now + hour);
     expect(about(later, "UpdatingConfig")).toMatchObject({
       lastTransitionTime: "2031-01-01T01:00:00Z",
@@ -84,7 +84,7 @@ describe("a healthy pool", () => {
   });
 
   test("follows what the Ignition server writes into the token Secret", () => {
-    const world = carriedOut(makeWorld(), run());
+    const world = afterWrites(makeInput(), run());
     const told = (reason: string, message: string, reached = false): PassInput => ({
       ...world,
       secrets: world.secrets.map((secret) => ({
@@ -114,7 +114,7 @@ describe("a healthy pool", () => {
   });
 
   test("rewrites user data, and nothing else, when the token was rotated", () => {
-    const world = carriedOut(makeWorld(), run());
+    const world = afterWrites(makeInput(), run());
     const secrets = world.secrets.map((secret) =>
       secret.metadata?.name?.startsWith("token")
         ? { ...secret, data: { ...secret.data, token: encoded("rotated") } }
@@ -128,14 +128,14 @@ describe("a healthy pool", () => {
   });
 
   test("leaves user data alone while its token is empty", () => {
-    const world = carriedOut(makeWorld(), run());
+    const world = afterWrites(makeInput(), run());
     const secrets = world.secrets.map((secret) => ({ ...secret, data: { ...secret.data, token: "" } }));
     expect(reconcile({ ...world, secrets }, now).writes).toEqual([]);
   });
 });
 
 describe("a change of configuration", () => {
-  const settled = carriedOut(carriedOut(makeWorld(), run()), reconcile(carriedOut(makeWorld(), run()), now));
+  const settled = afterWrites(afterWrites(makeInput(), run()), reconcile(afterWrites(makeInput(), run()), now));
   const changed: PassInput = {
     ...settled,
     release: { version: "4.18.1", arch: "multi" },
@@ -162,9 +162,9 @@ describe("a change of configuration", () => {
   test("does so once, and going back revives the old token for good", () => {
     const first = reconcile(changed, now);
     // The pool's own update was lost: everything is decided again, the end of the old token is not moved.
-    const lost = carriedOut(changed, { ...first, writes: first.writes.slice(0, -1) });
+    const lost = afterWrites(changed, { ...first, writes: first.writes.slice(0, -1) });
     expect(verbs(reconcile(lost, now + hour))).toEqual(["update NodePool workers"]);
-    const back: PassInput = { ...carriedOut(changed, first), release: { version: "4.18.0", arch: "multi" }, cluster };
+    const back: PassInput = { ...afterWrites(changed, first), release: { version: "4.18.0", arch: "multi" }, cluster };
     const result = reconcile(back, now + hour);
     expect(verbs(result)).toContain("update Secret token-workers-83935368");
     const revived = result.writes.find(({ object }) => object.metadata?.name === "token-workers-83935368");
@@ -198,7 +198,7 @@ describe("a change of configuration", () => {
 describe("a pass that ends early", () => {
   const config = (text: string | undefined) => ({ where: "ConfigMap clusters/extra", text });
   const configs = (change: Partial<PassInput["configs"]>): Partial<PassInput> => ({
-    configs: { ...makeWorld().configs, ...change },
+    configs: { ...makeInput().configs, ...change },
   });
 
   test.each<[what: string, change: Partial<PassInput>, last: string | undefined, retry: boolean]>([
@@ -292,7 +292,7 @@ describe("a pass that ends early", () => {
 
   test("still reports what was found before, and forgets what was mended", () => {
     const stopped = run(withCluster({ ignitionEndpoint: "" }));
-    const mended = reconcile(carriedOut(makeWorld(), stopped), now);
+    const mended = reconcile(afterWrites(makeInput(), stopped), now);
     expect(about(mended, "IgnitionEndpointAvailable")).toBeUndefined();
     expect(mended.stopped).toBeUndefined();
   });
@@ -312,7 +312,7 @@ describe("a pass that ends early", () => {
   });
 
   test("because of a pull secret that went away writes nothing either", () => {
-    const settled = carriedOut(makeWorld(), run());
+    const settled = afterWrites(makeInput(), run());
     const rotated = settled.secrets.map((secret) => ({
       ...secret,
       data: { ...secret.data, token: encoded("rotated") },

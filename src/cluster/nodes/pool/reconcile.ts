@@ -16,8 +16,8 @@ import { makeTokenSecret, readTokenSecret, refreshTokenSecret, type UpgradeType 
 import { makeUserDataSecret, refreshUserDataSecret } from "../token/user-data.js";
 import { type PassContext, setConditions, tokenSecretOf } from "./checks.js";
 import { Conditions, isFalse, PassEnd, readPause, VALIDATION_FAILED } from "./conditions.js";
+import type { PassInput, PoolCluster, PoolTarget } from "./input.js";
 import { type Condition, type NodePool, validateNodePool } from "./node-pool.js";
-import type { PassInput, PoolCluster, PoolTarget } from "./world.js";
 
 export interface ReconcileResult {
   /** For status.conditions, whatever came of the rest. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { poolWith, spec } from "../testing/world.js";
+import { poolWith, spec } from "../testing/pools.js";
 import { type NodePoolSpec, problemText, validateNodePool } from "./node-pool.js";
 
 const texts = (change: Partial<NodePoolSpec>) => validateNodePool(poolWith(change)).map(problemText);

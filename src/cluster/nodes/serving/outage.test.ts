@@ -4,9 +4,9 @@ import { eventually } from "../../../base/testing/eventually.js";
 import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js";
 import { expireAfterMs, rotateAfterMs, withExpiry } from "../token/rotation.js";
 import { readTokenSecret } from "../token/token-secret.js";
-import { collection, path, TokenHouse } from "./testing/token-house.js";
+import { collection, path, TokenFixture } from "./testing/fixture.js";
 
-let house: TokenHouse;
+let house: TokenFixture;
 
 afterEach(() => house.close());
 
@@ -22,7 +22,7 @@ test.each<[number, string, Interruption]>([
   [4, "the deletion", "refused"],
   [4, "the deletion", "lost"],
 ])("write %i, %s, is %s", async (at, _what, how) => {
-  house = await TokenHouse.open();
+  house = await TokenFixture.open();
   const interrupted = new InterruptedApi(house.api, at, how);
   const one = house.replica("a", { api: interrupted.api });
   await house.see(one);
@@ -60,7 +60,7 @@ test.each<[number, string, Interruption]>([
 test.each([-60, -10, 10, 60])(
   "a replica whose clock is %i minutes off rotates nothing a second time",
   async (minutes) => {
-    house = await TokenHouse.open();
+    house = await TokenFixture.open();
     const { clock } = house;
     const off = { now: () => clock.now(), date: () => clock.date() + minutes * minute, after: clock.after.bind(clock) };
     const [right, wrong] = [house.replica("right"), house.replica("wrong", { clock: off })];

@@ -9,23 +9,23 @@ import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, secretText } from "../objects.js";
 import { expireAfterMs, rotateAfterMs, withExpiry } from "../token/rotation.js";
 import { makeTokenSecret, readTokenSecret } from "../token/token-secret.js";
-import { collection, content, named, path, type Replica, start, TokenHouse } from "./testing/token-house.js";
+import { collection, content, named, path, type Replica, start, TokenFixture } from "./testing/fixture.js";
 
 const soon = { timeout: 10_000, interval: 10 };
 
 describe("the token controller", () => {
-  let house: TokenHouse;
+  let house: TokenFixture;
   let api: KubeApi;
   let clock: ManualClock;
 
-  const replica: TokenHouse["replica"] = (name, more) => house.replica(name, more);
+  const replica: TokenFixture["replica"] = (name, more) => house.replica(name, more);
   const see = (...who: readonly Replica[]) => house.see(...who);
   const pass = (ms: number, ...who: readonly Replica[]) => house.pass(ms, ...who);
   const stored = () => house.stored();
   const outcome = () => house.outcome();
 
   beforeEach(async () => {
-    house = await TokenHouse.open();
+    house = await TokenFixture.open();
     ({ api, clock } = house);
   });
   afterEach(() => house.close());

@@ -5,7 +5,7 @@ import type { Inventory, Worker } from "../csr/inventory.js";
 import type { NodeRecord } from "../csr/memory.js";
 import { Networks } from "../csr/names.js";
 import { CLIENT_SIGNER, type RequestKind, SERVING_SIGNER, type SigningRequest } from "../csr/signing-request.js";
-import { startTime } from "./world.js";
+import { startTime } from "./pools.js";
 
 export const pool = "clusters/workers";
 
@@ -37,15 +37,15 @@ export function nodeOf(name: string, ...ips: readonly string[]): NodeObject {
   };
 }
 
-export const letIn: NodeRecord = { pool, client: { request: "csr-client", at: startTime + 30_000 } };
+export const approvedRecord: NodeRecord = { pool, client: { request: "csr-client", at: startTime + 30_000 } };
 
 /** A minute after the worker may appear; for requests of nodes, the node is there and was let in. */
-export function surroundings(kind: RequestKind, change: Partial<ClusterState> = {}): ClusterState {
+export function clusterState(kind: RequestKind, change: Partial<ClusterState> = {}): ClusterState {
   return {
     now: startTime + 120_000,
     policy: { ...defaultPolicy, foreignNetworks: new Networks(["10.96.0.0/16"]) },
     inventory: inventoryOf([worker]),
-    memory: kind === "client" ? new Map() : new Map([["w0", letIn]]),
+    memory: kind === "client" ? new Map() : new Map([["w0", approvedRecord]]),
     nodes: kind === "client" ? new Map() : new Map([["w0", nodeOf("w0", "10.0.0.10")]]),
     apiServer: new Set(),
     recentPending: 1,

@@ -3,7 +3,7 @@ import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { cordon, drain, type Pod, requireDrainable, sortPods } from "./drain.js";
 import { MemoryCluster } from "./testing/cluster.js";
-import { patient, Recorded } from "./testing/progress.js";
+import { patient, RecordedProgress } from "./testing/progress.js";
 
 const strict = { force: false, deleteEmptyDirData: false };
 const owned = (kind: string) => [{ kind, name: "some", controller: true }];
@@ -58,10 +58,10 @@ describe("which pods leave", () => {
 
 describe("draining", () => {
   let cluster: MemoryCluster;
-  let progress: Recorded;
+  let progress: RecordedProgress;
   beforeEach(() => {
     cluster = new MemoryCluster();
-    progress = new Recorded();
+    progress = new RecordedProgress();
     cluster.putNode("w-0");
     cluster.putNode("w-1");
   });

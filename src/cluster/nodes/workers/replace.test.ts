@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
-import { House, makePool, namespace } from "../controller/testing/house.js";
+import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { annotation } from "../objects.js";
 import { type Fleet, makeOptionsFor } from "./change.js";
 import { createWorkers } from "./machines.js";
@@ -10,25 +10,25 @@ import { planReplacements, replaceWorkers, workersBehind } from "./replace.js";
 import { planScale, scale } from "./scale.js";
 import { WorkerStore } from "./store.js";
 import { MemoryCluster } from "./testing/cluster.js";
-import { patient, Recorded } from "./testing/progress.js";
+import { patient, RecordedProgress } from "./testing/progress.js";
 import { prepare } from "./up.js";
 
 const wish = { pool: "clusters/workers", prefix: "w", zones: ["a", "b"] };
 
-let house: House;
+let house: PoolFixture;
 let cluster: MemoryCluster;
-let progress: Recorded;
+let progress: RecordedProgress;
 let store: WorkerStore;
 let machines: string;
 /** Machines that do not become nodes. */
 let dead: Set<string>;
 
 beforeEach(async () => {
-  house = new House();
+  house = new PoolFixture();
   cluster = new MemoryCluster();
-  progress = new Recorded();
+  progress = new RecordedProgress();
   dead = new Set();
-  await house.furnish(makePool());
+  await house.addObjects(makePool());
   house.start();
   await vi.waitFor(
     async () => {

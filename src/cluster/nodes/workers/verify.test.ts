@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
-import { House, makePool, namespace } from "../controller/testing/house.js";
+import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { annotation } from "../objects.js";
 import type { Pod } from "./drain.js";
 import { MemoryCluster } from "./testing/cluster.js";
-import { patient, Recorded } from "./testing/progress.js";
+import { patient, RecordedProgress } from "./testing/progress.js";
 import { awaitWorkers, type VerifyOptions, verify } from "./verify.js";
 import type { Worker } from "./worker.js";
 
@@ -17,16 +17,16 @@ const worker = (name: string): Worker => ({
   shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
 });
 
-let house: House;
+let house: PoolFixture;
 let cluster: MemoryCluster;
-let progress: Recorded;
+let progress: RecordedProgress;
 
 beforeEach(async () => {
-  house = new House();
+  house = new PoolFixture();
   cluster = new MemoryCluster();
-  progress = new Recorded();
+  progress = new RecordedProgress();
   const taints = [{ key: "dedicated", effect: "NoSchedule" }];
-  await house.furnish(makePool("workers", { nodeLabels: { tier: "front" }, taints }));
+  await house.addObjects(makePool("workers", { nodeLabels: { tier: "front" }, taints }));
   await house.change("workers", (pool) => ({
     ...pool,
     metadata: { ...pool.metadata, annotations: { [annotation.currentConfigVersion]: hash } },

@@ -177,7 +177,7 @@ function summary({ pool, workers }: Verdict): string {
 }
 
 /** Rejects with what the first of them lacks when they are not Ready in time; their pool's other troubles are not theirs. */
-export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "furnishes">): Promise<void> {
+export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "labelsNodes">): Promise<void> {
   const lackOf = ({ workers }: Verdict) => workers.find(({ lack }) => lack !== undefined);
   const verdict = await verify({ ...options, pod: undefined, labelsNodes: true }, (seen) => lackOf(seen) === undefined);
   const late = lackOf(verdict);

@@ -9,7 +9,7 @@ import { KubeApiError } from "../../../cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { CLUSTER_LABEL } from "../../../cluster/nodes/controller/view.js";
 import { encoded, type Secret } from "../../../cluster/nodes/objects.js";
-import { pool } from "../../../cluster/nodes/testing/world.js";
+import { pool } from "../../../cluster/nodes/testing/pools.js";
 import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";

@@ -6,8 +6,15 @@ import { createKubeApi } from "../../../kube/client.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { replyStatus } from "../../../kube/testing/api-stub.js";
 import { ClusterStub, namespace } from "../../testing/cluster-stub.js";
-import { inventoryOf, letIn, nodeOf, type RequestChange, signingRequest, worker } from "../../testing/requests.js";
-import { startTime } from "../../testing/world.js";
+import { startTime } from "../../testing/pools.js";
+import {
+  approvedRecord,
+  inventoryOf,
+  nodeOf,
+  type RequestChange,
+  signingRequest,
+  worker,
+} from "../../testing/requests.js";
 import { defaultPolicy } from "../case.js";
 import type { DecisionEntry } from "../decide.js";
 import { configMapInventory, type Inventory } from "../inventory.js";
@@ -419,7 +426,7 @@ describe("what serving certificates hold", () => {
     cluster.nodes.put(nodeOf("w1", "10.0.0.11"));
     cluster.put(cluster.configMaps, {
       metadata: { name: memoryName, namespace },
-      data: { w0: JSON.stringify(letIn), w1: JSON.stringify(letIn) },
+      data: { w0: JSON.stringify(approvedRecord), w1: JSON.stringify(approvedRecord) },
     } as object);
   });
 

@@ -2,7 +2,7 @@
 import { hastyClock } from "../../../../base/testing/hasty-clock.js";
 import { Patience, type PatienceOptions, type Progress } from "../patience.js";
 
-export class Recorded implements Progress {
+export class RecordedProgress implements Progress {
   readonly told: string[] = [];
   readonly states: string[] = [];
   readonly tell = (line: string): void => void this.told.push(line);

@@ -60,7 +60,7 @@ export const fipsMachineConfig = stringify({
   spec: { fips: true },
 });
 
-export const ingredients: PayloadInputs = {
+export const payloadInputs: PayloadInputs = {
   bootstrapKubeconfig,
   pullSecret,
   trustBundle: caPem,

@@ -56,7 +56,7 @@ export function makePool(name = "workers", change: Partial<NodePoolSpec> = {}): 
 /** In memory where that can be had: every write waits for its disk. */
 const scratch = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-export class House {
+export class PoolFixture {
   readonly directory = mkdtempSync(join(scratch, "drawbridge-house-"));
   readonly api: KubeApi;
   readonly errors: string[] = [];
@@ -85,7 +85,7 @@ export class House {
     },
   };
 
-  async furnish(...pools: readonly NodePool[]): Promise<void> {
+  async addObjects(...pools: readonly NodePool[]): Promise<void> {
     await this.api.create(collectionPath("ConfigMap", namespace), clusterMap);
     await this.api.create(collectionPath("Secret", namespace), pullSecret);
     for (const pool of pools) await this.api.create(collectionPath("NodePool", namespace), pool);

@@ -1,8 +1,8 @@
 /** A healthy pool and cluster, for tests to break in one place. */
 import { finalizer, type Secret } from "../objects.js";
+import type { PassInput, PoolCluster } from "../pool/input.js";
 import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec, type NodePoolStatus } from "../pool/node-pool.js";
 import type { ReconcileResult } from "../pool/reconcile.js";
-import type { PassInput, PoolCluster } from "../pool/world.js";
 
 export const startTime = Date.parse("2031-01-01T00:00:00Z");
 
@@ -44,7 +44,7 @@ export const cluster: PoolCluster = {
   networks: undefined,
 };
 
-export function makeWorld(change: Partial<PassInput> = {}): PassInput {
+export function makeInput(change: Partial<PassInput> = {}): PassInput {
   let tokens = 0;
   return {
     pool,
@@ -63,7 +63,7 @@ export function poolWith(change: Partial<NodePoolSpec>, more: Partial<NodePool> 
 }
 
 /** The world after a controller did what a pass decided. */
-export function carriedOut(world: PassInput, { conditions, version, writes }: ReconcileResult): PassInput {
+export function afterWrites(world: PassInput, { conditions, version, writes }: ReconcileResult): PassInput {
   let { pool, secrets } = world;
   for (const { verb, object } of writes) {
     const others = secrets.filter(({ metadata }) => metadata?.name !== object.metadata?.name);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type ConfigMap, controlPlaneNamespace, label } from "../objects.js";
-import { poolWith } from "../testing/world.js";
-import { machineConfigsOf } from "./world.js";
+import { poolWith } from "../testing/pools.js";
+import { machineConfigsOf } from "./input.js";
 
 function map(
   namespace: string,

@@ -8,14 +8,14 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { encoded, type Secret } from "../objects.js";
 import { Recorder } from "../serving/recorder.js";
 
-export interface DoorOptions {
+export interface IgnitionFixtureOptions {
   readonly book: TokenBook;
   readonly api: KubeApi;
   readonly namespace: string;
   readonly secret: (name: string) => Secret | undefined;
 }
 
-export interface Asked {
+export interface FetchAnswer {
   readonly status: number;
   readonly type: string | undefined;
   readonly body: string;
@@ -26,7 +26,7 @@ const betweenMs = 60 * 60_000;
 
 export const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${encoded(token)}` });
 
-export async function openDoor({ api, book, namespace, secret }: DoorOptions) {
+export async function startIgnition({ api, book, namespace, secret }: IgnitionFixtureOptions) {
   const authority = await createAuthority({ commonName: "ignition-root-ca" });
   const pair = await issueCertificate(authority, {
     ...{ profile: "server", commonName: "ignition-server", ipAddresses: ["127.0.0.1"] },
@@ -54,7 +54,7 @@ export async function openDoor({ api, book, namespace, secret }: DoorOptions) {
   return {
     /** Since the last time. */
     events: () => events.splice(0),
-    async ask(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Asked> {
+    async ask(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<FetchAnswer> {
       const at = { host: "127.0.0.1", port: server.port, ca: authority.certificatePem, agent: false };
       const sent = request({ ...at, path, method, headers });
       sent.end();

@@ -66,14 +66,14 @@ export class Replica {
   }
 }
 
-export class TokenHouse {
+export class TokenFixture {
   readonly clock = new ManualClock(start);
   readonly #directory = mkdtempSync(join(tmpdir(), "drawbridge-serving-"));
   readonly api: KubeApi = createDirectoryApi({ directory: this.#directory });
   readonly #replicas: Replica[] = [];
 
-  static async open(change: Partial<TokenSecretContent> = {}): Promise<TokenHouse> {
-    const house = new TokenHouse();
+  static async open(change: Partial<TokenSecretContent> = {}): Promise<TokenFixture> {
+    const house = new TokenFixture();
     await house.api.create(collection, makeTokenSecret({ ...content, ...change }, start));
     return house;
   }

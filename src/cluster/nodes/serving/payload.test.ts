@@ -6,7 +6,7 @@ import type { KubeApi } from "../../kube/port.js";
 import { createDirectoryApi } from "../controller/directory/api.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { encoded } from "../objects.js";
-import { bootstrapKubeconfig, caPem, pullSecret } from "../payload/testing/ingredients.js";
+import { bootstrapKubeconfig, caPem, pullSecret } from "../payload/testing/inputs.js";
 import { readTokenSecret } from "../token/token-secret.js";
 import { payloadSource } from "./payload.js";
 
