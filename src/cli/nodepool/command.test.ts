@@ -3,7 +3,13 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { collectionPath } from "../../cluster/kube/paths.js";
-import { clusterMap, PoolFixture, makePool, namespace, pullSecret } from "../../cluster/nodes/controller/testing/fixture.js";
+import {
+  clusterMap,
+  makePool,
+  namespace,
+  PoolFixture,
+  pullSecret,
+} from "../../cluster/nodes/controller/testing/fixture.js";
 import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 
