@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
-import type { PoolStanding } from "../../src/cluster/nodes/controller/status.js";
+import type { PoolStatus } from "../../src/cluster/nodes/controller/status.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import { makeSigningRequest } from "../../src/tunnel/pki/make-request.js";
@@ -26,7 +26,7 @@ export async function makePool(fixture: NodesFixture, show: Show): Promise<void>
   fixture.start("controller", "nodepool", "controller", "--issue-certificate", ...fixture.objects);
   const pool = await waitUntil("the pool has user data", async () => {
     const all = JSON.parse(await fixture.drawbridge("nodepool", "status", ...fixture.objects, "--output=json"));
-    return (all as { pools: PoolStanding[] }).pools.find(({ ready }) => ready);
+    return (all as { pools: PoolStatus[] }).pools.find(({ ready }) => ready);
   });
   show.result(
     `pool ${pool.name} is at version ${pool.version}, configuration ${pool.hash}, with a token for its machines`,
@@ -62,7 +62,7 @@ export async function serve(fixture: NodesFixture, early: Running, show: Show): 
   fixture.serveIgnition();
   const token = await waitUntil("the payload is made", async () => {
     const text = await fixture.drawbridge("nodepool", "status", POOL, ...fixture.objects, "--output=json");
-    return (JSON.parse(text) as PoolStanding).tokens.find(({ payload }) => payload === "AsExpected");
+    return (JSON.parse(text) as PoolStatus).tokens.find(({ payload }) => payload === "AsExpected");
   });
   show.note(`payload made for ${token.secret}`);
   const code = await within(15_000, "the early machine to be served", early.exited);

@@ -9,7 +9,7 @@ import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import { annotation, type ConfigMap, label, type Secret } from "../../src/cluster/nodes/objects.js";
 import type { Pod } from "../../src/cluster/nodes/workers/drain.js";
 import { type Node, nodePath } from "../../src/cluster/nodes/workers/node.js";
-import type { Verdict } from "../../src/cluster/nodes/workers/verify.js";
+import type { VerifyResult } from "../../src/cluster/nodes/workers/verify.js";
 import type { Worker } from "../../src/cluster/nodes/workers/worker.js";
 import { equipped } from "../support/lab/equipment.js";
 import { LabProcess } from "../support/lab/process.js";
@@ -131,10 +131,12 @@ describe.skipIf(!ready)("workers", () => {
     const verify = (...flags: string[]) => workers("verify", "--pool=workers", "--pods=none", ...flags);
     const found = await verify("--timeout=2s", "--output=json");
     expect(found.code).toBe(1);
-    const verdict = JSON.parse(found.stdout) as Verdict;
+    const verdict = JSON.parse(found.stdout) as VerifyResult;
     expect(verdict.workers.map(({ ready }) => ready)).toEqual([true, false]);
-    expect(verdict.workers[1]?.lack?.what).toBe("its node is not Ready: KubeletNotReady: cni plugin not initialized");
-    expect(verdict.workers[1]?.lack?.remedy).toContain("drawbridge workers doctor");
+    expect(verdict.workers[1]?.problem?.what).toBe(
+      "its node is not Ready: KubeletNotReady: cni plugin not initialized",
+    );
+    expect(verdict.workers[1]?.problem?.remedy).toContain("drawbridge workers doctor");
     expect(found.stderr).toContain("1 of 2 workers are Ready; workers-1: its node is not Ready");
     expect(await verify("workers-0")).toMatchObject({ code: 0 });
     expect((await verify("workers-7")).stderr).toContain("there is no worker workers-7");

@@ -39,21 +39,21 @@ ${INVENTORY_HELP}`,
 });
 
 async function approve(name: string, flags: Values<typeof approveFlags>, access: CsrAccess) {
-  const [{ act }, { decide, noDecisionLog, openDecisionLog }] = await Promise.all([
+  const [{ carryOut }, { decide, noDecisionLog, openDecisionLog }] = await Promise.all([
     import("../../cluster/nodes/csr/approver/act.js"),
     import("../../cluster/nodes/csr/decide.js"),
   ]);
   const look = await lookOnce(flags, access);
   const request = findRequest(look, name);
   const despite = new Set(flags.despite);
-  const decision = decide(request, look.around, despite);
+  const decision = decide(request, look.state, despite);
   if (decision === undefined) throw await notOurs(request);
   if (decision.action !== "approve") throw refusal(decision);
   const log = flags.decisionLog === "" ? undefined : openDecisionLog(flags.decisionLog);
   try {
     await access.store.remember(new Map([[decision.node, decision.remember]]));
     const actor = { api: access.api, log: log ?? noDecisionLog, by: "by hand", mayWrite: () => true, despite };
-    const result = await act(actor, request, { ...look.around, memory: access.store.memory });
+    const result = await carryOut(actor, request, { ...look.state, memory: access.store.memory });
     if (result.done) return { request: decision.request, explanation: result.decision.explanation };
     throw new DrawbridgeError("DB_CSR_REQUEST", `${decision.request} was not approved: ${result.because}`);
   } finally {

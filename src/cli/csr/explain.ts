@@ -26,7 +26,7 @@ ${INVENTORY_HELP}`,
     const { decide } = await import("../../cluster/nodes/csr/decide.js");
     const look = await withAccess(flags, (access) => lookOnce(flags, access));
     const request = findRequest(look, name);
-    const decision = decide(request, look.around);
+    const decision = decide(request, look.state);
     if (decision === undefined) throw await notOurs(request);
     return decision;
   },

@@ -13,8 +13,8 @@ ${INVENTORY_HELP}`,
   async run(flags) {
     checkCsrFlags(flags);
     const { decide } = await import("../../cluster/nodes/csr/decide.js");
-    const { around, requests } = await withAccess(flags, (access) => lookOnce(flags, access));
-    return requests.map((request) => decide(request, around)).filter((decision) => decision !== undefined);
+    const { state, requests } = await withAccess(flags, (access) => lookOnce(flags, access));
+    return requests.map((request) => decide(request, state)).filter((decision) => decision !== undefined);
   },
   show: {
     text: listText,

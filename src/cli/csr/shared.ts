@@ -1,7 +1,7 @@
 /** What the csr commands have in common: the cluster they ask and the machines they expect. */
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
-import type { Look } from "../../cluster/nodes/csr/approver/act.js";
+import type { RequestsSnapshot } from "../../cluster/nodes/csr/approver/act.js";
 import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
 import type { InventorySource } from "../../cluster/nodes/csr/inventory.js";
 import type { MemoryStore } from "../../cluster/nodes/csr/memory.js";
@@ -111,9 +111,9 @@ export async function openAccess(flags: CsrFlags, namespace = flags.namespace): 
 
 /** What a command that looks once sees. */
 export async function lookOnce(flags: CsrFlags, { api, inventory, store }: CsrAccess) {
-  const { lookAround } = await import("../../cluster/nodes/csr/approver/act.js");
+  const { readRequests } = await import("../../cluster/nodes/csr/approver/act.js");
   const memory = await store.load();
-  return lookAround({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
+  return readRequests({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
 }
 
 /** For as long as `use` takes. */
@@ -127,7 +127,7 @@ export function oneName([name, ...rest]: readonly string[]): string {
   return name;
 }
 
-export function findRequest({ requests }: Look, name: string): SigningRequest {
+export function findRequest({ requests }: RequestsSnapshot, name: string): SigningRequest {
   const found = requests.find(({ metadata }) => metadata?.name === name);
   if (found === undefined) throw new DrawbridgeError("DB_CSR_REQUEST", `there is no request ${name}`);
   return found;

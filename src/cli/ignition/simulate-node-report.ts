@@ -8,12 +8,12 @@ export interface SimulatedReport extends Applied {
   readonly joined?: Joined;
 }
 
-export function simulatedText({ directories, files, joined, leftOut, links, root, units }: SimulatedReport): string {
+export function simulatedText({ directories, files, joined, skipped, links, root, units }: SimulatedReport): string {
   const widest = Math.max(0, ...files.map(({ path }) => path.length));
   return [
     ...files.map(({ bytes, mode, path }) => `  ${path.padEnd(widest)}  ${mode}  ${bytes} bytes\n`),
     `${counted(files.length, "file")}, ${counted(directories, "directory", "directories")}, ${counted(links, "link")} and ${counted(units, "unit")} written below ${root}\n`,
-    ...leftOut.map(({ names, what }) => `left out: ${what} ${names.join(", ")}\n`),
+    ...skipped.map(({ names, what }) => `left out: ${what} ${names.join(", ")}\n`),
     joined === undefined ? "" : joinedText(joined),
   ].join("");
 }

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import type { Attempt } from "../../cluster/nodes/simulate/fetcher.js";
+import type { FetchAttempt } from "../../cluster/nodes/simulate/fetcher.js";
 import type { Joined } from "../../cluster/nodes/simulate/join.js";
 import type { Simulated } from "../../cluster/nodes/simulate/simulate.js";
 import type { Flag, FlagSet } from "../flags/flag-set.js";
@@ -56,25 +56,25 @@ function check({ addresses, csr, name, root, timeout }: SimulateFlags, [file, mo
 
 async function run(flags: SimulateFlags, [file = ""]: readonly string[]): Promise<number> {
   const { simulateBoot } = await import("../../cluster/nodes/simulate/simulate.js");
-  const patienceMs = toMilliseconds(flags.timeout.value);
-  const booted = await simulateBoot({ userData: await read(file), root: flags.root.value, patienceMs, onAttempt });
-  const joined = flags.csr.value ? await join(flags, booted, patienceMs) : undefined;
+  const timeoutMs = toMilliseconds(flags.timeout.value);
+  const booted = await simulateBoot({ userData: await read(file), root: flags.root.value, timeoutMs, onAttempt });
+  const joined = flags.csr.value ? await join(flags, booted, timeoutMs) : undefined;
   const { tree, ...applied } = booted;
   const result = { root: tree.root, ...applied, ...(joined && { joined }) };
   process.stdout.write(flags.output.value === "json" ? json(result) : simulatedText(result));
   return 0;
 }
 
-async function join(flags: SimulateFlags, { tree }: Simulated, patienceMs: number): Promise<Joined> {
+async function join(flags: SimulateFlags, { tree }: Simulated, timeoutMs: number): Promise<Joined> {
   const { joinCluster } = await import("../../cluster/nodes/simulate/join.js");
   const hostname = await tree.file("/etc/hostname");
-  const said = hostname === undefined ? "" : await readFile(hostname, "utf8");
+  const result = hostname === undefined ? "" : await readFile(hostname, "utf8");
   // A kubelet does the same with its host's name.
-  const name = flags.name.value || said.trim().toLowerCase();
+  const name = flags.name.value || result.trim().toLowerCase();
   if (name === "") {
     throw new DrawbridgeError("DB_SIMULATE_JOIN", "the payload gives the machine no name; give one with --name");
   }
-  return joinCluster({ tree, name, addresses: flags.addresses.value, patienceMs, onStep: say });
+  return joinCluster({ tree, name, addresses: flags.addresses.value, timeoutMs, onStep: say });
 }
 
 async function read(file: string): Promise<string> {
@@ -91,8 +91,8 @@ function say(sentence: string): void {
   process.stderr.write(`${sentence}\n`);
 }
 
-function onAttempt({ againInMs, attempt, said, status, url }: Attempt): void {
-  const answer = status === undefined ? said : `${status}, ${said}`;
+function onAttempt({ againInMs, attempt, result, status, url }: FetchAttempt): void {
+  const answer = status === undefined ? result : `${status}, ${result}`;
   const next = againInMs === undefined ? "" : `; asking again in ${againInMs / 1000} s`;
   say(`GET ${url} (${attempt}): ${answer}${next}`);
 }

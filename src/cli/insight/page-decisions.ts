@@ -104,7 +104,7 @@ async function decisionsAbout(
   const isPending = requests.some((request) => outcomeOf(request) === "pending");
   const look = isPending ? await lookOnce(flags, access) : undefined;
   return requests.map((request) => {
-    const decision = look && decide(request, look.around);
+    const decision = look && decide(request, look.state);
     return decision === undefined ? settledDecision(request, nodeOf(request)) : pendingDecision(request, decision);
   });
 }

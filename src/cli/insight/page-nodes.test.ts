@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PoolStanding } from "../../cluster/nodes/controller/status.js";
+import type { PoolStatus } from "../../cluster/nodes/controller/status.js";
 import { type DecisionEntry, decide } from "../../cluster/nodes/csr/decide.js";
 import type { Condition } from "../../cluster/nodes/pool/node-pool.js";
 import { startTime } from "../../cluster/nodes/testing/pools.js";
@@ -22,7 +22,7 @@ const condition = (type: string, status: Condition["status"], message = ""): Con
   ...{ type, status, reason: "Because", message, lastTransitionTime: "2031-01-01T00:00:00Z" },
 });
 
-const standing = (change: Partial<PoolStanding> = {}): PoolStanding => ({
+const standing = (change: Partial<PoolStatus> = {}): PoolStatus => ({
   ...{ name: pool, cluster: "demo", replicas: 2, version: "4.18.0", hash: "abc", ready: true, userDataSecret: "u" },
   conditions: [condition("ValidMachineConfig", "True")],
   tokens: [

@@ -1,6 +1,6 @@
 /** Pools and claims as the page shows them. */
 import { isNotFound } from "../../cluster/kube/errors.js";
-import { NOT_LOOKED_AT, type PoolStanding, poolStandings, troublesOf } from "../../cluster/nodes/controller/status.js";
+import { NOT_LOOKED_AT, type PoolStatus, poolStatuses, troublesOf } from "../../cluster/nodes/controller/status.js";
 import type { Inventory } from "../../cluster/nodes/csr/inventory.js";
 import type { Memory } from "../../cluster/nodes/csr/memory.js";
 import { rotateAfterMs } from "../../cluster/nodes/token/rotation.js";
@@ -19,7 +19,7 @@ export interface Machines {
   readonly memory: Memory | undefined;
 }
 
-export function poolInfo(standing: PoolStanding, machines: Machines): PoolInfo {
+export function poolInfo(standing: PoolStatus, machines: Machines): PoolInfo {
   const { name, cluster, version, replicas, hash, ready, tokens } = standing;
   const token = tokens.find(({ current }) => current);
   const madeAt = Date.parse(token?.generated ?? "");
@@ -34,7 +34,7 @@ export function poolInfo(standing: PoolStanding, machines: Machines): PoolInfo {
   };
 }
 
-function troubles(standing: PoolStanding): readonly PoolTrouble[] {
+function troubles(standing: PoolStatus): readonly PoolTrouble[] {
   if (standing.conditions.length === 0) return [{ type: "", message: NOT_LOOKED_AT }];
   return troublesOf(standing)
     .slice(0, MAX_TROUBLES)
@@ -74,7 +74,7 @@ export function claimInfos({ claims }: Pick<Inventory, "claims">): { claims: Cla
 
 export function poolsProvider({ api, inventory, store }: CsrAccess, namespace: string, where: string): Provider {
   const ask = async (): Promise<Answer> => {
-    const standings = await poolStandings(api, namespace).catch((reason: unknown) => {
+    const standings = await poolStatuses(api, namespace).catch((reason: unknown) => {
       // A hosted cluster has nodes and requests; its pools are elsewhere.
       if (isNotFound(reason)) return undefined;
       throw reason;

@@ -1,7 +1,7 @@
 /** `drawbridge nodepool status`: the state of pools. */
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { table } from "../../base/text.js";
-import { NOT_LOOKED_AT, type PoolStanding, troublesOf } from "../../cluster/nodes/controller/status.js";
+import { NOT_LOOKED_AT, type PoolStatus, troublesOf } from "../../cluster/nodes/controller/status.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
@@ -14,9 +14,9 @@ token itself). Ends with 1 when the named pool cannot give user data to a machin
   async run(flags, { words: [name, second] }) {
     checkAccess(flags);
     if (second !== undefined) throw refused(`"${second}" is one name too many: give one pool, or none for all`);
-    const { poolStandings } = await import("../../cluster/nodes/controller/status.js");
+    const { poolStatuses } = await import("../../cluster/nodes/controller/status.js");
     const { namespace } = flags;
-    const pools = await withObjects(flags, (api) => poolStandings(api, namespace));
+    const pools = await withObjects(flags, (api) => poolStatuses(api, namespace));
     return { pools, pool: name === undefined ? undefined : named(pools, `${namespace}/${name}`) };
   },
   show: {
@@ -26,14 +26,14 @@ token itself). Ends with 1 when the named pool cannot give user data to a machin
   exitCode: ({ pool }) => (pool === undefined || pool.ready ? 0 : 1),
 });
 
-function named(all: readonly PoolStanding[], wanted: string): PoolStanding {
+function named(all: readonly PoolStatus[], wanted: string): PoolStatus {
   const found = all.find(({ name }) => name === wanted);
   if (found !== undefined) return found;
   const known = all.map(({ name }) => name).join(", ") || "none";
   throw new DrawbridgeError("DB_NODEPOOL", `there is no pool ${wanted}; there is: ${known}`);
 }
 
-function poolsText(pools: readonly PoolStanding[]): string {
+function poolsText(pools: readonly PoolStatus[]): string {
   if (pools.length === 0) return "There is no pool.\n";
   return table([
     ["POOL", "CLUSTER", "VERSION", "HASH", "USER DATA", "TROUBLE"],
@@ -48,7 +48,7 @@ function poolsText(pools: readonly PoolStanding[]): string {
   ]);
 }
 
-function poolText(pool: PoolStanding): string {
+function poolText(pool: PoolStatus): string {
   const conditions = pool.conditions.map(({ message, reason, status, type }) => [
     `  ${type}`,
     status,
@@ -71,7 +71,7 @@ function poolText(pool: PoolStanding): string {
   ].join("");
 }
 
-function troubleOf(pool: PoolStanding): string {
+function troubleOf(pool: PoolStatus): string {
   if (pool.conditions.length === 0) return NOT_LOOKED_AT;
   return troublesOf(pool)
     .map(({ message, reason, type }) => `${type}: ${message || reason}`)

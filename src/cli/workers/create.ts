@@ -1,18 +1,18 @@
 /** `drawbridge workers create`: from a pool to machines. */
-import type { Made } from "../../cluster/nodes/workers/machines.js";
+import type { MadeWorker } from "../../cluster/nodes/workers/machines.js";
 import { shellText } from "../../cluster/nodes/workers/machines.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
 import {
   checkMaking,
+  groupOf,
   makingFlags,
   PROVIDERS_HELP,
   poolOf,
   publisher,
   publishingFlags,
   templateOf,
-  wishOf,
   withClusters,
   withState,
   workersFlags,
@@ -43,13 +43,13 @@ ${PROVIDERS_HELP}
       import("../../cluster/nodes/workers/user-data.js"),
     ]);
     const pool = poolOf(flags);
-    const { dryRun, window: windowMs, zones } = flags;
+    const { dryRun, window: joinWithinMs, zones } = flags;
     return withState(flags.state, (store) =>
       withClusters(flags, async (clusters) => {
         const userData = await poolUserData(clusters.pools, pool);
         const template = templateOf(flags);
         const workers = await createWorkers({
-          ...{ store, userData, wish: { ...wishOf(flags), zones }, now: Date.now(), dryRun, windowMs },
+          ...{ store, userData, group: { ...groupOf(flags), zones }, now: Date.now(), dryRun, joinWithinMs },
           template: { ...template, ownToken: template.ownToken ?? userData.isOurs },
           ownTokens: async (names) => (names.length === 0 ? new Map() : ensureTokens(clusters.pools, pool, names)),
           beforeMachines: publisher(flags, clusters),
@@ -61,7 +61,7 @@ ${PROVIDERS_HELP}
   show: ({ workers, inventory }, { publish }) => createdText(workers, inventory, publish),
 });
 
-function createdText(made: readonly Made[], inventory: string, isPublished: boolean): string {
+function createdText(made: readonly MadeWorker[], inventory: string, isPublished: boolean): string {
   const lines = made.map(({ action, command, name, userData, zone }) => {
     const where = zone === "" ? "" : ` in ${zone}`;
     const how = command.length > 0 ? `: ${shellText(command)}` : action === "kept" ? "" : `: ${userData}`;

@@ -1,11 +1,11 @@
 /** What commands have in common that wait for workers, bring them in or take them out. */
 import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
-import type { Fleet } from "../../cluster/nodes/workers/change.js";
-import type { Patience, Progress } from "../../cluster/nodes/workers/patience.js";
+import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
+import type { Deadline, Progress } from "../../cluster/nodes/workers/patience.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import type { Verdict, Verified, VerifyOptions } from "../../cluster/nodes/workers/verify.js";
+import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/nodes/workers/verify.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
 import { duration, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -81,22 +81,22 @@ interface Subject {
 }
 
 /** Opens the store and the clusters for as long as `run` takes. */
-export async function withFleet<T>(
+export async function withWorkers<T>(
   flags: FleetFlags,
   { draining, pool, window }: Subject,
-  run: (fleet: Fleet) => Promise<T>,
+  run: (context: WorkersContext) => Promise<T>,
 ): Promise<T> {
   const rules = { force: draining?.force ?? false, deleteEmptyDirData: draining?.deleteEmptydirData ?? false };
   return withState(flags.state, (store) =>
-    withPatience(flags.timeout, (patience) =>
+    withDeadline(flags.timeout, (deadline) =>
       withClusters(flags, async (clusters) => {
         const owner = await pool(store);
         await requireNodes(clusters, owner);
         return run({
-          ...{ clusters, store, patience, rules, pool: owner, publish: publisher(flags, clusters) },
+          ...{ clusters, store, deadline, rules, pool: owner, publish: publisher(flags, clusters) },
           drainMs: draining?.drainTimeout ?? 0,
           maxUnavailable: draining?.maxUnavailable ?? 1,
-          windowMs: window,
+          joinWithinMs: window,
         });
       }),
     ),
@@ -105,7 +105,7 @@ export async function withFleet<T>(
 
 /** A pool that is not there yet is no reason to stop. */
 async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void> {
-  const [{ refuseForeign }, { isPoolMissing, poolHash }] = await Promise.all([
+  const [{ requireHostedAccess: refuseForeign }, { isPoolMissing, poolHash }] = await Promise.all([
     import("../../cluster/nodes/workers/status.js"),
     import("../../cluster/nodes/workers/user-data.js"),
   ]);
@@ -117,27 +117,27 @@ async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void>
 }
 
 /** Around everything that makes machines. */
-export async function approving<T>(flags: FleetFlags, fleet: Fleet, run: () => Promise<T>): Promise<T> {
-  const [{ requireApprover, whileApproving }, { configMapInventory }] = await Promise.all([
+export async function approving<T>(flags: FleetFlags, context: WorkersContext, run: () => Promise<T>): Promise<T> {
+  const [{ requireApprover, withApprover: whileApproving }, { configMapInventory }] = await Promise.all([
     import("../../cluster/nodes/workers/approving.js"),
     import("../../cluster/nodes/csr/inventory.js"),
   ]);
-  const { clusters, patience, pool, store } = fleet;
+  const { clusters, deadline, pool, store } = context;
   const api = clusters.nodes;
   const namespace = approverNamespaceOf(flags);
   if (flags.approve) {
     const claims = configMapInventory(clusters.pools, pool.namespace);
-    return whileApproving({ api, claims, namespace, store, policy: policyOf(flags), progress: patience.progress }, run);
+    return whileApproving({ api, claims, namespace, store, policy: policyOf(flags), progress: deadline.progress }, run);
   }
-  if (!flags.approvedElsewhere) await requireApprover(api, namespace, patience.clock.date());
+  if (!flags.approvedElsewhere) await requireApprover(api, namespace, deadline.clock.date());
   return run();
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** The first signal ends the waiting, so that what was made for a moment is removed; the second ends the process. */
-export async function withPatience<T>(timeoutMs: number, use: (patience: Patience) => Promise<T>): Promise<T> {
-  const { Patience } = await import("../../cluster/nodes/workers/patience.js");
+export async function withDeadline<T>(timeoutMs: number, use: (deadline: Deadline) => Promise<T>): Promise<T> {
+  const { Deadline } = await import("../../cluster/nodes/workers/patience.js");
   const progress = showProgress();
   const stop = new AbortController();
   const stopListening = () => {
@@ -145,12 +145,12 @@ export async function withPatience<T>(timeoutMs: number, use: (patience: Patienc
   };
   const onSignal = (signal: NodeJS.Signals) => {
     stopListening();
-    progress.tell(`${signal}: ending; once more to end at once`);
+    progress.log(`${signal}: ending; once more to end at once`);
     stop.abort();
   };
   for (const name of SIGNALS) process.on(name, onSignal);
   try {
-    return await use(new Patience({ timeoutMs, progress, signal: stop.signal }));
+    return await use(new Deadline({ timeoutMs, progress, signal: stop.signal }));
   } finally {
     stopListening();
     progress.end();
@@ -179,7 +179,7 @@ function onTerminal(screen: Screen): ShownProgress {
   let shown = "";
   const draw = () => screen.write(CLEAR_LINE + shown.slice(0, (screen.columns ?? 80) - 1));
   return {
-    tell(line) {
+    log(line) {
       screen.write(`${CLEAR_LINE}${plainText(line)}\n`);
       draw();
     },
@@ -195,7 +195,7 @@ function onTerminal(screen: Screen): ShownProgress {
 function asLines(screen: Screen): ShownProgress {
   let last = "";
   return {
-    tell: (line) => void screen.write(`${plainText(line)}\n`),
+    log: (line) => void screen.write(`${plainText(line)}\n`),
     status(line) {
       if (line !== last) screen.write(`${plainText(line)}\n`);
       last = line;
@@ -204,17 +204,17 @@ function asLines(screen: Screen): ShownProgress {
   };
 }
 
-export function verdictText(verdict: Verdict): string {
+export function verdictText(verdict: VerifyResult): string {
   const { ok, pool, workers } = verdict;
   const rows = workers.map((worker) => [worker.name, ...cells(worker)]);
-  const lacks = [
-    ...pool.lacks.map((lack) => ({ who: `pool ${pool.name}`, ...lack })),
-    ...workers.flatMap(({ lack, name }) => (lack === undefined ? [] : [{ who: name, ...lack }])),
+  const problems = [
+    ...pool.problems.map((problem) => ({ who: `pool ${pool.name}`, ...problem })),
+    ...workers.flatMap(({ problem, name }) => (problem === undefined ? [] : [{ who: name, ...problem }])),
   ];
   return [
     table([["WORKER", "FETCHED", "NODE", "LABELS", "POD", "CONFIGURATION"], ...rows]),
-    ...lacks.map(({ remedy, what, who }) => `${who}: ${what}\n  -> ${remedy}\n`),
-    ok ? `All ${workers.length} workers of ${pool.name} are at work.\n` : `${counted(lacks.length)} missing.\n`,
+    ...problems.map(({ remedy, what, who }) => `${who}: ${what}\n  -> ${remedy}\n`),
+    ok ? `All ${workers.length} workers of ${pool.name} are at work.\n` : `${counted(problems.length)} missing.\n`,
   ].join("");
 }
 
@@ -222,7 +222,7 @@ function counted(things: number): string {
   return things === 1 ? "1 thing is" : `${things} things are`;
 }
 
-function cells({ configuration, fetched, furnished, made, pod, ready, registered }: Verified): string[] {
+function cells({ configuration, fetched, labelled, made, pod, ready, registered }: VerifiedWorker): string[] {
   const node = registered ? (ready ? "Ready" : "NotReady") : made ? "missing" : "no machine";
-  return [fetched, node, registered ? (furnished ? "yes" : "no") : "-", pod ?? "-", configuration];
+  return [fetched, node, registered ? (labelled ? "yes" : "no") : "-", pod ?? "-", configuration];
 }

@@ -1,7 +1,7 @@
 /** `drawbridge workers list`: all workers, and those whose configuration is behind. */
 import { table } from "../../base/text.js";
 import type { Node } from "../../cluster/nodes/workers/node.js";
-import type { WorkerStanding } from "../../cluster/nodes/workers/status.js";
+import type { WorkerStatus } from "../../cluster/nodes/workers/status.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
@@ -17,7 +17,7 @@ interface Listed {
   /** "" when nobody was asked. */
   readonly node: "" | "Ready" | "NotReady" | "missing";
   readonly hash: string;
-  readonly configuration: WorkerStanding["configuration"];
+  readonly configuration: WorkerStatus["configuration"];
   /** Undefined: nobody was asked, or the pool is gone. */
   readonly behind: boolean | undefined;
   readonly leaving: Worker["leaving"];

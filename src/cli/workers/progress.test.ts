@@ -10,7 +10,7 @@ test("writes each state once where nobody looks", () => {
   const to = screen(false);
   const progress = showProgress(to);
   for (const line of ["0 of 2", "0 of 2", "1 of 2"]) progress.status(line);
-  progress.tell("w-0: said\r\n\u001b[31mred");
+  progress.log("w-0: said\r\n\u001b[31mred");
   progress.status("1 of 2");
   progress.end();
   expect(to.text()).toBe("0 of 2\n1 of 2\nw-0: said \ufffd[31mred\n");
@@ -20,7 +20,7 @@ test("changes one line on a terminal, no longer than it is wide", () => {
   const to = screen(true);
   const progress = showProgress(to);
   progress.status("waiting for something long");
-  progress.tell("done");
+  progress.log("done");
   progress.end();
   const state = "\r\u001b[Kwaiting for somethi";
   expect(to.text()).toBe(`${state}\r\u001b[Kdone\n${state}\r\u001b[K`);

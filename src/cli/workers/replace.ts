@@ -1,13 +1,21 @@
 /** `drawbridge workers replace`: new machines in the place of workers. */
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
-import type { Fleet } from "../../cluster/nodes/workers/change.js";
+import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
 import type { Replacement } from "../../cluster/nodes/workers/replace.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, approving, checkDraining, checkFleet, drainingFlags, fleetFlags, withFleet } from "./fleet.js";
+import {
+  APPROVAL_HELP,
+  approving,
+  checkDraining,
+  checkFleet,
+  drainingFlags,
+  fleetFlags,
+  withWorkers,
+} from "./fleet.js";
 import { checkWindow, poolName, poolOf, windowFlag } from "./shared.js";
 
 const replaceFlags = {
@@ -37,10 +45,10 @@ ${APPROVAL_HELP}`,
     const { planReplacements, replaceWorkers } = await import("../../cluster/nodes/workers/replace.js");
     const { dryRun, window } = flags;
     const pool = (store: WorkerStore) => ownerOf(flags, store, names);
-    const replaced = await withFleet(flags, { pool, window, draining: flags }, async (fleet) => {
-      const plans = await planReplacements(fleet, flags.behind ? await behind(fleet) : [...new Set(names)]);
+    const replaced = await withWorkers(flags, { pool, window, draining: flags }, async (context) => {
+      const plans = await planReplacements(context, flags.behind ? await behind(context) : [...new Set(names)]);
       const isIdle = plans.every(({ state }) => state === "done");
-      if (!dryRun && !isIdle) await approving(flags, fleet, () => replaceWorkers(fleet, plans));
+      if (!dryRun && !isIdle) await approving(flags, context, () => replaceWorkers(context, plans));
       return plans;
     });
     return { replaced, dryRun };
@@ -59,14 +67,14 @@ function check(flags: ReplaceFlags, names: readonly string[]): void {
   if (flags.behind || flags.pool !== "") poolOf(flags);
 }
 
-async function behind(fleet: Fleet): Promise<string[]> {
+async function behind(context: WorkersContext): Promise<string[]> {
   const [{ workersBehind }, { poolHash }] = await Promise.all([
     import("../../cluster/nodes/workers/replace.js"),
     import("../../cluster/nodes/workers/user-data.js"),
   ]);
-  const { clusters, patience, pool } = fleet;
-  const { hash } = await patience.until(`pool ${pool.name}`, () => poolHash(clusters.pools, pool));
-  return workersBehind(fleet, hash);
+  const { clusters, deadline, pool } = context;
+  const { hash } = await deadline.poll(`pool ${pool.name}`, () => poolHash(clusters.pools, pool));
+  return workersBehind(context, hash);
 }
 
 /** Of the worker itself, or of the one that has taken its place. */

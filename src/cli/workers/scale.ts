@@ -2,8 +2,16 @@
 import { number, text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, approving, checkDraining, checkFleet, drainingFlags, fleetFlags, withFleet } from "./fleet.js";
-import { checkWindow, poolOf, prefixFlag, windowFlag, wishOf } from "./shared.js";
+import {
+  APPROVAL_HELP,
+  approving,
+  checkDraining,
+  checkFleet,
+  drainingFlags,
+  fleetFlags,
+  withWorkers,
+} from "./fleet.js";
+import { checkWindow, groupOf, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
 export const workersScale = defineCommand({
   purpose: `Brings a pool to --count workers and waits until that is so. New ones are made as the newest of those that are there. Of too
@@ -34,14 +42,14 @@ ${APPROVAL_HELP}`,
       import("../../cluster/nodes/workers/scale.js"),
       import("../../cluster/nodes/workers/user-data.js"),
     ]);
-    const wanted = wishOf(flags);
+    const wanted = groupOf(flags);
     const { dryRun, window } = flags;
-    const plan = await withFleet(flags, { pool: async () => pool, window, draining: flags }, async (fleet) => {
-      const { hash } = await fleet.patience.until(`pool ${pool.name}`, () => poolHash(fleet.clusters.pools, pool));
-      const made = await planScale(fleet, wanted, hash);
+    const plan = await withWorkers(flags, { pool: async () => pool, window, draining: flags }, async (context) => {
+      const { hash } = await context.deadline.poll(`pool ${pool.name}`, () => poolHash(context.clusters.pools, pool));
+      const made = await planScale(context, wanted, hash);
       if (dryRun) return made;
-      if (made.make.length === 0) await scale(fleet, made);
-      else await approving(flags, fleet, () => scale(fleet, made));
+      if (made.make.length === 0) await scale(context, made);
+      else await approving(flags, context, () => scale(context, made));
       return made;
     });
     return { pool: wanted.pool, count: wanted.count, removed: plan.leave, made: plan.make, dryRun };

@@ -1,11 +1,11 @@
 /** What the workers commands have in common: the workers' store, their clusters, and what machines are made of. */
 
 import type { ObjectName } from "../../cluster/nodes/objects.js";
-import type { Template } from "../../cluster/nodes/workers/machines.js";
+import type { MachineTemplate } from "../../cluster/nodes/workers/machines.js";
 import { placeholders, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import type { Wish, Worker } from "../../cluster/nodes/workers/worker.js";
+import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import { duration, inGroup, list, maybe, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { type AccessFlags, accessFlags, openCluster, openObjects } from "../framework/objects.js";
@@ -151,12 +151,14 @@ export function checkMaking(flags: MakingFlags): void {
   if (disk !== "" && !/^[1-9]\d{0,5}$/.test(disk)) throw refused(`--disk "${disk}" is not a number of GB`);
 }
 
-export function wishOf(flags: Pick<MakingFlags, "pool" | "namespace" | "namePrefix" | "count">): Omit<Wish, "zones"> {
+export function groupOf(
+  flags: Pick<MakingFlags, "pool" | "namespace" | "namePrefix" | "count">,
+): Omit<WorkerGroup, "zones"> {
   const { name, namespace } = poolOf(flags);
   return { pool: `${namespace}/${name}`, prefix: flags.namePrefix || name, count: flags.count };
 }
 
-export function templateOf(flags: MakingFlags): Omit<Template, "ownToken"> & { ownToken: boolean | undefined } {
+export function templateOf(flags: MakingFlags): Omit<MachineTemplate, "ownToken"> & { ownToken: boolean | undefined } {
   const { createCommand, deleteCommand, provider } = flags;
   const isCommand = provider === "command";
   if (isCommand && createCommand === "") throw refused("--provider command needs --create-command");

@@ -3,12 +3,21 @@
 import { shellText } from "../../cluster/nodes/workers/machines.js";
 import type { Progress } from "../../cluster/nodes/workers/patience.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
-import type { Risen } from "../../cluster/nodes/workers/up.js";
+import type { UpResult } from "../../cluster/nodes/workers/up.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
-import { APPROVAL_HELP, approving, checkFleet, fleetFlags, podFlags, podOf, verdictText, withFleet } from "./fleet.js";
-import { checkMaking, makingFlags, openState, PROVIDERS_HELP, poolOf, templateOf, wishOf } from "./shared.js";
+import {
+  APPROVAL_HELP,
+  approving,
+  checkFleet,
+  fleetFlags,
+  podFlags,
+  podOf,
+  verdictText,
+  withWorkers,
+} from "./fleet.js";
+import { checkMaking, groupOf, makingFlags, openState, PROVIDERS_HELP, poolOf, templateOf } from "./shared.js";
 
 const upFlags = {
   ...fleetFlags,
@@ -33,18 +42,18 @@ ${APPROVAL_HELP}
 ${PROVIDERS_HELP}`,
   examples: ["drawbridge workers up -f pool.yaml --pool demo --count 3 --approve"],
   flags: upFlags,
-  async run(flags): Promise<Risen | Rehearsal> {
+  async run(flags): Promise<UpResult | Rehearsal> {
     checkFleet(flags);
     checkMaking(flags);
     const pod = podOf(flags);
     if (flags.dryRun) return rehearse(flags);
     const { prepare, up } = await import("../../cluster/nodes/workers/up.js");
     const pool = poolOf(flags);
-    const wish = { ...wishOf(flags), zones: flags.zones };
-    return withFleet(flags, { pool: async () => pool, window: flags.window }, async (fleet) => {
-      if (flags.filename !== "") await applyFile(flags, fleet.clusters, fleet.patience.progress);
-      await prepare(fleet, wish);
-      return approving(flags, fleet, () => up({ fleet, wish, template: templateOf(flags), pod }));
+    const group = { ...groupOf(flags), zones: flags.zones };
+    return withWorkers(flags, { pool: async () => pool, window: flags.window }, async (context) => {
+      if (flags.filename !== "") await applyFile(flags, context.clusters, context.deadline.progress);
+      await prepare(context, group);
+      return approving(flags, context, () => up({ context, group, template: templateOf(flags), pod }));
     });
   },
   show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : risenText(result)),
@@ -56,7 +65,7 @@ async function applyFile({ filename, namespace }: UpFlags, { pools }: Clusters, 
   const content = await readInput(filename, "DB_NODEPOOL");
   const objects = readObjects(inputName(filename), content.toString(), namespace);
   const applied = await applyObjects(pools, objects, { dryRun: false, force: false });
-  for (const { action, object } of applied) progress.tell(`${object} ${action}`);
+  for (const { action, object } of applied) progress.log(`${object} ${action}`);
 }
 
 interface Rehearsal {
@@ -68,8 +77,8 @@ interface Rehearsal {
 async function rehearse(flags: UpFlags): Promise<Rehearsal> {
   const { planWorkers } = await import("../../cluster/nodes/workers/worker.js");
   const store = await openState(flags.state);
-  const wish = { ...wishOf(flags), zones: flags.zones };
-  return { workers: planWorkers(await store.read(), wish, await store.numbers()), dryRun: true };
+  const group = { ...groupOf(flags), zones: flags.zones };
+  return { workers: planWorkers(await store.read(), group, await store.numbers()), dryRun: true };
 }
 
 function rehearsalText({ workers }: Rehearsal, flags: UpFlags): string {
@@ -79,7 +88,7 @@ function rehearsalText({ workers }: Rehearsal, flags: UpFlags): string {
   return lines.join("") || "All workers are there; what is unfinished would be finished.\n";
 }
 
-function risenText({ made, verdict }: Risen): string {
+function risenText({ made, verdict }: UpResult): string {
   const files = made.filter(({ action }) => action === "user data written");
   const hint = files.map(({ name, userData }) => `${name}: its user data is ${userData}\n`);
   return [...hint, verdictText(verdict)].join("");

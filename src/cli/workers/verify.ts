@@ -3,7 +3,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { text } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
-import { checkPositive, podFlags, podOf, timeoutFlag, verdictText, withPatience } from "./fleet.js";
+import { checkPositive, podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./fleet.js";
 import { openState, poolOf, withClusters, workersFlags } from "./shared.js";
 
 export const workersVerify = defineCommand({
@@ -20,10 +20,10 @@ Ends with 0 when nothing is missing, with 1 otherwise.`,
     const pool = poolOf(flags);
     checkPositive("timeout", flags.timeout);
     const pod = podOf(flags);
-    const { verify } = await import("../../cluster/nodes/workers/verify.js");
+    const { verifyWorkers } = await import("../../cluster/nodes/workers/verify.js");
     const workers = await chosen(flags.state, `${pool.namespace}/${pool.name}`, names);
-    return withPatience(flags.timeout, (patience) =>
-      withClusters(flags, (clusters) => verify({ clusters, pool, workers, patience, pod, labelsNodes: false })),
+    return withDeadline(flags.timeout, (deadline) =>
+      withClusters(flags, (clusters) => verifyWorkers({ clusters, pool, workers, deadline, pod, labelsNodes: false })),
     );
   },
   show: verdictText,

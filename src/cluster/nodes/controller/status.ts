@@ -14,7 +14,7 @@ import {
 import type { Condition, NodePool } from "../pool/node-pool.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 
-export interface PoolStanding {
+export interface PoolStatus {
   readonly name: string;
   readonly cluster: string;
   readonly replicas: number | undefined;
@@ -24,10 +24,10 @@ export interface PoolStanding {
   readonly ready: boolean;
   readonly userDataSecret: string;
   readonly conditions: readonly Condition[];
-  readonly tokens: readonly TokenStanding[];
+  readonly tokens: readonly TokenStatus[];
 }
 
-interface TokenStanding {
+interface TokenStatus {
   readonly secret: string;
   readonly current: boolean;
   readonly generated: string;
@@ -38,15 +38,15 @@ interface TokenStanding {
   readonly payload: string;
 }
 
-export async function poolStandings(api: KubeApi, namespace: string): Promise<PoolStanding[]> {
+export async function poolStatuses(api: KubeApi, namespace: string): Promise<PoolStatus[]> {
   const [{ items: pools }, { items: secrets }] = await Promise.all([
     api.list<NodePool>(collectionPath("NodePool", namespace)),
     api.list<Secret>(collectionPath("Secret", namespace)),
   ]);
-  return pools.map((pool) => standingOf(pool, secrets)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  return pools.map((pool) => poolStatus(pool, secrets)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function standingOf(pool: NodePool, secrets: readonly Secret[]): PoolStanding {
+function poolStatus(pool: NodePool, secrets: readonly Secret[]): PoolStatus {
   const { name } = nameOf(pool);
   const key = pathOf(nameOf(pool));
   const hash = pool.metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
@@ -61,11 +61,11 @@ function standingOf(pool: NodePool, secrets: readonly Secret[]): PoolStanding {
     ready: hash !== "" && own.some(({ metadata }) => metadata?.name === userDataSecret),
     userDataSecret: hash === "" ? "" : userDataSecret,
     conditions: pool.status?.conditions ?? [],
-    tokens: own.filter(isTokenSecret).map((secret) => tokenStanding(secret, tokenSecretName(name, hash))),
+    tokens: own.filter(isTokenSecret).map((secret) => tokenStatus(secret, tokenSecretName(name, hash))),
   };
 }
 
-function tokenStanding(secret: Secret, current: string): TokenStanding {
+function tokenStatus(secret: Secret, current: string): TokenStatus {
   const { expiresAt, generatedAt, outcome, reached } = readTokenSecret(secret);
   const time = (at: number | undefined) => (at === undefined ? "" : Number.isNaN(at) ? "unreadable" : secondTime(at));
   const name = secret.metadata?.name ?? "";
@@ -85,6 +85,6 @@ const NORMALLY_FALSE: readonly string[] = ["AutoscalingEnabled", "UpdatingConfig
 export const NOT_LOOKED_AT = "no controller has looked at it yet";
 
 /** The conditions that are not as they should be. */
-export function troublesOf({ conditions }: Pick<PoolStanding, "conditions">): readonly Condition[] {
+export function troublesOf({ conditions }: Pick<PoolStatus, "conditions">): readonly Condition[] {
   return conditions.filter(({ status, type }) => status === "False" && !NORMALLY_FALSE.includes(type));
 }

@@ -19,7 +19,7 @@ const now = startTime + 30 * 60_000;
 const own = nodeOf("w0", "10.0.0.10");
 
 /** Nobody wrote down the address of w0: what its Node says counts within the network of nodes. */
-function around(change: Partial<ClusterState> & { readonly others?: Record<string, NodeObject> } = {}): ClusterState {
+function state(change: Partial<ClusterState> & { readonly others?: Record<string, NodeObject> } = {}): ClusterState {
   const { others = {}, ...rest } = change;
   return clusterState("serving", {
     now,
@@ -54,7 +54,7 @@ const certificate = { names: ["DNS:w1", "IP:10.0.0.10"], until: startTime + day 
 describe("an address that a node says is its own", () => {
   test("is approved while nobody else has it", async () => {
     const others = { w1: nodeOf("w1", "10.0.0.11"), cp: controlPlane("cp", "10.0.0.1") };
-    expect(await decision(around({ others }))).toBe("approved");
+    expect(await decision(state({ others }))).toBe("approved");
   });
 
   test("is refused when the inventory gives it to another worker", async () => {
@@ -62,45 +62,45 @@ describe("an address that a node says is its own", () => {
       { ...worker, ips: [] },
       { ...worker, name: "w1", ips: ["10.0.0.10"] },
     ]);
-    expect(await decision(around({ inventory }))).toBe("serving-owner: 10.0.0.10 belongs to w1, by the inventory");
+    expect(await decision(state({ inventory }))).toBe("serving-owner: 10.0.0.10 belongs to w1, by the inventory");
   });
 
   test("is refused when another Node has it, in whatever spelling", async () => {
     const others = { w1: nodeOf("w1", "::ffff:10.0.0.10") };
-    expect(await decision(around({ others }))).toBe("serving-owner: 10.0.0.10 belongs to w1, by its Node's addresses");
+    expect(await decision(state({ others }))).toBe("serving-owner: 10.0.0.10 belongs to w1, by its Node's addresses");
   });
 
   test("is refused when a node of the control plane has it, even if the inventory lists it", async () => {
     const others = { cp: controlPlane("cp", "10.0.0.10") };
     const belongs = "serving-owner: 10.0.0.10 belongs to cp of the control plane, by its Node's addresses";
-    expect(await decision(around({ others }))).toBe(belongs);
-    expect(await decision(around({ others, inventory: inventoryOf([worker]) }))).toBe(belongs);
+    expect(await decision(state({ others }))).toBe(belongs);
+    expect(await decision(state({ others, inventory: inventoryOf([worker]) }))).toBe(belongs);
   });
 
   test("is refused while a certificate that was approved for another holds it", async () => {
     const others = { w1: nodeOf("w1", "10.0.0.11") };
-    expect(await decision(around({ others, ...holding({ held: [certificate] }) }))).toBe(
+    expect(await decision(state({ others, ...holding({ held: [certificate] }) }))).toBe(
       "serving-owner: 10.0.0.10 belongs to w1, by its certificate until 2031-01-02T00:00:00.000Z",
     );
     const unsigned = { names: certificate.names, request: "csr-w1", until: 0 };
-    expect(await decision(around({ others, ...holding({ held: [unsigned] }) }))).toBe(
+    expect(await decision(state({ others, ...holding({ held: [unsigned] }) }))).toBe(
       "serving-owner: 10.0.0.10 belongs to w1, by its certificate",
     );
     // As it was written before ends were remembered.
     const serving = { request: "csr-w1", at: startTime, names: certificate.names };
-    expect(await decision(around({ others, ...holding({ serving }) }))).toContain("belongs to w1, by its certificate");
+    expect(await decision(state({ others, ...holding({ serving }) }))).toContain("belongs to w1, by its certificate");
   });
 
   test("is free again when that certificate ends, or its worker is removed", async () => {
     const others = { w1: nodeOf("w1", "10.0.0.11") };
     const held = holding({ held: [certificate] });
-    expect(await decision(around({ ...held, others, now: startTime + day }))).toBe("approved");
-    expect(await decision(around(held))).toBe("approved");
+    expect(await decision(state({ ...held, others, now: startTime + day }))).toBe("approved");
+    expect(await decision(state(held))).toBe("approved");
     const listed = inventoryOf([
       { ...worker, ips: [] },
       { ...worker, name: "w1", ips: [] },
     ]);
-    expect(await decision(around({ ...held, inventory: listed }))).toContain("belongs to w1");
+    expect(await decision(state({ ...held, inventory: listed }))).toContain("belongs to w1");
   });
 });
 
@@ -108,16 +108,16 @@ describe("what another node says of itself", () => {
   const others = { w1: nodeOf("w1", "10.0.0.10") };
 
   test("takes away neither what the inventory gives, nor what a certificate holds already", async () => {
-    expect(await decision(around({ others, inventory: inventoryOf([worker]) }))).toBe("approved");
+    expect(await decision(state({ others, inventory: inventoryOf([worker]) }))).toBe("approved");
     const serving = { request: "csr-first", at: startTime, names: ["DNS:w0", "IP:10.0.0.10"] };
     const renewing = { memory: new Map([["w0", { ...approvedRecord, serving }]]) };
-    expect(await decision(around({ others, ...renewing }))).toBe("approved");
+    expect(await decision(state({ others, ...renewing }))).toBe("approved");
   });
 
   test("does not take away a node's own name", async () => {
     const posing = nodeOf("w1", "10.0.0.11");
     const addresses = [{ type: "Hostname", address: "w0" }, ...(posing.status?.addresses ?? [])];
-    expect(await decision(around({ others: { w1: { ...posing, status: { addresses } } } }))).toBe("approved");
+    expect(await decision(state({ others: { w1: { ...posing, status: { addresses } } } }))).toBe("approved");
   });
 });
 
@@ -151,7 +151,7 @@ describe("a DNS name of somebody else is refused, and it is said whose it is", (
     ],
   ])("%s", async (name, change, whose) => {
     const present = { w1: nodeOf("w1", "10.0.0.11"), ...change.others };
-    expect(await decision(around({ ...change, others: present }), "dns:w0", name)).toContain(`serving-owner: ${whose}`);
+    expect(await decision(state({ ...change, others: present }), "dns:w0", name)).toContain(`serving-owner: ${whose}`);
   });
 });
 
@@ -160,13 +160,13 @@ describe("an address of the API server", () => {
 
   test("is no node's", async () => {
     const refused = "serving-ip-foreign: 10.0.0.10 is the API server's";
-    expect(await decision(around({ apiServer }))).toBe(refused);
-    expect(await decision(around({ apiServer, inventory: inventoryOf([worker]) }))).toBe(refused);
+    expect(await decision(state({ apiServer }))).toBe(refused);
+    expect(await decision(state({ apiServer, inventory: inventoryOf([worker]) }))).toBe(refused);
   });
 
   test("may be that of a node of the control plane, if the inventory says so", async () => {
     const nodes = new Map([["w0", controlPlane("w0", "10.0.0.10")]]);
-    expect(await decision(around({ apiServer, nodes, inventory: inventoryOf([worker]) }))).toBe("approved");
-    expect(await decision(around({ apiServer, nodes }))).toContain("is the API server's");
+    expect(await decision(state({ apiServer, nodes, inventory: inventoryOf([worker]) }))).toBe("approved");
+    expect(await decision(state({ apiServer, nodes }))).toContain("is the API server's");
   });
 });

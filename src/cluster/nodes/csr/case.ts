@@ -41,7 +41,7 @@ export interface RequestContext extends ClusterState {
   readonly claims: readonly Claim[];
 }
 
-export function requestContext(request: SigningRequest, kind: RequestKind, around: ClusterState): RequestContext {
+export function requestContext(request: SigningRequest, kind: RequestKind, state: ClusterState): RequestContext {
   let facts: RequestFacts | undefined;
   let unreadable = "";
   try {
@@ -51,22 +51,22 @@ export function requestContext(request: SigningRequest, kind: RequestKind, aroun
   }
   const [commonName = ""] = facts?.commonNames ?? [];
   const nodeName = commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : "";
-  const worker = around.inventory.workers.get(nodeName);
-  const remembered = around.memory.get(nodeName);
+  const worker = state.inventory.workers.get(nodeName);
+  const remembered = state.memory.get(nodeName);
   const poolName = worker?.pool ?? (remembered?.pool || undefined);
   return {
-    ...around,
+    ...state,
     request,
     kind,
     facts,
     unreadable,
     nodeName,
     worker,
-    node: around.nodes.get(nodeName),
+    node: state.nodes.get(nodeName),
     remembered,
     poolName,
-    pool: poolName === undefined ? undefined : around.inventory.pools.get(poolName),
-    claims: around.inventory.claims.filter(({ pool }) => pool === poolName),
+    pool: poolName === undefined ? undefined : state.inventory.pools.get(poolName),
+    claims: state.inventory.claims.filter(({ pool }) => pool === poolName),
   };
 }
 
@@ -119,7 +119,7 @@ export const defaultPolicy: Policy = {
 /** A clock may run this far ahead of another. */
 export const SKEW_MS = 10_000;
 /** A kubelet that got no certificate for so long files another request with another key. */
-export const PATIENCE_MS = 15 * 60_000;
+export const RETRY_AFTER_MS = 15 * 60_000;
 export const RATE_WINDOW_MS = 60_000;
 /** The brake counts requests as young as this; that many more than there are machines is a flood. */
 export const BRAKE_WINDOW_MS = 60 * 60_000;

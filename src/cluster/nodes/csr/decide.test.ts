@@ -32,12 +32,12 @@ const names = (...values: readonly string[]): RequestChange => ({
   }),
 });
 
-async function decision(kind: RequestKind, request: RequestChange = {}, around: Partial<ClusterState> = {}) {
-  return decide(await signingRequest(kind, request), clusterState(kind, around));
+async function decision(kind: RequestKind, request: RequestChange = {}, state: Partial<ClusterState> = {}) {
+  return decide(await signingRequest(kind, request), clusterState(kind, state));
 }
 
-async function verdict(kind: RequestKind, request: RequestChange = {}, around: Partial<ClusterState> = {}) {
-  const made = await decision(kind, request, around);
+async function verdict(kind: RequestKind, request: RequestChange = {}, state: Partial<ClusterState> = {}) {
+  const made = await decision(kind, request, state);
   return made && `${made.action} ${made.rule}`;
 }
 
@@ -194,7 +194,7 @@ describe("a first request", () => {
     ["leave not-joined", {}, remembering({ joinedAt: startTime })],
     ["leave not-joined", {}, { inventory: inventoryOf([{ ...worker, joined: true }]) }],
     ["leave node-absent", {}, { nodes: new Map([["w0", nodeOf("w0")]]) }],
-  ])("%s", async (expected, request, around) => expect(await verdict("client", request, around)).toBe(expected));
+  ])("%s", async (expected, request, state) => expect(await verdict("client", request, state)).toBe(expected));
 
   test("is approved once in a quarter of an hour, but the same one again", async () => {
     const at = startTime + minute;
@@ -269,7 +269,7 @@ describe.each(["renewal", "serving"] as const)("a %s request of a node", (kind) 
     ["approve all", {}, remembering({ joinedAt: startTime })],
     ["leave node-present", {}, { nodes: new Map() }],
     ["leave pool-rate", {}, policy({ poolRate: 0 })],
-  ])("%s", async (expected, request, around) => expect(await verdict(kind, request, around)).toBe(expected));
+  ])("%s", async (expected, request, state) => expect(await verdict(kind, request, state)).toBe(expected));
 
   test("is a forgery when it is for another node", async () => {
     const forged = await verdict(kind, { spec: { username: "system:node:w1" } });
@@ -357,7 +357,7 @@ describe("a serving certificate", () => {
         ...policy({ nodeNetworks: new Networks(["0.0.0.0/0"]) }),
       },
     ],
-  ])("%s", async (expected, request, around) => expect(await verdict("serving", request, around)).toBe(expected));
+  ])("%s", async (expected, request, state) => expect(await verdict("serving", request, state)).toBe(expected));
 
   test("is renewed with the names it had, also when the worker's entry was cleared", async () => {
     const had = remembering({
@@ -382,15 +382,15 @@ describe("a serving certificate", () => {
 describe("a person's decision", () => {
   test("overrides rules about expectations, never rules about shape and identity", async () => {
     const unexpected = await signingRequest("client", named("system:node:stranger"));
-    const around = clusterState("client");
-    expect(await decide(unexpected, around, new Set(["expected"]))).toMatchObject({
+    const state = clusterState("client");
+    expect(await decide(unexpected, state, new Set(["expected"]))).toMatchObject({
       action: "approve",
       remember: { pool: "", client: { request: "csr-client" } },
     });
     const forged = await signingRequest("client", { subject: [{ O: ["system:masters"] }, { CN: ["system:node:w0"] }] });
-    expect(await decide(forged, around, new Set(["subject-group"]))).toMatchObject({ action: "deny" });
+    expect(await decide(forged, state, new Set(["subject-group"]))).toMatchObject({ action: "deny" });
     const foreigner = await signingRequest("client", { spec: { username: "me" } });
-    expect(await decide(foreigner, around, new Set(["bootstrap-identity"]))).toMatchObject({ action: "leave" });
+    expect(await decide(foreigner, state, new Set(["bootstrap-identity"]))).toMatchObject({ action: "leave" });
   });
 });
 

@@ -47,19 +47,19 @@ const rulesFor: Readonly<Record<RequestKind, readonly Rule[]>> = {
 /** Undefined for requests that are not ours to decide: another signer's, and those that somebody decided. */
 export function decide(
   request: SigningRequest,
-  around: ClusterState,
+  state: ClusterState,
   despite: ReadonlySet<string> = new Set(),
 ): Decision | undefined {
   const kind = kindOf(request);
   if (kind === undefined || outcomeOf(request) !== "pending") return undefined;
-  const of = requestContext(request, kind, around);
+  const of = requestContext(request, kind, state);
   const results = rulesFor[kind].map((rule) => ({ rule, objection: objectionOf(rule, of) }));
   const broken = results.filter(
     ({ objection, rule }) => objection !== undefined && !(rule.yields && despite.has(rule.id)),
   );
   const [first] = broken;
   // In a flood nothing is touched at all, not even forgeries: answering is what a flood is after.
-  const mayDeny = around.policy.deniesForgery && first?.rule.id !== BRAKE_RULE;
+  const mayDeny = state.policy.deniesForgery && first?.rule.id !== BRAKE_RULE;
   const forgery = mayDeny ? broken.find(({ objection }) => objection?.forgery === true) : undefined;
   const worst = forgery ?? first;
   return {

@@ -11,22 +11,22 @@ import { inlineContent, isInline, received } from "../../ignition/resource.js";
 import { type FetchedContent, getAsIgnition } from "./http-get.js";
 
 /** One try, and what a machine makes of it. */
-export interface Attempt {
+export interface FetchAttempt {
   /** Without login and query. */
   readonly url: string;
   readonly attempt: number;
   /** Undefined: no answer came. */
   readonly status: number | undefined;
   /** What came, in a few words. */
-  readonly said: string;
+  readonly result: string;
   /** Undefined: this was the last. */
   readonly againInMs: number | undefined;
 }
 
 interface FetcherOptions {
   /** After this long of asking again we stop; a machine would not. */
-  readonly patienceMs: number;
-  readonly onAttempt?: (attempt: Attempt) => void;
+  readonly timeoutMs: number;
+  readonly onAttempt?: (attempt: FetchAttempt) => void;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
@@ -76,7 +76,7 @@ export class Fetcher {
     defaults: Readonly<Record<string, string>>,
   ): Promise<Buffer> {
     const { timeouts = {}, proxy } = settings.ignition;
-    const { patienceMs, signal } = this.#options;
+    const { timeoutMs, signal } = this.#options;
     const request = {
       headers: headersOf(resource, defaults),
       trust: await this.trust(settings),
@@ -84,7 +84,7 @@ export class Fetcher {
       ...{ proxy, maxBytes: LARGEST },
     };
     // A config can limit its machines' patience; nothing makes it longer than ours.
-    const until = this.#clock.now() + Math.min(patienceMs, (timeouts.httpTotal ?? 0) * 1000 || patienceMs);
+    const until = this.#clock.now() + Math.min(timeoutMs, (timeouts.httpTotal ?? 0) * 1000 || timeoutMs);
     let pauseMs = FIRST_PAUSE_MS;
     for (let attempt = 1; ; attempt++) {
       // A server that falls silent in the middle must not outlast our patience.
@@ -119,9 +119,9 @@ export class Fetcher {
   }
 
   #tell(url: URL, attempt: number, came: FetchedContent | string, againInMs: number | undefined): void {
-    const said = typeof came === "string" ? came : meaningOf(came.status);
+    const result = typeof came === "string" ? came : meaningOf(came.status);
     const status = typeof came === "string" ? undefined : came.status;
-    this.#options.onAttempt?.({ url: shown(url), attempt, status, said, againInMs });
+    this.#options.onAttempt?.({ url: shown(url), attempt, status, result, againInMs });
   }
 }
 

@@ -24,7 +24,7 @@ interface JoinOptions {
   readonly name: string;
   /** Of the node, for its serving certificate. */
   readonly addresses: readonly string[];
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   readonly onStep: (sentence: string) => void;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
@@ -119,8 +119,8 @@ async function certificate(
 }
 
 async function issued(api: KubeApi, name: string, joining: JoinOptions): Promise<string> {
-  const { clock = systemClock, patienceMs, signal } = joining;
-  const until = clock.now() + patienceMs;
+  const { clock = systemClock, timeoutMs, signal } = joining;
+  const until = clock.now() + timeoutMs;
   for (;;) {
     const request = await attempted(`looking at ${name}`, () => api.get<SigningRequest>(requestPath(name)));
     const { status } = request;
@@ -130,7 +130,7 @@ async function issued(api: KubeApi, name: string, joining: JoinOptions): Promise
     if (outcome === "denied" || outcome === "failed") throw refused(`${name} was ${outcome}: ${why}`);
     if (clock.now() >= until || signal?.aborted) {
       const state = outcome === "approved" ? "approved, but nobody signed it" : "neither approved nor denied";
-      throw refused(`${name} is ${state} after ${Math.round(patienceMs / 1000)} s; drawbridge csr explain ${name}`);
+      throw refused(`${name} is ${state} after ${Math.round(timeoutMs / 1000)} s; drawbridge csr explain ${name}`);
     }
     await pause(clock, LOOK_EVERY_MS, signal);
   }

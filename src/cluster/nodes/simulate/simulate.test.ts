@@ -16,13 +16,13 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
-import type { Attempt } from "./fetcher.js";
+import type { FetchAttempt } from "./fetcher.js";
 import { simulateBoot } from "./simulate.js";
 import { Source } from "./testing/source.js";
 
 let source: Source;
 let folder: string;
-let attempts: Attempt[];
+let attempts: FetchAttempt[];
 
 beforeAll(async () => {
   source = await Source.start();
@@ -79,10 +79,10 @@ const payload = config({
   passwd: { users: [{ name: "core" }] },
 });
 
-function boot(userData: string, more: { patienceMs?: number; clock?: ReturnType<typeof hastyClock> } = {}) {
-  const onAttempt = (attempt: Attempt) => attempts.push(attempt);
+function boot(userData: string, more: { timeoutMs?: number; clock?: ReturnType<typeof hastyClock> } = {}) {
+  const onAttempt = (attempt: FetchAttempt) => attempts.push(attempt);
   const root = join(folder, "root");
-  return simulateBoot({ userData, root, patienceMs: 60_000, onAttempt, clock: hastyClock(), ...more });
+  return simulateBoot({ userData, root, timeoutMs: 60_000, onAttempt, clock: hastyClock(), ...more });
 }
 
 const at = (path: string) => join(folder, "root", path);
@@ -93,7 +93,7 @@ const served = (text: string | Buffer) => {
 describe("a simulated first boot", () => {
   test("fetches with the user data's headers and authority, and writes what it got below the root", async () => {
     served(payload);
-    const { files, leftOut, links, units } = await boot(pointer());
+    const { files, skipped, links, units } = await boot(pointer());
     expect(source.asked.map(({ headers, path }) => [path, headers.authorization])).toEqual([["/ignition", TOKEN]]);
     expect(source.asked[0]?.headers.accept).toContain("application/vnd.coreos.ignition+json;version=3.");
     expect(readFileSync(at("/etc/b"), "utf8")).toBe("xyz");
@@ -110,7 +110,7 @@ describe("a simulated first boot", () => {
       ...["b.service", "c.service.d", "masked.service", "off.service"],
     ]);
     expect([links, units]).toEqual([2, 6]);
-    expect(leftOut).toEqual([{ what: "users", names: ["core"] }]);
+    expect(skipped).toEqual([{ what: "users", names: ["core"] }]);
     expect(files.find(({ path }) => path.endsWith(".key"))).toEqual({
       ...{ path: "/etc/a/secret.key", mode: "0400", bytes: 6 },
       sha256: createHash("sha256").update("s3cr3t").digest("hex"),
@@ -146,7 +146,7 @@ describe("a simulated first boot", () => {
   test("stops after its patience, or the config's own, where a machine would not", async () => {
     source.answer = (_, response) => response.writeHead(511).end();
     const message = expect.stringContaining("asked 3 times");
-    await expect(boot(pointer(), { patienceMs: 1000 })).rejects.toMatchObject({ code: "DB_SIMULATE_FETCH", message });
+    await expect(boot(pointer(), { timeoutMs: 1000 })).rejects.toMatchObject({ code: "DB_SIMULATE_FETCH", message });
     source.asked.length = 0;
     rmSync(join(folder, "root"), { recursive: true });
     await expect(boot(pointer({}, { timeouts: { httpTotal: 1 } }))).rejects.toMatchObject({ message });
@@ -154,15 +154,15 @@ describe("a simulated first boot", () => {
 
   test("does not wait for ever for the rest of an answer", async () => {
     source.answer = (_, response) => response.writeHead(200).write("{");
-    await expect(boot(pointer(), { patienceMs: 100 })).rejects.toThrow("asked once");
+    await expect(boot(pointer(), { timeoutMs: 100 })).rejects.toThrow("asked once");
   });
 
   test("does not trust a server that the user data does not vouch for, and goes on asking it", async () => {
     served(payload);
     // An attempt may take as long as patience is left, by the real clock: enough for a handshake on a busy machine.
-    await expect(boot(pointer({}, { security: {} }), { patienceMs: 10_000 })).rejects.toThrow("asked 6 times");
+    await expect(boot(pointer({}, { security: {} }), { timeoutMs: 10_000 })).rejects.toThrow("asked 6 times");
     expect(source.asked).toEqual([]);
-    expect(attempts[0]?.said).toMatch(/certificate/);
+    expect(attempts[0]?.result).toMatch(/certificate/);
   });
 
   test("follows redirects without the token", async () => {

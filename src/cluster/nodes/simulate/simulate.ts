@@ -5,15 +5,15 @@ import type { Clock } from "../../../base/clock.js";
 import type { Config, DirectoryEntry, FileEntry, LinkEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
-import { type Attempt, Fetcher } from "./fetcher.js";
+import { type FetchAttempt, Fetcher } from "./fetcher.js";
 import { Tree } from "./tree.js";
 
 interface SimulationOptions {
   /** The pointer config. */
   readonly userData: Buffer | string;
   readonly root: string;
-  readonly patienceMs: number;
-  readonly onAttempt?: (attempt: Attempt) => void;
+  readonly timeoutMs: number;
+  readonly onAttempt?: (attempt: FetchAttempt) => void;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
@@ -46,7 +46,7 @@ export interface Applied {
   readonly directories: number;
   readonly links: number;
   readonly units: number;
-  readonly leftOut: readonly SkippedPart[];
+  readonly skipped: readonly SkippedPart[];
 }
 
 interface AppliedFile {
@@ -97,7 +97,7 @@ async function applyConfig(tree: Tree, config: Config, content: Content): Promis
     directories: directories.length,
     links: links.length,
     units: units.length,
-    leftOut: leftOut(config, [...directories, ...files, ...links]),
+    skipped: skippedParts(config, [...directories, ...files, ...links]),
   };
 }
 
@@ -116,7 +116,7 @@ async function writeFile(tree: Tree, file: FileEntry, content: Content): Promise
   };
 }
 
-function leftOut(config: Config, nodes: readonly NodeEntry[]): SkippedPart[] {
+function skippedParts(config: Config, nodes: readonly NodeEntry[]): SkippedPart[] {
   const { disks = [], filesystems = [], luks = [], raid = [] } = config.storage ?? {};
   const { groups = [], users = [] } = config.passwd ?? {};
   const { shouldExist = [], shouldNotExist = [] } = config.kernelArguments ?? {};

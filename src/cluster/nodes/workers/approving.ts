@@ -20,7 +20,7 @@ import type { Progress } from "./patience.js";
 import type { WorkerStore } from "./store.js";
 import { inventoryText, type Worker } from "./worker.js";
 
-interface Approving {
+interface ApproverSettings {
   /** Of the cluster that the machines join. */
   readonly api: KubeApi;
   readonly store: WorkerStore;
@@ -36,8 +36,8 @@ const INTERVAL_MS = 1000;
 const HINT_MS = 5000;
 
 /** Decides like every other approver, by the inventory of these workers; if one runs already, that one decides. */
-export async function whileApproving<T>(
-  { api, claims, namespace, policy, progress, store }: Approving,
+export async function withApprover<T>(
+  { api, claims, namespace, policy, progress, store }: ApproverSettings,
   run: () => Promise<T>,
 ): Promise<T> {
   await ensureNamespace(api, namespace);
@@ -47,7 +47,7 @@ export async function whileApproving<T>(
   const expected = directoryInventory(store.inventoryDirectory);
   const complaints = new Set<string>();
   const onError = (sentence: string) => {
-    if (!complaints.has(sentence)) progress.tell(`approver: ${sentence}`);
+    if (!complaints.has(sentence)) progress.log(`approver: ${sentence}`);
     complaints.add(sentence);
   };
   const election = new LeaderElection({
@@ -63,11 +63,11 @@ export async function whileApproving<T>(
     leading: () => election.leading,
     onDecision: ({ action, explanation, kind, node, request }) => {
       const done = { approve: "approved", deny: "denied", leave: "left pending" }[action];
-      progress.tell(`${node || "?"}: ${kind} certificate request ${request} ${done}: ${explanation}`);
+      progress.log(`${node || "?"}: ${kind} certificate request ${request} ${done}: ${explanation}`);
     },
   });
   const isElsewhere = () =>
-    election.leading || progress.tell("approver: another one decides here; it must know these workers (--publish)");
+    election.leading || progress.log("approver: another one decides here; it must know these workers (--publish)");
   election.start();
   approver.start();
   const hint = setTimeout(isElsewhere, HINT_MS);

@@ -5,23 +5,23 @@ import type { ObjectName } from "../objects.js";
 import { cordon, type DrainRules, drain } from "./drain.js";
 import { type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
 import { nodePath } from "./node.js";
-import type { Patience } from "./patience.js";
+import type { Deadline } from "./patience.js";
 import type { Clusters } from "./status.js";
 import type { WorkerStore } from "./store.js";
 import { ensureTokens, poolUserData, revokeTokens } from "./user-data.js";
 import type { Worker } from "./worker.js";
 
-export interface Fleet {
+export interface WorkersContext {
   readonly clusters: Clusters;
   readonly pool: ObjectName;
   readonly store: WorkerStore;
-  readonly patience: Patience;
+  readonly deadline: Deadline;
   readonly rules: DrainRules;
   readonly drainMs: number;
   /** How many workers may be missing at a time. */
   readonly maxUnavailable: number;
   /** How long a new worker may take to ask for its certificate. */
-  readonly windowMs: number;
+  readonly joinWithinMs: number;
   /** Tells an approver in a cluster whom to expect. */
   readonly publish: (workers: readonly Worker[]) => Promise<void>;
 }
@@ -29,19 +29,19 @@ export interface Fleet {
 /** With the pool's user data of now; rejects, before anything is changed, when it has none. */
 export async function makeOptionsFor({
   clusters,
-  patience,
+  deadline,
   pool,
   publish,
   store,
-  windowMs,
-}: Fleet): Promise<MakeOptions> {
-  const userData = await patience.until(`the user data of ${pool.name}`, () => poolUserData(clusters.pools, pool));
+  joinWithinMs,
+}: WorkersContext): Promise<MakeOptions> {
+  const userData = await deadline.poll(`the user data of ${pool.name}`, () => poolUserData(clusters.pools, pool));
   return {
-    ...{ store, userData, windowMs, now: patience.clock.date(), dryRun: false, beforeMachines: publish },
+    ...{ store, userData, joinWithinMs, now: deadline.clock.date(), dryRun: false, beforeMachines: publish },
     ownTokens: async (names) => (names.length === 0 ? new Map() : ensureTokens(clusters.pools, pool, names)),
     onMade: ({ action, name, userData: file }) => {
       const what = action === "made" ? "its machine is made" : `boot its machine with the user data in ${file}`;
-      patience.progress.tell(`${name}: ${what}`);
+      deadline.progress.log(`${name}: ${what}`);
     },
   };
 }
@@ -62,26 +62,26 @@ export async function eachOf<T>(items: readonly T[], most: number, run: (item: T
 // Takes a worker out of service for good: cordon, drain, machine, Node. Every step can be repeated.
 
 /** Written down first: whoever goes on after a kill must know that it was on its way out. */
-export async function markLeaving(fleet: Fleet, names: readonly string[], leaving: "removed" | "replaced") {
-  await fleet.store.change((all) => all.map((one) => (names.includes(one.name) ? { ...one, leaving } : one)));
+export async function markLeaving(context: WorkersContext, names: readonly string[], leaving: "removed" | "replaced") {
+  await context.store.change((all) => all.map((one) => (names.includes(one.name) ? { ...one, leaving } : one)));
 }
 
-export async function takeOutOfService(worker: Worker, fleet: Fleet): Promise<void> {
-  const { clusters, drainMs, patience, pool, rules, store } = fleet;
+export async function takeOutOfService(worker: Worker, context: WorkersContext): Promise<void> {
+  const { clusters, drainMs, deadline, pool, rules, store } = context;
   const { name } = worker;
-  const { tell } = patience.progress;
+  const { log: tell } = deadline.progress;
   const surely = (what: string, act: () => Promise<void>) =>
-    patience.until(`${name}: ${what}`, async () => {
+    deadline.poll(`${name}: ${what}`, async () => {
       await act();
       return true;
     });
   // An empty answer would be waited for.
-  const { node } = await patience.until(`cordoning ${name}`, async () => ({
+  const { node } = await deadline.poll(`cordoning ${name}`, async () => ({
     node: await cordon(clusters.nodes, name),
   }));
   if (node !== undefined) {
     tell(`${name}: its node is cordoned`);
-    await drain(clusters.nodes, node, rules, patience.within(drainMs));
+    await drain(clusters.nodes, node, rules, deadline.within(drainMs));
     tell(`${name}: its node is drained`);
   }
   // First: a machine that is on its way out must not be able to come back as another.

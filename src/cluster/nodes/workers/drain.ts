@@ -6,7 +6,7 @@ import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
 import { changeNode, isReady, type Node } from "./node.js";
-import type { Patience } from "./patience.js";
+import type { Deadline } from "./patience.js";
 
 /** Before anything is touched; rejects with everything that stands in the way. */
 export async function requireDrainable(api: KubeApi, nodes: readonly string[], rules: DrainRules): Promise<void> {
@@ -23,13 +23,13 @@ export async function cordon(api: KubeApi, name: string): Promise<Node | undefin
 }
 
 /** A node whose kubelet is away cannot end its pods: they were told to, and end with its Node. */
-export async function drain(api: KubeApi, node: Node, rules: DrainRules, patience: Patience): Promise<void> {
+export async function drain(api: KubeApi, node: Node, rules: DrainRules, deadline: Deadline): Promise<void> {
   const name = node.metadata?.name ?? "";
   const asked = new Set<string>();
   const blocked = new Map<string, string>();
   const waits = isReady(node);
   try {
-    await patience.until(`draining ${name}`, async () => {
+    await deadline.poll(`draining ${name}`, async () => {
       const { leave, obstacles } = sortPods(await podsOn(api, name), rules);
       if (obstacles.length > 0) throw inTheWay(name, obstacles);
       blocked.clear();
@@ -40,11 +40,11 @@ export async function drain(api: KubeApi, node: Node, rules: DrainRules, patienc
         if (refusal !== undefined) blocked.set(podName(pod), refusal);
         else {
           asked.add(uid);
-          patience.progress.tell(`${name}: ${podName(pod)} is evicted`);
+          deadline.progress.log(`${name}: ${podName(pod)} is evicted`);
         }
       }
       const isDone = waits ? leave.length === 0 : blocked.size === 0;
-      if (!isDone) patience.progress.status(`draining ${name}, pods left: ${leave.length}${because(blocked)}`);
+      if (!isDone) deadline.progress.status(`draining ${name}, pods left: ${leave.length}${because(blocked)}`);
       return isDone || undefined;
     });
   } catch (reason) {

@@ -4,12 +4,12 @@ import { execFile } from "node:child_process";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { WorkerStore } from "./store.js";
 import { type PoolUserData, workerUserData } from "./user-data.js";
-import { isOfWish, planWorkers, type Wish, type Worker, workersError } from "./worker.js";
+import { isInGroup, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
 
 export interface MakeOptions {
   readonly store: WorkerStore;
   readonly userData: PoolUserData;
-  readonly windowMs: number;
+  readonly joinWithinMs: number;
   readonly now: number;
   /** Changes nothing, and tells what would be done. */
   readonly dryRun: boolean;
@@ -17,21 +17,21 @@ export interface MakeOptions {
   readonly ownTokens: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   /** When the records are complete and before the first machine. */
   readonly beforeMachines?: (workers: readonly Worker[]) => Promise<void>;
-  readonly onMade?: (made: Made) => void;
+  readonly onMade?: (made: MadeWorker) => void;
 }
 
 /** What workers that are made together have in common. */
-export type Template = Pick<
+export type MachineTemplate = Pick<
   Worker,
   "provider" | "shape" | "ownToken" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"
 >;
 
 interface CreateOptions extends MakeOptions {
-  readonly wish: Wish;
-  readonly template: Template;
+  readonly group: WorkerGroup;
+  readonly template: MachineTemplate;
 }
 
-export interface Made {
+export interface MadeWorker {
   readonly name: string;
   readonly zone: string;
   readonly userData: string;
@@ -43,19 +43,19 @@ export interface Made {
 /** A worker before anybody expects it. */
 export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
 
-export async function createWorkers(creation: CreateOptions): Promise<Made[]> {
-  const { store, template, wish } = creation;
+export async function createWorkers(creation: CreateOptions): Promise<MadeWorker[]> {
+  const { store, template, group } = creation;
   const before = await store.read();
-  const planned = planWorkers(before, wish, await store.numbers()).map((plan) => ({
+  const planned = planWorkers(before, group, await store.numbers()).map((plan) => ({
     ...{ ...template, ...plan },
-    ...{ pool: wish.pool, ips: [] },
+    ...{ pool: group.pool, ips: [] },
   }));
-  const own = before.filter((worker) => isOfWish(worker, wish));
+  const own = before.filter((worker) => isInGroup(worker, group));
   // With today's template: a command that failed may have been corrected.
   const unfinished = own
     .filter(({ leaving, made }) => !made && leaving === undefined)
     .map((worker) => ({ ...worker, ...template }));
-  const kept: Made[] = own
+  const kept: MadeWorker[] = own
     .filter(({ made }) => made)
     .map(({ name, zone }) => ({ name, zone, userData: store.userDataFile(name), command: [], action: "kept" }));
   const made = await makeWorkers(creation, [...unfinished, ...planned]);
@@ -63,7 +63,7 @@ export async function createWorkers(creation: CreateOptions): Promise<Made[]> {
 }
 
 /** Records them all, instead of workers that they replace and that are gone, and makes their machines. */
-export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorker[]): Promise<Made[]> {
+export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorker[]): Promise<MadeWorker[]> {
   const { store } = making;
   const fresh = drafts.map((draft) => recordOf(draft, making));
   if (making.dryRun) return fresh.map((worker) => dryRunOf(worker, store));
@@ -75,7 +75,7 @@ export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorke
     ...fresh,
   ]);
   await making.beforeMachines?.(all);
-  const done: Made[] = [];
+  const done: MadeWorker[] = [];
   for (const { text, worker } of tailored) {
     const userData = await store.writeUserData(worker.name, text);
     const command = machineCommand("create", worker, userData);
@@ -86,14 +86,14 @@ export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorke
       await store.change((workers) => workers.map((one) => (one.name === worker.name ? { ...one, made: true } : one)));
     }
     const action = isRun ? "made" : "user data written";
-    const made: Made = { name: worker.name, zone: worker.zone, userData, command, action };
+    const made: MadeWorker = { name: worker.name, zone: worker.zone, userData, command, action };
     making.onMade?.(made);
     done.push(made);
   }
   return done;
 }
 
-function dryRunOf(worker: Worker, store: WorkerStore): Made {
+function dryRunOf(worker: Worker, store: WorkerStore): MadeWorker {
   const { name, zone } = worker;
   const userData = store.userDataFile(name);
   return { name, zone, userData, command: machineCommand("create", worker, userData), action: "would be made" };
@@ -143,9 +143,9 @@ export function unknownWorker(name: string, all: readonly Worker[]): DrawbridgeE
 }
 
 /** From now on. */
-function recordOf(draft: NewWorker, { now, userData, windowMs }: MakeOptions): Worker {
+function recordOf(draft: NewWorker, { now, userData, joinWithinMs }: MakeOptions): Worker {
   const time = (at: number) => new Date(at).toISOString();
-  return { ...draft, hash: userData.hash, notBefore: time(now), deadline: time(now + windowMs), made: false };
+  return { ...draft, hash: userData.hash, notBefore: time(now), deadline: time(now + joinWithinMs), made: false };
 }
 
 function userDataFor(worker: Worker, tokens: ReadonlyMap<string, string>, { userData }: MakeOptions): string {

@@ -6,12 +6,12 @@ import { isTransient } from "../../kube/errors.js";
 
 export interface Progress {
   /** Something happened. */
-  tell(line: string): void;
+  log(line: string): void;
   /** What is being waited for now. */
   status(line: string): void;
 }
 
-export interface PatienceOptions {
+export interface DeadlineOptions {
   readonly timeoutMs: number;
   readonly progress: Progress;
   readonly clock?: Clock;
@@ -22,13 +22,13 @@ export interface PatienceOptions {
 
 const DEFAULT_EVERY_MS = 1000;
 
-export class Patience {
+export class Deadline {
   readonly progress: Progress;
   readonly clock: Clock;
   readonly #end: number;
-  readonly #options: PatienceOptions;
+  readonly #options: DeadlineOptions;
 
-  constructor(options: PatienceOptions) {
+  constructor(options: DeadlineOptions) {
     this.#options = options;
     this.progress = options.progress;
     this.clock = options.clock ?? systemClock;
@@ -36,7 +36,7 @@ export class Patience {
   }
 
   /** Nothing should be begun any more. */
-  get isOver(): boolean {
+  get hasPassed(): boolean {
     return this.clock.now() >= this.#end || this.#options.signal?.aborted === true;
   }
 
@@ -45,19 +45,19 @@ export class Patience {
   }
 
   /** Until the next look. */
-  async rest(): Promise<void> {
+  async pause(): Promise<void> {
     const left = Math.max(0, this.#end - this.clock.now());
     await pause(this.clock, Math.min(left, this.#options.everyMs ?? DEFAULT_EVERY_MS), this.#options.signal);
   }
 
   /** With its own time, but the same manners. */
-  within(timeoutMs: number): Patience {
+  within(timeoutMs: number): Deadline {
     const left = Math.max(0, this.#end - this.clock.now());
-    return new Patience({ ...this.#options, timeoutMs: Math.min(left, timeoutMs) });
+    return new Deadline({ ...this.#options, timeoutMs: Math.min(left, timeoutMs) });
   }
 
   /** Again and again until it gives something; an API that is away is waited for like everything else. */
-  async until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  async poll<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
     let trouble = "";
     for (;;) {
       try {
@@ -69,8 +69,8 @@ export class Patience {
         trouble = messageOf(reason);
         this.progress.status(`${what}: ${trouble}`);
       }
-      if (this.isOver) throw this.#over(what, trouble);
-      await this.rest();
+      if (this.hasPassed) throw this.#over(what, trouble);
+      await this.pause();
     }
   }
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { annotation } from "../objects.js";
-import { type Fleet, makeOptionsFor } from "./change.js";
+import { makeOptionsFor, type WorkersContext } from "./change.js";
 import { createWorkers } from "./machines.js";
 import { planReplacements, replaceWorkers, workersBehind } from "./replace.js";
 import { planScale, scale } from "./scale.js";
@@ -13,7 +13,7 @@ import { MemoryCluster } from "./testing/cluster.js";
 import { patient, RecordedProgress } from "./testing/progress.js";
 import { prepare } from "./up.js";
 
-const wish = { pool: "clusters/workers", prefix: "w", zones: ["a", "b"] };
+const group = { pool: "clusters/workers", prefix: "w", zones: ["a", "b"] };
 
 let house: PoolFixture;
 let cluster: MemoryCluster;
@@ -62,15 +62,15 @@ function boot(): void {
   }
 }
 
-const fleet = (change: Partial<Fleet> = {}): Fleet => ({
+const context = (change: Partial<WorkersContext> = {}): WorkersContext => ({
   clusters: { pools: house.api, nodes: cluster.api },
   pool: { namespace, name: "workers" },
   store,
-  patience: patient(progress, { clock: hastyClock(boot), timeoutMs: 20_000 }),
+  deadline: patient(progress, { clock: hastyClock(boot), timeoutMs: 20_000 }),
   rules: { force: false, deleteEmptyDirData: false },
   drainMs: 5000,
   maxUnavailable: 1,
-  windowMs: 3_600_000,
+  joinWithinMs: 3_600_000,
   publish: async () => undefined,
   ...change,
 });
@@ -81,12 +81,12 @@ async function make(count: number): Promise<void> {
     shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
     ...{ createCommand: command("make"), deleteCommand: command("remove") },
   };
-  await createWorkers({ ...(await makeOptionsFor(fleet())), wish: { ...wish, count }, template });
+  await createWorkers({ ...(await makeOptionsFor(context())), group: { ...group, count }, template });
   boot();
 }
 
-async function replaced(old: readonly string[], change: Partial<Fleet> = {}): Promise<void> {
-  await replaceWorkers(fleet(change), await planReplacements(fleet(change), old));
+async function replaced(old: readonly string[], change: Partial<WorkersContext> = {}): Promise<void> {
+  await replaceWorkers(context(change), await planReplacements(context(change), old));
 }
 
 describe("replacing", () => {
@@ -112,10 +112,10 @@ describe("replacing", () => {
       "create /api/v1/namespaces/default/pods/web/eviction",
       "delete /api/v1/nodes/w-1",
     ]);
-    const again = await planReplacements(fleet(), ["w-1"]);
+    const again = await planReplacements(context(), ["w-1"]);
     expect(again).toEqual([{ old: "w-1", fresh: "w-3", state: "done" }]);
     const before = log().length;
-    await replaceWorkers(fleet(), again);
+    await replaceWorkers(context(), again);
     expect(log().length).toBe(before);
   });
 
@@ -125,10 +125,10 @@ describe("replacing", () => {
     await store.change((all) => all.map((one) => ({ ...one, replaces: "w-9" })));
     await store.writeUserData("w-9", "a token");
     cluster.putNode("w-0", false);
-    const plan = await planReplacements(fleet(), ["w-9"]);
+    const plan = await planReplacements(context(), ["w-9"]);
     expect(plan).toEqual([{ old: "w-9", fresh: "w-0", state: "begun" }]);
     const clock = hastyClock(() => cluster.putNode("w-0"));
-    await replaceWorkers(fleet({ patience: patient(progress, { clock, timeoutMs: 20_000 }) }), plan);
+    await replaceWorkers(context({ deadline: patient(progress, { clock, timeoutMs: 20_000 }) }), plan);
     expect(existsSync(store.userDataFile("w-9"))).toBe(false);
   });
 
@@ -141,9 +141,9 @@ describe("replacing", () => {
       ["w-2", false],
     ]);
     await store.change((all) => all.map((one) => ({ ...one, createCommand: command("make") })));
-    const plan = await planReplacements(fleet(), ["w-0"]);
+    const plan = await planReplacements(context(), ["w-0"]);
     expect(plan).toEqual([{ old: "w-0", fresh: "w-2", state: "begun" }]);
-    await replaceWorkers(fleet(), plan);
+    await replaceWorkers(context(), plan);
     expect(log()).toEqual(["make w-0", "make w-1", "remove w-0", "make w-2"]);
   });
 
@@ -154,10 +154,10 @@ describe("replacing", () => {
     expect((await store.read())[0]).toMatchObject({ name: "w-0", leaving: "replaced" });
     // A machine that still runs is still seen.
     expect(cluster.node("w-0")?.spec?.unschedulable).toBe(true);
-    await expect(planScale(fleet(), { ...wish, count: 3 }, "")).rejects.toThrow(
+    await expect(planScale(context(), { ...group, count: 3 }, "")).rejects.toThrow(
       "go on with drawbridge workers replace w-0",
     );
-    await expect(prepare(fleet(), { ...wish, count: 3 })).rejects.toThrow("w-0 is being replaced");
+    await expect(prepare(context(), { ...group, count: 3 })).rejects.toThrow("w-0 is being replaced");
   });
 
   test("begins no second one while the first is not Ready", async () => {
@@ -195,19 +195,19 @@ describe("replacing", () => {
     await make(3);
     const hash = await hashOf();
     cluster.putNode("w-1", true, { metadata: { annotations: { [annotation.currentConfigVersion]: "00000000" } } });
-    expect(await workersBehind(fleet(), hash)).toEqual(["w-1"]);
+    expect(await workersBehind(context(), hash)).toEqual(["w-1"]);
     dead.add("w-3");
     await expect(replaced(["w-1"])).rejects.toThrow("w-3 is not Ready");
-    expect(await workersBehind(fleet(), hash)).toEqual(["w-1"]);
+    expect(await workersBehind(context(), hash)).toEqual(["w-1"]);
   });
 });
 
 describe("scaling", () => {
   test("makes more as the newest was made, and waits for them", async () => {
     await make(1);
-    const plan = await planScale(fleet(), { ...wish, count: 3 }, await hashOf());
+    const plan = await planScale(context(), { ...group, count: 3 }, await hashOf());
     expect([plan.leave, plan.make]).toEqual([[], ["w-1", "w-2"]]);
-    await scale(fleet(), plan);
+    await scale(context(), plan);
     expect(log()).toEqual(["make w-0", "make w-1", "make w-2"]);
     expect(cluster.node("w-2")?.metadata?.annotations?.[annotation.currentConfigVersion]).toBe(await hashOf());
   });
@@ -217,7 +217,7 @@ describe("scaling", () => {
     const hash = await hashOf();
     cluster.putNode("w-0", false);
     cluster.putNode("w-1", true, { metadata: { annotations: { [annotation.currentConfigVersion]: "00000000" } } });
-    const leave = async (count: number) => (await planScale(fleet(), { ...wish, count }, hash)).leave;
+    const leave = async (count: number) => (await planScale(context(), { ...group, count }, hash)).leave;
     expect(await leave(3)).toEqual(["w-0"]);
     expect(await leave(2)).toEqual(["w-0", "w-1"]);
     expect(await leave(1)).toEqual(["w-0", "w-1", "w-3"]);
@@ -230,14 +230,14 @@ describe("scaling", () => {
     const publish = async (workers: readonly unknown[]) => void published.push(workers.length);
     cluster.putPod("web", "w-1");
     cluster.held.add("web");
-    const first = await planScale(fleet(), { ...wish, count: 1 }, await hashOf());
-    await expect(scale(fleet({ publish }), first)).rejects.toThrow("could not be drained in time");
+    const first = await planScale(context(), { ...group, count: 1 }, await hashOf());
+    await expect(scale(context({ publish }), first)).rejects.toThrow("could not be drained in time");
     expect((await store.read()).filter(({ leaving }) => leaving === "removed").length).toBe(2);
     cluster.held.clear();
     // Whatever is wanted now: those that began to leave leave.
-    const second = await planScale(fleet(), { ...wish, count: 2 }, await hashOf());
+    const second = await planScale(context(), { ...group, count: 2 }, await hashOf());
     expect([second.leave, second.make]).toEqual([["w-1", "w-2"], ["w-3"]]);
-    await scale(fleet({ publish }), second);
+    await scale(context({ publish }), second);
     expect(await names()).toEqual(["w-0", "w-3"]);
     expect(published).toEqual([2, 1, 2]);
     const [tokens] = await house.secrets("worker-tokens-");
@@ -245,7 +245,7 @@ describe("scaling", () => {
   });
 
   test("has nothing to go by where there is no worker", async () => {
-    await expect(planScale(fleet(), { ...wish, count: 1 }, "")).rejects.toThrow(
+    await expect(planScale(context(), { ...group, count: 1 }, "")).rejects.toThrow(
       "drawbridge workers up makes the first ones",
     );
   });

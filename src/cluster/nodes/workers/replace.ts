@@ -1,6 +1,6 @@
 /** Puts a fresh machine in the place of each worker, under a name of its own. */
 import { pathOf } from "../objects.js";
-import { eachOf, type Fleet, makeOptionsFor, markLeaving, takeOutOfService } from "./change.js";
+import { eachOf, makeOptionsFor, markLeaving, takeOutOfService, type WorkersContext } from "./change.js";
 import { requireDrainable } from "./drain.js";
 import { makeWorkers, type NewWorker, unknownWorker } from "./machines.js";
 import { isReady, type Node } from "./node.js";
@@ -16,10 +16,10 @@ export interface Replacement {
 }
 
 /** What there is to do for these workers, those first whose nodes are of no use now. Nothing is changed. */
-export async function planReplacements(fleet: Fleet, names: readonly string[]): Promise<Replacement[]> {
-  const { clusters, patience, pool, store } = fleet;
+export async function planReplacements(context: WorkersContext, names: readonly string[]): Promise<Replacement[]> {
+  const { clusters, deadline, pool, store } = context;
   const all = await store.read();
-  const nodes = await patience.until("the nodes", () => listNodes(clusters.nodes));
+  const nodes = await deadline.poll("the nodes", () => listNodes(clusters.nodes));
   let numbers = await store.numbers();
   const plans = names.map((old): Replacement => {
     const heir = all.find(({ replaces }) => replaces === old);
@@ -38,9 +38,9 @@ export async function planReplacements(fleet: Fleet, names: readonly string[]): 
 }
 
 /** Those of the pool whose configuration is not the pool's of now, and those that an earlier run left in the middle. */
-export async function workersBehind(fleet: Fleet, hash: string): Promise<string[]> {
-  const { clusters, patience, pool, store } = fleet;
-  const nodes = await patience.until("the nodes", () => listNodes(clusters.nodes));
+export async function workersBehind(context: WorkersContext, hash: string): Promise<string[]> {
+  const { clusters, deadline, pool, store } = context;
+  const nodes = await deadline.poll("the nodes", () => listNodes(clusters.nodes));
   return (await store.read())
     .filter((worker) => worker.pool === pathOf(pool))
     .flatMap((worker) => {
@@ -50,42 +50,46 @@ export async function workersBehind(fleet: Fleet, hash: string): Promise<string[
     });
 }
 
-export async function replaceWorkers(fleet: Fleet, plans: readonly Replacement[]): Promise<void> {
-  const { clusters, maxUnavailable, patience, rules } = fleet;
+export async function replaceWorkers(context: WorkersContext, plans: readonly Replacement[]): Promise<void> {
+  const { clusters, maxUnavailable, deadline, rules } = context;
   // Both before anything is changed: what cannot be finished is not begun.
-  await makeOptionsFor(fleet);
+  await makeOptionsFor(context);
   const leaving = plans.filter(({ state }) => state === "to be done").map(({ old }) => old);
-  await patience.until("the pods", async () => {
+  await deadline.poll("the pods", async () => {
     await requireDrainable(clusters.nodes, leaving, rules);
     return true;
   });
   const underWay = new Set<Replacement>();
   await eachOf(plans, maxUnavailable, async (plan) => {
     underWay.add(plan);
-    await replaceOne(fleet, plan, underWay);
+    await replaceOne(context, plan, underWay);
     underWay.delete(plan);
   });
 }
 
-async function replaceOne(fleet: Fleet, { fresh, old, state }: Replacement, underWay: ReadonlySet<Replacement>) {
-  const { patience, store } = fleet;
-  if (state === "done") return patience.progress.tell(`${old}: ${fresh} has its place already`);
+async function replaceOne(
+  context: WorkersContext,
+  { fresh, old, state }: Replacement,
+  underWay: ReadonlySet<Replacement>,
+) {
+  const { deadline, store } = context;
+  if (state === "done") return deadline.progress.log(`${old}: ${fresh} has its place already`);
   const all = await store.read();
   const worker = all.find(({ name }) => name === old);
   if (worker !== undefined) {
-    await requireRoom(fleet, worker, underWay);
-    await markLeaving(fleet, [old], "replaced");
-    await takeOutOfService(worker, fleet);
+    await requireRoom(context, worker, underWay);
+    await markLeaving(context, [old], "replaced");
+    await takeOutOfService(worker, context);
   }
   const heir = all.find(({ name }) => name === fresh);
   if (heir?.made !== true) {
-    await makeWorkers(await makeOptionsFor(fleet), [heir ?? successorOf(worker!, fresh)]);
+    await makeWorkers(await makeOptionsFor(context), [heir ?? successorOf(worker!, fresh)]);
   }
   // Whoever was killed right before has left it.
   await store.removeUserData(old);
   const workers = (await store.read()).filter(({ name }) => name === fresh);
-  await awaitWorkers({ ...fleet, workers });
-  patience.progress.tell(`${fresh} is Ready in the place of ${old}`);
+  await awaitWorkers({ ...context, workers });
+  deadline.progress.log(`${fresh} is Ready in the place of ${old}`);
 }
 
 function successorOf({ leaving: _, replaces: __, ...worker }: Worker, name: string): NewWorker {
@@ -94,9 +98,9 @@ function successorOf({ leaving: _, replaces: __, ...worker }: Worker, name: stri
 }
 
 /** Others that are missing count, too; one that is of no use already makes nothing worse by going. */
-async function requireRoom(fleet: Fleet, worker: Worker, underWay: ReadonlySet<Replacement>): Promise<void> {
-  const { clusters, maxUnavailable, patience, store } = fleet;
-  const nodes = await patience.until("the nodes", () => listNodes(clusters.nodes));
+async function requireRoom(context: WorkersContext, worker: Worker, underWay: ReadonlySet<Replacement>): Promise<void> {
+  const { clusters, maxUnavailable, deadline, store } = context;
+  const nodes = await deadline.poll("the nodes", () => listNodes(clusters.nodes));
   if (!isReady(nodes.get(worker.name))) return;
   const busy = [...underWay].flatMap(({ fresh, old }) => [fresh, old]);
   const others = (await store.read()).filter(({ name, pool }) => pool === worker.pool && !busy.includes(name));

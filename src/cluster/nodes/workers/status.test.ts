@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NodePool } from "../pool/node-pool.js";
 import type { Node } from "./node.js";
-import { type PoolSnapshot, poolReport, standingOf } from "./status.js";
+import { type PoolSnapshot, poolReport, workerStatus } from "./status.js";
 import type { Worker } from "./worker.js";
 
 const now = Date.parse("2031-01-01T00:30:00Z");
@@ -82,15 +82,15 @@ describe("what a worker lacks", () => {
     ["cordoned", {}, withNode({ ...good, spec: { unschedulable: true } }), "is cordoned", "kubectl uncordon w-0"],
     ["bare", {}, withNode({ ...good, metadata: { name: "w-0" } }), "its node lacks label tier=front", "workers up"],
   ])("%s", (_, change, seen, what, remedy) => {
-    const { lack } = standingOf({ ...worker, ...change }, { ...scene, ...seen });
-    expect(lack?.what).toContain(what);
-    expect(lack?.remedy).toContain(remedy);
+    const { problem } = workerStatus({ ...worker, ...change }, { ...scene, ...seen });
+    expect(problem?.what).toContain(what);
+    expect(problem?.remedy).toContain(remedy);
   });
 
   test("is nothing when all is there, also where we may not see requests", () => {
-    expect(standingOf(worker, { ...scene, ...withNode(good), requests: undefined })).toEqual({
-      ...{ name: "w-0", made: true, fetched: "yes", registered: true, ready: true, furnished: true },
-      ...{ configuration: "current", lack: undefined },
+    expect(workerStatus(worker, { ...scene, ...withNode(good), requests: undefined })).toEqual({
+      ...{ name: "w-0", made: true, fetched: "yes", registered: true, ready: true, labelled: true },
+      ...{ configuration: "current", problem: undefined },
     });
   });
 });
@@ -100,7 +100,7 @@ describe("a pool", () => {
     ...{ type, status, message, reason: "Why", lastTransitionTime: "" },
   });
   const report = (hash: string, ...conditions: ReturnType<typeof condition>[]) =>
-    poolReport("c/p", { hash, pool: { ...pool, status: { conditions } } }).lacks.map(({ what }) => what);
+    poolReport("c/p", { hash, pool: { ...pool, status: { conditions } } }).problems.map(({ what }) => what);
 
   test("complains of what is wrong, and not of what is always so without machines", () => {
     const usual = ["AutoscalingEnabled", "AllMachinesReady", "AllNodesHealthy", "UpdatingConfig"];

@@ -21,12 +21,12 @@ import { hashOfNode, isReady, missingSettings, NODES_PATH, type Node, nodeSettin
 import { poolHash } from "./user-data.js";
 import type { Worker } from "./worker.js";
 
-export interface Lack {
+export interface WorkerProblem {
   readonly what: string;
   readonly remedy: string;
 }
 
-export interface WorkerStanding {
+export interface WorkerStatus {
   readonly name: string;
   readonly made: boolean;
   /** Whether its configuration was fetched: by it, by some machine of the pool, or by nobody that was seen. */
@@ -34,16 +34,16 @@ export interface WorkerStanding {
   readonly registered: boolean;
   readonly ready: boolean;
   /** Whether the pool's labels and taints are on its node. */
-  readonly furnished: boolean;
+  readonly labelled: boolean;
   readonly configuration: "current" | "behind" | "unknown";
   /** The first thing that is not as it should be. */
-  readonly lack: Lack | undefined;
+  readonly problem: WorkerProblem | undefined;
 }
 
 export interface PoolReport {
   readonly name: string;
   readonly hash: string;
-  readonly lacks: readonly Lack[];
+  readonly problems: readonly WorkerProblem[];
 }
 
 /** False on platform None whatever happens, or none of our business. */
@@ -60,9 +60,9 @@ export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "has
     what: `${one.type} is False: ${one.message || one.reason}`,
     remedy: status,
   }));
-  if (hash !== "") return { name, hash, lacks: wrong };
+  if (hash !== "") return { name, hash, problems: wrong };
   const nothing = { what: "it has no configuration yet", remedy: `see that its controller runs; ${status}` };
-  return { name, hash, lacks: wrong.length > 0 ? wrong : [nothing] };
+  return { name, hash, problems: wrong.length > 0 ? wrong : [nothing] };
 }
 
 function isReached(pool: NodePool): boolean {
@@ -72,14 +72,14 @@ function isReached(pool: NodePool): boolean {
   );
 }
 
-export function standingOf(worker: Worker, scene: PoolSnapshot): WorkerStanding {
+export function workerStatus(worker: Worker, scene: PoolSnapshot): WorkerStatus {
   const node = scene.nodes.get(worker.name);
-  const furnished = node !== undefined && missingSettings(node, nodeSettingsOf(scene.pool)).length === 0;
+  const labelled = node !== undefined && missingSettings(node, nodeSettingsOf(scene.pool)).length === 0;
   const fetched = fetchOf(worker, scene);
   return {
     ...{ name: worker.name, made: worker.made, fetched, registered: node !== undefined },
-    ...{ ready: isReady(node), furnished, configuration: configurationOf(worker, node, scene.hash) },
-    lack: lackOf(worker, node, fetched, scene),
+    ...{ ready: isReady(node), labelled, configuration: configurationOf(worker, node, scene.hash) },
+    problem: lackOf(worker, node, fetched, scene),
   };
 }
 
@@ -87,13 +87,13 @@ export function configurationOf(
   worker: Worker,
   node: Node | undefined,
   hash: string | undefined,
-): WorkerStanding["configuration"] {
+): WorkerStatus["configuration"] {
   if (hash === undefined || hash === "") return "unknown";
   // What the node says of itself goes before what it was meant to get.
   return ((node && hashOfNode(node)) ?? worker.hash) === hash ? "current" : "behind";
 }
 
-function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot): WorkerStanding["fetched"] {
+function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot): WorkerStatus["fetched"] {
   const since = Date.parse(worker.notBefore) - 10_000;
   const recent = claims.filter(({ at }) => at >= since);
   if (nodes.has(worker.name) || recent.some((claim) => claim.worker === worker.name)) return "yes";
@@ -104,9 +104,9 @@ function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot): WorkerS
 function lackOf(
   worker: Worker,
   node: Node | undefined,
-  fetched: WorkerStanding["fetched"],
+  fetched: WorkerStatus["fetched"],
   scene: PoolSnapshot,
-): Lack | undefined {
+): WorkerProblem | undefined {
   const { name } = worker;
   if (worker.leaving === "replaced")
     return { what: "it is being replaced", remedy: `go on with drawbridge workers replace ${name}` };
@@ -126,7 +126,7 @@ function lackOf(
   return { what: `its node lacks ${missing.join(", ")}`, remedy: "drawbridge workers up puts them there" };
 }
 
-function onItsWay(worker: Worker, fetched: WorkerStanding["fetched"], { now, requests }: PoolSnapshot): Lack {
+function onItsWay(worker: Worker, fetched: WorkerStatus["fetched"], { now, requests }: PoolSnapshot): WorkerProblem {
   const { deadline, name } = worker;
   const request = requests?.get(name);
   if (request?.outcome === "pending") {
@@ -193,7 +193,7 @@ export async function readPool(
     listNodes(clusters.nodes),
     claimsOf(clusters.pools, pool),
   ]);
-  refuseForeign(clusters, object);
+  requireHostedAccess(clusters, object);
   const missing = workers.filter(({ name }) => !nodes.has(name));
   const requests = missing.length === 0 ? new Map() : await firstRequests(clusters.nodes, missing);
   return { pool: object, hash, nodes, requests, claims, now };
@@ -204,7 +204,7 @@ export function isHosted({ metadata }: NodePool): boolean {
   return metadata?.ownerReferences?.some(({ kind }) => kind === "HostedCluster") === true;
 }
 
-export function refuseForeign({ nodes, pools }: Clusters, pool: NodePool): void {
+export function requireHostedAccess({ nodes, pools }: Clusters, pool: NodePool): void {
   if (nodes !== pools || !isHosted(pool)) return;
   const { name, namespace } = pool.metadata ?? {};
   const sentence = `pool ${namespace}/${name} is HyperShift's, and its nodes are in the hosted cluster: give --hosted-kubeconfig`;

@@ -7,7 +7,7 @@ import { annotation } from "../objects.js";
 import type { Pod } from "./drain.js";
 import { MemoryCluster } from "./testing/cluster.js";
 import { patient, RecordedProgress } from "./testing/progress.js";
-import { awaitWorkers, type VerifyOptions, verify } from "./verify.js";
+import { awaitWorkers, type VerifyOptions, verifyWorkers } from "./verify.js";
 import type { Worker } from "./worker.js";
 
 const hash = "01234567";
@@ -38,7 +38,7 @@ const options = (change: Partial<VerifyOptions> = {}): VerifyOptions => ({
   clusters: { pools: house.api, nodes: cluster.api },
   pool: { namespace, name: "workers" },
   workers: [worker("w-0"), worker("w-1")],
-  patience: patient(progress, { timeoutMs: 5000 }),
+  deadline: patient(progress, { timeoutMs: 5000 }),
   pod: undefined,
   labelsNodes: true,
   ...change,
@@ -61,7 +61,7 @@ describe("verifying", () => {
       seen = Math.max(seen, podKeys().length);
     });
     const pod = { namespace: "default", image: "none", on: "all" as const };
-    const verdict = await verify(options({ pod, patience: patient(progress, { clock }) }));
+    const verdict = await verifyWorkers(options({ pod, deadline: patient(progress, { clock }) }));
     expect(verdict.ok).toBe(true);
     expect(verdict.workers.map((one) => one.pod)).toEqual(["started", "started"]);
     expect([seen, podKeys()]).toEqual([2, []]);
@@ -78,7 +78,7 @@ describe("verifying", () => {
       runPods();
     });
     const pod = { namespace: "default", image: "none", on: "all" as const };
-    await verify(options({ pod, workers: [worker("w-0")], patience: patient(progress, { clock }) }));
+    await verifyWorkers(options({ pod, workers: [worker("w-0")], deadline: patient(progress, { clock }) }));
     expect(made?.spec).toMatchObject({
       tolerations: [{ key: "dedicated", effect: "NoSchedule", operator: "Exists" }],
       automountServiceAccountToken: false,
@@ -94,7 +94,7 @@ describe("verifying", () => {
     cluster.putPod("drawbridge-verify-w-0", "w-0");
     const pod = { namespace: "default", image: "none", on: "one" as const };
     const clock = hastyClock(runPods);
-    const verdict = await verify(options({ pod, patience: patient(progress, { clock }) }));
+    const verdict = await verifyWorkers(options({ pod, deadline: patient(progress, { clock }) }));
     expect(verdict.workers.map((one) => one.pod)).toEqual(["started", undefined]);
     expect(podKeys()).toEqual([]);
   });
@@ -117,17 +117,17 @@ describe("verifying", () => {
     cluster.putNode("w-0");
     const clock = hastyClock(() => runPods(status));
     const pod = { namespace: "default", image: "none", on: "all" as const };
-    const patience = patient(progress, { clock, timeoutMs: 5000 });
-    const verdict = await verify(options({ pod, patience, workers: [worker("w-0")] }));
+    const deadline = patient(progress, { clock, timeoutMs: 5000 });
+    const verdict = await verifyWorkers(options({ pod, deadline, workers: [worker("w-0")] }));
     expect(verdict.ok).toBe(false);
-    expect(verdict.workers[0]?.lack?.what).toBe(what);
+    expect(verdict.workers[0]?.problem?.what).toBe(what);
     expect(podKeys()).toEqual([]);
   });
 
   test("only looks when it is not to furnish", async () => {
     for (const name of ["w-0", "w-1"]) cluster.putNode(name);
-    const verdict = await verify(options({ labelsNodes: false }));
-    expect(verdict.workers[1]?.lack?.what).toBe("its node lacks label tier=front, taint dedicated:NoSchedule");
+    const verdict = await verifyWorkers(options({ labelsNodes: false }));
+    expect(verdict.workers[1]?.problem?.what).toBe("its node lacks label tier=front, taint dedicated:NoSchedule");
     expect(cluster.writes).toEqual([]);
   });
 
@@ -140,18 +140,18 @@ describe("verifying", () => {
         throw new KubeApiError("the API did not answer", { status: 0 });
       };
     });
-    const verdict = await verify(options({ patience: patient(progress, { clock, timeoutMs: 5000 }) }));
-    expect(verdict.pool.lacks[0]?.what).toBe("the API did not answer");
+    const verdict = await verifyWorkers(options({ deadline: patient(progress, { clock, timeoutMs: 5000 }) }));
+    expect(verdict.pool.problems[0]?.what).toBe("the API did not answer");
     cluster.before = () => {
       throw new KubeApiError("the API did not answer", { status: 0 });
     };
-    await expect(verify(options())).rejects.toThrow("the API did not answer");
+    await expect(verifyWorkers(options())).rejects.toThrow("the API did not answer");
   });
 
   test("does not look for nodes of a hosted cluster among those of its management", async () => {
     const owner = { apiVersion: "hypershift.openshift.io/v1beta1", kind: "HostedCluster", name: "demo", uid: "u" };
     await house.change("workers", (pool) => ({ ...pool, metadata: { ...pool.metadata, ownerReferences: [owner] } }));
-    await expect(verify(options({ clusters: { pools: house.api, nodes: house.api } }))).rejects.toThrow(
+    await expect(verifyWorkers(options({ clusters: { pools: house.api, nodes: house.api } }))).rejects.toThrow(
       "give --hosted-kubeconfig",
     );
   });
@@ -166,6 +166,6 @@ describe("verifying", () => {
 
   test("says that there is no such pool", async () => {
     await house.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
-    await expect(verify(options())).rejects.toThrow("there is no pool clusters/workers");
+    await expect(verifyWorkers(options())).rejects.toThrow("there is no pool clusters/workers");
   });
 });

@@ -6,16 +6,16 @@ import type { KubeApi } from "../../kube/port.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import { type Pod, podPath, podsPath } from "./drain.js";
 import { labelNode, nodeSettingsOf, type Taint } from "./node.js";
-import type { Patience } from "./patience.js";
+import type { Deadline } from "./patience.js";
 import {
   type Clusters,
-  type Lack,
   type PoolReport,
   type PoolSnapshot,
   poolReport,
   readPool,
-  standingOf,
-  type WorkerStanding,
+  type WorkerProblem,
+  type WorkerStatus,
+  workerStatus,
 } from "./status.js";
 import type { Worker } from "./worker.js";
 
@@ -23,46 +23,46 @@ export interface VerifyOptions {
   readonly clusters: Clusters;
   readonly pool: ObjectName;
   readonly workers: readonly Worker[];
-  readonly patience: Patience;
+  readonly deadline: Deadline;
   /** Undefined: nodes are enough. `one`: on the first worker that can have it. */
   readonly pod: { readonly namespace: string; readonly image: string; readonly on: "one" | "all" } | undefined;
   /** Puts the pool's labels and taints on nodes instead of missing them. */
   readonly labelsNodes: boolean;
 }
 
-export interface Verified extends WorkerStanding {
+export interface VerifiedWorker extends WorkerStatus {
   /** Undefined when none was tried. */
   readonly pod: "started" | "not started" | undefined;
 }
 
-export interface Verdict {
+export interface VerifyResult {
   readonly ok: boolean;
   readonly pool: PoolReport;
-  readonly workers: readonly Verified[];
+  readonly workers: readonly VerifiedWorker[];
 }
 
 /** Until everything is as it should be, or what `isEnough` asks for. */
-export async function verify(
+export async function verifyWorkers(
   options: VerifyOptions,
-  isEnough: (verdict: Verdict) => boolean = ({ ok }) => ok,
-): Promise<Verdict> {
-  const { patience } = options;
+  isEnough: (verdict: VerifyResult) => boolean = ({ ok }) => ok,
+): Promise<VerifyResult> {
+  const { deadline } = options;
   const pods = new Map<string, TestPod>();
-  let verdict: Verdict | undefined;
+  let verdict: VerifyResult | undefined;
   let trouble: unknown;
   try {
     do {
-      if (verdict !== undefined || trouble !== undefined) await patience.rest();
+      if (verdict !== undefined || trouble !== undefined) await deadline.pause();
       try {
         verdict = await look(options, pods);
         trouble = undefined;
-        patience.progress.status(summary(verdict));
+        deadline.progress.status(summary(verdict));
       } catch (reason) {
         if (!isTransient(reason)) throw reason;
         trouble = reason;
-        patience.progress.status(messageOf(reason));
+        deadline.progress.status(messageOf(reason));
       }
-    } while ((verdict === undefined || trouble !== undefined || !isEnough(verdict)) && !patience.isOver);
+    } while ((verdict === undefined || trouble !== undefined || !isEnough(verdict)) && !deadline.hasPassed);
   } finally {
     await removeTestPods(options, pods);
   }
@@ -78,20 +78,20 @@ interface TestPod {
   because: string;
 }
 
-async function look(options: VerifyOptions, pods: Map<string, TestPod>): Promise<Verdict> {
-  const { clusters, patience, pool, workers } = options;
-  let scene = await readPool(clusters, pool, workers, patience.clock.date());
+async function look(options: VerifyOptions, pods: Map<string, TestPod>): Promise<VerifyResult> {
+  const { clusters, deadline, pool, workers } = options;
+  let scene = await readPool(clusters, pool, workers, deadline.clock.date());
   if (options.labelsNodes && (await labelNodes(options, scene))) {
-    scene = await readPool(clusters, pool, workers, patience.clock.date());
+    scene = await readPool(clusters, pool, workers, deadline.clock.date());
   }
-  const verified: Verified[] = [];
+  const verified: VerifiedWorker[] = [];
   for (const worker of workers) {
-    const standing = standingOf(worker, scene);
-    const isTried = standing.lack === undefined && isToBeTried(worker, options, pods);
+    const standing = workerStatus(worker, scene);
+    const isTried = standing.problem === undefined && isToBeTried(worker, options, pods);
     verified.push(isTried ? await runTestPod(standing, scene, options, pods) : { ...standing, pod: undefined });
   }
   const report = poolReport(pathOf(pool), scene);
-  const ok = report.lacks.length === 0 && verified.every(({ lack }) => lack === undefined);
+  const ok = report.problems.length === 0 && verified.every(({ problem }) => problem === undefined);
   return { ok, pool: report, workers: verified };
 }
 
@@ -99,23 +99,23 @@ function isToBeTried({ name }: Worker, { pod }: VerifyOptions, pods: ReadonlyMap
   return pod?.on === "all" || (pod?.on === "one" && (pods.size === 0 || pods.has(name)));
 }
 
-async function labelNodes({ clusters, patience, workers }: VerifyOptions, scene: PoolSnapshot): Promise<boolean> {
+async function labelNodes({ clusters, deadline, workers }: VerifyOptions, scene: PoolSnapshot): Promise<boolean> {
   let isChanged = false;
   for (const { hash, leaving, name } of workers) {
     if (!scene.nodes.has(name) || leaving !== undefined) continue;
     if (!(await labelNode(clusters.nodes, name, nodeSettingsOf(scene.pool), hash))) continue;
     isChanged = true;
-    patience.progress.tell(`${name}: its node has joined, and has the pool's labels and taints`);
+    deadline.progress.log(`${name}: its node has joined, and has the pool's labels and taints`);
   }
   return isChanged;
 }
 
 async function runTestPod(
-  standing: WorkerStanding,
+  standing: WorkerStatus,
   scene: PoolSnapshot,
   { clusters: { nodes: api }, pod: wanted }: VerifyOptions,
   pods: Map<string, TestPod>,
-): Promise<Verified> {
+): Promise<VerifiedWorker> {
   const { name } = standing;
   const { taints } = nodeSettingsOf(scene.pool);
   const tried = pods.get(name) ?? {
@@ -130,11 +130,11 @@ async function runTestPod(
     tried.because = tried.isMade ? "" : "a pod of an earlier run is still on it";
   } else if (!tried.started) await watchPod(api, tried);
   if (tried.started) return { ...standing, pod: "started" };
-  const lack: Lack = {
+  const problem: WorkerProblem = {
     what: tried.because || "a pod was made for it and has not started yet",
     remedy: `kubectl describe pod ${tried.pod.metadata?.name} -n ${tried.pod.metadata?.namespace} while this waits, or drawbridge workers doctor`,
   };
-  return { ...standing, pod: "not started", lack };
+  return { ...standing, pod: "not started", problem };
 }
 
 async function watchPod(api: Clusters["nodes"], tried: TestPod): Promise<void> {
@@ -151,7 +151,7 @@ async function watchPod(api: Clusters["nodes"], tried: TestPod): Promise<void> {
 }
 
 async function removeTestPods(
-  { clusters, patience }: VerifyOptions,
+  { clusters, deadline }: VerifyOptions,
   pods: ReadonlyMap<string, TestPod>,
 ): Promise<void> {
   for (const { isMade, pod } of pods.values()) {
@@ -159,30 +159,36 @@ async function removeTestPods(
     try {
       await removeTestPod(clusters.nodes, pod);
     } catch (reason) {
-      patience.progress.tell(`pod ${pod.metadata?.name} could not be removed: ${messageOf(reason)}`);
+      deadline.progress.log(`pod ${pod.metadata?.name} could not be removed: ${messageOf(reason)}`);
     }
   }
 }
 
-function withTrouble(verdict: Verdict, sentence: string): Verdict {
-  const lack: Lack = { what: sentence, remedy: "bring the API back and verify again; below is what was seen before" };
-  return { ...verdict, ok: false, pool: { ...verdict.pool, lacks: [lack, ...verdict.pool.lacks] } };
+function withTrouble(verdict: VerifyResult, sentence: string): VerifyResult {
+  const problem: WorkerProblem = {
+    what: sentence,
+    remedy: "bring the API back and verify again; below is what was seen before",
+  };
+  return { ...verdict, ok: false, pool: { ...verdict.pool, problems: [problem, ...verdict.pool.problems] } };
 }
 
-function summary({ pool, workers }: Verdict): string {
+function summary({ pool, workers }: VerifyResult): string {
   const ready = workers.filter(({ ready }) => ready).length;
-  const first = workers.find(({ lack }) => lack !== undefined);
-  const what = pool.lacks[0]?.what ?? (first && `${first.name}: ${first.lack?.what}`);
+  const first = workers.find(({ problem }) => problem !== undefined);
+  const what = pool.problems[0]?.what ?? (first && `${first.name}: ${first.problem?.what}`);
   return `${ready} of ${workers.length} workers are Ready${what === undefined ? "" : `; ${what}`}`;
 }
 
 /** Rejects with what the first of them lacks when they are not Ready in time; their pool's other troubles are not theirs. */
 export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "labelsNodes">): Promise<void> {
-  const lackOf = ({ workers }: Verdict) => workers.find(({ lack }) => lack !== undefined);
-  const verdict = await verify({ ...options, pod: undefined, labelsNodes: true }, (seen) => lackOf(seen) === undefined);
+  const lackOf = ({ workers }: VerifyResult) => workers.find(({ problem }) => problem !== undefined);
+  const verdict = await verifyWorkers(
+    { ...options, pod: undefined, labelsNodes: true },
+    (seen) => lackOf(seen) === undefined,
+  );
   const late = lackOf(verdict);
   if (late === undefined) return;
-  const sentence = `${late.name} is not Ready after ${options.patience.timeout}: ${late.lack?.what}; ${late.lack?.remedy}`;
+  const sentence = `${late.name} is not Ready after ${options.deadline.timeout}: ${late.problem?.what}; ${late.problem?.remedy}`;
   throw new DrawbridgeError("DB_WORKERS_WAIT", sentence);
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MOST_WORKERS, planWorkers, type Worker } from "./worker.js";
 
-const wish = { pool: "c/p", prefix: "w", count: 5, zones: ["a", "b", "c"] };
+const group = { pool: "c/p", prefix: "w", count: 5, zones: ["a", "b", "c"] };
 
 const worker = (name: string, zone: string, pool = "c/p"): Worker => ({
   ...{
@@ -22,7 +22,7 @@ const worker = (name: string, zone: string, pool = "c/p"): Worker => ({
 
 describe("which workers are made", () => {
   test("names them in order and fills zones evenly", () => {
-    expect(planWorkers([], wish)).toEqual([
+    expect(planWorkers([], group)).toEqual([
       { name: "w-0", zone: "a" },
       { name: "w-1", zone: "b" },
       { name: "w-2", zone: "c" },
@@ -33,27 +33,27 @@ describe("which workers are made", () => {
 
   test("makes only what is missing, where there are fewest, under names that nobody ever had", () => {
     const existing = [worker("w-0", "a"), worker("w-2", "a"), worker("w-4", "b"), worker("x-0", "c", "c/other")];
-    expect(planWorkers(existing, wish)).toEqual([
+    expect(planWorkers(existing, group)).toEqual([
       { name: "w-5", zone: "c" },
       { name: "w-6", zone: "b" },
     ]);
-    expect(planWorkers(existing, { ...wish, count: 4 }, { w: 9, x: 12 })).toEqual([{ name: "w-9", zone: "c" }]);
-    expect(planWorkers([...existing, worker("w-1", "c"), worker("w-3", "b")], wish)).toEqual([]);
+    expect(planWorkers(existing, { ...group, count: 4 }, { w: 9, x: 12 })).toEqual([{ name: "w-9", zone: "c" }]);
+    expect(planWorkers([...existing, worker("w-1", "c"), worker("w-3", "b")], group)).toEqual([]);
   });
 
   test("never makes fewer", () => {
     const three = ["w-0", "w-1", "w-2"].map((name) => worker(name, "a"));
-    expect(() => planWorkers(three, { ...wish, count: 2 })).toThrow(
+    expect(() => planWorkers(three, { ...group, count: 2 })).toThrow(
       "there are 3 workers of c/p called w-... already, more than 2: drawbridge workers scale --count 2",
     );
   });
 
   test("needs no zones", () => {
-    expect(planWorkers([], { ...wish, count: 1, zones: [] })).toEqual([{ name: "w-0", zone: "" }]);
+    expect(planWorkers([], { ...group, count: 1, zones: [] })).toEqual([{ name: "w-0", zone: "" }]);
   });
 
   test("never gives one name to two pools", () => {
-    expect(() => planWorkers([worker("w-3", "a", "c/other")], wish)).toThrow("w-3 is a worker of c/other already");
+    expect(() => planWorkers([worker("w-3", "a", "c/other")], group)).toThrow("w-3 is a worker of c/other already");
   });
 
   test.each([
@@ -62,6 +62,6 @@ describe("which workers are made", () => {
     [{ count: MOST_WORKERS + 1 }, `must be 1 to ${MOST_WORKERS}`],
     [{ count: 1.5 }, "must be 1 to"],
   ])("refuses %j", (change, sentence) => {
-    expect(() => planWorkers([], { ...wish, ...change })).toThrow(sentence);
+    expect(() => planWorkers([], { ...group, ...change })).toThrow(sentence);
   });
 });

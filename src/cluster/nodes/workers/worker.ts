@@ -77,7 +77,7 @@ export function usedNumbers(before: Numbers, names: readonly string[]): Numbers 
 
 // Which workers there should be, with names that are used once and zones that are filled evenly.
 
-export interface Wish {
+export interface WorkerGroup {
   readonly pool: string;
   readonly prefix: string;
   /** How many of this prefix there should be in all. */
@@ -92,17 +92,17 @@ interface PlannedWorker {
 
 export const MOST_WORKERS = 5000;
 
-export function isOfWish({ name, pool }: Worker, wish: Pick<Wish, "pool" | "prefix">): boolean {
-  return pool === wish.pool && numbered(name)?.prefix === wish.prefix;
+export function isInGroup({ name, pool }: Worker, group: Pick<WorkerGroup, "pool" | "prefix">): boolean {
+  return pool === group.pool && numbered(name)?.prefix === group.prefix;
 }
 
 /** What is missing: names that nobody ever had, each in the zone that has fewest workers of the pool. */
-export function planWorkers(existing: readonly Worker[], wish: Wish, numbers: Numbers = {}): PlannedWorker[] {
-  const { count, pool, prefix, zones } = wish;
+export function planWorkers(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers = {}): PlannedWorker[] {
+  const { count, pool, prefix, zones } = group;
   if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
     throw workersError(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);
   }
-  const own = existing.filter((worker) => isOfWish(worker, wish));
+  const own = existing.filter((worker) => isInGroup(worker, group));
   if (own.length > count) {
     const how = `drawbridge workers scale --count ${count} drains and removes some`;
     throw workersError(

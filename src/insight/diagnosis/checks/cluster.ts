@@ -55,9 +55,9 @@ export const pools = defineCheck({
         return [{ ...failed(`no controller has handled pool ${subject}`, remedy, "it has no conditions"), subject }];
       }
       // Whether it has a configuration its conditions say, too.
-      const { lacks } = poolReport(subject, { hash: "any", pool });
+      const { problems } = poolReport(subject, { hash: "any", pool });
       const remedy = `Ask drawbridge workers doctor --namespace ${namespace} --pool ${name.name} for the cause.`;
-      return lacks.map(({ what }) => ({ ...warning(`pool ${subject}: ${what}`, remedy), subject }));
+      return problems.map(({ what }) => ({ ...warning(`pool ${subject}: ${what}`, remedy), subject }));
     });
     return found.length > 0 ? found : [ok(`the conditions of ${items.length} pools are in order`)];
   },

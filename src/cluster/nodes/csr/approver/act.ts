@@ -29,18 +29,22 @@ type WriteResult =
   /** Somebody decided, removed or changed it meanwhile, or we lost the right to; the next look will tell. */
   | { readonly done: false; readonly because: string };
 
-export async function act(actor: DecisionWriter, listed: SigningRequest, around: ClusterState): Promise<WriteResult> {
+export async function carryOut(
+  actor: DecisionWriter,
+  listed: SigningRequest,
+  state: ClusterState,
+): Promise<WriteResult> {
   const { api, by, despite = new Set<string>(), log, mayWrite } = actor;
   const path = requestPath(listed.metadata?.name ?? "");
   try {
     const fresh = await api.get<SigningRequest>(path);
-    const decision = decide(fresh, around, despite);
+    const decision = decide(fresh, state, despite);
     if (decision === undefined) return { done: false, because: "somebody decided it meanwhile" };
     if (decision.action === "leave") return { done: false, because: decision.explanation };
     if (!mayWrite()) return { done: false, because: "another replica leads now" };
-    const entry = entryOf(decision, fresh, around.now, by);
+    const entry = entryOf(decision, fresh, state.now, by);
     log.write(despite.size === 0 ? entry : { ...entry, despite: [...despite] });
-    await api.update(`${path}/approval`, decided(fresh, condition(decision, around.now)));
+    await api.update(`${path}/approval`, decided(fresh, condition(decision, state.now)));
     return { done: true, decision };
   } catch (reason) {
     if (isConflict(reason)) return { done: false, because: "somebody changed it meanwhile" };
@@ -63,9 +67,9 @@ function condition({ action, explanation, rule }: Decision, now: number) {
 
 export const NODES_PATH = collectionPath("Node");
 
-export interface Look {
+export interface RequestsSnapshot {
   readonly requests: readonly SigningRequest[];
-  readonly around: ClusterState;
+  readonly state: ClusterState;
 }
 
 interface LookOptions {
@@ -76,14 +80,14 @@ interface LookOptions {
   readonly now: number;
 }
 
-export async function lookAround({ api, inventory, memory, now, policy }: LookOptions): Promise<Look> {
+export async function readRequests({ api, inventory, memory, now, policy }: LookOptions): Promise<RequestsSnapshot> {
   const [requests, nodes, read, apiServer] = await Promise.all([
     api.list<SigningRequest>(REQUESTS_PATH),
     api.list<NodeObject>(NODES_PATH),
     inventory(),
     apiServerAddresses(api),
   ]);
-  const around: ClusterState = {
+  const state: ClusterState = {
     now,
     policy,
     inventory: read,
@@ -92,7 +96,7 @@ export async function lookAround({ api, inventory, memory, now, policy }: LookOp
     nodes: new Map(nodes.items.map((node) => [node.metadata?.name ?? "", node])),
     recentPending: countRecentPending(requests.items, now),
   };
-  return { requests: requests.items, around };
+  return { requests: requests.items, state };
 }
 
 // Addresses at which a cluster reaches its API server: the service kubernetes, and what stands behind it.

@@ -347,12 +347,12 @@ describe("an approver", () => {
       () => leading,
     );
     const approver: Approver = start({ onDecision: metrics.decided });
-    expect(approver.trouble).toContain("not been listed yet");
-    await eventually(() => expect(approver.trouble).toBeUndefined());
+    expect(approver.problem).toContain("not been listed yet");
+    await eventually(() => expect(approver.problem).toBeUndefined());
     await file("client");
     await file("client", other("stranger"));
     await eventually(() => expect(brief()).toContain("leader leave expected csr-stranger"));
-    await eventually(() => expect(approver.crowd).toEqual({ pending: 1, limit: 101 }));
+    await eventually(() => expect(approver.pendingCounts).toEqual({ pending: 1, limit: 101 }));
     const text = metrics.registry.text();
     expect(text).toContain('drawbridge_csr_decisions_total{action="approve",kind="client",rule="all"} 1\n');
     expect(text).toContain('drawbridge_csr_decisions_total{action="leave",kind="client",rule="expected"} 1\n');
@@ -361,10 +361,10 @@ describe("an approver", () => {
     expect(text).toContain("drawbridge_csr_leader 1\n");
     inventory = new Error("the inventory is broken");
     approver.wake();
-    await eventually(() => expect(approver.trouble).toBe("the inventory is broken"));
+    await eventually(() => expect(approver.problem).toBe("the inventory is broken"));
     leading = false;
     approver.wake();
-    await eventually(() => expect(approver.trouble).toBeUndefined());
+    await eventually(() => expect(approver.problem).toBeUndefined());
   });
 
   test("reads the inventory from labelled ConfigMaps", async () => {

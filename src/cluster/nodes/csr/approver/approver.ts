@@ -28,7 +28,7 @@ import {
   requestUid,
   type SigningRequest,
 } from "../signing-request.js";
-import { act, apiServerAddresses, NODES_PATH } from "./act.js";
+import { apiServerAddresses, carryOut, NODES_PATH } from "./act.js";
 
 export interface ApproverOptions {
   readonly api: KubeApi;
@@ -51,7 +51,7 @@ export interface ApproverOptions {
 interface PlannedApproval {
   readonly request: SigningRequest;
   readonly decision: Decision;
-  readonly around: ClusterState;
+  readonly state: ClusterState;
 }
 
 /** Of a node that somebody else let in. */
@@ -94,12 +94,12 @@ export class Approver {
   }
 
   /** Why the last look failed; undefined when it did not. */
-  get trouble(): string | undefined {
+  get problem(): string | undefined {
     return this.#trouble;
   }
 
   /** What the brake looked at last. */
-  get crowd(): { readonly pending: number; readonly limit: number } {
+  get pendingCounts(): { readonly pending: number; readonly limit: number } {
     return this.#crowd;
   }
 
@@ -159,29 +159,29 @@ export class Approver {
       const now = this.#clock.date();
       const recentPending = countRecentPending(this.#requests.items.values(), now);
       const nodes = this.#nodesByName();
-      const around = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
-      this.#crowd = { pending: recentPending, limit: mostPending(around) };
-      const decision = await this.#consider(request, around);
+      const state = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
+      this.#crowd = { pending: recentPending, limit: mostPending(state) };
+      const decision = await this.#consider(request, state);
       if (decision?.action !== "approve") continue;
       memory.set(decision.node, decision.remember);
-      if (!dryRun) planned.push({ request, decision, around });
+      if (!dryRun) planned.push({ request, decision, state });
       if (planned.length >= MOST_AT_ONCE) await this.#approve(planned.splice(0));
     }
     await this.#approve(planned);
   }
 
   /** Tells what stays as it is and denies what is forged; an approval is only planned. */
-  async #consider(request: SigningRequest, around: ClusterState): Promise<Decision | undefined> {
+  async #consider(request: SigningRequest, state: ClusterState): Promise<Decision | undefined> {
     const { dryRun, log } = this.#options;
     // Our own answer may not have come back through the watch yet.
     if (!dryRun && /^(approve|deny) /.test(this.#told.get(requestUid(request)) ?? "")) return undefined;
-    const decision = decide(request, around);
+    const decision = decide(request, state);
     if (decision === undefined) return undefined;
     if (decision.action === "leave" || dryRun) {
       if (!this.#isNews(request, decision)) return decision;
-      log.write(entryOf(decision, request, around.now, dryRun ? "dry run" : "leader"));
+      log.write(entryOf(decision, request, state.now, dryRun ? "dry run" : "leader"));
       this.#tell(request, decision);
-    } else if (decision.action === "deny") await this.#act(request, around);
+    } else if (decision.action === "deny") await this.#act(request, state);
     return decision;
   }
 
@@ -190,15 +190,15 @@ export class Approver {
     const { leading, store } = this.#options;
     if (planned.length === 0 || !leading()) return;
     await store.remember(new Map(planned.map(({ decision }) => [decision.node, decision.remember])));
-    for (const { around, request } of planned) {
+    for (const { state, request } of planned) {
       if (this.#stopped || !leading()) return;
-      await this.#act(request, { ...around, now: this.#clock.date(), memory: store.memory });
+      await this.#act(request, { ...state, now: this.#clock.date(), memory: store.memory });
     }
   }
 
-  async #act(request: SigningRequest, around: ClusterState): Promise<void> {
+  async #act(request: SigningRequest, state: ClusterState): Promise<void> {
     const { leading, onError } = this.#options;
-    const result = await act({ ...this.#options, by: "leader", mayWrite: leading }, request, around);
+    const result = await carryOut({ ...this.#options, by: "leader", mayWrite: leading }, request, state);
     if (result.done) this.#tell(request, result.decision);
     else onError?.(`${requestName(request)} was not decided: ${result.because}`);
   }

@@ -41,7 +41,7 @@ export async function runApprover(config: ApproverConfig): Promise<number> {
   });
   const metrics = approverMetrics(() => approver, leading);
   return replica.run({
-    ...{ what: "csr approver", fields: { dryRun }, registry: metrics.registry, problem: () => approver.trouble },
+    ...{ what: "csr approver", fields: { dryRun }, registry: metrics.registry, problem: () => approver.problem },
     start: () => {
       if (!dryRun) election.start();
       approver.start();
@@ -73,13 +73,13 @@ export function approverMetrics(approver: () => Approver, leading: () => boolean
     registry,
     `${PREFIX}pending`,
     "Undecided requests of kubelets that are younger than an hour.",
-    () => approver().crowd.pending,
+    () => approver().pendingCounts.pending,
   );
   gaugeRead(
     registry,
     `${PREFIX}pending_limit`,
     "Above this many of them nothing is approved.",
-    () => approver().crowd.limit,
+    () => approver().pendingCounts.limit,
   );
   gaugeRead(registry, `${PREFIX}leader`, "Whether this replica decides.", () => Number(leading()));
   processMetrics(registry);

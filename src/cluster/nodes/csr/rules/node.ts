@@ -4,8 +4,8 @@ import {
   type NodeObject,
   namesOf,
   ownerOf,
-  PATIENCE_MS,
   RATE_WINDOW_MS,
+  RETRY_AFTER_MS,
   type RequestContext,
   SKEW_MS,
 } from "../case.js";
@@ -81,7 +81,7 @@ const single: Rule = {
   check: ({ nodeName, now, remembered, request }) => {
     const earlier = remembered?.client;
     if (earlier === undefined || earlier.request === requestName(request)) return undefined;
-    if (now - earlier.at > PATIENCE_MS) return undefined;
+    if (now - earlier.at > RETRY_AFTER_MS) return undefined;
     return `${earlier.request} was approved for ${nodeName} at ${new Date(earlier.at).toISOString()}`;
   },
 };
