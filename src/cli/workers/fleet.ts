@@ -105,12 +105,12 @@ export async function withWorkers<T>(
 
 /** A pool that is not there yet is no reason to stop. */
 async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void> {
-  const [{ requireHostedAccess: refuseForeign }, { isPoolMissing, poolHash }] = await Promise.all([
+  const [{ requireHostedAccess }, { isPoolMissing, poolHash }] = await Promise.all([
     import("../../cluster/nodes/workers/status.js"),
     import("../../cluster/nodes/workers/user-data.js"),
   ]);
   try {
-    refuseForeign(clusters, (await poolHash(clusters.pools, pool)).object);
+    requireHostedAccess(clusters, (await poolHash(clusters.pools, pool)).object);
   } catch (reason) {
     if (!isPoolMissing(reason)) throw reason;
   }
@@ -118,7 +118,7 @@ async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void>
 
 /** Around everything that makes machines. */
 export async function approving<T>(flags: FleetFlags, context: WorkersContext, run: () => Promise<T>): Promise<T> {
-  const [{ requireApprover, withApprover: whileApproving }, { configMapInventory }] = await Promise.all([
+  const [{ requireApprover, withApprover }, { configMapInventory }] = await Promise.all([
     import("../../cluster/nodes/workers/approving.js"),
     import("../../cluster/nodes/csr/inventory.js"),
   ]);
@@ -127,7 +127,7 @@ export async function approving<T>(flags: FleetFlags, context: WorkersContext, r
   const namespace = approverNamespaceOf(flags);
   if (flags.approve) {
     const claims = configMapInventory(clusters.pools, pool.namespace);
-    return whileApproving({ api, claims, namespace, store, policy: policyOf(flags), progress: deadline.progress }, run);
+    return withApprover({ api, claims, namespace, store, policy: policyOf(flags), progress: deadline.progress }, run);
   }
   if (!flags.approvedElsewhere) await requireApprover(api, namespace, deadline.clock.date());
   return run();
