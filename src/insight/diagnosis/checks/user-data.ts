@@ -15,7 +15,7 @@ export const payload = defineCheck({
     const subject = pathOf(pool);
     const code = "DB_NODE_PAYLOAD" as const;
     const complaints = poolReport(subject, { hash, pool: object })
-      .lacks.map(({ what }) => what)
+      .problems.map(({ what }) => what)
       // Reported in more words below.
       .filter((what) => !what.startsWith("ValidGeneratedPayload"));
     if (hash === "" || tokenSecret === undefined) {

@@ -8,7 +8,7 @@ import { isNotFound } from "../../../cluster/kube/errors.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
-import { lookAround } from "../../../cluster/nodes/csr/approver/act.js";
+import { readRequests } from "../../../cluster/nodes/csr/approver/act.js";
 import type { Policy } from "../../../cluster/nodes/csr/case.js";
 import { type Decision, decide } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
@@ -114,10 +114,10 @@ export function poolSource(context: RecoveryContext, pool: ObjectName, names: re
       const { now } = await stateOf(gatherer);
       const { inventory, policy } = context;
       const memory = await context.memory().load();
-      const look = await lookAround({ api: clusters.nodes, inventory, memory, policy, now });
+      const look = await readRequests({ api: clusters.nodes, inventory, memory, policy, now });
       return look.requests.flatMap((request) => {
-        const decision = decide(request, look.around);
-        return decision === undefined ? [] : [{ decision, ageMs: look.around.now - createdAt(request) }];
+        const decision = decide(request, look.state);
+        return decision === undefined ? [] : [{ decision, ageMs: look.state.now - createdAt(request) }];
       });
     },
     async networkCertificate(gatherer) {
@@ -240,7 +240,7 @@ async function askServer({ pointer: { config, source }, subjects }: { pointer: P
   try {
     const { status } = await getAsIgnition(url, {
       headers: { authorization: `Bearer ${encoded(randomUUID())}` },
-      trust: await new Fetcher({ patienceMs: TIMEOUT_MS }).trust(config),
+      trust: await new Fetcher({ timeoutMs: TIMEOUT_MS }).trust(config),
       proxy: config.ignition.proxy,
       headTimeoutMs: TIMEOUT_MS,
       signal: AbortSignal.timeout(2 * TIMEOUT_MS),

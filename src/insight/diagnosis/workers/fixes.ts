@@ -2,7 +2,7 @@
 import type { Fix } from "../../../base/finding.js";
 import { isConflict } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
-import { act, lookAround } from "../../../cluster/nodes/csr/approver/act.js";
+import { carryOut, readRequests } from "../../../cluster/nodes/csr/approver/act.js";
 import { decide, noDecisionLog } from "../../../cluster/nodes/csr/decide.js";
 import { requestName } from "../../../cluster/nodes/csr/signing-request.js";
 import { pathOf, type Secret } from "../../../cluster/nodes/objects.js";
@@ -42,15 +42,15 @@ function approveRequest({ clusters, inventory, memory, now, policy }: RecoveryCo
     what: `approve ${name}, as drawbridge csr approver would`,
     async apply() {
       const store = memory();
-      const look = await lookAround({ api, inventory, memory: await store.load(), policy, now: now() });
+      const look = await readRequests({ api, inventory, memory: await store.load(), policy, now: now() });
       const request = look.requests.find((one) => requestName(one) === name);
-      const decision = request && decide(request, look.around);
+      const decision = request && decide(request, look.state);
       if (request === undefined || decision === undefined)
         return `${name} was left alone: somebody decided it meanwhile`;
       if (decision.action !== "approve") return `${name} was left alone: ${decision.explanation}`;
       await store.remember(new Map([[decision.node, decision.remember]]));
       const actor = { api, log: noDecisionLog, by: "doctor", mayWrite: () => true };
-      const result = await act(actor, request, { ...look.around, memory: store.memory });
+      const result = await carryOut(actor, request, { ...look.state, memory: store.memory });
       return result.done
         ? `${name} is approved: ${result.decision.explanation}`
         : `${name} was left alone: ${result.because}`;
