@@ -17,8 +17,8 @@ export function declareVerifyFlags(program: string, env: Environment) {
     for: set.add("for", choice(...topologies), undefined, "Which kind of bridge. If empty, the one this host has."),
     kubeconfig: text(
       "kubeconfig",
-      "Way to the kube-apiserver that uses the bridge. If empty, KUBECONFIG's first file, or what this kind of host has.",
-      env.KUBECONFIG?.split(":").find((file) => file !== "") ?? "",
+      "Way to the kube-apiserver that uses the bridge. If empty, the files of KUBECONFIG, or what this kind of host has.",
+      env.KUBECONFIG ?? "",
     ),
     dir: text(
       "dir",

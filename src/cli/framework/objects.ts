@@ -1,12 +1,13 @@
 /** Where the Kubernetes objects are that a command works on: in a cluster, or in a directory of YAML files. */
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { inGroup, number, text, type Values } from "../flags/flag.js";
+import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 
-export const objectFlags = inGroup("kubernetes", {
-  kubeconfig: text("Kubeconfig of the cluster. If empty, KUBECONFIG, then the pod's service account."),
-  directory: text("Directory of YAML objects to use instead of a cluster."),
-});
+export const objectFlags = {
+  ...clusterFlags(),
+  ...inGroup("kubernetes", { directory: text("Directory of YAML objects to use instead of a cluster.") }),
+};
 
 /** With the namespace of pools. */
 export const accessFlags = {
@@ -19,9 +20,9 @@ export const accessFlags = {
 type ObjectFlags = Values<typeof objectFlags>;
 export type AccessFlags = Values<typeof accessFlags>;
 
-export function checkObjects({ directory, kubeconfig }: ObjectFlags): void {
-  if (directory !== "" && kubeconfig !== "") {
-    throw refused("--directory and --kubeconfig exclude each other: objects are in one place");
+export function checkObjects({ context, directory, kubeconfig }: ObjectFlags): void {
+  if (directory !== "" && kubeconfig + context !== "") {
+    throw refused("--directory and --kubeconfig (with --context) exclude each other: objects are in one place");
   }
 }
 
@@ -36,15 +37,10 @@ export function checkNamespace(namespace: string): void {
   }
 }
 
-export async function openObjects({ directory, kubeconfig }: ObjectFlags): Promise<KubeApi> {
-  if (directory === "") return openCluster(kubeconfig || (process.env.KUBECONFIG ?? ""));
+export async function openObjects({ directory, ...cluster }: ObjectFlags): Promise<KubeApi> {
+  if (directory === "") return openCluster(cluster);
   const { createDirectoryApi } = await import("../../cluster/nodes/controller/directory/api.js");
   return createDirectoryApi({ directory });
-}
-
-export async function openCluster(kubeconfig: string): Promise<KubeApi> {
-  const { openKubeApi } = await import("../../cluster/kube/open.js");
-  return openKubeApi({ kubeconfig, qps: 0, burst: 0 });
 }
 
 /** Closes it whatever happens. */

@@ -56,8 +56,8 @@ export function declareHostedFlags(program: string, env: Environment) {
     clusterNetwork: list("cluster-network", "Prefix of its pods; repeatable."),
     kubeconfig: text(
       "kubeconfig",
-      "Way to the management cluster. If empty, KUBECONFIG's first file.",
-      env.KUBECONFIG?.split(":").find((file) => file !== "") ?? "",
+      "Kubeconfig of the management cluster. If empty, the files of KUBECONFIG.",
+      env.KUBECONFIG ?? "",
     ),
   };
   return { set, flags };

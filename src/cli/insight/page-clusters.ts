@@ -2,11 +2,13 @@
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Provider } from "../../insight/watch/overview/source.js";
 import { type CsrAccess, type CsrFlags, openAccess } from "../csr/shared.js";
+import { hostedCluster } from "../flags/kubernetes.js";
 import { openObjects } from "../framework/objects.js";
 import { approverNamespaceOf } from "../workers/shared.js";
 
 export interface ClusterFlags extends CsrFlags {
   readonly hostedKubeconfig: string;
+  readonly hostedContext: string;
   readonly approverNamespace: string;
   readonly decisionLog: string;
 }
@@ -19,15 +21,15 @@ export interface PageClusters {
 }
 
 export async function openClusters(flags: ClusterFlags): Promise<PageClusters> {
-  const { hostedKubeconfig: kubeconfig } = flags;
+  const hosted = hostedCluster(flags);
   const namespace = approverNamespaceOf(flags);
-  if (kubeconfig === "") {
+  if (hosted === undefined) {
     const nodes = await openAccess(flags, namespace);
     return { pools: nodes.api, nodes, close: () => nodes.api.close() };
   }
   const [{ configMapInventory, withClaimsOf }, joined, pools] = await Promise.all([
     import("../../cluster/nodes/csr/inventory.js"),
-    openAccess({ ...flags, kubeconfig }, namespace),
+    openAccess({ ...flags, ...hosted }, namespace),
     openObjects(flags),
   ]);
   const inventory = withClaimsOf(joined.inventory, configMapInventory(pools, flags.namespace));
@@ -46,8 +48,8 @@ export async function clusterProviders({ pools, nodes }: PageClusters, flags: Cl
     import("./page-pools.js"),
     import("./page-decisions.js"),
   ]);
-  const ofPools = flags.directory || flags.kubeconfig;
-  const ofNodes = flags.hostedKubeconfig || ofPools;
+  const ofPools = flags.directory || flags.kubeconfig || flags.context;
+  const ofNodes = flags.hostedKubeconfig || flags.hostedContext || ofPools;
   return [
     poolsProvider({ ...nodes, api: pools }, flags.namespace, ofPools),
     claimsProvider(nodes, flags.inventory || ofNodes),

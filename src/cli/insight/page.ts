@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { checkCsrFlags, policyFlags } from "../csr/shared.js";
 import { inGroup, number, text, type Values } from "../flags/flag.js";
+import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
 import { objectFlags } from "../framework/objects.js";
@@ -15,9 +16,10 @@ const pageFlags = {
   ...approverNamespaceFlag,
   ...policyFlags,
   ...inGroup("kubernetes", {
-    kubeconfig: text("Kubeconfig of the cluster with pools or nodes. If empty, no cluster is asked."),
+    ...clusterFlags("the cluster with pools or nodes", "no cluster is asked unless --context is given"),
     directory: objectFlags.directory,
     "hosted-kubeconfig": workersFlags["hosted-kubeconfig"],
+    "hosted-context": workersFlags["hosted-context"],
     namespace: text("Namespace of the pools and their Secrets.", "drawbridge"),
   }),
   inventory: text("Directory with the inventory and its claims. If empty, ConfigMaps of the namespace."),
@@ -68,13 +70,13 @@ From another machine: ssh -L ${page.port}:127.0.0.1:${page.port} THIS_HOST, then
   },
 });
 
-const hasCluster = ({ kubeconfig, directory }: PageFlags): boolean => kubeconfig !== "" || directory !== "";
+const hasCluster = ({ context, directory, kubeconfig }: PageFlags): boolean => kubeconfig + context + directory !== "";
 
 function check(flags: PageFlags): void {
   const { stateDir, port, hostedKubeconfig } = flags;
   if (!hasCluster(flags) && stateDir === "")
     throw refused("there is nothing to show: give --state-dir, --kubeconfig or --directory");
-  if (hostedKubeconfig !== "" && flags.kubeconfig === "")
+  if (hostedKubeconfig !== "" && flags.kubeconfig + flags.context === "")
     throw refused("--hosted-kubeconfig goes with --kubeconfig, the cluster of the pools");
   checkCsrFlags(flags);
   if (stateDir !== "") checkStateDirectory(stateDir);

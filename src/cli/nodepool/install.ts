@@ -3,15 +3,16 @@
 import { outcomesText } from "../../cluster/kube/apply.js";
 import type { Component, InstallConfig } from "../../cluster/nodes/install/render.js";
 import { list, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { accessFlags, checkNamespace, openCluster } from "../framework/objects.js";
+import { checkNamespace } from "../framework/objects.js";
 
 const COMPONENTS: readonly string[] = ["controller", "approver", "ignition"] satisfies readonly Component[];
 const isComponent = (word: string): word is Component => COMPONENTS.includes(word);
 
 const installFlags = {
-  kubeconfig: accessFlags.kubeconfig,
+  ...clusterFlags(),
   namespace: { ...text("Namespace of pools, controller and approver.", "drawbridge"), group: "kubernetes" as const },
   image: text("drawbridge's image, as npm run image makes it. Required."),
   components: list(`What runs in the cluster beside the resource, of ${COMPONENTS.join(", ")}.`, [
@@ -46,7 +47,7 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
     const { applyInstall, renderInstall, streamOf } = await import("../../cluster/nodes/install/render.js");
     const manifests = renderInstall(config);
     if (output === "yaml") return { yaml: streamOf(manifests), objects: [] };
-    const api = await openCluster(flags.kubeconfig || (process.env.KUBECONFIG ?? ""));
+    const api = await openCluster(flags);
     const applied = applyInstall(api, manifests, { force: flags.forceConflicts });
     return { yaml: "", objects: await applied.finally(() => api.close()) };
   },

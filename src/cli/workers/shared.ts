@@ -7,8 +7,9 @@ import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import { duration, inGroup, list, maybe, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
-import { type AccessFlags, accessFlags, openCluster, openObjects } from "../framework/objects.js";
+import { type AccessFlags, accessFlags, openObjects } from "../framework/objects.js";
 
 export const stateFlag = { state: text("Directory that remembers workers and holds their user data.", "workers") };
 
@@ -16,11 +17,7 @@ export const stateFlag = { state: text("Directory that remembers workers and hol
 export const workersFlags = {
   ...accessFlags,
   ...stateFlag,
-  ...inGroup("kubernetes", {
-    "hosted-kubeconfig": text(
-      "Kubeconfig of the cluster that machines join, where that is not the one of their pool. If empty, the same.",
-    ),
-  }),
+  ...secondClusterFlags("hosted", "the cluster that machines join", "it is the cluster of their pool"),
 };
 
 export type WorkersFlags = Values<typeof workersFlags>;
@@ -43,8 +40,9 @@ export async function withState<T>(directory: string, use: (store: WorkerStore) 
 export async function withClusters<T>(flags: WorkersFlags, use: (clusters: Clusters) => Promise<T>): Promise<T> {
   const pools = await openObjects(flags);
   try {
-    if (flags.hostedKubeconfig === "") return await use({ pools, nodes: pools });
-    const nodes = await openCluster(flags.hostedKubeconfig);
+    const joined = hostedCluster(flags);
+    if (joined === undefined) return await use({ pools, nodes: pools });
+    const nodes = await openCluster(joined);
     return await use({ pools, nodes }).finally(() => nodes.close());
   } finally {
     pools.close();
@@ -63,14 +61,14 @@ export const publishingFlags = {
 };
 
 type ApproverFlags = Pick<AccessFlags, "namespace"> &
-  Pick<WorkersFlags, "hostedKubeconfig"> & {
+  Pick<WorkersFlags, "kubeconfig" | "context" | "hostedKubeconfig" | "hostedContext"> & {
     readonly approverNamespace: string;
   };
 
 /** Where machines join there need not be a namespace called like their pool's. */
-export function approverNamespaceOf({ approverNamespace, hostedKubeconfig, namespace }: ApproverFlags): string {
+export function approverNamespaceOf({ approverNamespace, namespace, ...flags }: ApproverFlags): string {
   if (approverNamespace !== "") return approverNamespace;
-  return hostedKubeconfig === "" ? namespace : "drawbridge";
+  return hostedCluster(flags) === undefined ? namespace : "drawbridge";
 }
 
 /** Does nothing unless it was asked for. */

@@ -1,20 +1,26 @@
 import type { Clock } from "../../base/clock.js";
 import { createKubeApi } from "./client.js";
-import { inClusterEndpoint } from "./endpoint.js";
+import { configError, inClusterEndpoint } from "./endpoint.js";
 import type { KubeApi } from "./port.js";
 
 export interface KubeAccess {
-  /** Empty: in-cluster. */
+  /** One file or, as in KUBECONFIG, several separated by colons. Empty: the cluster of this pod. */
   readonly kubeconfig: string;
+  /** Of the kubeconfig; empty or undefined: its current one. */
+  readonly context?: string;
   readonly qps: number;
   readonly burst: number;
 }
 
 /** The API server a process is told to use: its kubeconfig, or the cluster it runs in when that is empty. */
 export async function openKubeApi(access: KubeAccess, clock?: Clock): Promise<KubeApi> {
+  const { burst, context = "", kubeconfig, qps } = access;
+  if (kubeconfig === "" && context !== "") {
+    throw configError(`There is no kubeconfig whose context ${JSON.stringify(context)} could be used.`);
+  }
   const endpoint =
-    access.kubeconfig === ""
+    kubeconfig === ""
       ? inClusterEndpoint()
-      : await (await import("./kubeconfig/endpoint.js")).kubeconfigEndpoint(access.kubeconfig);
-  return createKubeApi(endpoint, { qps: access.qps, burst: access.burst, ...(clock === undefined ? {} : { clock }) });
+      : await (await import("./kubeconfig/endpoint.js")).kubeconfigEndpoint(kubeconfig, context);
+  return createKubeApi(endpoint, { qps, burst, ...(clock === undefined ? {} : { clock }) });
 }

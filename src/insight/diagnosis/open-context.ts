@@ -106,11 +106,11 @@ async function target(
   };
 }
 
-const usualKubeconfigs: Readonly<Partial<Record<Role, string>>> = {
-  server: "/etc/kubernetes/admin.conf",
-  bootstrap: "/opt/openshift/auth/kubeconfig-loopback",
-  workstation: process.env.KUBECONFIG?.split(":")[0] ?? "",
-};
+function usualKubeconfig(role: Role): string | undefined {
+  if (role === "workstation") return process.env.KUBECONFIG || undefined;
+  if (role === "server") return existing("/etc/kubernetes/admin.conf");
+  return role === "bootstrap" ? existing("/opt/openshift/auth/kubeconfig-loopback") : undefined;
+}
 
 async function clusterOf(
   { installDirectory, kubeconfig: given }: DoctorSettings,
@@ -120,7 +120,7 @@ async function clusterOf(
 ): Promise<DoctorContext["cluster"]> {
   const directory = installDirectory === "" ? undefined : await openInstallDirectory(installDirectory);
   const installed = await directory?.kubeconfig().catch(() => undefined);
-  const kubeconfig = given || installed || recorded || ownKubeconfig(role, running) || existing(usualKubeconfigs[role]);
+  const kubeconfig = given || installed || recorded || ownKubeconfig(role, running) || usualKubeconfig(role);
   return kubeconfig === undefined ? undefined : openCluster(kubeconfig);
 }
 

@@ -21,8 +21,7 @@ export async function detectTopology({ files }: Host, manifestsDirectory: string
 /** kubeadm's own where nobody says another. */
 export async function chooseKubeconfig(host: Host, told: string, env: string | undefined): Promise<string> {
   if (told !== "") return told;
-  // As kubectl reads it, but several files merged are nobody's bootstrap host.
-  if (env !== undefined && env !== "" && !env.includes(":")) return env;
+  if (env !== undefined && env !== "") return env;
   if ((await host.files.look(ADMIN_CONFIG)) !== undefined) return host.files.real(ADMIN_CONFIG);
   throw new DrawbridgeError("DB_FLAG_VALUE", "--kubeconfig is missing: a file with an administrator's access.");
 }

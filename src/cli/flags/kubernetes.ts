@@ -1,0 +1,53 @@
+/** Access to a Kubernetes cluster: one pair of flags, and one rule for what they stand for when they are empty. */
+import type { KubeAccess } from "../../cluster/kube/open.js";
+import type { KubeApi } from "../../cluster/kube/port.js";
+import { type Flag, inGroup, text } from "./flag.js";
+
+/** --kubeconfig and --context. `cluster` and `otherwise` complete "Kubeconfig of ... If empty, ...". */
+export const clusterFlags = (
+  cluster = "the cluster",
+  otherwise = "the files of KUBECONFIG, then the pod's service account",
+) =>
+  inGroup("kubernetes", {
+    kubeconfig: text(`Kubeconfig of ${cluster}. If empty, ${otherwise}.`),
+    context: text("Context of --kubeconfig to use. If empty, its current one."),
+  });
+
+/** Of a second cluster: --hosted-kubeconfig and --hosted-context, for the prefix `hosted`. */
+export function secondClusterFlags<Prefix extends string>(prefix: Prefix, cluster: string, otherwise: string) {
+  return inGroup("kubernetes", {
+    [`${prefix}-kubeconfig`]: text(`Kubeconfig of ${cluster}. If empty, ${otherwise}.`),
+    [`${prefix}-context`]: text(
+      `Context to use of --${prefix}-kubeconfig or, if that is empty, of --kubeconfig. If empty, the current one.`,
+    ),
+  } as Record<`${Prefix}-kubeconfig` | `${Prefix}-context`, Flag<string>>);
+}
+
+export interface ClusterValues {
+  readonly kubeconfig: string;
+  readonly context: string;
+}
+
+interface HostedValues extends ClusterValues {
+  readonly hostedKubeconfig: string;
+  readonly hostedContext: string;
+}
+
+/** The hosted cluster; a context alone is one of --kubeconfig. Undefined: neither of its flags is given. */
+export function hostedCluster(flags: HostedValues): ClusterValues | undefined {
+  const { context, hostedContext, hostedKubeconfig, kubeconfig } = flags;
+  if (hostedKubeconfig === "" && (hostedContext === "" || hostedContext === context)) return undefined;
+  return { kubeconfig: hostedKubeconfig || kubeconfig, context: hostedContext };
+}
+
+/** The flag, else all files of KUBECONFIG, which are merged as kubectl merges them; empty: the cluster of this pod. */
+export const kubeconfigOf = (given: string, env: Readonly<Record<string, string | undefined>> = process.env): string =>
+  given || (env.KUBECONFIG ?? "");
+
+export async function openCluster(
+  { kubeconfig, context }: ClusterValues,
+  limits: Pick<KubeAccess, "qps" | "burst"> = { qps: 0, burst: 0 },
+): Promise<KubeApi> {
+  const { openKubeApi } = await import("../../cluster/kube/open.js");
+  return openKubeApi({ kubeconfig: kubeconfigOf(kubeconfig), context, ...limits });
+}
