@@ -3,13 +3,13 @@
  * are proxy-agent's; each agent gets an ID of its own. Prints `connected SECONDS` once all have a server.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseAgentArgs } from "../../src/cli/tunnel/agent-args.js";
+import { agentCommand } from "../../src/cli/tunnel/agent.js";
 import { ProxyAgent } from "../../src/tunnel/agent/agent.js";
 
 const [count = "1", ...flags] = process.argv.slice(2);
-const parsed = parseAgentArgs(flags, process.env);
+const parsed = agentCommand.parse(flags, process.env, "proxy-agent");
 if (parsed.help !== undefined) throw new Error("--help has no place here");
-const { config } = parsed;
+const { config } = parsed.config;
 
 const began = performance.now();
 const agents = Array.from({ length: Number(count) }, (_, i) => new ProxyAgent({ ...config, agentId: `bench-${i}` }));

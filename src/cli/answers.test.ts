@@ -2,11 +2,10 @@
 import { expect, test, vi } from "vitest";
 import { safeJson } from "../base/text.js";
 import { findingsText } from "../insight/diagnosis/report.js";
-import { FlagSet } from "./flags/flag-set.js";
-import { complain } from "./framework/command.js";
+import { complain } from "./framework/output.js";
 import { forecastText } from "./insight/explain.js";
 import { traceText } from "./insight/trace.js";
-import { addAdminPortFlags, checkAdminPortFlags, checkAdminUrl } from "./tunnel/admin-port-flags.js";
+import { checkAdminPort, checkAdminUrl } from "./tunnel/admin-port.js";
 
 const EVIL = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eevil\u2066\r\n";
 const harmless = (text: string) => expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
@@ -63,10 +62,7 @@ test.each(["http://10.0.0.5:8095", "http://admin.example:8095", "http://localhos
 test.each(["http://127.0.0.1:8095", "http://localhost:1", "http://[::1]:8095", "https://10.0.0.5:8095"])(
   "%s may be asked",
   (url) => {
-    const set = new FlagSet();
-    const flags = addAdminPortFlags(set);
-    set.parse([`--admin=${url}`, "--token-file=token"]);
-    expect(() => checkAdminPortFlags(flags)).not.toThrow();
+    expect(() => checkAdminPort({ admin: url, tokenFile: "token", caFile: "" })).not.toThrow();
   },
 );
 

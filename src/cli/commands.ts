@@ -5,6 +5,11 @@ import { defineFamily } from "./framework/family.js";
 type Load = () => Promise<Runnable>;
 const command = (summary: string, load: Load) => ({ summary, load });
 
+/** HyperShift's proxies end with 1 whatever is wrong, and so do these, by whatever name they are called. */
+const withMisuse = (misuse: number, { run }: Runnable): Runnable => ({
+  run: (program, argv) => run(program, argv, misuse),
+});
+
 /** A family that still has its own frame. */
 const former = (load: () => Promise<(argv: readonly string[]) => Promise<number>>): Load => {
   return async () => ({ run: async (_, argv) => (await load())(argv) });
@@ -53,6 +58,32 @@ const csr = defineFamily({
     list: command(
       "List pending requests with what an approver would do",
       async () => (await import("./csr/list.js")).csrList,
+    ),
+  },
+});
+
+const ignition = defineFamily({
+  purpose: "Checks, merges, shows, compares and serves Ignition configs of spec 3.0 to 3.5 by Ignition's own rules.",
+  commands: {
+    diff: command(
+      "Show what differs between two payloads: files, units, contents; secrets hidden",
+      async () => (await import("./ignition/diff.js")).ignitionDiff,
+    ),
+    merge: command(
+      "Merge configs, each over the ones before it, and print the result as spec 3.2",
+      async () => (await import("./ignition/merge.js")).ignitionMerge,
+    ),
+    preview: command(
+      "Show a payload as a tree of files with units and certificate expiry; secrets hidden",
+      async () => (await import("./ignition/preview.js")).ignitionPreview,
+    ),
+    serve: command(
+      "Serve payloads to booting machines, each for its token, and record who came",
+      async () => (await import("./ignition/serve.js")).ignitionServe,
+    ),
+    validate: command(
+      "Say everything that is wrong with configs, before a machine refuses to boot",
+      async () => (await import("./ignition/validate.js")).ignitionValidate,
     ),
   },
 });
@@ -131,10 +162,7 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
   commands: {
     agent: command(
       "Dial out to proxy-servers and open connections for them (proxy-agent)",
-      formerOne(async () => {
-        const { agentCommand } = await import("./tunnel/agent-command.js");
-        return (program, argv) => agentCommand(program, argv, { misuse: 2 });
-      }),
+      async () => (await import("./tunnel/agent.js")).agentCommand,
     ),
     bootstrap: command(
       "Build, verify and remove the bridge that a kube-apiserver needs while its cluster is installed",
@@ -146,11 +174,11 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     ),
     doctor: command(
       "Find what keeps a bridge from working here, and say what to do",
-      formerOne(async () => (await import("./insight/doctor.js")).doctorCommand),
+      async () => (await import("./insight/doctor.js")).doctorCommand,
     ),
     explain: command(
       "Say which agent would carry a dial, and why",
-      formerOne(async () => (await import("./insight/explain.js")).explainCommand),
+      async () => (await import("./insight/explain.js")).explainCommand,
     ),
     firewall: command(
       "Say what the network must let through for the bridge, open it and close it again",
@@ -162,15 +190,14 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     ),
     ignition: command(
       "Check, merge, show, compare and serve what machines get at their first boot",
-      former(async () => (await import("./ignition/command.js")).ignitionCommand),
+      async () => ignition,
     ),
-    "konnectivity-https-proxy": command(
-      "Serve the sidecar's HTTP proxy under HyperShift's name and flags",
-      formerOne(async () => (await import("./tunnel/konnectivity-command.js")).httpsProxyCommand),
+    "konnectivity-https-proxy": command("Serve the sidecar's HTTP proxy under HyperShift's name and flags", async () =>
+      withMisuse(1, (await import("./tunnel/konnectivity.js")).httpsProxyCommand),
     ),
     "konnectivity-socks5-proxy": command(
       "Serve the sidecar's SOCKS5 proxy under HyperShift's name and flags",
-      formerOne(async () => (await import("./tunnel/konnectivity-command.js")).socks5ProxyCommand),
+      async () => withMisuse(1, (await import("./tunnel/konnectivity.js")).socks5ProxyCommand),
     ),
     nodepool: command("Look after pools of machines: their configuration, tokens and user data", async () => nodepool),
     page: command(
@@ -180,33 +207,24 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     pki: command("Make, renew and explain the certificates of servers and agents", async () => pki),
     server: command(
       "Take connections from an API server and hand them to agents (proxy-server)",
-      formerOne(async () => {
-        const { serverCommand } = await import("./tunnel/server-command.js");
-        return (program, argv) => serverCommand(program, argv, { misuse: 2 });
-      }),
+      async () => (await import("./tunnel/server.js")).serverCommand,
     ),
     sidecar: command(
       "Serve SOCKS5 and HTTP proxies whose connections go through the tunnel",
-      formerOne(async () => {
-        const { sidecarCommand } = await import("./tunnel/sidecar-command.js");
-        return (program, argv) => sidecarCommand(program, argv, { misuse: 2 });
-      }),
+      async () => (await import("./tunnel/sidecar.js")).sidecarCommand,
     ),
     "simulate-node": command(
       "Play a machine's first boot with its user data, into a directory",
-      formerOne(async () => (await import("./ignition/simulate-node.js")).simulateNode),
+      async () => (await import("./ignition/simulate-node.js")).simulateNode,
     ),
     support: command(
       "Write one archive for whoever is to help, without secrets",
-      formerOne(async () => (await import("./insight/support.js")).supportCommand),
+      async () => (await import("./insight/support.js")).supportCommand,
     ),
-    top: command(
-      "Show a running process on the terminal",
-      formerOne(async () => (await import("./insight/top.js")).topCommand),
-    ),
+    top: command("Show a running process on the terminal", async () => (await import("./insight/top.js")).topCommand),
     trace: command(
       "Dial once through the real path and say where the time went",
-      formerOne(async () => (await import("./insight/trace.js")).traceCommand),
+      async () => (await import("./insight/trace.js")).traceCommand,
     ),
     version: command("Print the version", async () => version),
     workers: command("Make machines that become nodes of a pool, and remember which to expect", async () => workers),

@@ -1,8 +1,17 @@
 /** Command lines that real clusters run, taken over word for word apart from file names. */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { parseAgentArgs } from "./tunnel/agent-args.js";
-import { parseServerArgs } from "./tunnel/server-args.js";
+import type { Command, Environment } from "./framework/define.js";
+import { agentCommand } from "./tunnel/agent.js";
+import { serverCommand } from "./tunnel/server.js";
+
+function parsed<Config extends object>(command: Command<Config>, argv: readonly string[], env: Environment) {
+  const invocation = command.parse(argv, env, "proxy");
+  if (invocation.help !== undefined) throw new Error("help was printed");
+  return { ...invocation.config, warnings: invocation.warnings };
+}
+const parseServerArgs = (argv: readonly string[], env: Environment) => parsed(serverCommand, argv, env);
+const parseAgentArgs = (argv: readonly string[], env: Environment) => parsed(agentCommand, argv, env);
 
 // Any files will do: flags only look whether they are there.
 const file = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));

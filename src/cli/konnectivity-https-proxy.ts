@@ -1,5 +1,5 @@
-/** The executable that takes the place of HyperShift's konnectivity-https-proxy. */
-import { main } from "./framework/command.js";
-import { httpsProxyCommand } from "./tunnel/konnectivity-command.js";
+/** The executable that takes the place of HyperShift's konnectivity-https-proxy; misuse ends with 1, as there. */
+import { main } from "./framework/output.js";
+import { httpsProxyCommand } from "./tunnel/konnectivity.js";
 
-void main((argv) => httpsProxyCommand("konnectivity-https-proxy", argv));
+void main((argv) => httpsProxyCommand.run("konnectivity-https-proxy", argv, 1));

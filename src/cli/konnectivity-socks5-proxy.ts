@@ -1,5 +1,5 @@
-/** The executable that takes the place of HyperShift's konnectivity-socks5-proxy. */
-import { main } from "./framework/command.js";
-import { socks5ProxyCommand } from "./tunnel/konnectivity-command.js";
+/** The executable that takes the place of HyperShift's konnectivity-socks5-proxy; misuse ends with 1, as there. */
+import { main } from "./framework/output.js";
+import { socks5ProxyCommand } from "./tunnel/konnectivity.js";
 
-void main((argv) => socks5ProxyCommand("konnectivity-socks5-proxy", argv));
+void main((argv) => socks5ProxyCommand.run("konnectivity-socks5-proxy", argv, 1));

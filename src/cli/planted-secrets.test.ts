@@ -53,7 +53,7 @@ test("drawbridge support", async () => {
     return `${file.endsWith(".log") ? "--log-file" : "--config-file"}=${path}`;
   });
   const out = join(folder, "support.tar.gz");
-  expect(await supportCommand("drawbridge support", [`--out=${out}`, ...flags]), said).toBe(0);
+  expect(await supportCommand.run("drawbridge support", [`--out=${out}`, ...flags]), said).toBe(0);
   const archive = gunzipSync(readFileSync(out));
   expect(outside(archive, all)).toEqual([]);
   expect(outside(Buffer.from(said), all)).toEqual([]);

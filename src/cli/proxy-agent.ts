@@ -1,6 +1,5 @@
-/** The executable that takes upstream proxy-agent's place. */
+/** The executable that takes the place of upstream's proxy-agent; misuse ends with 1, as there. */
+import { main } from "./framework/output.js";
+import { agentCommand } from "./tunnel/agent.js";
 
-import { main } from "./framework/command.js";
-import { agentCommand } from "./tunnel/agent-command.js";
-
-void main((argv) => agentCommand("proxy-agent", argv, { misuse: 1 }));
+void main((argv) => agentCommand.run("proxy-agent", argv, 1));

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { joinHostPort } from "../../src/base/address.js";
-import { parseSocks5ProxyArgs } from "../../src/cli/tunnel/konnectivity-args.js";
+import { socks5ProxyCommand } from "../../src/cli/tunnel/konnectivity.js";
 import { openServiceAddresses } from "../../src/cluster/kube/service-addresses.js";
 import { DEFAULT_ROUTING, directFromEnvironment, type RoutingConfig } from "../../src/tunnel/sidecar/config.js";
 import { Sidecar } from "../../src/tunnel/sidecar/sidecar.js";
@@ -259,9 +259,9 @@ describe("the conformance list, as clients of HyperShift's SOCKS5 proxy see it",
     const argv = ["run", "--konnectivity-hostname=127.0.0.1", `--konnectivity-port=${tunnel.place.frontendPort}`];
     argv.push(`--serving-port=${port}`, `--ca-cert-path=${ca}`, `--tls-cert-path=${cert}`, `--tls-key-path=${key}`);
     argv.push("--resolve-from-guest-cluster-dns");
-    const parsed = parseSocks5ProxyArgs(argv, { KUBECONFIG: fixture.api.kubeconfig }, "konnectivity-socks5-proxy");
+    const parsed = socks5ProxyCommand.parse(argv, { KUBECONFIG: fixture.api.kubeconfig }, "konnectivity-socks5-proxy");
     if (!("config" in parsed)) throw new Error("the flags were not taken");
-    const sidecar = new Sidecar(parsed.config, openServiceAddresses);
+    const sidecar = new Sidecar(parsed.config.config, openServiceAddresses);
     fixture.defer(() => sidecar.destroy());
     await sidecar.start();
   });

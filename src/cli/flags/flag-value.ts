@@ -2,7 +2,7 @@
 
 import { readCsvRecord } from "./go-csv.js";
 import { formatGoDuration, type GoDuration, parseGoDuration } from "./go-duration.js";
-import { GoNumberError, parseBool, parseFloat32, parseInteger, parseUnsigned64 } from "./go-number.js";
+import { parseBool, parseFloat32, parseInteger } from "./go-number.js";
 import { quote } from "./go-text.js";
 
 export interface FlagKind<T> {
@@ -56,25 +56,6 @@ export const stringArray: FlagKind<readonly string[]> = {
   read: (text, earlier = []) => [...earlier, text],
   showDefault: showList,
 };
-
-// klog's flags come from Go's own flag package, whose errors are shorter.
-
-export const goFlagBoolean: FlagKind<boolean> = { ...boolean, read: (text) => inGoFlagWords(() => parseBool(text)) };
-
-export const goFlagUnsigned: FlagKind<number> = {
-  typeName: "uint",
-  read: (text) => inGoFlagWords(() => parseUnsigned64(text)),
-  showDefault: showNumber,
-};
-
-function inGoFlagWords<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    const outOfRange = error instanceof GoNumberError && error.fault === "value out of range";
-    throw new Error(outOfRange ? "value out of range" : "parse error");
-  }
-}
 
 function showNumber(value: number): string | undefined {
   return value === 0 ? undefined : String(value);

@@ -97,8 +97,9 @@ export const float = (value: number, usage: string): Flag<number> => ({
 // Node's timers hold 31 bits of milliseconds and fire at once beyond that; 24 days is as good as never for our waits.
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-const showDuration = (ms: number): string | undefined =>
-  ms === 0 ? undefined : formatGoDuration(BigInt(ms) * 1_000_000n);
+/** Milliseconds as Go writes a duration: 1m30s. */
+export const formatDuration = (ms: number): string => formatGoDuration(BigInt(ms) * 1_000_000n);
+const showDuration = (ms: number): string | undefined => (ms === 0 ? undefined : formatDuration(ms));
 
 /** Whole milliseconds; what is not 0 never becomes 0, which often means "off". */
 function milliseconds(value: string): number {

@@ -1,6 +1,6 @@
 /** Checks a Kubernetes label selector (`app=x,tier in (a,b),!old,weight>3`); the API server does the matching. */
-import type { FlagKind } from "./flag-value.js";
-import { quote } from "./go-text.js";
+import type { Flag } from "./flag.js";
+import { quote } from "./go-values.js";
 
 const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
@@ -71,11 +71,16 @@ function found(token: string, expected: string): Error {
   return new Error(`unable to parse requirement: found '${token}', expected: ${expected}`);
 }
 
-export const labelSelector: FlagKind<string> = {
-  typeName: "selector",
-  read: (text) => {
-    checkLabelSelector(text);
-    return text;
+/** Which leases count. */
+export const labelSelector: Flag<string> = {
+  kind: {
+    typeName: "selector",
+    read: (given) => {
+      checkLabelSelector(given);
+      return given;
+    },
+    showDefault: (value) => value,
   },
-  showDefault: (value) => value,
+  value: "k8s-app=konnectivity-server",
+  usage: "Which leases count, as a label selector. If empty, all.",
 };

@@ -47,10 +47,3 @@ export function complain(error: unknown): void {
   const advice = error instanceof DrawbridgeError ? ` (${error.code}: ${error.remedy})` : "";
   process.stderr.write(`Error: ${printable(messageOf(error))}${advice}\n`);
 }
-
-/** Ends the process for good: sockets or timers that are still open must not keep it. */
-export async function main(command: (argv: readonly string[]) => Promise<number>): Promise<void> {
-  // Without a listener, Node answers SIGUSR1 with a debugger on a local port, open to every user of the host.
-  process.on("SIGUSR1", () => {});
-  process.exit(await command(process.argv.slice(2)));
-}

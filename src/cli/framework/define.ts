@@ -141,6 +141,12 @@ function formatsOf<F extends Flags, Config, Result>({ show }: Definition<F, Conf
   return formats;
 }
 
+/** Upstream ignores such words silently, which hides `--enable-profiling false` (that is: true). */
+export function warnOfWords(words: readonly string[], { warn }: Input): void {
+  for (const word of words)
+    warn(`${quote(word)} belongs to no flag and is ignored; write --flag=${word} if it was meant as a value`);
+}
+
 /** The one word that a command takes. */
 export function onlyWord([word, more]: readonly string[], what: string): string {
   if (word === undefined) throw refused(`${what} is missing`);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { dataUrlOf } from "../../base/data-url.js";
-import { ignitionCommand } from "./command.js";
+import { drawbridge } from "../commands.js";
 
 let dir: string;
 const paths: Record<string, string> = {};
@@ -45,7 +45,7 @@ async function call(command: string, ...words: string[]) {
       return true;
     });
   }
-  const code = await ignitionCommand([command, ...words.map((word) => paths[word] ?? word)]);
+  const code = await drawbridge.run("drawbridge", ["ignition", command, ...words.map((word) => paths[word] ?? word)]);
   vi.restoreAllMocks();
   return { code, ...said };
 }
@@ -120,7 +120,7 @@ test.each([
   [1, ["merge", "parent", "broken"], "broken is not a valid config: error at storage.files.0.path"],
   [1, ["merge", "--resolve", "remote"], "is not in the config but has to be fetched (DB_IGNITION_RESOURCE"],
   [1, ["preview", "nowhere"], "nowhere cannot be read: ENOENT"],
-  [2, ["preview"], "one file is needed: drawbridge ignition preview FILE (DB_FLAG_VALUE"],
+  [2, ["preview"], "the file is missing (DB_FLAG_VALUE"],
   [2, ["diff", "parent"], "two files are needed: drawbridge ignition diff OLD NEW"],
   [2, ["validate"], "at least one file is needed: drawbridge ignition validate FILE..."],
   [2, ["diff", "parent", "child", "--output", "xml"], "must be one of text, json"],

@@ -1,37 +1,32 @@
 /** `drawbridge ignition merge`: several configs into one. */
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { Config, Minor } from "../../cluster/ignition/config.js";
-import { choice } from "../flags/choice.js";
-import { boolean } from "../flags/flag-value.js";
-import { nameOf, print, readConfigFile, runIgnitionCommand } from "./files.js";
+import { oneOf, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand } from "../framework/define.js";
+import { inputName } from "../framework/files.js";
+import { readConfigFile } from "./payloads.js";
 
-const purpose = `Merges configs as Ignition does: each over the ones before it. Prints the result as JSON.
+export const ignitionMerge = defineCommand({
+  purpose: `Merges configs as Ignition does: each over the ones before it. Prints the result as JSON.
 
 The result holds whatever secrets its parts hold. Configs that the parts refer to stay references, unless --resolve puts
-those in their place that are data URLs.`;
-
-const specs = ["3.2", "3.3", "3.4", "3.5"] as const;
-
-export function ignitionMerge(program: string, argv: readonly string[]): Promise<number> {
-  return runIgnitionCommand(program, argv, {
-    purpose,
-    words: "FILE...",
-    files: { from: 1, to: Number.POSITIVE_INFINITY },
-    declare: (set) => ({
-      resolve: set.add("resolve", boolean, false, "Follow ignition.config.replace and merge where they are data URLs."),
-      spec: set.add("spec", choice(...specs), undefined, "Spec version to write. If empty, 3.2."),
-    }),
-    run: async ({ resolve, spec, output }, files) => {
-      const { emit } = await import("../../cluster/ignition/render.js");
-      const merged = await mergedFiles(files);
-      const config = resolve.value ? await resolved(merged) : merged;
-      const minor = Number((spec.value ?? specs[0]).slice(2)) as Minor;
-      const result = emit(config, minor);
-      print(output.value, { ok: true, version: `3.${minor}.0`, config: result }, () => `${JSON.stringify(result)}\n`);
-      return 0;
-    },
-  });
-}
+those in their place that are data URLs.`,
+  words: "FILE...",
+  examples: ["drawbridge ignition merge base.ign worker.ign > merged.ign"],
+  flags: {
+    resolve: yesNo("Follow ignition.config.replace and merge where they are data URLs."),
+    spec: oneOf(["3.2", "3.3", "3.4", "3.5"], "Spec version to write.", "3.2"),
+  },
+  async run({ resolve, spec }, { words: files, program }) {
+    if (files.length === 0) throw refused(`at least one file is needed: ${program} FILE...`);
+    const { emit } = await import("../../cluster/ignition/render.js");
+    const merged = await mergedFiles(files);
+    const minor = Number(spec.slice(2)) as Minor;
+    return { ok: true, version: `3.${minor}.0`, config: emit(resolve ? await resolved(merged) : merged, minor) };
+  },
+  show: ({ config }) => `${JSON.stringify(config)}\n`,
+});
 
 async function mergedFiles(files: readonly string[]): Promise<Config> {
   const { merge } = await import("../../cluster/ignition/render.js");
@@ -40,7 +35,7 @@ async function mergedFiles(files: readonly string[]): Promise<Config> {
   const { validate } = await import("../../cluster/ignition/validate/validate.js");
   const { NEWEST: newest } = await import("../../cluster/ignition/config.js");
   const configs: Config[] = [];
-  for (const file of files) configs.push(requireConfig(await readConfigFile(file), nameOf(file)));
+  for (const file of files) configs.push(requireConfig(await readConfigFile(file), inputName(file)));
   const result = configs.reduce(merge);
   const first = validate(result, newest).find(({ severity }) => severity === "error");
   if (first !== undefined) {

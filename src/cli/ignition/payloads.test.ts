@@ -9,7 +9,7 @@ import { encoded, type Secret } from "../../cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/inputs.js";
 import { withExpiry } from "../../cluster/nodes/token/rotation.js";
 import { makeTokenSecret, pack } from "../../cluster/nodes/token/token-secret.js";
-import { ignitionCommand } from "./command.js";
+import { drawbridge } from "../commands.js";
 
 const namespace = "clusters-demo";
 const motd = (text: string) =>
@@ -61,7 +61,7 @@ async function call(...argv: readonly string[]) {
       return true;
     });
   }
-  return { code: await ignitionCommand(argv), ...said };
+  return { code: await drawbridge.run("drawbridge", ["ignition", ...argv]), ...said };
 }
 
 const access = () => [`--directory=${dir}`, `--namespace=${namespace}`];

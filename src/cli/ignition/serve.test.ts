@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ignitionCommand } from "./command.js";
+import { drawbridge } from "../commands.js";
 
 let dir: string;
 let stdout: string;
@@ -26,7 +26,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-const serve = (...flags: readonly string[]) => ignitionCommand(["serve", ...flags]);
+const serve = (...flags: readonly string[]) => drawbridge.run("drawbridge", ["ignition", "serve", ...flags]);
 const enough = ["--namespace=ns", "--payload=p.yaml"];
 
 describe("drawbridge ignition serve", () => {

@@ -1,18 +1,48 @@
-/** `drawbridge ignition serve`: the server from which machines fetch what they become. */
+/** `drawbridge ignition serve`: the server from which machines fetch their configuration. */
+import { splitHostPort } from "../../base/address.js";
+import type { Endpoint } from "../../base/http.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
+import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import type { ClaimStore } from "../../cluster/nodes/serving/claims.js";
-import { FlagSet } from "../flags/flag-set.js";
-import { boolean } from "../flags/flag-value.js";
-import { runRole } from "../framework/command.js";
-import { usagePage } from "../framework/help.js";
-import type { Environment } from "../framework/invocation.js";
-import { MISUSE } from "../framework/subcommands.js";
-import { version } from "../framework/version.js";
-import { openObjects } from "../nodepool/flags.js";
-import { adminAccessOf } from "../tunnel/admin-flags.js";
-import { checkServeFlags, declareServeFlags, type ServeAddresses, type ServeFlags } from "./serve-flags.js";
+import { inGroup, text, type Values } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, type Environment, type Input, VERSION } from "../framework/define.js";
+import { checkObjects, objectFlags, openCluster, openObjects } from "../framework/objects.js";
+import { adminAccessOf, adminFlags } from "../tunnel/process-flags.js";
 
-const purpose = `Serves Ignition payloads at https://ADDR/ignition to machines that bring a token of a pool or of their own, for pools
+const SERVING_CERTIFICATE = "/var/run/secrets/ignition/serving-cert";
+
+/** Those that HyperShift's server has, too, are called and set as there. */
+const serveFlags = (env: Environment) => ({
+  ...objectFlags,
+  ...adminFlags,
+  addr: text("Address at which machines fetch their payloads, over HTTPS.", "0.0.0.0:9090"),
+  ...inGroup("tls", {
+    "cert-file": text("Serving certificate; a new one is taken up by itself.", `${SERVING_CERTIFICATE}/tls.crt`),
+    "key-file": text("Key of --cert-file.", `${SERVING_CERTIFICATE}/tls.key`),
+    "cert-secret": text(
+      `Secret of the namespace with certificate and key, instead of files; ${SERVING_CERTIFICATE_SECRET} is the one of nodepool controller --issue-certificate.`,
+    ),
+  }),
+  "metrics-addr": text("Address of /metrics, over HTTP.", "0.0.0.0:8080"),
+  "admin-addr": text("Address of the admin API and the live page, 127.0.0.1:8095 say. If empty, there is none."),
+  ...inGroup("kubernetes", {
+    namespace: text("Namespace of the token Secrets. Required; MY_NAMESPACE sets it, too.", env.MY_NAMESPACE ?? ""),
+  }),
+  payload: text("File that says how payloads are made. Required."),
+  ...inGroup("advanced", {
+    "worker-tokens": text("File with tokens of single workers, beside the Secrets that hold such."),
+    "audit-log": text("File to which every fetch is appended as a line of JSON. If empty, fetches are logged."),
+    "claims-file": text("File of an inventory directory that records claims, for csr approver --require-claim."),
+    "claims-configmap": text("ConfigMap of an inventory in the cluster that records claims, as namespace/name."),
+    "claims-kubeconfig": text("Kubeconfig of the cluster of --claims-configmap. If empty, --kubeconfig."),
+  }),
+});
+
+type ServeFlags = Values<ReturnType<typeof serveFlags>>;
+
+export const ignitionServe = defineCommand({
+  purpose: `Serves Ignition payloads at https://ADDR/ignition to machines that bring a token of a pool or of their own, for pools
 of clusters without HyperShift. It follows the token Secrets of its namespace, makes their payloads, rotates their tokens
 and writes into them what came of it; several replicas may run. Until a payload is there machines get 511 and ask again.
 
@@ -38,58 +68,66 @@ The Secrets and the ConfigMap are of its namespace; the names shown are taken wh
 that the pool's controller saw, or machines wait.
 
 It needs, in its namespace: secrets get, list, watch, update, delete; configmaps get; events create; for
---claims-configmap, in that namespace: configmaps create, get, update.`;
+--claims-configmap, in that namespace: configmaps create, get, update.`,
+  examples: ["drawbridge ignition serve --namespace drawbridge --payload payload.yaml"],
+  flags: serveFlags,
+  config: checked,
+  async run({ flags, claimsConfigMap, admin, ...endpoints }) {
+    const [{ runServing }, { payloadSource }] = await Promise.all([
+      import("./run-server.js"),
+      import("../../cluster/nodes/serving/payload.js"),
+    ]);
+    const { auditLog, certFile, certSecret, keyFile, namespace, payload, workerTokens } = flags;
+    const api = await openObjects(flags);
+    return runServing({
+      ...{ api, namespace, auditLog, workerTokens, ...endpoints },
+      admin: admin && { ...admin, ...adminAccessOf(flags), version: VERSION },
+      inCluster: flags.directory === "",
+      source: payloadSource(api, namespace, payload),
+      certificates: certSecret === "" ? { certFile, keyFile } : { secretName: certSecret },
+      claims: await claimStores(flags, claimsConfigMap, api),
+    });
+  },
+});
 
-export function ignitionServe(program: string, argv: readonly string[]): Promise<number> {
-  const parse = (given: readonly string[], env: Environment) => {
-    const set = new FlagSet();
-    const help = set.add("help", boolean, false, `help for ${program}`, { shorthand: "h" });
-    const flags = declareServeFlags(set, env);
-    const { positional, warnings } = set.parse(given);
-    if (help.value) return { help: usagePage(program, purpose, set) };
-    const addresses = checkServeFlags(flags, positional);
-    return { config: { flags, addresses }, logging: { verbosity: 0, format: "text" }, warnings } as const;
+function checked(flags: ServeFlags, { given }: Input) {
+  if (flags.namespace === "") throw refused("--namespace must not be empty");
+  if (flags.payload === "") throw refused("--payload must not be empty");
+  checkObjects(flags);
+  if (flags.certSecret !== "" && (given.has("cert-file") || given.has("key-file"))) {
+    throw refused("--cert-secret excludes --cert-file and --key-file: the certificate is in one place");
+  }
+  adminAccessOf(flags);
+  const { claimsConfigmap } = flags;
+  const [, namespace = "", name = ""] = /^([^/\s]+)\/([^/\s]+)$/.exec(claimsConfigmap) ?? [];
+  if (claimsConfigmap !== "" && name === "") throw refused("--claims-configmap must be namespace/name");
+  return {
+    flags,
+    listen: endpoint("addr", flags.addr),
+    metrics: endpoint("metrics-addr", flags.metricsAddr),
+    admin: flags.adminAddr === "" ? undefined : endpoint("admin-addr", flags.adminAddr),
+    claimsConfigMap: name === "" ? undefined : { namespace, name },
   };
-  return runRole({ parse, run: ({ flags, addresses }) => serve(flags, addresses) }, program, argv, { misuse: MISUSE });
 }
 
-async function serve(flags: ServeFlags, addresses: ServeAddresses): Promise<number> {
-  const [{ runServing }, { payloadSource }] = await Promise.all([
-    import("./run-server.js"),
-    import("../../cluster/nodes/serving/payload.js"),
-  ]);
-  const namespace = flags.namespace.value;
-  const api = await openObjects(flags);
-  return runServing({
-    ...{ api, namespace, listen: addresses.listen, metrics: addresses.metrics },
-    admin: addresses.admin && { ...addresses.admin, ...adminAccessOf(flags), version: version() },
-    inCluster: flags.directory.value === "",
-    source: payloadSource(api, namespace, flags.payload.value),
-    certificates:
-      flags.certSecret.value === ""
-        ? { certFile: flags.certFile.value, keyFile: flags.keyFile.value }
-        : { secretName: flags.certSecret.value },
-    auditLog: flags.auditLog.value,
-    workerTokens: flags.workerTokens.value,
-    claims: await claimStores(flags, addresses, api),
-  });
-}
-
-async function openCluster(kubeconfig: string): Promise<KubeApi> {
-  const { openKubeApi } = await import("../../cluster/kube/open.js");
-  return openKubeApi({ kubeconfig, qps: 0, burst: 0 });
+function endpoint(name: string, value: string): Endpoint {
+  const split = splitHostPort(value);
+  if ("error" in split) throw refused(`--${name} must be host:port: ${split.error}`);
+  if (!/^\d{1,5}$/.test(split.port) || Number(split.port) > 65_535) {
+    throw refused(`--${name} must end with a port from 0 to 65535, got ${value}`);
+  }
+  return { host: split.host, port: Number(split.port) };
 }
 
 async function claimStores(
-  flags: ServeFlags,
-  { claimsConfigMap }: ServeAddresses,
+  { claimsFile, claimsKubeconfig }: ServeFlags,
+  configMap: { readonly namespace: string; readonly name: string } | undefined,
   api: KubeApi,
 ): Promise<ClaimStore[]> {
   const { claimsInConfigMap, claimsInFile } = await import("../../cluster/nodes/serving/claims.js");
-  const { claimsFile, claimsKubeconfig } = flags;
-  const cluster = claimsKubeconfig.value === "" ? api : await openCluster(claimsKubeconfig.value);
+  const cluster = claimsKubeconfig === "" ? api : await openCluster(claimsKubeconfig);
   return [
-    ...(claimsFile.value === "" ? [] : [claimsInFile(claimsFile.value)]),
-    ...(claimsConfigMap === undefined ? [] : [claimsInConfigMap(cluster, claimsConfigMap)]),
+    ...(claimsFile === "" ? [] : [claimsInFile(claimsFile)]),
+    ...(configMap === undefined ? [] : [claimsInConfigMap(cluster, configMap)]),
   ];
 }

@@ -19,7 +19,7 @@ const at = (name: string) => join(folder, name);
 
 function simulate(config: object, ...flags: string[]): Promise<number> {
   writeFileSync(at("user.ign"), JSON.stringify({ ignition: { version: "3.2.0" }, ...config }));
-  return simulateNode("drawbridge simulate-node", [at("user.ign"), `--root=${at("root")}`, ...flags]);
+  return simulateNode.run("drawbridge simulate-node", [at("user.ign"), `--root=${at("root")}`, ...flags]);
 }
 
 const files = [{ path: "/etc/key", mode: 0o600, contents: { source: "data:,s3cr3t" } }];
@@ -66,7 +66,7 @@ describe("drawbridge simulate-node", () => {
     [["a", "--root=b", "--name=c"], "--name and --address need --csr"],
     [["a", "--root=b", "--timeout=0s"], "--timeout must be more than nothing"],
   ])("refuses %j", async (argv, sentence) => {
-    expect([await simulateNode("drawbridge simulate-node", argv), said.stderr]).toEqual([
+    expect([await simulateNode.run("drawbridge simulate-node", argv), said.stderr]).toEqual([
       2,
       expect.stringContaining(sentence),
     ]);

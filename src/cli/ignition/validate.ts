@@ -1,15 +1,14 @@
 /** `drawbridge ignition validate`: everything that is wrong with configs. */
 import { messageOf } from "../../base/errors/error.js";
 import type { LocatedProblem } from "../../cluster/ignition/problems.js";
-import { boolean } from "../flags/flag-value.js";
-import { complain } from "../framework/command.js";
-import { nameOf, print, readConfigFile, runIgnitionCommand } from "./files.js";
+import { yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand } from "../framework/define.js";
+import { inputName } from "../framework/files.js";
+import { complain } from "../framework/output.js";
+import { readConfigFile } from "./payloads.js";
 
-const purpose = `Says everything that is wrong with configs of spec 3.0 to 3.5, with the verdict a machine would come to.
-
-Ends with 0 when a machine would accept them all, with 1 otherwise. Warnings alone are accepted, unless --strict.`;
-
-interface Verdict {
+interface Validation {
   readonly file: string;
   readonly ok: boolean;
   readonly version?: string;
@@ -26,29 +25,30 @@ interface ShownFinding {
   readonly message: string;
 }
 
-/** A config that is wrong everywhere says so often enough in this many lines. */
+/** Findings that are shown of one config. */
 const MOST_SHOWN = 100;
 
-export function ignitionValidate(program: string, argv: readonly string[]): Promise<number> {
-  return runIgnitionCommand(program, argv, {
-    purpose,
-    words: "FILE...",
-    files: { from: 1, to: Number.POSITIVE_INFINITY },
-    declare: (set) => ({ strict: set.add("strict", boolean, false, "Let warnings fail, too.") }),
-    run: async ({ strict, output }, files) => {
-      const verdicts: Verdict[] = [];
-      for (const file of files) verdicts.push(await verdictOn(file, strict.value));
-      const ok = verdicts.every((verdict) => verdict.ok);
-      print(output.value, { ok, files: verdicts }, () => verdicts.map(verdictText).join(""));
-      return ok ? 0 : 1;
-    },
-  });
-}
+export const ignitionValidate = defineCommand({
+  purpose: `Says everything that is wrong with configs of spec 3.0 to 3.5, with the verdict a machine would come to.
 
-async function verdictOn(file: string, isStrict: boolean): Promise<Verdict> {
+Ends with 0 when a machine would accept them all, with 1 otherwise. Warnings alone are accepted, unless --strict.`,
+  words: "FILE...",
+  examples: ["drawbridge ignition validate worker.ign --strict"],
+  flags: { strict: yesNo("Let warnings fail, too.") },
+  async run({ strict }, { words, program }) {
+    if (words.length === 0) throw refused(`at least one file is needed: ${program} FILE...`);
+    const files: Validation[] = [];
+    for (const file of words) files.push(await validationOf(file, strict));
+    return { ok: files.every(({ ok }) => ok), files };
+  },
+  show: ({ files }) => files.map(validationText).join(""),
+  exitCode: ({ ok }) => (ok ? 0 : 1),
+});
+
+async function validationOf(file: string, isStrict: boolean): Promise<Validation> {
   const { readConfigOf } = await import("../../cluster/ignition/parse.js");
   const { versionOf } = await import("../../cluster/ignition/config.js");
-  const name = nameOf(file);
+  const name = inputName(file);
   try {
     const reading = readConfigOf(await readConfigFile(file), name);
     const findings = reading.findings.map(shown);
@@ -65,7 +65,7 @@ function shown({ severity, path, position, message }: LocatedProblem): ShownFind
   return { severity, path: path.join("."), ...position, message };
 }
 
-function verdictText({ file, ok, version, findings }: Verdict): string {
+function validationText({ file, ok, version, findings }: Validation): string {
   const head = ok ? `${file}: valid, spec ${version}\n` : `${file}: NOT VALID\n`;
   const lines = findings.slice(0, MOST_SHOWN).map(({ severity, path, line, column, message }) => {
     const place = line === undefined ? "" : `line ${line}, column ${column}: `;

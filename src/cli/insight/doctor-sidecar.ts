@@ -9,21 +9,19 @@ import type { Frontend } from "../../tunnel/client/frontend.js";
 
 /** A sentence when they cannot be understood from here. */
 export async function sidecarSettings(running: RunningProgram): Promise<SidecarSettings | string> {
-  const [{ parseSidecarArgs }, { parseHttpsProxyArgs, parseSocks5ProxyArgs }] = await Promise.all([
-    import("../tunnel/sidecar-args.js"),
-    import("../tunnel/konnectivity-args.js"),
+  const [{ sidecarCommand }, { httpsProxyCommand, socks5ProxyCommand }] = await Promise.all([
+    import("../tunnel/sidecar.js"),
+    import("../tunnel/konnectivity.js"),
   ]);
-  const parsers = [parseSidecarArgs, parseSocks5ProxyArgs, parseHttpsProxyArgs];
+  const commands = [sidecarCommand, socks5ProxyCommand, httpsProxyCommand];
   const at = running.words.findIndex((word) => sidecarNames.some((name) => name === basename(word)));
-  const parse = parsers[sidecarNames.findIndex((name) => name === basename(running.words[at] ?? ""))];
+  const command = commands[sidecarNames.findIndex((name) => name === basename(running.words[at] ?? ""))];
   try {
-    const invocation = parse?.(running.words.slice(at + 1), process.env, "sidecar");
+    const invocation = command?.parse(running.words.slice(at + 1), process.env, "sidecar");
     if (invocation === undefined || invocation.help !== undefined) return "the sidecar's flags are not known";
     const file = (path: string) => processFile(running.pid, path);
-    const { listeners } = invocation.config;
-    const distinct = new Map(
-      listeners.flatMap(({ routing }) => routing.frontends).map((frontend) => [JSON.stringify(frontend), frontend]),
-    );
+    const { listeners } = invocation.config.config;
+    const distinct = new Map(listeners.flatMap(({ routing }) => routing.frontends).map((each) => [JSON.stringify(each), each]));
     return {
       frontends: [...distinct.values()].map((frontend) => withFiles(frontend, file)),
       listeners: listeners.map(({ name, routing: { resolution, fallback } }) => ({

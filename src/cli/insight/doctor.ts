@@ -1,43 +1,86 @@
-/** `drawbridge doctor` */
+/** `drawbridge doctor`: find what keeps drawbridge from working on this host. */
 import { hasFailed } from "../../base/finding.js";
-import type { FlagSet } from "../flags/flag-set.js";
-import { quote } from "../flags/go-text.js";
-import { addOutput, type PlainCommand, refused, runPlainCommand } from "../framework/plain-command.js";
-import { checkAdminUrl } from "../tunnel/admin-port-flags.js";
-import { addAdminOfDoctor, addDoctorFlags, doctorSettings } from "./doctor-flags.js";
+import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
+import { topologies } from "../../cluster/bootstrap/model/names.js";
+import type { DoctorSettings } from "../../insight/diagnosis/open-context.js";
+import { roles } from "../../insight/diagnosis/programs.js";
+import { inGroup, list, number, oneOf, text, type Values } from "../flags/flag.js";
+import { defineCommand, type Environment } from "../framework/define.js";
+import { adminPortFlags, checkAdminUrl } from "../tunnel/admin-port.js";
 
-const command: PlainCommand<ReturnType<typeof declare>> = {
+/** Where to look; support takes the same. */
+export const placeFlags = {
+  role: oneOf(roles, "Kind of place this is. If empty, found out."),
+  for: oneOf(topologies, "Kind of control plane. If empty, found out."),
+  dir: text("Install directory of openshift-install."),
+  address: text(
+    "Address at which agents dial the server, or machines the Ignition server. If empty, as the agent here, the address's record, the certificates or the clusters say.",
+  ),
+  ...inGroup("kubernetes", {
+    kubeconfig: text("Kubeconfig of the cluster. If empty, from --dir, the program here, else the host's usual one."),
+    namespace: text("Namespace of pools, tokens and leases. If empty, as the program here has it."),
+  }),
+  ...inGroup("advanced", {
+    "agent-port": number(0, "Port that agents dial. If 0, as the program here has it."),
+    "health-port": number(0, "Health port of the program here. If 0, as it was started."),
+    "admin-port": number(0, "Admin port of the server. If 0, as it was started."),
+    pki: text("Directory of the certificates. If empty, the bridge's own."),
+    socket: text("Unix socket of the server. If empty, as it was started, or the bridge's own."),
+    "egress-config": text("The kube-apiserver's EgressSelectorConfiguration. If empty, the bridge's own."),
+    "state-dir": text("Directory of bootstrap up's record, which says what no flag says.", DEFAULT_STATE_DIRECTORY),
+    "machine-network": list("Prefix of the hosts; repeatable. If empty, from --dir, the cluster or this host."),
+    "pod-network": list("Prefix of the pods; repeatable. If empty, from --dir, the cluster or this host."),
+    "service-network": list("Prefix of the services; repeatable. If empty, from --dir, the cluster or this host."),
+  }),
+};
+
+export type PlaceFlags = Values<typeof placeFlags>;
+
+const doctorFlags = (env: Environment) => ({
+  ...placeFlags,
+  ...adminPortFlags(env),
+  admin: text("Admin port of the process, http://127.0.0.1:8095 say. If empty, as it was started."),
+  "token-file": text(
+    "File with the admin token of the process. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE, then its own --admin-token-file.",
+    env.DRAWBRIDGE_ADMIN_TOKEN_FILE ?? "",
+  ),
+});
+
+export const doctorCommand = defineCommand({
   purpose: `Looks for whatever keeps a bridge, or any other part of drawbridge, from working here, and says what to do about it.
 
 It runs on a server's host, beside an agent, a sidecar, an Ignition server, a pool controller or a CSR approver, on an
 OpenShift bootstrap host or on a workstation, and checks what makes sense there. It finds a running process' ports,
 certificates and admin token in its flags. drawbridge workers doctor explains why single machines do not become nodes.
 Doctor changes nothing. It ends with 1 when a check failed; warnings alone end with 0.`,
-  declare,
-  check(flags, [word]) {
-    if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
-    if (flags.admin.value !== "") checkAdminUrl(flags.admin.value);
+  examples: ["drawbridge doctor", "drawbridge doctor --role agent --output json"],
+  flags: doctorFlags,
+  async run(flags, { given }) {
+    const { admin: url, tokenFile, caFile } = flags;
+    if (url !== "") checkAdminUrl(url);
+    const [{ diagnose, placeOf }, { closeContext, openContext }, report] = await Promise.all([
+      import("../../insight/diagnosis/doctor.js"),
+      import("../../insight/diagnosis/open-context.js"),
+      import("../../insight/diagnosis/report.js"),
+    ]);
+    const context = await openContext(doctorSettings(flags, given, { url, tokenFile, caFile }));
+    const { role } = context;
+    const findings = await diagnose(context).finally(() => closeContext(context));
+    const text = `${placeOf(role)}\n\n${report.findingsText(findings)}`;
+    return { findings, text, json: report.findingsJson({ role }, findings) };
   },
-  run,
-};
+  show: { text: ({ text }) => text, json: ({ json }) => json },
+  exitCode: ({ findings }) => (hasFailed(findings) ? 1 : 0),
+});
 
-function declare(set: FlagSet) {
-  return { ...addDoctorFlags(set), ...addAdminOfDoctor(set), output: addOutput(set) };
+const NO_ADMIN: DoctorSettings["admin"] = { url: "", tokenFile: "", caFile: "" };
+
+export function doctorSettings(flags: PlaceFlags, given: ReadonlySet<string>, admin = NO_ADMIN): DoctorSettings {
+  const { for: topology, dir: installDirectory, stateDir, machineNetwork, podNetwork, serviceNetwork, ...rest } = flags;
+  return {
+    ...{ ...rest, topology, installDirectory, admin },
+    stateDirectory: { path: stateDir, isGiven: given.has("state-dir") },
+    networks: { machine: machineNetwork, pod: podNetwork, service: serviceNetwork },
+    sidecarSettings: async (running) => (await import("./doctor-sidecar.js")).sidecarSettings(running),
+  };
 }
-
-async function run(flags: ReturnType<typeof declare>): Promise<number> {
-  const [{ diagnose, placeOf }, { closeContext, openContext }, { findingsJson, findingsText }] = await Promise.all([
-    import("../../insight/diagnosis/doctor.js"),
-    import("../../insight/diagnosis/open-context.js"),
-    import("../../insight/diagnosis/report.js"),
-  ]);
-  const context = await openContext(doctorSettings(flags, flags));
-  const { role } = context;
-  const findings = await diagnose(context).finally(() => closeContext(context));
-  const text = () => `${placeOf(role)}\n\n${findingsText(findings)}`;
-  process.stdout.write(flags.output.value === "json" ? findingsJson({ role }, findings) : text());
-  return hasFailed(findings) ? 1 : 0;
-}
-
-export const doctorCommand = (program: string, argv: readonly string[]): Promise<number> =>
-  runPlainCommand(program, argv, command);

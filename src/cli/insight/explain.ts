@@ -1,32 +1,23 @@
-/** `drawbridge explain HOST:PORT`: who would carry a dial, and why; nothing is dialled. */
-
+/** `drawbridge explain HOST:PORT`: which agent would carry a dial, and why; nothing is dialled. */
 import { plainText } from "../../base/text.js";
 import type { Forecast } from "../../insight/observe/admin/contract.js";
-import type { FlagSet } from "../flags/flag-set.js";
-import { addOutput, type PlainCommand, refused, runPlainCommand } from "../framework/plain-command.js";
-import { addAdminPortFlags, checkAdminPortFlags, openAdminPort } from "../tunnel/admin-port-flags.js";
+import { defineCommand, onlyWord } from "../framework/define.js";
+import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 
-const command: PlainCommand<ReturnType<typeof declare>> = {
+export const explainCommand = defineCommand({
   purpose: `Says which agent a server would choose for a target and why, or why none; of an agent, whether its policy allows
 the target. Nothing is dialled: drawbridge trace does that. Ends with 1 when there is no way.`,
-  words: " HOST:PORT",
-  declare,
-  check(flags, words) {
-    if (words.length !== 1) throw refused("explain needs one target, HOST:PORT");
-    checkAdminPortFlags(flags);
-  },
-  async run(flags, [target = ""]) {
+  words: "HOST:PORT",
+  examples: ["drawbridge explain 10.128.0.5:8443 --token-file token"],
+  flags: adminPortFlags,
+  async run(flags, { words }) {
+    const target = onlyWord(words, "the target, HOST:PORT,");
     const port = await openAdminPort(flags);
-    const forecast = await port.get<Forecast>(`explain?target=${encodeURIComponent(target)}`);
-    const { safeJson } = await import("../../base/text.js");
-    process.stdout.write(flags.output.value === "json" ? `${safeJson(forecast)}\n` : forecastText(forecast));
-    return forecast.possible ? 0 : 1;
+    return port.get<Forecast>(`explain?target=${encodeURIComponent(target)}`);
   },
-};
-
-function declare(set: FlagSet) {
-  return { ...addAdminPortFlags(set), output: addOutput(set) };
-}
+  show: forecastText,
+  exitCode: ({ possible }) => (possible ? 0 : 1),
+});
 
 export function forecastText({
   target,
@@ -56,6 +47,3 @@ export function choiceLines(explanation: Forecast["explanation"]): string[] {
     ...considered.map(({ agentId, passedOver }) => `  ${plainText(agentId)}: ${plainText(passedOver)}`),
   ];
 }
-
-export const explainCommand = (program: string, argv: readonly string[]): Promise<number> =>
-  runPlainCommand(program, argv, command);

@@ -1,9 +1,9 @@
 /** Doctor's findings and the processes on this host, as parts of a support bundle. */
 import { programs, titles } from "../../insight/diagnosis/programs.js";
 import type { Part } from "../../insight/support/bundle.js";
-import { type DoctorFlags, doctorSettings } from "./doctor-flags.js";
+import { doctorSettings, type PlaceFlags } from "./doctor.js";
 
-export function doctorPart(flags: DoctorFlags): Part {
+export function doctorPart(flags: PlaceFlags, given: ReadonlySet<string>): Part {
   return {
     name: "doctor",
     async collect() {
@@ -13,7 +13,7 @@ export function doctorPart(flags: DoctorFlags): Part {
         import("../../insight/diagnosis/report.js"),
       ]);
       // It asks the process that runs here: those of --admin are in the bundle themselves.
-      const context = await openContext(doctorSettings(flags));
+      const context = await openContext(doctorSettings(flags, given));
       const { role } = context;
       const findings = await diagnose(context).finally(() => closeContext(context));
       return [

@@ -2,54 +2,45 @@
 import { messageOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
 import type { Step, Trace } from "../../insight/watch/trace.js";
-import type { FlagSet } from "../flags/flag-set.js";
-import { duration, string } from "../flags/flag-value.js";
-import { parseGoDuration, toMilliseconds } from "../flags/go-duration.js";
-import { addOutput, type PlainCommand, refused, runPlainCommand } from "../framework/plain-command.js";
-import { addAdminPortFlags, checkAdminPortFlags, openAdminPort } from "../tunnel/admin-port-flags.js";
-import { parseFrontend } from "../tunnel/sidecar-frontend.js";
+import type { Frontend } from "../../tunnel/client/frontend.js";
+import { duration, text } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, onlyWord } from "../framework/define.js";
+import { parseFrontend } from "../tunnel/addresses.js";
+import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 import { choiceLines } from "./explain.js";
 
-const command: PlainCommand<ReturnType<typeof declare>> = {
+export const traceCommand = defineCommand({
   purpose: `Dials a target once through a server's frontend, as kube-apiserver would, and says where the time went: to the
 frontend, to choose an agent, for the agent to dial. With the server's admin token it also says which agent it was, or why
 there was none. Ends with 1 when the target was not reached.`,
-  words: " HOST:PORT",
-  declare,
-  check(flags, words) {
-    if (words.length !== 1) throw refused("trace needs one target, HOST:PORT");
-    if (flags.frontend.value === "")
-      throw refused("--frontend must name the server's front door, e.g. grpc+uds:/run/konnectivity.sock");
-    try {
-      parseFrontend(flags.frontend.value, {});
-    } catch (error) {
-      throw refused(messageOf(error));
-    }
-    if (flags.tokenFile.value !== "") checkAdminPortFlags(flags);
-  },
-  async run(flags, [target = ""]) {
-    const { trace } = await import("../../insight/watch/trace.js");
-    const admin = flags.tokenFile.value === "" ? undefined : await openAdminPort(flags);
-    const frontend = parseFrontend(flags.frontend.value, {});
-    const traced = await trace(frontend, target, admin, toMilliseconds(flags.timeout.value));
-    const { safeJson } = await import("../../base/text.js");
-    process.stdout.write(flags.output.value === "json" ? `${safeJson(traced, 2)}\n` : traceText(traced));
-    return traced.ok ? 0 : 1;
-  },
-};
-
-function declare(set: FlagSet) {
-  return {
-    frontend: set.add(
-      "frontend",
-      string,
-      "",
-      "The server's front door, MODE+TRANSPORT:ADDRESS[,servername=,ca=,cert=,key=], as the sidecar takes it.",
+  words: "HOST:PORT",
+  examples: ["drawbridge trace 10.128.0.5:8443 --frontend grpc+uds:/run/konnectivity.sock"],
+  flags: (env) => ({
+    ...adminPortFlags(env),
+    frontend: text(
+      "Frontend of the server, MODE+TRANSPORT:ADDRESS[,servername=,ca=,cert=,key=], as the sidecar takes it. Required.",
     ),
-    timeout: set.add("timeout", duration, parseGoDuration("30s"), "How long the dial may take."),
-    ...addAdminPortFlags(set),
-    output: addOutput(set),
-  };
+    timeout: duration("30s", "How long the dial may take."),
+  }),
+  async run(flags, { words }) {
+    const target = onlyWord(words, "the target, HOST:PORT,");
+    const frontend = frontendOf(flags.frontend);
+    const admin = flags.tokenFile === "" ? undefined : await openAdminPort(flags);
+    const { trace } = await import("../../insight/watch/trace.js");
+    return trace(frontend, target, admin, flags.timeout);
+  },
+  show: traceText,
+  exitCode: ({ ok }) => (ok ? 0 : 1),
+});
+
+function frontendOf(given: string): Frontend {
+  if (given === "") throw refused("--frontend must name the server's frontend, e.g. grpc+uds:/run/konnectivity.sock");
+  try {
+    return parseFrontend(given, {});
+  } catch (error) {
+    throw refused(messageOf(error));
+  }
 }
 
 const BAR = 30;
@@ -68,11 +59,8 @@ export function traceText({ target, ok, totalMs, steps, error, explanation, blin
 
 function stepLine({ name, ms, detail }: Step, totalMs: number): string {
   const bar = "█".repeat(Math.min(BAR, Math.max(1, Math.round((ms / Math.max(totalMs, 0.001)) * BAR))));
-  const said = detail === undefined ? "" : `  ${plainText(detail)}`;
-  return `  ${name.padEnd(28)} ${time(ms).padStart(9)}  ${bar}${said}`;
+  const shown = detail === undefined ? "" : `  ${plainText(detail)}`;
+  return `  ${name.padEnd(28)} ${time(ms).padStart(9)}  ${bar}${shown}`;
 }
 
 const time = (ms: number): string => (ms < 100 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);
-
-export const traceCommand = (program: string, argv: readonly string[]): Promise<number> =>
-  runPlainCommand(program, argv, command);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseServerAddresses } from "./server-addresses.js";
+import { parseServerAddresses } from "./addresses.js";
 
 test.each([
   ["konnectivity.example", { host: "konnectivity.example", port: 8091 }],

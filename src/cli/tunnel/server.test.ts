@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { ServerProcessConfig } from "./run-server.js";
-import { parseServerArgs } from "./server-args.js";
+import { serverCommand } from "./server.js";
 
 // Any files will do: flags only look whether they are there.
 const file = (name: string): string => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
@@ -14,9 +14,9 @@ const tcp = [`--server-cert=${cert}`, `--server-key=${key}`, `--server-ca-cert=$
 const good = [...uds, ...cluster];
 
 function invoke(argv: readonly string[], env = {}) {
-  const invocation = parseServerArgs(argv, env);
+  const invocation = serverCommand.parse(argv, env, "proxy-server");
   if (invocation.help !== undefined) throw new Error("help was printed");
-  return invocation;
+  return { ...invocation.config, warnings: invocation.warnings };
 }
 
 function configOf(...argv: string[]): ServerProcessConfig {
@@ -200,7 +200,7 @@ describe("the watchdog", () => {
   });
 });
 
-describe("several front doors", () => {
+describe("several listeners", () => {
   const listen = "--listen=http-connect+uds:/run/h.sock,mode=0660";
 
   test("--listen alone replaces upstream's single door", () => {
@@ -234,8 +234,8 @@ describe("several front doors", () => {
   });
 
   test.each([
-    [[listen, listen], "two front doors share the address /run/h.sock"],
-    [["--listen=http-connect+tcp::8443"], "is a TCP door and needs cert= or --server-cert"],
+    [[listen, listen], "two listeners share the address /run/h.sock"],
+    [["--listen=http-connect+tcp::8443"], "is a TCP listener and needs cert= or --server-cert"],
     [["--listen=http"], "--listen http must look like MODE+TRANSPORT:ADDRESS"],
     [["--listen=grpc+tcp::1,cert=/nope,key=/nope,ca=/nope"], "error checking --listen TLS file /nope, got stat /nope"],
     [[listen, "--uds-name=/x", "--server-port=8090"], "server port should be set to 0 not 8090 for UDS"],
@@ -347,7 +347,7 @@ describe("refusals, in upstream's words where upstream refuses too", () => {
     ["limits", [...good, "--process-queue-bytes=5"], "--process-queue-bytes must be at least --tunnel-queue-bytes"],
   ])("%s", (_what, argv, message) => {
     const expected = { code: "DB_FLAG_VALUE", message: `failed to validate server options with ${message}` };
-    expect(() => parseServerArgs(argv, {})).toThrow(expect.objectContaining(expected));
+    expect(() => invoke(argv)).toThrow(expect.objectContaining(expected));
   });
 
   test("ports at the edges are accepted", () => {
@@ -361,14 +361,14 @@ describe("refusals, in upstream's words where upstream refuses too", () => {
 });
 
 test("--help lists the flags and checks nothing else", () => {
-  const { help } = parseServerArgs(["--help", "--mode=foo"], {});
+  const { help } = serverCommand.parse(["--help", "--mode=foo"], {}, "proxy-server");
   expect(help).toContain("Usage:\n  proxy-server [flags]\n");
   expect(help).toContain("      --mode string ");
   expect(help).not.toContain("--warn-on-channel-limit");
 });
 
 test("a bad flag wins over --help, as in pflag", () => {
-  expect(() => parseServerArgs(["--help", "-q"], {})).toThrow("unknown shorthand flag: 'q' in -q");
+  expect(() => invoke(["--help", "-q"])).toThrow("unknown shorthand flag: 'q' in -q");
 });
 
 test("arbitrary arguments: a result or a clean refusal", () => {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FlagSet } from "../flags/flag-set.js";
-import { addAdminFlags, adminAccessOf, checkAdminFlags } from "./admin-flags.js";
+import { parseFlags } from "../flags/parse.js";
+import { adminAccessOf, adminFlags } from "./process-flags.js";
 
 let dir: string;
 const file = (name: string) => join(dir, name);
@@ -14,11 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 function access(...argv: readonly string[]) {
-  const set = new FlagSet();
-  const flags = addAdminFlags(set);
-  set.parse(argv);
-  checkAdminFlags(flags);
-  return adminAccessOf(flags);
+  return adminAccessOf(parseFlags(adminFlags, argv).values);
 }
 
 test("are a token, and a certificate with its key for beyond loopback", () => {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { ListenerConfig } from "../../tunnel/server/config.js";
-import { type DoorDefaults, parseListen } from "./listen-flag.js";
+import { type ListenerDefaults, parseListen } from "./addresses.js";
 
-const defaults: DoorDefaults = {
+const defaults: ListenerDefaults = {
   deleteExisting: true,
   fileMode: 0o770,
   owner: undefined,
@@ -29,8 +29,8 @@ test.each<[string, ListenerConfig]>([
       tls: { certFile: "c=1", keyFile: "k", clientCaFile: "a" },
     },
   ],
-])("%s", (text, door) => {
-  expect(parseListen(text, defaults)).toEqual(door);
+])("%s", (text, listener) => {
+  expect(parseListen(text, defaults)).toEqual(listener);
 });
 
 test.each([
@@ -52,7 +52,7 @@ test.each([
   expect(() => parseListen(text, defaults)).toThrow(message);
 });
 
-test("a TCP door is never without TLS and client certificates", () => {
+test("a TCP listener is never without TLS and client certificates", () => {
   const none = { ...defaults, tls: { certFile: "", keyFile: "", clientCaFile: "" } };
   expect(() => parseListen("grpc+tcp::1,cert=c,key=k", none)).toThrow("needs ca= or --server-ca-cert");
 });

@@ -1,6 +1,6 @@
 import { createSecureContext, getCiphers } from "node:tls";
 import { expect, test } from "vitest";
-import { openSslSuites, tlsVersion } from "./tls-names.js";
+import { openSslSuites, tlsVersion } from "./server-rules.js";
 
 const everySuite = [
   "TLS_AES_128_GCM_SHA256",

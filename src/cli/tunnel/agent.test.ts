@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { parseAgentArgs } from "./agent-args.js";
+import { agentCommand } from "./agent.js";
 import type { AgentProcessConfig } from "./run-agent.js";
 
 // Any files will do: flags only look whether they are there.
@@ -11,9 +11,9 @@ const [cert, key, ca, token] = [file("README.md"), file("package.json"), file("L
 const good = [`--ca-cert=${ca}`];
 
 function invoke(argv: readonly string[], env = {}) {
-  const invocation = parseAgentArgs(argv, env);
+  const invocation = agentCommand.parse(argv, env, "proxy-agent");
   if (invocation.help !== undefined) throw new Error("help was printed");
-  return invocation;
+  return { ...invocation.config, warnings: invocation.warnings };
 }
 
 function configOf(...argv: string[]): AgentProcessConfig {
@@ -172,7 +172,7 @@ describe("refusals, in upstream's words where upstream refuses too", () => {
 });
 
 test("--help names the program and hides the old name of the selector", () => {
-  const { help } = parseAgentArgs(["-h"], {}, "drawbridge agent");
+  const { help } = agentCommand.parse(["-h"], {}, "drawbridge agent");
   expect(help).toContain("Usage:\n  drawbridge agent [flags]\n");
   expect(help).not.toMatch(/--lease-label /);
 });

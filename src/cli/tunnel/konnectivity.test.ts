@@ -3,21 +3,22 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parseHttpsProxyArgs, parseSocks5ProxyArgs } from "./konnectivity-args.js";
+import { httpsProxyCommand, socks5ProxyCommand } from "./konnectivity.js";
 
 const kubeconfig = "/etc/kubernetes/secrets/kubeconfig/kubeconfig";
 
-function parsed(parse: typeof parseSocks5ProxyArgs, ...argv: string[]) {
-  const invocation = parse(argv, { KUBECONFIG: kubeconfig }, "proxy");
+function parsed(command: Pick<typeof socks5ProxyCommand, "parse">, ...argv: string[]) {
+  const invocation = command.parse(argv, { KUBECONFIG: kubeconfig }, "proxy");
   if (invocation.help !== undefined) throw new Error("help was printed");
-  const { config, logging, warnings } = invocation;
+  const { config, logging } = invocation.config;
+  const { warnings } = invocation;
   const [listener] = config.listeners;
   return { config, logging, warnings, listener: listener!, routing: listener!.routing };
 }
 
 describe("konnectivity-socks5-proxy", () => {
   test("run", () => {
-    const { config, listener, routing, logging, warnings } = parsed(parseSocks5ProxyArgs, "run");
+    const { config, listener, routing, logging, warnings } = parsed(socks5ProxyCommand, "run");
     expect(listener).toMatchObject({ protocol: "socks5", address: { host: "", port: 8090 } });
     expect(routing).toMatchObject({
       frontends: [{ mode: "http-connect", host: "konnectivity-server-local", port: 8090 }],
@@ -41,28 +42,28 @@ describe("konnectivity-socks5-proxy", () => {
     ],
     [["--resolve-from-management-cluster-dns=true"], ["services", "local"], false],
   ])("%j", (argv, order, direct) => {
-    const { routing } = parsed(parseSocks5ProxyArgs, "run", ...argv);
+    const { routing } = parsed(socks5ProxyCommand, "run", ...argv);
     expect([routing.resolution.order, routing.fallback.direct]).toEqual([order, direct]);
   });
 
   test("tells every violation at once", () => {
     const argv = ["run", "--ca-cert-path=", "--tls-key-path=", "--konnectivity-hostname=", "--konnectivity-port=0"];
-    expect(() => parsed(parseSocks5ProxyArgs, ...argv)).toThrow(
+    expect(() => parsed(socks5ProxyCommand, ...argv)).toThrow(
       "failed validation: --ca-cert-path is required; --tls-key-path is required; --konnectivity-hostname is required; " +
         "--konnectivity-port must be from 1 to 65535, got 0",
     );
   });
 
   test("counts ports as uint32", () => {
-    expect(() => parsed(parseSocks5ProxyArgs, "--serving-port=4294967296")).toThrow("value out of range");
-    expect(() => parsed(parseSocks5ProxyArgs, "--serving-port=-1")).toThrow("--serving-port");
+    expect(() => parsed(socks5ProxyCommand, "--serving-port=4294967296")).toThrow("value out of range");
+    expect(() => parsed(socks5ProxyCommand, "--serving-port=-1")).toThrow("--serving-port");
   });
 });
 
 describe("konnectivity-https-proxy", () => {
   test("as oauth-openshift runs it, with a customer's proxy", () => {
     const { listener, routing, warnings } = parsed(
-      parseHttpsProxyArgs,
+      httpsProxyCommand,
       ...["run", "--http-proxy", "", "--https-proxy", "http://u:p@proxy.example:3128", "--no-proxy", ".svc,10.0.0.0/8"],
       ...["--serving-port=8092", "--connect-directly-to-cloud-apis=true", "--prefer-ipv4=true"],
     );
@@ -82,17 +83,17 @@ describe("konnectivity-https-proxy", () => {
       writeFileSync(join(dir, "httpProxy"), "");
       writeFileSync(join(dir, "httpsProxy"), "http://u:p@proxy.example:3128\n");
       const argv = ["run", "--http-proxy", `file:${dir}/httpProxy`, "--https-proxy", `file:${dir}/httpsProxy`];
-      const { customer } = parsed(parseHttpsProxyArgs, ...argv).routing;
+      const { customer } = parsed(httpsProxyCommand, ...argv).routing;
       expect(customer).toMatchObject({ httpProxy: "", httpsProxy: "http://u:p@proxy.example:3128" });
     } finally {
       rmSync(dir, { recursive: true });
     }
-    expect(() => parsed(parseHttpsProxyArgs, "--https-proxy=file:/nowhere/url")).toThrow(
+    expect(() => parsed(httpsProxyCommand, "--https-proxy=file:/nowhere/url")).toThrow(
       "failed validation: --https-proxy names a file that cannot be read",
     );
   });
 
   test("does not know what belongs to the other one", () => {
-    expect(() => parsed(parseHttpsProxyArgs, "--disable-resolver")).toThrow("unknown flag: --disable-resolver");
+    expect(() => parsed(httpsProxyCommand, "--disable-resolver")).toThrow("unknown flag: --disable-resolver");
   });
 });

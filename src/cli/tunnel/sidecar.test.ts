@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
-import type { Environment } from "../framework/invocation.js";
-import { parseSidecarArgs } from "./sidecar-args.js";
+import type { Environment } from "../framework/define.js";
+import { sidecarCommand } from "./sidecar.js";
 
 function configOf(argv: readonly string[], env: Environment = {}): SidecarConfig {
-  const invocation = parseSidecarArgs(argv, env, "drawbridge sidecar");
+  const invocation = sidecarCommand.parse(argv, env, "drawbridge sidecar");
   if (invocation.help !== undefined) throw new Error("help was printed");
-  return invocation.config;
+  return invocation.config.config;
 }
 
 const listenersOf = (...listen: string[]) => configOf(listen.map((text) => `--listen=${text}`)).listeners;
@@ -150,7 +150,7 @@ describe("drawbridge sidecar", () => {
   });
 
   test("explains itself", () => {
-    const { help } = parseSidecarArgs(["--help"], {}, "drawbridge sidecar");
+    const { help } = sidecarCommand.parse(["--help"], {}, "drawbridge sidecar");
     expect(help).toContain("Usage:\n  drawbridge sidecar [flags]\n");
     expect(help).toContain("HTTPS_PROXY=http://127.0.0.1:8092");
   });

@@ -1,0 +1,284 @@
+/** Addresses, listeners and frontends as flags write them. Every reader throws an Error with one sentence. */
+import { isIPv6 } from "node:net";
+import { splitHostPort } from "../../base/address.js";
+import type { AgentConfig } from "../../tunnel/agent/config.js";
+import type { Frontend, FrontendProtocol, FrontendTls } from "../../tunnel/client/frontend.js";
+import type { FrontendMode, ListenerConfig as ServerListener, TlsFiles } from "../../tunnel/server/config.js";
+import type {
+  ListenAddress,
+  Protocol,
+  ResolverName,
+  RoutingConfig,
+  ListenerConfig as SidecarListener,
+} from "../../tunnel/sidecar/config.js";
+import type { Target } from "../../tunnel/sidecar/routing/errors.js";
+import { quote } from "../flags/go-values.js";
+
+/** Undefined unless the text is a TCP port, 1 to 65535. */
+function parsePort(text: string): number | undefined {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  return port >= 1 && port <= 65535 ? port : undefined;
+}
+
+/** Undefined unless it is `host:port`. */
+export function targetOf(text: string): Target | undefined {
+  const split = splitHostPort(text);
+  if ("error" in split || split.host === "") return undefined;
+  const port = parsePort(split.port);
+  return port === undefined ? undefined : { host: split.host, port };
+}
+
+export interface SocketOwner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Octal permissions of a Unix socket: `0770`, `660`. */
+export function parseFileMode(text: string): number {
+  if (!/^0?[0-7]{3}$/.test(text)) throw new Error(`socket mode ${text} must be three octal digits, e.g. 0660`);
+  return Number.parseInt(text, 8);
+}
+
+/** Owner of a Unix socket, `uid:gid` in numbers. */
+export function parseOwner(text: string): SocketOwner {
+  const [, uid, gid] = /^(\d{1,10}):(\d{1,10})$/.exec(text) ?? [];
+  const highest = 2 ** 32 - 2;
+  if (uid === undefined || gid === undefined || Number(uid) > highest || Number(gid) > highest) {
+    throw new Error(`socket owner ${text} must be a numeric uid:gid, e.g. 0:1000`);
+  }
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+/** What a listener of a server has when its own text does not say. */
+export interface ListenerDefaults {
+  readonly deleteExisting: boolean;
+  readonly fileMode: number;
+  readonly owner: SocketOwner | undefined;
+  readonly tls: TlsFiles;
+}
+
+/**
+ * One listener of a server as written behind --listen: MODE+TRANSPORT:ADDRESS[,key=value...]
+ *
+ *   http-connect+uds:/run/k.sock,mode=0660,owner=0:1000
+ *   grpc+uds:/run/g.sock
+ *   http-connect+tcp:0.0.0.0:8090,cert=tls.crt,key=tls.key,ca=ca.crt
+ *   grpc+tcp:[::1]:8443          TLS files of --server-cert, --server-key, --server-ca-cert
+ */
+export function parseListen(text: string, defaults: ListenerDefaults): ServerListener {
+  const [place = "", ...settings] = text.split(",");
+  const match = /^(grpc|http-connect)\+(uds|tcp):(.+)$/s.exec(place);
+  if (!match) {
+    const example = "http-connect+uds:/run/k.sock or grpc+tcp:0.0.0.0:8090";
+    throw new Error(`--listen ${text} must look like MODE+TRANSPORT:ADDRESS, e.g. ${example}`);
+  }
+  const [, mode, transport, address = ""] = match;
+  const allowed = transport === "uds" ? ["mode", "owner"] : ["cert", "key", "ca"];
+  const options = parseSettings(`--listen ${text}`, settings, allowed);
+  return transport === "uds"
+    ? udsListener(mode as FrontendMode, address, options, defaults)
+    : tcpListener(text, mode as FrontendMode, address, options, defaults.tls);
+}
+
+function parseSettings(where: string, settings: readonly string[], allowed: readonly string[]): Map<string, string> {
+  const options = new Map<string, string>();
+  for (const setting of settings) {
+    const [, key = "", value = ""] = /^([^=]*)=(.+)$/s.exec(setting) ?? [];
+    if (!allowed.includes(key) || options.has(key)) {
+      throw new Error(`${where} has the setting ${setting}; allowed are, once each: ${allowed.join("=, ")}=`);
+    }
+    options.set(key, value);
+  }
+  return options;
+}
+
+function udsListener(
+  mode: FrontendMode,
+  path: string,
+  options: Map<string, string>,
+  defaults: ListenerDefaults,
+): ServerListener {
+  const fileMode = options.get("mode");
+  const ownerText = options.get("owner");
+  const owner = ownerText === undefined ? defaults.owner : parseOwner(ownerText);
+  return {
+    mode,
+    transport: "uds",
+    path,
+    deleteExisting: defaults.deleteExisting,
+    fileMode: fileMode === undefined ? defaults.fileMode : parseFileMode(fileMode),
+    ...(owner && { owner }),
+  };
+}
+
+function tcpListener(
+  text: string,
+  mode: FrontendMode,
+  address: string,
+  options: Map<string, string>,
+  tls: TlsFiles,
+): ServerListener {
+  const split = splitHostPort(address);
+  if ("error" in split) throw new Error(`--listen ${text} has no usable address: ${split.error}`);
+  const port = parsePort(split.port);
+  if (port === undefined) throw new Error(`--listen ${text} needs a port from 1 to 65535`);
+  const files = {
+    certFile: options.get("cert") ?? tls.certFile,
+    keyFile: options.get("key") ?? tls.keyFile,
+    clientCaFile: options.get("ca") ?? tls.clientCaFile,
+  };
+  for (const [setting, file, flag] of [
+    ["cert", files.certFile, "--server-cert"],
+    ["key", files.keyFile, "--server-key"],
+    ["ca", files.clientCaFile, "--server-ca-cert"],
+  ]) {
+    if (file === "") throw new Error(`--listen ${text} is a TCP listener and needs ${setting}= or ${flag}`);
+  }
+  return { mode, transport: "tcp", host: split.host, port, tls: files };
+}
+
+/**
+ * A proxy-server's frontend as written behind --frontend, in the words of the server's own --listen.
+ *
+ *   http-connect+tcp:konnectivity-server-local:8090
+ *   http-connect+tcp:10.0.0.7:8090,servername=konnectivity-server-local,ca=ca.crt,cert=tls.crt,key=tls.key
+ *   grpc+uds:/run/konnectivity.sock
+ */
+export function parseFrontend(text: string, tls: FrontendTls): Frontend {
+  const [place = "", ...settings] = text.split(",");
+  const [, mode, transport, address = ""] = /^(grpc|http-connect)\+(uds|tcp):(.+)$/s.exec(place) ?? [];
+  if (mode === undefined) {
+    throw new Error(`--frontend ${text} must look like MODE+TRANSPORT:ADDRESS, e.g. http-connect+tcp:server:8090`);
+  }
+  if (transport === "uds") {
+    if (settings.length > 0) throw new Error(`--frontend ${text} is a unix socket and takes no settings`);
+    return { mode: mode as FrontendProtocol, uds: address };
+  }
+  const target = targetOf(address);
+  if (target === undefined) throw new Error(`--frontend ${text} needs an address of the form host:port`);
+  const options = parseSettings(`--frontend ${text}`, settings, ["servername", "ca", "cert", "key"]);
+  const own: FrontendTls = {
+    ...(options.has("servername") && { servername: options.get("servername")! }),
+    ...(options.has("ca") && { caFile: options.get("ca")! }),
+    ...(options.has("cert") && { certFile: options.get("cert")! }),
+    ...(options.has("key") && { keyFile: options.get("key")! }),
+  };
+  return { mode: mode as FrontendProtocol, ...target, tls: { ...tls, ...own } };
+}
+
+/** Proxy-servers of an agent: `host`, `host:port`, `[v6]:port`, bare `v6`; the same server is kept once. */
+export function parseServerAddresses(hosts: readonly string[], defaultPort: number): AgentConfig["servers"] {
+  const servers = new Map<string, AgentConfig["servers"][number]>();
+  for (const text of hosts) {
+    const server = parseServerAddress(text, defaultPort);
+    servers.set(`${server.host} ${server.port}`, server);
+  }
+  return [...servers.values()];
+}
+
+function parseServerAddress(text: string, defaultPort: number): AgentConfig["servers"][number] {
+  if (text === "") throw new Error("proxy server host cannot be empty: name the proxy-server in --proxy-server-host");
+  const fault = new Error(`proxy server host ${quote(text)} must be a host or host:port, with IPv6 as [address]:port`);
+  if (isIPv6(text)) return { host: text, port: defaultPort };
+  const bracketed = /^\[(.*)\]$/s.exec(text)?.[1];
+  if (bracketed !== undefined) {
+    if (isIPv6(bracketed)) return { host: bracketed, port: defaultPort };
+    throw fault;
+  }
+  if (!text.includes(":")) return { host: plainHost(text, fault), port: defaultPort };
+  const split = splitHostPort(text);
+  if ("error" in split) throw fault;
+  const port = parsePort(split.port);
+  if (port === undefined) throw fault;
+  return { host: isIPv6(split.host) ? split.host : plainHost(split.host, fault), port };
+}
+
+function plainHost(host: string, fault: Error): string {
+  if (!/^[^\s/\\@:[\]?#]+$/.test(host)) throw fault;
+  return host;
+}
+
+const RESOLVERS: readonly ResolverName[] = ["local", "services", "cluster-dns", "agent"];
+const DEFAULT_FILE_MODE = 0o600;
+const SWITCHES = ["prefer-ipv4", "fallback-direct", "cloud-bypass", "customer-proxy"] as const;
+
+/**
+ * One listener of a sidecar as written behind --listen: the URL that its clients use, with what is special about it as
+ * a query. `routing` is what a listener has when its own text does not say.
+ *
+ *   socks5://127.0.0.1:8090
+ *   http://127.0.0.1:8092?resolve=services,cluster-dns&cloud-bypass=true
+ *   socks5+unix:///run/sidecar.sock?mode=0660
+ */
+export function parseListenUrl(text: string, routing: RoutingConfig): SidecarListener {
+  const [, protocol, unix, address = "", query = ""] =
+    /^(socks5|http)(?::\/\/|(\+unix):(?:\/\/)?)([^?]*?)\/?(?:\?(.*))?$/s.exec(text) ?? [];
+  if (protocol === undefined) {
+    throw new Error(`--listen ${text} must be a URL such as socks5://127.0.0.1:8090 or http://127.0.0.1:8092`);
+  }
+  const options = optionsOf(text, query);
+  return {
+    name: text.split("?")[0]!,
+    protocol: protocol as Protocol,
+    address: unix === undefined ? tcpPlace(text, address, options) : socketFile(text, address, options),
+    routing: specialRouting(text, routing, options),
+  };
+}
+
+function optionsOf(text: string, query: string): Map<string, string> {
+  const options = new Map<string, string>();
+  const known = ["resolve", "mode", ...SWITCHES];
+  for (const [key, value] of new URLSearchParams(query)) {
+    if (!known.includes(key) || options.has(key)) {
+      throw new Error(`--listen ${text} has the option ${key}; allowed are, once each: ${known.join(", ")}`);
+    }
+    options.set(key, value);
+  }
+  return options;
+}
+
+function tcpPlace(text: string, address: string, options: Map<string, string>): ListenAddress {
+  if (options.has("mode")) throw new Error(`--listen ${text} is no unix socket and takes no mode`);
+  const split = splitHostPort(address);
+  if ("error" in split) throw new Error(`--listen ${text} has no usable address: ${split.error}`);
+  const port = parsePort(split.port);
+  if (port === undefined) throw new Error(`--listen ${text} needs a port from 1 to 65535`);
+  return { host: split.host, port };
+}
+
+function socketFile(text: string, path: string, options: Map<string, string>): ListenAddress {
+  if (!path.startsWith("/")) throw new Error(`--listen ${text} needs an absolute path behind ://`);
+  const mode = options.get("mode");
+  return { path, fileMode: mode === undefined ? DEFAULT_FILE_MODE : parseFileMode(mode) };
+}
+
+function specialRouting(text: string, routing: RoutingConfig, options: Map<string, string>): RoutingConfig {
+  const is = (name: (typeof SWITCHES)[number], otherwise: boolean): boolean => {
+    const value = options.get(name);
+    if (value === undefined) return otherwise;
+    if (value !== "true" && value !== "false") throw new Error(`--listen ${text} needs ${name}=true or ${name}=false`);
+    return value === "true";
+  };
+  const resolve = options.get("resolve");
+  const { resolution, fallback, cloud, customer } = routing;
+  return {
+    ...routing,
+    resolution: {
+      ...resolution,
+      order: resolve === undefined ? resolution.order : resolversOf(`--listen ${text}`, resolve.split(",")),
+      preferIpv4: is("prefer-ipv4", resolution.preferIpv4),
+    },
+    fallback: { ...fallback, direct: is("fallback-direct", fallback.direct) },
+    cloud: { ...cloud, bypass: is("cloud-bypass", cloud.bypass) },
+    customer: is("customer-proxy", true) ? customer : { ...customer, httpProxy: "", httpsProxy: "" },
+  };
+}
+
+/** Throws an Error with one sentence that begins with `where`. */
+export function resolversOf(where: string, words: readonly string[]): ResolverName[] {
+  const order = words.map((word) => RESOLVERS.find((resolver) => resolver === word.trim()));
+  if (order.length === 0 || order.includes(undefined) || new Set(order).size < order.length) {
+    throw new Error(`${where} must name one or more of ${RESOLVERS.join(", ")}, in the order they are asked`);
+  }
+  return order as ResolverName[];
+}

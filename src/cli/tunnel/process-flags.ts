@@ -1,0 +1,180 @@
+/** Flags that several long-running processes share: admin port, logs, memory limits, flight recorder. */
+import { statSync } from "node:fs";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import type { MemoryLimits } from "../../tunnel/connection/budget.js";
+import { type Flag, type Flags, inGroup, number, text, type Values, yesNo } from "../flags/flag.js";
+import { parseInteger } from "../flags/go-values.js";
+import { refused } from "../flags/parse.js";
+
+/** How a process logs. */
+export interface LoggingOptions {
+  /** klog's --v. */
+  readonly verbosity: number;
+  readonly format: "text" | "json";
+}
+
+export function loggingOf({ v, logFormat }: { readonly v: number; readonly logFormat: string }): LoggingOptions {
+  return { verbosity: v, format: logFormat === "json" ? "json" : "text" };
+}
+
+/** Marks in --help what upstream's executables do not know. */
+export function ours<F extends Flags>(flags: F): F {
+  const marked = Object.entries(flags).map(([name, flag]) => [name, { ...flag, usage: `drawbridge: ${flag.usage}` }]);
+  return Object.fromEntries(marked) as unknown as F;
+}
+
+/** Errors of flags that do not fit together, behind upstream's own words. */
+export function validated<T>(prefix: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new DrawbridgeError("DB_FLAG_VALUE", `${prefix} ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Go's sentence for a file that is not there, undefined otherwise; an empty path is not looked at.
+ * Any other trouble (no permission, a folder) is reported, as upstream does, by whoever reads the file.
+ */
+export function missingFile(path: string): string | undefined {
+  if (path === "") return undefined;
+  try {
+    statSync(path);
+    return undefined;
+  } catch (error) {
+    const isAbsent = error instanceof Error && "code" in error && error.code === "ENOENT";
+    return isAbsent ? `stat ${path}: no such file or directory` : undefined;
+  }
+}
+
+/** Throws an Error with upstream's text. */
+export function requireFile(what: string, path: string): void {
+  const missing = missingFile(path);
+  if (missing) throw new Error(`error checking ${what} ${path}, got ${missing}`);
+}
+
+/** A certificate and its key: each must exist, and neither comes alone. Throws an Error with upstream's text. */
+export function requirePair(owner: string, cert: string, key: string): void {
+  requireFile(`${owner} key`, key);
+  if (key !== "" && cert === "")
+    throw new Error(`cannot have ${owner} cert empty when ${owner} key is set to "${key}"`);
+  requireFile(`${owner} cert`, cert);
+  if (cert !== "" && key === "")
+    throw new Error(`cannot have ${owner} key empty when ${owner} cert is set to "${cert}"`);
+}
+
+/** What opens the admin API, the same for every role. */
+export const adminFlags = {
+  "admin-token-file": text(
+    "File with the bearer token that opens the admin API and the live page. If empty, the admin port serves metrics only.",
+  ),
+  ...inGroup("tls", {
+    "admin-cert-file": text(
+      "Certificate with which the admin port speaks TLS. If empty, the admin API is open on loopback only.",
+    ),
+    "admin-key-file": text("Key of --admin-cert-file."),
+  }),
+};
+
+/** As the roles' configurations have it. Throws what the frame takes for misuse. */
+export function adminAccessOf({ adminTokenFile, adminCertFile, adminKeyFile }: Values<typeof adminFlags>) {
+  try {
+    requireFile("admin token file", adminTokenFile);
+    requirePair("admin", adminCertFile, adminKeyFile);
+  } catch (reason) {
+    throw refused(messageOf(reason));
+  }
+  const tls = { certFile: adminCertFile, keyFile: adminKeyFile };
+  return { tokenFile: adminTokenFile, ...(adminCertFile === "" ? {} : { tls }) };
+}
+
+export const logFormatFlag = (value: "text" | "json") => ({
+  "log-format": text("Format of log lines: text or json.", value),
+});
+
+export function checkLogFormat(format: string): void {
+  if (format !== "text" && format !== "json") throw new Error(`--log-format must be text or json, got ${format}`);
+}
+
+/** Accepted for compatibility: klog's flags, of which only the verbosity has an effect. */
+function ignored(typeName: string, shownDefault?: string): Flag<string> {
+  const kind = {
+    typeName,
+    read: (given: string) => given,
+    showDefault: () => shownDefault,
+    ...(typeName === "" && { withoutValue: "true" }),
+  };
+  return { kind, value: "", usage: "accepted for compatibility, no effect: logs go to stderr" };
+}
+
+/** The logging flags that every Kubernetes component accepts. */
+const klogFlags = {
+  ...inGroup("compatibility", {
+    "add-dir-header": ignored(""),
+    alsologtostderr: ignored(""),
+    alsologtostderrthreshold: ignored("severity"),
+    "legacy-stderr-threshold-behavior": ignored("", "true"),
+    "log-backtrace-at": ignored("traceLocation", ":0"),
+    "log-dir": ignored("string"),
+    "log-file": ignored("string"),
+    "log-file-max-size": ignored("uint", "1800"),
+    logtostderr: ignored("", "true"),
+    "one-output": ignored(""),
+    "skip-headers": ignored(""),
+    "skip-log-headers": ignored(""),
+    stderrthreshold: ignored("severity", "2"),
+    vmodule: ignored("moduleSpec"),
+  }),
+  v: {
+    kind: { typeName: "Level", read: (given: string) => parseInteger(given, 10, 32), showDefault: String },
+    value: 4,
+    usage: "How much to log; a higher number logs more.",
+    shorthand: "v",
+  } as Flag<number>,
+};
+
+const MEBIBYTE = 1024 * 1024;
+
+/** Flags that server and agent share. */
+export const commonFlags = {
+  ...klogFlags,
+  ...ours({
+    ...logFormatFlag("text"),
+    ...adminFlags,
+    ...inGroup("advanced", {
+      "tunnel-queue-bytes": number(4 * MEBIBYTE, "Bytes that may wait for one slow reader."),
+      "process-queue-bytes": number(256 * MEBIBYTE, "Bytes that may wait for all slow readers together."),
+      "credit-budget-bytes": number(128 * MEBIBYTE, "Bytes of extra flow-control window granted over all tunnels."),
+      "flight-recorder": yesNo("Record the headers of the last 512 packets of each link, never their payload.", true),
+      "dump-dir": text(
+        "Folder for what the flight recorder holds when a path fails (server) or the process crashes. If empty, nothing is written.",
+      ),
+    }),
+  }),
+};
+
+type CommonFlags = Values<typeof commonFlags>;
+
+/** Throws an Error with one sentence. */
+export function checkCommonFlags(flags: CommonFlags): void {
+  checkLogFormat(flags.logFormat);
+  adminAccessOf(flags);
+  if (flags.dumpDir !== "" && !flags.flightRecorder) {
+    throw new Error("--dump-dir needs the flight recorder: leave --flight-recorder at true");
+  }
+  const limits = {
+    "tunnel-queue-bytes": flags.tunnelQueueBytes,
+    "process-queue-bytes": flags.processQueueBytes,
+    "credit-budget-bytes": flags.creditBudgetBytes,
+  };
+  for (const [name, bytes] of Object.entries(limits)) {
+    if (bytes <= 0) throw new Error(`--${name} must be greater than 0, got ${bytes}`);
+  }
+  if (flags.processQueueBytes < flags.tunnelQueueBytes) {
+    throw new Error("--process-queue-bytes must be at least --tunnel-queue-bytes");
+  }
+}
+
+export function limitsOf({ tunnelQueueBytes, processQueueBytes, creditBudgetBytes }: CommonFlags): MemoryLimits {
+  return { tunnelQueueBytes, processQueueBytes, creditBudgetBytes };
+}

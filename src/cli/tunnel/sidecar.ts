@@ -1,0 +1,248 @@
+/** `drawbridge sidecar`: SOCKS5 and HTTP proxies whose connections go through a tunnel. */
+import { readFileSync } from "node:fs";
+import { messageOf } from "../../base/errors/error.js";
+import type { ListenerConfig, SidecarConfig } from "../../tunnel/sidecar/config.js";
+import {
+  DEFAULT_FALLBACK,
+  DEFAULT_RESOLUTION,
+  directFromEnvironment,
+  type RoutingConfig,
+} from "../../tunnel/sidecar/config.js";
+import type { Target } from "../../tunnel/sidecar/routing/errors.js";
+import { duration, inGroup, list, number, repeated, text, type Values, yesNo } from "../flags/flag.js";
+import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
+import { parseFrontend, parseListenUrl, resolversOf, targetOf } from "./addresses.js";
+import {
+  adminAccessOf,
+  adminFlags,
+  checkLogFormat,
+  type LoggingOptions,
+  logFormatFlag,
+  loggingOf,
+  validated,
+} from "./process-flags.js";
+
+/** Flags of every command that runs a sidecar: its limits, its health port, its end, its log. */
+export const sidecarProcessFlags = ({ healthPort, logFormat }: { healthPort: number; logFormat: "text" | "json" }) => ({
+  ...logFormatFlag(logFormat),
+  v: { ...number(4, "How much to log; from 5 on every connection."), shorthand: "v" },
+  "health-bind-address": text("Address of the health port. If empty, all interfaces."),
+  "health-port": number(healthPort, "Port of /healthz, /readyz and /metrics; 0 opens none."),
+  "admin-bind-address": text("Address of the admin port. If empty, all interfaces.", "127.0.0.1"),
+  "admin-port": number(0, "Port of the admin API, the live page and /metrics; 0 opens none."),
+  ...adminFlags,
+  ...inGroup("advanced", {
+    "max-connections": number(4096, "Client connections at a time, over all listeners."),
+    "handshake-timeout": duration("15s", "How long a client may take to name its target."),
+    "max-header-bytes": number(32_768, "Bytes that the head of an HTTP request may have."),
+    "idle-timeout": duration("0s", "Idle time after which a connection is ended; 0 is never."),
+    "dial-timeout": duration("60s", "How long a target may take to be connected, name lookup included."),
+    "resolve-timeout": duration("15s", "How long one name may take to be looked up."),
+    "probe-interval": duration("10s", "Pause between two probes through the tunnel, which decide readiness."),
+    "probe-timeout": duration("5s", "How long a probe may take."),
+    "probe-target": text(
+      "Target of probes as host:port. If empty, a port of the agent's own: any answer from an agent will do.",
+    ),
+    "drain-timeout": duration("25s", "How long connections may go on after SIGTERM."),
+  }),
+});
+
+export type SidecarProcessFlags = Values<ReturnType<typeof sidecarProcessFlags>>;
+
+/** Faults of these flags, one sentence each. */
+export function processFaults(flags: SidecarProcessFlags): string[] {
+  const faults: string[] = [];
+  const attempt = (check: () => unknown): void => {
+    try {
+      check();
+    } catch (reason) {
+      faults.push(messageOf(reason));
+    }
+  };
+  attempt(() => checkLogFormat(flags.logFormat));
+  const isPort = (port: number) => port >= 0 && port <= 65_535;
+  const refuse = (when: boolean, sentence: string): void => void (when && faults.push(sentence));
+  refuse(flags.maxConnections <= 0, `--max-connections must be greater than 0, got ${flags.maxConnections}`);
+  refuse(flags.maxHeaderBytes <= 0, `--max-header-bytes must be greater than 0, got ${flags.maxHeaderBytes}`);
+  refuse(!isPort(flags.adminPort), "--admin-port must be from 0 to 65535");
+  attempt(() => adminAccessOf(flags));
+  refuse(!isPort(flags.healthPort), "--health-port must be from 0 to 65535");
+  for (const [name, ms] of [
+    ["handshake-timeout", flags.handshakeTimeout],
+    ["dial-timeout", flags.dialTimeout],
+    ["resolve-timeout", flags.resolveTimeout],
+    ["probe-interval", flags.probeInterval],
+    ["probe-timeout", flags.probeTimeout],
+  ] as const) {
+    refuse(ms <= 0, `--${name} must be greater than 0`);
+  }
+  refuse(flags.idleTimeout < 0, "--idle-timeout must not be negative");
+  refuse(flags.drainTimeout < 0, "--drain-timeout must not be negative");
+  const isTarget = flags.probeTarget === "" || targetOf(flags.probeTarget) !== undefined;
+  refuse(!isTarget, `--probe-target must be host:port, got ${flags.probeTarget}`);
+  return faults;
+}
+
+/** The configuration of a process with these listeners; what leads back to one of them is refused by every route. */
+export function sidecarConfig(
+  flags: SidecarProcessFlags,
+  listeners: readonly ListenerConfig[],
+): { readonly config: SidecarConfig; readonly logging: LoggingOptions } {
+  const own: Target[] = listeners.flatMap(({ address }) => ("port" in address ? [address] : []));
+  const { adminPort, healthPort } = flags;
+  const config = {
+    limits: {
+      maxConnections: flags.maxConnections,
+      handshakeTimeoutMs: flags.handshakeTimeout,
+      maxHeaderBytes: flags.maxHeaderBytes,
+      idleTimeoutMs: flags.idleTimeout,
+    },
+    health: healthPort === 0 ? undefined : { host: flags.healthBindAddress, port: healthPort },
+    ...(adminPort === 0 ? {} : { admin: { host: flags.adminBindAddress, port: adminPort, ...adminAccessOf(flags) } }),
+    probe: { intervalMs: flags.probeInterval, timeoutMs: flags.probeTimeout },
+    drainTimeoutMs: flags.drainTimeout,
+    listeners: listeners.map((listener) => ({ ...listener, routing: { ...listener.routing, own } })),
+  };
+  return { config, logging: loggingOf(flags) };
+}
+
+/** What the process' flags say about every listener's routing. */
+export function routingTimesOf({ dialTimeout, probeTarget, resolveTimeout }: SidecarProcessFlags) {
+  const probe = targetOf(probeTarget);
+  return {
+    timeouts: { openMs: dialTimeout, resolveMs: resolveTimeout },
+    ...(probe === undefined ? {} : { probe }),
+  };
+}
+
+export async function runSidecarProcess({ config, logging }: ReturnType<typeof sidecarConfig>): Promise<number> {
+  const { runSidecar } = await import("./run-sidecar.js");
+  return runSidecar(config, logging, VERSION);
+}
+
+/** TLS files and cloud bypass, which HyperShift's proxies have, too. */
+export const tunnelFlags = {
+  ...inGroup("tls", {
+    "ca-cert-path": text("CA bundle that proxy-servers are verified against.", "/etc/konnectivity/proxy-ca/ca.crt"),
+    "tls-cert-path": text("Certificate shown to proxy-servers.", "/etc/konnectivity/proxy-client/tls.crt"),
+    "tls-key-path": text("Key of --tls-cert-path.", "/etc/konnectivity/proxy-client/tls.key"),
+  }),
+  "connect-directly-to-cloud-apis": yesNo("Dial the APIs of cloud providers directly from this host."),
+  "prefer-ipv4": yesNo("Use only the IPv4 addresses of names that have some."),
+};
+
+/** The customer's proxies behind the tunnel. */
+export const customerFlags = {
+  "http-proxy": text("The customer's proxy behind the tunnel for plain HTTP: its URL, or file:PATH of a file with it."),
+  "https-proxy": text(
+    "The customer's proxy behind the tunnel for everything else: its URL, or file:PATH of a file with it.",
+  ),
+  "no-proxy": text("Targets for which the customer's proxies are not used, as in NO_PROXY."),
+};
+
+const sidecarFlags = (env: Environment) => ({
+  ...sidecarProcessFlags({ healthPort: 8095, logFormat: "text" }),
+  ...tunnelFlags,
+  ...customerFlags,
+  listen: repeated(
+    "Listener for clients, as socks5:// or http:// URL, or socks5+unix:///path; repeatable. Behind a ? follow the" +
+      " listener's own resolve=, prefer-ipv4=, fallback-direct=, cloud-bypass=, customer-proxy=, mode=.",
+    ["socks5://127.0.0.1:8090", "http://127.0.0.1:8092"],
+  ),
+  frontend: repeated(
+    "Frontend of a proxy-server as http-connect+tcp:HOST:PORT, grpc+tcp:HOST:PORT, http-connect+uds:PATH or" +
+      " grpc+uds:PATH, with ,servername= ,ca= ,cert= ,key= where they differ; repeatable, tried in order.",
+    ["http-connect+tcp:konnectivity-server-local:8090"],
+  ),
+  resolve: list(
+    "Resolvers of names, in order: services (the cluster's Services), cluster-dns (its DNS, through the tunnel), local" +
+      " (this host's resolver), agent (the name goes into the tunnel as it is).",
+    ["agent"],
+  ),
+  "fallback-direct": yesNo(
+    "Dial targets directly from this host while the cluster's DNS is out of reach and this host's DNS knows the name.",
+  ),
+  "cloud-exclude": list("Hosts of cloud providers that go through the tunnel all the same."),
+  "proxy-trust-bundle": text("More authorities trusted for https:// proxies of the customer, PEM."),
+  ...inGroup("kubernetes", {
+    kubeconfig: text(
+      "Kubeconfig of the cluster, for services and cluster-dns. If empty, the cluster this runs in.",
+      env.KUBECONFIG ?? "",
+    ),
+    "cluster-dns": text("Address of the cluster's DNS as host:port. If empty, its Service is looked up."),
+    "cluster-domain": text("Domain of the cluster.", "cluster.local"),
+    "dns-search": list("Domains tried behind short names when cluster-dns is asked."),
+  }),
+});
+
+type SidecarFlags = Values<ReturnType<typeof sidecarFlags>>;
+
+export const sidecarCommand = defineCommand({
+  purpose:
+    "Serves SOCKS5 and HTTP proxies whose connections go through a proxy-server's tunnel, for programs beside it.",
+  examples: [
+    "drawbridge sidecar --frontend=grpc+uds:/run/konnectivity.sock",
+    "HTTPS_PROXY=http://127.0.0.1:8092 curl https://10.128.0.5:8443/",
+    "ALL_PROXY=socks5h://127.0.0.1:8090 curl https://10.128.0.5:8443/",
+  ],
+  words: "",
+  flags: sidecarFlags,
+  config(flags, input) {
+    warnOfWords(input.words, input);
+    return validated("failed to validate sidecar options:", () => {
+      const [fault] = processFaults(flags);
+      if (fault !== undefined) throw new Error(fault);
+      return sidecarConfig(flags, listenersOf(flags, input.env));
+    });
+  },
+  run: runSidecarProcess,
+});
+
+function listenersOf(flags: SidecarFlags, env: Environment): ListenerConfig[] {
+  const routing = routingOf(flags, env);
+  const listeners = flags.listen.map((url) => parseListenUrl(url, routing));
+  const names = listeners.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`--listen names ${twice} twice`);
+  return listeners;
+}
+
+function routingOf(flags: SidecarFlags, env: Environment): RoutingConfig {
+  const tls = { caFile: flags.caCertPath, certFile: flags.tlsCertPath, keyFile: flags.tlsKeyPath };
+  const { clusterDns: dns } = flags;
+  const server = dns === "" ? undefined : targetOf(dns);
+  if (dns !== "" && server === undefined) throw new Error(`--cluster-dns must be host:port, got ${dns}`);
+  return {
+    frontends: flags.frontend.map((frontend) => parseFrontend(frontend, tls)),
+    own: [],
+    resolution: {
+      ...DEFAULT_RESOLUTION,
+      order: resolversOf("--resolve", flags.resolve),
+      preferIpv4: flags.preferIpv4,
+      clusterDomain: flags.clusterDomain.replace(/^\.|\.$/g, ""),
+      clusterDns: { ...DEFAULT_RESOLUTION.clusterDns, server, searchDomains: flags.dnsSearch },
+      kube: { ...DEFAULT_RESOLUTION.kube, kubeconfig: flags.kubeconfig },
+    },
+    fallback: { ...DEFAULT_FALLBACK, direct: flags.fallbackDirect },
+    cloud: { bypass: flags.connectDirectlyToCloudApis, exclude: flags.cloudExclude },
+    customer: { ...customerOf(flags), trustBundleFile: flags.proxyTrustBundle },
+    direct: directFromEnvironment(env),
+    ...routingTimesOf(flags),
+  };
+}
+
+/** The customer's proxies. Throws an Error with one sentence. */
+export function customerOf({ httpProxy, httpsProxy, noProxy }: Values<typeof customerFlags>) {
+  return { httpProxy: proxyUrl("http-proxy", httpProxy), httpsProxy: proxyUrl("https-proxy", httpsProxy), noProxy };
+}
+
+/** From a file when it must not be seen in the list of processes. */
+function proxyUrl(flag: string, value: string): string {
+  if (!value.startsWith("file:")) return value;
+  const path = value.slice("file:".length).replace(/^\/\/(?=\/)/, "");
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw new Error(`--${flag} names a file that cannot be read: ${messageOf(error)}`);
+  }
+}
