@@ -5,9 +5,10 @@ import type { KubeApi } from "../../cluster/kube/port.js";
 import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import type { ClaimStore } from "../../cluster/nodes/serving/claims.js";
 import { inGroup, text, type Values } from "../flags/flag.js";
+import { openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, type Input, VERSION } from "../framework/define.js";
-import { checkObjects, objectFlags, openCluster, openObjects } from "../framework/objects.js";
+import { checkObjects, objectFlags, openObjects } from "../framework/objects.js";
 import { adminAccessOf, adminFlags } from "../tunnel/process-flags.js";
 
 const SERVING_CERTIFICATE = "/var/run/secrets/ignition/serving-cert";
@@ -125,7 +126,7 @@ async function claimStores(
   api: KubeApi,
 ): Promise<ClaimStore[]> {
   const { claimsInConfigMap, claimsInFile } = await import("../../cluster/nodes/serving/claims.js");
-  const cluster = claimsKubeconfig === "" ? api : await openCluster(claimsKubeconfig);
+  const cluster = claimsKubeconfig === "" ? api : await openCluster({ kubeconfig: claimsKubeconfig, context: "" });
   return [
     ...(claimsFile === "" ? [] : [claimsInFile(claimsFile)]),
     ...(configMap === undefined ? [] : [claimsInConfigMap(cluster, configMap)]),

@@ -1,7 +1,7 @@
 /** `drawbridge simulate-node`: what a machine would do with its user data, played on this host. */
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Attempt } from "../../cluster/nodes/simulate/fetcher.js";
+import type { FetchAttempt } from "../../cluster/nodes/simulate/fetcher.js";
 import type { Joined } from "../../cluster/nodes/simulate/join.js";
 import type { Applied, Simulated } from "../../cluster/nodes/simulate/simulate.js";
 import { duration, list, text, type Values, yesNo } from "../flags/flag.js";
@@ -35,14 +35,14 @@ kubectl delete node NAME afterwards.`,
   examples: ["drawbridge simulate-node workers/demo-0.ign --root /tmp/demo-0"],
   flags: simulateFlags,
   async run(flags, { words }) {
-    const { address, csr, name, root, timeout: patienceMs } = flags;
+    const { address, csr, name, root, timeout: timeoutMs } = flags;
     const file = onlyWord(words, "the user-data file");
     if (root === "") throw refused("--root is missing: where should the machine's files go?");
-    if (patienceMs <= 0) throw refused("--timeout must be more than nothing");
+    if (timeoutMs <= 0) throw refused("--timeout must be more than nothing");
     if (!csr && (name !== "" || address.length > 0)) throw refused("--name and --address need --csr");
     const { simulateBoot } = await import("../../cluster/nodes/simulate/simulate.js");
     const userData = (await readConfigFile(file)).toString();
-    const booted = await simulateBoot({ userData, root, patienceMs, onAttempt });
+    const booted = await simulateBoot({ userData, root, timeoutMs, onAttempt });
     const joined = csr ? await join(flags, booted) : undefined;
     const { tree, ...applied } = booted;
     return { root: tree.root, ...applied, ...(joined && { joined }) };
@@ -50,7 +50,7 @@ kubectl delete node NAME afterwards.`,
   show: simulatedText,
 });
 
-async function join({ address: addresses, name: given, timeout: patienceMs }: SimulateFlags, { tree }: Simulated) {
+async function join({ address: addresses, name: given, timeout: timeoutMs }: SimulateFlags, { tree }: Simulated) {
   const { joinCluster } = await import("../../cluster/nodes/simulate/join.js");
   const hostname = await tree.file("/etc/hostname");
   const written = hostname === undefined ? "" : await readFile(hostname, "utf8");
@@ -59,7 +59,7 @@ async function join({ address: addresses, name: given, timeout: patienceMs }: Si
   if (name === "") {
     throw new DrawbridgeError("DB_SIMULATE_JOIN", "the payload gives the machine no name; give one with --name");
   }
-  return joinCluster({ tree, name, addresses, patienceMs, onStep: (sentence) => note(`${sentence}\n`) });
+  return joinCluster({ tree, name, addresses, timeoutMs, onStep: (sentence) => note(`${sentence}\n`) });
 }
 
 function onAttempt({ againInMs, attempt, result, status, url }: FetchAttempt): void {
@@ -74,12 +74,12 @@ interface SimulatedMachine extends Applied {
 }
 
 /** What a simulated machine became; contents are not shown. */
-function simulatedText({ directories, files, joined, leftOut, links, root, units }: SimulatedMachine): string {
+function simulatedText({ directories, files, joined, skipped, links, root, units }: SimulatedMachine): string {
   const widest = Math.max(0, ...files.map(({ path }) => path.length));
   return [
     ...files.map(({ bytes, mode, path }) => `  ${path.padEnd(widest)}  ${mode}  ${bytes} bytes\n`),
     `${counted(files.length, "file")}, ${counted(directories, "directory", "directories")}, ${counted(links, "link")} and ${counted(units, "unit")} written below ${root}\n`,
-    ...leftOut.map(({ names, what }) => `left out: ${what} ${names.join(", ")}\n`),
+    ...skipped.map(({ names, what }) => `left out: ${what} ${names.join(", ")}\n`),
     joined === undefined ? "" : joinedText(joined),
   ].join("");
 }

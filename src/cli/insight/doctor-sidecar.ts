@@ -21,7 +21,9 @@ export async function sidecarSettings(running: RunningProgram): Promise<SidecarS
     if (invocation === undefined || invocation.help !== undefined) return "the sidecar's flags are not known";
     const file = (path: string) => processFile(running.pid, path);
     const { listeners } = invocation.config.config;
-    const distinct = new Map(listeners.flatMap(({ routing }) => routing.frontends).map((each) => [JSON.stringify(each), each]));
+    const distinct = new Map(
+      listeners.flatMap(({ routing }) => routing.frontends).map((each) => [JSON.stringify(each), each]),
+    );
     return {
       frontends: [...distinct.values()].map((frontend) => withFiles(frontend, file)),
       listeners: listeners.map(({ name, routing: { resolution, fallback } }) => ({
