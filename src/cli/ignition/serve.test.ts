@@ -43,7 +43,7 @@ describe("drawbridge ignition serve", () => {
     [
       "two places for objects",
       [...enough, "--directory=d", "--kubeconfig=k"],
-      "--directory and --kubeconfig exclude each other",
+      "--directory and --kubeconfig (with --context) exclude each other",
     ],
     [
       "two places for the certificate",
