@@ -47,7 +47,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
       const { findings } = await lab.doctor();
       return codes(findings).includes("DB_NODE_IGNITION_UNREACHABLE") && findings;
     });
-    expect(found(unserved, "DB_NODE_PAYLOAD").message).toContain("no Ignition server has looked at the token");
+    expect(found(unserved, "DB_NODE_PAYLOAD").message).toContain("no Ignition server has made the payload");
     lab.startIgnition();
     const why = "the Secret drawbridge/bootstrap-kubeconfig does not exist yet";
     await until("the server's complaint", SOON, async () => {

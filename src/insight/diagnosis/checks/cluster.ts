@@ -5,6 +5,7 @@ import { nameOf, pathOf, type Secret } from "../../../cluster/nodes/objects.js";
 import { readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { poolReport } from "../../../cluster/nodes/workers/status.js";
 import { defineCheck } from "../check.js";
+import { payloadProblem } from "./user-data.js";
 
 export const apiAccess = defineCheck({
   ...{ id: "kubeconfig", about: "The kubeconfig leads to an API server that answers", needs: ["apiVersion"] },
@@ -85,15 +86,9 @@ function judgeToken(secret: Secret, now: number): Judgement[] {
   if (expiresAt !== undefined && !(expiresAt > now)) return [];
   if (token === undefined)
     return [failed(`${whose} has a token Secret without a token, so machines get 511`, remedy, name)];
-  if (outcome === undefined) {
-    const message = `no Ignition server has made the payload of ${whose} yet, so machines get 511`;
-    const alsoRead = `See that this server reads that namespace (--namespace). ${remedy}`;
-    return [failed(message, alsoRead, `${name} has no key reason`)];
-  }
-  if (outcome.reason === "AsExpected") return [];
-  const reason = outcome.message || outcome.reason;
-  if (outcome.reason === "PayloadTooLarge")
-    return [warning(`the payload of ${whose} is large: ${reason}`, remedy, name)];
-  const message = `no payload can be made for ${whose}, so machines get 511: ${reason}`;
-  return [failed(message, remedy, `${name}: ${outcome.reason}`)];
+  if (outcome?.reason === "PayloadTooLarge")
+    return [warning(`the payload of ${whose} is large: ${outcome.message || outcome.reason}`, remedy, name)];
+  const problem = payloadProblem(secret, whose);
+  const isUnread = outcome === undefined ? "See that this server reads that namespace (--namespace). " : "";
+  return problem === undefined ? [] : [{ ...problem, remedy: isUnread + remedy }];
 }

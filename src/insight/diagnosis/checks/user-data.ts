@@ -28,16 +28,8 @@ export const payload = defineCheck({
       return [{ ...coded(code, message, ...complaints), subject, ...(isHandled ? {} : { remedy }) }];
     }
     const name = nameOf(tokenSecret);
-    const { outcome } = readTokenSecret(tokenSecret);
-    if (outcome === undefined) {
-      const message = `no Ignition server has looked at the token of ${subject}, so machines get 511`;
-      const remedy = `Start drawbridge ignition serve --namespace ${tokenSecret.metadata?.namespace}; beside HyperShift look at its ignition-server.`;
-      return [{ ...coded(code, message, `${name} has no key reason`), subject, remedy }];
-    }
-    if (outcome.reason !== "AsExpected" && outcome.reason !== "PayloadTooLarge") {
-      const message = `no payload can be made for ${subject}, so machines get 511: ${outcome.message || outcome.reason}`;
-      return [{ ...coded(code, message, `${name}: ${outcome.reason}`, ...complaints), subject }];
-    }
+    const problem = payloadProblem(tokenSecret, `pool ${subject}`);
+    if (problem !== undefined) return [{ ...problem, subject, evidence: [...problem.evidence, ...complaints] }];
     if (complaints.length > 0) {
       const message = `pool ${subject} is served, but its controller complains: ${complaints[0]}`;
       return [{ ...coded(code, message, ...complaints), subject, state: "warning" as const }];
@@ -45,6 +37,20 @@ export const payload = defineCheck({
     return [{ ...ok(`the payload of ${subject} is made`, name), subject }];
   },
 });
+
+/** What the Ignition servers wrote beside a token about its payload. */
+export function payloadProblem(secret: Secret, whose: string): Judgement | undefined {
+  const { outcome } = readTokenSecret(secret);
+  const code = "DB_NODE_PAYLOAD" as const;
+  if (outcome === undefined) {
+    const message = `no Ignition server has made the payload of ${whose} yet, so machines get 511`;
+    const remedy = `Start drawbridge ignition serve --namespace ${secret.metadata?.namespace}; beside HyperShift look at its ignition-server.`;
+    return { ...coded(code, message, `${nameOf(secret)} has no key reason`), remedy };
+  }
+  if (outcome.reason === "AsExpected" || outcome.reason === "PayloadTooLarge") return undefined;
+  const message = `no payload can be made for ${whose}, so machines get 511: ${outcome.message || outcome.reason}`;
+  return coded(code, message, `${nameOf(secret)}: ${outcome.reason}`);
+}
 
 const nameOf = ({ metadata }: Secret) => `Secret ${metadata?.namespace}/${metadata?.name}`;
 

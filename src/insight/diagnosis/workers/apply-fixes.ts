@@ -1,9 +1,10 @@
 /** Applies what findings offer, one after the other, and nothing without a record. */
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { messageOf } from "../../../base/errors/error.js";
 import type { Finding } from "../../../base/finding.js";
+import { openLineLog } from "../../../cluster/nodes/line-log.js";
 
 export interface AppliedFix {
   readonly code: ErrorCode;
@@ -27,20 +28,22 @@ export async function applyFixes(findings: readonly Finding[], options: FixOptio
   const fixable = fixableOf(findings);
   if (dryRun || fixable.length === 0)
     return fixable.map(({ entry }) => ({ ...entry, outcome: "would be done", result: "" }));
-  const log = await openLog(logFile);
+  // What keeps the directory from being made keeps the log from being opened.
+  await mkdir(dirname(logFile), { recursive: true, mode: 0o700 }).catch(() => undefined);
+  const log = openLineLog("fix log", logFile, "DB_FIX_LOG");
   const done: AppliedFix[] = [];
   try {
     for (const { entry, fix } of fixable) {
-      await log.write({ at: time(now()), outcome: "begun", ...entry });
+      log.write({ at: time(now()), outcome: "begun", ...entry });
       const applied = await fix.apply().then(
         (result) => ({ outcome: "done" as const, result }),
         (reason: unknown) => ({ outcome: "failed" as const, result: messageOf(reason) }),
       );
-      await log.write({ at: time(now()), ...entry, ...applied });
+      log.write({ at: time(now()), ...entry, ...applied });
       done.push({ ...entry, ...applied });
     }
   } finally {
-    await log.close();
+    log.close();
   }
   return done;
 }
@@ -54,26 +57,6 @@ function fixableOf(findings: readonly Finding[]) {
   return findings.flatMap(({ code, fix, subject = "" }) =>
     code && fix ? [{ fix, entry: { code, subject, what: fix.what } }] : [],
   );
-}
-
-async function openLog(path: string) {
-  const failed = (reason: unknown) =>
-    new DrawbridgeError("DB_FIX_LOG", `the fix log ${path} cannot be written: ${messageOf(reason)}`);
-  let file: FileHandle;
-  try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    file = await open(path, "a", 0o600);
-  } catch (reason) {
-    throw failed(reason);
-  }
-  return {
-    async write(entry: Readonly<Record<string, string>>): Promise<void> {
-      await file.write(`${JSON.stringify(entry)}\n`).catch((reason: unknown) => {
-        throw failed(reason);
-      });
-    },
-    close: () => file.close(),
-  };
 }
 
 const time = (at: number) => new Date(at).toISOString();
