@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Finding } from "../../src/base/finding.js";
-import type { Role } from "../../src/insight/diagnosis/programs.js";
+import type { DoctorRole } from "../../src/insight/diagnosis/programs.js";
 import { certificatesFor } from "../../src/tunnel/pki/certificates-for.js";
 import { writePki } from "../../src/tunnel/pki/write-pki.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";
@@ -23,7 +23,7 @@ const ready = await equipped({ namespaces: true });
 const withApi = await equipped({ namespaces: true, controlPlane: true });
 
 interface Report {
-  readonly role: Role;
+  readonly role: DoctorRole;
   readonly ok: boolean;
   readonly findings: readonly Finding[];
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Finding } from "../../src/base/finding.js";
-import type { Role } from "../../src/insight/diagnosis/programs.js";
+import type { DoctorRole } from "../../src/insight/diagnosis/programs.js";
 import type { SupportManifest } from "../../src/insight/support/bundle.js";
 import { certificatesFor } from "../../src/tunnel/pki/certificates-for.js";
 import { writePki } from "../../src/tunnel/pki/write-pki.js";
@@ -24,7 +24,7 @@ const PASSWORD = "planted-password-of-the-proxy";
 const BEARER = "planted-bearer-0123456789";
 
 interface Report {
-  readonly role: Role;
+  readonly role: DoctorRole;
   readonly ok: boolean;
   readonly findings: readonly Finding[];
 }

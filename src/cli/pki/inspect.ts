@@ -1,7 +1,7 @@
 /** `drawbridge pki inspect`: what certificates are, what is wrong, what to do. */
 import { basename } from "node:path";
 import { roughly } from "../../tunnel/pki/inspect/duration.js";
-import type { Finding, InspectedCertificate, InspectionReport } from "../../tunnel/pki/inspect/report.js";
+import type { CertificateFinding, InspectedCertificate, InspectionReport } from "../../tunnel/pki/inspect/report.js";
 import { list, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -79,7 +79,7 @@ function keyText({ key, signatureHash, keyFile, keyMatches, keyMode }: Inspected
   return `${key}, signed with ${signatureHash}; ${own}`;
 }
 
-function findingsText(title: string, findings: readonly Finding[]): string {
+function findingsText(title: string, findings: readonly CertificateFinding[]): string {
   if (findings.length === 0) return "";
   const lines = findings.map(({ file, message, remedy }) => `  ${basename(file)}: ${message}.\n    ${remedy}\n`);
   return `\n${title}:\n${lines.join("")}`;

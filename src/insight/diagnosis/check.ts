@@ -42,7 +42,7 @@ export interface Gatherer {
   get<Name extends FactName>(name: Name): Promise<Gathered<Name>>;
 }
 
-export type Source = {
+export type FactSource = {
   readonly [Name in FactName]?: (gatherer: Gatherer) => Gathered<Name> | Promise<Gathered<Name>>;
 };
 

@@ -4,23 +4,23 @@ import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import type { Overview } from "../observe/admin/contract.js";
-import type { Listener, NameResolution, Networks, RunningProgram } from "./facts.js";
-import type { Program, Role } from "./programs.js";
+import type { ClusterNetworks, NameResolution, RunningProgram, TcpListener } from "./facts.js";
+import type { DoctorRole, ProgramKind } from "./programs.js";
 
 /** A host that is asked without changing anything. */
 export interface DoctorHost {
   readonly network: HostNetwork;
   /** TCP listeners in this network. */
-  listeners(): Promise<readonly Listener[]>;
+  listeners(): Promise<readonly TcpListener[]>;
   /** The program of this kind that runs in this network. */
-  running(program: Program): Promise<RunningProgram | undefined>;
+  running(program: ProgramKind): Promise<RunningProgram | undefined>;
   /** Undefined when the file does not exist. */
   readText(path: string): Promise<string | undefined>;
   /** Routes that cover an address, the default route left out; each as `ip` prints it. */
   routesTo(address: string): Promise<readonly string[]>;
 }
 
-export interface Cluster {
+export interface DoctorCluster {
   readonly api: KubeApi;
   readonly server: string;
   /** The Date header of an answer, and how long that took. */
@@ -56,7 +56,7 @@ export interface PoolObjects {
 }
 
 export interface DoctorContext {
-  readonly role: Role;
+  readonly role: DoctorRole;
   readonly model: BridgeModel;
   readonly host: DoctorHost;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -68,9 +68,9 @@ export interface DoctorContext {
   readonly socket: string;
   readonly egressConfig: string;
   readonly ports: { readonly health: number; readonly admin: number };
-  readonly networks: Networks;
+  readonly networks: ClusterNetworks;
   /** Undefined: no kubeconfig. A sentence: it cannot be used. */
-  readonly cluster: Cluster | string | undefined;
+  readonly cluster: DoctorCluster | string | undefined;
   readonly admin: AdminView;
   /** A sentence: its flags cannot be understood. */
   readonly sidecar: SidecarSettings | string | undefined;

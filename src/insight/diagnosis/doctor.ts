@@ -9,16 +9,16 @@ import * as host from "./checks/host.js";
 import * as networks from "./checks/networks.js";
 import { nameResolution, running } from "./checks/programs.js";
 import type { DoctorContext } from "./context.js";
-import { bridgeRoles, type Role, roles } from "./programs.js";
+import { bridgeRoles, type DoctorRole, roles } from "./programs.js";
 import { runChecks } from "./run.js";
 import { hostSource } from "./sources/host.js";
 
-const servers: readonly Role[] = ["server", "bootstrap"];
+const servers: readonly DoctorRole[] = ["server", "bootstrap"];
 const withProgram = roles.filter((role) => role !== "workstation");
-const withAdmin: readonly Role[] = ["server", "agent", "bootstrap", "sidecar", "ignition"];
+const withAdmin: readonly DoctorRole[] = ["server", "agent", "bootstrap", "sidecar", "ignition"];
 
 /** Causes before their consequences. */
-export const selection: readonly (readonly [Check, readonly Role[]])[] = [
+export const selection: readonly (readonly [Check, readonly DoctorRole[]])[] = [
   [host.nodeVersion, roles],
   [host.fips, roles],
   [host.openFiles, withProgram],
@@ -54,7 +54,7 @@ export function diagnose(context: DoctorContext): Promise<Finding[]> {
   return runChecks(checks, hostSource(context));
 }
 
-const places: Readonly<Record<Role, string>> = {
+const places: Readonly<Record<DoctorRole, string>> = {
   server: "a server's host",
   agent: "an agent's host",
   bootstrap: "an OpenShift bootstrap host",
@@ -66,4 +66,4 @@ const places: Readonly<Record<Role, string>> = {
 };
 
 /** The heading of the report. */
-export const placeOf = (role: Role): string => `Checks for ${places[role]} (--role ${role}).`;
+export const placeOf = (role: DoctorRole): string => `Checks for ${places[role]} (--role ${role}).`;

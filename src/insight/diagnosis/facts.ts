@@ -15,8 +15,8 @@ import type { InspectionReport } from "../../tunnel/pki/inspect/report.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { Handshake } from "./host/handshake.js";
 import type { HostedCondition } from "./hosted/conditions.js";
-import type { Program, Role } from "./programs.js";
-import type { AggregatedApi, HostedWebhook, Workload } from "./sources/hosted.js";
+import type { DoctorRole, ProgramKind } from "./programs.js";
+import type { AggregatedApi, HostedWebhook, HostedWorkload } from "./sources/hosted.js";
 import type { IgnitionAnswer, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { WorkerFixes } from "./workers/fixes.js";
 
@@ -28,12 +28,12 @@ export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts,
 interface HostFacts {
   readonly nodeVersion: string;
   readonly isFips: boolean;
-  readonly networks: Networks;
+  readonly networks: ClusterNetworks;
   /** The host's own routes to each pod network. */
   readonly podRoutes: readonly { readonly prefix: Prefix; readonly routes: readonly string[] }[];
   /** The address that agents would be given now, and the one that certificates and agents were made for. */
   readonly address: AddressChoice & { readonly recorded: string | undefined };
-  readonly listeners: readonly Listener[];
+  readonly listeners: readonly TcpListener[];
   readonly socket: SocketFile;
   /** The certificates of this side. */
   readonly certificates: InspectionReport;
@@ -41,10 +41,14 @@ interface HostFacts {
 }
 
 interface ProgramFacts {
-  readonly role: Role;
+  readonly role: DoctorRole;
   readonly model: BridgeModel;
   /** The program that the role is about. */
-  readonly program: { readonly kind: Program; readonly title: string; readonly running: RunningProgram | undefined };
+  readonly program: {
+    readonly kind: ProgramKind;
+    readonly title: string;
+    readonly running: RunningProgram | undefined;
+  };
   readonly openFiles: { readonly who: string; readonly line: string; readonly path: string };
   readonly health: HealthAnswer;
   /** Ports that a server opens here. */
@@ -98,14 +102,14 @@ interface HostedFacts {
   readonly controlPlaneConnection: HostedCondition;
   /** The certificates as apply would leave them; `issued` are those that it would issue. */
   readonly issuedCertificates: Awaited<ReturnType<typeof currentCertificates>>;
-  readonly apiServerDeployment: Workload;
-  readonly controlPlaneAgents: { readonly workload: Workload | undefined };
-  readonly agents: { readonly workload: Workload | undefined };
+  readonly apiServerDeployment: HostedWorkload;
+  readonly controlPlaneAgents: { readonly workload: HostedWorkload | undefined };
+  readonly agents: { readonly workload: HostedWorkload | undefined };
   readonly webhooks: readonly HostedWebhook[];
   readonly apiServices: readonly AggregatedApi[];
 }
 
-export interface Networks {
+export interface ClusterNetworks {
   readonly machine: readonly string[];
   readonly pod: readonly string[];
   readonly service: readonly string[];
@@ -119,7 +123,7 @@ export interface RunningProgram extends CommandLine {
   readonly words: readonly string[];
 }
 
-export interface Listener {
+export interface TcpListener {
   readonly port: number;
   /** Undefined when it is another user's process and we are not root. */
   readonly owner: { readonly pid: number; readonly words: readonly string[] } | undefined;

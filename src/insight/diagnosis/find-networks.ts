@@ -6,23 +6,23 @@ import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/i
 import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
 import { textAt, yamlOf } from "../../cluster/bootstrap/settings/command-line.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
-import type { Networks } from "./facts.js";
-import type { Role } from "./programs.js";
+import type { ClusterNetworks } from "./facts.js";
+import type { DoctorRole } from "./programs.js";
 
-type Found = Omit<Networks, "from">;
+type Found = Omit<ClusterNetworks, "from">;
 
 export interface NetworkSources {
   readonly given: Found;
   readonly installDirectory: string | undefined;
   readonly api: KubeApi | undefined;
-  readonly role: Role;
+  readonly role: DoctorRole;
   readonly network?: HostNetwork;
 }
 
 const none: Found = { machine: [], pod: [], service: [] };
 
 /** Each kind from the first source that has it. */
-export async function findNetworks(sources: NetworkSources): Promise<Networks> {
+export async function findNetworks(sources: NetworkSources): Promise<ClusterNetworks> {
   const { given, installDirectory, api, role } = sources;
   const found: [string, Found][] = [["flags", given]];
   if (installDirectory !== undefined)

@@ -10,15 +10,15 @@ import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
 import type { Overview } from "../observe/admin/contract.js";
 import { AdminPort } from "../watch/admin-port.js";
-import type { AdminView, Cluster, DoctorContext, DoctorHost, SidecarSettings } from "./context.js";
+import type { AdminView, DoctorCluster, DoctorContext, DoctorHost, SidecarSettings } from "./context.js";
 import type { RunningProgram } from "./facts.js";
 import { findNetworks, type NetworkSources } from "./find-networks.js";
 import { processFile, thisHost } from "./host/this-host.js";
-import { adminPortOf, detectRole, detectTopology, healthPortOf, programOf, type Role } from "./programs.js";
+import { adminPortOf, type DoctorRole, detectRole, detectTopology, healthPortOf, programOf } from "./programs.js";
 
 /** What the user named; empty, 0 or undefined: find it out. */
 export interface DoctorSettings {
-  readonly role: Role | undefined;
+  readonly role: DoctorRole | undefined;
   readonly topology: Topology | undefined;
   readonly address: string;
   readonly agentPort: number;
@@ -84,7 +84,10 @@ const existing = (path = ""): string | undefined => (existsSync(path) ? path : u
 const withoutStop = (reason: unknown): string => messageOf(reason).replace(/\.$/, "");
 
 /** The record of `up`, where it may have run and no other kind of bridge is meant. */
-async function recordOf({ stateDirectory, topology }: DoctorSettings, role: Role): Promise<BridgeRecord | undefined> {
+async function recordOf(
+  { stateDirectory, topology }: DoctorSettings,
+  role: DoctorRole,
+): Promise<BridgeRecord | undefined> {
   if (role !== "server" && !stateDirectory.isGiven) return undefined;
   const found = await recordedHere(stateDirectory.path, stateDirectory.isGiven);
   return topology === undefined || topology === found?.options.for ? found : undefined;
@@ -93,7 +96,7 @@ async function recordOf({ stateDirectory, topology }: DoctorSettings, role: Role
 /** Where agents dial: given, or what the agent here was started with, or what the bridge was made for. */
 async function target(
   { address, agentPort }: DoctorSettings,
-  role: Role,
+  role: DoctorRole,
   running: RunningProgram | undefined,
   places: readonly string[],
 ): Promise<Pick<DoctorContext, "address" | "agentPort">> {
@@ -106,7 +109,7 @@ async function target(
   };
 }
 
-function usualKubeconfig(role: Role): string | undefined {
+function usualKubeconfig(role: DoctorRole): string | undefined {
   if (role === "workstation") return process.env.KUBECONFIG || undefined;
   if (role === "server") return existing("/etc/kubernetes/admin.conf");
   return role === "bootstrap" ? existing("/opt/openshift/auth/kubeconfig-loopback") : undefined;
@@ -114,7 +117,7 @@ function usualKubeconfig(role: Role): string | undefined {
 
 async function clusterOf(
   { installDirectory, kubeconfig: given }: DoctorSettings,
-  role: Role,
+  role: DoctorRole,
   running: RunningProgram | undefined,
   recorded: string | undefined,
 ): Promise<DoctorContext["cluster"]> {
@@ -125,7 +128,7 @@ async function clusterOf(
 }
 
 /** A sentence instead when the kubeconfig cannot be used. */
-async function openCluster(kubeconfig: string): Promise<Cluster | string> {
+async function openCluster(kubeconfig: string): Promise<DoctorCluster | string> {
   const [{ createKubeApi }, { kubeconfigEndpoint }, { KubeConnection }, { systemClock }] = await Promise.all([
     import("../../cluster/kube/client.js"),
     import("../../cluster/kube/kubeconfig/endpoint.js"),
@@ -158,17 +161,17 @@ async function openCluster(kubeconfig: string): Promise<Cluster | string> {
   }
 }
 
-const worksOnObjects = (role: Role) => role === "ignition" || role === "nodepool" || role === "approver";
+const worksOnObjects = (role: DoctorRole) => role === "ignition" || role === "nodepool" || role === "approver";
 
 /** Of a program that works on a cluster's objects. */
-function ownKubeconfig(role: Role, running: RunningProgram | undefined): string | undefined {
+function ownKubeconfig(role: DoctorRole, running: RunningProgram | undefined): string | undefined {
   const path = worksOnObjects(role) ? running?.flags.get("kubeconfig") : undefined;
   return path && running && processFile(running.pid, path);
 }
 
 async function objectsOf(
   settings: DoctorSettings,
-  role: Role,
+  role: DoctorRole,
   running: RunningProgram | undefined,
 ): Promise<DoctorContext["objects"]> {
   if (!worksOnObjects(role)) return undefined;
@@ -188,7 +191,7 @@ async function objectsOf(
 }
 
 /** Asks whoever was named, else the program that runs here, on its admin port. */
-async function adminView(given: DoctorSettings["admin"], role: Role, host: DoctorHost): Promise<AdminView> {
+async function adminView(given: DoctorSettings["admin"], role: DoctorRole, host: DoctorHost): Promise<AdminView> {
   const program = programOf(role);
   const running = program && (await host.running(program));
   const own = program && running && adminPortOf(program, running);

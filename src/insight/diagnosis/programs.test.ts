@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { commandLine } from "../../cluster/bootstrap/settings/command-line.js";
-import { adminPortOf, healthPortOf, isProgram, type Program, programs } from "./programs.js";
+import { adminPortOf, healthPortOf, isProgram, type ProgramKind, programs } from "./programs.js";
 
-test.each<[string[], Program[]]>([
+test.each<[string[], ProgramKind[]]>([
   [["/usr/bin/proxy-agent", "--x"], ["agent"]],
   [["node", "/x/bin/proxy-agent"], ["agent"]],
   [["/usr/bin/drawbridge", "agent"], ["agent"]],
@@ -25,7 +25,7 @@ test.each<[string[], Program[]]>([
 
 const running = (...words: string[]) => ({ ...commandLine("process 7", words), pid: 7, words });
 
-test.each<[Program, string[], string | undefined, string | undefined]>([
+test.each<[ProgramKind, string[], string | undefined, string | undefined]>([
   ["server", ["proxy-server"], "127.0.0.1:8092", "127.0.0.1:8095"],
   ["agent", ["proxy-agent", "--health-server-port=2042"], "127.0.0.1:2042", "127.0.0.1:8094"],
   ["agent", ["proxy-agent", "--admin-bind-address=10.0.0.7"], "127.0.0.1:8093", "10.0.0.7:8094"],

@@ -17,14 +17,14 @@ export const roles = [...bridgeRoles, "sidecar", "ignition", "nodepool", "approv
  * Where doctor runs: beside a server, beside an agent, on an OpenShift bootstrap host, beside a sidecar, an Ignition
  * server, a pool controller or a CSR approver, or somewhere else.
  */
-export type Role = (typeof roles)[number];
+export type DoctorRole = (typeof roles)[number];
 
 export const programs = ["server", "agent", "sidecar", "ignition", "nodepool", "approver"] as const;
 
-export type Program = (typeof programs)[number];
+export type ProgramKind = (typeof programs)[number];
 
 /** The names used in messages. */
-export const titles: Readonly<Record<Program, string>> = {
+export const titles: Readonly<Record<ProgramKind, string>> = {
   server: "proxy-server",
   agent: "proxy-agent",
   sidecar: "sidecar",
@@ -34,7 +34,7 @@ export const titles: Readonly<Record<Program, string>> = {
 };
 
 /** The program that a role is about; none on a workstation. */
-export function programOf(role: Role): Program | undefined {
+export function programOf(role: DoctorRole): ProgramKind | undefined {
   if (role === "bootstrap") return "server";
   return role === "workstation" ? undefined : role;
 }
@@ -42,7 +42,7 @@ export function programOf(role: Role): Program | undefined {
 /** HyperShift's names for what is a sidecar here. */
 export const sidecarNames = ["sidecar", "konnectivity-socks5-proxy", "konnectivity-https-proxy"] as const;
 
-const commands: Readonly<Record<Exclude<Program, "server" | "sidecar">, readonly string[]>> = {
+const commands: Readonly<Record<Exclude<ProgramKind, "server" | "sidecar">, readonly string[]>> = {
   agent: ["agent"],
   ignition: ["ignition", "serve"],
   nodepool: ["nodepool", "controller"],
@@ -50,7 +50,7 @@ const commands: Readonly<Record<Exclude<Program, "server" | "sidecar">, readonly
 };
 
 /** `proxy-agent ...`, `node .../proxy-agent ...`, `drawbridge agent ...` */
-export function isProgram(program: Program, words: readonly string[]): boolean {
+export function isProgram(program: ProgramKind, words: readonly string[]): boolean {
   if (program === "server") return isProxyServer(words);
   // A runtime, the executable, and at most two words of a command.
   const names = words.slice(0, 4).map((word) => basename(word));
@@ -67,7 +67,7 @@ export function isProgram(program: Program, words: readonly string[]): boolean {
 const bootstrapHost = ["/usr/local/bin/bootkube.sh", "/opt/openshift"];
 const controlPlane = ["/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/pki/apiserver.crt"];
 
-export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.ProcessEnv): Promise<Role> {
+export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.ProcessEnv): Promise<DoctorRole> {
   if ((await host.running("agent")) !== undefined) return "agent";
   if (bootstrapHost.some(existsSync)) return "bootstrap";
   for (const program of programs) if ((await host.running(program)) !== undefined) return program;
@@ -91,7 +91,7 @@ interface PortFlags {
   readonly otherwise: number;
 }
 
-const healthFlags: Readonly<Record<Program, PortFlags>> = {
+const healthFlags: Readonly<Record<ProgramKind, PortFlags>> = {
   server: { host: "health-bind-address", port: "health-port", otherwise: 8092 },
   agent: { host: "health-bind-address", port: "health-server-port", otherwise: 8093 },
   sidecar: { host: "health-bind-address", port: "health-port", otherwise: 8095 },
@@ -100,7 +100,7 @@ const healthFlags: Readonly<Record<Program, PortFlags>> = {
   approver: { host: "health-bind-address", port: "health-port", otherwise: 0 },
 };
 
-const adminFlags: Readonly<Partial<Record<Program, PortFlags>>> = {
+const adminFlags: Readonly<Partial<Record<ProgramKind, PortFlags>>> = {
   server: { host: "admin-bind-address", port: "admin-port", otherwise: 8095 },
   agent: { host: "admin-bind-address", port: "admin-server-port", otherwise: 8094 },
   sidecar: { host: "admin-bind-address", port: "admin-port", otherwise: 0 },
@@ -116,12 +116,12 @@ export interface OwnPort {
 }
 
 /** Undefined: it has none. `otherwise`: the port of a program whose flags do not name it. */
-export function healthPortOf(program: Program, running: RunningProgram, otherwise?: number): OwnPort | undefined {
+export function healthPortOf(program: ProgramKind, running: RunningProgram, otherwise?: number): OwnPort | undefined {
   const flags = healthFlags[program];
   return portOf({ ...flags, otherwise: otherwise ?? (isHyperShifts(running) ? 0 : flags.otherwise) }, running);
 }
 
-export function adminPortOf(program: Program, running: RunningProgram): OwnPort | undefined {
+export function adminPortOf(program: ProgramKind, running: RunningProgram): OwnPort | undefined {
   const flags = adminFlags[program];
   return flags && portOf(flags, running);
 }

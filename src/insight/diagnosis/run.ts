@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { messageOf } from "../../base/errors/error.js";
 import { CheckFailure, coded, type Finding, failed, failureOf, type Judgement, skipped } from "../../base/finding.js";
 import { plainText } from "../../base/text.js";
-import { type Check, type FactName, type Gathered, type Gatherer, type Source, Unavailable } from "./check.js";
+import { type Check, type FactName, type FactSource, type Gathered, type Gatherer, Unavailable } from "./check.js";
 
 export interface RunOptions {
   /** Calls off the whole run: what was not checked by then has failed. */
@@ -23,11 +23,11 @@ const DEADLINE_MS = 60_000;
 /** In the order of the checks. Never rejects: whatever happens is a finding. */
 export async function runChecks(
   checks: readonly Check[],
-  source: Source | Gatherer,
+  source: FactSource | Gatherer,
   options: RunOptions = {},
 ): Promise<Finding[]> {
   const { signal = new AbortController().signal, deadlineMs = DEADLINE_MS, atOnce = 1 } = options;
-  const gatherer = "get" in source ? (source as Gatherer) : gathererOf(source as Source, signal);
+  const gatherer = "get" in source ? (source as Gatherer) : gathererOf(source as FactSource, signal);
   const applicable = checks.filter(({ needs }) => needs.every((name) => gatherer.has(name)));
   const findings: Finding[][] = [];
   const waiting = [...applicable.entries()];
@@ -46,7 +46,7 @@ export async function runChecks(
 }
 
 /** For a command that needs facts itself, or runs checks in several steps on one source. */
-export function gathererOf(source: Source, signal: AbortSignal): Gatherer {
+export function gathererOf(source: FactSource, signal: AbortSignal): Gatherer {
   const gathered = new Map<FactName, Promise<unknown>>();
   const gatherer: Gatherer = {
     signal,

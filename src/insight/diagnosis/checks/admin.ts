@@ -5,7 +5,7 @@ import { roughly } from "../../../tunnel/pki/inspect/duration.js";
 import { dueAt } from "../../../tunnel/pki/renewal.js";
 import type { CertificateInfo, Overview, PathHealth } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
-import type { Listener } from "../facts.js";
+import type { TcpListener } from "../facts.js";
 
 export const adminApi = defineCheck({
   ...{ id: "admin-api", about: "The process answers on its admin port", needs: ["adminPort"] },
@@ -157,7 +157,7 @@ export const ownListeners = defineCheck({
   },
 });
 
-function portProblem(address: string, open: readonly Listener[], pid: number | undefined): string | undefined {
+function portProblem(address: string, open: readonly TcpListener[], pid: number | undefined): string | undefined {
   const split = splitHostPort(address);
   if ("error" in split) return undefined;
   const listener = open.find(({ port }) => port === Number(split.port));

@@ -12,7 +12,7 @@ import { KubeApiError } from "../../../cluster/kube/errors.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
-import type { Cluster } from "../context.js";
+import type { DoctorCluster } from "../context.js";
 import { runChecks } from "../run.js";
 import { context, findingsOf, messagesOf } from "../testing/context.js";
 import { certificates, serverReachable } from "./certificates.js";
@@ -362,7 +362,7 @@ describe("the cluster", () => {
   function cluster(
     allowed: (verb: string, resource: string) => boolean,
     date = new Date("2026-11-16T00:00:00Z"),
-  ): Cluster {
+  ): DoctorCluster {
     const api = {
       get: async () => ({ gitVersion: "v1.36.0" }),
       create: async (_: string, review: { spec: { resourceAttributes: Record<string, string> } }) => {

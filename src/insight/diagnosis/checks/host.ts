@@ -3,7 +3,7 @@ import { failed, type Judgement, ok, warning } from "../../../base/finding.js";
 import { isProxyServer } from "../../../cluster/bootstrap/settings/command-line.js";
 import { roughly } from "../../../tunnel/pki/inspect/duration.js";
 import { defineCheck } from "../check.js";
-import type { Listener, SocketFile } from "../facts.js";
+import type { SocketFile, TcpListener } from "../facts.js";
 
 const OLDEST_NODE = [20, 19] as const;
 
@@ -61,7 +61,7 @@ export const portsFree = defineCheck({
   },
 });
 
-function judgePort(port: number, what: string, flag: string, listeners: readonly Listener[]): Judgement {
+function judgePort(port: number, what: string, flag: string, listeners: readonly TcpListener[]): Judgement {
   const taken = listeners.find((listener) => listener.port === port);
   if (taken === undefined) return ok(`TCP ${port} (${what}) is free`);
   if (taken.owner === undefined) {

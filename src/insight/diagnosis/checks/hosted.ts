@@ -5,7 +5,7 @@ import { names } from "../../../cluster/hosted/model/names.js";
 import { defineCheck } from "../check.js";
 import type { HostedCondition } from "../hosted/conditions.js";
 import { probeWebhook } from "../hosted/webhook-probe.js";
-import type { Workload } from "../sources/hosted.js";
+import type { HostedWorkload } from "../sources/hosted.js";
 
 /** Unknown is not a failure: there is nothing yet to judge by. */
 function judgeCondition(condition: HostedCondition, remedy: string): Judgement[] {
@@ -70,7 +70,7 @@ export const agents = defineCheck({
   ...{ id: "agents", about: "Agents are ready", needs: ["agents"] },
   judge({ agents: { workload } }) {
     if (workload === undefined) return [withoutWorkload("DaemonSet")];
-    const { desiredNumberScheduled: wanted = 0, numberReady: ready = 0 }: NonNullable<Workload["status"]> =
+    const { desiredNumberScheduled: wanted = 0, numberReady: ready = 0 }: NonNullable<HostedWorkload["status"]> =
       workload.status ?? {};
     const message = `${ready} of ${wanted} nodes have one that is connected`;
     if (wanted === 0) return [skipped(message)];

@@ -2,9 +2,9 @@
 import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { defineCheck } from "../check.js";
 import type { NameResolution } from "../facts.js";
-import type { Program } from "../programs.js";
+import type { ProgramKind } from "../programs.js";
 
-const startWith: Readonly<Record<Program | "bootstrap", string>> = {
+const startWith: Readonly<Record<ProgramKind | "bootstrap", string>> = {
   bootstrap: "Look at /etc/kubernetes/manifests/konnectivity-server-pod.yaml and at the kubelet's journal.",
   server: "Start it: drawbridge bootstrap up, or the unit drawbridge-bootstrap-server.service.",
   agent: "Look at the DaemonSet: kubectl get pods -A -l app=konnectivity-agent -o wide.",
@@ -14,7 +14,7 @@ const startWith: Readonly<Record<Program | "bootstrap", string>> = {
   approver: "Start drawbridge csr approver here, or look at its Deployment: kubectl get pods -A.",
 };
 
-const whyUnready: Readonly<Record<Program, string>> = {
+const whyUnready: Readonly<Record<ProgramKind, string>> = {
   server:
     "No agent is connected: look at the agents' logs, and whether nodes reach TCP 8091 (drawbridge firewall plan).",
   agent: "It has no server: see the check server-reachable and its own log.",

@@ -6,7 +6,7 @@ import { readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { poolReport } from "../../../cluster/nodes/workers/status.js";
 import { defineCheck } from "../check.js";
-import { type Pointer, type PoolState, readPointer, type WorkerState } from "../sources/pool.js";
+import { type PoolState, readPointer, type UserDataPointer, type WorkerState } from "../sources/pool.js";
 import type { WorkerFixes } from "../workers/fixes.js";
 
 export const payload = defineCheck({
@@ -78,7 +78,8 @@ function judgeWorker(state: PoolState, of: WorkerState, fixes: WorkerFixes | und
   // Its token was taken from it on purpose.
   if (worker.leaving !== undefined) return skipped(`${worker.name} is being ${worker.leaving}`);
   if (text === undefined) return skipped(`${worker.name} has no user data in ${file}`);
-  const judge = (pointer: Pointer) => (worker.ownToken ? ownToken(state, of, pointer) : poolToken(state, pointer));
+  const judge = (pointer: UserDataPointer) =>
+    worker.ownToken ? ownToken(state, of, pointer) : poolToken(state, pointer);
   const found = problemOf(text, judge);
   if (found === undefined) return ok(`the user data of ${worker.name} has a token that is good`, file);
   return {
@@ -89,12 +90,15 @@ function judgeWorker(state: PoolState, of: WorkerState, fixes: WorkerFixes | und
   };
 }
 
-function problemOf(text: string, judge: (pointer: Pointer) => Judgement | undefined): Judgement | undefined {
+function problemOf(text: string, judge: (pointer: UserDataPointer) => Judgement | undefined): Judgement | undefined {
   const pointer = readPointer(text);
   return typeof pointer === "string" ? coded("DB_NODE_USER_DATA", pointer) : judge(pointer);
 }
 
-function poolToken({ hash, now, tokenSecret, tokenSecrets }: PoolState, pointer: Pointer): Judgement | undefined {
+function poolToken(
+  { hash, now, tokenSecret, tokenSecrets }: PoolState,
+  pointer: UserDataPointer,
+): Judgement | undefined {
   const holder = tokenSecrets.find((secret) => {
     const { oldToken, token } = readTokenSecret(secret);
     return token === pointer.token || oldToken === pointer.token;
@@ -121,7 +125,11 @@ function poolToken({ hash, now, tokenSecret, tokenSecrets }: PoolState, pointer:
   return old(`its token is the one before the pool's, and ends at ${until}`);
 }
 
-function ownToken({ workerTokens }: PoolState, { worker }: WorkerState, { token }: Pointer): Judgement | undefined {
+function ownToken(
+  { workerTokens }: PoolState,
+  { worker }: WorkerState,
+  { token }: UserDataPointer,
+): Judgement | undefined {
   if (workerTokens !== undefined && secretText(workerTokens, worker.name) === token) return undefined;
   const where = workerTokens === undefined ? "there is no Secret with workers' tokens" : nameOf(workerTokens);
   return coded("DB_NODE_TOKEN_UNKNOWN", "its own token is not listed (any more)", where);

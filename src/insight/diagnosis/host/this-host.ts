@@ -7,7 +7,7 @@ import { isAbsolute } from "node:path";
 import { hostNetwork } from "../../../cluster/bootstrap/address/index.js";
 import { commandLine, textAt } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { DoctorHost } from "../context.js";
-import type { Listener, RunningProgram } from "../facts.js";
+import type { RunningProgram, TcpListener } from "../facts.js";
 import { isProgram } from "../programs.js";
 
 /** The path, for us, of a file that a process names: it may have another working directory, or be in a container. */
@@ -68,7 +68,7 @@ async function wordsOf(pid: number): Promise<string[]> {
   return text.split("\0").slice(0, -1);
 }
 
-async function listeners(): Promise<Listener[]> {
+async function listeners(): Promise<TcpListener[]> {
   const tables = await Promise.all(
     ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "utf8").catch(() => "")),
   );

@@ -20,7 +20,7 @@ import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissio
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
-import { type Source, Unavailable } from "../check.js";
+import { type FactSource, Unavailable } from "../check.js";
 import type { DoctorContext, PoolObjects } from "../context.js";
 import type { Facts, SocketFile } from "../facts.js";
 import { handshakeWith } from "../host/handshake.js";
@@ -31,7 +31,7 @@ const API_TIMEOUT = { timeoutMs: 10_000 };
 const HEALTH_TIMEOUT_MS = 6_000;
 const FIPS_FILE = "/proc/sys/crypto/fips_enabled";
 
-export function hostSource(context: DoctorContext): Source {
+export function hostSource(context: DoctorContext): FactSource {
   const { address, agentPort, egressConfig, env, host, model, networks, now, pki, ports, role, socket } = context;
   const kind = programOf(role) ?? "server";
   const program = async () => ({ kind, title: titles[kind], running: await host.running(kind) });
@@ -140,7 +140,7 @@ async function socketFile(path: string): Promise<SocketFile> {
   };
 }
 
-function sidecarFacts({ env, host, sidecar }: DoctorContext): Source {
+function sidecarFacts({ env, host, sidecar }: DoctorContext): FactSource {
   const unknown = new Unavailable("no sidecar runs in this network, so its settings are not known");
   const dialled = async (frontend: Frontend): Promise<Facts["frontends"][number]> => {
     if ("uds" in frontend) return { frontend, isListening: await isListening(frontend.uds) };
@@ -168,7 +168,7 @@ function sidecarFacts({ env, host, sidecar }: DoctorContext): Source {
   };
 }
 
-function adminFacts({ admin }: DoctorContext, program: () => Promise<Facts["program"]>): Source {
+function adminFacts({ admin }: DoctorContext, program: () => Promise<Facts["program"]>): FactSource {
   const silent = new Unavailable("");
   return {
     adminPort() {
@@ -212,7 +212,7 @@ interface AccessReview extends KubeObject {
   readonly status?: { readonly allowed?: boolean };
 }
 
-function clusterFacts({ cluster, model, now }: DoctorContext): Source {
+function clusterFacts({ cluster, model, now }: DoctorContext): FactSource {
   const none = new Unavailable("no kubeconfig to look at the cluster with", "Give it with --kubeconfig, or --dir.");
   return {
     async apiVersion() {
@@ -260,7 +260,7 @@ function describePermission({ verb, resource, subresource, namespace }: Readonly
   return namespace === undefined ? `${verb} ${what}` : `${verb} ${what} -n ${namespace}`;
 }
 
-function poolFacts({ address, host, objects, role }: DoctorContext): Source {
+function poolFacts({ address, host, objects, role }: DoctorContext): FactSource {
   const none = new Unavailable("the objects of the cluster are not known", "Give --kubeconfig and --namespace.");
   const withObjects =
     <T>(read: (usable: PoolObjects) => Promise<T | Unavailable>) =>

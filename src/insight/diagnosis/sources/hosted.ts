@@ -7,11 +7,11 @@ import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
-import { type FactName, type Gathered, type Source, Unavailable } from "../check.js";
+import { type FactName, type FactSource, type Gathered, Unavailable } from "../check.js";
 import { controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "../hosted/conditions.js";
 import { PROBE_LABEL, removeForgotten, type WebhookTarget } from "../hosted/webhook-probe.js";
 
-export interface Workload extends KubeObject {
+export interface HostedWorkload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
     readonly template?: { readonly spec?: { readonly containers?: readonly { readonly name: string }[] } };
@@ -54,7 +54,7 @@ export interface HostedControlPlane {
   readonly version: string;
 }
 
-export function hostedSource({ clusters: { hosted, management }, config, version }: HostedControlPlane): Source {
+export function hostedSource({ clusters: { hosted, management }, config, version }: HostedControlPlane): FactSource {
   const { aggregatedApis, controlPlaneNamespace: namespace, publishing } = config;
   const inHosted =
     <Name extends FactName>(read: (api: KubeApi) => Gathered<Name> | Promise<Gathered<Name>>) =>
@@ -75,17 +75,25 @@ export function hostedSource({ clusters: { hosted, management }, config, version
     },
 
     async apiServerDeployment() {
-      const found = await find<Workload>(management, namedPath("Deployment", { namespace, name: names.apiServer }));
+      const found = await find<HostedWorkload>(
+        management,
+        namedPath("Deployment", { namespace, name: names.apiServer }),
+      );
       return found ?? new Unavailable(`there is no Deployment ${namespace}/${names.apiServer}`);
     },
 
     async controlPlaneAgents() {
       if (aggregatedApis.length === 0) return new Unavailable("the control plane serves no aggregated API");
-      return { workload: await find<Workload>(management, namedPath("Deployment", { namespace, name: names.agent })) };
+      return {
+        workload: await find<HostedWorkload>(management, namedPath("Deployment", { namespace, name: names.agent })),
+      };
     },
 
     agents: inHosted<"agents">(async (api) => ({
-      workload: await find<Workload>(api, namedPath("DaemonSet", { namespace: AGENT_NAMESPACE, name: names.agent })),
+      workload: await find<HostedWorkload>(
+        api,
+        namedPath("DaemonSet", { namespace: AGENT_NAMESPACE, name: names.agent }),
+      ),
     })),
 
     webhooks: inHosted<"webhooks">(async (api) => {

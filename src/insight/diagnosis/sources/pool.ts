@@ -35,7 +35,7 @@ import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.
 import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
 import { poolHash } from "../../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../../cluster/nodes/workers/worker.js";
-import { type Gatherer, type Source, Unavailable } from "../check.js";
+import { type FactSource, type Gatherer, Unavailable } from "../check.js";
 import { fixesOf } from "../workers/fixes.js";
 
 /** How pools are looked at, and with whose rules. */
@@ -102,7 +102,7 @@ export interface NetworkCertificate {
 const NETWORK_CERTIFICATE = "ovn-control-plane-metrics-cert";
 
 /** `names`: only these workers; empty for all of the pool. */
-export function poolSource(context: RecoveryContext, pool: ObjectName, names: readonly string[]): Source {
+export function poolSource(context: RecoveryContext, pool: ObjectName, names: readonly string[]): FactSource {
   const { clusters, isHosted } = context;
   // Rejected or not, it is always a value here: nothing makes it unavailable.
   const stateOf = (gatherer: Gatherer) => gatherer.get("poolState") as Promise<PoolState>;
@@ -180,7 +180,7 @@ async function workerState(worker: Worker, store: WorkerStore, nodes: ReadonlyMa
 }
 
 /** What user data names: where a machine gets its configuration, and with which token. */
-export interface Pointer {
+export interface UserDataPointer {
   readonly config: Config;
   readonly source: string;
   readonly token: string;
@@ -189,7 +189,7 @@ export interface Pointer {
 }
 
 /** A sentence when a machine could do nothing with it. */
-export function readPointer(text: string): Pointer | string {
+export function readPointer(text: string): UserDataPointer | string {
   let config: Config;
   try {
     config = requireConfig(text, "it");
@@ -219,7 +219,7 @@ async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: Poo
     node === undefined && userData !== undefined ? [[worker.name, userData]] : [],
   );
   if (userDataSecret && !isLimited) texts.unshift([pathOf(pool), readUserData(userDataSecret)]);
-  const servers = new Map<string, { pointer: Pointer; subjects: string[] }>();
+  const servers = new Map<string, { pointer: UserDataPointer; subjects: string[] }>();
   for (const [subject, text] of texts) {
     const pointer = readPointer(text);
     if (typeof pointer === "string") continue;
@@ -235,7 +235,7 @@ async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: Poo
  * As machines ask, with their authorities and proxy, but with a token that nobody has: a fetch with a real one would
  * count as a machine's.
  */
-async function askServer({ pointer: { config, source }, subjects }: { pointer: Pointer; subjects: string[] }) {
+async function askServer({ pointer: { config, source }, subjects }: { pointer: UserDataPointer; subjects: string[] }) {
   const url = new URL(source);
   try {
     const { status } = await getAsIgnition(url, {

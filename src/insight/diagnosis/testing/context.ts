@@ -6,17 +6,17 @@ import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
 import { commandLine } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { Check } from "../check.js";
 import type { DoctorContext, DoctorHost } from "../context.js";
-import type { Listener, RunningProgram } from "../facts.js";
-import type { Program } from "../programs.js";
+import type { RunningProgram, TcpListener } from "../facts.js";
+import type { ProgramKind } from "../programs.js";
 import { runChecks } from "../run.js";
 import { hostSource } from "../sources/host.js";
 
 /** The command line of each program. */
-type FakePrograms = Readonly<Partial<Record<Program, readonly string[]>>>;
+type FakePrograms = Readonly<Partial<Record<ProgramKind, readonly string[]>>>;
 
 export interface FakeDoctorHost extends FakePrograms {
   readonly files?: Readonly<Record<string, string>>;
-  readonly listeners?: readonly Listener[];
+  readonly listeners?: readonly TcpListener[];
   readonly routes?: readonly string[];
   readonly network?: DoctorHost["network"];
 }

@@ -6,7 +6,7 @@ import { filesOf, type PkiManifest, readManifest } from "../manifest.js";
 import { type ChainResult, chainOf } from "./chain.js";
 import { factsOf } from "./facts.js";
 import { belongTogether, filesAt, type InspectedFile } from "./files.js";
-import type { Finding, InspectedCertificate, InspectionReport } from "./report.js";
+import type { CertificateFinding, InspectedCertificate, InspectionReport } from "./report.js";
 import { isServers, octal, rules, type Subject, type Surroundings } from "./rules.js";
 
 export interface InspectOptions {
@@ -102,7 +102,7 @@ function wayToAnAddress(path: string, manifest: PkiManifest | undefined, address
   return `Run drawbridge pki init --replace --dir ${path} ${flag} ${address}, with its other addresses if it needs them`;
 }
 
-function missingFiles(path: string, manifest: PkiManifest, { makeAnew }: Surroundings): Finding[] {
+function missingFiles(path: string, manifest: PkiManifest, { makeAnew }: Surroundings): CertificateFinding[] {
   return filesOf(manifest)
     .map((name) => join(path, name))
     .filter((file) => !existsSync(file))
@@ -115,13 +115,13 @@ function missingFiles(path: string, manifest: PkiManifest, { makeAnew }: Surroun
     }));
 }
 
-function unreadable({ path, trouble }: InspectedFile, { makeAnew }: Surroundings): Finding[] {
+function unreadable({ path, trouble }: InspectedFile, { makeAnew }: Surroundings): CertificateFinding[] {
   return trouble === undefined
     ? []
     : [{ severity: "wrong", id: "unreadable", file: path, message: trouble, remedy: makeAnew }];
 }
 
-function nobodyServes(path: string, subjects: readonly Subject[], address: string | undefined): Finding[] {
+function nobodyServes(path: string, subjects: readonly Subject[], address: string | undefined): CertificateFinding[] {
   if (address === undefined || subjects.some(isServers)) return [];
   const message = `no server's certificate is here, so nothing can be said about ${address}`;
   const remedy = "Name the server's certificate or its directory.";
@@ -129,7 +129,7 @@ function nobodyServes(path: string, subjects: readonly Subject[], address: strin
 }
 
 /** A key that two certificates share is reported once. */
-function unique(findings: readonly Finding[]): Finding[] {
+function unique(findings: readonly CertificateFinding[]): CertificateFinding[] {
   const seen = new Map(findings.map((finding) => [JSON.stringify(finding), finding]));
   return [...seen.values()];
 }

@@ -15,17 +15,17 @@ export interface InspectedCertificate extends CertificateFacts {
   readonly keyMatches: boolean | undefined;
 }
 
-export interface Finding {
+export interface CertificateFinding {
   /** Only what is wrong makes the inspection fail. */
   readonly severity: "wrong" | "warning";
   /** Stable, for scripts. */
-  readonly id: FindingId;
+  readonly id: CertificateFindingId;
   readonly file: string;
   readonly message: string;
   readonly remedy: string;
 }
 
-export type FindingId =
+export type CertificateFindingId =
   | "unreadable"
   | "incomplete"
   | "expired"
@@ -48,5 +48,5 @@ export interface InspectionReport {
   /** When the path is a directory that drawbridge or certs.sh filled. */
   readonly set: { readonly profile: string; readonly madeAt: string; readonly signerKeysKept: boolean } | undefined;
   readonly certificates: readonly InspectedCertificate[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly CertificateFinding[];
 }

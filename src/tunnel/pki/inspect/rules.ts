@@ -7,7 +7,7 @@ import type { ChainResult } from "./chain.js";
 import { roughly } from "./duration.js";
 import type { CertificateFacts } from "./facts.js";
 import type { InspectedFile } from "./files.js";
-import type { Finding, FindingId, InspectedCertificate } from "./report.js";
+import type { CertificateFinding, CertificateFindingId, InspectedCertificate } from "./report.js";
 
 /** One certificate with all that is known around it. */
 export interface Subject {
@@ -34,7 +34,7 @@ export interface Surroundings {
   readonly makeForAddress: string;
 }
 
-type Rule = (subject: Subject, surroundings: Surroundings) => Finding[];
+type Rule = (subject: Subject, surroundings: Surroundings) => CertificateFinding[];
 
 export const rules: readonly Rule[] = [
   lifetime,
@@ -48,7 +48,7 @@ export const rules: readonly Rule[] = [
   fips,
 ];
 
-function lifetime(subject: Subject, { now, makeAnew }: Surroundings): Finding[] {
+function lifetime(subject: Subject, { now, makeAnew }: Surroundings): CertificateFinding[] {
   const { notBefore, notAfter } = subject.facts;
   const sinceEnd = now.getTime() - notAfter.getTime();
   if (sinceEnd >= 0) {
@@ -59,7 +59,7 @@ function lifetime(subject: Subject, { now, makeAnew }: Surroundings): Finding[] 
     const message = `it is valid only in ${roughly(untilStart)}, from ${notBefore.toISOString()}`;
     return [wrong(subject, "not-yet-valid", message, clockRemedy(now))];
   }
-  const findings: Finding[] = [];
+  const findings: CertificateFinding[] = [];
   const due = dueAt({
     notBefore: notBefore.toISOString(),
     notAfter: notAfter.toISOString(),
@@ -80,7 +80,7 @@ function clockRemedy(now: Date): string {
   return `This host's clock says ${now.toISOString()}; set it (chronyc makestep) or, if it is right, the clock of the host that issued the certificate and issue again.`;
 }
 
-function chain(subject: Subject, { makeAnew }: Surroundings): Finding[] {
+function chain(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
   const { issuer } = subject.facts;
   switch (subject.chain.state) {
     case "verified":
@@ -112,7 +112,7 @@ function chain(subject: Subject, { makeAnew }: Surroundings): Finding[] {
 
 const words = { server: "serverAuth", client: "clientAuth" } as const;
 
-function usage(subject: Subject, { makeAnew }: Surroundings): Finding[] {
+function usage(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
   const { use, facts } = subject;
   if (use === undefined || use === "signer" || facts.usages === undefined) return [];
   const needed = use === "both" ? ([words.server, words.client] as const) : [words[use]];
@@ -127,7 +127,7 @@ export function isServers({ use, facts }: Pick<Subject, "use" | "facts">): boole
   return !facts.isAuthority && (facts.usages?.includes("serverAuth") ?? facts.names.length > 0);
 }
 
-function servesAddress(subject: Subject, { address, makeForAddress }: Surroundings): Finding[] {
+function servesAddress(subject: Subject, { address, makeForAddress }: Surroundings): CertificateFinding[] {
   if (address === undefined || !isServers(subject)) return [];
   const { certificate, facts } = subject;
   const listed =
@@ -137,7 +137,7 @@ function servesAddress(subject: Subject, { address, makeForAddress }: Surroundin
   return [wrong(subject, "address", message, `${makeForAddress}, or let agents dial an address that it has.`)];
 }
 
-function maySign(subject: Subject, { makeAnew }: Surroundings): Finding[] {
+function maySign(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
   const { use, facts } = subject;
   if (use === "signer" && !facts.isAuthority) {
     return [wrong(subject, "may-not-sign", "it is used as an authority but is none (basic constraints)", makeAnew)];
@@ -146,7 +146,7 @@ function maySign(subject: Subject, { makeAnew }: Surroundings): Finding[] {
   return [wrong(subject, "may-not-sign", "its key usage does not allow it to sign certificates", makeAnew)];
 }
 
-function ownKey(subject: Subject, { makeAnew }: Surroundings): Finding[] {
+function ownKey(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
   const { keyFile, keyMatches, facts } = subject;
   if (keyMatches === false) {
     const message = `the key in ${keyFile!.path} does not belong to it`;
@@ -156,7 +156,7 @@ function ownKey(subject: Subject, { makeAnew }: Surroundings): Finding[] {
   return [warning(subject, "key-missing", "its private key is not here", "Nothing to do if only peers read it.")];
 }
 
-function keyMode({ keyFile }: Subject): Finding[] {
+function keyMode({ keyFile }: Subject): CertificateFinding[] {
   if (keyFile === undefined || (keyFile.mode & 0o077) === 0) return [];
   const shown = octal(keyFile.mode);
   const forAll = (keyFile.mode & 0o007) !== 0;
@@ -173,7 +173,7 @@ function keyMode({ keyFile }: Subject): Finding[] {
   ];
 }
 
-function signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): Finding[] {
+function signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): CertificateFinding[] {
   if (!facts.isAuthority || keyFile === undefined || keyMatches === false) return [];
   return [
     {
@@ -188,7 +188,7 @@ function signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): Fi
   ];
 }
 
-function fips(subject: Subject, { makeAnew }: Surroundings): Finding[] {
+function fips(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
   const objection = subject.facts.fipsObjection;
   if (objection === undefined) return [];
   return [warning(subject, "fips", `a host in FIPS mode refuses it: ${objection}`, makeAnew)];
@@ -198,10 +198,10 @@ export function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-function wrong({ file }: Subject, id: FindingId, message: string, remedy: string): Finding {
+function wrong({ file }: Subject, id: CertificateFindingId, message: string, remedy: string): CertificateFinding {
   return { severity: "wrong", id, file: file.path, message, remedy };
 }
 
-function warning({ file }: Subject, id: FindingId, message: string, remedy: string): Finding {
+function warning({ file }: Subject, id: CertificateFindingId, message: string, remedy: string): CertificateFinding {
   return { severity: "warning", id, file: file.path, message, remedy };
 }
