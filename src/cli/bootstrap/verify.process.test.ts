@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { TimedResult as Result } from "../../cluster/bootstrap/verify/run-checks.js";
-import { type Rig, startRig } from "../../tunnel/client/testing/rig.js";
+import { type Rig, startRig } from "../../tunnel/client/testing/fixture.js";
 import { report } from "./verify-report.js";
 
 /** A process takes its time to start where others work, too. */

@@ -15,7 +15,7 @@ import { streamError } from "../events/channels.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError } from "./errors.js";
 import type { Frontend } from "./frontend.js";
-import { DOORS, type Rig, startRig } from "./testing/rig.js";
+import { DOORS, type Rig, startRig } from "./testing/fixture.js";
 import type { TunnelSocket } from "./tunnel-socket.js";
 
 const MIB = 1024 * 1024;

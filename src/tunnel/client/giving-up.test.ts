@@ -12,7 +12,7 @@ import type { Target } from "../../../test/support/targets/listener.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError } from "./errors.js";
-import { DOORS, type Rig, startRig } from "./testing/rig.js";
+import { DOORS, type Rig, startRig } from "./testing/fixture.js";
 
 let rig: Rig;
 let lonely: Rig;

@@ -16,7 +16,7 @@ import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream } from "../link/packet-stream.js";
 import { ProxyServer } from "../server/server.js";
 import { GrpcTunnelPool } from "./grpc-pool.js";
-import { type Rig, startRig } from "./testing/rig.js";
+import { type Rig, startRig } from "./testing/fixture.js";
 
 let rig: Rig;
 let echo: Target;

@@ -9,7 +9,7 @@ import { startBlackHole } from "../../../test/support/targets/black-hole.js";
 import { DialRefusedError } from "./errors.js";
 import { GrpcTunnelPool } from "./grpc-pool.js";
 import { createHttpAgent, createHttpsAgent } from "./http-agent.js";
-import { DOORS, type Rig, startRig } from "./testing/rig.js";
+import { DOORS, type Rig, startRig } from "./testing/fixture.js";
 
 let rig: Rig;
 let plain: Site;

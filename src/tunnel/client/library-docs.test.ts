@@ -13,7 +13,7 @@ import { freePort } from "../../../test/support/processes/ports.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
 import type { Target } from "../../../test/support/targets/listener.js";
 import type { Frontend } from "./frontend.js";
-import { type Rig, startRig } from "./testing/rig.js";
+import { type Rig, startRig } from "./testing/fixture.js";
 
 const page = readFileSync(new URL("../../../docs/library.md", import.meta.url), "utf8");
 const examples = [...page.matchAll(/```js\n(.*?)```/gs)].map((match) => match[1]!);

@@ -14,13 +14,13 @@ import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { LINK_WINDOW_BYTES, MAX_AGENT_STREAMS } from "../link/tuning.js";
 import type { FollowOptions } from "../pki/followed-files.js";
+import { AgentDoor } from "./agents/agent-listener.js";
 import type { ClaimRules, ClaimRulesFile } from "./agents/claims.js";
-import { AgentDoor } from "./agents/door.js";
 import { AgentRegistry } from "./agents/registry.js";
 import type { TokenAuthenticator } from "./agents/token-auth.js";
 import { type WatchedCertificates, watchCertificates } from "./certificates.js";
 import type { FrontendMode, ServerConfig, TlsFiles, WatchdogConfig } from "./config.js";
-import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/door.js";
+import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/frontend.js";
 import { Switchboard } from "./switchboard.js";
 import { Watchdog } from "./watchdog/watchdog.js";
 

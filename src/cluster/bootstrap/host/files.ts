@@ -3,11 +3,7 @@ import * as nodeFs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
-import {
-  readTrustedFile,
-  requireNoForeignLink,
-  requireTrustedDirectory,
-} from "../../../base/trusted-file/trusted-file.js";
+import { readTrustedFile, requireNoForeignLink, requireTrustedDirectory } from "../../../base/trusted-file.js";
 
 export interface Look {
   readonly kind: "file" | "directory" | "socket" | "other";

@@ -1,7 +1,7 @@
 /** Rehearsals of webhooks that fail, each in its own way: the evidence, the consequence, the remedy. */
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startRig } from "../../../tunnel/client/testing/rig.js";
+import { startRig } from "../../../tunnel/client/testing/fixture.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { allow, base64, type Respond, SLICES, serving, WebhookFixture } from "./testing/webhook-fixture.js";
 

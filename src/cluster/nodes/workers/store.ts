@@ -5,7 +5,7 @@ import { link, mkdir, readFile, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { createFile, replaceFile } from "../../../base/files.js";
-import { readTrustedFile } from "../../../base/trusted-file/trusted-file.js";
+import { readTrustedFile } from "../../../base/trusted-file.js";
 import { readInventory } from "../csr/inventory.js";
 import { inventoryText, type Numbers, providers, usedNumbers, type Worker, workersError } from "./worker.js";
 

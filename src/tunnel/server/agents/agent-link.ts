@@ -6,7 +6,7 @@ import type { DialFacts, Tunnel } from "../../connection/tunnel.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
-import { ProbeLane } from "../watchdog/probe-lane.js";
+import { ProbeLane } from "../watchdog/path-probe.js";
 import type { AgentGroup } from "./choice.js";
 import type { Principal } from "./claims.js";
 

@@ -5,7 +5,7 @@ import { Scope } from "../../../../test/support/processes/scope.js";
 import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
 import { startBanner, startEcho } from "../../../../test/support/targets/echo.js";
 import { startAnswerAfterEnd } from "../../../../test/support/targets/half-open.js";
-import { DOORS, type DoorName, type Rig, startRig } from "../../client/testing/rig.js";
+import { DOORS, type DoorName, type Rig, startRig } from "../../client/testing/fixture.js";
 import { DEFAULT_ROUTING, type RoutingConfig } from "../config.js";
 import { type Router, TunnelRouter } from "./router.js";
 import { hello, NEVER } from "./testing/test-router.js";

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Result } from "../../../../base/check.js";
-import { type Rig, startRig } from "../../../../tunnel/client/testing/rig.js";
+import { type Rig, startRig } from "../../../../tunnel/client/testing/fixture.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { runChecks } from "../../verify/run-checks.js";
 import type { ServiceRoute } from "../call.js";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createServer } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../../../../../test/support/processes/ports.js";
-import { type Rig, startRig } from "../../../../tunnel/client/testing/rig.js";
+import { type Rig, startRig } from "../../../../tunnel/client/testing/fixture.js";
 import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { writePem } from "../../../../tunnel/pki/write-pem.js";
 import { ApiStub } from "../../../kube/testing/api-stub.js";

@@ -5,7 +5,7 @@
 import { constants, type Stats } from "node:fs";
 import { lstat, open, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
-import { DrawbridgeError } from "../errors/error.js";
+import { DrawbridgeError } from "./errors/error.js";
 
 /** This process' user and group. */
 export interface Who {
