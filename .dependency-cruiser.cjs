@@ -23,6 +23,12 @@ module.exports = {
         path: above(layer),
       }),
     ),
+    {
+      ...rule("tunnel-is-tested-alone", "tests of base/ and tunnel/ import no layer above", "^src/(base|tunnel)/", {
+        path: above("tunnel"),
+      }),
+      from: { path: "^src/(base|tunnel)/.*(\\.(test|fuzz)\\.ts$|/testing/)" },
+    },
     rule("protocol-is-pure", "the protocol's code opens no sockets and no files", "^src/tunnel/(wire|connection)/", {
       path: "^(node:)?(net|tls|http|https|http2|fs|fs/promises|child_process)$",
     }),

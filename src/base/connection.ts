@@ -37,7 +37,7 @@ export const DEFAULT_MAX_PENDING = 1024;
 const REQUEST_TIMEOUT_MS = 60_000;
 
 /** What listeners share. */
-interface Everybody {
+interface SharedLimits {
   /** Sockets that listeners accepted and that are open. */
   held: number;
   deadlineIn(ms: number): number;
@@ -85,14 +85,14 @@ export class Connection implements ListItem<Connection> {
   }
 
   /** A request came whose sender has to be found out: that may take as long again as the request itself. */
-  asked(): void {
+  requestReceived(): void {
     if (this.#isAsked || this.list === undefined) return;
     this.#isAsked = true;
     this.deadline = this.#listener.requestDeadline();
   }
 
   /** Its peer is known and has said what it wants: nobody closes it any more for being late, or for being one too many. */
-  settled(): void {
+  admitted(): void {
     this.list?.remove(this);
   }
 
@@ -168,7 +168,7 @@ function onAnswered(this: Answer): void {
 
 /** The connection is not HTTP's any more. */
 function onTakenOver(request: IncomingMessage): void {
-  connectionOf(request.socket)?.settled();
+  connectionOf(request.socket)?.admitted();
 }
 
 /** For HTTP servers, whose connections are free again between two requests. */
@@ -199,9 +199,9 @@ export class Listener {
   readonly busy = new LinkedList<Connection>();
   open = 0;
   readonly #requestTimeoutMs: number;
-  readonly #all: Everybody;
+  readonly #all: SharedLimits;
 
-  constructor(all: Everybody, server: Server, name: string, isUnix: boolean, limits: ListenerLimits) {
+  constructor(all: SharedLimits, server: Server, name: string, isUnix: boolean, limits: ListenerLimits) {
     this.#all = all;
     this.name = name;
     this.isUnix = isUnix;

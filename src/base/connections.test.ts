@@ -33,7 +33,7 @@ interface Peer {
   closed: boolean;
 }
 
-/** One process's connections, with a clock that stands still. */
+/** One process's connections, with a clock that a test moves. */
 class Stage {
   readonly clock = new ManualClock();
   readonly closed: ClosedConnection[] = [];
@@ -120,7 +120,7 @@ describe("a handshake", () => {
 
   test("of a connection that asked for something in time never is late", async () => {
     const stage = new Stage();
-    const server = tls.createServer(certificate, (socket) => connectionOf(socket)?.settled());
+    const server = tls.createServer(certificate, (socket) => connectionOf(socket)?.admitted());
     const port = await stage.listen(server, "agent", {});
     const secure = once(server, "secureConnection");
     tls.connect({ port, host: "127.0.0.1", ca: certificate.ca }).on("error", () => {});
@@ -147,7 +147,7 @@ describe("pending connections", () => {
     const stage = new Stage();
     const port = await stage.listen(net.createServer(), "agent", { maxPending: 1 });
     const first = await stage.connect(port);
-    connectionOf(stage.accepted[0]!)!.settled();
+    connectionOf(stage.accepted[0]!)!.admitted();
     const second = await stage.connect(port);
     await stage.connect(port);
     await eventually(() => expect(second.closed).toBe(true));
@@ -190,7 +190,7 @@ describe("when descriptors run out", () => {
     const port = await stage.listen(net.createServer(), "agent", {});
     for (let each = 0; each < 174; each++) {
       await stage.connect(port);
-      connectionOf(stage.accepted.at(-1)!)!.settled();
+      connectionOf(stage.accepted.at(-1)!)!.admitted();
     }
     const late = await stage.connect(port);
     await eventually(() => expect(late.closed).toBe(true));

@@ -17,7 +17,7 @@ describe("RateLimit", () => {
     expect([1, 2, 3].map(() => limit.reserve(1000))).toEqual([0, 0, 100]);
   });
 
-  test("turns away what would have to wait too long, without letting it cost anything", () => {
+  test("refuses what would have to wait too long, without letting it cost anything", () => {
     const limit = new RateLimit(new ManualClock(), 1, 1);
     limit.reserve(0);
     expect(limit.reserve(999)).toBeUndefined();

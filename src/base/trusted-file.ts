@@ -8,12 +8,12 @@ import { dirname } from "node:path";
 import { DrawbridgeError } from "./errors/error.js";
 
 /** This process' user and group. */
-export interface Who {
+export interface UserIds {
   readonly uid: number;
   readonly gid: number;
 }
 
-const me = (): Who => ({ uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 });
+const me = (): UserIds => ({ uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 });
 
 /** Undefined when there is none. Throws DB_RECORD_UNTRUSTED when somebody else could have written it. */
 export async function readTrustedFile(path: string): Promise<string | undefined> {
@@ -68,7 +68,10 @@ function allAbove(path: string): string[] {
 }
 
 /** Half a sentence; undefined when only root and this user can have written it. */
-export function fileFault(status: Pick<Stats, "uid" | "mode"> & { isFile(): boolean }, who: Who): string | undefined {
+export function fileFault(
+  status: Pick<Stats, "uid" | "mode"> & { isFile(): boolean },
+  who: UserIds,
+): string | undefined {
   if (!status.isFile()) return "it is not a plain file";
   return ownerFault(status, who) ?? ((status.mode & 0o022) === 0 ? undefined : writable(status.mode));
 }
@@ -76,7 +79,7 @@ export function fileFault(status: Pick<Stats, "uid" | "mode"> & { isFile(): bool
 /** `sticky`: in a directory such as /tmp nobody can exchange what belongs to others. */
 export function directoryFault(
   { uid, gid, mode }: Pick<Stats, "uid" | "gid" | "mode">,
-  who: Who,
+  who: UserIds,
   sticky: boolean,
 ): string | undefined {
   const foreign = ownerFault({ uid }, who);
@@ -87,7 +90,7 @@ export function directoryFault(
   return (mode & (0o002 | ofGroup)) === 0 ? undefined : writable(mode);
 }
 
-function ownerFault({ uid }: Pick<Stats, "uid">, who: Who): string | undefined {
+function ownerFault({ uid }: Pick<Stats, "uid">, who: UserIds): string | undefined {
   return uid === 0 || uid === who.uid ? undefined : `it belongs to user ${uid}, neither to root nor to this user`;
 }
 

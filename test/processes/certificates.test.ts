@@ -50,7 +50,7 @@ test("a time-boxed agent ends its streams with its certificate, rests, and goes 
   await waitUntil("the stream to end", () => fixture.server.board.registry.size === 0);
   await waitUntil("the agent to rest", () => agent.unreadyReason !== undefined);
   expect(agent.ready).toBe(false);
-  expect(agent.unreadyReason).toMatch(/^this agent's certificate ended at \S+; it rests until \S+ holds a new one$/);
+  expect(agent.unreadyReason).toMatch(/^this agent's certificate ended at \S+; it waits until \S+ holds a new one$/);
   expect(notes.filter((text) => text.includes("it rests"))).toHaveLength(1);
   await fixture.pki.issueClient("brief", 60_000);
   await waitUntil("the agent to be back", () => agent.ready);

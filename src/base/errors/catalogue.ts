@@ -78,7 +78,7 @@ export const catalogue = {
     remedy: "Check the file with kubectl --kubeconfig, or leave the flag out inside a pod to use its service account.",
   },
 
-  // Doors
+  // Listeners
   DB_LISTEN_IN_USE: {
     meaning: "Another process already listens where a listener should open.",
     remedy: "Stop the other process or choose another port or socket path.",

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { TimedResult as Result } from "../../cluster/bootstrap/verify/run-checks.js";
-import { type Rig, startRig } from "../../tunnel/client/testing/fixture.js";
+import { startTunnelFixture, type TunnelFixture } from "../../tunnel/client/testing/fixture.js";
 import { report } from "./verify-report.js";
 
 /** A process takes its time to start where others work, too. */
@@ -87,7 +87,7 @@ print(json.dumps([suite.attrib, [[case.get("classname"), case.get("name"), case[
 });
 
 describe("as a process", () => {
-  let rig: Rig;
+  let rig: TunnelFixture;
   let health: string;
   let socket: string;
   const server = createServer((request, response) => {
@@ -96,10 +96,10 @@ describe("as a process", () => {
   });
 
   beforeAll(async () => {
-    rig = await startRig();
+    rig = await startTunnelFixture();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     health = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    socket = (rig.doors["grpc-uds"] as { uds: string }).uds;
+    socket = (rig.frontends["grpc-uds"] as { uds: string }).uds;
     chmodSync(socket, 0o770);
   });
   afterAll(async () => {
@@ -113,7 +113,7 @@ describe("as a process", () => {
     const selection = { name: "cluster", connection: { proxyProtocol: "GRPC", transport } };
     const kind = { apiVersion: "apiserver.k8s.io/v1beta1", kind: "EgressSelectorConfiguration" };
     writeFileSync(egress, JSON.stringify({ ...kind, egressSelections: [selection] }));
-    const { port } = rig.doors["connect-tcp"] as { port: number };
+    const { port } = rig.frontends["connect-tcp"] as { port: number };
     return [`--health=${health}`, `--uds=${socket}`, `--egress-config=${egress}`, `--agent-port=${port}`];
   };
 

@@ -13,14 +13,14 @@ import {
   tunnelCut,
 } from "../events/channels.js";
 import type { AgentReadings } from "../events/readings.js";
-import { FlightBook } from "../link/flight-recorder.js";
+import { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream } from "../link/packet-stream.js";
 import { keepAlive } from "../link/tuning.js";
 import { Resolver } from "../resolver/resolver.js";
 import type { AgentConfig } from "./config.js";
-import { certificateEnd, connectOnce, pingInterval, restReason, type ServerConnection } from "./connect.js";
+import { certificateEnd, connectOnce, pauseReason, pingInterval, type ServerConnection } from "./connect.js";
 import { DestinationPolicy } from "./policy.js";
 import { ServerLink } from "./server-link.js";
 import { ServerSet } from "./server-set.js";
@@ -50,7 +50,7 @@ export class ProxyAgent {
   #draining = false;
   #running: Promise<void> | undefined;
   /** The last packets of every link; undefined: nobody remembers them. */
-  readonly flights: FlightBook | undefined;
+  readonly flights: FlightHistory | undefined;
 
   constructor(config: AgentConfig, parts: AgentParts = {}) {
     const { clock = systemClock, program = "drawbridge", resolver = new Resolver(), countServers } = parts;
@@ -58,7 +58,7 @@ export class ProxyAgent {
     // The system's files are read at once: later there may be no descriptor left to read them with.
     this.resolver = resolver.prepare();
     this.#clock = clock;
-    this.flights = config.flightRecorder === false ? undefined : new FlightBook(clock);
+    this.flights = config.flightRecorder === false ? undefined : new FlightHistory(clock);
     this.#budget = new Budget(config.limits);
     this.#policy = new DestinationPolicy(config.allow, config.deny);
     this.#servers = new ServerSet({
@@ -68,7 +68,7 @@ export class ProxyAgent {
       ...(countServers === undefined ? {} : { countServers }),
       connect: (server) => connectOnce(config, server, program, this.resolver),
       adopt: (connection, address) => this.#adopt(connection, address),
-      ...(config.timeBoxed ? { restReason: () => restReason(config.tls.certFile) } : {}),
+      ...(config.timeBoxed ? { pauseReason: () => pauseReason(config.tls.certFile) } : {}),
     });
   }
 
@@ -100,7 +100,7 @@ export class ProxyAgent {
 
   /** Why it is not ready, where there is more to say than that no server is connected. */
   get unreadyReason(): string | undefined {
-    return this.#servers.resting;
+    return this.#servers.pausedBecause;
   }
 
   /** Could end now without a byte lost. */
@@ -141,7 +141,7 @@ export class ProxyAgent {
           received: this.#received,
           sent: this.#sent,
           extended,
-          witness: this.flights?.open(number, serverId),
+          observer: this.flights?.open(number, serverId),
         }),
       budget: this.#budget,
       clock: this.#clock,

@@ -34,7 +34,7 @@ export async function connectOnce(
   server: { readonly host: string; readonly port: number },
   program: string,
   resolver: Resolver,
-  env: Environment = process.env,
+  env: ProxyEnvironment = process.env,
 ): Promise<ServerConnection> {
   const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
   const socket = await connectToServer(server, config.tls, env, resolver);
@@ -104,18 +104,18 @@ function readToken(file: string): string {
 }
 
 /** A TLS connection to a proxy-server's agent port, through the proxy of the environment where one is set. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 const NO_ANSWER = "no answer in time";
 
 /** gRPC gives a connection attempt at least this long. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
-/** Certificates are read anew for every connection, so replaced files are used without a restart. */
+/** Certificates are read again for every connection, so replaced files are used without a restart. */
 export async function connectToServer(
   server: { readonly host: string; readonly port: number },
   files: AgentConfig["tls"],
-  env: Environment,
+  env: ProxyEnvironment,
   resolver: Resolver,
 ): Promise<TLSSocket> {
   const certificates = readCertificateSet(files);
@@ -139,7 +139,7 @@ export async function connectToServer(
   );
 }
 
-function proxyFor(server: { host: string; port: number }, env: Environment): URL | undefined {
+function proxyFor(server: { host: string; port: number }, env: ProxyEnvironment): URL | undefined {
   // Go takes the first that is not empty.
   const text = env.HTTPS_PROXY || env.https_proxy || "";
   if (text === "" || bypassesProxy(env.NO_PROXY || env.no_proxy || "", server.host, server.port)) return undefined;
@@ -260,7 +260,7 @@ export function pingInterval(configuredMs: number, extended: boolean): number {
   return Math.min(SLOWEST_PING_MS, Math.max(configuredMs, extended ? FASTEST_PING_MS : SAFE_PING_MS));
 }
 
-// For a bridge with an end: an agent whose own certificate has ended cannot be let in any more, so it neither keeps its
+// For a bridge with an end: an agent whose own certificate has ended is not admitted any more, so it neither keeps its
 // streams nor asks its servers until it gets a new one. It does not exit, since whatever runs it would start it again.
 
 /** When the certificate in the file ends; undefined while the file cannot be read, which the next attempt will tell. */
@@ -273,8 +273,8 @@ export function certificateEnd(certFile: string): Date | undefined {
 }
 
 /** Why no server is asked for now; undefined while there is a reason to try. */
-export function restReason(certFile: string, now: number = Date.now()): string | undefined {
+export function pauseReason(certFile: string, now: number = Date.now()): string | undefined {
   const end = certificateEnd(certFile);
   if (end === undefined || end.getTime() > now) return undefined;
-  return `this agent's certificate ended at ${end.toISOString()}; it rests until ${certFile} holds a new one`;
+  return `this agent's certificate ended at ${end.toISOString()}; it waits until ${certFile} holds a new one`;
 }

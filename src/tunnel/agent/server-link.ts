@@ -57,7 +57,7 @@ export class ServerLink implements StreamOwner {
   readonly stream: PacketStream;
   readonly tunnels: TunnelTable;
   readonly connectedAt: number;
-  /** The server said goodbye. */
+  /** The server sent GOAWAY. */
   leaving = false;
   readonly #echo: EchoTunnels | undefined;
   readonly #options: ServerLinkOptions;

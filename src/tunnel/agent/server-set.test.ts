@@ -14,7 +14,7 @@ interface Plan {
   readonly behind: (address: string, attempt: number) => string | Error;
   /** Attempts never end. */
   readonly hangs?: boolean;
-  /** The middle: every rest is about as long as its interval. */
+  /** The middle: every wait is about as long as its interval. */
   readonly random?: () => number;
 }
 
@@ -24,7 +24,7 @@ function drawnFrom(seed: string): () => number {
   return () => createHash("sha256").update(`${seed} ${drawn++}`).digest().readUInt32BE(0) / 2 ** 32;
 }
 
-/** A set whose attempts a test answers; every attempt and every rest is one step. */
+/** A set whose attempts a test answers; every attempt and every wait is one step. */
 class Bench {
   readonly clock = new ManualClock();
   readonly attempts: string[] = [];
@@ -90,7 +90,7 @@ class Bench {
 }
 
 describe("looking for servers", () => {
-  test("one server, one connection, and then rest", async () => {
+  test("one server gets one connection, and then no more attempts", async () => {
     const bench = new Bench({ behind: () => "s1" });
     await bench.pass(10_000);
     expect(bench.attempts).toHaveLength(1);
@@ -152,7 +152,7 @@ describe("looking for servers", () => {
     await bench.end();
   });
 
-  test("a server's successor is looked for at the usual pace when the server goes, however long ago it said goodbye", async () => {
+  test("a server's successor is looked for at the usual pace when the server goes, however long ago it announced its end", async () => {
     const bench = new Bench({ behind: (_address, attempt) => (attempt === 1 ? "leaving" : new Error("refused")) });
     await bench.pass(500);
     const [leaving] = bench.adopted;

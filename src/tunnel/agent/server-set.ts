@@ -32,12 +32,12 @@ export interface ServerSetOptions {
   /** Starts serving a new server. */
   readonly adopt: (connection: ServerConnection, address: string) => ConnectedServer;
   /** Why no server should be asked now; looked at before every attempt. */
-  readonly restReason?: () => string | undefined;
+  readonly pauseReason?: () => string | undefined;
   readonly random?: () => number;
 }
 
 /** How soon a new certificate is noticed. */
-const REST_MS = 5_000;
+const PAUSED_MS = 5_000;
 
 export class ServerSet {
   readonly #options: ServerSetOptions;
@@ -50,9 +50,9 @@ export class ServerSet {
   #stopped = false;
   #draining = false;
   /** Why no server is asked at present. */
-  resting: string | undefined;
-  /** Ends the present rest after the given time instead. */
-  #restFor: (ms: number) => void = () => {};
+  pausedBecause: string | undefined;
+  /** Ends the present wait after the given time instead. */
+  #waitFor: (ms: number) => void = () => {};
   #stop: () => void = () => {};
   readonly #whenStopped = new Promise<undefined>((resolve) => {
     this.#stop = () => resolve(undefined);
@@ -90,33 +90,33 @@ export class ServerSet {
   forget(server: ConnectedServer): void {
     this.#connected.delete(server);
     // However slowly servers were being searched for, a lost one's successor is looked for at the usual pace: also when
-    // it only now goes after a goodbye that all attempts since then were too early for.
+    // it goes only now, after a GOAWAY that all attempts since then were too early for.
     this.#duplicates = 0;
-    this.#restFor(this.#backoff.reset());
+    this.#waitFor(this.#backoff.reset());
   }
 
   /** Runs until stopped: policy here, one attempt in #attempt. */
   async run(): Promise<void> {
     while (!this.#stopped) {
       // An attempt may hang until its own deadline; stopping does not wait for it.
-      const rest = await Promise.race([this.#round(), this.#whenStopped]);
-      if (rest !== undefined) await this.#sleep(rest);
+      const wait = await Promise.race([this.#round(), this.#whenStopped]);
+      if (wait !== undefined) await this.#sleep(wait);
     }
   }
 
-  /** One round; returns how long to rest after it. */
+  /** One round; returns how long to wait after it. */
   async #round(): Promise<number> {
     const { syncForever } = this.#options.config;
     if (this.#draining || (!syncForever && this.size >= this.wanted)) return this.#backoff.reset();
-    if (this.#rests()) return REST_MS;
+    if (this.#isPaused()) return PAUSED_MS;
     const server = this.#nextAddress();
     const address = joinHostPort(server.host, server.port);
     try {
       const duplicate = await this.#attempt(server, address);
       // Looking for servers that are not there costs them a handshake each time: search ever more slowly.
       this.#duplicates = duplicate ? this.#duplicates + 1 : 0;
-      const rest = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
-      return duplicate ? this.#backoff.scattered(rest) : rest;
+      const wait = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
+      return duplicate ? this.#backoff.scattered(wait) : wait;
     } catch (reason) {
       agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason) });
       return this.#backoff.next();
@@ -124,12 +124,12 @@ export class ServerSet {
   }
 
   /** Said once, not with every look. */
-  #rests(): boolean {
-    const reason = this.#options.restReason?.();
-    if (reason !== undefined && this.resting === undefined) {
+  #isPaused(): boolean {
+    const reason = this.#options.pauseReason?.();
+    if (reason !== undefined && this.pausedBecause === undefined) {
       note.publish({ source: this.#options.source, level: "warn", message: reason });
     }
-    this.resting = reason;
+    this.pausedBecause = reason;
     return reason !== undefined;
   }
 
@@ -170,16 +170,16 @@ export class ServerSet {
   async #sleep(ms: number): Promise<void> {
     const { clock } = this.#options;
     let cancel: () => void = () => {};
-    const rested = new Promise<void>((resolve) => {
-      this.#restFor = (next) => {
+    const waited = new Promise<void>((resolve) => {
+      this.#waitFor = (next) => {
         cancel();
         cancel = clock.after(next, resolve);
       };
-      this.#restFor(ms);
+      this.#waitFor(ms);
     });
-    await Promise.race([rested, this.#whenStopped]);
+    await Promise.race([waited, this.#whenStopped]);
     cancel();
-    this.#restFor = () => {};
+    this.#waitFor = () => {};
   }
 }
 

@@ -21,9 +21,11 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** A door that calls `script` once a whole request head has come. */
-async function door(script: (socket: Socket, request: string) => void): Promise<{ mode: "http-connect"; uds: string }> {
-  const uds = join(dir, "door.sock");
+/** A frontend that calls `script` once a whole request head has come. */
+async function startFrontend(
+  script: (socket: Socket, request: string) => void,
+): Promise<{ mode: "http-connect"; uds: string }> {
+  const uds = join(dir, "frontend.sock");
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
@@ -50,7 +52,7 @@ describe("a CONNECT dial", () => {
     ["10.0.0.7:5432", "db.example", "db.example"],
   ])("asks for %s (which is %s), and for nothing else", async (address, name, host) => {
     let seen = "";
-    const frontend = await door((socket, request) => {
+    const frontend = await startFrontend((socket, request) => {
       seen = request;
       socket.write(ESTABLISHED);
     });
@@ -59,19 +61,19 @@ describe("a CONNECT dial", () => {
   });
 
   test("refuses a name that would break out of its header", async () => {
-    const frontend = await door(() => {});
+    const frontend = await startFrontend(() => {});
     const dialled = dialThrough(frontend, "10.0.0.7:1", { name: "a\r\nX: y" });
     await expect(dialled).rejects.toMatchObject({ code: "DB_DIAL_FAILED" });
   });
 
   test("keeps bytes, and the end, that come with the answer in one piece", async () => {
-    const frontend = await door((socket) => socket.end(`${ESTABLISHED}first words`));
+    const frontend = await startFrontend((socket) => socket.end(`${ESTABLISHED}first words`));
     const { bytes, error } = await readToEnd(await dialThrough(frontend, "a:1"));
     expect({ text: bytes.toString(), error }).toEqual({ text: "first words", error: undefined });
   });
 
   test("keeps them for a reader that comes late, and in order with what follows", async () => {
-    const frontend = await door((socket) => {
+    const frontend = await startFrontend((socket) => {
       socket.write(`${ESTABLISHED}one `);
       setImmediate(() => socket.end("two"));
     });
@@ -83,7 +85,7 @@ describe("a CONNECT dial", () => {
   });
 
   test("reads an answer that comes byte by byte", async () => {
-    const frontend = await door((socket) => {
+    const frontend = await startFrontend((socket) => {
       const bytes = [...Buffer.from(`${ESTABLISHED}x`)];
       const next = (): void => {
         const byte = bytes.shift();
@@ -124,12 +126,12 @@ describe("a CONNECT dial", () => {
     ],
     ["HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", 407, "DB_PEER_PROTOCOL", ""],
   ])("takes a refusal apart: %j", async (answer, status, code, text) => {
-    const frontend = await door((socket) => socket.end(answer));
+    const frontend = await startFrontend((socket) => socket.end(answer));
     await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ status, code, answer: text });
   });
 
   test("does not wait for the end of a connection that is kept after a refusal", async () => {
-    const frontend = await door((socket) => socket.write(methodNotAllowed(new Date(0), true)));
+    const frontend = await startFrontend((socket) => socket.write(methodNotAllowed(new Date(0), true)));
     // The time for the rest of a text never passes here: whoever waits for it waits for ever.
     const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
     try {
@@ -140,7 +142,7 @@ describe("a CONNECT dial", () => {
   });
 
   test("gives a refusal's text a bound in bytes and in time", async () => {
-    const endless = await door((socket) => {
+    const endless = await startFrontend((socket) => {
       socket.write("HTTP/1.1 503 Service Unavailable\r\n\r\n");
       const more = (): void => {
         while (!socket.destroyed && socket.write("x".repeat(4096)));
@@ -151,7 +153,9 @@ describe("a CONNECT dial", () => {
     const long = (await dialThrough(endless, "a:1").catch((reason: unknown) => reason)) as DialRefusedError;
     expect(long.answer.length).toBe(8 * 1024);
     close();
-    const stuck = await door((socket) => socket.write("HTTP/1.1 503 Service Unavailable\r\n\r\ntoo many open"));
+    const stuck = await startFrontend((socket) =>
+      socket.write("HTTP/1.1 503 Service Unavailable\r\n\r\ntoo many open"),
+    );
     await expect(dialThrough(stuck, "a:1")).rejects.toMatchObject({ status: 503, answer: "too many open" });
   });
 
@@ -160,7 +164,7 @@ describe("a CONNECT dial", () => {
     ["half an answer", "HTTP/1.1 200 Conn", "was lost: it hung up without an answer"],
     ["something else", "SSH-2.0-OpenSSH\r\n", "it is not HTTP/1"],
   ])("tells %s from a refusal", async (_what, answer, words) => {
-    const frontend = await door((socket) => socket.end(answer));
+    const frontend = await startFrontend((socket) => socket.end(answer));
     await expect(dialThrough(frontend, "a:1")).rejects.toThrow(words);
   });
 });

@@ -1,4 +1,4 @@
-/** A dial at an HTTP CONNECT door: the tunnel is the connection itself. */
+/** A dial at an HTTP CONNECT frontend: the tunnel is the connection itself. */
 import { isIPv6, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { badAnswer, type DialOptions, DialRefusedError, frontendLost, step } from "./errors.js";

@@ -10,28 +10,27 @@ import { startAnswerAfterEnd, startSteered } from "../../../test/support/targets
 import type { Target } from "../../../test/support/targets/listener.js";
 import { startSlowReader } from "../../../test/support/targets/stalled.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { ServerSubject } from "../../insight/observe/roles/server.js";
 import { streamError } from "../events/channels.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError } from "./errors.js";
 import type { Frontend } from "./frontend.js";
-import { DOORS, type Rig, startRig } from "./testing/fixture.js";
+import { FRONTENDS, startTunnelFixture, type TunnelFixture } from "./testing/fixture.js";
 import type { TunnelSocket } from "./tunnel-socket.js";
 
 const MIB = 1024 * 1024;
 
-let rig: Rig;
+let fixture: TunnelFixture;
 let echo: Target;
 
 beforeAll(async () => {
-  rig = await startRig();
-  await rig.startAgent();
+  fixture = await startTunnelFixture();
+  await fixture.startAgent();
   echo = await startEcho();
 });
 
 afterAll(async () => {
   await echo.close();
-  await rig.close();
+  await fixture.close();
 });
 
 const opened: TunnelSocket[] = [];
@@ -45,7 +44,7 @@ const dial = async (...how: Parameters<typeof dialThrough>): Promise<TunnelSocke
 
 afterEach(async () => {
   for (const socket of opened.splice(0)) socket.destroy();
-  await waitUntil("the tunnels to be gone", () => rig.server.board.establishedTunnels === 0);
+  await waitUntil("the tunnels to be gone", () => fixture.server.board.establishedTunnels === 0);
 });
 
 const refusal = async (dial: Promise<unknown>): Promise<DialRefusedError> => {
@@ -59,22 +58,25 @@ const refusal = async (dial: Promise<unknown>): Promise<DialRefusedError> => {
 
 /** All tunnels of the server are gone, and so are their endpoint's connections. */
 const nothingLeft = (target: { readonly open: number }) =>
-  waitUntil("tunnels and connections to be gone", () => rig.server.board.establishedTunnels === 0 && target.open === 0);
+  waitUntil(
+    "tunnels and connections to be gone",
+    () => fixture.server.board.establishedTunnels === 0 && target.open === 0,
+  );
 
-describe.each(DOORS)("a dial through %s", (name) => {
-  const door = (): Frontend => rig.doors[name];
+describe.each(FRONTENDS)("a dial through %s", (name) => {
+  const frontend = (): Frontend => fixture.frontends[name];
 
   test("carries bytes both ways and leaves nothing behind, not even in the server's error counts", async () => {
     const errors: unknown[] = [];
-    const unsubscribe = streamError.subscribe((event) => errors.push(event), rig.server);
-    const socket = await dial(door(), echo.address);
+    const unsubscribe = streamError.subscribe((event) => errors.push(event), fixture.server);
+    const socket = await dial(frontend(), echo.address);
     socket.write("hello ");
     socket.write("tunnel");
     expect((await readExactly(socket, 12)).toString()).toBe("hello tunnel");
     socket.destroy();
     await once(socket, "close");
     await nothingLeft(echo);
-    await waitUntil("the streams to end", () => !rig.server.readings().grpcConnections().Proxy);
+    await waitUntil("the streams to end", () => !fixture.server.readings().grpcConnections().Proxy);
     unsubscribe();
     expect(errors).toEqual([]);
   });
@@ -82,7 +84,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
   test("delivers 5 MiB from the endpoint unchanged, then its end", async () => {
     const bytes = payload(name, 5 * MIB);
     const source = await startSource(bytes);
-    const socket = await dial(door(), source.address);
+    const socket = await dial(frontend(), source.address);
     socket.write(GO);
     const { bytes: got, error } = await readToEnd(socket);
     expect(error).toBeUndefined();
@@ -94,7 +96,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
   test("delivers 5 MiB to the endpoint unchanged", async () => {
     const bytes = payload(name, 5 * MIB);
     const sink = await startSink();
-    const socket = await dial(door(), sink.address);
+    const socket = await dial(frontend(), sink.address);
     socket.write(forSink(bytes));
     expect((await readExactly(socket, 64)).toString()).toBe(sha256(bytes));
     socket.end();
@@ -105,7 +107,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
   test("keeps what the endpoint says before we do", async () => {
     const banner = payload("banner", 200_000);
     const talker = await startBanner(banner);
-    const socket = await dial(door(), talker.address);
+    const socket = await dial(frontend(), talker.address);
     expect(sha256(await readExactly(socket, banner.length))).toBe(sha256(banner));
     socket.destroy();
     await talker.close();
@@ -113,7 +115,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   test("reads what was sent before a close at once", async () => {
     const bye = await startSteered();
-    const dialled = dial(door(), bye.address);
+    const dialled = dial(frontend(), bye.address);
     (await bye.next()).socket.end("bye");
     const { bytes, error } = await readToEnd(await dialled);
     expect({ text: bytes.toString(), error }).toEqual({ text: "bye", error: undefined });
@@ -123,7 +125,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
   test("tells the endpoint when it is destroyed, and when it is ended", async () => {
     const target = await startSteered();
     for (const leave of ["destroy", "end", "destroySoon"] as const) {
-      const socket = await dial(door(), target.address);
+      const socket = await dial(frontend(), target.address);
       const { inputEnded } = await target.next();
       socket[leave]();
       await inputEnded;
@@ -134,7 +136,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   test("holds the program back when the endpoint does not read", async () => {
     const slow = await startSlowReader();
-    const socket = await dial(door(), slow.address);
+    const socket = await dial(frontend(), slow.address);
     const chunk = payload("slow", 256 * 1024);
     let written = 0;
     while (written < 64 * MIB && socket.write(chunk)) {
@@ -157,15 +159,15 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   test("holds the endpoint back when the program does not read", async () => {
     const source = await startEndlessSource();
-    const socket = await dial(door(), source.address);
+    const socket = await dial(frontend(), source.address);
     socket.write(GO);
     await once(socket, "readable");
-    const received = () => [...new ServerSubject(rig.server).tunnels()][0]!;
+    const received = () => [...fixture.server.board.registry.links()].flatMap((link) => [...link.tunnels.values()])[0]!;
     let before = -1;
     await waitUntil(
       "the flow to stop",
       async () => {
-        const now = received().bytesFromTarget;
+        const now = received().bytesToNear;
         const stopped = now === before;
         before = now;
         await new Promise((resolve) => setTimeout(resolve, 300));
@@ -175,7 +177,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
     );
     expect(before).toBeLessThan(32 * MIB);
     socket.resume();
-    await waitUntil("the flow to go on", () => received().bytesFromTarget > before + 8 * MIB);
+    await waitUntil("the flow to go on", () => received().bytesToNear > before + 8 * MIB);
     socket.destroy();
     await nothingLeft(source);
     await source.close();
@@ -183,21 +185,21 @@ describe.each(DOORS)("a dial through %s", (name) => {
 
   test("says what the agent said when the endpoint refuses", async () => {
     const port = await freePort();
-    const error = await refusal(dial(door(), `127.0.0.1:${port}`));
+    const error = await refusal(dial(frontend(), `127.0.0.1:${port}`));
     expect(error.answer).toBe(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
     expect(error.message).toContain(error.answer);
-    expect(error.status).toBe(door().mode === "grpc" ? undefined : 502);
+    expect(error.status).toBe(frontend().mode === "grpc" ? undefined : 502);
   });
 
   test("names the policy when the agent's policy forbids the address", async () => {
-    const error = await refusal(dial(door(), "169.254.169.254:80"));
+    const error = await refusal(dial(frontend(), "169.254.169.254:80"));
     expect(error.code).toBe("DB_DIAL_DENIED");
   });
 
   test("lets go of the caller's signal once it is over", async () => {
     const { signal } = new AbortController();
-    const socket = await dial(door(), echo.address, { signal });
-    await refusal(dial(door(), `127.0.0.1:${await freePort()}`, { signal }));
+    const socket = await dial(frontend(), echo.address, { signal });
+    await refusal(dial(frontend(), `127.0.0.1:${await freePort()}`, { signal }));
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
     socket.destroy();
   });
@@ -206,7 +208,7 @@ describe.each(DOORS)("a dial through %s", (name) => {
 describe.each(["connect-uds", "connect-tcp"] as const)("half-close through %s", (name) => {
   test("reaches the endpoint, whose answer still comes back", async () => {
     const target = await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`));
-    const socket = await dial(rig.doors[name], target.address);
+    const socket = await dial(fixture.frontends[name], target.address);
     socket.end(payload("half", 100_000));
     expect((await readToEnd(socket)).bytes.toString()).toBe("got 100000");
     await target.close();
@@ -214,7 +216,7 @@ describe.each(["connect-uds", "connect-tcp"] as const)("half-close through %s", 
 
   test("comes from the endpoint, and with allowHalfOpen our side goes on", async () => {
     const target = await startSteered();
-    const socket = (await dial(rig.doors[name], target.address, { allowHalfOpen: true })) as Socket;
+    const socket = (await dial(fixture.frontends[name], target.address, { allowHalfOpen: true })) as Socket;
     const far = await target.next();
     far.socket.end("last words");
     expect((await readToEnd(socket)).bytes.toString()).toBe("last words");
@@ -238,7 +240,7 @@ describe("an address", () => {
     "::1:80",
     "ü:80",
   ])("like %j is refused before anything is sent", async (address) => {
-    const dials = rig.doors["connect-uds"];
+    const dials = fixture.frontends["connect-uds"];
     await expect(dialThrough(dials, address)).rejects.toSatisfy(
       (reason) => reason instanceof DrawbridgeError && reason.message.includes("cannot be dialled"),
     );

@@ -77,7 +77,7 @@ export interface DialOptions {
   readonly allowHalfOpen?: boolean | undefined;
   /** The name that the address is the answer for; http-connect frontends are told it, in the Host header. */
   readonly name?: string | undefined;
-  /** The front door is reached, TLS included; nothing has been asked of it yet. */
+  /** The frontend is reached, TLS included; nothing has been asked of it yet. */
   readonly onFrontend?: (() => void) | undefined;
 }
 

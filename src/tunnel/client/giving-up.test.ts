@@ -12,20 +12,25 @@ import type { Target } from "../../../test/support/targets/listener.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError } from "./errors.js";
-import { DOORS, type Rig, startRig } from "./testing/fixture.js";
+import { FRONTENDS, startTunnelFixture, type TunnelFixture } from "./testing/fixture.js";
 
-let rig: Rig;
-let lonely: Rig;
+let fixture: TunnelFixture;
+let lonely: TunnelFixture;
 let nowhere: BlackHole;
 let echo: Target;
 
 beforeAll(async () => {
-  [rig, lonely, nowhere, echo] = await Promise.all([startRig(), startRig(), startBlackHole(), startEcho()]);
-  await rig.startAgent();
+  [fixture, lonely, nowhere, echo] = await Promise.all([
+    startTunnelFixture(),
+    startTunnelFixture(),
+    startBlackHole(),
+    startEcho(),
+  ]);
+  await fixture.startAgent();
 });
 
 afterAll(async () => {
-  await Promise.all([rig.close(), lonely.close(), nowhere.close(), echo.close()]);
+  await Promise.all([fixture.close(), lonely.close(), nowhere.close(), echo.close()]);
 });
 
 const reasonOf = (dial: Promise<unknown>): Promise<unknown> =>
@@ -36,41 +41,44 @@ const reasonOf = (dial: Promise<unknown>): Promise<unknown> =>
 
 const codeOf = (reason: unknown): unknown => (reason instanceof DrawbridgeError ? reason.code : reason);
 
-describe.each(DOORS)("through %s", (name) => {
+describe.each(FRONTENDS)("through %s", (name) => {
   test("a server without agents says so, with the reference to look up", async () => {
-    const reason = await reasonOf(dialThrough(lonely.doors[name], "10.0.0.1:443"));
+    const reason = await reasonOf(dialThrough(lonely.frontends[name], "10.0.0.1:443"));
     expect(codeOf(reason)).toBe("DB_NO_AGENT");
     expect((reason as DialRefusedError).answer).toMatch(/No agent available \(0 connected.*reference [0-9a-f]{8}\)/);
   });
 
   test("a dial ends at its deadline, and the server forgets it", async () => {
-    const reason = await reasonOf(dialThrough(rig.doors[name], nowhere.address, { timeoutMs: 300 }));
+    const reason = await reasonOf(dialThrough(fixture.frontends[name], nowhere.address, { timeoutMs: 300 }));
     expect(codeOf(reason)).toBe("DB_DIAL_TIMEOUT");
     // A refusal would be the agent's, which gives an endpoint five seconds.
     expect(reason).not.toBeInstanceOf(DialRefusedError);
-    await waitUntil("the dial to be forgotten", () => rig.server.board.pendingDials === 0);
+    await waitUntil("the dial to be forgotten", () => fixture.server.board.pendingDials === 0);
   });
 
   test("a dial is aborted half-way, and the server forgets it", async () => {
     const patience = new AbortController();
-    const dial = reasonOf(dialThrough(rig.doors[name], nowhere.address, { signal: patience.signal }));
-    await waitUntil("the dial to be under way", () => rig.server.board.pendingDials === 1);
+    const dial = reasonOf(dialThrough(fixture.frontends[name], nowhere.address, { signal: patience.signal }));
+    await waitUntil("the dial to be under way", () => fixture.server.board.pendingDials === 1);
     const enough = new Error("enough");
     patience.abort(enough);
     expect(await dial).toBe(enough);
-    await waitUntil("the dial to be forgotten", () => rig.server.board.pendingDials === 0);
+    await waitUntil("the dial to be forgotten", () => fixture.server.board.pendingDials === 0);
   });
 
   test("a signal that has fired already starts nothing", async () => {
     const before = echo.accepted;
-    const dial = dialThrough(rig.doors[name], echo.address, { signal: AbortSignal.abort() });
+    const dial = dialThrough(fixture.frontends[name], echo.address, { signal: AbortSignal.abort() });
     await expect(dial).rejects.toMatchObject({ name: "AbortError" });
     expect(echo.accepted).toBe(before);
   });
 
   test("a signal that fires later does no harm to the tunnel", async () => {
     const patience = new AbortController();
-    const socket = await dialThrough(rig.doors[name], echo.address, { signal: patience.signal, timeoutMs: 5_000 });
+    const socket = await dialThrough(fixture.frontends[name], echo.address, {
+      signal: patience.signal,
+      timeoutMs: 5_000,
+    });
     patience.abort();
     socket.write("still here");
     expect(String((await once(socket, "data"))[0])).toBe("still here");
@@ -78,9 +86,9 @@ describe.each(DOORS)("through %s", (name) => {
   });
 
   test("the agent's end is the tunnel's end", async () => {
-    const passing = await startRig();
+    const passing = await startTunnelFixture();
     const agent = await passing.startAgent();
-    const socket = await dialThrough(passing.doors[name], echo.address);
+    const socket = await dialThrough(passing.frontends[name], echo.address);
     const ending = readToEnd(socket);
     await agent.stop();
     expect((await ending).error).toBeUndefined();
@@ -88,13 +96,13 @@ describe.each(DOORS)("through %s", (name) => {
   });
 
   test("the server's end is the tunnel's end, and on gRPC told from an orderly one", async () => {
-    const passing = await startRig();
+    const passing = await startTunnelFixture();
     await passing.startAgent();
-    const socket = await dialThrough(passing.doors[name], echo.address);
+    const socket = await dialThrough(passing.frontends[name], echo.address);
     const ending = readToEnd(socket);
     passing.server.destroy();
     const { error } = await ending;
-    if (passing.doors[name].mode === "grpc") expect(error).toBeInstanceOf(DrawbridgeError);
+    if (passing.frontends[name].mode === "grpc") expect(error).toBeInstanceOf(DrawbridgeError);
     expect(socket.destroyed || socket.readableEnded).toBe(true);
     await passing.close();
   });
@@ -126,18 +134,18 @@ describe("a server that is not there", () => {
   test.each(["connect-tcp", "grpc-tcp"] as const)(
     "or that we cannot trust, or that does not trust us (%s)",
     async (name) => {
-      const door = rig.doors[name];
-      if ("uds" in door) throw new Error("a TCP door is wanted");
-      const { caFile: _, ...withoutCa } = door.tls;
-      await expect(dialThrough({ ...door, tls: withoutCa }, echo.address)).rejects.toThrow(
+      const frontend = fixture.frontends[name];
+      if ("uds" in frontend) throw new Error("a TCP frontend is wanted");
+      const { caFile: _, ...withoutCa } = frontend.tls;
+      await expect(dialThrough({ ...frontend, tls: withoutCa }, echo.address)).rejects.toThrow(
         /cannot be reached: .*certificate/,
       );
-      const { caFile = "" } = door.tls;
-      await expect(dialThrough({ ...door, tls: { caFile } }, echo.address)).rejects.toThrow(
+      const { caFile = "" } = frontend.tls;
+      await expect(dialThrough({ ...frontend, tls: { caFile } }, echo.address)).rejects.toThrow(
         /certificate required|lost|reset/,
       );
       await expect(
-        dialThrough({ ...door, tls: { caFile: "/nonexistent/ca.pem" } }, echo.address),
+        dialThrough({ ...frontend, tls: { caFile: "/nonexistent/ca.pem" } }, echo.address),
       ).rejects.toMatchObject({
         code: "DB_CERT_MISSING",
       });
@@ -145,14 +153,16 @@ describe("a server that is not there", () => {
   );
 });
 
-describe("the wrong kind of door", () => {
+describe("the wrong kind of frontend", () => {
   test.each([
     ["grpc", "connect-uds", /it is not HTTP\/2, so this may be an http-connect frontend/],
     ["http-connect", "grpc-uds", /it is not HTTP\/1, so this may be a gRPC frontend/],
     ["grpc", "connect-tcp", /no application protocol/],
     ["http-connect", "grpc-tcp", /the connection to the proxy-server at .* (was lost|ended|closed)|hung up/],
   ] as const)("fails at once when %s is spoken at %s", async (mode, name, words) => {
-    const reason = await reasonOf(dialThrough({ ...rig.doors[name], mode }, echo.address, { timeoutMs: 5_000 }));
+    const reason = await reasonOf(
+      dialThrough({ ...fixture.frontends[name], mode }, echo.address, { timeoutMs: 5_000 }),
+    );
     expect(reason).toBeInstanceOf(DrawbridgeError);
     expect((reason as DrawbridgeError).message).toMatch(words);
     expect((reason as DrawbridgeError).message).not.toContain("\n");

@@ -16,22 +16,23 @@ import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream } from "../link/packet-stream.js";
 import { ProxyServer } from "../server/server.js";
 import { GrpcTunnelPool } from "./grpc-pool.js";
-import { type Rig, startRig } from "./testing/fixture.js";
+import { startTunnelFixture, type TunnelFixture } from "./testing/fixture.js";
 
-let rig: Rig;
+let fixture: TunnelFixture;
 let echo: Target;
 
 beforeAll(async () => {
-  [rig, echo] = await Promise.all([startRig(), startEcho()]);
-  await rig.startAgent();
+  [fixture, echo] = await Promise.all([startTunnelFixture(), startEcho()]);
+  await fixture.startAgent();
 });
 
 afterAll(async () => {
-  await Promise.all([rig.close(), echo.close()]);
+  await Promise.all([fixture.close(), echo.close()]);
 });
 
-const poolAt = (name: "grpc-uds" | "grpc-tcp", from = rig) => new GrpcTunnelPool({ ...from.doors[name], mode: "grpc" });
-const proxyStreams = () => rig.server.readings().grpcConnections().Proxy;
+const poolAt = (name: "grpc-uds" | "grpc-tcp", from = fixture) =>
+  new GrpcTunnelPool({ ...from.frontends[name], mode: "grpc" });
+const proxyStreams = () => fixture.server.readings().grpcConnections().Proxy;
 
 describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
   test("carries many tunnels at once, each its own bytes", async () => {
@@ -75,8 +76,8 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
     await pool.close();
   });
 
-  test("comes back with a server that was started anew", async () => {
-    const passing = await startRig();
+  test("comes back with a server that was started again", async () => {
+    const passing = await startTunnelFixture();
     await passing.startAgent();
     const pool = poolAt(name, passing);
     const ending = readToEnd(await pool.dial(echo.address));
@@ -94,7 +95,7 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
   });
 
   test("leaves a server that drains, without cutting what stands", async () => {
-    const passing = await startRig();
+    const passing = await startTunnelFixture();
     await passing.startAgent();
     const pool = poolAt(name, passing);
     const socket = await pool.dial(echo.address);
@@ -178,7 +179,7 @@ async function smallDoor(maxStreams: number) {
     },
   });
   const dir = mkdtempSync(join(tmpdir(), "drawbridge-pool-"));
-  const uds = join(dir, "door.sock");
+  const uds = join(dir, "frontend.sock");
   listener.server.listen(uds);
   await once(listener.server, "listening");
   const close = (): void => {

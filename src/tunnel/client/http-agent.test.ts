@@ -9,9 +9,9 @@ import { startBlackHole } from "../../../test/support/targets/black-hole.js";
 import { DialRefusedError } from "./errors.js";
 import { GrpcTunnelPool } from "./grpc-pool.js";
 import { createHttpAgent, createHttpsAgent } from "./http-agent.js";
-import { DOORS, type Rig, startRig } from "./testing/fixture.js";
+import { FRONTENDS, startTunnelFixture, type TunnelFixture } from "./testing/fixture.js";
 
-let rig: Rig;
+let fixture: TunnelFixture;
 let plain: Site;
 let secure: Site;
 let ca: string;
@@ -40,17 +40,17 @@ async function startSite(server: http.Server | https.Server, event: string): Pro
 }
 
 beforeAll(async () => {
-  rig = await startRig();
-  await rig.startAgent();
-  ca = readFileSync(rig.files.ca, "utf8");
-  const identity = { cert: readFileSync(rig.files.endpoint), key: readFileSync(rig.files.endpointKey) };
+  fixture = await startTunnelFixture();
+  await fixture.startAgent();
+  ca = readFileSync(fixture.files.ca, "utf8");
+  const identity = { cert: readFileSync(fixture.files.endpoint), key: readFileSync(fixture.files.endpointKey) };
   plain = await startSite(http.createServer(answer), "connection");
   secure = await startSite(https.createServer(identity, answer), "secureConnection");
 });
 
 afterAll(async () => {
   for (const { server } of [plain, secure]) server.close();
-  await rig.close();
+  await fixture.close();
 });
 
 function ask(url: string, agent: http.Agent, body = ""): Promise<string> {
@@ -67,11 +67,11 @@ function ask(url: string, agent: http.Agent, body = ""): Promise<string> {
   });
 }
 
-const noTunnels = () => waitUntil("the tunnels to be gone", () => rig.server.board.establishedTunnels === 0);
+const noTunnels = () => waitUntil("the tunnels to be gone", () => fixture.server.board.establishedTunnels === 0);
 
-describe.each(DOORS)("agents through %s", (name) => {
+describe.each(FRONTENDS)("agents through %s", (name) => {
   test("keep one https connection for 20 requests", async () => {
-    const agent = createHttpsAgent(rig.doors[name], { keepAlive: true, ca });
+    const agent = createHttpsAgent(fixture.frontends[name], { keepAlive: true, ca });
     const before = secure.connections;
     for (let turn = 0; turn < 20; turn++) {
       const body = "x".repeat(turn * 5000);
@@ -83,7 +83,7 @@ describe.each(DOORS)("agents through %s", (name) => {
   });
 
   test("serve http, a connection a request unless told to keep them", async () => {
-    const agent = createHttpAgent(rig.doors[name]);
+    const agent = createHttpAgent(fixture.frontends[name]);
     const before = plain.connections;
     const urls = Array.from({ length: 8 }, (_, turn) => `http://127.0.0.1:${plain.port}/${turn}`);
     expect(await Promise.all(urls.map((url) => ask(url, agent)))).toEqual(urls.map((_, turn) => `/${turn} 0`));
@@ -94,7 +94,7 @@ describe.each(DOORS)("agents through %s", (name) => {
 
   test("notice that the target closed an idle connection", async () => {
     const brief = await startSite(http.createServer({ keepAliveTimeout: 20 }, answer), "connection");
-    const agent = createHttpAgent(rig.doors[name], { keepAlive: true });
+    const agent = createHttpAgent(fixture.frontends[name], { keepAlive: true });
     expect(await ask(`http://127.0.0.1:${brief.port}/first`, agent)).toBe("/first 0");
     await waitUntil("the idle connection to leave the agent", () => Object.keys(agent.freeSockets).length === 0);
     expect(await ask(`http://127.0.0.1:${brief.port}/second`, agent)).toBe("/second 0");
@@ -104,8 +104,8 @@ describe.each(DOORS)("agents through %s", (name) => {
   });
 
   test("check the target's certificate, not the proxy-server's", async () => {
-    const agent = createHttpsAgent(rig.doors[name], { ca });
-    const stranger = createHttpsAgent(rig.doors[name]);
+    const agent = createHttpsAgent(fixture.frontends[name], { ca });
+    const stranger = createHttpsAgent(fixture.frontends[name]);
     await expect(ask(`https://localhost:${secure.port}/`, stranger)).rejects.toThrow(/unable to verify|self.signed/);
     const named = { servername: "other.example" };
     const request = new Promise((_resolve, reject) => {
@@ -117,7 +117,7 @@ describe.each(DOORS)("agents through %s", (name) => {
 
   test("hand the refusal to the request", async () => {
     const url = `http://127.0.0.1:${await freePort()}/`;
-    await expect(ask(url, createHttpAgent(rig.doors[name]))).rejects.toBeInstanceOf(DialRefusedError);
+    await expect(ask(url, createHttpAgent(fixture.frontends[name]))).rejects.toBeInstanceOf(DialRefusedError);
   });
 
   test("give a request its own timeout while the target is silent", async () => {
@@ -125,7 +125,7 @@ describe.each(DOORS)("agents through %s", (name) => {
       http.createServer(() => {}),
       "connection",
     );
-    const agent = createHttpAgent(rig.doors[name], { keepAlive: true });
+    const agent = createHttpAgent(fixture.frontends[name], { keepAlive: true });
     const timedOut = await new Promise<boolean>((resolve, reject) => {
       const request = http.get(`http://127.0.0.1:${silent.port}/`, { agent, timeout: 100 });
       request.on("timeout", () => {
@@ -144,21 +144,21 @@ describe.each(DOORS)("agents through %s", (name) => {
 describe("an agent", () => {
   test("gives its dials up when it is destroyed, and after its own deadline", async () => {
     const hole = await startBlackHole();
-    const agent = createHttpAgent(rig.doors["connect-uds"]);
+    const agent = createHttpAgent(fixture.frontends["connect-uds"]);
     const request = ask(`http://${hole.address}/`, agent);
     const refused = expect(request).rejects.toThrow("the agent was destroyed");
-    await waitUntil("the dial to be under way", () => rig.server.board.pendingDials === 1);
+    await waitUntil("the dial to be under way", () => fixture.server.board.pendingDials === 1);
     agent.destroy();
     await refused;
-    const hasty = createHttpAgent(rig.doors["connect-uds"], { dialTimeoutMs: 200 });
+    const hasty = createHttpAgent(fixture.frontends["connect-uds"], { dialTimeoutMs: 200 });
     await expect(ask(`http://${hole.address}/`, hasty)).rejects.toMatchObject({ code: "DB_DIAL_TIMEOUT" });
-    await waitUntil("the dials to be forgotten", () => rig.server.board.pendingDials === 0);
+    await waitUntil("the dials to be forgotten", () => fixture.server.board.pendingDials === 0);
     await hole.close();
   });
 
   test("takes its tunnels from a pool, too", async () => {
-    const door = rig.doors["grpc-tcp"];
-    const pool = new GrpcTunnelPool({ ...door, mode: "grpc" });
+    const frontend = fixture.frontends["grpc-tcp"];
+    const pool = new GrpcTunnelPool({ ...frontend, mode: "grpc" });
     const agent = createHttpsAgent(pool, { ca });
     const asked = Array.from({ length: 10 }, (_, turn) => ask(`https://localhost:${secure.port}/${turn}`, agent));
     expect(await Promise.all(asked)).toEqual(asked.map((_, turn) => `/${turn} 0`));

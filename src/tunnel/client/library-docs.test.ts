@@ -13,7 +13,7 @@ import { freePort } from "../../../test/support/processes/ports.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
 import type { Target } from "../../../test/support/targets/listener.js";
 import type { Frontend } from "./frontend.js";
-import { type Rig, startRig } from "./testing/fixture.js";
+import { startTunnelFixture, type TunnelFixture } from "./testing/fixture.js";
 
 const page = readFileSync(new URL("../../../docs/library.md", import.meta.url), "utf8");
 const examples = [...page.matchAll(/```js\n(.*?)```/gs)].map((match) => match[1]!);
@@ -23,17 +23,21 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 // Each example is compiled and run in a process of its own.
 vi.setConfig({ testTimeout: 60_000 });
 
-let rig: Rig;
+let fixture: TunnelFixture;
 let echo: Target;
 let dir: string;
 
 beforeAll(async () => {
-  [rig, echo, dir] = await Promise.all([startRig(), startEcho(), mkdtemp(join(tmpdir(), "drawbridge-docs-"))]);
-  await rig.startAgent();
+  [fixture, echo, dir] = await Promise.all([
+    startTunnelFixture(),
+    startEcho(),
+    mkdtemp(join(tmpdir(), "drawbridge-docs-")),
+  ]);
+  await fixture.startAgent();
 });
 
 afterAll(async () => {
-  await Promise.all([rig.close(), echo.close(), rm(dir, { recursive: true })]);
+  await Promise.all([fixture.close(), echo.close(), rm(dir, { recursive: true })]);
 });
 
 const socketOf = (frontend: Frontend): string => ("uds" in frontend ? frontend.uds : "");
@@ -54,18 +58,18 @@ const exampleWith = (text: string): string => {
 };
 
 test("has a socket that echoes", async () => {
-  const env = { FRONTEND_SOCKET: socketOf(rig.doors["connect-uds"]), TARGET: echo.address };
+  const env = { FRONTEND_SOCKET: socketOf(fixture.frontends["connect-uds"]), TARGET: echo.address };
   expect(await run(exampleWith("TARGET,"), env)).toBe("hello through the tunnel\n");
 });
 
 test("has a web request", async () => {
-  const files = { cert: readFileSync(rig.files.endpoint), key: readFileSync(rig.files.endpointKey) };
+  const files = { cert: readFileSync(fixture.files.endpoint), key: readFileSync(fixture.files.endpointKey) };
   const site = https.createServer(files, (_request, response) => response.end("from behind the tunnel"));
   await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
   const env = {
-    FRONTEND_SOCKET: socketOf(rig.doors["grpc-uds"]),
+    FRONTEND_SOCKET: socketOf(fixture.frontends["grpc-uds"]),
     TARGET_URL: `https://localhost:${(site.address() as AddressInfo).port}/`,
-    TARGET_CA: readFileSync(rig.files.ca, "utf8"),
+    TARGET_CA: readFileSync(fixture.files.ca, "utf8"),
   };
   expect(await run(exampleWith("TARGET_URL"), env)).toBe("from behind the tunnel");
   site.close();
@@ -73,6 +77,6 @@ test("has a web request", async () => {
 
 test("has a refusal", async () => {
   const address = `127.0.0.1:${await freePort()}`;
-  const env = { FRONTEND_SOCKET: socketOf(rig.doors["connect-uds"]), CLOSED_PORT: address };
+  const env = { FRONTEND_SOCKET: socketOf(fixture.frontends["connect-uds"]), CLOSED_PORT: address };
   expect(await run(exampleWith("CLOSED_PORT"), env)).toMatch(/^DB_\w+ 502 dial tcp .*: connect: connection refused\n$/);
 });

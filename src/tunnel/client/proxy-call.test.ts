@@ -30,7 +30,7 @@ let ends: StreamEnd[];
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "drawbridge-grpc-"));
-  uds = join(dir, "door.sock");
+  uds = join(dir, "frontend.sock");
   said = [];
   ends = [];
   heard = "";
@@ -57,9 +57,9 @@ async function listen(onCall: (call: IncomingCall) => void): Promise<{ mode: "gr
   return { mode: "grpc", uds };
 }
 
-/** A door that calls `script` for every control packet, and ends its streams when the caller does. */
-function door(script: Script): Promise<{ mode: "grpc"; uds: string }> {
-  // This door's own records: a stream of the test before may end late.
+/** A frontend that calls `script` for every control packet, and ends its streams when the caller does. */
+function startFrontend(script: Script): Promise<{ mode: "grpc"; uds: string }> {
+  // This frontend's own records: a stream of the test before may end late.
   const [itsWords, itsEnds] = [said, ends];
   return listen((call) => {
     acceptCall(call.stream);
@@ -99,7 +99,7 @@ const streamEnded = () => waitUntil("the stream to end", () => ends[0]);
 
 describe("a gRPC dial", () => {
   test("asks for the address over tcp with an ID of its own", async () => {
-    const frontend = await door(answering);
+    const frontend = await startFrontend(answering);
     for (const address of ["[fd00::1]:443", "name.example:80"]) (await dialThrough(frontend, address)).destroy();
     const dials = said.flatMap((packet) => (packet.type === "DIAL_REQ" ? [packet] : []));
     expect(dials).toMatchObject([
@@ -110,7 +110,7 @@ describe("a gRPC dial", () => {
   });
 
   test("keeps bytes, and the end, that come with the answer in one piece", async () => {
-    const frontend = await door((stream, packet) => {
+    const frontend = await startFrontend((stream, packet) => {
       accepting(stream, packet);
       stream.data(ID, Buffer.from("first words"));
       stream.control({ type: "CLOSE_RSP", connectId: ID, error: "" });
@@ -124,7 +124,7 @@ describe("a gRPC dial", () => {
   });
 
   test("sends everything before CLOSE_REQ and waits for its answer", async () => {
-    const frontend = await door(answering);
+    const frontend = await startFrontend(answering);
     const socket = await dialThrough(frontend, "a:1");
     const text = "x".repeat(1_000_000);
     socket.resume().end(text);
@@ -137,7 +137,7 @@ describe("a gRPC dial", () => {
   test.each(["No agent available", "dial tcp 10.0.0.1:80: connect: connection refused"])(
     "rejects with the agent's words: %s",
     async (error) => {
-      const frontend = await door((stream, packet) => {
+      const frontend = await startFrontend((stream, packet) => {
         if (packet.type === "DIAL_REQ")
           stream.control({ type: "DIAL_RSP", error, connectId: 0, random: packet.random });
       });
@@ -163,7 +163,7 @@ describe("a gRPC dial", () => {
     ["a dial that is closed", (stream) => stream.control({ type: "DIAL_CLS", random: 1n }), "without a reason"],
     ["an end", (stream) => stream.end(), "it ended the stream"],
   ])("is not fooled by %s", async (_what, script, words) => {
-    await expect(dialThrough(await door(script), "a:1")).rejects.toThrow(words);
+    await expect(dialThrough(await startFrontend(script), "a:1")).rejects.toThrow(words);
   });
 
   test("passes on why a server refuses the call, at once or later", async () => {
@@ -182,7 +182,7 @@ describe("a gRPC dial", () => {
     const asked = new Promise<void>((resolve) => {
       onAsked = resolve;
     });
-    const frontend = await door(() => onAsked());
+    const frontend = await startFrontend(() => onAsked());
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const dialled = dialThrough(frontend, "a:1", { timeoutMs: 100 });
     const refused = expect(dialled).rejects.toMatchObject({ code: "DB_DIAL_TIMEOUT" });
@@ -197,7 +197,7 @@ describe("a gRPC dial", () => {
 
   test("closes a connection whose answer crossed the abort", async () => {
     const patience = new AbortController();
-    const frontend = await door((stream, packet) => {
+    const frontend = await startFrontend((stream, packet) => {
       if (packet.type === "DIAL_REQ") patience.abort();
       answering(stream, packet);
     });
@@ -219,7 +219,7 @@ describe("a gRPC tunnel", () => {
     ["drops the call", (stream) => stream.cancel(""), "was lost"],
   ])("fails when the server %s", async (_what, leave, words) => {
     let stream: PacketStream | undefined;
-    const frontend = await door((opened, packet) => {
+    const frontend = await startFrontend((opened, packet) => {
       stream = opened;
       answering(opened, packet);
     });
@@ -229,7 +229,7 @@ describe("a gRPC tunnel", () => {
   });
 
   test("is no tunnel when it fails in the same breath as it is answered", async () => {
-    const frontend = await door((stream, packet) => {
+    const frontend = await startFrontend((stream, packet) => {
       accepting(stream, packet);
       stream.control({ type: "CLOSE_RSP", connectId: ID, error: "mismatched connection IDs" });
     });
@@ -237,7 +237,7 @@ describe("a gRPC tunnel", () => {
   });
 
   test("ignores bytes of connections that are not its own", async () => {
-    const frontend = await door((stream, packet) => {
+    const frontend = await startFrontend((stream, packet) => {
       accepting(stream, packet);
       stream.data(1, Buffer.from("not yours"));
       stream.data(ID, Buffer.from("yours"));
@@ -248,7 +248,7 @@ describe("a gRPC tunnel", () => {
   });
 
   test("does not wait for ever for the answer to its CLOSE_REQ", async () => {
-    const frontend = await door(accepting);
+    const frontend = await startFrontend(accepting);
     const socket = await dialThrough(frontend, "a:1");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     socket.destroy();
@@ -258,7 +258,7 @@ describe("a gRPC tunnel", () => {
   });
 
   test("is enough of a net.Socket", async () => {
-    const frontend = await door(answering);
+    const frontend = await startFrontend(answering);
     const socket = await dialThrough(frontend, "[fd00::1]:443");
     expect(socket).toMatchObject({ remoteAddress: "fd00::1", remotePort: 443, connecting: false });
     expect(socket.setNoDelay().setKeepAlive(true, 1000).unref().ref()).toBe(socket);

@@ -1,4 +1,4 @@
-/** One Proxy stream at a gRPC door: one dial, one connection, then nothing more. */
+/** One Proxy stream at a gRPC frontend: one dial, one connection, then nothing more. */
 import { randomBytes } from "node:crypto";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
 import { type Headers, NOT_HTTP2, type Stream } from "../link/open.js";
@@ -11,7 +11,7 @@ import { type FarSide, TunnelDuplex } from "./tunnel-socket.js";
 export interface ProxyCallOptions {
   /** The stream of a `/ProxyService/Proxy` call, just opened. */
   readonly stream: Stream;
-  /** Where the door is, for people. */
+  /** Where the frontend is, for people. */
   readonly where: string;
   readonly address: string;
   readonly target: { readonly host: string; readonly port: number };

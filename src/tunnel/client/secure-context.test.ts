@@ -27,7 +27,7 @@ function files() {
   return { tls, put };
 }
 
-describe("the certificates for a front door", () => {
+describe("the certificates for a frontend", () => {
   test("are made ready once, and again when they were replaced", () => {
     const { tls, put } = files();
     const first = secureContextOf(tls);

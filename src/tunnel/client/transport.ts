@@ -1,4 +1,4 @@
-/** The connection to a front door, before anything is said on it. */
+/** The connection to a frontend, before anything is said on it. */
 
 import { statSync } from "node:fs";
 import net, { isIP, type Socket } from "node:net";

@@ -45,7 +45,7 @@ class Link {
   }
 }
 
-function house(limits = LIMITS) {
+function makeLink(limits = LIMITS) {
   const clock = new ManualClock();
   const budget = new Budget(limits);
   return { clock, budget, link: () => new Link(clock, budget) };
@@ -53,7 +53,7 @@ function house(limits = LIMITS) {
 
 describe("a slow reader behind a peer without windows", () => {
   test("may hold the link for a second, then only it is cut", () => {
-    const { clock, link } = house();
+    const { clock, link } = makeLink();
     const shared = link();
     const slow = shared.open();
     const other = shared.open();
@@ -72,7 +72,7 @@ describe("a slow reader behind a peer without windows", () => {
   });
 
   test("a second slow phase soon after does not get a second second", () => {
-    const { clock, link } = house();
+    const { clock, link } = makeLink();
     const shared = link();
     const slow = shared.open();
     shared.open();
@@ -87,7 +87,7 @@ describe("a slow reader behind a peer without windows", () => {
   });
 
   test("a reader that catches up in time is not cut and the link goes on", () => {
-    const { clock, link } = house();
+    const { clock, link } = makeLink();
     const shared = link();
     const slow = shared.open();
     shared.open();
@@ -101,7 +101,7 @@ describe("a slow reader behind a peer without windows", () => {
   });
 
   test("alone on its link it is waited for", () => {
-    const { clock, link } = house();
+    const { clock, link } = makeLink();
     const alone = link();
     const slow = alone.open();
     alone.feed(slow.tunnel, 64 * MIB);
@@ -114,7 +114,7 @@ describe("a slow reader behind a peer without windows", () => {
   });
 
   test("a dial that waits for the link counts as company", () => {
-    const { clock, link } = house();
+    const { clock, link } = makeLink();
     const busy = link();
     const slow = busy.open();
     busy.feed(slow.tunnel, 64 * MIB);
@@ -125,7 +125,7 @@ describe("a slow reader behind a peer without windows", () => {
   });
 
   test("a slow tunnel that closes lets the link go at once", () => {
-    const { clock, link } = house();
+    const { clock, link } = makeLink();
     const shared = link();
     const slow = shared.open();
     shared.feed(slow.tunnel, 64 * MIB);
@@ -137,7 +137,7 @@ describe("a slow reader behind a peer without windows", () => {
 
 describe("the process-wide bound", () => {
   test("holds for many slow readers on one link", () => {
-    const { clock, budget, link } = house();
+    const { clock, budget, link } = makeLink();
     const shared = link();
     const slow = Array.from({ length: 20 }, () => shared.open());
     for (let round = 0; round < 60; round++) {
@@ -151,7 +151,7 @@ describe("the process-wide bound", () => {
   });
 
   test("holds for slow readers that are each alone on their link", () => {
-    const { link } = house();
+    const { link } = makeLink();
     const links = Array.from({ length: 20 }, () => {
       const alone = link();
       return { alone, ...alone.open() };
@@ -162,7 +162,7 @@ describe("the process-wide bound", () => {
   });
 
   test("does not cut a reader that has caught up because others have not", () => {
-    const { clock, link } = house({ ...LIMITS, processQueueBytes: 5 * MIB });
+    const { clock, link } = makeLink({ ...LIMITS, processQueueBytes: 5 * MIB });
     const shared = link();
     const innocent = shared.open();
     shared.open();

@@ -8,7 +8,7 @@ export interface SocketLike {
   readonly writableLength: number;
   readonly destroyed: boolean;
   readonly readableEnded: boolean;
-  /** TLS has a farewell of its own. */
+  /** TLS ends a direction with an alert of its own. */
   readonly encrypted?: boolean;
   readonly writableEnded: boolean;
   readonly writableNeedDrain: boolean;
@@ -176,7 +176,7 @@ export class SocketPort implements Port {
 
   /**
    * A queue below the socket's own high-water mark empties without a `drain`: then an empty write behind it tells when.
-   * Without it the last bytes of a window would never be credited, and the tunnel would stand still for good.
+   * Without it the last bytes of a window would never be credited, and the tunnel would stall for good.
    */
   #watchQueue(): void {
     const socket = this.#socket;

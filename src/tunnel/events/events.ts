@@ -196,7 +196,7 @@ export interface ClaimRulesRefused extends Sourced {
 }
 
 export interface Listening extends Sourced {
-  /** Which door, e.g. `agents`, `health`, `http-connect frontend`. */
+  /** Which listener, e.g. `agents`, `health`, `http-connect frontend`. */
   readonly what: string;
   readonly address: string;
 }

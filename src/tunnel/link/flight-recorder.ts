@@ -13,7 +13,7 @@ import {
   PACKET_TYPE_COUNT,
   type PacketName,
 } from "../wire/packet.js";
-import type { Direction, PacketWitness } from "./packet-meter.js";
+import type { Direction, PacketObserver } from "./packet-meter.js";
 
 /** A power of two, so that the place of the next one is a mask. With it a link takes 15 KiB more. */
 const KEPT = 512;
@@ -39,7 +39,7 @@ export interface PacketTotal {
   readonly bytes: number;
 }
 
-export class FlightRecorder implements PacketWitness {
+export class FlightRecorder implements PacketObserver {
   readonly #clock: Clock;
   readonly #times = new Float64Array(KEPT);
   readonly #connectIds = new Float64Array(KEPT);
@@ -132,7 +132,7 @@ interface Flight {
 }
 
 /** The flight recorders of a process' links, and of the last few that are gone: most questions come afterwards. */
-export class FlightBook {
+export class FlightHistory {
   readonly #clock: Clock;
   /** What the clock has to be added to for milliseconds since 1970. */
   readonly #epoch: number;

@@ -1,4 +1,4 @@
-/** Accepts gRPC streams: the agents' door, and the gRPC kind of frontend. */
+/** Accepts gRPC streams: the agents' listener, and the gRPC kind of frontend. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
 import { type Connection, connectionOf } from "../../base/connection.js";
@@ -127,8 +127,8 @@ function answer(
     endWithStatus(stream, GrpcStatus.UNIMPLEMENTED, `unknown method ${path}`);
     return;
   }
-  connection?.asked();
-  const admitted = (): void => connection?.settled();
+  connection?.requestReceived();
+  const admitted = (): void => connection?.admitted();
   onCall({ stream, metadata, tlsSocket, remote: connection?.remote ?? UNKNOWN, admitted });
 }
 

@@ -1,4 +1,4 @@
-/** What crosses a stream in one direction: counted for its segment, and shown to a witness that remembers the last of it. */
+/** What crosses a stream in one direction: counted for its segment, and shown to an observer that remembers the last of it. */
 import {
   type ConnectId,
   type ControlPacket,
@@ -11,8 +11,8 @@ import type { PacketTally } from "../wire/packet-reader.js";
 
 export type Direction = "sent" | "received";
 
-/** Sees headers, never payload; observe/recorder has the real one. Called for every packet, so it may not be slow. */
-export interface PacketWitness {
+/** Is shown headers, never payload (flight-recorder.ts). It is called for every packet, so it may not be slow. */
+export interface PacketObserver {
   /** Time has passed since the packets before: reading the clock for each of them would cost more than all the rest. */
   turn(): void;
   /** `index` is the packet type's dense one; `bytes` are DATA's payload or CREDIT's grant. */
@@ -26,17 +26,17 @@ export class PacketMeter implements PacketTally {
   uncounted: ConnectId = Number.NaN;
   readonly #counters: SegmentCounters;
   readonly #direction: Direction;
-  readonly #witness: PacketWitness | undefined;
+  readonly #observer: PacketObserver | undefined;
 
-  constructor(counters: SegmentCounters, direction: Direction, witness?: PacketWitness) {
+  constructor(counters: SegmentCounters, direction: Direction, observer?: PacketObserver) {
     this.#counters = counters;
     this.#direction = direction;
-    this.#witness = witness;
+    this.#observer = observer;
   }
 
   /** What follows happens in a turn of its own. */
   turn(): void {
-    this.#witness?.turn();
+    this.#observer?.turn();
   }
 
   data(connectId: ConnectId, payloadBytes: number): void {
@@ -44,28 +44,28 @@ export class PacketMeter implements PacketTally {
       this.#counters.packets[PACKET_INDEX.DATA]!++;
       this.#counters.payloadBytes += payloadBytes;
     }
-    this.#witness?.see(this.#direction, PACKET_INDEX.DATA, connectId, payloadBytes);
+    this.#observer?.see(this.#direction, PACKET_INDEX.DATA, connectId, payloadBytes);
   }
 
   control(packet: ControlPacket): void {
     const index = PACKET_INDEX[packet.type];
-    const witness = this.#witness;
+    const observer = this.#observer;
     let connectId: ConnectId = 0;
     switch (packet.type) {
       case "DIAL_RSP":
         connectId = packet.connectId;
-        witness?.seeDial(this.#direction, index, connectId, packet.random);
+        observer?.seeDial(this.#direction, index, connectId, packet.random);
         break;
       case "DIAL_REQ":
       case "DIAL_CLS":
-        witness?.seeDial(this.#direction, index, connectId, packet.random);
+        observer?.seeDial(this.#direction, index, connectId, packet.random);
         break;
       case "DRAIN":
-        witness?.see(this.#direction, index, connectId, 0);
+        observer?.see(this.#direction, index, connectId, 0);
         break;
       default:
         connectId = packet.connectId;
-        witness?.see(this.#direction, index, connectId, packet.type === "CREDIT" ? packet.bytes : 0);
+        observer?.see(this.#direction, index, connectId, packet.type === "CREDIT" ? packet.bytes : 0);
     }
     if (connectId !== this.uncounted) this.#counters.packets[index]!++;
   }

@@ -8,7 +8,7 @@ import { decodeGrpcMessage, encodeGrpcMessage, GrpcStatus, goCodeName, statusOfR
 import { ErrorCode } from "./h2/frames.js";
 import type { Headers, Stream } from "./h2/stream.js";
 import { Outbox } from "./outbox.js";
-import { PacketMeter, type PacketWitness, type SegmentCounters } from "./packet-meter.js";
+import { PacketMeter, type PacketObserver, type SegmentCounters } from "./packet-meter.js";
 
 /** What the owner of a stream is told. */
 export interface StreamOwner extends PacketHandler {
@@ -36,7 +36,7 @@ export interface PacketStreamOptions {
   /** Both ends are drawbridge and agreed on credit and end-of-stream. */
   readonly extended?: boolean;
   /** Is shown every packet's header, in both directions. */
-  readonly witness?: PacketWitness | undefined;
+  readonly observer?: PacketObserver | undefined;
 }
 
 export class PacketStream {
@@ -54,12 +54,12 @@ export class PacketStream {
   #end: StreamEnd | undefined;
 
   constructor(stream: Stream, owner: StreamOwner, options: PacketStreamOptions) {
-    const { received, sent, extended = false, witness } = options;
+    const { received, sent, extended = false, observer } = options;
     this.extended = extended;
     this.#stream = stream;
     this.#owner = owner;
-    this.received = new PacketMeter(received, "received", witness);
-    this.sent = new PacketMeter(sent, "sent", witness);
+    this.received = new PacketMeter(received, "received", observer);
+    this.sent = new PacketMeter(sent, "sent", observer);
     this.#reader = new PacketReader(owner, this.received);
     this.#outbox = new Outbox(
       stream,

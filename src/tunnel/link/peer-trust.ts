@@ -1,4 +1,4 @@
-/** Whether a peer that was verified when its connection was opened would be let in now, too. */
+/** Whether a peer that was verified when its connection was opened would be admitted now, too. */
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { connectionOf } from "../../base/connection.js";
 
@@ -24,7 +24,7 @@ export class PeerTrust {
     this.#changedAt = performance.now();
   }
 
-  /** Why the peer has to connect anew, where it is judged by what is in force then; undefined when it need not. */
+  /** Why the peer has to connect again, where it is judged by what is in force then; undefined when it need not. */
   refusal(socket: TLSSocket): string | undefined {
     if ((connectionOf(socket)?.acceptedAt ?? Number.NEGATIVE_INFINITY) < this.#changedAt) {
       return "the CA bundle was replaced after this connection was opened";

@@ -18,7 +18,7 @@ export interface TlsPolicy {
 
 export type FrontendMode = "grpc" | "http-connect";
 
-/** One front door. */
+/** One frontend. */
 export type ListenerConfig =
   | {
       readonly mode: FrontendMode;

@@ -1,5 +1,5 @@
 /**
- * One caller's wish for a connection, from the choice of an agent to its answer.
+ * One caller's request for a connection, from the choice of an agent to its answer.
  * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
  */
 
@@ -134,7 +134,7 @@ export class Dial implements PendingDial {
 
   onAgentAnswer(link: AgentLink, connectId: ConnectId): void {
     this.#cancelTimer?.();
-    this.#board.registry.rehabilitate(link);
+    this.#board.registry.restore(link);
     const port = this.caller.accept(connectId);
     if (port === undefined) {
       link.stream.control({ type: "CLOSE_REQ", connectId });
@@ -153,7 +153,7 @@ export class Dial implements PendingDial {
     if (isAgentsOwnFault(error)) {
       this.#board.registry.demote(link);
       if (this.#tryNext()) return;
-    } else this.#board.registry.rehabilitate(link);
+    } else this.#board.registry.restore(link);
     this.#refuse({ kind: "dial-error", text: error }, "error_response", error);
   }
 
@@ -173,7 +173,7 @@ export class Dial implements PendingDial {
     this.#refuse({ kind: "no-agent", text }, "no_agent", text, referenceId);
   }
 
-  #refuse(refusal: Refusal, outcome: ServerDialOutcome, error: string, referenceId?: string): void {
+  #refuse(refusal: DialRefusal, outcome: ServerDialOutcome, error: string, referenceId?: string): void {
     this.#finish(outcome, error, undefined, referenceId);
     this.caller.refuse(refusal);
   }
@@ -185,7 +185,7 @@ export class Dial implements PendingDial {
   }
 }
 
-/** Whoever asks for a tunnel, whichever kind of door it came through. */
+/** A client that asks for a tunnel, at a frontend of either kind. */
 export interface Caller {
   readonly frontend: "grpc" | "http-connect";
   readonly protocol: string;
@@ -193,11 +193,11 @@ export interface Caller {
   readonly dialId: DialId;
   /** Tells the caller that its connection stands. Undefined: it is gone. */
   accept(connectId: ConnectId): Port | undefined;
-  refuse(refusal: Refusal): void;
+  refuse(refusal: DialRefusal): void;
 }
 
 /** Why a dial failed; frontends word it as upstream words it. */
-export type Refusal =
+export type DialRefusal =
   | { readonly kind: "no-agent"; readonly text: string }
   | { readonly kind: "agent-lost" }
   | { readonly kind: "timeout" }

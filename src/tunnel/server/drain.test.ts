@@ -7,7 +7,6 @@ import { payload, readExactly, readToEnd, sha256 } from "../../../test/support/c
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
 import { startSteered } from "../../../test/support/targets/half-open.js";
-import { ServerSubject } from "../../insight/observe/roles/server.js";
 import { ProxyServer } from "./server.js";
 
 /** Much less than a tunnel's first window. */
@@ -29,13 +28,13 @@ async function open(plan: FixturePlan = {}): Promise<void> {
  * much that takes is the kernel's business, and depends on the pieces in which the bytes come.
  */
 async function fill(endpoint: Socket): Promise<Buffer> {
-  const theTunnel = () => [...new ServerSubject(fixture.server).tunnels()][0]!;
+  const theTunnel = () => [...fixture.server.board.registry.links()].flatMap((link) => [...link.tunnels.values()])[0]!;
   const said: Buffer[] = [];
-  while (theTunnel().queuedBytes === 0) {
+  while (theTunnel().port.queuedBytes === 0) {
     if (said.length > 4_096) throw new Error("the caller's socket does not get full");
     said.push(payload(`piece ${said.length}`, PIECE_BYTES));
     endpoint.write(said.at(-1)!);
-    await waitUntil("it to arrive", () => theTunnel().bytesFromTarget === said.length * PIECE_BYTES);
+    await waitUntil("it to arrive", () => theTunnel().bytesToNear === said.length * PIECE_BYTES);
   }
   return Buffer.concat(said);
 }

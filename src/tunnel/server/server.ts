@@ -1,4 +1,4 @@
-/** A proxy-server: front doors for callers, one door for agents, the switchboard between them. */
+/** A proxy-server: frontends for callers, one listener for agents, the switchboard between them. */
 
 import { joinHostPort } from "../../base/address.js";
 import { type Clock, systemClock } from "../../base/clock.js";
@@ -8,19 +8,19 @@ import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
 import { claimRulesRefused, claimRulesReloaded, listening } from "../events/channels.js";
 import type { AgentLoad, ServerReadings } from "../events/readings.js";
-import { FlightBook } from "../link/flight-recorder.js";
+import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { LINK_WINDOW_BYTES, MAX_AGENT_STREAMS } from "../link/tuning.js";
 import type { FollowOptions } from "../pki/followed-files.js";
-import { AgentDoor } from "./agents/agent-listener.js";
+import { AgentListener } from "./agents/agent-listener.js";
 import type { ClaimRules, ClaimRulesFile } from "./agents/claims.js";
 import { AgentRegistry } from "./agents/registry.js";
 import type { TokenAuthenticator } from "./agents/token-auth.js";
 import { type WatchedCertificates, watchCertificates } from "./certificates.js";
 import type { FrontendMode, ServerConfig, TlsFiles, WatchdogConfig } from "./config.js";
-import { createFrontDoor, type FrontDoor, openDoor } from "./frontends/frontend.js";
+import { createFrontend, type FrontendListener, openFrontend } from "./frontends/frontend.js";
 import { Switchboard } from "./switchboard.js";
 import { Watchdog } from "./watchdog/watchdog.js";
 
@@ -49,9 +49,9 @@ export class ProxyServer {
     from_agent: new SegmentCounters(),
     to_agent: new SegmentCounters(),
   };
-  readonly #frontDoors: FrontDoor[] = [];
+  readonly #frontends: FrontendListener[] = [];
   readonly #certificates: { readonly use: string; readonly watched: WatchedCertificates }[] = [];
-  readonly #agentDoor: AgentDoor;
+  readonly #agents: AgentListener;
   readonly #claims: ReturnType<NonNullable<ServerParts["claims"]>> | undefined;
   #agentListener: GrpcListener | undefined;
   #draining = false;
@@ -60,7 +60,7 @@ export class ProxyServer {
     this.config = config;
     const { tls, allowUnauthenticated } = config.agents;
     if (tls.clientCaFile === "" && parts.tokens === undefined && !allowUnauthenticated) {
-      const message = "agents would be let in without a certificate or a token, and nobody asked for that.";
+      const message = "agents would be admitted without a certificate or a token, and no flag asks for that.";
       throw new DrawbridgeError("DB_AGENT_AUTH_MISSING", message);
     }
     const claims = parts.claims?.({
@@ -82,10 +82,10 @@ export class ProxyServer {
       clock: this.#clock,
       budget: new Budget(config.limits),
       dialTimeoutMs: config.dialTimeoutMs,
-      flights: config.flightRecorder === false ? undefined : new FlightBook(this.#clock),
+      flights: config.flightRecorder === false ? undefined : new FlightHistory(this.#clock),
     });
     this.watchdog = config.watchdog && this.#watchdog(config.watchdog);
-    this.#agentDoor = new AgentDoor({
+    this.#agents = new AgentListener({
       board: this.board,
       serverId: config.serverId,
       serverCount: config.serverCount,
@@ -118,11 +118,11 @@ export class ProxyServer {
     return "agents are connected, but the path of none is known to work";
   }
 
-  /** Opens every door, or none. */
+  /** Opens every listener, or none. */
   async start(): Promise<void> {
     try {
-      await this.#openAgentDoor();
-      for (const listener of this.config.listeners) await this.#openFrontDoor(listener);
+      await this.#openAgentListener();
+      for (const listener of this.config.listeners) await this.#openFrontend(listener);
       this.watchdog?.start();
     } catch (error) {
       this.destroy();
@@ -130,7 +130,7 @@ export class ProxyServer {
     }
   }
 
-  async #openAgentDoor(): Promise<void> {
+  async #openAgentListener(): Promise<void> {
     const { agents, keepaliveMs } = this.config;
     const certificates = this.#watch("agents", agents.tls);
     const listener = createGrpcListener({
@@ -139,8 +139,8 @@ export class ProxyServer {
       keepaliveMs,
       streamWindowBytes: LINK_WINDOW_BYTES,
       maxStreams: MAX_AGENT_STREAMS,
-      onCall: (call) => this.#agentDoor.onCall(call),
-      onTlsError: (error, remote) => this.#agentDoor.onTlsError(error, remote),
+      onCall: (call) => this.#agents.onCall(call),
+      onTlsError: (error, remote) => this.#agents.onTlsError(error, remote),
     });
     this.#agentListener = listener;
     certificates.onChange((context) => listener.setSecureContext(context));
@@ -149,9 +149,9 @@ export class ProxyServer {
     listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
   }
 
-  async #openFrontDoor(config: ServerConfig["listeners"][number]): Promise<void> {
+  async #openFrontend(config: ServerConfig["listeners"][number]): Promise<void> {
     const certificates = config.transport === "tcp" ? this.#watch(`${config.mode} frontend`, config.tls) : undefined;
-    const door = createFrontDoor({
+    const frontend = createFrontend({
       board: this.board,
       config,
       keepaliveMs: this.config.frontendKeepaliveMs,
@@ -159,9 +159,9 @@ export class ProxyServer {
       sent: this.#counters.to_client,
       ...(certificates === undefined ? {} : { tls: certificates.context }),
     });
-    this.#frontDoors.push(door);
-    certificates?.onChange((context) => door.setSecureContext(context));
-    const address = await openDoor(door, this.config.pending ?? {}, this.connections);
+    this.#frontends.push(frontend);
+    certificates?.onChange((context) => frontend.setSecureContext(context));
+    const address = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
   }
 
@@ -177,7 +177,7 @@ export class ProxyServer {
     this.#claims?.check();
   }
 
-  /** Agents that the new rules would not let in have to go: what they claimed is somebody else's now. */
+  /** Ends the streams of agents that the new rules do not admit: what they claimed belongs to others now. */
   #applyClaims(rules: ClaimRules): void {
     let dismissed = 0;
     for (const link of [...this.board.registry.links()]) {
@@ -190,15 +190,15 @@ export class ProxyServer {
   }
 
   /**
-   * Turns new callers and agents away and waits until the last tunnel is done, at most `limitMs`. True when all were.
+   * Refuses new callers and agents and waits until the last tunnel is done, at most `limitMs`. True when all were.
    * Agents that can are told to look for this server's successor meanwhile.
    */
   async drain(limitMs: number): Promise<boolean> {
     this.#draining = true;
     this.watchdog?.stop();
-    for (const door of this.#frontDoors) door.drain();
+    for (const frontend of this.#frontends) frontend.drain();
     this.#agentListener?.server.close();
-    this.#agentDoor.sayGoodbye();
+    this.#agents.askToLeave();
     const deadline = this.#clock.now() + limitMs;
     while (this.#busy && this.#clock.now() < deadline) {
       await new Promise<void>((resolve) => this.#clock.after(50, resolve));
@@ -209,7 +209,8 @@ export class ProxyServer {
   /** Bytes of tunnels that are over may still be on their way to a caller or an agent. */
   get #busy(): boolean {
     const { establishedTunnels, pendingDials, registry } = this.board;
-    if (establishedTunnels > 0 || pendingDials > 0 || this.#frontDoors.some((door) => door.flushing)) return true;
+    if (establishedTunnels > 0 || pendingDials > 0 || this.#frontends.some((frontend) => frontend.flushing))
+      return true;
     for (const link of registry.links()) if (link.stream.queuedBytes > 0) return true;
     return false;
   }
@@ -217,7 +218,7 @@ export class ProxyServer {
   destroy(): void {
     this.watchdog?.stop();
     this.#agentListener?.destroy();
-    for (const door of this.#frontDoors) door.destroy();
+    for (const frontend of this.#frontends) frontend.destroy();
     for (const { watched } of this.#certificates) watched.close();
     this.#claims?.close();
   }
@@ -227,11 +228,11 @@ export class ProxyServer {
     const { board } = this;
     const { listeners } = this.config;
     const open = (mode: FrontendMode) =>
-      this.#frontDoors.reduce((sum, door) => (door.config.mode === mode ? sum + door.open : sum), 0);
+      this.#frontends.reduce((sum, frontend) => (frontend.config.mode === mode ? sum + frontend.open : sum), 0);
     return {
       grpcConnections: () => ({
         ...(listeners.some(({ mode }) => mode === "grpc") ? { Proxy: open("grpc") } : {}),
-        Connect: this.#agentDoor.openCalls,
+        Connect: this.#agents.openCalls,
       }),
       httpConnections: () => open("http-connect"),
       pendingDials: () => board.pendingDials,
@@ -269,7 +270,7 @@ export class ProxyServer {
     return { toAgents: to_agent.payloadBytes, fromAgents: from_agent.payloadBytes };
   }
 
-  /** Those in force, by the door they are for. */
+  /** Those in force, by the listener they are for. */
   certificates(): readonly { readonly use: string; readonly watched: WatchedCertificates }[] {
     return this.#certificates;
   }

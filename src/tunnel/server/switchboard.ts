@@ -17,7 +17,7 @@ import {
 import type { ServerDialOutcome } from "../events/events.js";
 import type { ChoiceExplanation } from "../events/facts.js";
 import { LATENCY_BUCKETS } from "../events/readings.js";
-import type { FlightBook } from "../link/flight-recorder.js";
+import type { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import type { PacketStream, StreamEnd } from "../link/packet-stream.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
@@ -35,7 +35,7 @@ export interface SwitchboardOptions {
   /** 0: no deadline. */
   readonly dialTimeoutMs: number;
   /** The last packets of every agent's link; undefined: nobody remembers them. */
-  readonly flights?: FlightBook | undefined;
+  readonly flights?: FlightHistory | undefined;
 }
 
 export class Switchboard implements AgentLinkEvents {
@@ -44,7 +44,7 @@ export class Switchboard implements AgentLinkEvents {
   readonly clock: Clock;
   readonly budget: Budget;
   readonly dialTimeoutMs: number;
-  readonly flights: FlightBook | undefined;
+  readonly flights: FlightHistory | undefined;
   /** How long the bytes of one turn took to be handed to frontends. */
   readonly frontendWrites = new DurationCounts(LATENCY_BUCKETS);
   pendingDials = 0;

@@ -1,5 +1,5 @@
 /**
- * Secrets in every form they are known to take. Each is drawn anew when a test runs and stands in no file of the
+ * Secrets in every form they are known to take. Each is drawn again when a test runs and stands in no file of the
  * repository; whatever looks like a credential of a real service is put together from parts.
  */
 import { generateKeyPairSync, randomBytes, randomInt } from "node:crypto";

@@ -1,7 +1,7 @@
 /** Rehearsals of webhooks that fail, each in its own way: the evidence, the consequence, the remedy. */
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startRig } from "../../../tunnel/client/testing/fixture.js";
+import { startTunnelFixture } from "../../../tunnel/client/testing/fixture.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { allow, base64, type Respond, SLICES, serving, WebhookFixture } from "./testing/webhook-fixture.js";
 
@@ -144,12 +144,12 @@ describe("a webhook that fails", () => {
   });
 
   test("no agent, and no front door", async () => {
-    const lonely = await startRig();
+    const lonely = await startTunnelFixture();
     await fixture.listen(allow);
     fixture.configure();
-    await fails(/No agent available/i, "app=konnectivity-agent", { frontend: lonely.doors["grpc-uds"] });
+    await fails(/No agent available/i, "app=konnectivity-agent", { frontend: lonely.frontends["grpc-uds"] });
     await lonely.close();
-    await fails(/cannot be reached/, "--uds", { frontend: lonely.doors["grpc-uds"] });
+    await fails(/cannot be reached/, "--uds", { frontend: lonely.frontends["grpc-uds"] });
   });
 
   test("Ignore blocks nothing, and that is said", async () => {

@@ -29,7 +29,7 @@ describe("a webhook that answers", () => {
   test.each(["grpc-uds", "connect-uds", "connect-tcp"] as const)("passes through %s, dry run", async (door) => {
     await fixture.listen(allow);
     fixture.configure();
-    const result = await fixture.one({ frontend: fixture.rig.doors[door] });
+    const result = await fixture.one({ frontend: fixture.rig.frontends[door] });
     expect(result).toMatchObject({
       id: "webhook:shop/check.shop.test",
       status: "pass",
@@ -136,7 +136,7 @@ describe("what is rehearsed", () => {
 
   test("lists that may not be read are failures", async () => {
     fixture.cluster.objects.delete(VALIDATING);
-    const route = { frontend: fixture.rig.doors["grpc-uds"], resolve: "endpoints", namespace: "x" } as const;
+    const route = { frontend: fixture.rig.frontends["grpc-uds"], resolve: "endpoints", namespace: "x" } as const;
     const denied = await ClusterStub.start({}, (_, response) => {
       response.writeHead(403, { "content-type": "application/json" }).end('{"kind":"Status","message":"forbidden"}');
       return true;

@@ -1,5 +1,5 @@
 /** What a role tells the admin API about itself. Everything here is asked only when somebody wants to know. */
-import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
+import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import type {
   AgentPeer,
   CertificateInfo,
@@ -21,7 +21,7 @@ export interface Subject {
   certificates(): readonly CertificateInfo[];
   path?(): PathHealth | undefined;
   /** The last packets of its links. */
-  readonly flights?: FlightBook | undefined;
+  readonly flights?: FlightHistory | undefined;
   servers?(): Iterable<ServerPeer>;
   agents?(): Iterable<AgentPeer>;
   /** Role `overview`: what it knows of others; that somebody wants to know is its reason to ask again. */

@@ -5,7 +5,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { redact } from "../../../base/redact/redact.js";
 import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
-import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
+import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import type { FlightRecord } from "../admin/contract.js";
 import type { DumpFiles } from "./dump-files.js";
 import { packetText } from "./flight-text.js";
@@ -20,7 +20,7 @@ const LINKS_IN_CRASH = 50;
 export interface DumpParts {
   /** The server or agent in events. */
   readonly source: object;
-  readonly flights: FlightBook;
+  readonly flights: FlightHistory;
   /** Undefined: the log has to do. */
   readonly files: DumpFiles | undefined;
 }

@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
-import { FlightBook } from "../../../tunnel/link/flight-recorder.js";
+import { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { PacketMeter, SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import { DumpFiles } from "./dump-files.js";
 import { tellOfCrash, tellOfStalls } from "./dump-moments.js";
 import { flightText } from "./flight-text.js";
 
 let clock: ManualClock;
-let book: FlightBook;
+let book: FlightHistory;
 beforeEach(() => {
   clock = new ManualClock(Date.UTC(2030, 0, 1));
-  book = new FlightBook(clock);
+  book = new FlightHistory(clock);
 });
 
 /** One link's two directions. */

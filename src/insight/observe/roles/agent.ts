@@ -4,7 +4,7 @@ import { shown } from "../../../base/redact/redact.js";
 import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import { agentDialEnded, agentTunnelClosed } from "../../../tunnel/events/channels.js";
-import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
+import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
@@ -65,7 +65,7 @@ export class AgentSubject implements Subject {
     };
   }
 
-  get flights(): FlightBook | undefined {
+  get flights(): FlightHistory | undefined {
     return this.#agent.flights;
   }
 

@@ -2,7 +2,7 @@
 
 import { shown } from "../../../base/redact/redact.js";
 import { serverDialEnded, serverTunnelClosed } from "../../../tunnel/events/channels.js";
-import type { FlightBook } from "../../../tunnel/link/flight-recorder.js";
+import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { preferredOf, STANDINGS, standingOf } from "../../../tunnel/server/agents/choice.js";
@@ -74,7 +74,7 @@ export class ServerSubject implements Subject {
     return this.#server.watchdog?.path();
   }
 
-  get flights(): FlightBook | undefined {
+  get flights(): FlightHistory | undefined {
     return this.#server.board.flights;
   }
 

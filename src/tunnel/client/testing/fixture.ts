@@ -1,4 +1,4 @@
-/** A proxy-server and a proxy-agent in this process, with every kind of front door, for tests of what dials through. */
+/** A proxy-server and a proxy-agent in this process, with every kind of frontend, for tests of what dials through. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,12 +15,12 @@ import type { Frontend } from "../frontend.js";
 
 const NOWHERE = { host: "127.0.0.1", port: 0, tokenFile: "", profiling: false };
 
-export type DoorName = "connect-uds" | "connect-tcp" | "grpc-uds" | "grpc-tcp";
-export const DOORS: readonly DoorName[] = ["connect-uds", "connect-tcp", "grpc-uds", "grpc-tcp"];
+export type FrontendName = "connect-uds" | "connect-tcp" | "grpc-uds" | "grpc-tcp";
+export const FRONTENDS: readonly FrontendName[] = ["connect-uds", "connect-tcp", "grpc-uds", "grpc-tcp"];
 
-export interface Rig {
+export interface TunnelFixture {
   readonly server: ProxyServer;
-  readonly doors: Readonly<Record<DoorName, Frontend>>;
+  readonly frontends: Readonly<Record<FrontendName, Frontend>>;
   /** PEM files: `ca` signed them all; `endpoint` is for a TLS server behind the tunnel. */
   readonly files: Readonly<Record<"ca" | "endpoint" | "endpointKey", string>>;
   /** Starts an agent and waits until the server has it. */
@@ -28,7 +28,7 @@ export interface Rig {
   close(): Promise<void>;
 }
 
-export async function startRig(settings: Partial<ServerConfig> = {}): Promise<Rig> {
+export async function startTunnelFixture(settings: Partial<ServerConfig> = {}): Promise<TunnelFixture> {
   const dir = await mkdtemp(join(tmpdir(), "drawbridge-client-"));
   const pki = await makeCertificates(dir);
   const [agentPort = 0, connectPort = 0, grpcPort = 0] = await freePorts(3);
@@ -36,7 +36,7 @@ export async function startRig(settings: Partial<ServerConfig> = {}): Promise<Ri
   const uds = { transport: "uds", deleteExisting: true, fileMode: 0o600 } as const;
   const tcp = { transport: "tcp", host: "127.0.0.1", tls } as const;
   const server = new ProxyServer({
-    serverId: "rig",
+    serverId: "fixture",
     serverCount: 1,
     listeners: [
       { mode: "http-connect", ...uds, path: join(dir, "connect.sock") },
@@ -62,7 +62,7 @@ export async function startRig(settings: Partial<ServerConfig> = {}): Promise<Ri
   const caller = { caFile: pki.caFile, certFile: pki.caller.certFile, keyFile: pki.caller.keyFile! };
   return {
     server,
-    doors: {
+    frontends: {
       "connect-uds": { mode: "http-connect", uds: join(dir, "connect.sock") },
       "connect-tcp": { mode: "http-connect", host: "127.0.0.1", port: connectPort, tls: caller },
       "grpc-uds": { mode: "grpc", uds: join(dir, "grpc.sock") },
@@ -90,10 +90,10 @@ export async function startRig(settings: Partial<ServerConfig> = {}): Promise<Ri
 }
 
 async function makeCertificates(dir: string) {
-  const ca = await createAuthority({ commonName: "rig" });
+  const ca = await createAuthority({ commonName: "fixture" });
   const names = { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"] };
-  const server = await issueCertificate(ca, { profile: "server", commonName: "rig-server", ...names });
-  const caller = await issueCertificate(ca, { profile: "client", commonName: "rig-caller" });
+  const server = await issueCertificate(ca, { profile: "server", commonName: "fixture-server", ...names });
+  const caller = await issueCertificate(ca, { profile: "client", commonName: "fixture-caller" });
   return {
     caFile: (await writePem(dir, "ca", { certificatePem: ca.certificatePem })).certFile,
     server: await writePem(dir, "server", server),

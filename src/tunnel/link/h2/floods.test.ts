@@ -142,7 +142,7 @@ describe.each(ROLES)("a %s", (role) => {
       await turn();
     }
     expect(session.destroyed).toBe(true);
-    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+    await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
     expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
     expect(session.failure).toMatch(/frames that carry nothing/);
   });
@@ -159,7 +159,7 @@ describe.each(ROLES)("a %s", (role) => {
       expect(session.destroyed).toBe(true);
       expect(most).toBeLessThan(256 * 1024);
       wire.readOn();
-      await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+      await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
       expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
     },
   );
@@ -267,7 +267,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(session.failure).toBeUndefined();
     say(data(99, 100));
     expect(session.failure).toBe("DATA of a stream that was never opened");
-    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+    await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
     expect(wire.goaway()).toBe(ErrorCode.PROTOCOL_ERROR);
   });
 
@@ -303,7 +303,7 @@ describe.each(ROLES)("a %s", (role) => {
     const bomb = Buffer.concat([field, Buffer.alloc(100, 0x80 | 62)]);
     say(frame(FrameType.HEADERS, Flag.END_HEADERS, role === "server" ? 3 : 1, bomb));
     expect(session.failure).toBe("the header list is too long");
-    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+    await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
     expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
   });
 });
@@ -315,7 +315,7 @@ describe("a server", () => {
       say(call(id), frame(FrameType.RST_STREAM, 0, id, uint32s(ErrorCode.CANCEL)));
     }
     expect(session.destroyed).toBe(true);
-    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+    await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
     expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
   });
 
@@ -350,7 +350,7 @@ describe("a server", () => {
       say(call(id));
     }
     expect(session.failure).toMatch(/more streams/);
-    await waitUntil("the goodbye", () => wire.goaway() !== undefined);
+    await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
     expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
   });
 });

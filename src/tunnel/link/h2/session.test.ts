@@ -131,7 +131,7 @@ describe("as a server", () => {
     expect(received).toBe(total);
   });
 
-  test("answers pings and says goodbye in good order", async () => {
+  test("answers pings and closes in good order", async () => {
     const { url, sessions } = await ourServer(echo);
     const client = nodeClient(url);
     await once(client, "connect");

@@ -66,7 +66,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   destroyed = false;
   /** How the peer broke the protocol, if it did. */
   failure: string | undefined;
-  /** No new streams: either side said goodbye. */
+  /** No new streams: either side sent GOAWAY. */
   closing = false;
   /** Of the last ping that was answered. */
   roundTripMs: number | undefined;
@@ -170,7 +170,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.send(frame(FrameType.PING, 0, 0, payload));
   }
 
-  /** Says goodbye and ends once the last stream is over. */
+  /** Sends GOAWAY and ends once the last stream has ended. */
   close(): void {
     if (this.closed) return;
     this.closing = true;

@@ -6,7 +6,7 @@ import type { DialFacts, Tunnel } from "../../connection/tunnel.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
-import { ProbeLane } from "../watchdog/path-probe.js";
+import { PathProbe } from "../watchdog/path-probe.js";
 import type { AgentGroup } from "./choice.js";
 import type { Principal } from "./claims.js";
 
@@ -70,14 +70,14 @@ export class AgentLink implements StreamOwner {
   readonly tunnels: TunnelTable;
   readonly connectedAt: number;
   /** The watchdog's; undefined when the agent has no echo. */
-  readonly lane: ProbeLane | undefined;
+  readonly probe: PathProbe | undefined;
   draining = false;
   /** Not preferred before this time: recent dials failed for reasons of the agent's own. */
   demotedUntil = 0;
   /** Failures of its own in a row. */
   ownFailures = 0;
   /** A newer stream of the same agent came, and this one's peer has not answered since. */
-  inQuestion = false;
+  unconfirmed = false;
 
   readonly #events: AgentLinkEvents;
   readonly #clock: Clock;
@@ -111,8 +111,8 @@ export class AgentLink implements StreamOwner {
       },
       onCut: (tunnel, queuedBytes) => events.onTunnelCut(this, tunnel, queuedBytes),
     });
-    this.lane = identity.echo
-      ? new ProbeLane(this.stream, shared, (connectId) => this.#closing.add(connectId))
+    this.probe = identity.echo
+      ? new PathProbe(this.stream, shared, (connectId) => this.#closing.add(connectId))
       : undefined;
   }
 
@@ -130,13 +130,13 @@ export class AgentLink implements StreamOwner {
   }
 
   /** Is anybody still there? Until the answer comes, newer streams of the same agent are preferred. */
-  askForSign(): void {
+  confirmAlive(): void {
     const now = this.#clock.now();
-    if (this.inQuestion || now - this.#askedAt < SIGN_OF_LIFE_MS) return;
-    this.inQuestion = true;
+    if (this.unconfirmed || now - this.#askedAt < SIGN_OF_LIFE_MS) return;
+    this.unconfirmed = true;
     this.#askedAt = now;
     this.connection.ping(() => {
-      this.inQuestion = false;
+      this.unconfirmed = false;
     });
   }
 
@@ -186,7 +186,7 @@ export class AgentLink implements StreamOwner {
 
   /** A caller's, or else the watchdog's. */
   #tunnel(connectId: ConnectId): Tunnel | undefined {
-    return this.tunnels.get(connectId) ?? this.lane?.tunnels.get(connectId);
+    return this.tunnels.get(connectId) ?? this.probe?.tunnels.get(connectId);
   }
 
   onControl(packet: ControlPacket): void {
@@ -222,7 +222,7 @@ export class AgentLink implements StreamOwner {
   #onDialAnswer(dialId: DialId, connectId: ConnectId, error: string): void {
     const dial = this.#pending.get(dialId);
     if (dial === undefined) {
-      if (this.lane?.onDialAnswer(dialId, connectId, error)) return;
+      if (this.probe?.onDialAnswer(dialId, connectId, error)) return;
       this.#events.onUnrecognizedAnswer(this, dialId);
       if (connectId !== 0) this.stream.control({ type: "CLOSE_REQ", connectId });
       return;
@@ -240,12 +240,12 @@ export class AgentLink implements StreamOwner {
   onSettle(): void {
     const before = performance.now();
     if (this.tunnels.settle()) this.#events.onFlushed(performance.now() - before);
-    this.lane?.tunnels.settle();
+    this.probe?.tunnels.settle();
   }
 
   onDrain(): void {
     this.tunnels.drained();
-    this.lane?.tunnels.drained();
+    this.probe?.tunnels.drained();
   }
 
   onEmpty(): void {}
@@ -256,7 +256,7 @@ export class AgentLink implements StreamOwner {
 
   onClosed(end: StreamEnd): void {
     this.#events.onClosed(this, end);
-    this.lane?.giveUp();
+    this.probe?.giveUp();
     const dials = [...this.#pending.values()];
     this.#pending.clear();
     for (const dial of dials) dial.onAgentLost(this);

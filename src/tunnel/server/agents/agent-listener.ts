@@ -1,4 +1,4 @@
-/** Where agents come in: metadata, authentication, claims, headers, and only then a place in the registry. */
+/** Admits agents: metadata, authentication, claims, headers, and only then a place in the registry. */
 import type { PeerCertificate } from "node:tls";
 import { messageOf } from "../../../base/errors/error.js";
 import { untilDate } from "../../connection/until-date.js";
@@ -12,10 +12,10 @@ import { type Identifiers, NO_IDENTIFIERS, parseIdentifiers } from "../../wire/i
 import type { Switchboard } from "../switchboard.js";
 import type { AgentLink } from "./agent-link.js";
 import type { ClaimRules, Principal } from "./claims.js";
-import type { Asker } from "./review-queue.js";
+import type { TokenSender } from "./review-queue.js";
 import type { TokenAuthenticator } from "./token-auth.js";
 
-export interface AgentDoorOptions {
+export interface AgentListenerOptions {
   readonly board: Switchboard;
   readonly serverId: string;
   readonly serverCount: number;
@@ -28,14 +28,14 @@ export interface AgentDoorOptions {
   readonly timeBoxed?: boolean;
 }
 
-export class AgentDoor {
+export class AgentListener {
   /** Open Connect calls, those still being authenticated included. */
   openCalls = 0;
-  readonly #options: AgentDoorOptions;
-  /** Calls of agents that take a goodbye well. */
-  readonly #polite = new Set<IncomingCall>();
+  readonly #options: AgentListenerOptions;
+  /** Calls of agents that let their tunnels finish after a GOAWAY. */
+  readonly #extended = new Set<IncomingCall>();
 
-  constructor(options: AgentDoorOptions) {
+  constructor(options: AgentListenerOptions) {
     this.#options = options;
   }
 
@@ -50,7 +50,7 @@ export class AgentDoor {
     const agentId = readAgentId(call);
     const identifierText = readIdentifierText(call);
     const identifiers = identifierText === "" ? NO_IDENTIFIERS : readIdentifiers(identifierText);
-    const account = await tokens?.authenticate(call.metadata("authorization"), askerOf(call));
+    const account = await tokens?.authenticate(call.metadata("authorization"), senderOf(call));
     const principal: Principal = {
       ...certificateNames(call),
       serviceAccount: account === undefined ? "" : `${account.namespace}/${account.serviceAccount}`,
@@ -82,25 +82,25 @@ export class AgentDoor {
       (owner, number) =>
         new PacketStream(call.stream, owner, {
           ...{ received, sent, extended: features.extended },
-          witness: board.flights?.open(number, agentId),
+          observer: board.flights?.open(number, agentId),
         }),
     );
     board.agentConnected(link);
     // The first of the pings that measure the round trip; gRPC clients answer any number of them.
     call.stream.session.ping(() => {});
     if (features.extended) {
-      this.#polite.add(call);
-      call.stream.once("close", () => this.#polite.delete(call));
+      this.#extended.add(call);
+      call.stream.once("close", () => this.#extended.delete(call));
     }
     if (this.#options.timeBoxed) this.#timeBox(call, link);
   }
 
   /**
-   * Our agents look for another server and let their tunnels here finish. Upstream's take a goodbye for the end and drop
+   * Our agents look for another server and let their tunnels here finish. Upstream's take a GOAWAY for the end and drop
    * their tunnels, so they are told nothing.
    */
-  sayGoodbye(): void {
-    for (const { stream } of this.#polite) stream.session.close();
+  askToLeave(): void {
+    for (const { stream } of this.#extended) stream.session.close();
   }
 
   #timeBox(call: IncomingCall, link: AgentLink): void {
@@ -112,7 +112,7 @@ export class AgentDoor {
     call.stream.once("close", cancel);
   }
 
-  /** Somebody knocked whose certificate, or lack of one, ended the conversation before it began. */
+  /** A peer's certificate, or the lack of one, ended its TLS handshake. */
   onTlsError(error: string, remote: string): void {
     serverAgentRejected.publish({ source: this.#options.board.source, remote, error });
   }
@@ -133,7 +133,7 @@ export class AgentDoor {
   }
 }
 
-function askerOf({ stream, remote }: IncomingCall): Asker {
+function senderOf({ stream, remote }: IncomingCall): TokenSender {
   const gone = new AbortController();
   if (stream.closed) gone.abort();
   else stream.once("close", () => gone.abort());

@@ -6,7 +6,7 @@ export type Standing = "ready" | "demoted" | "draining";
 export const STANDINGS: readonly Standing[] = ["ready", "demoted", "draining"];
 
 /** One agent that matches, with those of its streams that do, the oldest first; never none. */
-export interface Candidate {
+export interface AgentCandidate {
   readonly group: AgentGroup;
   readonly links: readonly AgentLink[];
 }
@@ -22,7 +22,7 @@ export function standingOf(link: AgentLink, now: number): Standing {
 /** Its own place in STANDINGS, whatever the agent's other streams did. */
 function rankOf(link: AgentLink, now: number): number {
   if (link.draining) return 2;
-  return link.demotedUntil > now || link.inQuestion ? 1 : 0;
+  return link.demotedUntil > now || link.unconfirmed ? 1 : 0;
 }
 
 /** Of one agent's streams the oldest in the best standing, as upstream has it: a newcomer does not displace it. */
@@ -44,7 +44,7 @@ export function preferredOf(links: readonly AgentLink[], now: number): AgentLink
  * tried while there is another. Two looks are enough to avoid the herd that always picks the emptiest.
  */
 export function chooseAmong(
-  candidates: readonly Candidate[],
+  candidates: readonly AgentCandidate[],
   tried: readonly AgentLink[],
   now: number,
   random: () => number,
@@ -66,7 +66,7 @@ export function chooseAmong(
 }
 
 /** Undefined when the draws fell on none that is ready. */
-function drawReady(candidates: readonly Candidate[], now: number, random: () => number): AgentLink | undefined {
+function drawReady(candidates: readonly AgentCandidate[], now: number, random: () => number): AgentLink | undefined {
   for (let draw = 0; draw < MAX_DRAWS && candidates.length > 0; draw++) {
     const link = preferredOf(at(candidates, random).links, now);
     if (link !== undefined && standingOf(link, now) === "ready") return link;

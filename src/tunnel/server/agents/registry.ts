@@ -5,7 +5,7 @@ import type { Clock } from "../../../base/clock.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
-import { AgentGroups, type Candidate, chooseAmong, preferredOf } from "./choice.js";
+import { type AgentCandidate, AgentGroups, chooseAmong, preferredOf } from "./choice.js";
 import { createStrategy, type Strategy } from "./strategies.js";
 
 /** The first own failure keeps an agent out of favour this long; each further one doubles it. */
@@ -21,7 +21,7 @@ export interface DestinationMatches {
   readonly strategies: readonly {
     readonly name: string;
     readonly keys: number;
-    readonly candidates: readonly Candidate[];
+    readonly candidates: readonly AgentCandidate[];
   }[];
 }
 
@@ -79,7 +79,7 @@ export class AgentRegistry {
     const group = this.#groups.add(link);
     // An agent that lost its connection comes back before the server has noticed: whoever is alive says so.
     const before = preferredOf(group.links, this.#clock.now());
-    if (before !== undefined && before.connection !== link.connection) before.askForSign();
+    if (before !== undefined && before.connection !== link.connection) before.confirmAlive();
     link.group = group;
     for (const strategy of this.#strategies) strategy.add(link);
     this.#noteChange();
@@ -110,7 +110,7 @@ export class AgentRegistry {
     return undefined;
   }
 
-  #matches(strategy: Strategy, host: string): readonly Candidate[] {
+  #matches(strategy: Strategy, host: string): readonly AgentCandidate[] {
     return strategy.takesAnything && this.#isReserved(host) ? [] : strategy.matches(host);
   }
 
@@ -122,7 +122,7 @@ export class AgentRegistry {
     if (isPreferred) demoteFrom(now, link.group);
   }
 
-  rehabilitate(link: AgentLink): void {
+  restore(link: AgentLink): void {
     const { group } = link;
     link.ownFailures = group.ownFailures = 0;
     link.demotedUntil = group.demotedUntil = 0;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { seeded } from "../testing/seeded.js";
-import { type Asker, ReviewQueue } from "./review-queue.js";
+import { ReviewQueue, type TokenSender } from "./review-queue.js";
 
 /** A review takes this long unless it is abandoned. */
 const REVIEW_MS = 20;
@@ -34,10 +34,10 @@ function world(options: { qps?: number; burst?: number } = {}) {
   });
   let tokens = 0;
   /** A token nobody has asked about before, on a connection of its own unless told otherwise. */
-  function ask(asker: Partial<Asker> = {}, { token = `token-${++tokens}`, wasAccepted = false } = {}) {
+  function ask(sender: Partial<TokenSender> = {}, { token = `token-${++tokens}`, wasAccepted = false } = {}) {
     const own = new AbortController();
     const result = { token, state: "waiting", stop: () => own.abort() };
-    queue.ask(token, token, wasAccepted, { connection: {}, remote: "10.0.0.1:1", signal: own.signal, ...asker }).then(
+    queue.ask(token, token, wasAccepted, { connection: {}, remote: "10.0.0.1:1", signal: own.signal, ...sender }).then(
       (verdict) => {
         result.state = verdict;
       },
@@ -227,8 +227,8 @@ describe("bounds", () => {
       return new Promise<never>(() => {});
     };
     const queue = new ReviewQueue<string>({ clock, qps: 1, burst: 1, review });
-    const asker = () => ({ connection: {}, remote: "10.0.0.1:1", signal: new AbortController().signal });
-    const both = ["a", "b"].map((token) => queue.ask(token, token, false, asker()));
+    const sender = () => ({ connection: {}, remote: "10.0.0.1:1", signal: new AbortController().signal });
+    const both = ["a", "b"].map((token) => queue.ask(token, token, false, sender()));
     const outcomes = Promise.allSettled(both);
     clock.advance(30_000);
     for (const outcome of await outcomes) {

@@ -15,7 +15,7 @@ import { RateLimit } from "../../../base/rate-limit.js";
 import { parseAddress } from "./strategies.js";
 
 /** Who wants its token reviewed. */
-export interface Asker {
+export interface TokenSender {
   /** The connection its stream is on. */
   readonly connection: object;
   /** The source address, with its port. */
@@ -89,7 +89,7 @@ export class ReviewQueue<Verdict> {
    * One review serves all who wait for the same `key`. Rejects with a DrawbridgeError when there is none in time, or with
    * what `review` rejects with. `wasAccepted`: the same token was good before.
    */
-  ask(key: string, token: string, wasAccepted: boolean, { connection, remote, signal }: Asker): Promise<Verdict> {
+  ask(key: string, token: string, wasAccepted: boolean, { connection, remote, signal }: TokenSender): Promise<Verdict> {
     if (signal.aborted) return Promise.reject(cancelled());
     if ((this.#ofConnection.get(connection) ?? 0) >= MAX_OF_CONNECTION) {
       return Promise.reject(tokenRefused(`one connection may have ${MAX_OF_CONNECTION} tokens under review at a time`));

@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import { judgedHost, parseHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
-import type { AgentGroup, Candidate } from "./choice.js";
+import type { AgentCandidate, AgentGroup } from "./choice.js";
 
 export interface Strategy {
   readonly name: StrategyName;
@@ -14,7 +14,7 @@ export interface Strategy {
   add(link: AgentLink): void;
   remove(link: AgentLink): void;
   /** Everyone who can reach `host`, best kind of match only. */
-  matches(host: string): readonly Candidate[];
+  matches(host: string): readonly AgentCandidate[];
 }
 
 export function createStrategy(name: StrategyName): Strategy {
@@ -30,9 +30,9 @@ export function createStrategy(name: StrategyName): Strategy {
   }
 }
 
-const NOBODY: readonly Candidate[] = [];
+const NOBODY: readonly AgentCandidate[] = [];
 
-interface Entry extends Candidate {
+interface Entry extends AgentCandidate {
   readonly links: AgentLink[];
   /** Its place among its list's candidates. */
   at: number;
@@ -75,7 +75,7 @@ class Index {
     return this.#lists.size;
   }
 
-  get(key: string): readonly Candidate[] {
+  get(key: string): readonly AgentCandidate[] {
     return this.#lists.get(key)?.candidates ?? NOBODY;
   }
 
@@ -131,7 +131,7 @@ class ByAgent implements Strategy {
     else this.#ids.delete(agentId);
   }
 
-  matches(): readonly Candidate[] {
+  matches(): readonly AgentCandidate[] {
     return this.#all.candidates;
   }
 }
@@ -154,7 +154,7 @@ class ByHost implements Strategy {
     for (const key of hostKeys(link)) this.#index.remove(key, link);
   }
 
-  matches(host: string): readonly Candidate[] {
+  matches(host: string): readonly AgentCandidate[] {
     return this.#index.get(host);
   }
 }
@@ -195,7 +195,7 @@ class ByPrefix implements Strategy {
     }
   }
 
-  matches(host: string): readonly Candidate[] {
+  matches(host: string): readonly AgentCandidate[] {
     const address = parseAddress(host);
     if (address === undefined) return NOBODY;
     const family = address.kind();

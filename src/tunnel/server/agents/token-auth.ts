@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../base/clock.js";
 import type { TokenAuthConfig } from "../config.js";
-import { type Asker, malformedToken, ReviewQueue, tokenRefused } from "./review-queue.js";
+import { malformedToken, ReviewQueue, type TokenSender, tokenRefused } from "./review-queue.js";
 
 export interface AgentAccount {
   readonly namespace: string;
@@ -16,7 +16,7 @@ export interface TokenAuthenticator {
    * Takes every value of the `authorization` metadata key. Rejects with a DrawbridgeError whose message may be sent to a
    * stranger, in upstream's words as far as they say nothing of the API server; what the API server said is its cause.
    */
-  authenticate(authorizationHeaderValues: readonly string[], asker: Asker): Promise<AgentAccount>;
+  authenticate(authorizationHeaderValues: readonly string[], sender: TokenSender): Promise<AgentAccount>;
 }
 
 /** The answer to a TokenReview. */
@@ -56,14 +56,14 @@ export function createTokenAuthenticator(
     ...{ clock, qps, burst },
   });
 
-  async function verdictOn(token: string, asker: Asker): Promise<Verdict> {
+  async function verdictOn(token: string, sender: TokenSender): Promise<Verdict> {
     const key = createHash("sha256").update(token).digest("base64");
     const known = take(accepted, key) ?? take(rejected, key);
     if (known !== undefined) {
       remember(key, known);
       if (clock.date() < known.until) return known.verdict;
     }
-    const verdict = await queue.ask(key, token, accepted.has(key), asker);
+    const verdict = await queue.ask(key, token, accepted.has(key), sender);
     const now = clock.date();
     const until = verdict.account === undefined ? now + REJECTED_MS : Math.min(now + ACCEPTED_MS, expiryOf(token));
     remember(key, { verdict, until });
@@ -81,8 +81,8 @@ export function createTokenAuthenticator(
   }
 
   return {
-    async authenticate(values, asker) {
-      const verdict = await verdictOn(bearerToken(values), asker);
+    async authenticate(values, sender) {
+      const verdict = await verdictOn(bearerToken(values), sender);
       if (verdict.account === undefined) throw tokenRefused(verdict.refusal, verdict.said);
       return verdict.account;
     },

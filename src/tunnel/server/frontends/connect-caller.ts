@@ -1,4 +1,4 @@
-/** One connection at an HTTP CONNECT door, from its request head to the tunnel. */
+/** One connection at an HTTP CONNECT frontend, from its request head to the tunnel. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { GatheredBytes } from "../../../base/byte-queue.js";
@@ -17,7 +17,7 @@ import {
 } from "../../wire/connect.js";
 import { statusOfDialError } from "../../wire/dial-error.js";
 import type { ConnectId, DialId } from "../../wire/packet.js";
-import { type Caller, type Dial, newDialId, type Refusal } from "../dial.js";
+import { type Caller, type Dial, type DialRefusal, newDialId } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 
 /** What a caller may send behind its head before the dial is answered; more waits in the socket. */
@@ -60,11 +60,11 @@ export class ConnectCaller implements Caller, NearEvents {
     const request = parseConnectRequest(this.#early.bytes, seen);
     if (request === undefined) return;
     if (request.kind === "malformed") {
-      this.#goodbye(BAD_REQUEST);
+      this.#refuseAndClose(BAD_REQUEST);
       return;
     }
     if (this.#trust?.refusal(this.#socket as TLSSocket) !== undefined) {
-      this.#goodbye("");
+      this.#refuseAndClose("");
       return;
     }
     this.#early.drop(request.headBytes);
@@ -73,10 +73,10 @@ export class ConnectCaller implements Caller, NearEvents {
       const keepAlive = request.keepAlive && this.#early.length === 0 && this.#socket.writableLength === 0;
       const answer = methodNotAllowed(new Date(), keepAlive);
       if (keepAlive) this.#socket.write(answer);
-      else this.#goodbye(answer);
+      else this.#refuseAndClose(answer);
       return;
     }
-    connectionOf(this.#socket)?.settled();
+    connectionOf(this.#socket)?.admitted();
     this.address = request.target;
     this.#dial = this.#board.dial(this);
   }
@@ -108,13 +108,13 @@ export class ConnectCaller implements Caller, NearEvents {
     return this.#port;
   }
 
-  refuse(refusal: Refusal): void {
+  refuse(refusal: DialRefusal): void {
     // Upstream writes nothing when the agent itself closed the dial.
-    if (refusal.kind === "closed-by-agent") this.#goodbye("");
-    else this.#goodbye(answerTo(refusal));
+    if (refusal.kind === "closed-by-agent") this.#refuseAndClose("");
+    else this.#refuseAndClose(answerTo(refusal));
   }
 
-  #goodbye(answer: string): void {
+  #refuseAndClose(answer: string): void {
     this.#gone = true;
     this.#port.attach(NOBODY);
     // Without reading on, a reset could overtake the answer.
@@ -127,7 +127,7 @@ export class ConnectCaller implements Caller, NearEvents {
 /** Whatever a refused caller still says. */
 const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearLost() {}, onNearDrained() {} };
 
-function answerTo(refusal: Exclude<Refusal, { kind: "closed-by-agent" }>): string {
+function answerTo(refusal: Exclude<DialRefusal, { kind: "closed-by-agent" }>): string {
   switch (refusal.kind) {
     case "no-agent":
       return noTunnels(refusal.text);

@@ -1,4 +1,4 @@
-/** A front door: one listener of one kind, on a Unix socket or on TCP with TLS. */
+/** A frontend: one listener of one kind, on a Unix socket or on TCP with TLS. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions } from "node:tls";
 import type { ListenerLimits } from "../../../base/connection.js";
@@ -19,7 +19,7 @@ import { GrpcCaller } from "./grpc-caller.js";
 
 const NOTHING = (): void => {};
 
-export interface FrontDoorOptions {
+export interface FrontendListenerOptions {
   readonly board: Switchboard;
   readonly config: ListenerConfig;
   /** Absent on Unix sockets. */
@@ -29,7 +29,7 @@ export interface FrontDoorOptions {
   readonly sent: SegmentCounters;
 }
 
-export interface FrontDoor {
+export interface FrontendListener {
   readonly config: ListenerConfig;
   readonly server: Server;
   /** Proxy streams or CONNECT requests in progress. */
@@ -37,18 +37,25 @@ export interface FrontDoor {
   /** Whether bytes for a caller still wait for its connection to take them. */
   readonly flushing: boolean;
   setSecureContext(options: SecureContextOptions): void;
-  /** Removes the Unix socket, if it is still this door's. */
+  /** Removes the Unix socket, if it is still this listener's. */
   removeSocket: () => void;
   /** No new callers; those under way may finish. */
   drain(): void;
   destroy(): void;
 }
 
-export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
-  return options.config.mode === "grpc" ? grpcDoor(options) : connectDoor(options);
+export function createFrontend(options: FrontendListenerOptions): FrontendListener {
+  return options.config.mode === "grpc" ? grpcFrontend(options) : connectFrontend(options);
 }
 
-function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: FrontDoorOptions): FrontDoor {
+function grpcFrontend({
+  board,
+  config,
+  tls: secure,
+  keepaliveMs,
+  received,
+  sent,
+}: FrontendListenerOptions): FrontendListener {
   const callers = new ShortLivedSet<PacketStream>();
   const onCall = (call: IncomingCall): void => {
     call.admitted();
@@ -96,7 +103,7 @@ function grpcDoor({ board, config, tls: secure, keepaliveMs, received, sent }: F
   };
 }
 
-function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoor {
+function connectFrontend({ board, config, tls: secure }: FrontendListenerOptions): FrontendListener {
   const sockets = new ShortLivedSet<Socket>();
   const trust = secure?.ca === undefined ? undefined : new PeerTrust(secure);
   const onSocket = (socket: Socket): void => {
@@ -145,9 +152,13 @@ function connectDoor({ board, config, tls: secure }: FrontDoorOptions): FrontDoo
   };
 }
 
-/** Opens the door; resolves to its address. */
-export async function openDoor(door: FrontDoor, limits: ListenerLimits, connections: Connections): Promise<string> {
-  const { config, server } = door;
+/** Starts listening; resolves to the address. */
+export async function openFrontend(
+  listener: FrontendListener,
+  limits: ListenerLimits,
+  connections: Connections,
+): Promise<string> {
+  const { config, server } = listener;
   const what = `${config.mode} frontend`;
   if (config.transport === "tcp") {
     const clientCertificates = config.tls.clientCaFile !== "";
@@ -156,6 +167,12 @@ export async function openDoor(door: FrontDoor, limits: ListenerLimits, connecti
     return `${host}:${port}`;
   }
   const { path, fileMode, owner, deleteExisting: replace } = config;
-  door.removeSocket = await listenOnSocketFile(server, what, { path, fileMode, owner, replace }, limits, connections);
+  listener.removeSocket = await listenOnSocketFile(
+    server,
+    what,
+    { path, fileMode, owner, replace },
+    limits,
+    connections,
+  );
   return path;
 }

@@ -3,19 +3,19 @@ import type { ControlPacket } from "../../wire/packet.js";
 import { type FakeAgent, type FakeBoard, FakeStream, makeBoard } from "../testing/fakes.js";
 import { GrpcCaller } from "./grpc-caller.js";
 
-let house: FakeBoard;
+let fake: FakeBoard;
 let agent: FakeAgent;
 let stream: FakeStream;
 let caller: GrpcCaller;
 let closed: number;
 
 beforeEach(() => {
-  house = makeBoard();
-  agent = house.agent("one");
+  fake = makeBoard();
+  agent = fake.agent("one");
   stream = new FakeStream();
   closed = 0;
   caller = new GrpcCaller(
-    house.board,
+    fake.board,
     () => stream.asStream,
     () => closed++,
   );
@@ -70,7 +70,7 @@ describe("DIAL_REQ", () => {
 
   test("a deadline that passes: upstream's text", () => {
     dial();
-    house.clock.advance(30_000);
+    fake.clock.advance(30_000);
     expect(stream.packets).toMatchObject([{ type: "DIAL_RSP", error: "timed out waiting for backend dial" }]);
   });
 
@@ -88,21 +88,21 @@ describe("DIAL_CLS", () => {
     dial();
     caller.onControl({ type: "DIAL_CLS", random: 42n });
     expect(agent.stream.packets.at(-1)).toEqual({ type: "DIAL_CLS", random: 42n });
-    expect(house.board.pendingDials).toBe(0);
+    expect(fake.board.pendingDials).toBe(0);
     expect(stream.packets).toEqual([]);
   });
 
   test("for another dial is ignored", () => {
     dial();
     caller.onControl({ type: "DIAL_CLS", random: 1n });
-    expect(house.board.pendingDials).toBe(1);
+    expect(fake.board.pendingDials).toBe(1);
   });
 
   test("that crosses our answer closes the connection nobody else would", () => {
     establish();
     caller.onControl({ type: "DIAL_CLS", random: 42n });
     expect(agent.stream.packets).toEqual([{ type: "CLOSE_REQ", connectId: 5 }]);
-    expect(house.board.establishedTunnels).toBe(0);
+    expect(fake.board.establishedTunnels).toBe(0);
   });
 });
 
@@ -189,7 +189,7 @@ describe("ends", () => {
     if (how === "is gone") caller.onClosed({ status: 1, reason: "reset" });
     else caller.onRemoteEnd();
     expect(agent.stream.packets.at(-1)).toEqual({ type: "DIAL_CLS", random: 42n });
-    expect(house.board.pendingDials).toBe(0);
+    expect(fake.board.pendingDials).toBe(0);
   });
 
   test.each(["ends its stream", "is gone"])("a caller that %s when connected", (how) => {
@@ -197,7 +197,7 @@ describe("ends", () => {
     if (how === "ends its stream") caller.onRemoteEnd();
     caller.onClosed({ status: how === "is gone" ? 1 : 0, reason: "over" });
     expect(agent.stream.packets).toEqual([{ type: "CLOSE_REQ", connectId: 5 }]);
-    expect([house.board.establishedTunnels, closed]).toEqual([0, 1]);
+    expect([fake.board.establishedTunnels, closed]).toEqual([0, 1]);
   });
 
   test("an upstream agent's congestion pauses only this caller, and its drain resumes it", () => {

@@ -1,10 +1,10 @@
-/** One Proxy stream at a gRPC door: one dial, one connection, then nothing more. */
+/** One Proxy stream at a gRPC frontend: one dial, one connection, then nothing more. */
 
 import { ByteQueue } from "../../../base/byte-queue.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
-import type { Caller, Dial, Refusal } from "../dial.js";
+import type { Caller, Dial, DialRefusal } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 
 /** waiting -> dialing -> open -> done; packets of a caller that is done are read and ignored, as upstream does. */
@@ -117,7 +117,7 @@ export class GrpcCaller implements Caller, StreamOwner {
     return this.#port;
   }
 
-  refuse(refusal: Refusal): void {
+  refuse(refusal: DialRefusal): void {
     if (refusal.kind === "closed-by-agent") this.#stop({ type: "DIAL_CLS", random: this.dialId });
     else this.#stop({ type: "DIAL_RSP", error: textOf(refusal), connectId: 0, random: this.dialId });
   }
@@ -152,7 +152,7 @@ export class GrpcCaller implements Caller, StreamOwner {
   }
 }
 
-function textOf(refusal: Exclude<Refusal, { kind: "closed-by-agent" }>): string {
+function textOf(refusal: Exclude<DialRefusal, { kind: "closed-by-agent" }>): string {
   switch (refusal.kind) {
     case "no-agent":
     case "dial-error":

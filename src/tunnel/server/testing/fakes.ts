@@ -11,7 +11,7 @@ import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import type { AgentConnection, AgentLink } from "../agents/agent-link.js";
 import { AgentRegistry } from "../agents/registry.js";
 import type { StrategyName } from "../config.js";
-import { type Caller, newDialId, type Refusal } from "../dial.js";
+import { type Caller, type DialRefusal, newDialId } from "../dial.js";
 import { Switchboard } from "../switchboard.js";
 
 /** What is needed of a PacketStream, kept instead of sent. */
@@ -170,7 +170,7 @@ export class FakeCaller implements Caller {
   readonly dialId: DialId;
   readonly port = new FakePort();
   accepted: ConnectId | undefined;
-  readonly refusals: Refusal[] = [];
+  readonly refusals: DialRefusal[] = [];
   gone = false;
 
   constructor(address = "10.0.0.1:443", dialId: DialId = newDialId()) {
@@ -184,7 +184,7 @@ export class FakeCaller implements Caller {
     return this.port;
   }
 
-  refuse(refusal: Refusal): void {
+  refuse(refusal: DialRefusal): void {
     this.refusals.push(refusal);
   }
 }

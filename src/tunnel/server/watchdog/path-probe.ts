@@ -21,7 +21,7 @@ interface Probe {
   tunnel?: { readonly connectId: ConnectId; readonly port: ProbePort };
 }
 
-export class ProbeLane {
+export class PathProbe {
   readonly tunnels: TunnelTable;
   readonly #stream: PacketStream;
   readonly #givenUp = new Set<DialId>();

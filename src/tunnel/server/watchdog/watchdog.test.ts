@@ -204,7 +204,7 @@ describe("who is asked", () => {
     expect(Math.max(...perTick)).toBeLessThanOrEqual(67);
   });
 
-  test("nobody is blamed for the time in which the server itself stood still", () => {
+  test("nobody is blamed for the time in which the server itself was suspended", () => {
     const world = watched();
     const agent = ours(world);
     asked(agent, world.clock);

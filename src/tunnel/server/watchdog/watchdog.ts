@@ -1,6 +1,6 @@
 /**
  * Asks every agent that has an echo, at intervals, to send a few bytes back over the path real connections take. What
- * comes of it is shown; a link on which nothing moves any more is ended, so that its agent connects anew.
+ * comes of it is shown; a link on which nothing moves any more is ended, so that its agent connects again.
  */
 import type { Clock } from "../../../base/clock.js";
 import { shown } from "../../../base/redact/redact.js";
@@ -20,7 +20,7 @@ const FIRST_WITHIN_MS = 1_000;
 /** Each time is this much earlier or later, so that agents that came together do not stay together. */
 const SPREAD = 0.1;
 /** For a dismissed agent to read that it is; after that its connection is ended. */
-const FAREWELL_MS = 5_000;
+const DISMISSAL_MS = 5_000;
 
 export interface WatchdogParts {
   /** Identity of the server in events. */
@@ -55,7 +55,7 @@ export class Watchdog {
 
   stop(): void {
     this.#cancelTick?.();
-    for (const link of this.#parts.registry.links()) link.lane?.giveUp();
+    for (const link of this.#parts.registry.links()) link.probe?.giveUp();
   }
 
   /** `unknown` for those that have no echo, and before the first answer. */
@@ -77,16 +77,16 @@ export class Watchdog {
   readonly #tick = (): void => {
     const { registry, clock, config } = this.#parts;
     const now = clock.now();
-    // If this very process stood still, the agents are not to blame for answers that wait to be read.
+    // If this very process was suspended, the agents are not to blame for answers that wait to be read.
     const stoodStill = Math.max(0, now - this.#lastTick - 2 * this.#tickMs);
     this.#lastTick = now;
     let burst = Math.max(LEAST_BURST, Math.ceil((2 * registry.size * this.#tickMs) / config.intervalMs));
     for (const link of [...registry.links()]) {
-      if (link.lane === undefined) continue;
+      if (link.probe === undefined) continue;
       const watch = this.#watchOf(link, now);
-      if (link.lane.busy) {
+      if (link.probe.busy) {
         watch.deadline += stoodStill;
-        if (now >= watch.deadline) this.#failed(link, watch, `${link.lane.giveUp()} within ${config.timeoutMs} ms`);
+        if (now >= watch.deadline) this.#failed(link, watch, `${link.probe.giveUp()} within ${config.timeoutMs} ms`);
       } else if (now >= watch.nextAt && burst > 0) {
         burst--;
         this.#ask(link, watch, now);
@@ -109,7 +109,7 @@ export class Watchdog {
     const { clock, config } = this.#parts;
     watch.asked(now, now + config.timeoutMs, trafficOf(link));
     watch.nextAt = now + config.intervalMs * (1 - SPREAD + 2 * SPREAD * this.#random());
-    link.lane!.start((failure) => {
+    link.probe!.start((failure) => {
       if (failure === undefined) this.#worked(link, watch, clock.now());
       else this.#failed(link, watch, failure);
     });
@@ -137,7 +137,7 @@ export class Watchdog {
   #recycle(link: AgentLink, failures: number, error: string): void {
     serverLinkRecycled.publish({ ...this.#about(link), failures, error });
     link.dismiss(GrpcStatus.UNAVAILABLE, `nothing comes through this link any more: ${error}`);
-    this.#parts.clock.after(FAREWELL_MS, () => link.disconnect());
+    this.#parts.clock.after(DISMISSAL_MS, () => link.disconnect());
   }
 
   #about(link: AgentLink) {

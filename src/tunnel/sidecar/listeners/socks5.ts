@@ -70,7 +70,7 @@ class Socks5Client {
       this.#refuse("full", "there are too many connections", socks5Reply(SOCKS5_REPLY.generalFailure));
     } else {
       this.#stopReading();
-      connectionOf(this.#socket)?.settled();
+      connectionOf(this.#socket)?.admitted();
       // Clients may send on without waiting for the answer.
       const rest = this.#bytes.subarray(request.bytes);
       if (rest.length > 0) this.#socket.unshift(rest);

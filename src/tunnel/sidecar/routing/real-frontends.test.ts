@@ -5,26 +5,26 @@ import { Scope } from "../../../../test/support/processes/scope.js";
 import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
 import { startBanner, startEcho } from "../../../../test/support/targets/echo.js";
 import { startAnswerAfterEnd } from "../../../../test/support/targets/half-open.js";
-import { DOORS, type DoorName, type Rig, startRig } from "../../client/testing/fixture.js";
+import { FRONTENDS, type FrontendName, startTunnelFixture, type TunnelFixture } from "../../client/testing/fixture.js";
 import { DEFAULT_ROUTING, type RoutingConfig } from "../config.js";
 import { type Router, TunnelRouter } from "./router.js";
 import { hello, NEVER } from "./testing/test-router.js";
 
-let rig: Rig;
+let rig: TunnelFixture;
 const scope = new Scope();
 
 beforeAll(async () => {
-  rig = await startRig();
+  rig = await startTunnelFixture();
   await rig.startAgent();
 });
 afterEach(() => scope.close());
 afterAll(() => rig.close());
 
-function wayBy(door: DoorName, changes: Partial<RoutingConfig> = {}): Router {
-  return scope.use(new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [rig.doors[door]], own: [], ...changes }));
+function wayBy(door: FrontendName, changes: Partial<RoutingConfig> = {}): Router {
+  return scope.use(new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [rig.frontends[door]], own: [], ...changes }));
 }
 
-describe.each(DOORS)("by %s", (door) => {
+describe.each(FRONTENDS)("by %s", (door) => {
   test("reaches a target, is told of one that refuses, and probes", async () => {
     const echo = scope.use(await startEcho());
     const router = wayBy(door);
@@ -66,7 +66,7 @@ describe.each(DOORS)("by %s", (door) => {
 describe("several doors", () => {
   test("are used in turn when the first leads nowhere", async () => {
     const echo = scope.use(await startEcho());
-    const frontends = [{ mode: "http-connect", uds: "/nonexistent.sock" } as const, rig.doors["grpc-tcp"]];
+    const frontends = [{ mode: "http-connect", uds: "/nonexistent.sock" } as const, rig.frontends["grpc-tcp"]];
     const router = wayBy("grpc-tcp", { frontends });
     expect(await hello(await router.open({ host: "127.0.0.1", port: echo.port }, NEVER))).toBe("hello");
   });

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Result } from "../../../../base/check.js";
-import { type Rig, startRig } from "../../../../tunnel/client/testing/fixture.js";
+import { startTunnelFixture, type TunnelFixture } from "../../../../tunnel/client/testing/fixture.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { runChecks } from "../../verify/run-checks.js";
 import type { ServiceRoute } from "../call.js";
@@ -47,7 +47,7 @@ export async function serving(
 }
 
 export class WebhookFixture {
-  readonly rig: Rig;
+  readonly rig: TunnelFixture;
   readonly authority: Authority;
   /** Of the last `listen`. */
   webhook: Server | undefined;
@@ -55,14 +55,14 @@ export class WebhookFixture {
   #cluster: ClusterStub | undefined;
   readonly #certificates: ServerOptions;
 
-  private constructor(rig: Rig, authority: Authority, certificates: ServerOptions) {
+  private constructor(rig: TunnelFixture, authority: Authority, certificates: ServerOptions) {
     this.rig = rig;
     this.authority = authority;
     this.#certificates = certificates;
   }
 
   static async build(): Promise<WebhookFixture> {
-    const rig = await startRig();
+    const rig = await startTunnelFixture();
     await rig.startAgent();
     const authority = await createAuthority({ commonName: "shop" });
     return new WebhookFixture(rig, authority, await serving(authority, ["hooks.shop.svc"]));
@@ -148,7 +148,7 @@ export class WebhookFixture {
 
   async rehearse(webhooks: string[] = [], differences = {}, conversions: string[] = []): Promise<Result[]> {
     const route: ServiceRoute = {
-      ...{ frontend: this.rig.doors["grpc-uds"], resolve: "endpoints", namespace: "konnectivity" },
+      ...{ frontend: this.rig.frontends["grpc-uds"], resolve: "endpoints", namespace: "konnectivity" },
       ...differences,
     };
     return runChecks(await rehearsals(route, this.cluster.api, { webhooks, conversions }, never), never, 2);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createServer } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../../../../../test/support/processes/ports.js";
-import { type Rig, startRig } from "../../../../tunnel/client/testing/fixture.js";
+import { startTunnelFixture, type TunnelFixture } from "../../../../tunnel/client/testing/fixture.js";
 import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { writePem } from "../../../../tunnel/pki/write-pem.js";
 import { ApiStub } from "../../../kube/testing/api-stub.js";
@@ -59,13 +59,13 @@ describe("server-health and server-ready", () => {
 });
 
 describe("socket and front-door", () => {
-  let rig: Rig;
+  let rig: TunnelFixture;
   beforeAll(async () => {
-    rig = await startRig();
+    rig = await startTunnelFixture();
   });
   afterAll(() => rig.close());
   const at = (uds: string, mode: "grpc" | "http-connect" = "grpc") => bridgeOf({ frontend: { mode, uds } });
-  const pathOf = (door: "grpc-uds" | "connect-uds") => (rig.doors[door] as { uds: string }).uds;
+  const pathOf = (door: "grpc-uds" | "connect-uds") => (rig.frontends[door] as { uds: string }).uds;
 
   test("pass: a socket for owner and group that speaks what is asked, even without an agent", async () => {
     for (const [door, mode] of [["grpc-uds", "grpc"] as const, ["connect-uds", "http-connect"] as const]) {
@@ -116,20 +116,20 @@ describe("socket and front-door", () => {
   });
 
   test("a TCP door has no socket to look at", async () => {
-    const results = await askAll(frontDoorChecks(bridgeOf({ frontend: rig.doors["connect-tcp"] })));
+    const results = await askAll(frontDoorChecks(bridgeOf({ frontend: rig.frontends["connect-tcp"] })));
     expect(results.socket?.status).toBe("skip");
     expect(results["front-door"]?.status).toBe("pass");
   });
 });
 
 describe("agent-port", () => {
-  let rig: Rig;
+  let rig: TunnelFixture;
   let port: number;
   let pki: Bridge["pki"];
   beforeAll(async () => {
-    rig = await startRig();
+    rig = await startTunnelFixture();
     // The rig's TCP door shows callers the same certificate that its agent port shows agents.
-    ({ port } = rig.doors["connect-tcp"] as { port: number });
+    ({ port } = rig.frontends["connect-tcp"] as { port: number });
     const directory = join(folder, "rig-pki");
     mkdirSync(directory);
     copyFileSync(rig.files.ca, join(directory, "ca.crt"));
