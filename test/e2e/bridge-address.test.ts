@@ -3,7 +3,8 @@
  * hosts one meets: one family, both, no default route, several networks, a virtual address on the interface.
  */
 import { afterEach, describe, expect, test } from "vitest";
-import { type AddressInput, chooseAddress, hostNetwork } from "../../src/cluster/bootstrap/address/index.js";
+import { type AddressInput, chooseAddress } from "../../src/cluster/bootstrap/address/choose.js";
+import { hostNetwork } from "../../src/cluster/bootstrap/address/host-network.js";
 import { run } from "../support/lab/run.js";
 import {
   addAddress,

@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inject } from "../../src/cluster/bootstrap/inject/inject.js";
 import { bridgeModel } from "../../src/cluster/bootstrap/model/model.js";
-import { openshiftFiles } from "../../src/cluster/bootstrap/render/openshift.js";
+import { openshiftFiles } from "../../src/cluster/bootstrap/render/render.js";
 import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
 import { bootstrapIgnition } from "../support/ignition-fixtures/ignition.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { Gathered, GatherOptions } from "../../cluster/bootstrap/gather/gather.js";
 import type { HostPlan } from "../../cluster/bootstrap/gather/plan.js";
-import type { InstallDirectory } from "../../cluster/bootstrap/install-dir/index.js";
+import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
 import { quote } from "../flags/go-text.js";
@@ -61,7 +61,7 @@ async function run(flags: GatherFlags): Promise<number> {
     import("../../cluster/bootstrap/gather/gather.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
   ]);
-  const { openInstallDirectory } = await import("../../cluster/bootstrap/install-dir/index.js");
+  const { openInstallDirectory } = await import("../../cluster/bootstrap/install-dir.js");
   const directory = flags.dir.value === "" ? undefined : await openInstallDirectory(flags.dir.value);
   const gathered = await withPrivateFolder(async (folder) => gather(await optionsOf(flags, directory, folder)));
   process.stdout.write(report(flags, gathered));
@@ -111,7 +111,7 @@ async function nodeTargets(
 }
 
 async function recordOf({ stateDirectory }: GatherFlags): Promise<HostPlan["recorded"]> {
-  const { recordedHere } = await import("../../cluster/bootstrap/host/recorded.js");
+  const { recordedHere } = await import("../../cluster/bootstrap/host/record.js");
   const record = await recordedHere(stateDirectory.value, stateDirectory.changed);
   return record && { directory: stateDirectory.value, model: bridgeModel(record.options) };
 }

@@ -1,5 +1,5 @@
-import type { InjectOptions } from "../../cluster/bootstrap/inject/options.js";
-import { imageKinds } from "../../cluster/bootstrap/model/images.js";
+import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
+import { imageKinds } from "../../cluster/bootstrap/model/model.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean, integer, string } from "../flags/flag-value.js";

@@ -1,8 +1,7 @@
 /** What `drawbridge bootstrap inject` says about what it did or found. */
 import type { CheckReport } from "../../cluster/bootstrap/inject/check.js";
 import type { State } from "../../cluster/bootstrap/inject/classify.js";
-import type { Injection } from "../../cluster/bootstrap/inject/inject.js";
-import type { Shown } from "../../cluster/bootstrap/inject/show.js";
+import type { Injection, Shown } from "../../cluster/bootstrap/inject/inject.js";
 
 type Output = "text" | "json";
 

@@ -2,7 +2,7 @@
 
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { Injection } from "../../cluster/bootstrap/inject/inject.js";
-import type { InjectOptions } from "../../cluster/bootstrap/inject/options.js";
+import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
 import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
@@ -90,7 +90,7 @@ async function injected(text: string, options: InjectOptions): Promise<Injection
 async function removed(text: string): Promise<Injection> {
   const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
   const { classify } = await import("../../cluster/bootstrap/inject/classify.js");
-  const { removeBridge } = await import("../../cluster/bootstrap/inject/remove.js");
+  const { removeBridge } = await import("../../cluster/bootstrap/inject/inject.js");
   const config = parseIgnition(text);
   const { state } = classify(config);
   const unchanged = { state, release: undefined, text, changed: false, warnings: [] };
@@ -107,7 +107,7 @@ async function checkFile({ file, output }: InjectConfig, text: string): Promise<
 
 async function showFile({ file, output, options }: InjectConfig, text: string): Promise<number> {
   const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
-  const { show } = await import("../../cluster/bootstrap/inject/show.js");
+  const { show } = await import("../../cluster/bootstrap/inject/inject.js");
   const { state, text: after } = await injected(text, options);
   process.stdout.write(reportFiles(file, output, state, show(parseIgnition(after))));
   return 0;

@@ -1,4 +1,4 @@
-import { imageKinds } from "../../cluster/bootstrap/model/images.js";
+import { imageKinds } from "../../cluster/bootstrap/model/model.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";

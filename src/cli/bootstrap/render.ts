@@ -1,12 +1,11 @@
 /** `drawbridge bootstrap render`: parse, render, print or write. */
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { createdObjects } from "../../cluster/bootstrap/model/created.js";
-import { firewallRule } from "../../cluster/bootstrap/model/firewall.js";
+import { createdObjects, firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import { pkiFile } from "../../cluster/bootstrap/model/paths.js";
-import type { AgentCertificates } from "../../cluster/bootstrap/render/agent-objects.js";
-import { openPlaceholders, type Part, type RenderedFile } from "../../cluster/bootstrap/render/rendered-file.js";
+import { pkiFile } from "../../cluster/bootstrap/model/names.js";
+import type { AgentCertificates } from "../../cluster/bootstrap/render/objects.js";
+import { openPlaceholders, type Part, type RenderedFile } from "../../cluster/bootstrap/render/render.js";
 import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";

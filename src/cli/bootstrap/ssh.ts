@@ -1,7 +1,7 @@
 /** How commands get onto the bootstrap host that openshift-install made. */
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { InstallDirectory } from "../../cluster/bootstrap/install-dir/index.js";
+import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { integer, string } from "../flags/flag-value.js";

@@ -46,8 +46,8 @@ function parse(program: string, argv: readonly string[], env: Environment): Invo
 async function run({ wishes, output }: StatusConfig): Promise<number> {
   const [{ bridgeStatus }, { thisHost }, { openApi }] = await Promise.all([
     import("../../cluster/bootstrap/host/status.js"),
-    import("../../cluster/bootstrap/host/this-host.js"),
-    import("../../cluster/bootstrap/host/open-api.js"),
+    import("../../cluster/bootstrap/host/host.js"),
+    import("../../cluster/bootstrap/host/step.js"),
   ]);
   const status = await bridgeStatus(thisHost(), wishes, openApi);
   process.stdout.write(output === "json" ? `${JSON.stringify(status, undefined, 2)}\n` : statusText(status));

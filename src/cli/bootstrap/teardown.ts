@@ -3,8 +3,8 @@ import { accessSync, constants } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
-import type { InstallDirectory } from "../../cluster/bootstrap/install-dir/index.js";
-import type { FarHost } from "../../cluster/bootstrap/teardown/far-side.js";
+import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
+import type { FarHost } from "../../cluster/bootstrap/teardown/host-side.js";
 import type { Receipt } from "../../cluster/bootstrap/teardown/receipt.js";
 import type { TeardownWishes } from "../../cluster/bootstrap/teardown/teardown.js";
 import { quote } from "../flags/go-text.js";
@@ -77,7 +77,7 @@ function checkedReceipt(file: string): string {
 }
 
 async function run({ flags, wishes, receipt: file, output }: TeardownConfig): Promise<number> {
-  const { receiptMarkdown } = await import("../../cluster/bootstrap/teardown/markdown.js");
+  const { receiptMarkdown } = await import("../../cluster/bootstrap/teardown/receipt.js");
   const receipt = flags.dir.value === "" ? await takenDown(wishes) : await takenDownFrom(flags, wishes);
   for (const warning of receipt.warnings) process.stderr.write(`Warning: ${warning}\n`);
   const markdown = receiptMarkdown(receipt);
@@ -90,8 +90,8 @@ async function run({ flags, wishes, receipt: file, output }: TeardownConfig): Pr
 async function takenDown(wishes: TeardownWishes): Promise<Receipt> {
   const [{ takeDown }, { thisHost }, { openApi }] = await Promise.all([
     import("../../cluster/bootstrap/teardown/teardown.js"),
-    import("../../cluster/bootstrap/host/this-host.js"),
-    import("../../cluster/bootstrap/host/open-api.js"),
+    import("../../cluster/bootstrap/host/host.js"),
+    import("../../cluster/bootstrap/host/step.js"),
   ]);
   return takeDown(thisHost(), wishes, openApi, (sentence) => process.stderr.write(`${sentence}\n`));
 }
@@ -99,7 +99,7 @@ async function takenDown(wishes: TeardownWishes): Promise<Receipt> {
 /** With everything that an install directory tells and no flag says. */
 async function takenDownFrom(flags: TeardownFlags, wishes: TeardownWishes): Promise<Receipt> {
   const [{ openInstallDirectory }, { readInstallDir }, { withPrivateFolder }] = await Promise.all([
-    import("../../cluster/bootstrap/install-dir/index.js"),
+    import("../../cluster/bootstrap/install-dir.js"),
     import("../../cluster/bootstrap/firewall/install-dir.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
   ]);

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { UpWishes } from "../../cluster/bootstrap/host/plan.js";
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
-import { imageKinds } from "../../cluster/bootstrap/model/images.js";
+import { imageKinds } from "../../cluster/bootstrap/model/model.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean, duration, integer, string } from "../flags/flag-value.js";

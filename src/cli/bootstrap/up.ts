@@ -57,8 +57,8 @@ function ownProgram(): string | undefined {
 async function run({ wishes, output }: UpConfig): Promise<number> {
   const [{ bringUp }, { thisHost }, { openApi }] = await Promise.all([
     import("../../cluster/bootstrap/host/up.js"),
-    import("../../cluster/bootstrap/host/this-host.js"),
-    import("../../cluster/bootstrap/host/open-api.js"),
+    import("../../cluster/bootstrap/host/host.js"),
+    import("../../cluster/bootstrap/host/step.js"),
   ]);
   const result = await bringUp(thisHost(), wishes, openApi, progressOn(process.stderr));
   process.stdout.write(output === "json" ? `${JSON.stringify(result, undefined, 2)}\n` : upText(result));

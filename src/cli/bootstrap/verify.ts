@@ -147,7 +147,7 @@ async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Time
 /** What can be seen from a workstation that has the install directory. */
 async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<TimedResult[]> {
   const [{ openInstallDirectory }, { withPrivateFolder }] = await Promise.all([
-    import("../../cluster/bootstrap/install-dir/index.js"),
+    import("../../cluster/bootstrap/install-dir.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
   ]);
   const directory = await openInstallDirectory(config.flags.dir.value);
@@ -183,7 +183,7 @@ async function verified(
 
 /** Unless another bridge is meant. */
 async function recordOf({ bridge, record }: VerifyConfig): Promise<BridgeRecord | undefined> {
-  const { recordedHere } = await import("../../cluster/bootstrap/host/recorded.js");
+  const { recordedHere } = await import("../../cluster/bootstrap/host/record.js");
   const found = await recordedHere(record.directory, record.given);
   return bridge.topology === undefined || found?.options.for === bridge.topology ? found : undefined;
 }

@@ -1,8 +1,7 @@
 /** drawbridge firewall: what the network must let through for the bridge, opened and taken away again. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { PlanInput, Platform } from "../../cluster/bootstrap/firewall/plan.js";
-import { platforms } from "../../cluster/bootstrap/firewall/plan.js";
+import { type PlanInput, type Platform, platforms } from "../../cluster/bootstrap/firewall/plan.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean, string, stringSlice } from "../flags/flag-value.js";
 import { quote } from "../flags/go-text.js";
@@ -50,7 +49,7 @@ function subcommand(program: string, summary: string, run: Run): Command {
 
 async function plan(asked: Asked): Promise<number> {
   const { firewallPlan } = await import("../../cluster/bootstrap/firewall/make-plan.js");
-  const { showPlan } = await import("../../cluster/bootstrap/firewall/show.js");
+  const { showPlan } = await import("../../cluster/bootstrap/firewall/make-plan.js");
   const found = firewallPlan(await complete(asked));
   print(asked, found, () => showPlan(found));
   return 0;
@@ -58,7 +57,7 @@ async function plan(asked: Asked): Promise<number> {
 
 async function edit(asked: Asked, direction: "open" | "close"): Promise<number> {
   const { patchManifest } = await import("../../cluster/bootstrap/firewall/manifest/patch.js");
-  const { showPatch } = await import("../../cluster/bootstrap/firewall/show.js");
+  const { showPatch } = await import("../../cluster/bootstrap/firewall/make-plan.js");
   const { dir } = asked;
   if (dir === undefined) throw new DrawbridgeError("DB_FLAG_VALUE", "--dir must name the install directory.");
   const { platform, rule } = await complete(asked);
@@ -71,7 +70,7 @@ async function edit(asked: Asked, direction: "open" | "close"): Promise<number> 
 async function complete(asked: Asked): Promise<PlanInput> {
   const { readInstallDir } = await import("../../cluster/bootstrap/firewall/install-dir.js");
   const { bridgeModel } = await import("../../cluster/bootstrap/model/model.js");
-  const { firewallRule } = await import("../../cluster/bootstrap/model/firewall.js");
+  const { firewallRule } = await import("../../cluster/bootstrap/model/created.js");
   const found = asked.dir === undefined ? undefined : await readInstallDir(asked.dir);
   const platform = asked.platform ?? found?.platform;
   if (platform === undefined) {

@@ -1,7 +1,7 @@
 /** The bridge on this host as the page shows it: the steps of `bootstrap status`, and who has to do what is left. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Instructions } from "../../cluster/bootstrap/host/api-server/instructions.js";
+import type { Instructions } from "../../cluster/bootstrap/host/api-server.js";
 import type { Host, HostProcess } from "../../cluster/bootstrap/host/host.js";
 import type { SettingWay } from "../../cluster/bootstrap/host/record.js";
 import type { BridgeStatus, StatusLine } from "../../cluster/bootstrap/host/status.js";
@@ -68,10 +68,10 @@ export function isUpAtWork(processes: readonly HostProcess[], stateDirectory: st
 export async function bridgeProvider(stateDirectory: string): Promise<Provider> {
   const [{ bridgeStatus }, { thisHost }, { openApi }, records, { instructionsFor }] = await Promise.all([
     import("../../cluster/bootstrap/host/status.js"),
-    import("../../cluster/bootstrap/host/this-host.js"),
-    import("../../cluster/bootstrap/host/open-api.js"),
+    import("../../cluster/bootstrap/host/host.js"),
+    import("../../cluster/bootstrap/host/step.js"),
     import("../../cluster/bootstrap/host/record.js"),
-    import("../../cluster/bootstrap/host/api-server/instructions.js"),
+    import("../../cluster/bootstrap/host/api-server.js"),
   ]);
   const host: Host = thisHost();
   const ask = async (): Promise<BridgeInfo> => {

@@ -1,5 +1,5 @@
 /** The installation that doctor looks at: what flags and running programs say, and how this host is asked. */
-import type { HostNetwork } from "../../cluster/bootstrap/address/index.js";
+import type { HostNetwork } from "../../cluster/bootstrap/address/host-network.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";

@@ -1,5 +1,5 @@
 /** Everything that checks can ask for, by name. A source gathers those that it can (check.ts). */
-import type { AddressChoice } from "../../cluster/bootstrap/address/index.js";
+import type { AddressChoice } from "../../cluster/bootstrap/address/choose.js";
 import type { Prefix } from "../../cluster/bootstrap/address/ip.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";

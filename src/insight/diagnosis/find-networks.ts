@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { at, listOf } from "../../base/at.js";
-import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/index.js";
+import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/host-network.js";
 import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
 import { textAt, yamlOf } from "../../cluster/bootstrap/settings/command-line.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";

@@ -2,10 +2,9 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { findAddressRecord } from "../../cluster/bootstrap/address/index.js";
-import type { BridgeRecord } from "../../cluster/bootstrap/host/record.js";
-import { recordedHere } from "../../cluster/bootstrap/host/recorded.js";
-import { openInstallDirectory } from "../../cluster/bootstrap/install-dir/index.js";
+import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
+import { type BridgeRecord, recordedHere } from "../../cluster/bootstrap/host/record.js";
+import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
 import type { Overview } from "../observe/admin/contract.js";

@@ -2,12 +2,11 @@
  * The one address agents dial: told by flag or environment, or found in the host's own routes. Found means validated: a
  * wrong address costs an hour of bootstrap before anybody notices.
  */
+
+import ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { HostAddress, HostNetwork } from "./host-network.js";
 import { canonical, type Family, familyOf, type Prefix, parsePrefix, sameAddress } from "./ip.js";
-import { type AddressSource, search } from "./search.js";
-import { type Circumstances, unusableBecause } from "./unusable.js";
-import { lastingAddresses } from "./vips.js";
 
 /** First the one that wins. The second is what OpenShift's installer reads when it writes bootstrap.ign. */
 export const ADDRESS_VARIABLES = ["DRAWBRIDGE_BOOTSTRAP_NODE_IP", "OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP"] as const;
@@ -146,4 +145,162 @@ function checkedVip(text: string): string {
 
 function distinct<T>(values: readonly T[]): T[] {
   return [...new Set(values)];
+}
+
+// Candidates for the address agents dial, each with how it was come by; whether it is good is decided elsewhere.
+
+export type AddressSource = "flag" | "environment" | "route" | "machine-network" | "interface";
+
+interface Candidate {
+  readonly source: AddressSource;
+  /** Behind "is": "the source address of the route to ...". */
+  readonly from: string;
+  /** Undefined: nothing there, and `nothing` says so. */
+  readonly address: string | undefined;
+  readonly nothing: string;
+}
+
+/** Well-known addresses of the wide world; asking for the way to them sends nothing. */
+const FAR_AWAY: Readonly<Record<Family, string>> = { 4: "1.1.1.1", 6: "2001:4860:4860::8888" };
+
+/** Where an address can come from when nobody told one, best first. */
+export async function* search(
+  host: HostNetwork,
+  families: readonly Family[],
+  machine: readonly Prefix[],
+  owned: readonly HostAddress[],
+): AsyncGenerator<Candidate> {
+  for (const family of families) {
+    const destination = FAR_AWAY[family];
+    yield {
+      source: "route",
+      from: `the source address of the IPv${family} route to ${destination}`,
+      address: await host.sourceTowards(destination),
+      nothing: `there is no IPv${family} route to ${destination}`,
+    };
+  }
+  for (const network of machine.filter(({ family }) => families.includes(family))) {
+    yield {
+      source: "machine-network",
+      from: `the source address of the route into machine network ${network.text}`,
+      address: await host.sourceTowards(network.firstHost),
+      nothing: `there is no route into machine network ${network.text}`,
+    };
+  }
+  if (machine.length > 0) yield ownerOfMachineAddress(families, machine, owned);
+}
+
+/** Without any route the interfaces still say who the host is, if they leave no doubt. */
+function ownerOfMachineAddress(
+  families: readonly Family[],
+  machine: readonly Prefix[],
+  owned: readonly HostAddress[],
+): Candidate {
+  const inside = owned
+    .filter(({ family }) => families.includes(family))
+    .filter(({ address }) => machine.some((network) => network.contains(address)));
+  const networks = machine.map(({ text }) => text).join(", ");
+  const [only, second] = inside;
+  const names = inside.map(({ address, device }) => `${address} on ${device}`).join(", ");
+  return {
+    source: "interface",
+    from: `the only address of ${only?.device} in the machine networks`,
+    address: second === undefined ? only?.address : undefined,
+    nothing: second
+      ? `several addresses are in the machine networks (${names}), and no route prefers one`
+      : `no interface has an address in the machine networks ${networks}`,
+  };
+}
+
+// Why an address must not become the agents' target; pure, so that every refusal can be shown.
+
+export interface Circumstances {
+  /** What the cluster's service networks speak; all of them when nothing is known. */
+  readonly families: readonly Family[];
+  /** None: not known, so nothing is outside of them. */
+  readonly machineNetworks: readonly Prefix[];
+  /** Addresses given as virtual: apiVIPs, ingressVIPs. */
+  readonly vips: readonly string[];
+  readonly hostAddresses: readonly HostAddress[];
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  loopback: "it is a loopback address, which only this host can reach",
+  linkLocal: "it is a link-local address, which pods cannot route to",
+  unspecified: "it is the unspecified address",
+  multicast: "it is a multicast address",
+  broadcast: "it is the broadcast address",
+  ipv4Mapped: "it is an IPv4 address written as IPv6",
+};
+
+/** The end of a sentence that starts with the address; undefined when it can be used. */
+export function unusableBecause(text: string, circumstances: Circumstances): string | undefined {
+  const family = familyOf(text);
+  if (family === undefined) return notAnAddress(text);
+  const kind = KINDS[ipaddr.parse(text).range()];
+  if (kind !== undefined) return kind;
+  const { families, machineNetworks, vips, hostAddresses } = circumstances;
+  if (!families.includes(family))
+    return `it is IPv${family}, and the service network is IPv${families.join(" and IPv")}`;
+  if (vips.some((vip) => sameAddress(vip, text))) {
+    return "it is a virtual address of the cluster (VIP), which moves to another host before the bridge is taken down";
+  }
+  const own = hostAddresses.find(({ address }) => sameAddress(address, text));
+  const virtual = own && virtualBecause(own, hostAddresses);
+  if (virtual !== undefined) return `it looks like a virtual address (VIP): ${virtual}`;
+  if (machineNetworks.length > 0 && !machineNetworks.some((network) => network.contains(text))) {
+    return `it is outside the machine networks ${machineNetworks.map((network) => network.text).join(", ")}`;
+  }
+  return undefined;
+}
+
+function notAnAddress(text: string): string {
+  if (text.trim() === "" || text === "null") return "it is empty";
+  if (text.includes("%")) return "an address with an interface behind it means something on this host only";
+  if (/^\[.*\]$/.test(text)) return "an IPv6 address stands without brackets here";
+  if (text.includes("/")) return "an address stands without a prefix length here";
+  if (/^[\d.]+:\d+$/.test(text)) return "an address stands without a port here";
+  if (/^[\d.]+$/.test(text) || text.includes(":")) return "it is not an IP address";
+  // api-int resolves to a load balancer or VIP whose backends move to the control-plane nodes during bootstrap.
+  return "it is a name, and names of load balancers (api, api-int) lead to other hosts before the bridge is taken down";
+}
+
+// Which addresses of a host are not its own for good: virtual addresses that move to another host.
+
+/** Why the address is taken for a virtual one; undefined when it is the host's own. */
+export function virtualBecause(own: HostAddress, all: readonly HostAddress[]): string | undefined {
+  if (own.origin === "keepalived") return `keepalived added it to ${own.device}`;
+  if (own.label?.endsWith(":vip")) return `it carries the label ${own.label}`;
+  if (own.family === 4 && own.marks.has("secondary")) return `it is a secondary address of ${own.device}`;
+  if (isHostPrefix(own) && isBesideNetworkAddress(own, all)) {
+    return `it is a single address (/${own.prefixLength}) beside the network address of ${own.device}, as keepalived adds them`;
+  }
+  return undefined;
+}
+
+function isHostPrefix({ family, prefixLength, marks }: HostAddress): boolean {
+  // A DHCPv6 server also hands out /128 beside the router's /64; those are leases, and nothing keepalived adds is one.
+  return family === 4 ? prefixLength === 32 : prefixLength === 128 && !marks.has("dynamic");
+}
+
+/** A cloud that gives its machines a /32 gives them nothing else on that interface. */
+function isBesideNetworkAddress(own: HostAddress, all: readonly HostAddress[]): boolean {
+  return all.some(
+    (other) =>
+      other.device === own.device &&
+      other.family === own.family &&
+      other.prefixLength < own.prefixLength &&
+      !other.marks.has("temporary"),
+  );
+}
+
+/** Addresses a certificate may name: the host's own, usable, and still its own tomorrow. */
+export function lastingAddresses(all: readonly HostAddress[], vips: readonly string[]): HostAddress[] {
+  const passing = ["deprecated", "temporary", "tentative", "dadfailed"];
+  return all.filter(
+    (own) =>
+      !passing.some((mark) => own.marks.has(mark)) &&
+      virtualBecause(own, all) === undefined &&
+      !vips.some((vip) => sameAddress(vip, own.address)),
+  );
 }

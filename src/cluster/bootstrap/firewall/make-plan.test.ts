@@ -1,11 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { firewallRule } from "../model/firewall.js";
+import { firewallRule } from "../model/created.js";
 import { bridgeModel } from "../model/model.js";
-import { firewallPlan } from "./make-plan.js";
+import { firewallPlan, showPlan } from "./make-plan.js";
 import { type FirewallPlan, type PlanInput, platforms, type Step } from "./plan.js";
-import { showPlan } from "./show.js";
 
 const rule = firewallRule(bridgeModel({ for: "openshift" }));
 const base = {

@@ -1,14 +1,14 @@
 /** One plan for each platform; the rule itself comes from the bridge's model. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { parsePrefix } from "../address/ip.js";
-import type { Asked, FirewallPlan, PlanInput, Platform, PlatformPlan } from "./plan.js";
+import type { PatchResult } from "./manifest/patch.js";
+import type { Asked, Deed, FirewallPlan, PlanInput, Platform, PlatformPlan, Step } from "./plan.js";
 import { awsPlan } from "./platforms/aws.js";
 import { azurePlan } from "./platforms/azure.js";
 import { gcpPlan } from "./platforms/gcp.js";
 import { hostPlan } from "./platforms/host.js";
 import { ibmCloudPlan, powerVsPlan } from "./platforms/ibm.js";
 import { openStackPlan } from "./platforms/openstack.js";
-import { unmanagedPlan } from "./platforms/unmanaged.js";
 
 export function firewallPlan(input: PlanInput): FirewallPlan {
   const { platform, rule, upi, byoNetwork } = input;
@@ -75,3 +75,91 @@ function needsNetworks({ platform, upi, byoNetwork }: PlanInput): boolean {
 function refused(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_FLAG_VALUE", `${sentence}.`);
 }
+
+// A plan for people: who does what and when first, then what to paste.
+
+export function showPlan(plan: FirewallPlan): string {
+  const { platform, provisioning, rule, infraId } = plan;
+  const cluster = platform === "host" ? "" : `, cluster ${infraId}`;
+  return paragraphs(
+    `Firewall plan for ${platform} (provisioned by: ${provisioning}${cluster})`,
+    table([
+      ["Let through", `${rule.proto.toUpperCase()} ${rule.port} to the bootstrap host`],
+      ["From", plan.sources.join(", ")],
+      ["In", plan.where],
+      ["Until", "bootstrap is complete"],
+    ]),
+    deeds("Who opens it", plan.opened),
+    deeds("Who takes it away", plan.removed),
+    list("Stays behind unless you act", plan.forgotten),
+    steps("Open it yourself", plan.open),
+    steps("Take it away yourself", plan.remove),
+    list("Notes", plan.notes),
+  );
+}
+
+export function showPatch({ file, kind, cluster, changes, notes }: PatchResult, verb: "opened" | "closed"): string {
+  const lines = changes.map(({ where, rule }) => `${verb}: ${rule} (${where})`);
+  const head = `${file} (${kind} ${cluster}): ${changes.length === 0 ? "unchanged" : "changed"}`;
+  return `${[head, ...lines, ...notes].join("\n")}\n`;
+}
+
+function paragraphs(...parts: readonly string[]): string {
+  return `${parts.filter(Boolean).join("\n\n")}\n`;
+}
+
+function table(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `  ${name.padEnd(width)}   ${value}`).join("\n");
+}
+
+function deeds(title: string, all: readonly Deed[]): string {
+  return [`${title}:`, ...all.map(({ by, what }) => `  - ${by}: ${what}.`)].join("\n");
+}
+
+function list(title: string, sentences: readonly string[]): string {
+  return sentences.length === 0 ? "" : [`${title}:`, ...sentences.map((sentence) => `  - ${sentence}`)].join("\n");
+}
+
+/** Without indentation, so that a block can be copied as it is. */
+function steps(title: string, all: readonly Step[]): string {
+  return [`${title}:`, ...all.map((step) => `\n  # ${step.title}\n\n${step.text}`)].join("\n");
+}
+
+/** Where the installer makes no firewall at all: whoever runs the network lets nodes through. */
+export function unmanagedPlan(asked: Asked): PlatformPlan {
+  const { platform, rule, machineNetworks } = asked;
+  const way = `TCP ${rule.port} from the nodes (${machineNetworks.join(", ")}) to the address of the bootstrap host`;
+  const host = hostPlan(asked);
+  return {
+    where: guards[platform] ?? "whatever stands between nodes and bootstrap host",
+    sources: machineNetworks,
+    opened: [{ by: "you", what: "no installer opens anything here" }],
+    removed: [{ by: "you", what: "no installer removes anything here" }],
+    forgotten: ["Every rule that was opened for the bridge: nobody but you knows it."],
+    open: [
+      {
+        title: "Ask whoever runs the network for this rule",
+        language: "words",
+        text: `Allow ${way}, from its start until bootstrap is complete.`,
+      },
+      ...host.open,
+    ],
+    remove: [
+      { title: "Ask them to take it away again", language: "words", text: `No longer allow ${way}.` },
+      ...host.remove,
+    ],
+    notes: [
+      "Nodes and bootstrap host in one subnet with nothing between them need no rule.",
+      "RHCOS filters nothing on the bootstrap host itself; the commands for a host are for other systems.",
+    ],
+  };
+}
+
+const guards: Partial<Readonly<Record<Platform, string>>> = {
+  vsphere: "NSX distributed firewall or the physical network between port groups",
+  nutanix: "Flow network policies, or the physical network",
+  baremetal: "the physical network between nodes and provisioning host (the bootstrap machine runs on the latter)",
+  powervc: "the network behind PowerVC, which has no security groups that the installer could use",
+  ovirt: "network filters of the vNIC profile, or the physical network",
+};

@@ -1,8 +1,7 @@
 /** What is collected on a host: words for collect.sh, from the same model that put the things there. */
 import { DEFAULT_STATE_DIRECTORY } from "../host/record.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
-import { AGENT_NAME, ports, SERVER_NAME, SERVER_UNIT, topologies } from "../model/names.js";
-import { openshiftHost } from "../model/paths.js";
+import { AGENT_NAME, openshiftHost, ports, SERVER_NAME, SERVER_UNIT, topologies } from "../model/names.js";
 
 /** A function of collect.sh and its arguments. */
 export type Call = readonly [string, ...string[]];

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { DEFAULT_STATE_DIRECTORY } from "../host/record.js";
 import { bridgeModel } from "../model/model.js";
-import { topologies } from "../model/names.js";
-import { openshiftHost } from "../model/paths.js";
+import { openshiftHost, topologies } from "../model/names.js";
 
 /** Whether this is a host where a bridge is, was or should have been. */
 export function bridgeOnThisHost(): boolean {

@@ -1,7 +1,14 @@
 /** The machine a bridge stands on, as far as the bridge's commands have to do with it. */
-import type { HttpAnswer } from "../../../base/http-get.js";
-import type { HostNetwork } from "../address/host-network.js";
-import type { HostFiles } from "./files.js";
+
+import { execFile, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { delimiter, dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type HttpAnswer, httpGet } from "../../../base/http-get.js";
+import { type HostNetwork, hostNetwork } from "../address/host-network.js";
+import { HostFiles } from "./files.js";
 
 export interface Answer {
   readonly code: number;
@@ -58,4 +65,97 @@ export async function waitFor(
     if (host.now() >= deadline) return false;
     await host.pause(Math.min(everyMs, Math.max(1, deadline - host.now())));
   }
+}
+
+// The machine this process runs on.
+
+/** How long a health port on this very host may take. */
+const ANSWER_MS = 2_000;
+const COMMAND_MS = 60_000;
+
+export function thisHost(): Host {
+  return {
+    files: new HostFiles(),
+    network: hostNetwork(),
+    now: () => Date.now(),
+    pause: async (ms) => {
+      await sleep(ms);
+    },
+    run,
+    launch,
+    processes,
+    signal(pid, name) {
+      try {
+        process.kill(pid, name);
+      } catch (reason) {
+        if ((reason as NodeJS.ErrnoException).code !== "ESRCH") throw reason;
+      }
+    },
+    listens,
+    ask,
+  };
+}
+
+function run([program = "", ...args]: readonly string[], options: RunOptions = {}): Promise<Answer> {
+  const env = { ...process.env, ...options.env };
+  const timeout = options.timeoutMs ?? COMMAND_MS;
+  return new Promise((resolve) => {
+    execFile(program, args, { env, timeout, killSignal: "SIGKILL" }, (error, stdout, stderr) => {
+      if (error === null) return resolve({ code: 0, stdout, stderr });
+      if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
+      const why = error.killed ? `it took longer than ${timeout / 1000} s` : messageOf(error);
+      resolve({ code: 127, stdout, stderr: why });
+    });
+  });
+}
+
+function launch([program = "", ...args]: readonly string[], log: string): Promise<number> {
+  const output = openSync(log, "a", 0o600);
+  // Our own executables ask the environment for Node.
+  const path = [process.env.PATH, dirname(process.execPath)].filter(Boolean).join(delimiter);
+  const child = spawn(program, args, {
+    detached: true,
+    cwd: "/",
+    stdio: ["ignore", output, output],
+    env: { ...process.env, PATH: path },
+  });
+  closeSync(output);
+  return new Promise((resolve, reject) => {
+    child.once("error", (reason) => {
+      const sentence = `The server's program ${program} cannot be run: ${messageOf(reason)}.`;
+      reject(new DrawbridgeError("DB_SERVER_START", sentence, { cause: reason }));
+    });
+    child.once("spawn", () => {
+      child.unref();
+      resolve(child.pid as number);
+    });
+  });
+}
+
+async function processes(): Promise<HostProcess[]> {
+  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    ids.map(async (id) => {
+      // Gone in the meantime, or a thread of the kernel: neither has a command line.
+      const text = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
+      return { pid: Number(id), argv: text.split("\0").slice(0, -1) };
+    }),
+  );
+  return found.filter(({ argv }) => argv.length > 0);
+}
+
+/** Asks the kernel, not the port: a connection would stand in the server's log as a failed handshake. */
+async function listens(port: number): Promise<boolean> {
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const tables = await Promise.all(
+    ["/proc/net/tcp", "/proc/net/tcp6"].map((table) => readFile(table, "utf8").catch(() => "")),
+  );
+  return tables
+    .flatMap((table) => table.split("\n").slice(1))
+    .map((line) => line.trim().split(/\s+/))
+    .some(([, local = "", , state]) => local.endsWith(ending) && state === "0A");
+}
+
+function ask(url: string): Promise<HttpAnswer | undefined> {
+  return httpGet(url, { timeoutMs: ANSWER_MS }).catch(() => undefined);
 }

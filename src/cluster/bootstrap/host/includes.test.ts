@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { includes } from "./includes.js";
+import { includes } from "./steps/agents.js";
 
 const live = { kind: "Secret", metadata: { name: "a", uid: "7" }, data: { key: "b64" }, list: [{ a: 1, b: 2 }, "x"] };
 

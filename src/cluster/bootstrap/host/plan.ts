@@ -1,13 +1,15 @@
 /** From what was asked for, and what was asked for before, to the bridge that is to stand. */
 import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { AddressChoice } from "../address/index.js";
+import { KubeApiError } from "../../kube/errors.js";
+import { collectionPath } from "../../kube/paths.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import type { AddressChoice } from "../address/choose.js";
 import { type BridgeOptions, bridgeModel } from "../model/model.js";
-import type { Topology } from "../model/names.js";
+import { KUBEADM_MANIFEST, type Topology } from "../model/names.js";
 import type { Host } from "./host.js";
 import { type BridgeRecord, RecordKeeper, type SettingWay } from "./record.js";
-import { addressNow } from "./steps/address.js";
-import { chooseKubeconfig, detectTopology, KUBEADM_MANIFEST } from "./survey.js";
+import { addressNow } from "./steps/host.js";
 
 /** What `up` may be told. Undefined or empty: as before, or the default. */
 export interface UpWishes extends Omit<BridgeOptions, "for" | "serverAddresses"> {
@@ -124,4 +126,51 @@ function settingOf(options: BridgeOptions, { apply, applyCommand, restoreCommand
   if (applyCommand !== undefined) return { by: "command", apply: applyCommand, restore: restoreCommand };
   if (options.for !== "kubeadm") return { by: "hand" };
   return { by: "manifest", manifest: `${options.manifestsDirectory ?? DEFAULT_MANIFESTS}/${KUBEADM_MANIFEST}` };
+}
+
+// What kind of host this is, and which kube-apiservers there are besides its own.
+
+const ADMIN_CONFIG = "/etc/kubernetes/admin.conf";
+
+/** By what lies on the host; the cluster need not be there yet. */
+export async function detectTopology({ files }: Host, manifestsDirectory: string): Promise<Topology> {
+  if ((await files.look("/opt/openshift")) !== undefined) return "openshift";
+  const marks = [`${manifestsDirectory}/${KUBEADM_MANIFEST}`, "/etc/kubernetes/pki/apiserver.crt"];
+  for (const mark of marks) if ((await files.look(mark)) !== undefined) return "kubeadm";
+  return "bare";
+}
+
+/** kubeadm's own where nobody says another. */
+export async function chooseKubeconfig(host: Host, told: string, env: string | undefined): Promise<string> {
+  if (told !== "") return told;
+  if (env !== undefined && env !== "") return env;
+  if ((await host.files.look(ADMIN_CONFIG)) !== undefined) return host.files.real(ADMIN_CONFIG);
+  throw new DrawbridgeError("DB_FLAG_VALUE", "--kubeconfig is missing: a file with an administrator's access.");
+}
+
+interface EndpointSlice extends KubeObject {
+  readonly endpoints?: readonly { readonly addresses?: readonly string[] }[] | null;
+}
+
+/** Addresses of the cluster's kube-apiservers, as they announce themselves; none when the API does not answer. */
+export async function announcedApiServers(kube: KubeApi): Promise<string[]> {
+  try {
+    const { items } = await kube.list<EndpointSlice>(collectionPath("EndpointSlice", "default"), {
+      labelSelector: "kubernetes.io/service-name=kubernetes",
+      timeoutMs: 5_000,
+    });
+    const addresses = items.flatMap(({ endpoints }) => endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []);
+    return [...new Set(addresses)].sort();
+  } catch (reason) {
+    if (reason instanceof KubeApiError) return [];
+    throw reason;
+  }
+}
+
+export function refuseSeveral(addresses: readonly string[]): void {
+  if (addresses.length < 2) return;
+  const sentence =
+    `This control plane has ${addresses.length} kube-apiservers (${addresses.join(", ")}), each of which would need a ` +
+    "server of its own on its host, and up makes one.";
+  throw new DrawbridgeError("DB_HIGHLY_AVAILABLE", sentence);
 }

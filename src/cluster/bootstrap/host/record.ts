@@ -2,12 +2,14 @@
  * What stands or may stand on this host because of a bridge: written down before it is made. A process killed at any
  * point leaves a record that names at least all it left.
  */
+
+import { posix } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type Created, createdObjects } from "../model/created.js";
 import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/model.js";
-import type { HostFiles } from "./files.js";
+import { KUBEADM_MANIFEST } from "../model/names.js";
+import { HostFiles } from "./files.js";
 import type { Host } from "./host.js";
-import { nameOf, type Opened } from "./opened.js";
-import { requireOwnThings } from "./own-things.js";
 
 export const DEFAULT_STATE_DIRECTORY = "/var/lib/drawbridge-bootstrap";
 
@@ -161,4 +163,106 @@ function isUntrusted(reason: unknown): boolean {
 
 function recordError(sentence: string, cause: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_BRIDGE_RECORD", sentence, { cause });
+}
+
+// Everything that a bridge makes on its host and in the cluster, as its record and its receipt name it.
+
+/** A server that nobody but us keeps; found by its socket, which no other process names. */
+export interface OpenedProcess {
+  readonly type: "process";
+  readonly socket: string;
+}
+
+/** A directory that was missing above one of the bridge's own; it goes when nothing else is in it. */
+export interface OpenedParent {
+  readonly type: "parent";
+  readonly path: string;
+}
+
+export type Opened = Created | OpenedProcess | OpenedParent;
+
+/** The same text for the same thing. */
+export function nameOf(thing: Opened): string {
+  switch (thing.type) {
+    case "object":
+      return `${thing.kind} ${thing.namespace === undefined ? "" : `${thing.namespace}/`}${thing.name}`;
+    case "setting":
+      return `kube-apiserver --${thing.flag}=${thing.value}`;
+    case "unit":
+      return `unit ${thing.name} (${thing.path})`;
+    case "process":
+      return `server process on ${thing.socket}`;
+    case "parent":
+      return `directory ${thing.path}, if empty`;
+    case "static-pod":
+      return `static pod ${thing.path}`;
+    default:
+      return `${thing.type} ${thing.path}`;
+  }
+}
+
+// What a record may name: nothing but what `up` makes of the same options.
+
+interface Origin {
+  readonly model: BridgeModel;
+  /** The record's file and its directory. */
+  readonly path: string;
+  readonly directory: string;
+}
+
+/** Throws DB_RECORD_UNTRUSTED: a record with anything else in it was not written by `up`. */
+export function requireOwnThings({ opened, setting }: BridgeRecord, { model, path, directory }: Origin): void {
+  const own = ownNames(model);
+  for (const { thing } of opened) {
+    const name = typeof thing === "object" && thing !== null ? nameOf(thing) : String(thing);
+    if (!own.has(name)) throw foreign(path, name);
+  }
+  if (setting.by !== "manifest") return;
+  const manifest = posix.join(posix.dirname(model.paths.staticPod), KUBEADM_MANIFEST);
+  if (setting.manifest !== manifest) throw foreign(path, `the manifest ${setting.manifest}`);
+  const { edit } = setting;
+  if (edit !== undefined && edit.backup !== `${directory}/${KUBEADM_MANIFEST}`)
+    throw foreign(path, `the backup ${edit.backup}`);
+  if (edit !== undefined && !isMode(edit.mode)) throw foreign(path, `the mode ${edit.mode}`);
+}
+
+function ownNames(model: BridgeModel): Set<string> {
+  const made = createdObjects(model);
+  const parents = made.flatMap((thing) => ("path" in thing ? directoriesAbove(thing.path) : []));
+  const things: Opened[] = [
+    ...made,
+    { type: "process", socket: model.paths.socket.server },
+    ...parents.map((path): Opened => ({ type: "parent", path })),
+  ];
+  return new Set(things.map(nameOf));
+}
+
+/** All but the root. */
+function directoriesAbove(path: string): string[] {
+  const above = posix.dirname(path);
+  return above === "/" || above === "." ? [] : [...directoriesAbove(above), above];
+}
+
+function isMode(mode: unknown): boolean {
+  return Number.isInteger(mode) && (mode as number) >= 0 && (mode as number) <= 0o777;
+}
+
+function foreign(path: string, name: string): DrawbridgeError {
+  return new DrawbridgeError(
+    "DB_RECORD_UNTRUSTED",
+    `${path} is not believed: it names ${name.slice(0, 200)}, which up does not make.`,
+  );
+}
+
+// What `up` wrote down on this host, for commands that only look.
+
+/** `given`: somebody named the directory, so a record must be there; otherwise it may as well be unreadable. */
+export async function recordedHere(directory: string, given: boolean): Promise<BridgeRecord | undefined> {
+  const record = await readBridgeRecord(new HostFiles(), directory).catch((reason: unknown) => {
+    if (given) throw reason;
+    return undefined;
+  });
+  if (record === undefined && given)
+    throw new DrawbridgeError("DB_BRIDGE_RECORD", `No bridge is recorded in ${directory}.`);
+  return record;
 }

@@ -1,13 +1,11 @@
 /** How a bridge stands at this moment. Looks, changes nothing. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { runningApiServers } from "./api-server/running.js";
+import { runningApiServers } from "./api-server.js";
 import type { Host } from "./host.js";
 import { RecordKeeper } from "./record.js";
-import { ApiAccess, type OpenApi, type Site } from "./site.js";
-import type { StepState } from "./step.js";
-import { addressNow } from "./steps/address.js";
-import { certificatesEnd } from "./steps/certificates.js";
-import { type NodeConnection, nodeConnections } from "./steps/connected.js";
+import { ApiAccess, type OpenApi, type Site, type StepState } from "./step.js";
+import { type NodeConnection, nodeConnections } from "./steps/agents.js";
+import { addressNow, certificatesEnd } from "./steps/host.js";
 import { healthUrl } from "./steps/server.js";
 import { stepsOf } from "./up.js";
 

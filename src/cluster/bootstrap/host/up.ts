@@ -1,18 +1,12 @@
 /** Brings a bridge up on this host, or what is missing of it. */
-import { type Instructions, instructionsFor } from "./api-server/instructions.js";
+import { type Instructions, instructionsFor } from "./api-server.js";
 import type { Host } from "./host.js";
-import { type Draft, makePlan, type UpWishes } from "./plan.js";
-import { ApiAccess, type OpenApi, type Site } from "./site.js";
-import { type Progress, runSteps, type Step, type StepResult } from "./step.js";
-import { addressStep } from "./steps/address.js";
-import { agentsStep } from "./steps/agents.js";
-import { certificatesEnd, certificatesStep } from "./steps/certificates.js";
-import { connectedStep } from "./steps/connected.js";
-import { directoriesStep } from "./steps/directories.js";
-import { fileStep, placedFile } from "./steps/files.js";
+import { announcedApiServers, type Draft, makePlan, refuseSeveral, type UpWishes } from "./plan.js";
+import { ApiAccess, type OpenApi, type Progress, runSteps, type Site, type Step, type StepResult } from "./step.js";
+import { agentsStep, connectedStep } from "./steps/agents.js";
+import { addressStep, certificatesEnd, certificatesStep, directoriesStep, fileStep, placedFile } from "./steps/host.js";
 import { apiServerStep } from "./steps/kube-apiserver.js";
 import { serverStep } from "./steps/server.js";
-import { announcedApiServers, refuseSeveral } from "./survey.js";
 
 export interface UpResult {
   readonly for: string;

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { bootkubeScript } from "../../../../test/support/ignition-fixtures/bootkube.js";
 import { injectable, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
-import { type AnchorId, anchors, findAnchors } from "./anchors.js";
-import { bashObjection } from "./bash-syntax.js";
-import { isPatched, needed, patchBootkube, unpatchBootkube } from "./bootkube.js";
+import { type AnchorId, anchors, findAnchors, isPatched, needed, patchBootkube, unpatchBootkube } from "./bootkube.js";
+import { bashObjection } from "./inject.js";
 
 const ORIGIN = "bootkube.sh=sha256-aa bootstrap.ign=sha256-bb";
 const newest = bootkubeScript(shapes["4.18"]);

@@ -2,13 +2,12 @@
 
 import { at } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { openshiftHost } from "../model/paths.js";
-import { bashObjection } from "./bash-syntax.js";
+import { openshiftHost } from "../model/names.js";
 import { BOOTKUBE, hooks, OVERRIDE_FLAG, SOURCE_LINE } from "./bootkube.js";
 import { classify, type State } from "./classify.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
+import { bashObjection, removeBridge } from "./inject.js";
 import { type Argued, argumentsOf, containerOf, type Manifest, manifestAt } from "./manifest-reading.js";
-import { removeBridge } from "./remove.js";
 
 export interface CheckResult {
   readonly id: string;

@@ -6,9 +6,9 @@ import {
 } from "../../../../test/support/ignition-fixtures/ignition.js";
 import { type ShapeName, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
 import { classify } from "./classify.js";
+import { releaseOf } from "./cluster-facts.js";
 import { parseIgnition } from "./ignition-config.js";
 import { inject } from "./inject.js";
-import { releaseOf } from "./release.js";
 
 const state = (text: string) => classify(parseIgnition(text)).state;
 

@@ -1,8 +1,17 @@
 /** What kind of bootstrap.ign it is, told from the scripts in it. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { openshiftHost } from "../model/paths.js";
-import { findAnchors, type Search, unknownScript } from "./anchors.js";
-import { BOOTKUBE, hooks, isPatched, needed, OVERRIDE_FLAG, SOURCE_LINE } from "./bootkube.js";
+import { openshiftHost } from "../model/names.js";
+import {
+  BOOTKUBE,
+  findAnchors,
+  hooks,
+  isPatched,
+  needed,
+  OVERRIDE_FLAG,
+  type Search,
+  SOURCE_LINE,
+  unknownScript,
+} from "./bootkube.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
 
 /**

@@ -24,8 +24,7 @@ import { shapes } from "../../../../test/support/ignition-fixtures/releases.js";
 import { hasTools } from "../../../../test/support/ignition-fixtures/tools.js";
 import { parseIgnition, textOf } from "./ignition-config.js";
 import { inject } from "./inject.js";
-import type { InjectOptions } from "./options.js";
-import { payloadPaths } from "./payload.js";
+import { type InjectOptions, payloadPaths } from "./payload.js";
 
 const equipped = hasTools("bash", "ip", "jq", "openssl", "shellcheck");
 

@@ -10,10 +10,8 @@ import {
 } from "../../../../test/support/ignition-fixtures/ignition.js";
 import { filling } from "../../../../test/support/ignition-fixtures/manifests.js";
 import { injectable, needsImage, type ShapeName, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
-import { bashObjection } from "./bash-syntax.js";
 import { contentOf, parseIgnition, textOf } from "./ignition-config.js";
-import { type Injection, inject } from "./inject.js";
-import { removeBridge } from "./remove.js";
+import { bashObjection, type Injection, inject, removeBridge } from "./inject.js";
 
 const IMAGE = "registry.example.com/tunnel:1";
 const BOOTKUBE = "/usr/local/bin/bootkube.sh";

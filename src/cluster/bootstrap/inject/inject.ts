@@ -1,17 +1,30 @@
 /** Puts a bridge into a bootstrap.ign. */
+
+import { spawnSync } from "node:child_process";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { applyEdits, type TextEdit } from "../../../base/located-json.js";
-import { openshiftHost } from "../model/paths.js";
-import { bashObjection } from "./bash-syntax.js";
-import { BOOTKUBE, needed, patchBootkube } from "./bootkube.js";
+import { openshiftHost } from "../model/names.js";
+import { BOOTKUBE, needed, patchBootkube, unpatchBootkube } from "./bootkube.js";
 import { classify, type State } from "./classify.js";
-import { type ClusterFacts, clusterFacts } from "./cluster-facts.js";
-import { contentOf, type IgnitionConfig, parseIgnition, replaceContent, sha256, textOf } from "./ignition-config.js";
-import { type InjectOptions, namesImages, storedOptions } from "./options.js";
-import { type PayloadFile, payload } from "./payload.js";
-import { type Release, releaseOf } from "./release.js";
-import { removeBridge } from "./remove.js";
-import { appendEntries, asideEntry, entryOf, isPlainlySpelt, replaceEntry } from "./splice.js";
+import { type ClusterFacts, clusterFacts, type Release, releaseOf } from "./cluster-facts.js";
+import {
+  appendEntries,
+  asideEntry,
+  asidePath,
+  broughtBack,
+  contentOf,
+  dropEntries,
+  entryOf,
+  type IgnitionConfig,
+  type IgnitionFile,
+  isPlainlySpelt,
+  parseIgnition,
+  replaceContent,
+  replaceEntry,
+  sha256,
+  textOf,
+} from "./ignition-config.js";
+import { type InjectOptions, namesImages, type PayloadFile, payload, payloadPaths, storedOptions } from "./payload.js";
 
 export interface Injection {
   /** What the file was before. */
@@ -100,4 +113,84 @@ function warningsFor(release: Release, facts: ClusterFacts, options: InjectOptio
   if (facts.fips && options.imageKind === "drawbridge")
     warnings.push("the cluster is to run in FIPS mode, and drawbridge's own image has no validated cryptography");
   return warnings;
+}
+
+// Takes a bridge out of a bootstrap.ign again, to the byte where nobody else changed it.
+
+export interface Removal {
+  readonly text: string;
+  /** True when the result is proved to be the file that was injected into. */
+  readonly exact: boolean;
+  readonly warnings: readonly string[];
+}
+
+/** Only for configs that are ours. Throws DB_IGNITION_ANCHORS when marks were damaged. */
+export function removeBridge(config: IgnitionConfig): Removal {
+  const { script, origin } = unpatchBootkube(textOf(config, BOOTKUBE)!);
+  const doomed = new Set<IgnitionFile["node"]>();
+  const edits: TextEdit[] = restoredScript(config, script, doomed);
+  for (const path of payloadPaths) {
+    const file = config.files.get(path);
+    if (file === undefined) continue;
+    const aside = config.files.get(asidePath(path));
+    if (aside === undefined) doomed.add(file.node);
+    else {
+      edits.push(replaceEntry(file, broughtBack(config, aside)));
+      doomed.add(aside.node);
+    }
+  }
+  const text = applyEdits(config.text, [...edits, ...dropEntries(config, doomed)]);
+  const [, scriptHash, fileHash] = /^bootkube\.sh=sha256-(\w+) bootstrap\.ign=sha256-(\w+)$/.exec(origin ?? "") ?? [];
+  const exact = sha256(text) === fileHash;
+  return { text, exact, warnings: exact ? [] : [doubt(sha256(script) === scriptHash)] };
+}
+
+function restoredScript(config: IgnitionConfig, script: string, doomed: Set<IgnitionFile["node"]>): TextEdit[] {
+  const bytes = Buffer.from(script);
+  const aside = config.files.get(asidePath(BOOTKUBE));
+  if (aside === undefined) return replaceContent(contentOf(config, BOOTKUBE)!, bytes);
+  doomed.add(aside.node);
+  // Somebody's later changes to the script are worth more than its old spelling.
+  if (!contentOf(config, aside.path)?.bytes.equals(bytes)) return replaceContent(contentOf(config, BOOTKUBE)!, bytes);
+  return [replaceEntry(config.files.get(BOOTKUBE)!, broughtBack(config, aside))];
+}
+
+function doubt(scriptIsOriginal: boolean): string {
+  return scriptIsOriginal
+    ? "bootkube.sh is the original again, but another tool has changed the file since the bridge went in, so it is not the same byte for byte"
+    : "bootkube.sh was changed by somebody else since the bridge went in; those changes were kept";
+}
+
+// Every script and manifest of the bridge that a bootstrap.ign carries, and its lines in bootkube.sh.
+
+export interface ShownFile {
+  readonly path: string;
+  /** Four octal digits. */
+  readonly mode: string;
+  readonly text: string;
+}
+
+export interface Shown {
+  readonly files: readonly ShownFile[];
+  readonly bootkube: readonly { readonly line: number; readonly text: string }[];
+}
+
+export function show(config: IgnitionConfig): Shown {
+  const files = payloadPaths.flatMap((path) => {
+    const text = textOf(config, path);
+    const mode = config.files.get(path)?.mode ?? 0o644;
+    return text === undefined ? [] : [{ path, mode: mode.toString(8).padStart(4, "0"), text }];
+  });
+  return { files, bootkube: unpatchBootkube(textOf(config, BOOTKUBE) ?? "").inserted };
+}
+
+/** What bash has against a script, undefined when nothing; "" when there is no bash here to ask. */
+export function bashObjection(script: string): string | undefined {
+  const { status, stderr, error } = spawnSync("bash", ["--norc", "-n", "-s"], {
+    input: script,
+    encoding: "utf8",
+    timeout: 10_000,
+  });
+  if (error !== undefined) return "";
+  return status === 0 ? undefined : (stderr.trim().split("\n")[0] ?? "bash refused it");
 }

@@ -1,10 +1,19 @@
 /** The files that an injected bridge consists of. */
-import { openshiftHost } from "../model/paths.js";
-import { openshiftFiles } from "../render/openshift.js";
+
+import { isIP } from "node:net";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import {
+  type AgentNetwork,
+  type BridgeModel,
+  bridgeModel,
+  type ImageKind,
+  type ProxyProtocol,
+} from "../model/model.js";
+import { openshiftHost } from "../model/names.js";
+import { openshiftFiles } from "../render/render.js";
 import certsScript from "../shell/certs.sh?raw";
 import functionsScript from "../shell/functions.sh?raw";
 import type { ClusterFacts } from "./cluster-facts.js";
-import { type InjectOptions, modelFor, optionsLine } from "./options.js";
 
 export interface PayloadFile {
   readonly path: string;
@@ -61,4 +70,74 @@ function functions(options: InjectOptions, facts: ClusterFacts, namespace: strin
     "",
     functionsScript,
   ].join("\n");
+}
+
+// What a user may decide about an injected bridge. It is kept in the injected script, so that a later run knows it.
+
+export interface InjectOptions {
+  readonly image?: string;
+  readonly serverImage?: string;
+  readonly agentImage?: string;
+  readonly imageKind?: ImageKind;
+  readonly protocol?: ProxyProtocol;
+  readonly agentNetwork?: AgentNetwork;
+  /** The address that agents dial; without it the host finds its own. */
+  readonly bootstrapIp?: string;
+  /** How long the certificates live. */
+  readonly validHours?: number;
+}
+
+/** Throws DB_BRIDGE_OPTIONS or DB_FLAG_VALUE. */
+export function modelFor(options: InjectOptions): BridgeModel {
+  const { bootstrapIp, validHours, ...rest } = checked(options);
+  return bridgeModel({
+    for: "openshift",
+    ...rest,
+    ...(validHours === undefined ? {} : { validForMs: validHours * 3_600_000 }),
+  });
+}
+
+/** True when the payload need not have them. */
+export function namesImages({ image, serverImage, agentImage, imageKind }: InjectOptions): boolean {
+  return image !== undefined || (serverImage !== undefined && agentImage !== undefined) || imageKind === "upstream";
+}
+
+/** The alphabet of pull specs; anything else would be read by sed, YAML or bash on its way. */
+const PULL_SPEC = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/;
+
+function checked(options: InjectOptions): InjectOptions {
+  for (const [flag, value] of [
+    ["--image", options.image],
+    ["--server-image", options.serverImage],
+    ["--agent-image", options.agentImage],
+  ]) {
+    if (value !== undefined && !PULL_SPEC.test(value)) throw unusable(`${flag} "${value}" is not an image's pull spec`);
+  }
+  const { bootstrapIp, validHours } = options;
+  if (bootstrapIp !== undefined && (isIP(bootstrapIp) === 0 || bootstrapIp.includes("%")))
+    throw unusable(`--bootstrap-ip "${bootstrapIp}" is not an IP address`);
+  if (validHours !== undefined && !(Number.isInteger(validHours) && validHours >= 1 && validHours <= 9999))
+    throw unusable(`--valid-hours ${validHours} is not a whole number from 1 to 9999`);
+  if (options.imageKind === "drawbridge" && !namesImages(options))
+    throw unusable("--image-kind drawbridge needs --image: the cluster's nodes have to pull it from somewhere");
+  return options;
+}
+
+const unusable = (message: string) => new DrawbridgeError("DB_FLAG_VALUE", message);
+
+const MARK = "# options: ";
+
+/** In one order, so that the order of flags makes no other file. */
+export const optionsLine = (options: InjectOptions): string =>
+  MARK + JSON.stringify(Object.fromEntries(Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1))));
+
+/** What an earlier run was told; empty when the script says nothing readable about it. */
+export function storedOptions(functions: string): InjectOptions {
+  const line = functions.split("\n", 10).find((text) => text.startsWith(MARK));
+  try {
+    const value: unknown = JSON.parse(line?.slice(MARK.length) ?? "{}");
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
 }

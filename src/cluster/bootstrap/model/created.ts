@@ -1,8 +1,15 @@
 /** Everything a bridge leaves somewhere, in the order in which it has to go. */
-import { apiServerFlag } from "./arguments.js";
 import type { BridgeModel } from "./model.js";
-import { AGENT_CERTS_SECRET, AGENT_NAME, SERVER_NAME, SERVER_NAMESPACE, SERVER_UNIT } from "./names.js";
-import { openshiftHost } from "./paths.js";
+import {
+  AGENT_CERTS_SECRET,
+  AGENT_NAME,
+  openshiftHost,
+  pkiFile,
+  SERVER_NAME,
+  SERVER_NAMESPACE,
+  SERVER_UNIT,
+  secretKeys,
+} from "./names.js";
 
 export interface CreatedObject {
   readonly type: "object";
@@ -107,4 +114,92 @@ function openshiftPaths(): string[] {
 
 function object(apiVersion: string, kind: string, name: string, namespace?: string): CreatedObject {
   return { type: "object", apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+// The one thing a network has to let through; platforms translate it into their own rules.
+
+export interface FirewallRule {
+  readonly proto: "tcp";
+  readonly port: number;
+  /** Agents in the pod network arrive with their node's address, so nodes are the source either way. */
+  readonly from: readonly ("control-plane" | "workers")[];
+  readonly to: "bootstrap";
+  /** Gone when the bridge is. */
+  readonly lifetime: "bootstrap";
+}
+
+export function firewallRule({ ports }: BridgeModel): FirewallRule {
+  return {
+    proto: "tcp",
+    port: ports.agent,
+    from: ["control-plane", "workers"],
+    to: "bootstrap",
+    lifetime: "bootstrap",
+  };
+}
+
+// The flags of server and agent; the same for the payload's, upstream's and our programs, but for two of ours.
+
+/** Where the agents' Secret is mounted. */
+export const AGENT_PKI_DIRECTORY = "/etc/konnectivity";
+
+// Peers may ping at most this often before a server hangs up.
+const KEEPALIVE = "--keepalive-time=30s";
+
+/** The bridge ends with its certificates. Upstream's programs do not know the flag: there streams stay till teardown. */
+const timeBoxed = ({ images }: BridgeModel): string[] => (images.kind === "drawbridge" ? ["--time-boxed"] : []);
+
+/** An agent without tunnels ends at once, others within the pod's grace; without the flag they wait to be killed. */
+const drain = ({ images }: BridgeModel): string[] => (images.kind === "drawbridge" ? ["--drain-timeout=8s"] : []);
+
+export function serverArguments(model: BridgeModel): string[] {
+  const { paths, ports, protocol, serverAddresses } = model;
+  const { server: pki } = paths.pki;
+  return [
+    "--logtostderr=true",
+    `--mode=${protocol.serverMode}`,
+    `--uds-name=${paths.socket.server}`,
+    // Upstream refuses a socket while its TCP door is open too.
+    "--server-port=0",
+    `--agent-port=${ports.agent}`,
+    `--health-port=${ports.serverHealth}`,
+    `--admin-port=${ports.admin}`,
+    `--cluster-cert=${pkiFile(pki, "serverCert")}`,
+    `--cluster-key=${pkiFile(pki, "serverKey")}`,
+    // Without it anyone who reaches the port could become an agent.
+    `--cluster-ca-cert=${pkiFile(pki, "ca")}`,
+    // Agents announce nothing else. Upstream's server is ready when its first strategy has an agent: destHost in front, as
+    // OpenShift's installer has it, would keep it unready for good.
+    "--proxy-strategies=defaultRoute",
+    KEEPALIVE,
+    "--frontend-keepalive-time=30s",
+    ...(serverAddresses.length > 1 ? [`--server-count=${serverAddresses.length}`] : []),
+    ...timeBoxed(model),
+  ];
+}
+
+export function agentArguments(model: BridgeModel): string[] {
+  const { ports, serverAddresses } = model;
+  return [
+    "--logtostderr=true",
+    `--ca-cert=${AGENT_PKI_DIRECTORY}/${secretKeys.ca}`,
+    `--agent-cert=${AGENT_PKI_DIRECTORY}/${secretKeys.cert}`,
+    `--agent-key=${AGENT_PKI_DIRECTORY}/${secretKeys.key}`,
+    ...serverAddresses.map((address) => `--proxy-server-host=${address}`),
+    `--proxy-server-port=${ports.agent}`,
+    `--health-server-port=${ports.agentHealth}`,
+    "--agent-identifiers=default-route=true",
+    KEEPALIVE,
+    "--probe-interval=5s",
+    "--sync-interval=5s",
+    // Must be at least the interval; the default would be 10 s.
+    "--sync-interval-cap=30s",
+    ...drain(model),
+    ...timeBoxed(model),
+  ];
+}
+
+/** What the kube-apiserver is started with, and nothing else. */
+export function apiServerFlag({ paths }: BridgeModel): { readonly name: string; readonly value: string } {
+  return { name: "egress-selector-config-file", value: paths.egressConfig.apiServer };
 }

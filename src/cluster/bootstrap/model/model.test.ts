@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { agentArguments, serverArguments } from "./arguments.js";
-import { clusterObjects, createdObjects } from "./created.js";
-import { firewallRule } from "./firewall.js";
+import { agentArguments, clusterObjects, createdObjects, firewallRule, serverArguments } from "./created.js";
 import { type BridgeOptions, bridgeModel } from "./model.js";
 import { placeholders, topologies } from "./names.js";
 

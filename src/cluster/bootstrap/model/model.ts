@@ -1,8 +1,8 @@
 /** The one description of a bridge: every manifest, flag, firewall rule and teardown step is derived from it. */
-import { checkSocket, chosenAddresses, chosenImages, chosenPlaces, chosenServer } from "./checks.js";
-import { defaultImageKind, type ImageKind, type Images, imagesOf } from "./images.js";
-import { namespaces, ports, type Topology } from "./names.js";
-import { type BridgePaths, type OwnPlaces, pathsFor } from "./paths.js";
+
+import { isIP } from "node:net";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { type BridgePaths, namespaces, type OwnPlaces, pathsFor, placeholders, ports, type Topology } from "./names.js";
 
 /** As an EgressSelectorConfiguration spells it. */
 export type ProxyProtocol = "GRPC" | "HTTPConnect";
@@ -85,5 +85,166 @@ export function bridgeModel(options: BridgeOptions): BridgeModel {
     agentNetwork,
     serverAddresses: chosenAddresses(options.serverAddresses ?? [], imageKind),
     validForMs: options.validForMs ?? DAY_MS,
+  };
+}
+
+// What makes a bridge impossible, or impossible to take away safely; each refusal is one sentence.
+
+// sockaddr_un's.
+const LONGEST_SOCKET_PATH = 107;
+const PLAIN_PATH = /^(\/[\w.-]+)+$/;
+const HAS_DOTS = /\/\.{1,2}(\/|$)/;
+
+/** The images somebody chose; undefined where the kind's own is meant. */
+export function chosenImages(options: BridgeOptions, kind: ImageKind) {
+  const { image, serverImage: server = image, agentImage: agent = image } = options;
+  for (const spec of [server, agent]) {
+    // The scripts of an OpenShift host put it in with sed.
+    if (spec !== undefined && !/^[\w.:/@-]+$/.test(spec)) throw unusable(`"${spec}" is not an image's pull spec`);
+  }
+  if (kind === "payload" && options.for !== "openshift" && (server === undefined || agent === undefined))
+    throw unusable("only OpenShift hosts can look up the payload's image; elsewhere give it with --image");
+  if (kind === "upstream" && image !== undefined && server === agent)
+    throw unusable("upstream has one image for each program; give --server-image and --agent-image");
+  return { server, agent, version: options.version };
+}
+
+/** At least one; a placeholder when none is known. */
+export function chosenAddresses(given: readonly string[], kind: ImageKind): readonly [string, ...string[]] {
+  for (const address of given) {
+    if (isIP(address) === 0 || address.includes("%"))
+      throw unusable(`the server address "${address}" is not an IP address; names and balancers move during bootstrap`);
+  }
+  const [first = placeholders.address, ...more] = new Set(given);
+  if (more.length > 0 && kind !== "drawbridge")
+    throw unusable("only drawbridge's own agent connects to several servers; choose its image or give one address");
+  return [first, ...more];
+}
+
+/** A teardown empties the bridge's directories, so a chosen one must be recognisable as the bridge's own. */
+export function chosenPlaces(options: BridgeOptions): OwnPlaces {
+  const { runtimeDirectory, configDirectory, pkiDirectory, manifestsDirectory } = options;
+  const own = { runtime: runtimeDirectory, config: configDirectory, PKI: pkiDirectory };
+  if (options.for === "openshift" && Object.values(own).some((path) => path !== undefined))
+    throw unusable("on OpenShift the directories are the bootstrap host's; leave them out");
+  for (const [what, path] of Object.entries({ ...own, manifests: manifestsDirectory })) {
+    if (path !== undefined && !isPlain(path))
+      throw unusable(`the ${what} directory "${path}" is not an absolute path of letters, digits, dots and dashes`);
+  }
+  for (const [what, path] of Object.entries(own)) {
+    if (path !== undefined && !/(drawbridge|konnectivity)[\w.-]*$/.test(path))
+      throw unusable(`the ${what} directory "${path}" is emptied at teardown, so its name must contain "drawbridge"`);
+  }
+  return { runtimeDirectory, configDirectory, pkiDirectory, manifestsDirectory };
+}
+
+export function chosenServer(options: BridgeOptions) {
+  const { serverForm, serverProgram = "/usr/local/bin/proxy-server", socketGroup = 0 } = options;
+  const form = serverForm ?? (options.for === "bare" ? "systemd" : "static-pod");
+  if (options.for === "openshift" && form !== "static-pod")
+    throw unusable("on OpenShift the server is a static pod; leave its form out");
+  if (!isPlain(serverProgram))
+    throw unusable(
+      `the server's program "${serverProgram}" is not an absolute path of letters, digits, dots and dashes`,
+    );
+  if (!Number.isInteger(socketGroup) || socketGroup < 0)
+    throw unusable(`the socket's group ${socketGroup} is not a numeric group`);
+  return { form, program: serverProgram, socketGroup };
+}
+
+export function checkSocket({ socket }: BridgePaths): void {
+  if (Buffer.byteLength(socket.host) > LONGEST_SOCKET_PATH)
+    throw new DrawbridgeError("DB_UDS_PATH_TOO_LONG", `The socket's path ${socket.host} is too long.`);
+}
+
+function isPlain(path: string): boolean {
+  return PLAIN_PATH.test(path) && !HAS_DOTS.test(path);
+}
+
+function unusable(sentence: string): DrawbridgeError {
+  return new DrawbridgeError("DB_BRIDGE_OPTIONS", `The bridge cannot be built like this: ${sentence}.`);
+}
+
+// Which programs the bridge runs, and what memory they are given.
+
+/** `payload` is the OpenShift release's own image, `upstream` the Kubernetes project's, `drawbridge` ours. */
+export type ImageKind = "payload" | "upstream" | "drawbridge";
+
+export const imageKinds = ["payload", "upstream", "drawbridge"] as const satisfies readonly ImageKind[];
+
+export interface Program {
+  readonly image: string;
+  readonly command: readonly string[];
+}
+
+export interface Resources {
+  readonly requests: { readonly cpu: string; readonly memory: string };
+  readonly limits?: { readonly memory: string };
+}
+
+export interface Images {
+  readonly kind: ImageKind;
+  readonly server: Program;
+  readonly agent: Program;
+  /** Server and agent need about the same. */
+  readonly resources: Resources;
+}
+
+const goResources: Resources = { requests: { cpu: "40m", memory: "50Mi" } };
+
+/**
+ * Measured with Node: about 52 MiB resident when idle, 75 with 2,000 tunnels, up to 450 with 2,000 readers that stopped
+ * (256 MiB of queues and 128 MiB of windows are the process's own bounds). Upstream's manifests ask for 50Mi and allow
+ * 30Mi, which Node exceeds before its first tunnel.
+ */
+const nodeResources: Resources = { requests: { cpu: "40m", memory: "96Mi" }, limits: { memory: "640Mi" } };
+
+interface Distribution {
+  readonly server: string;
+  readonly agent: string;
+  /** Directory of the executables. */
+  readonly bin: string;
+  readonly resources: Resources;
+}
+
+const distributions: Readonly<Record<ImageKind, Distribution>> = {
+  payload: { server: placeholders.image, agent: placeholders.image, bin: "/usr/bin", resources: goResources },
+  upstream: {
+    server: "registry.k8s.io/kas-network-proxy/proxy-server:v0.36.0",
+    agent: "registry.k8s.io/kas-network-proxy/proxy-agent:v0.36.0",
+    bin: "",
+    resources: goResources,
+  },
+  // A name that no runtime looks for on the network: the image is imported from the OCI layout we ship.
+  drawbridge: {
+    server: "localhost/drawbridge",
+    agent: "localhost/drawbridge",
+    bin: "/usr/bin",
+    resources: nodeResources,
+  },
+};
+
+/** FIPS hosts want validated cryptography, which a payload has and Node's bundled OpenSSL is not. */
+export const defaultImageKind: Readonly<Record<Topology, ImageKind>> = {
+  openshift: "payload",
+  kubeadm: "drawbridge",
+  bare: "drawbridge",
+};
+
+export interface ChosenImages {
+  readonly server: string | undefined;
+  readonly agent: string | undefined;
+  /** Of drawbridge: the tag of our own image. */
+  readonly version: string | undefined;
+}
+
+export function imagesOf(kind: ImageKind, chosen: ChosenImages): Images {
+  const { server, agent, bin, resources } = distributions[kind];
+  const tag = kind === "drawbridge" ? `:${chosen.version ?? "latest"}` : "";
+  return {
+    kind,
+    server: { image: chosen.server ?? server + tag, command: [`${bin}/proxy-server`] },
+    agent: { image: chosen.agent ?? agent + tag, command: [`${bin}/proxy-agent`] },
+    resources,
   };
 }

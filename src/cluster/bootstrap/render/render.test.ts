@@ -3,11 +3,9 @@ import { basename, dirname } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { createdObjects } from "../model/created.js";
-import { imageKinds } from "../model/images.js";
-import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/model.js";
+import { type BridgeModel, type BridgeOptions, bridgeModel, imageKinds } from "../model/model.js";
 import { bootstrapOnlyLabel, placeholders, topologies } from "../model/names.js";
-import { renderedFiles } from "./render.js";
-import type { RenderedFile } from "./rendered-file.js";
+import { type RenderedFile, renderedFiles } from "./render.js";
 
 interface Manifest {
   readonly apiVersion: string;

@@ -5,9 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { FakeHost } from "../host/testing/fake-host.js";
 import { SshFailure } from "../ssh/ssh.js";
-import type { FarHost } from "./far-side.js";
-import { receiptMarkdown } from "./markdown.js";
-import type { Receipt } from "./receipt.js";
+import type { FarHost } from "./host-side.js";
+import { type Receipt, receiptMarkdown } from "./receipt.js";
 import type { TeardownWishes } from "./teardown.js";
 
 const assets = "/opt/openshift";

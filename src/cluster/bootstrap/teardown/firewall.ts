@@ -5,10 +5,10 @@ import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { firewallPlan } from "../firewall/make-plan.js";
 import { type Platform, platforms } from "../firewall/plan.js";
-import { firewallRule } from "../model/firewall.js";
+import { firewallRule } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
-import type { Limit } from "./limit.js";
 import type { Others } from "./receipt.js";
+import type { Limit } from "./release.js";
 
 export interface FirewallWishes {
   readonly platform: Platform | undefined;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
-import { receiptMarkdown } from "./markdown.js";
+import { receiptMarkdown } from "./receipt.js";
 
 let bridge: TestBridge;
 afterEach(() => bridge.close());

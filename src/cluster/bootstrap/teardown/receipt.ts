@@ -1,6 +1,6 @@
 /** The record of what was opened and what became of it. */
 import type { FirewallPlan } from "../firewall/plan.js";
-import type { Opened } from "../host/opened.js";
+import type { Opened } from "../host/record.js";
 
 export type FinalState =
   | "removed"
@@ -56,4 +56,93 @@ export interface Others {
   /** The firewall's rules, by the platform that has them; undefined with the reason when no plan can be made. */
   readonly firewall: Pick<FirewallPlan, "platform" | "rule" | "where" | "removed" | "forgotten" | "remove"> | undefined;
   readonly notes: readonly string[];
+}
+
+// A receipt for people.
+
+const meanings: Readonly<Record<ReceiptItem["state"], string>> = {
+  removed: "removed",
+  restored: "restored",
+  going: "being removed",
+  absent: "was not there",
+  left: "**left**",
+};
+
+export function receiptMarkdown(receipt: Receipt): string {
+  const { bridge, items, warnings, others, nothingToDo } = receipt;
+  const known = items.filter(({ state, openedAt }) => state !== "absent" || openedAt !== undefined);
+  const unseen = items.length - known.length;
+  return paragraphs(
+    "# Receipt of a bridge",
+    verdict(receipt),
+    table([
+      ["", ""],
+      ["Kind", bridge.for],
+      ["Namespace", bridge.namespace],
+      ["Agents dialled", `${bridge.address ?? "not recorded"}, TCP ${bridge.port}`],
+      ["Made", bridge.madeAt ?? "not recorded"],
+      ["Teardown", `${receipt.startedAt} to ${receipt.finishedAt}`],
+      [
+        "Kubernetes API",
+        receipt.apiAnswered === undefined ? "not asked" : receipt.apiAnswered ? "answered" : "did not answer",
+      ],
+      ["Exit code", String(receipt.exitCode)],
+    ]),
+    warnings.length === 0 ? "" : `## Warnings\n\n${list(warnings)}`,
+    known.length === 0
+      ? ""
+      : `## What was opened or made\n\n${table([["What", "Opened", "Now", "Remark"], ...known.map(row)])}`,
+    unseen === 0
+      ? ""
+      : `${unseen} more ${unseen === 1 ? "place was" : "places were"} looked at, and nothing was there.`,
+    nothingToDo && others.firewall === undefined ? "" : elsewhere(others),
+  );
+}
+
+function verdict({ clean, nothingToDo, items, exitCode }: Receipt): string {
+  if (nothingToDo) {
+    const going = items.filter(({ state }) => state === "going").map(({ name }) => name);
+    if (going.length === 0) return "Nothing of a bridge was there. Nothing was changed.";
+    return `Nothing to do: ${going.join(", ")} was told to go before and is terminating. Nothing was changed.`;
+  }
+  const left = items.filter(({ state }) => state === "left").length;
+  if (exitCode === 1) return "**Stopped.** The kube-apiserver still uses the bridge, so what it needs was not removed.";
+  if (clean) return "**Clean.** Everything of the bridge is gone or on its way out.";
+  if (left === 0) return "**Not clean.** What is left is not known; the warnings say why.";
+  return `**Not clean.** ${left} of ${items.length} things are left; run the teardown again.`;
+}
+
+function row({ name, openedAt, state, detail }: ReceiptItem): string[] {
+  return [`\`${name}\``, openedAt ?? "", meanings[state], detail];
+}
+
+function elsewhere({ firewall, notes }: Others): string {
+  const parts = ["## What somebody else must still remove"];
+  if (firewall !== undefined) {
+    const { platform, rule, where, removed, forgotten, remove } = firewall;
+    parts.push(
+      `Rules that let TCP ${rule.port} through to the bootstrap host (platform ${platform}, in ${where}), if any were opened:`,
+      list(removed.map(({ by, what }) => `${by}: ${what}.`)),
+    );
+    if (forgotten.length > 0) parts.push("Stays behind unless somebody acts:", list(forgotten));
+    for (const { title, language, text } of remove) {
+      parts.push(language === "words" ? `${title}: ${text}` : `${title}:\n\n\`\`\`${language}\n${text}\n\`\`\``);
+    }
+  }
+  if (notes.length > 0) parts.push(list(notes));
+  return parts.join("\n\n");
+}
+
+function paragraphs(...parts: readonly string[]): string {
+  return `${parts.filter(Boolean).join("\n\n")}\n`;
+}
+
+function list(sentences: readonly string[]): string {
+  return sentences.map((sentence) => `- ${sentence}`).join("\n");
+}
+
+function table([head = [], ...rows]: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n");
 }

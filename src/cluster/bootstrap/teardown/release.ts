@@ -2,21 +2,17 @@
  * First of all the kube-apiserver lets go of the bridge, and is ready without it. Any other order breaks every webhook
  * that must answer.
  */
-
 import { messageOf } from "../../../base/errors/error.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { undoInstructions } from "../host/api-server/instructions.js";
-import { runningApiServers } from "../host/api-server/running.js";
-import { isInManifest, undoChange } from "../host/api-server/setting.js";
+import { isInManifest, runningApiServers, undoChange, undoInstructions } from "../host/api-server.js";
 import { type Host, waitFor } from "../host/host.js";
 import type { SettingWay } from "../host/record.js";
-import type { ApiAccess } from "../host/site.js";
-import { apiServerFlag } from "../model/arguments.js";
+import type { ApiAccess } from "../host/step.js";
+import { apiServerFlag } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
-import type { Limit } from "./limit.js";
+import { openshiftHost } from "../model/names.js";
 import type { FinalState } from "./receipt.js";
-import { releaseOpenShift } from "./release-openshift.js";
 
 export interface Release {
   readonly state: Extract<FinalState, "restored" | "absent" | "left">;
@@ -41,12 +37,12 @@ export async function releaseApiServer(input: ReleaseInput): Promise<Release> {
   if (way.by === "manifest") await host.files.removeUnfinished(way.manifest);
   const { using, others } = await runningApiServers(host, model);
   const written = (await isInManifest(host, model, way)) === true;
-  if (using.length > 0 || written) return letGo(input);
+  if (using.length > 0 || written) return releaseHere(input);
   if (others.length > 0) return { state: "absent", detail: "the kube-apiserver here runs without it", warnings: [] };
   return elsewhere(input);
 }
 
-async function letGo(input: ReleaseInput): Promise<Release> {
+async function releaseHere(input: ReleaseInput): Promise<Release> {
   const { host, model, way, api, limit, tell } = input;
   const undo = undoInstructions(model, way);
   try {
@@ -118,4 +114,50 @@ async function userOf(kube: KubeApi, model: BridgeModel): Promise<string | undef
     // One that does not answer cannot be hurt.
   }
   return undefined;
+}
+
+// The kube-apiserver that uses an OpenShift bridge is itself a part of bootstrap, and goes with cluster-bootstrap's end.
+
+/** How far a bootstrap host is, by the marks that bootkube.sh leaves. */
+export const atWork = {
+  /** The bootstrap kube-apiserver is gone. */
+  done: `${openshiftHost.assets}/cb-bootstrap.done`,
+  /** Nothing reads the injected scripts any more. */
+  through: `${openshiftHost.assets}/.bootkube.done`,
+  release: {
+    state: "left",
+    detail: "cluster-bootstrap has not finished, so the bootstrap kube-apiserver still uses the bridge",
+    warnings: ["Wait until bootstrap is complete, or give --force to break its webhooks."],
+  } satisfies Release,
+} as const;
+
+export function released(detail = "the bootstrap kube-apiserver is gone"): Release {
+  return { state: "absent", detail, warnings: [] };
+}
+
+export async function releaseOpenShift({ files }: Host): Promise<Release> {
+  const isHost = (await files.look(openshiftHost.assets)) !== undefined;
+  const isAtWork = isHost && (await files.look(atWork.done)) === undefined;
+  return isAtWork ? atWork.release : released();
+}
+
+// The one limit that a whole teardown keeps, whatever does not answer.
+
+export class Limit {
+  readonly #host: Pick<Host, "now">;
+  readonly end: number;
+
+  constructor(host: Pick<Host, "now">, ms: number) {
+    this.#host = host;
+    this.end = host.now() + ms;
+  }
+
+  get leftMs(): number {
+    return Math.max(0, this.end - this.#host.now());
+  }
+
+  /** For one request: no longer than usual, no longer than is left, but long enough to be answered at all. */
+  requestMs(usual = 10_000): number {
+    return Math.min(usual, Math.max(1_000, this.leftMs));
+  }
 }

@@ -1,13 +1,11 @@
 /** What there is to look for: what the record names, or, without one, every place where a bridge may have left something. */
 import type { Host } from "../host/host.js";
-import { nameOf, type Opened } from "../host/opened.js";
-import type { OpenedEntry, RecordKeeper, SettingWay } from "../host/record.js";
-import { detectTopology, KUBEADM_MANIFEST } from "../host/survey.js";
+import { detectTopology } from "../host/plan.js";
+import { nameOf, type Opened, type OpenedEntry, type RecordKeeper, type SettingWay } from "../host/record.js";
 import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
-import type { Topology } from "../model/names.js";
-import { openshiftHost } from "../model/paths.js";
-import { atWork } from "./release-openshift.js";
+import { KUBEADM_MANIFEST, openshiftHost, type Topology } from "../model/names.js";
+import { atWork } from "./release.js";
 
 export interface TeardownScope {
   readonly model: BridgeModel;

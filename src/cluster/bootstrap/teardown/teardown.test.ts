@@ -3,8 +3,7 @@ import { dirname } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { kubeadmManifest, kubeadmManifestPath } from "../host/testing/kubeadm-manifest.js";
-import { receiptMarkdown } from "./markdown.js";
-import type { Receipt, ReceiptItem } from "./receipt.js";
+import { type Receipt, type ReceiptItem, receiptMarkdown } from "./receipt.js";
 
 let bridge: TestBridge;
 afterEach(() => bridge.close());

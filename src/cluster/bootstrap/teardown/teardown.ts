@@ -3,18 +3,15 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Host, waitFor } from "../host/host.js";
-import { nameOf, type Opened } from "../host/opened.js";
-import { RecordKeeper } from "../host/record.js";
-import { ApiAccess, type OpenApi } from "../host/site.js";
+import { nameOf, type Opened, RecordKeeper } from "../host/record.js";
+import { ApiAccess, type OpenApi } from "../host/step.js";
 import { type CreatedObject, createdObjects } from "../model/created.js";
 import type { Topology } from "../model/names.js";
-import { type FarHost, FarSide } from "./far-side.js";
 import { type FirewallWishes, othersOf } from "./firewall.js";
-import { type HostSide, thisHostSide } from "./host-side.js";
-import { Limit } from "./limit.js";
-import { leftConfigurations, pathOf, removeObjects } from "./objects.js";
+import { type FarHost, FarSide, type HostSide, thisHostSide } from "./host-side.js";
+import { leftConfigurations, pathOf, remainsOf, removeObjects } from "./objects.js";
 import type { Receipt, ReceiptItem, TeardownExit } from "./receipt.js";
-import { remainsOf } from "./remains.js";
+import { Limit } from "./release.js";
 import { farScope, recordedScope, type TeardownScope, unrecordedScope } from "./scope.js";
 
 export interface TeardownWishes {

@@ -4,13 +4,12 @@ import { dirname } from "node:path";
 import { joinHostPort } from "../../../base/address.js";
 import type { Frontend, FrontendProtocol, FrontendTls } from "../../../tunnel/client/index.js";
 import type { KubeApi } from "../../kube/port.js";
-import { findAddressRecord } from "../address/index.js";
+import { findAddressRecord } from "../address/record.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { type Topology, topologies } from "../model/names.js";
 import type { CommandLine } from "../settings/command-line.js";
 import { type EgressReading, readEgress } from "../settings/egress-config.js";
-import type { Processes } from "../settings/programs.js";
-import { type ApiServerSettings, apiServerSettings, serverSettings } from "../settings/programs.js";
+import { type ApiServerSettings, apiServerSettings, type Processes, serverSettings } from "../settings/programs.js";
 
 /** What somebody said; empty or undefined: find it. */
 export interface BridgeDescription {

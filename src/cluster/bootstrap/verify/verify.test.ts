@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
-import { keepAddress } from "../address/index.js";
+import { keepAddress } from "../address/record.js";
 import { bridgeModel } from "../model/model.js";
 import { ClusterStub } from "../rehearsal/testing/cluster-stub.js";
 import { type BridgeDescription, describeBridge } from "./bridge.js";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { isAbsolute } from "node:path";
-import { hostNetwork } from "../../../cluster/bootstrap/address/index.js";
+import { hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
 import { commandLine, textAt } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { DoctorHost } from "../context.js";
 import type { RunningProgram, TcpListener } from "../facts.js";

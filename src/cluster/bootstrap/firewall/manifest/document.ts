@@ -14,6 +14,7 @@ import {
   stringify,
   type YAMLSeq,
 } from "yaml";
+import type { FirewallRule } from "../../model/created.js";
 
 /** Why a manifest cannot be changed; the file's name is added where it is known. */
 export class UnknownShape extends Error {}
@@ -168,3 +169,31 @@ function contentEnd(node: Node): number {
   if (!isPair(last)) return contentEnd(last as Node);
   return Math.max(contentEnd(last.key as Node), last.value === null ? 0 : contentEnd(last.value as Node));
 }
+
+// What each kind of cluster manifest needs so that agents reach the bootstrap host; and what of it is ours.
+
+export interface Change {
+  /** The security group or rule list, for people. */
+  readonly where: string;
+  /** The rule, for people. */
+  readonly rule: string;
+}
+
+export interface Outcome {
+  readonly changes: readonly Change[];
+  /** Sentences about what was found and left alone. */
+  readonly notes: readonly string[];
+}
+
+export interface ManifestRules {
+  readonly kind: string;
+  readonly apiVersions: readonly string[];
+  /** Throws UnknownShape. */
+  open(manifest: Manifest, rule: FirewallRule): Outcome;
+  close(manifest: Manifest, rule: FirewallRule): Outcome;
+}
+
+export const GROUP = "infrastructure.cluster.x-k8s.io";
+
+/** Above every rule we add. */
+export const COMMENT = "drawbridge: agents reach the bootstrap host, until it is gone";

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import type { FirewallRule } from "../../model/firewall.js";
+import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
 import { awsCluster, azureCluster, INFRA, ibmVpcCluster, powerVsCluster } from "../testing/manifests.js";
 import { patchManifest } from "./patch.js";

@@ -3,13 +3,10 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { replaceFile } from "../../../../base/files.js";
-import type { FirewallRule } from "../../model/firewall.js";
+import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
-import { awsRules } from "./aws.js";
-import { azureRules } from "./azure.js";
-import { Manifest, UnknownShape } from "./document.js";
-import { ibmCloudRules, powerVsRules } from "./ibm.js";
-import { type Change, GROUP, type ManifestRules } from "./rules.js";
+import { type Change, GROUP, Manifest, type ManifestRules, UnknownShape } from "./document.js";
+import { awsRules, azureRules, ibmCloudRules, powerVsRules } from "./kinds.js";
 
 const rulesOf: Partial<Readonly<Record<Platform, ManifestRules>>> = {
   aws: awsRules,

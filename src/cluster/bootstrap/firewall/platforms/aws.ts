@@ -1,5 +1,4 @@
-import type { Asked, PlatformPlan, Step } from "../plan.js";
-import { given, lines, MARK, OPENS_ITSELF } from "../shell.js";
+import { type Asked, given, lines, MARK, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
 
 /** The text by which every installer with Cluster API finds the rules it takes away with the bootstrap machine. */
 export const REMOVED_BY_DESCRIPTION = "Bootstrap SSH Access";

@@ -1,5 +1,4 @@
-import type { Asked, PlatformPlan, Step } from "../plan.js";
-import { given, lines, OPENS_ITSELF } from "../shell.js";
+import { type Asked, given, lines, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
 
 /** The name the installer looks for when it takes the rule away; it creates its own under another one. */
 export const azureRuleName = (infraId: string): string => `${infraId}_konnectivity_in`;

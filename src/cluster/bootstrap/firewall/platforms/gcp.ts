@@ -1,5 +1,4 @@
-import type { Asked, PlatformPlan, Step } from "../plan.js";
-import { given, lines, OPENS_ITSELF } from "../shell.js";
+import { type Asked, given, lines, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
 
 /** The installer's own name for it, so that its removal finds ours. */
 const ruleName = (infraId: string): string => `${infraId}-bootstrap-in-konnectivity`;

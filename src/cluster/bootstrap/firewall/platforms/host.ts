@@ -1,6 +1,5 @@
 /** Hosts that filter for themselves: nftables, firewalld and iptables. Each removal takes only what is marked as ours. */
-import type { Asked, PlatformPlan, Step } from "../plan.js";
-import { isIPv6, lines, MARK } from "../shell.js";
+import { type Asked, isIPv6, lines, MARK, type PlatformPlan, type Step } from "../plan.js";
 
 export function hostPlan(asked: Asked): PlatformPlan {
   const { machineNetworks, rule } = asked;

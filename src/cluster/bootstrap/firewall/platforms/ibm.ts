@@ -1,5 +1,4 @@
-import type { Asked, PlatformPlan, Step } from "../plan.js";
-import { given, lines, OPENS_ITSELF } from "../shell.js";
+import { type Asked, given, lines, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
 
 export const ibmBootstrapGroup = (infraId: string): string => `${infraId}-security-group-bootstrap`;
 export const ibmClusterWideGroup = (infraId: string): string => `${infraId}-sg-cluster-wide`;

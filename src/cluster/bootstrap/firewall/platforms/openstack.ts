@@ -1,5 +1,4 @@
-import type { Asked, PlatformPlan, Step } from "../plan.js";
-import { isIPv6, lines, MARK, OPENS_ITSELF } from "../shell.js";
+import { type Asked, isIPv6, lines, MARK, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
 
 export function openStackPlan(asked: Asked): PlatformPlan {
   return asked.upi ? userProvisioned(asked) : installerProvisioned(asked);

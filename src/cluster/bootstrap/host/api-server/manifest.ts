@@ -1,10 +1,9 @@
 /** The kube-apiserver's static pod as text: the flag and its volumes put in, and taken out again. */
 import { type Document, isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
-import { apiServerFlag } from "../../model/arguments.js";
-import { egressVolumes } from "../../model/created.js";
+import { apiServerFlag, egressVolumes } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
-import { volumes } from "../../render/kubeadm.js";
+import { volumes } from "../../render/render.js";
 
 /** The value of the egress flag, whosever it is; undefined without one. Throws when the text is no such manifest. */
 export function egressFileIn(text: string): string | undefined {

@@ -1,12 +1,9 @@
 /** The kube-apiserver is told of the socket: by us when asked to, otherwise by a person. */
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { createdObjects } from "../../model/created.js";
-import { instructionsFor } from "../api-server/instructions.js";
-import { runningApiServers } from "../api-server/running.js";
-import { isInManifest, makeChange } from "../api-server/setting.js";
+import { instructionsFor, isInManifest, makeChange, runningApiServers } from "../api-server.js";
 import { waitFor } from "../host.js";
-import type { Site } from "../site.js";
-import type { Step } from "../step.js";
+import type { Site, Step } from "../step.js";
 
 export function apiServerStep(site: Site, apply: boolean): Step {
   const { host, model, keeper, api, timeoutMs } = site;

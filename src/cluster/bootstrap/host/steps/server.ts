@@ -1,13 +1,12 @@
 /** The server, kept running by the kubelet, by systemd or by nobody. */
 import { DrawbridgeError } from "../../../../base/errors/error.js";
-import { serverArguments } from "../../model/arguments.js";
+import { serverArguments } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { SERVER_NAME, SERVER_NAMESPACE, SERVER_UNIT } from "../../model/names.js";
 import { type Host, type HostProcess, hasFlag, waitFor } from "../host.js";
-import type { Opened } from "../opened.js";
-import type { Site } from "../site.js";
-import type { Step, StepState } from "../step.js";
-import { checkFile, parentsOf, placedFile, putFile } from "./files.js";
+import type { Opened } from "../record.js";
+import type { Site, Step, StepState } from "../step.js";
+import { checkFile, parentsOf, placedFile, putFile } from "./host.js";
 
 export function serverStep(site: Site): Step {
   const { host, model } = site;

@@ -5,7 +5,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { joinHostPort } from "../../../../base/address.js";
 import { type Check, fail, type Outcome, pass } from "../../../../base/check.js";
 import { messageOf } from "../../../../base/errors/error.js";
-import { pkiFile } from "../../model/paths.js";
+import { pkiFile } from "../../model/names.js";
 import { textAt } from "../../settings/command-line.js";
 import type { Bridge } from "../bridge.js";
 import { seconds } from "../plain-text.js";

@@ -2,7 +2,7 @@
 import type { KubeObject } from "../../../kube/port.js";
 import { bridgeModel } from "../../model/model.js";
 import { bootstrapOnlyLabel, type Topology } from "../../model/names.js";
-import { agentSecurity } from "../../render/agent-security.js";
+import { agentSecurity } from "../../render/objects.js";
 import { TOKEN_LABEL, WEBHOOK_PATH, WEBHOOK_PORT } from "./marks.js";
 
 export interface TestWebhook {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { openInstallDirectory } from "./index.js";
+import { openInstallDirectory } from "./install-dir.js";
 
 let dir: string;
 beforeEach(() => {

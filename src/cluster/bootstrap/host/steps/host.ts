@@ -1,0 +1,238 @@
+/** Where agents dial: kept beside the certificates, and the same at every run. */
+import { dirname } from "node:path";
+import { DrawbridgeError } from "../../../../base/errors/error.js";
+import type { PkiManifest } from "../../../../tunnel/pki/manifest.js";
+import type { BootstrapOptions } from "../../../../tunnel/pki/profiles/bootstrap.js";
+import { ADDRESS_VARIABLES, type AddressChoice, chooseAddress } from "../../address/choose.js";
+import { keepAddress, readAddressRecord } from "../../address/record.js";
+import type { BridgeModel } from "../../model/model.js";
+import { pkiFile } from "../../model/names.js";
+import type { AgentCertificates } from "../../render/objects.js";
+import { type RenderedFile, renderedFiles } from "../../render/render.js";
+import type { Host } from "../host.js";
+import type { Opened } from "../record.js";
+import type { Site, Step, StepState } from "../step.js";
+
+export interface ToldAddress {
+  /** From the command line. */
+  readonly address: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Where agents can dial this host as it is now. What was told the first time need not be told again, and an address that
+ * still leads here is still good, also when the host has others by now.
+ */
+export async function addressNow(host: Host, told: ToldAddress, model?: BridgeModel): Promise<AddressChoice> {
+  const { address, env } = told;
+  const isTold = address !== undefined || ADDRESS_VARIABLES.some((name) => env[name]);
+  const earlier = isTold || model === undefined ? undefined : await earlierAddress(host, model);
+  const value = address ?? earlier;
+  const flag = value === undefined ? undefined : { name: "--address", value };
+  return chooseAddress({ flag, env, host: host.network });
+}
+
+async function earlierAddress(host: Host, model: BridgeModel): Promise<string | undefined> {
+  const [address] = model.serverAddresses;
+  const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
+  const wasTold = kept?.source === "flag" || kept?.source === "environment";
+  const isOwn = (await host.network.globalAddresses()).some((own) => own.address === address);
+  return wasTold || isOwn ? address : undefined;
+}
+
+/** `choose` looks at the host as it is now. */
+export function addressStep({ host, model }: Site, choose: () => Promise<AddressChoice>): Step {
+  return {
+    name: "address",
+    title: "Address that agents dial",
+    makes: async () => [],
+    async check() {
+      const choice = await choose();
+      const changed = changeOf(model, choice);
+      if (changed !== undefined) return { state: "wrong", detail: changed };
+      const detail = `${choice.target} (from ${choice.source})`;
+      const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
+      return { state: kept === undefined ? "missing" : "done", detail };
+    },
+    async do() {
+      const choice = await choose();
+      const changed = changeOf(model, choice);
+      if (changed !== undefined) throw new DrawbridgeError("DB_ADDRESS_CHANGED", `${changed}.`);
+      await keepAddress(host.files.real(addressDirectory(model)), choice);
+    },
+  };
+}
+
+function changeOf({ serverAddresses: [told] }: BridgeModel, { target, source }: AddressChoice): string | undefined {
+  if (target === told) return undefined;
+  return `The bridge was made for ${told}, but the address of this host is now ${target} (from ${source})`;
+}
+
+export function addressDirectory({ paths }: BridgeModel): string {
+  return dirname(paths.egressConfig.host);
+}
+
+/** The names of the server's certificate as they were chosen the first time. */
+export async function keptNames(host: Host, model: BridgeModel): Promise<readonly string[]> {
+  const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
+  return kept?.sans ?? model.serverAddresses;
+}
+
+// Directories that are the bridge's alone.
+
+export function directoriesStep({ host, model }: Site): Step {
+  // The certificates' directory appears together with what is in it.
+  const own = model.paths.ownDirectories.filter(({ path }) => path !== model.paths.pki.host);
+  const { files } = host;
+  return {
+    name: "directories",
+    title: "Directories",
+    async makes() {
+      const parents = await Promise.all(own.map(({ path }) => files.missingAbove(path)));
+      return [
+        ...parents.flat().map((path): Opened => ({ type: "parent", path })),
+        ...own.map(({ path }): Opened => ({ type: "directory", path })),
+      ];
+    },
+    async check() {
+      for (const { path, mode } of own) {
+        const look = await files.look(path);
+        if (look === undefined) return { state: "missing", detail: `${path} is not there` };
+        if (look.kind !== "directory") return { state: "wrong", detail: `${path} is not a directory` };
+        if (look.mode !== mode)
+          return { state: "wrong", detail: `${path} has mode ${octal(look.mode)}, not ${octal(mode)}` };
+      }
+      return { state: "done", detail: own.map(({ path }) => path).join(", ") };
+    },
+    async do() {
+      for (const { path, mode } of own) {
+        const look = await files.look(path);
+        if (look !== undefined && look.kind !== "directory") {
+          throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a directory.`);
+        }
+        for (const parent of await files.missingAbove(path)) await files.makeDirectory(parent, 0o755);
+        const isSockets = path === model.paths.socketDirectory.host;
+        await files.makeDirectory(path, mode, isSockets ? model.server.socketGroup : undefined);
+      }
+    },
+  };
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
+}
+
+// A rendered file in its place on the host.
+
+export function fileStep({ host }: Site, name: string, title: string, file: PlacedFile): Step {
+  return {
+    name,
+    title,
+    makes: async () => [...(await parentsOf(host, file)), { type: "file", path: file.path }],
+    check: () => checkFile(host, file),
+    do: () => putFile(host, file),
+  };
+}
+
+export type PlacedFile = RenderedFile & { readonly path: string };
+
+/** The rendered file that belongs at that path of the host. */
+export function placedFile({ model }: Site, path: string): PlacedFile {
+  const file = renderedFiles(model).find((candidate) => candidate.path === path);
+  if (file === undefined) throw new Error(`nothing is rendered for ${path}`);
+  return { ...file, path };
+}
+
+export async function parentsOf(host: Host, { path }: PlacedFile): Promise<Opened[]> {
+  return (await host.files.missingAbove(path)).map((parent) => ({ type: "parent", path: parent }));
+}
+
+export async function checkFile(host: Host, { path, text, mode }: PlacedFile): Promise<StepState> {
+  const look = await host.files.look(path);
+  if (look === undefined) return { state: "missing", detail: `${path} is not there` };
+  if (look.kind !== "file") return { state: "wrong", detail: `${path} is not a file` };
+  const same = look.mode === mode && (await host.files.read(path)) === text;
+  return same ? { state: "done", detail: path } : { state: "wrong", detail: `${path} is not as it should be` };
+}
+
+export async function putFile(host: Host, { path, text, mode }: PlacedFile): Promise<void> {
+  const look = await host.files.look(path);
+  if (look !== undefined && look.kind !== "file") {
+    throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a file.`);
+  }
+  for (const parent of await host.files.missingAbove(path)) await host.files.makeDirectory(parent, 0o755);
+  await host.files.write(path, text, mode);
+}
+
+// Signer, server and agents: made once, for as long as the bridge may stand.
+
+export function certificatesStep(site: Site): Step {
+  const { host, model } = site;
+  const directory = model.paths.pki.host;
+  const real = host.files.real(directory);
+  const options = async (): Promise<BootstrapOptions> => ({
+    ipAddresses: await keptNames(host, model),
+    validForMs: model.validForMs,
+  });
+  return {
+    name: "certificates",
+    title: "Certificates",
+    makes: async () => [{ type: "directory", path: directory }],
+    async check() {
+      const { comparePki } = await import("../../../../tunnel/pki/compare-pki.js");
+      const { readManifest } = await import("../../../../tunnel/pki/manifest.js");
+      const manifest = await readManifest(real);
+      if (manifest === undefined) return { state: "missing", detail: `none in ${directory}` };
+      // As of the day they were made: whether their time is over is asked for apart.
+      const comparison = await comparePki(real, "bootstrap", await options(), new Date(manifest.madeAt));
+      if (comparison.state === "different") return { state: "wrong", detail: comparison.why.join("; ") };
+      const leftMs = endOf(manifest) - host.now();
+      if (leftMs <= 0) return { state: "wrong", detail: `they ended ${endText(manifest)}` };
+      return { state: "done", detail: `valid until ${endText(manifest)}, ${duration(leftMs)} left` };
+    },
+    async do() {
+      const { state, detail } = await this.check();
+      if (state === "wrong") {
+        const code = detail.startsWith("they ended") ? "DB_BRIDGE_ENDED" : "DB_BRIDGE_EXISTS";
+        throw new DrawbridgeError(code, `The certificates in ${directory} cannot be used: ${detail}.`);
+      }
+      const [{ certificatesFor }, { writePki }] = await Promise.all([
+        import("../../../../tunnel/pki/certificates-for.js"),
+        import("../../../../tunnel/pki/write-pki.js"),
+      ]);
+      await writePki(real, await certificatesFor("bootstrap", await options(), new Date(host.now())));
+    },
+  };
+}
+
+/** When the first of them ends, milliseconds since 1970; undefined without certificates. */
+export async function certificatesEnd({ host, model }: Pick<Site, "host" | "model">): Promise<number | undefined> {
+  const { readManifest } = await import("../../../../tunnel/pki/manifest.js");
+  const manifest = await readManifest(host.files.real(model.paths.pki.host));
+  return manifest && endOf(manifest);
+}
+
+export async function agentCertificates({ host, model }: Site): Promise<AgentCertificates> {
+  const { readCertificateSet } = await import("../../../../tunnel/pki/certificate-set.js");
+  const directory = host.files.real(model.paths.pki.host);
+  const { cert, key, ca } = readCertificateSet({
+    certFile: pkiFile(directory, "agentCert"),
+    keyFile: pkiFile(directory, "agentKey"),
+    caFile: pkiFile(directory, "ca"),
+  });
+  return { cert: cert!, key: key!, ca: ca! };
+}
+
+function endOf({ signers, leaves }: PkiManifest): number {
+  return Math.min(...[...signers, ...leaves].map(({ notAfter }) => Date.parse(notAfter)));
+}
+
+function endText(manifest: PkiManifest): string {
+  return new Date(endOf(manifest)).toISOString();
+}
+
+export function duration(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return `${Math.floor(ms / 1000)} s`;
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,159 @@
+/**
+ * What a real install directory of openshift-install knows about the machines it made: where the bootstrap host is, the
+ * key that opens it, and the way into the cluster. Each is asked for by itself, so that only what is missing and needed
+ * is refused.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { isIP } from "node:net";
+import { join, resolve } from "node:path";
+import { parse } from "yaml";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+
+export interface InstallDirectory {
+  readonly path: string;
+  /** False where the installer made no machines. */
+  isHostKnown(): Promise<boolean>;
+  /** Where the bootstrap machine answers, its public address first. */
+  bootstrapHost(): Promise<string>;
+  /** The control-plane machines; none where the installer did not make them. */
+  controlPlaneHosts(): Promise<readonly string[]>;
+  /** The private key the installer generated for user core, as PEM. Keep it out of logs and arguments. */
+  sshKey(): Promise<string>;
+  /** The administrator's kubeconfig. */
+  kubeconfig(): Promise<string>;
+  /** Where host keys seen once are remembered for the next command. */
+  readonly knownHostsFile: string;
+}
+
+/** Throws DB_INSTALL_DIR when there is no such directory. */
+export async function openInstallDirectory(dir: string): Promise<InstallDirectory> {
+  const path = resolve(dir);
+  const status = await stat(path).catch((reason: unknown) => {
+    throw missing(`${path} cannot be used as an install directory: ${messageOf(reason)}`, reason);
+  });
+  if (!status.isDirectory()) throw missing(`${path} is not a directory`);
+  return {
+    path,
+    isHostKnown: async () => (await machineAddresses(path, "bootstrap")).length > 0,
+    async bootstrapHost() {
+      const [first] = await machineAddresses(path, "bootstrap");
+      if (first !== undefined) return first;
+      throw missing(
+        `${path} does not say where the bootstrap machine is (no address in .clusterapi_output/Machine-*-bootstrap.yaml)`,
+      );
+    },
+    controlPlaneHosts: () => machineAddresses(path, "master"),
+    sshKey: () => bootstrapKey(path),
+    async kubeconfig() {
+      const file = join(path, "auth", "kubeconfig");
+      const found = await stat(file).catch(() => undefined);
+      if (found?.isFile()) return file;
+      throw missing(`${path} has no auth/kubeconfig`);
+    },
+    knownHostsFile: join(path, ".drawbridge_known_hosts"),
+  };
+}
+
+// The Cluster API machines that the installer saved, one file each, when it had made them.
+
+type Role = "bootstrap" | "master";
+
+/** A public address first: that is what a workstation can reach. */
+const preferred = ["ExternalIP", "InternalIP", "ExternalDNS"];
+const PREFIX = "Machine-openshift-cluster-api-guests-";
+/** `<infra ID>-bootstrap`, `<infra ID>-master-0`. */
+const names: Readonly<Record<Role, RegExp>> = { bootstrap: /^(.+)-bootstrap$/, master: /^(.+)-master-\d+$/ };
+
+/** The best address of each machine of the role; empty when the installer saved none. */
+export async function machineAddresses(dir: string, role: Role): Promise<string[]> {
+  const folder = join(dir, ".clusterapi_output");
+  const files = await readdir(folder).catch(() => []);
+  const found = files
+    .filter((name) => name.startsWith(PREFIX) && name.endsWith(".yaml"))
+    .map((name) => ({ name, infraId: names[role].exec(name.slice(PREFIX.length, -".yaml".length))?.[1] }))
+    .filter(({ infraId }) => infraId !== undefined);
+  const clusters = new Set(found.map(({ infraId }) => infraId));
+  const wanted = clusters.size > 1 ? await infraIdOf(dir) : [...clusters][0];
+  if (clusters.size > 1 && !clusters.has(wanted)) {
+    throw missing(`${folder} holds machines of several clusters (${[...clusters].sort().join(", ")})`);
+  }
+  const addresses: string[] = [];
+  for (const { name } of found.filter(({ infraId }) => infraId === wanted).sort(byName)) {
+    const address = await addressIn(join(folder, name));
+    if (address !== undefined) addresses.push(address);
+  }
+  return addresses;
+}
+
+function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+async function infraIdOf(dir: string): Promise<string | undefined> {
+  try {
+    const { infraID } = JSON.parse(await readFile(join(dir, "metadata.json"), "utf8")) as { infraID?: unknown };
+    return typeof infraID === "string" ? infraID : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Machine {
+  readonly status?: { readonly addresses?: unknown };
+}
+
+async function addressIn(file: string): Promise<string | undefined> {
+  let machine: Machine | null;
+  try {
+    machine = parse(await readFile(file, "utf8")) as Machine | null;
+  } catch (reason) {
+    throw missing(`${file} is not a machine that the installer saved`, reason);
+  }
+  const list = machine?.status?.addresses;
+  const addresses = (Array.isArray(list) ? list : []) as readonly { type?: unknown; address?: unknown }[];
+  for (const type of preferred) {
+    const usable = addresses.find((entry) => entry?.type === type && isReachable(entry.address));
+    if (usable !== undefined) return String(usable.address);
+  }
+  return undefined;
+}
+
+/** These files are handed to ssh: nothing but an address or a name may come out of them. */
+function isReachable(address: unknown): boolean {
+  if (typeof address !== "string") return false;
+  if (isIP(address) === 0) return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(address);
+  return !/^(fe[89ab]|127\.|169\.254\.)|^::1$/i.test(address);
+}
+
+export function missing(what: string, cause?: unknown): DrawbridgeError {
+  return new DrawbridgeError("DB_INSTALL_DIR", `${what}.`, { cause });
+}
+
+// The installer's state file: every asset it made, by its Go type.
+
+const KEY_PAIR = "*tls.BootstrapSSHKeyPair";
+/** A real one is a few megabytes. */
+const LARGEST = 256 * 1024 * 1024;
+
+/** The generated private key; what else stands in the file goes nowhere. */
+export async function bootstrapKey(dir: string): Promise<string> {
+  const file = join(dir, ".openshift_install_state.json");
+  const pair = (await readState(file))[KEY_PAIR] as { readonly Priv?: unknown } | undefined;
+  const key = typeof pair?.Priv === "string" ? Buffer.from(pair.Priv, "base64").toString("utf8") : "";
+  if (/^-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(key.trimStart())) return key;
+  throw missing(`${file} holds no SSH key for the bootstrap host (${KEY_PAIR})`);
+}
+
+async function readState(file: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    const { size } = await stat(file);
+    if (size > LARGEST) throw new Error("it is too large");
+    const state: unknown = JSON.parse(await readFile(file, "utf8"));
+    if (typeof state === "object" && state !== null) return state as Record<string, unknown>;
+  } catch (reason) {
+    // A parser's message may quote what stands in the file, and keys stand in it.
+    const why = reason instanceof SyntaxError ? "it is not JSON" : messageOf(reason);
+    throw missing(`${file} cannot be read: ${why}`);
+  }
+  throw missing(`${file} cannot be read: it is not JSON`);
+}

@@ -1,1 +1,0 @@
-export { type InstallDirectory, openInstallDirectory } from "./install-dir.js";
