@@ -1,6 +1,7 @@
 /** What commands have in common that wait for workers, bring them in or take them out. */
 import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
+import type { Approval } from "../../cluster/nodes/workers/approving.js";
 import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
 import type { Deadline, Progress } from "../../cluster/nodes/workers/patience.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
@@ -97,6 +98,7 @@ export async function withWorkers<T>(
           drainMs: draining?.drainTimeout ?? 0,
           maxUnavailable: draining?.maxUnavailable ?? 1,
           joinWithinMs: window,
+          approval: approvalOf(flags),
         });
       }),
     ),
@@ -116,22 +118,11 @@ async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void>
   }
 }
 
-/** Around everything that makes machines. */
-export async function approving<T>(flags: FleetFlags, context: WorkersContext, run: () => Promise<T>): Promise<T> {
-  const [{ requireApprover, withApprover }, { configMapInventory }] = await Promise.all([
-    import("../../cluster/nodes/workers/approving.js"),
-    import("../../cluster/nodes/csr/inventory.js"),
-  ]);
-  const { clusters, deadline, pool, store } = context;
-  const api = clusters.nodes;
-  const namespace = approverNamespaceOf(flags);
-  if (flags.approve) {
-    const claims = configMapInventory(clusters.pools, pool.namespace);
-    return withApprover({ api, claims, namespace, store, policy: policyOf(flags), progress: deadline.progress }, run);
-  }
-  if (!flags.approvedElsewhere) await requireApprover(api, namespace, deadline.clock.date());
-  return run();
-}
+const approvalOf = (flags: FleetFlags): Approval => ({
+  by: flags.approve ? "this command" : flags.approvedElsewhere ? "anybody" : "a running approver",
+  namespace: approverNamespaceOf(flags),
+  policy: policyOf(flags),
+});
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

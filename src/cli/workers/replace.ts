@@ -7,15 +7,7 @@ import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import {
-  APPROVAL_HELP,
-  approving,
-  checkDraining,
-  checkFleet,
-  drainingFlags,
-  fleetFlags,
-  withWorkers,
-} from "./fleet.js";
+import { APPROVAL_HELP, checkDraining, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
 import { checkWindow, poolName, poolOf, windowFlag } from "./shared.js";
 
 const replaceFlags = {
@@ -48,7 +40,7 @@ ${APPROVAL_HELP}`,
     const replaced = await withWorkers(flags, { pool, window, draining: flags }, async (context) => {
       const plans = await planReplacements(context, flags.behind ? await behind(context) : [...new Set(names)]);
       const isIdle = plans.every(({ state }) => state === "done");
-      if (!dryRun && !isIdle) await approving(flags, context, () => replaceWorkers(context, plans));
+      if (!dryRun && !isIdle) await replaceWorkers(context, plans);
       return plans;
     });
     return { replaced, dryRun };

@@ -2,15 +2,7 @@
 import { number, text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import {
-  APPROVAL_HELP,
-  approving,
-  checkDraining,
-  checkFleet,
-  drainingFlags,
-  fleetFlags,
-  withWorkers,
-} from "./fleet.js";
+import { APPROVAL_HELP, checkDraining, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
 import { checkWindow, groupOf, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
 export const workersScale = defineCommand({
@@ -48,8 +40,7 @@ ${APPROVAL_HELP}`,
       const { hash } = await context.deadline.poll(`pool ${pool.name}`, () => poolHash(context.clusters.pools, pool));
       const made = await planScale(context, wanted, hash);
       if (dryRun) return made;
-      if (made.make.length === 0) await scale(context, made);
-      else await approving(flags, context, () => scale(context, made));
+      await scale(context, made);
       return made;
     });
     return { pool: wanted.pool, count: wanted.count, removed: plan.leave, made: plan.make, dryRun };

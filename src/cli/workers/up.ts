@@ -1,22 +1,12 @@
 /** `drawbridge workers up`: from a declared pool to nodes that run pods. */
 
+import type { KubeObject } from "../../cluster/kube/port.js";
 import { shellText } from "../../cluster/nodes/workers/machines.js";
-import type { Progress } from "../../cluster/nodes/workers/patience.js";
-import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { UpResult } from "../../cluster/nodes/workers/up.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
-import {
-  APPROVAL_HELP,
-  approving,
-  checkFleet,
-  fleetFlags,
-  podFlags,
-  podOf,
-  verdictText,
-  withWorkers,
-} from "./fleet.js";
+import { APPROVAL_HELP, checkFleet, fleetFlags, podFlags, podOf, verdictText, withWorkers } from "./fleet.js";
 import { checkMaking, groupOf, makingFlags, openState, PROVIDERS_HELP, poolOf, templateOf } from "./shared.js";
 
 const upFlags = {
@@ -47,25 +37,23 @@ ${PROVIDERS_HELP}`,
     checkMaking(flags);
     const pod = podOf(flags);
     if (flags.dryRun) return rehearse(flags);
-    const { prepare, up } = await import("../../cluster/nodes/workers/up.js");
+    const { bringUp } = await import("../../cluster/nodes/workers/up.js");
     const pool = poolOf(flags);
     const group = { ...groupOf(flags), zones: flags.zones };
-    return withWorkers(flags, { pool: async () => pool, window: flags.window }, async (context) => {
-      if (flags.filename !== "") await applyFile(flags, context.clusters, context.deadline.progress);
-      await prepare(context, group);
-      return approving(flags, context, () => up({ context, group, template: templateOf(flags), pod }));
-    });
+    const objects = await objectsOf(flags);
+    return withWorkers(flags, { pool: async () => pool, window: flags.window }, (context) =>
+      bringUp(context, { objects, group, template: templateOf(flags), pod }),
+    );
   },
   show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : risenText(result)),
   exitCode: (result) => ("dryRun" in result || result.verdict.ok ? 0 : 1),
 });
 
-async function applyFile({ filename, namespace }: UpFlags, { pools }: Clusters, progress: Progress): Promise<void> {
-  const { applyObjects, readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
+async function objectsOf({ filename, namespace }: UpFlags): Promise<KubeObject[]> {
+  if (filename === "") return [];
+  const { readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
   const content = await readInput(filename, "DB_NODEPOOL");
-  const objects = readObjects(inputName(filename), content.toString(), namespace);
-  const applied = await applyObjects(pools, objects, { dryRun: false, force: false });
-  for (const { action, object } of applied) progress.log(`${object} ${action}`);
+  return readObjects(inputName(filename), content.toString(), namespace);
 }
 
 interface Rehearsal {

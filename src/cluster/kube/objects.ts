@@ -1,6 +1,6 @@
 /** Reading and changing single objects. The API refuses a write over a version that the writer has not seen. */
 import { isConflict, isNotFound } from "./errors.js";
-import type { KubeApi, KubeObject, RequestOptions } from "./port.js";
+import type { DeleteOptions, KubeApi, KubeObject, RequestOptions } from "./port.js";
 
 /** Repeats the attempt, which reads and writes, while it loses to somebody else's write; the last conflict is thrown. */
 export async function againOnConflict<T>(attempts: number, attempt: () => Promise<T>): Promise<T> {
@@ -51,5 +51,14 @@ export async function find<T extends KubeObject>(
   } catch (reason) {
     if (isNotFound(reason)) return undefined;
     throw reason;
+  }
+}
+
+/** Deletes the object; that there is none is no failure. */
+export async function deleteIfPresent(api: Pick<KubeApi, "delete">, path: string, options: DeleteOptions = {}) {
+  try {
+    await api.delete(path, options);
+  } catch (reason) {
+    if (!isNotFound(reason)) throw reason;
   }
 }

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../../base/errors/error.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
-import { find } from "../../kube/objects.js";
+import { deleteIfPresent, find } from "../../kube/objects.js";
 import { collectionPath, type Kind, namedPath, objectPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { annotation, nameOf, readPath, tokenSecretName, userDataSecretName } from "../objects.js";
@@ -158,11 +158,7 @@ export class Writer {
   async delete(object: KubeObject): Promise<void> {
     this.#mustLead();
     const resourceVersion = object.metadata?.resourceVersion;
-    try {
-      await this.#api.delete(objectPath(object), resourceVersion === undefined ? {} : { resourceVersion });
-    } catch (reason) {
-      if (!isNotFound(reason)) throw reason;
-    }
+    await deleteIfPresent(this.#api, objectPath(object), resourceVersion === undefined ? {} : { resourceVersion });
   }
 
   async updateStatus<T extends KubeObject>(object: T): Promise<void> {

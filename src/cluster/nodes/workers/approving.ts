@@ -12,34 +12,40 @@ import type { KubeApi } from "../../kube/port.js";
 import { Approver } from "../csr/approver/approver.js";
 import type { Policy } from "../csr/case.js";
 import { openDecisionLog } from "../csr/decide.js";
-import { directoryInventory, INVENTORY_LABEL, type InventorySource, withClaimsOf } from "../csr/inventory.js";
+import { configMapInventory, directoryInventory, INVENTORY_LABEL, withClaimsOf } from "../csr/inventory.js";
 import { MemoryStore } from "../csr/memory.js";
 import type { ConfigMap } from "../objects.js";
 import { APPROVER_NAME } from "../permissions.js";
-import type { Progress } from "./patience.js";
-import type { WorkerStore } from "./store.js";
+import type { WorkersContext } from "./change.js";
 import { inventoryText, type Worker } from "./worker.js";
 
-interface ApproverSettings {
-  /** Of the cluster that the machines join. */
-  readonly api: KubeApi;
-  readonly store: WorkerStore;
-  /** Of its Lease and its memory. */
+/** Who decides the certificate requests of new machines: this command, an approver that runs, or anybody else. */
+export interface Approval {
+  readonly by: "this command" | "a running approver" | "anybody";
+  /** Of the approver's Lease and memory. */
   readonly namespace: string;
   readonly policy: Policy;
-  /** Where an Ignition server writes its claims, for a policy that asks for them. */
-  readonly claims: InventorySource;
-  readonly progress: Progress;
 }
 
 const INTERVAL_MS = 1000;
 const HINT_MS = 5000;
 
+/** Sees to it that certificate requests are decided while `run` makes machines. */
+export async function approving<T>(context: WorkersContext, run: () => Promise<T>): Promise<T> {
+  const { approval, clusters, deadline } = context;
+  if (approval.by === "this command") return withApprover(context, run);
+  if (approval.by === "a running approver") {
+    await requireApprover(clusters.nodes, approval.namespace, deadline.clock.date());
+  }
+  return run();
+}
+
 /** Decides like every other approver, by the inventory of these workers; if one runs already, that one decides. */
-export async function withApprover<T>(
-  { api, claims, namespace, policy, progress, store }: ApproverSettings,
-  run: () => Promise<T>,
-): Promise<T> {
+async function withApprover<T>(context: WorkersContext, run: () => Promise<T>): Promise<T> {
+  const { approval, clusters, deadline, pool, store } = context;
+  const { namespace, policy } = approval;
+  const api = clusters.nodes;
+  const { progress } = deadline;
   await ensureNamespace(api, namespace);
   // Nobody is expected before the first worker is recorded.
   await mkdir(store.inventoryDirectory, { recursive: true, mode: 0o700 });
@@ -58,7 +64,10 @@ export async function withApprover<T>(
   });
   const approver: Approver = new Approver({
     ...{ api, policy, log, intervalMs: INTERVAL_MS, onError, dryRun: false },
-    inventory: policy.needsClaim ? withClaimsOf(expected, claims) : expected,
+    // An Ignition server writes its claims beside the pool.
+    inventory: policy.needsClaim
+      ? withClaimsOf(expected, configMapInventory(clusters.pools, pool.namespace))
+      : expected,
     store: new MemoryStore(api, { namespace, name: APPROVER_NAME }),
     leading: () => election.leading,
     onDecision: ({ action, explanation, kind, node, request }) => {
@@ -81,7 +90,7 @@ export async function withApprover<T>(
   }
 }
 
-/** Before machines are made that nobody would let in. */
+/** Rejects before machines are made whose certificate requests nobody would decide. */
 export async function requireApprover(api: KubeApi, namespace: string, now: number): Promise<void> {
   const lease = await find<Lease>(api, leasePath(namespace, APPROVER_NAME));
   if (lease?.spec?.holderIdentity && isLeaseValid(lease, now)) return;
@@ -100,10 +109,9 @@ async function ensureNamespace(api: KubeApi, name: string): Promise<void> {
   }
 }
 
-// Puts the inventory where an approver that runs in a cluster finds it.
-
 const NAME = "drawbridge-workers";
 
+/** Writes the inventory into a ConfigMap, where an approver in that cluster finds it. */
 export async function publishInventory(api: KubeApi, namespace: string, workers: readonly Worker[]): Promise<string> {
   const map: ConfigMap = {
     apiVersion: "v1",

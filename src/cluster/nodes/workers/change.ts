@@ -1,7 +1,8 @@
-/** What commands that change a pool's workers have in common. */
+/** What the commands that change a pool's workers share. */
 
-import { isNotFound } from "../../kube/errors.js";
+import { deleteIfPresent } from "../../kube/objects.js";
 import type { ObjectName } from "../objects.js";
+import type { Approval } from "./approving.js";
 import { cordon, type DrainRules, drain } from "./drain.js";
 import { type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
 import { nodePath } from "./node.js";
@@ -22,19 +23,14 @@ export interface WorkersContext {
   readonly maxUnavailable: number;
   /** How long a new worker may take to ask for its certificate. */
   readonly joinWithinMs: number;
-  /** Tells an approver in a cluster whom to expect. */
+  readonly approval: Approval;
+  /** Writes into the cluster which workers its approver should expect. */
   readonly publish: (workers: readonly Worker[]) => Promise<void>;
 }
 
-/** With the pool's user data of now; rejects, before anything is changed, when it has none. */
-export async function makeOptionsFor({
-  clusters,
-  deadline,
-  pool,
-  publish,
-  store,
-  joinWithinMs,
-}: WorkersContext): Promise<MakeOptions> {
+/** Options with the pool's current user data; rejects, before anything is changed, when it has none. */
+export async function makeOptionsFor(context: WorkersContext): Promise<MakeOptions> {
+  const { clusters, deadline, joinWithinMs, pool, publish, store } = context;
   const userData = await deadline.poll(`the user data of ${pool.name}`, () => poolUserData(clusters.pools, pool));
   return {
     ...{ store, userData, joinWithinMs, now: deadline.clock.date(), dryRun: false, beforeMachines: publish },
@@ -59,42 +55,29 @@ export async function eachOf<T>(items: readonly T[], most: number, run: (item: T
   if (failures.length > 0) throw failures[0];
 }
 
-// Takes a worker out of service for good: cordon, drain, machine, Node. Every step can be repeated.
-
-/** Written down first: whoever goes on after a kill must know that it was on its way out. */
+/** Recorded before a worker is taken out of service: whoever goes on after a kill must know that it was leaving. */
 export async function markLeaving(context: WorkersContext, names: readonly string[], leaving: "removed" | "replaced") {
   await context.store.change((all) => all.map((one) => (names.includes(one.name) ? { ...one, leaving } : one)));
 }
 
+/** Takes a worker out of service for good: cordon, drain, machine, Node. Every step can be repeated. */
 export async function takeOutOfService(worker: Worker, context: WorkersContext): Promise<void> {
   const { clusters, drainMs, deadline, pool, rules, store } = context;
   const { name } = worker;
-  const { log: tell } = deadline.progress;
-  const surely = (what: string, act: () => Promise<void>) =>
-    deadline.poll(`${name}: ${what}`, async () => {
-      await act();
-      return true;
-    });
-  // An empty answer would be waited for.
-  const { node } = await deadline.poll(`cordoning ${name}`, async () => ({
-    node: await cordon(clusters.nodes, name),
-  }));
+  const { log } = deadline.progress;
+  const node = await deadline.retry(`cordoning ${name}`, () => cordon(clusters.nodes, name));
   if (node !== undefined) {
-    tell(`${name}: its node is cordoned`);
+    log(`${name}: its node is cordoned`);
     await drain(clusters.nodes, node, rules, deadline.within(drainMs));
-    tell(`${name}: its node is drained`);
+    log(`${name}: its node is drained`);
   }
   // First: a machine that is on its way out must not be able to come back as another.
-  if (worker.ownToken) await surely("revoking its token", () => revokeTokens(clusters.pools, pool, [name]));
+  if (worker.ownToken) {
+    await deadline.retry(`${name}: revoking its token`, () => revokeTokens(clusters.pools, pool, [name]));
+  }
   const command = worker.made ? machineCommand("delete", worker, store.userDataFile(name)) : [];
   if (command.length > 0) await runMachineCommand("delete", worker, command);
-  if (worker.made) tell(`${name}: ${command.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
+  if (worker.made) log(`${name}: ${command.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
   // Only now: without its Node nobody would see a machine that still runs.
-  await surely("deleting its Node", async () => {
-    try {
-      await clusters.nodes.delete(nodePath(name));
-    } catch (reason) {
-      if (!isNotFound(reason)) throw reason;
-    }
-  });
+  await deadline.retry(`${name}: deleting its Node`, () => deleteIfPresent(clusters.nodes, nodePath(name)));
 }

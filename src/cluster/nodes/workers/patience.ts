@@ -56,6 +56,12 @@ export class Deadline {
     return new Deadline({ ...this.#options, timeoutMs: Math.min(left, timeoutMs) });
   }
 
+  /** Again until it does not fail for a reason that passes. */
+  async retry<T>(what: string, run: () => Promise<T>): Promise<T> {
+    const { value } = await this.poll(what, async () => ({ value: await run() }));
+    return value;
+  }
+
   /** Again and again until it gives something; an API that is away is waited for like everything else. */
   async poll<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
     let trouble = "";

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
+import { defaultPolicy } from "../csr/case.js";
 import { annotation } from "../objects.js";
 import { makeOptionsFor, type WorkersContext } from "./change.js";
 import { createWorkers } from "./machines.js";
@@ -72,6 +73,7 @@ const context = (change: Partial<WorkersContext> = {}): WorkersContext => ({
   maxUnavailable: 1,
   joinWithinMs: 3_600_000,
   publish: async () => undefined,
+  approval: { by: "anybody", namespace: "drawbridge", policy: defaultPolicy },
   ...change,
 });
 

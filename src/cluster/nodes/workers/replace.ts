@@ -1,5 +1,6 @@
 /** Puts a fresh machine in the place of each worker, under a name of its own. */
 import { pathOf } from "../objects.js";
+import { approving } from "./approving.js";
 import { eachOf, makeOptionsFor, markLeaving, takeOutOfService, type WorkersContext } from "./change.js";
 import { requireDrainable } from "./drain.js";
 import { makeWorkers, type NewWorker, unknownWorker } from "./machines.js";
@@ -51,14 +52,15 @@ export async function workersBehind(context: WorkersContext, hash: string): Prom
 }
 
 export async function replaceWorkers(context: WorkersContext, plans: readonly Replacement[]): Promise<void> {
+  await approving(context, () => replaceAll(context, plans));
+}
+
+async function replaceAll(context: WorkersContext, plans: readonly Replacement[]): Promise<void> {
   const { clusters, maxUnavailable, deadline, rules } = context;
   // Both before anything is changed: what cannot be finished is not begun.
   await makeOptionsFor(context);
   const leaving = plans.filter(({ state }) => state === "to be done").map(({ old }) => old);
-  await deadline.poll("the pods", async () => {
-    await requireDrainable(clusters.nodes, leaving, rules);
-    return true;
-  });
+  await deadline.retry("the pods", () => requireDrainable(clusters.nodes, leaving, rules));
   const underWay = new Set<Replacement>();
   await eachOf(plans, maxUnavailable, async (plan) => {
     underWay.add(plan);

@@ -1,4 +1,5 @@
 /** Brings a pool to another number of workers. */
+import { approving } from "./approving.js";
 import { eachOf, makeOptionsFor, markLeaving, takeOutOfService, type WorkersContext } from "./change.js";
 import { requireDrainable } from "./drain.js";
 import { createWorkers, type MachineTemplate } from "./machines.js";
@@ -45,13 +46,15 @@ export async function planScale(
   return { group, leave: leave.map(({ name }) => name), make: [...unfinished, ...planned].map(({ name }) => name) };
 }
 
-export async function scale(context: WorkersContext, { leave, make, group }: ScalePlan): Promise<void> {
+export async function scale(context: WorkersContext, plan: ScalePlan): Promise<void> {
+  if (plan.make.length === 0) await carryOutPlan(context, plan);
+  else await approving(context, () => carryOutPlan(context, plan));
+}
+
+async function carryOutPlan(context: WorkersContext, { leave, make, group }: ScalePlan): Promise<void> {
   const { clusters, maxUnavailable, deadline, rules, store } = context;
   const making = make.length === 0 ? undefined : await makeOptionsFor(context);
-  await deadline.poll("the pods", async () => {
-    await requireDrainable(clusters.nodes, leave, rules);
-    return true;
-  });
+  await deadline.retry("the pods", () => requireDrainable(clusters.nodes, leave, rules));
   const template = templateOf((await store.read()).filter((worker) => isInGroup(worker, group)));
   await markLeaving(context, leave, "removed");
   const workers = (await store.read()).filter(({ name }) => leave.includes(name));
@@ -59,10 +62,7 @@ export async function scale(context: WorkersContext, { leave, make, group }: Sca
     await takeOutOfService(worker, context);
     const left = await store.change((all) => all.filter(({ name }) => name !== worker.name));
     await store.removeUserData(worker.name);
-    await deadline.poll("the inventory", async () => {
-      await context.publish(left);
-      return true;
-    });
+    await deadline.retry("the inventory", () => context.publish(left));
     deadline.progress.log(`${worker.name} is removed`);
   });
   if (making !== undefined && template !== undefined) await createWorkers({ ...making, group, template });

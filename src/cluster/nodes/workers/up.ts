@@ -1,16 +1,19 @@
-/** From a declared pool to nodes that run pods. Whatever was done before is found done. */
-import { DrawbridgeError } from "../../../base/errors/error.js";
+/** `workers up`: apply, prepare, create, approve, label, verify. Each step finds what an earlier run has done. */
+import type { KubeObject } from "../../kube/port.js";
+import { applyObjects } from "../controller/apply-objects.js";
+import { approving } from "./approving.js";
 import { makeOptionsFor, type WorkersContext } from "./change.js";
 import { createWorkers, type MachineTemplate, type MadeWorker } from "./machines.js";
 import { poolReport } from "./status.js";
 import { isUserDataMissing, poolHash, poolUserData } from "./user-data.js";
 import { type VerifyOptions, type VerifyResult, verifyWorkers } from "./verify.js";
-import { isInGroup, planWorkers, type WorkerGroup } from "./worker.js";
+import { isInGroup, planWorkers, type WorkerGroup, workersError } from "./worker.js";
 
 interface UpOptions extends Pick<VerifyOptions, "pod"> {
-  readonly context: WorkersContext;
+  /** The pool and the objects it refers to; empty when they are in the cluster already. */
+  readonly objects: readonly KubeObject[];
   readonly group: WorkerGroup;
-  /** Whether workers get a token of their own is up to whose server it is, unless it was said. */
+  /** Without `ownToken`, workers get tokens of their own when the Ignition server is ours. */
   readonly template: Omit<MachineTemplate, "ownToken"> & { readonly ownToken: boolean | undefined };
 }
 
@@ -19,30 +22,46 @@ export interface UpResult {
   readonly verdict: VerifyResult;
 }
 
-/** Before anybody is let in and before anything is made: rejects when it cannot be done, and waits for what comes by itself. */
+export async function bringUp(context: WorkersContext, options: UpOptions): Promise<UpResult> {
+  await apply(context, options.objects);
+  await prepare(context, options.group);
+  return approving(context, async () => {
+    const made = await create(context, options);
+    return { made, verdict: await labelAndVerify(context, options) };
+  });
+}
+
+async function apply({ clusters, deadline }: WorkersContext, objects: readonly KubeObject[]): Promise<void> {
+  const outcomes = await applyObjects(clusters.pools, objects, { dryRun: false, force: false });
+  for (const { action, object } of outcomes) deadline.progress.log(`${object} ${action}`);
+}
+
+/** Rejects, before anything is made, when the workers cannot be made; waits for user data of a pool that is new. */
 export async function prepare(context: WorkersContext, group: WorkerGroup): Promise<void> {
   const workers = await context.store.read();
   planWorkers(workers, group, await context.store.numbers());
   const leaving = workers.find((worker) => isInGroup(worker, group) && worker.leaving !== undefined);
   if (leaving !== undefined) {
     const command = leaving.leaving === "replaced" ? `replace ${leaving.name}` : "scale";
-    const sentence = `${leaving.name} is being ${leaving.leaving}: first go on with drawbridge workers ${command}`;
-    throw new DrawbridgeError("DB_WORKERS", sentence);
+    throw workersError(`${leaving.name} is being ${leaving.leaving}: first go on with drawbridge workers ${command}`);
   }
   await awaitUserData(context);
 }
 
-export async function up({ context, pod, template, group }: UpOptions): Promise<UpResult> {
-  const making = await makeOptionsFor(context);
-  const ownToken = template.ownToken ?? making.userData.isOurs;
-  const made = await createWorkers({ ...making, group, template: { ...template, ownToken } });
-  const workers = (await context.store.read()).filter((worker) => isInGroup(worker, group));
-  return { made, verdict: await verifyWorkers({ ...context, workers, pod, labelsNodes: true }) };
+async function create(context: WorkersContext, { group, template }: UpOptions): Promise<MadeWorker[]> {
+  const options = await makeOptionsFor(context);
+  const ownToken = template.ownToken ?? options.userData.isOurs;
+  return createWorkers({ ...options, group, template: { ...template, ownToken } });
 }
 
-/** A pool that was declared a moment ago has none yet, and says meanwhile what it waits for. */
+async function labelAndVerify(context: WorkersContext, { group, pod }: UpOptions): Promise<VerifyResult> {
+  const workers = (await context.store.read()).filter((worker) => isInGroup(worker, group));
+  return verifyWorkers({ ...context, workers, pod, labelsNodes: true });
+}
+
 async function awaitUserData({ clusters: { pools }, deadline, pool }: WorkersContext): Promise<void> {
-  await deadline.poll(`waiting for user data of pool ${pool.name}`, async () => {
+  const what = `waiting for user data of pool ${pool.name}`;
+  await deadline.poll(what, async () => {
     try {
       const { hash } = await poolUserData(pools, pool);
       deadline.progress.log(`pool ${pool.name} has user data, hash ${hash}`);
@@ -52,9 +71,7 @@ async function awaitUserData({ clusters: { pools }, deadline, pool }: WorkersCon
     }
     const { hash, object } = await poolHash(pools, pool);
     const { problems } = poolReport(pool.name, { pool: object, hash });
-    deadline.progress.status(
-      `waiting for user data of pool ${pool.name}: ${problems[0]?.what ?? "its Secret is missing"}`,
-    );
+    deadline.progress.status(`${what}: ${problems[0]?.what ?? "its Secret is missing"}`);
     return undefined;
   });
 }

@@ -1,7 +1,7 @@
 /** Waits until a pool's workers are nodes that run pods, and says what is missing where. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { isConflict, isNotFound, isTransient } from "../../kube/errors.js";
-import { find } from "../../kube/objects.js";
+import { isConflict, isTransient } from "../../kube/errors.js";
+import { deleteIfPresent, find } from "../../kube/objects.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ObjectName, pathOf } from "../objects.js";
 import { type Pod, podPath, podsPath } from "./drain.js";
@@ -157,7 +157,7 @@ async function removeTestPods(
   for (const { isMade, pod } of pods.values()) {
     if (!isMade) continue;
     try {
-      await removeTestPod(clusters.nodes, pod);
+      await deleteIfPresent(clusters.nodes, podPath(pod));
     } catch (reason) {
       deadline.progress.log(`pod ${pod.metadata?.name} could not be removed: ${messageOf(reason)}`);
     }
@@ -242,16 +242,8 @@ async function startTestPod(api: KubeApi, pod: Pod): Promise<"started" | "waitin
     return "started";
   } catch (reason) {
     if (!isConflict(reason)) throw reason;
-    await removeTestPod(api, pod);
+    await deleteIfPresent(api, podPath(pod));
     return "waiting";
-  }
-}
-
-async function removeTestPod(api: KubeApi, pod: Pod): Promise<void> {
-  try {
-    await api.delete(podPath(pod));
-  } catch (reason) {
-    if (!isNotFound(reason)) throw reason;
   }
 }
 
