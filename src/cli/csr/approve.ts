@@ -40,7 +40,7 @@ ${INVENTORY_HELP}`,
 
 async function approve(name: string, flags: Values<typeof approveFlags>, access: CsrAccess) {
   const [{ carryOut }, { decide, noDecisionLog, openDecisionLog }] = await Promise.all([
-    import("../../cluster/nodes/csr/approver/act.js"),
+    import("../../cluster/nodes/csr/approver/requests.js"),
     import("../../cluster/nodes/csr/decide.js"),
   ]);
   const look = await lookOnce(flags, access);

@@ -1,7 +1,7 @@
 /** What the csr commands have in common: the cluster they ask and the machines they expect. */
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
-import type { RequestsSnapshot } from "../../cluster/nodes/csr/approver/act.js";
+import type { RequestsSnapshot } from "../../cluster/nodes/csr/approver/requests.js";
 import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
 import type { InventorySource } from "../../cluster/nodes/csr/inventory.js";
 import type { MemoryStore } from "../../cluster/nodes/csr/memory.js";
@@ -111,7 +111,7 @@ export async function openAccess(flags: CsrFlags, namespace = flags.namespace): 
 
 /** What a command that looks once sees. */
 export async function lookOnce(flags: CsrFlags, { api, inventory, store }: CsrAccess) {
-  const { readRequests } = await import("../../cluster/nodes/csr/approver/act.js");
+  const { readRequests } = await import("../../cluster/nodes/csr/approver/requests.js");
   const memory = await store.load();
   return readRequests({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
 }

@@ -3,7 +3,7 @@ import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import type { Approval } from "../../cluster/nodes/workers/approving.js";
 import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
-import type { Deadline, Progress } from "../../cluster/nodes/workers/patience.js";
+import type { Deadline, Progress } from "../../cluster/nodes/workers/deadline.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/nodes/workers/verify.js";
@@ -128,7 +128,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** The first signal ends the waiting, so that what was made for a moment is removed; the second ends the process. */
 export async function withDeadline<T>(timeoutMs: number, use: (deadline: Deadline) => Promise<T>): Promise<T> {
-  const { Deadline } = await import("../../cluster/nodes/workers/patience.js");
+  const { Deadline } = await import("../../cluster/nodes/workers/deadline.js");
   const progress = showProgress();
   const stop = new AbortController();
   const stopListening = () => {

@@ -1,6 +1,6 @@
 /** What an approver may do in a cluster, and no more. */
 
-import { API_SERVER_NAME } from "./csr/approver/act.js";
+import { API_SERVER_NAME } from "./csr/approver/requests.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "./csr/signing-request.js";
 
 /** As RBAC has it. */

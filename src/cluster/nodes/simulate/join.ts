@@ -6,7 +6,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { NODES_PATH } from "../csr/approver/act.js";
+import { NODES_PATH } from "../csr/approver/requests.js";
 import {
   CLIENT_SIGNER,
   NODE_USER_PREFIX,

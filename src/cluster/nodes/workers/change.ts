@@ -3,10 +3,10 @@
 import { deleteIfPresent } from "../../kube/objects.js";
 import type { ObjectName } from "../objects.js";
 import type { Approval } from "./approving.js";
+import type { Deadline } from "./deadline.js";
 import { cordon, type DrainRules, drain } from "./drain.js";
 import { type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
 import { nodePath } from "./node.js";
-import type { Deadline } from "./patience.js";
 import type { Clusters } from "./status.js";
 import type { WorkerStore } from "./store.js";
 import { ensureTokens, poolUserData, revokeTokens } from "./user-data.js";

@@ -5,8 +5,8 @@ import { isNotFound, KubeApiError } from "../../kube/errors.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
+import type { Deadline } from "./deadline.js";
 import { changeNode, isReady, type Node } from "./node.js";
-import type { Deadline } from "./patience.js";
 
 /** Before anything is touched; rejects with everything that stands in the way. */
 export async function requireDrainable(api: KubeApi, nodes: readonly string[], rules: DrainRules): Promise<void> {

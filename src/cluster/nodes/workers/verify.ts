@@ -4,9 +4,9 @@ import { isConflict, isTransient } from "../../kube/errors.js";
 import { deleteIfPresent, find } from "../../kube/objects.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ObjectName, pathOf } from "../objects.js";
+import type { Deadline } from "./deadline.js";
 import { type Pod, podPath, podsPath } from "./drain.js";
 import { labelNode, nodeSettingsOf, type Taint } from "./node.js";
-import type { Deadline } from "./patience.js";
 import {
   type Clusters,
   type PoolReport,

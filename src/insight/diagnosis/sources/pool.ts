@@ -8,7 +8,7 @@ import { isNotFound } from "../../../cluster/kube/errors.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
-import { readRequests } from "../../../cluster/nodes/csr/approver/act.js";
+import { readRequests } from "../../../cluster/nodes/csr/approver/requests.js";
 import type { Policy } from "../../../cluster/nodes/csr/case.js";
 import { type Decision, decide } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";

@@ -2,7 +2,7 @@
 import type { Fix } from "../../../base/finding.js";
 import { isConflict } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
-import { carryOut, readRequests } from "../../../cluster/nodes/csr/approver/act.js";
+import { carryOut, readRequests } from "../../../cluster/nodes/csr/approver/requests.js";
 import { decide, noDecisionLog } from "../../../cluster/nodes/csr/decide.js";
 import { requestName } from "../../../cluster/nodes/csr/signing-request.js";
 import { pathOf, type Secret } from "../../../cluster/nodes/objects.js";

@@ -28,7 +28,7 @@ import {
   requestUid,
   type SigningRequest,
 } from "../signing-request.js";
-import { apiServerAddresses, carryOut, NODES_PATH } from "./act.js";
+import { apiServerAddresses, carryOut, NODES_PATH } from "./requests.js";
 
 export interface ApproverOptions {
   readonly api: KubeApi;

@@ -1,6 +1,6 @@
 /** What would have been said while waiting, which takes no time. */
 import { hastyClock } from "../../../../base/testing/hasty-clock.js";
-import { Deadline, type DeadlineOptions, type Progress } from "../patience.js";
+import { Deadline, type DeadlineOptions, type Progress } from "../deadline.js";
 
 export class RecordedProgress implements Progress {
   readonly told: string[] = [];
