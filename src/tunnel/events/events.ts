@@ -4,11 +4,10 @@ import type { Sourced } from "../../base/channel.js";
 import type { ServerLink } from "../agent/server-link.js";
 import type { DialFacts, Tunnel } from "../connection/tunnel.js";
 import type { AgentLink } from "../server/agents/agent-link.js";
+import type { FrontendMode } from "../server/config.js";
 import type { Dial } from "../server/dial.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { ChoiceExplanation } from "./facts.js";
-
-export type Frontend = "grpc" | "http-connect";
 
 /** How a dial ended at the server; every failure but `established` is a value of upstream's `reason` label. */
 export type ServerDialOutcome =
@@ -24,7 +23,7 @@ export type ServerDialOutcome =
 export interface ServerDialEnded extends Sourced {
   /** Absent for an answer that no dial waited for. */
   readonly dial?: Dial;
-  readonly frontend: Frontend;
+  readonly frontend: FrontendMode;
   readonly address: string;
   readonly agentId?: string;
   readonly connectId?: ConnectId;
@@ -40,7 +39,7 @@ export interface ServerDialEnded extends Sourced {
 export interface ServerTunnelClosed extends Sourced {
   readonly link: AgentLink;
   readonly tunnel: Tunnel;
-  readonly frontend: Frontend;
+  readonly frontend: FrontendMode;
   readonly address: string;
   readonly agentId: string;
   readonly connectId: ConnectId;

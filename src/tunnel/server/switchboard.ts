@@ -7,12 +7,10 @@ import type { Tunnel } from "../connection/tunnel.js";
 import {
   serverAgentConnected,
   serverAgentDisconnected,
-  serverAgentDraining,
   serverDialEnded,
   serverRefused,
   serverTunnelClosed,
   streamError,
-  tunnelCut,
 } from "../events/channels.js";
 import type { ServerDialOutcome } from "../events/events.js";
 import type { ChoiceExplanation } from "../events/facts.js";
@@ -20,8 +18,8 @@ import { LATENCY_BUCKETS } from "../events/readings.js";
 import type { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import type { PacketStream, StreamEnd } from "../link/packet-stream.js";
-import type { ConnectId, DialId } from "../wire/packet.js";
-import { type AgentConnection, type AgentIdentity, AgentLink, type AgentLinkEvents } from "./agents/agent-link.js";
+import type { ConnectId } from "../wire/packet.js";
+import { type AgentConnection, type AgentIdentity, AgentLink } from "./agents/agent-link.js";
 import { explainChoice } from "./agents/explanation.js";
 import type { AgentRegistry } from "./agents/registry.js";
 import { type Caller, Dial } from "./dial.js";
@@ -38,7 +36,7 @@ export interface SwitchboardOptions {
   readonly flights?: FlightHistory | undefined;
 }
 
-export class Switchboard implements AgentLinkEvents {
+export class Switchboard {
   readonly source: object;
   readonly registry: AgentRegistry;
   readonly clock: Clock;
@@ -121,7 +119,7 @@ export class Switchboard implements AgentLinkEvents {
     connection: AgentConnection,
     openStream: (link: AgentLink, number: number) => PacketStream,
   ): AgentLink {
-    return new AgentLink(++this.#streams, identity, connection, this, this, openStream);
+    return new AgentLink(++this.#streams, identity, connection, this, openStream);
   }
 
   agentConnected(link: AgentLink): void {
@@ -138,7 +136,7 @@ export class Switchboard implements AgentLinkEvents {
     });
   }
 
-  onClosed(link: AgentLink, end: StreamEnd): void {
+  agentDisconnected(link: AgentLink, end: StreamEnd): void {
     this.registry.remove(link);
     this.flights?.close(link.number);
     if (end.status !== 0) {
@@ -147,27 +145,6 @@ export class Switchboard implements AgentLinkEvents {
     }
     const { agentId } = link.identity;
     serverAgentDisconnected.publish({ source: this.source, agentId, stream: link.number, reason: end.reason });
-  }
-
-  onFlushed(ms: number): void {
-    this.frontendWrites.observe(ms / 1000);
-  }
-
-  onDraining(link: AgentLink): void {
-    serverAgentDraining.publish({ source: this.source, agentId: link.identity.agentId, stream: link.number });
-  }
-
-  onUnrecognizedAnswer(link: AgentLink, dialId: DialId): void {
-    serverDialEnded.publish({
-      source: this.source,
-      frontend: "grpc",
-      address: "",
-      agentId: link.identity.agentId,
-      dialId,
-      outcome: "unrecognized_response",
-      error: "the agent answered a dial that nobody waits for",
-      durationMs: 0,
-    });
   }
 
   onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void {
@@ -184,16 +161,6 @@ export class Switchboard implements AgentLinkEvents {
       bytesToAgent: tunnel.bytesToFar,
       bytesToClient: tunnel.bytesToNear,
       reason,
-    });
-  }
-
-  onTunnelCut(link: AgentLink, tunnel: Tunnel, queuedBytes: number): void {
-    tunnelCut.publish({
-      source: this.source,
-      address: tunnel.info.address,
-      connectId: tunnel.connectId,
-      queuedBytes,
-      reason: `the caller did not read while agent ${link.identity.agentId}, which knows no window, went on sending`,
     });
   }
 }

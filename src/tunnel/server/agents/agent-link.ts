@@ -1,11 +1,12 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
-import type { Clock } from "../../../base/clock.js";
 import { ShortLivedMap } from "../../../base/short-lived.js";
-import { type TableOptions, TunnelTable } from "../../connection/table.js";
+import { TunnelTable } from "../../connection/table.js";
 import type { DialFacts, Tunnel } from "../../connection/tunnel.js";
+import { serverAgentDraining, serverDialEnded, tunnelCut } from "../../events/channels.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
+import type { Switchboard } from "../switchboard.js";
 import { PathProbe } from "../watchdog/path-probe.js";
 import type { AgentGroup } from "./choice.js";
 import type { Principal } from "./claims.js";
@@ -49,16 +50,6 @@ export interface AgentConnection {
   ping(onAnswer: () => void): void;
 }
 
-export interface AgentLinkEvents {
-  onDraining(link: AgentLink): void;
-  onUnrecognizedAnswer(link: AgentLink, dialId: DialId): void;
-  onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void;
-  onTunnelCut(link: AgentLink, tunnel: Tunnel, queuedBytes: number): void;
-  /** Frontends were handed what came in one turn; it took this long. */
-  onFlushed(ms: number): void;
-  onClosed(link: AgentLink, end: StreamEnd): void;
-}
-
 export class AgentLink implements StreamOwner {
   /** The server's own number for this stream: an agentID is only what a peer claims. */
   readonly number: number;
@@ -79,8 +70,7 @@ export class AgentLink implements StreamOwner {
   /** A newer stream of the same agent came, and this one's peer has not answered since. */
   unconfirmed = false;
 
-  readonly #events: AgentLinkEvents;
-  readonly #clock: Clock;
+  readonly #board: Switchboard;
   #askedAt = Number.NEGATIVE_INFINITY;
   readonly #pending = new ShortLivedMap<DialId, PendingDial>();
   readonly #closing = new RecentIds();
@@ -89,15 +79,14 @@ export class AgentLink implements StreamOwner {
     number: number,
     identity: AgentIdentity,
     connection: AgentConnection,
-    events: AgentLinkEvents,
-    { budget, clock }: Pick<TableOptions, "budget" | "clock">,
+    board: Switchboard,
     openStream: (link: AgentLink, number: number) => PacketStream,
   ) {
     this.number = number;
     this.identity = identity;
     this.connection = connection;
-    this.#events = events;
-    this.#clock = clock;
+    this.#board = board;
+    const { budget, clock } = board;
     this.connectedAt = clock.now();
     this.stream = openStream(this, number);
     const shared = { carrier: this.stream, budget, clock };
@@ -107,9 +96,12 @@ export class AgentLink implements StreamOwner {
       pendingDials: () => this.#pending.size,
       onFinished: (tunnel, reason) => {
         this.#closing.add(tunnel.connectId);
-        events.onTunnelFinished(this, tunnel, reason);
+        board.onTunnelFinished(this, tunnel, reason);
       },
-      onCut: (tunnel, queuedBytes) => events.onTunnelCut(this, tunnel, queuedBytes),
+      onCut: ({ info: { address }, connectId }, queuedBytes) => {
+        const reason = `the caller did not read while agent ${identity.agentId}, which knows no window, went on sending`;
+        tunnelCut.publish({ source: board.source, address, connectId, queuedBytes, reason });
+      },
     });
     this.probe = identity.echo
       ? new PathProbe(this.stream, shared, (connectId) => this.#closing.add(connectId))
@@ -131,7 +123,7 @@ export class AgentLink implements StreamOwner {
 
   /** Is anybody still there? Until the answer comes, newer streams of the same agent are preferred. */
   confirmAlive(): void {
-    const now = this.#clock.now();
+    const now = this.#board.clock.now();
     if (this.unconfirmed || now - this.#askedAt < SIGN_OF_LIFE_MS) return;
     this.unconfirmed = true;
     this.#askedAt = now;
@@ -144,7 +136,8 @@ export class AgentLink implements StreamOwner {
   drain(): void {
     if (this.draining) return;
     this.draining = true;
-    this.#events.onDraining(this);
+    const { agentId } = this.identity;
+    serverAgentDraining.publish({ source: this.#board.source, agentId, stream: this.number });
   }
 
   get extended(): boolean {
@@ -223,7 +216,11 @@ export class AgentLink implements StreamOwner {
     const dial = this.#pending.get(dialId);
     if (dial === undefined) {
       if (this.probe?.onDialAnswer(dialId, connectId, error)) return;
-      this.#events.onUnrecognizedAnswer(this, dialId);
+      serverDialEnded.publish({
+        ...{ source: this.#board.source, frontend: "grpc", address: "", agentId: this.identity.agentId, dialId },
+        ...{ outcome: "unrecognized_response", durationMs: 0 },
+        error: "the agent answered a dial that nobody waits for",
+      });
       if (connectId !== 0) this.stream.control({ type: "CLOSE_REQ", connectId });
       return;
     }
@@ -239,7 +236,7 @@ export class AgentLink implements StreamOwner {
 
   onSettle(): void {
     const before = performance.now();
-    if (this.tunnels.settle()) this.#events.onFlushed(performance.now() - before);
+    if (this.tunnels.settle()) this.#board.frontendWrites.observe((performance.now() - before) / 1000);
     this.probe?.tunnels.settle();
   }
 
@@ -255,7 +252,7 @@ export class AgentLink implements StreamOwner {
   }
 
   onClosed(end: StreamEnd): void {
-    this.#events.onClosed(this, end);
+    this.#board.agentDisconnected(this, end);
     this.probe?.giveUp();
     const dials = [...this.#pending.values()];
     this.#pending.clear();
