@@ -42,7 +42,7 @@ test("flags come before the install directory, which comes before the cluster", 
   });
 });
 
-test("an install-config that was not used yet", async () => {
+test("networks are read from an install-config that was not used yet", async () => {
   writeFileSync(
     join(dir, "install-config.yaml"),
     stringify({ networking: { clusterNetwork: [{ cidr: "fd01::/48" }] } }),
@@ -51,7 +51,7 @@ test("an install-config that was not used yet", async () => {
   expect(found.pod).toEqual(["fd01::/48"]);
 });
 
-test("OpenShift's network object, kubeadm's configuration, nodes", async () => {
+test("a cluster's networks are read from OpenShift's Network, kubeadm's configuration or the nodes", async () => {
   const of = (given: KubeApi) =>
     findNetworks({ given: nothing, installDirectory: undefined, api: given, role: "workstation" });
   const openshift = { spec: { clusterNetwork: [{ cidr: "10.128.0.0/14" }], serviceNetwork: ["172.30.0.0/16"] } };
@@ -74,7 +74,7 @@ test("OpenShift's network object, kubeadm's configuration, nodes", async () => {
   expect(await of(api({}, [{ spec: { podCIDRs: ["10.128.1.0/24"] } }]))).toMatchObject({ pod: ["10.128.1.0/24"] });
 });
 
-test("a server's own network, not that of its pods", async () => {
+test("the machine network is that of the host's own address, not that of its pods", async () => {
   const network = new FakeHost([own("cni0", "10.128.1.1/24"), own("eth0", "192.168.66.10/24")], {
     "1.1.1.1": "192.168.66.10",
   });

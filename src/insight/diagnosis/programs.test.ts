@@ -19,7 +19,7 @@ test.each<[string[], ProgramKind[]]>([
   [["drawbridge", "doctor", "--role", "sidecar"], []],
   [["grep", "-rn", "x", "proxy-agent"], []],
   [["vi", "sidecar"], []],
-])("%j is %j", (words, expected) => {
+])("the command line %j is recognised as %j", (words, expected) => {
   expect(programs.filter((program) => isProgram(program, words))).toEqual(expected);
 });
 
@@ -35,7 +35,7 @@ test.each<[ProgramKind, string[], string | undefined, string | undefined]>([
   ["ignition", ["drawbridge", "ignition", "serve", "--admin-addr=[::1]:7"], "127.0.0.1:8080", "[::1]:7"],
   ["nodepool", ["drawbridge", "nodepool", "controller"], undefined, undefined],
   ["approver", ["drawbridge", "csr", "approver", "--health-port=5"], "127.0.0.1:5", undefined],
-])("%s %j: health at %s, admin at %s", (program, words, health, admin) => {
+])("%s started as %j has its health port at %s and its admin port at %s", (program, words, health, admin) => {
   expect(healthPortOf(program, running(...words))?.text).toBe(health);
   expect(adminPortOf(program, running(...words))?.text).toBe(admin);
 });

@@ -17,7 +17,7 @@ import {
 
 const hour = 3_600_000;
 
-test("says whether the process could be asked, and the other checks keep quiet when it could not", async () => {
+test("admin-api reports an admin port that does not answer, and the other admin checks are silent then", async () => {
   expect(await messagesOf(adminApi, context(admin()))).toEqual([
     "ok: the server server-1 answers on its admin port 127.0.0.1:8095",
   ]);
@@ -31,7 +31,7 @@ test("says whether the process could be asked, and the other checks keep quiet w
   }
 });
 
-test("agents: none, none that is any good, some", async () => {
+test("agents-connected fails without agents and warns when all of them drain or failed", async () => {
   const many = { process: { ...processInfo, serverCount: 3 } };
   expect(await messagesOf(agentsConnected, context(admin({ agents: [] })))).toEqual([
     "failed: no agent is connected, so every dial is refused",
@@ -49,7 +49,7 @@ test("agents: none, none that is any good, some", async () => {
   );
 });
 
-test("an agent's servers, against how many it looks for", async () => {
+test("servers-connected compares an agent's servers with how many it should know", async () => {
   const servers = [{ key: 1, id: "a", address: "10.0.0.1:8091" }];
   const metrics = "# HELP x\nkonnectivity_network_proxy_agent_known_server_count 3\n";
   const asAgent = (found: typeof servers, text = metrics) =>
@@ -61,7 +61,7 @@ test("an agent's servers, against how many it looks for", async () => {
   expect(await messagesOf(serversConnected, asAgent(servers, ""))).toEqual(["ok: the agent has 1 of 1 servers"]);
 });
 
-test("a path that carries nothing, of all agents or of some", async () => {
+test("path fails when no bytes get through, and warns when they do not through some agents", async () => {
   const failing = { state: "failing", error: "no echo within 5 s", failures: 3 } as const;
   expect(await messagesOf(path, context(admin({ path: failing })))).toEqual([
     "failed: bytes do not get through: no echo within 5 s (3 times in a row)",
@@ -76,7 +76,7 @@ test("a path that carries nothing, of all agents or of some", async () => {
   expect(await messagesOf(path, context(admin()))).toEqual([expect.stringMatching(/^skipped/)]);
 });
 
-test("certificates in use: ended, not begun, in the last third of their life, good", async () => {
+test("certificates-in-use judges certificates that ended, have not begun, or end soon", async () => {
   const of = (notBeforeAt: number, notAfterAt: number) =>
     messagesOf(certificatesInUse, context(admin({ certificates: [{ ...certificate, notBeforeAt, notAfterAt }] })));
   const which = "the certificate for agents (/pki/server.crt)";
@@ -88,7 +88,7 @@ test("certificates in use: ended, not begun, in the last third of their life, go
   ]);
 });
 
-test("doors that the process believes to be open", async () => {
+test("listeners fails when nobody, or another process, listens where the process believes to listen", async () => {
   const doors = { listeners: [{ what: "agents", address: "0.0.0.0:8091" }] };
   const owner = (pid: number) => [{ port: 8091, owner: { pid, words: ["x"] } }];
   const server = ["proxy-server"];
@@ -106,7 +106,7 @@ test("doors that the process believes to be open", async () => {
   ]);
 });
 
-test("refusals of the last minutes, as text that no terminal obeys", async () => {
+test("refusals of the last minutes are a warning, in text without terminal control characters", async () => {
   const refusal = { id: "AB", at: now - 60_000, target: "db\u001b[2J:5432", why: "no agent takes it" };
   const given = context(admin({ refusals: [refusal, { ...refusal, at: now - 24 * hour }] }));
   const [finding] = await findingsOf(refusals, given);
@@ -118,7 +118,7 @@ test("refusals of the last minutes, as text that no terminal obeys", async () =>
   expect(await messagesOf(refusals, context(admin()))).toEqual(["ok: no request was refused in the last 10 min"]);
 });
 
-test("a socket that answers is a door", async () => {
+test("a Unix socket that accepts connections counts as an open listener", async () => {
   const folder = mkdtempSync(join(tmpdir(), "db-doctor-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const socket = join(folder, "door.sock");

@@ -32,7 +32,7 @@ afterEach(() => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-describe("the machine", () => {
+describe("checks of the host", () => {
   test.each([
     ["20.18.9", "failed"],
     ["18.20.0", "failed"],
@@ -42,7 +42,7 @@ describe("the machine", () => {
     expect(await runChecks([nodeVersion], { nodeVersion: () => version })).toMatchObject([{ state }]);
   });
 
-  test("FIPS: says which programs to use", async () => {
+  test("fips warns in FIPS mode and names the programs to use", async () => {
     const file = "/proc/sys/crypto/fips_enabled";
     expect(await messagesOf(fips, context({}, { files: { [file]: "0\n" } }))).toEqual([
       "ok: this host is not in FIPS mode",
@@ -52,7 +52,7 @@ describe("the machine", () => {
     expect(await messagesOf(fips, context())).toEqual([expect.stringMatching(/^skipped/)]);
   });
 
-  test("open files, of the running server or of what would be started", async () => {
+  test("open-files reads the limit of the running server, else of a program started from here", async () => {
     const limits = (soft: string) =>
       `Limit   Soft Limit\nMax open files            ${soft}                524288               files\n`;
     const of = (soft: string, server?: string[]) =>
@@ -70,11 +70,11 @@ describe("the machine", () => {
   });
 });
 
-describe("networks", () => {
+describe("checks of networks", () => {
   const networks = (machine: string[], pod: string[], service: string[]) =>
     context({ networks: { machine, pod, service, from: "flags" } });
 
-  test("apart from each other", async () => {
+  test("network-overlap is ok when the networks are apart", async () => {
     expect(await messagesOf(overlap, networks(["10.0.0.0/16"], ["10.128.0.0/14"], ["172.30.0.0/16"]))).toEqual([
       "ok: machine, pod, service networks do not overlap",
     ]);
@@ -93,21 +93,21 @@ describe("networks", () => {
     [["10.0.0.0/8"], ["10.128.0.0/14"], ["10.96.0.0/12"], [/machine .* pod/, /machine .* service/]],
     [["10.0.0.0/16"], ["fd01::/48"], ["fd01::/112"], [/pod network fd01::\/48 and the service network fd01::\/112/]],
     [["10.0.0.0/16"], ["10.1.0.0/16", "10.1.128.0/17"], [], [/pod network .* and the pod network/]],
-  ])("%j %j %j overlap", async (machine, pod, service, expected) => {
+  ])("network-overlap fails for %j %j %j", async (machine, pod, service, expected) => {
     const found = await messagesOf(overlap, networks(machine, pod, service));
     expect(found).toEqual(
       expected.map((pattern) => expect.stringMatching(new RegExp(`^failed: the ${pattern.source}`))),
     );
   });
 
-  test("unknown or no prefixes", async () => {
+  test("network-overlap is skipped with too few networks and refuses what is no prefix", async () => {
     expect(await messagesOf(overlap, networks(["10.0.0.0/16"], [], []))).toEqual([expect.stringMatching(/^skipped/)]);
     expect(await messagesOf(overlap, networks(["10.0.0.0"], [], []))).toEqual([
       expect.stringMatching(/^failed: the machine network "10\.0\.0\.0" is not a prefix/),
     ]);
   });
 
-  test("a route to pods that makes a bridge superfluous", async () => {
+  test("route-to-pods warns of a route that makes a bridge superfluous", async () => {
     const given = { networks: { machine: [], pod: ["10.128.0.0/14"], service: [], from: "flags" } };
     expect(await messagesOf(routeToPods, context(given))).toEqual([
       expect.stringMatching(/^ok: this host has no route of its own/),
@@ -120,7 +120,7 @@ describe("networks", () => {
     expect(finding?.remedy).toMatch(/ip route del 10\.128\.0\.0\/14 via/);
   });
 
-  test("the address agents dial, with all that was considered", async () => {
+  test("address names the address that agents dial, with all that was considered", async () => {
     const [finding] = await findingsOf(addressChoice, context());
     expect(finding).toMatchObject({ state: "ok", message: "agents dial 192.168.66.10" });
     expect(finding?.evidence[0]).toMatch(/^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/);
@@ -133,7 +133,7 @@ describe("networks", () => {
     ]);
   });
 
-  test("an address that changed after the certificates were made", async () => {
+  test("address fails when the host's address changed after the certificates were made", async () => {
     writeFileSync(
       join(scratch, "bridge-address.json"),
       JSON.stringify({ target: "192.168.66.99", sans: [], source: "route" }),
@@ -148,10 +148,10 @@ describe("networks", () => {
   });
 });
 
-describe("ports", () => {
+describe("check ports", () => {
   const by = (port: number, ...words: string[]) => ({ port, owner: { pid: 42, words } });
 
-  test("free, the server's own, somebody else's", async () => {
+  test("a port may be free or the server's, but not another process'", async () => {
     const listeners = [by(8091, "/usr/bin/proxy-server", "--mode=grpc"), by(2041, "python3", "-m", "http.server")];
     expect(await messagesOf(portsFree, context({}, { listeners }))).toEqual([
       "ok: TCP 8091 (agents) is the server's (process 42)",
@@ -169,17 +169,17 @@ describe("ports", () => {
   });
 });
 
-describe("the socket", () => {
+describe("check socket", () => {
   const at = (socket: string) => context({ socket });
 
-  test("a path that does not fit", async () => {
+  test("a socket path of more than 107 bytes fails", async () => {
     expect(await messagesOf(socketFile, at(`/${"x".repeat(107)}`))).toEqual([
       "failed: the socket's path has 108 bytes, and 107 fit",
     ]);
     expect(await messagesOf(socketFile, at(`/nowhere/${"x".repeat(98)}`))).toEqual([expect.stringMatching(/^ok/)]);
   });
 
-  test("a directory and a socket for everybody, a file in its place, a leftover", async () => {
+  test("a socket or directory that others may use, and a file in its place, fail", async () => {
     const directory = join(scratch, "run");
     mkdirSync(directory);
     chmodSync(directory, 0o755);
@@ -205,8 +205,8 @@ describe("the socket", () => {
   });
 });
 
-describe("certificates", () => {
-  test("fit, are for another address, have ended, are not there", async () => {
+describe("check certificates", () => {
+  test("certificates fail when they are for another address, have ended, or are missing", async () => {
     const pki = join(scratch, "tls");
     await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }));
     const given = { pki, now: () => new Date() };
@@ -226,7 +226,7 @@ describe("certificates", () => {
   });
 });
 
-describe("egress configuration and server", () => {
+describe("check egress-config", () => {
   function egress(proxyProtocol: string, udsName: string): string {
     const file = join(scratch, "egress.yaml");
     const egressSelections = [{ name: "cluster", connection: { proxyProtocol, transport: { uds: { udsName } } } }];
@@ -238,7 +238,7 @@ describe("egress configuration and server", () => {
   }
   const server = ["/usr/bin/proxy-server", "--mode=grpc", "--uds-name=/run/s.sock"];
 
-  test("agree, disagree on protocol, on the socket", async () => {
+  test("the egress configuration and the server are compared by protocol and socket", async () => {
     const of = (protocol: string, socket: string) =>
       messagesOf(egressAgreement, context({ egressConfig: egress(protocol, socket) }, { server }));
     expect(await of("GRPC", "/run/s.sock")).toEqual(["ok: kube-apiserver and server agree on protocol and socket"]);
@@ -253,7 +253,7 @@ describe("egress configuration and server", () => {
     ]);
   });
 
-  test("a file that no kube-apiserver takes, and none", async () => {
+  test("an egress configuration that a kube-apiserver refuses fails, a missing one is skipped", async () => {
     expect(await messagesOf(egressAgreement, context({ egressConfig: egress("Direct", "x") }))).toEqual([
       expect.stringMatching(/^failed: .*refused by every kube-apiserver/),
     ]);
@@ -269,11 +269,11 @@ async function http(status: number, body: string): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-describe("the program here", () => {
+describe("check health", () => {
   const of = (port: number, ...flags: string[]) =>
     context({}, { server: ["proxy-server", `--health-port=${port}`, ...flags] });
 
-  test("is ready, is not, cannot be with its strategies, does not run", async () => {
+  test("health tells a server that is ready, unready, unable to become ready, and not running apart", async () => {
     expect(await messagesOf(running, of(await http(200, "ok")))).toEqual(["ok: the proxy-server is ready"]);
     const alone = await http(500, "no connection to any proxy agent");
     expect(await messagesOf(running, of(alone))).toEqual(["failed: the proxy-server is not ready"]);
@@ -286,7 +286,7 @@ describe("the program here", () => {
     ]);
   });
 
-  test("does not answer", async () => {
+  test("health fails when the program runs but does not answer", async () => {
     const port = await http(200, "ok");
     for (const close of closing.splice(0)) close();
     expect(await messagesOf(running, of(port))).toEqual([
@@ -295,7 +295,7 @@ describe("the program here", () => {
   });
 });
 
-describe("the server as an agent finds it", () => {
+describe("check server-reachable", () => {
   async function serve(ip: string, now = new Date()): Promise<{ port: number; ca: string }> {
     const issued = await certificatesFor("bootstrap", { ipAddresses: [ip] }, now);
     const { certificatePem: cert, privateKeyPem: key } = issued.leaves.get("server")!;
@@ -310,7 +310,7 @@ describe("the server as an agent finds it", () => {
       { files: ca === "" ? {} : { "/pki/ca.crt": ca } },
     );
 
-  test("good, for another address, of another authority", async () => {
+  test("server-reachable fails on a certificate for another address or of another authority", async () => {
     const { port, ca } = await serve("127.0.0.1");
     expect(await messagesOf(serverReachable, agent(port, ca))).toEqual([
       `ok: agents here reach the server at 127.0.0.1:${port} and can trust it`,
@@ -327,7 +327,7 @@ describe("the server as an agent finds it", () => {
     ]);
   });
 
-  test("with a certificate that has ended, or not begun by this clock", async () => {
+  test("server-reachable fails on a certificate that has ended, or not begun by this clock", async () => {
     const { port, ca } = await serve("127.0.0.1");
     const shifted = (hours: number) => agent(port, ca, { now: () => new Date(Date.now() + hours * 3_600_000) });
     expect(await messagesOf(serverReachable, shifted(48))).toEqual([
@@ -338,7 +338,7 @@ describe("the server as an agent finds it", () => {
     ]);
   });
 
-  test("closed, not TLS, not known", async () => {
+  test("server-reachable tells a closed port, a port without TLS and an unknown address apart", async () => {
     const plain = createServer((socket) =>
       socket
         .on("error", () => undefined)
@@ -358,7 +358,7 @@ describe("the server as an agent finds it", () => {
   });
 });
 
-describe("the cluster", () => {
+describe("checks of the cluster", () => {
   function cluster(
     allowed: (verb: string, resource: string) => boolean,
     date = new Date("2026-11-16T00:00:00Z"),
@@ -373,7 +373,7 @@ describe("the cluster", () => {
     return { api, server: "https://10.0.0.1:6443", date: async () => ({ date, tookMs: 3 }), close: () => undefined };
   }
 
-  test("answers, does not, cannot be asked", async () => {
+  test("kubeconfig fails when the API refuses, or the file cannot be used", async () => {
     expect(await messagesOf(apiAccess, context({ cluster: cluster(() => true) }))).toEqual([
       "ok: the API at https://10.0.0.1:6443 answers (v1.36.0)",
     ]);
@@ -397,7 +397,7 @@ describe("the cluster", () => {
     expect(await messagesOf(apiAccess, context())).toEqual([expect.stringMatching(/^skipped/)]);
   });
 
-  test("permissions: each missing one by name", async () => {
+  test("permissions names each one that is missing", async () => {
     expect(await messagesOf(permissions, context({ cluster: cluster(() => true) }))).toEqual([
       expect.stringMatching(/^ok: .*drawbridge-bootstrap/),
     ]);
@@ -412,7 +412,7 @@ describe("the cluster", () => {
     expect(finding?.evidence[0]).toBe("kubectl auth can-i create secrets -n drawbridge-bootstrap: no");
   });
 
-  test("clocks", async () => {
+  test("clock warns from 10 seconds on, and fails from 5 minutes on", async () => {
     expect(await messagesOf(clock, context({ cluster: cluster(() => true) }))).toEqual([
       "ok: this host's clock agrees with the API server's",
     ]);

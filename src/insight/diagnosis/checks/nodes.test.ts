@@ -47,7 +47,7 @@ async function port(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-describe("the Ignition server's certificate", () => {
+describe("check ignition-certificate", () => {
   let pki: string;
   beforeAll(async () => {
     pki = mkdtempSync(join(tmpdir(), "drawbridge-doctor-"));
@@ -76,7 +76,7 @@ describe("the Ignition server's certificate", () => {
       ),
     );
 
-  test("is for what the cluster publishes, or for something else", async () => {
+  test("the certificate must be for the address that the cluster publishes, and valid", async () => {
     const at = await serve();
     expect(await ask(at, publishing("127.0.0.1:22624"))).toEqual([
       "ok: the certificate is for what machines are told: 127.0.0.1",
@@ -90,7 +90,7 @@ describe("the Ignition server's certificate", () => {
     expect(await ask(at, later)).toEqual([expect.stringMatching(/^failed: the certificate ended/)]);
   });
 
-  test("is not shown while the server waits for one", async () => {
+  test("an Ignition server that does not serve yet fails", async () => {
     const at = await serve();
     for (const close of closing.splice(0)) close();
     expect(await ask(at, { address: "127.0.0.1" })).toEqual([
@@ -99,7 +99,7 @@ describe("the Ignition server's certificate", () => {
   });
 });
 
-describe("tokens and their payloads", () => {
+describe("check ignition-tokens", () => {
   const content = {
     ...{
       namespace: "clusters",
@@ -118,7 +118,7 @@ describe("tokens and their payloads", () => {
   const ask = (...secrets: readonly Secret[]) =>
     messagesOf(ignitionTokens, context({ role: "ignition", ...objects({ secrets }) }));
 
-  test("are made, are not made, cannot be made, and are never shown", async () => {
+  test("a token without a payload fails, and no token is ever shown", async () => {
     expect(await ask(having({ reason: "AsExpected" }))).toEqual(["ok: the payloads of 1 token Secrets are made"]);
     expect(await ask(secret)).toEqual([
       "failed: no Ignition server has made the payload of pool clusters/workers yet, so machines get 511",
@@ -135,14 +135,14 @@ describe("tokens and their payloads", () => {
   });
 });
 
-describe("the Lease", () => {
+describe("check lease", () => {
   const held = (seconds: number, holderIdentity = "host_1") => ({
     spec: { holderIdentity, leaseDurationSeconds: 15, renewTime: new Date(now - seconds * 1000).toISOString() },
   });
   const ask = (role: "nodepool" | "approver", leases: Readonly<Record<string, object>>) =>
     messagesOf(lease, context({ role, ...objects({}, leases) }));
 
-  test("is held, has run out, was given back, was never taken", async () => {
+  test("a Lease that ended, was released or never existed fails", async () => {
     expect(await ask("nodepool", { "drawbridge-nodepool-controller": held(5) })).toEqual([
       "ok: a pool controller holds the Lease",
     ]);
@@ -164,7 +164,7 @@ describe("the Lease", () => {
   });
 });
 
-test("pools: unseen, complained of, in order; the cause is for workers doctor", async () => {
+test("pools without conditions fail, and False conditions are warnings that lead to workers doctor", async () => {
   const having = (status: string) => ({
     ...pool,
     status: { conditions: [{ type: "ValidConfig", status, reason: "Bad", message: "two units of one name" }] },
@@ -180,7 +180,7 @@ test("pools: unseen, complained of, in order; the cause is for workers doctor", 
   expect(await messagesOf(pools, given(having("True")))).toEqual(["ok: the conditions of 1 pools are in order"]);
 });
 
-test("health of programs that have a port only when they are told", async () => {
+test("health is skipped for a program without a health port", async () => {
   const answer = (status: number, text: string) =>
     port(createHttp((_request, response) => response.writeHead(status).end(text)) as Server);
   const words = (at: number) => ["drawbridge", "csr", "approver", `--health-port=${at}`];

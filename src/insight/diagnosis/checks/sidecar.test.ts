@@ -30,7 +30,7 @@ async function listening(server: ReturnType<typeof createServer>): Promise<numbe
   return (server.address() as AddressInfo).port;
 }
 
-describe("the frontend", () => {
+describe("check frontend", () => {
   let pki: string;
   beforeAll(async () => {
     pki = mkdtempSync(join(tmpdir(), "drawbridge-doctor-"));
@@ -53,7 +53,7 @@ describe("the frontend", () => {
     );
   const serve = () => listening(createTls({ cert: pem("server.crt"), key: pem("server.key") }));
 
-  test("is reached and trusted, is for another name, is gone", async () => {
+  test("a frontend that is for another name or does not answer fails", async () => {
     const port = await serve();
     expect(await ask(door(port))).toEqual([`ok: the sidecar reaches the frontend 127.0.0.1:${port} and can trust it`]);
     expect(await ask(door(port, "konnectivity-server-local"))).toEqual([
@@ -63,7 +63,7 @@ describe("the frontend", () => {
     expect(await ask(door(port))).toEqual([`failed: nothing accepts connections on the frontend 127.0.0.1:${port}`]);
   });
 
-  test("that is a spare and gone is only a warning", async () => {
+  test("a frontend that does not answer is only a warning while another one does", async () => {
     const port = await serve();
     expect(await ask({ mode: "grpc", uds: "/nowhere.sock" }, door(port))).toEqual([
       "warning: no process listens on the frontend's socket /nowhere.sock",
@@ -71,7 +71,7 @@ describe("the frontend", () => {
     ]);
   });
 
-  test("cannot be judged without a sidecar or with flags that nobody understands", async () => {
+  test("the check is skipped without a sidecar, and fails when its flags cannot be understood", async () => {
     expect(await messagesOf(frontend, context({ role: "sidecar" }))).toEqual([
       expect.stringMatching(/^skipped: no sidecar runs/),
     ]);
@@ -80,7 +80,7 @@ describe("the frontend", () => {
   });
 });
 
-test("who looks names up: nobody behind agent, no fallback without the cluster's DNS, no cluster without access", async () => {
+test("resolution reports resolvers behind agent, a fallback without cluster-dns, and a cluster without access", async () => {
   const finding = (changes: Partial<typeof listener>, inCluster = true) => {
     const env = inCluster ? { KUBERNETES_SERVICE_HOST: "10.0.0.1" } : {};
     return messagesOf(

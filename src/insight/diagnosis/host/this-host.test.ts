@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { listeningInodes, thisHost } from "./this-host.js";
 
-test("listening sockets of both families, and only those", () => {
+test("listeningInodes finds listening sockets of both families, and only those", () => {
   const tables = [
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
     "   0: 00000000:1F9B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100 0 0 10 0",

@@ -39,7 +39,7 @@ test.each([
     { state: "failed", message: expect.stringMatching(/^failed to call webhook: Post .*proxy error$/) },
   ],
   ["somebody else comes first", 'admission webhook "other.test" denied the request', { state: "skipped" }],
-])("%s", async (_, words, expected) => {
+])("a webhook is judged by the refusal: %s", async (_, words, expected) => {
   const api = await cluster(words);
   expect(await probeWebhook(api, target)).toMatchObject(expected);
   const [made] = stub.requests;
@@ -58,7 +58,7 @@ test.each([
   api.close();
 });
 
-test("a webhook that may be ignored only costs its judgement", async () => {
+test("a failing webhook with failurePolicy Ignore lets requests pass unjudged", async () => {
   const api = await cluster(failedCalling("asked", "no"));
   expect(await probeWebhook(api, { ...target, failurePolicy: "Ignore" })).toMatchObject({
     details: { effect: "requests pass unjudged" },
@@ -66,7 +66,7 @@ test("a webhook that may be ignored only costs its judgement", async () => {
   api.close();
 });
 
-test("what a killed run left is removed, and nothing else", async () => {
+test("the configuration that a killed run left is removed, and nothing else", async () => {
   stub = await ApiStub.start((_, response) => reply(response, 200, { items: [{ metadata: { name: "left" } }] }));
   const api = createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) });
   await removeForgotten(api);

@@ -34,8 +34,8 @@ async function change(worker: string, edit: (text: string) => string): Promise<v
   writeFileSync(file, edit(readFileSync(file, "utf8")));
 }
 
-describe("a healthy pool", () => {
-  test("has nothing wrong with it, and no machine's token was used to see that", async () => {
+describe("workers doctor on a healthy pool", () => {
+  test("finds nothing, and uses no machine's token to see that", async () => {
     await fixture.worker("w-0");
     await fixture.worker("w-1", { ownToken: true });
     expect(await fixture.problems()).toEqual([]);
@@ -44,7 +44,7 @@ describe("a healthy pool", () => {
     expect(Buffer.from(asked[0]!.slice(7), "base64").toString()).not.toBe(TOKEN);
   });
 
-  test("may be HyperShift's, whose Secrets are beside the control plane", async () => {
+  test("reads HyperShift's Secrets beside the control plane, too", async () => {
     const names = [tokenSecret, `user-data-workers-${HASH}`];
     for (const name of names) {
       const { metadata, ...rest } = await fixture.secret(name);
@@ -60,7 +60,7 @@ describe("a healthy pool", () => {
     ]);
   });
 
-  test("is asked about single workers only where that was wanted", async () => {
+  test("looks only at the workers that were named", async () => {
     await fixture.worker("w-0");
     await fixture.worker("w-1");
     await change("w-1", () => "{}");
@@ -70,7 +70,7 @@ describe("a healthy pool", () => {
 });
 
 describe("a payload that is not made", () => {
-  test("is explained by the server's words", async () => {
+  test("is explained by the message of the server", async () => {
     await fixture.changeSecret(tokenSecret, data({ reason: "InvalidConfig", message: "the pull secret is missing" }));
     const [one] = await fixture.problems();
     expect(one).toMatchObject({ code: "DB_NODE_PAYLOAD", state: "failed" });
@@ -114,7 +114,7 @@ describe("user data", () => {
     expect(await one?.fix?.apply()).toContain("is written");
   });
 
-  test("with the token before is a warning, with an older one nobody's", async () => {
+  test("with the token before the current one is a warning, with an older one unknown", async () => {
     await fixture.worker("w-0");
     await fixture.changeSecret(tokenSecret, data({ token: "2-".repeat(10), old_token: TOKEN }));
     const [ofPool, old] = await fixture.problems();
@@ -147,7 +147,7 @@ describe("user data", () => {
     expect(found).toMatchObject({ code, state });
   });
 
-  test("with a token of its own that was revoked is nobody's", async () => {
+  test("with a token of its own that was revoked is unknown", async () => {
     await fixture.worker("w-0", { ownToken: true });
     await revokeTokens(fixture.api, pool, ["w-0"]);
     expect((await fixture.problems()).map(({ code }) => code)).toEqual(["DB_NODE_TOKEN_UNKNOWN"]);
@@ -164,7 +164,7 @@ describe("user data", () => {
     expect((await fixture.secret("worker-tokens-workers")).data).toEqual({});
   });
 
-  test("of a node that has joined is looked at no more", async () => {
+  test("of a node that has joined is not checked any more", async () => {
     await fixture.worker("w-0");
     await change("w-0", () => "{}");
     await fixture.api.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "w-0" } });
@@ -186,7 +186,7 @@ describe("the Ignition server", () => {
     expect(one).toMatchObject({ code: "DB_NODE_IGNITION_UNREACHABLE", message: expect.stringContaining(why) });
   });
 
-  test("is named without a login that stands in its address", async () => {
+  test("is named without the login in its address", async () => {
     await fixture.worker("w-0");
     await change("w-0", (text) => text.replace("https://", "https://me:s3cr3t@"));
     fixture.source.answer = (_, response) => response.writeHead(404).end();
@@ -206,7 +206,7 @@ describe("the Ignition server", () => {
     });
   });
 
-  test("with a certificate for another address, or of another authority, is told apart from that", async () => {
+  test("with a certificate for another address or of another authority has a code of its own", async () => {
     const { port } = new URL(fixture.source.url("/"));
     await fixture.worker("w-0");
     await change("w-0", (text) => text.replace("127.0.0.1", "localhost"));
@@ -256,7 +256,7 @@ describe("certificate requests", () => {
     expect((await fixture.context.memory().load()).get("w-0")?.client?.request).toBe("csr-1");
   });
 
-  test("that break a rule are explained, and not ours to approve", async () => {
+  test("that break a rule are explained and not approved", async () => {
     await fixture.worker("w-0", { deadline: new Date(Date.now() - 30_000).toISOString() });
     await fixture.file("csr-1", "w-0");
     await fixture.file("csr-2", "intruder");
@@ -270,8 +270,8 @@ describe("certificate requests", () => {
   });
 });
 
-describe("what cannot be looked at", () => {
-  test("is an answer of its own, and the rest is looked at all the same", async () => {
+describe("workers doctor when a check throws", () => {
+  test("a check that throws is DB_NODE_UNCHECKED, and the other checks run all the same", async () => {
     await fixture.worker("w-0");
     await change("w-0", () => "{}");
     writeFileSync(join(fixture.store.inventoryDirectory, "broken.yaml"), "pool: x");
