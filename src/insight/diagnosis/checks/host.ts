@@ -19,7 +19,7 @@ export const nodeVersion = defineCheck({
 });
 
 export const fips = defineCheck({
-  ...{ id: "fips", about: "The host is not in FIPS mode, or runs the payload's programs", needs: ["isFips"] },
+  ...{ id: "fips", about: "The host is not in FIPS mode", needs: ["isFips"] },
   judge({ isFips }) {
     if (!isFips) return [ok("this host is not in FIPS mode")];
     return [
