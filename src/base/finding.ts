@@ -63,6 +63,17 @@ export const coded = (code: ErrorCode, message: string, ...evidence: string[]): 
   ...{ ...failed(message, catalogue[code].remedy, ...evidence), code },
 });
 
+/** A failed finding that may explain others. */
+export const cause = (
+  likelihood: Likelihood,
+  message: string,
+  remedy: string,
+  evidence: readonly string[],
+): Judgement => ({
+  ...failed(message, remedy, ...evidence),
+  likelihood,
+});
+
 /** Thrown where a check cannot go on: a message together with its remedy. */
 export class CheckFailure extends Error {
   readonly remedy: string;

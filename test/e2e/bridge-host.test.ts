@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileS
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { Result } from "../../src/base/check.js";
+import type { Finding } from "../../src/base/finding.js";
 import type { BridgeStatus } from "../../src/cluster/bootstrap/host/status.js";
 import type { UpResult } from "../../src/cluster/bootstrap/host/up.js";
 import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
@@ -115,19 +115,19 @@ describe.skipIf(!ready)("on a bare host", () => {
 
   test("verify knows from up's record where everything is, the address that the certificate is for included", async () => {
     const { code, stdout } = await drawbridge("verify", `--state-dir=${place("state")}`, "--output=json");
-    const { results } = JSON.parse(stdout) as { results: Result[] };
-    expect({ code, failed: results.filter((result) => result.status === "fail") }).toEqual({ code: 0, failed: [] });
-    const evidence = (id: string) => results.find((result) => result.id === id)?.evidence;
-    expect(evidence("certificates")).toContain(`in ${place("etc")}/pki, for ${lab.bs.address},`);
-    expect(evidence("agent-port")).toMatch(
-      new RegExp(`^${lab.bs.address}:8091 shows a certificate for (?!.*not checked)`),
+    const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+    expect({ code, failed: findings.filter(({ state }) => state === "failed") }).toEqual({ code: 0, failed: [] });
+    const found = (id: string) => findings.find(({ check }) => check === id);
+    expect(found("certificates")?.evidence.join()).toContain(lab.bs.address);
+    expect(found("server-reachable")?.message).toBe(
+      `this host reaches the server at ${lab.bs.address}:8091 and can trust it`,
     );
     const doctor = await lab.bs.run([DRAWBRIDGE, "doctor", `--state-dir=${place("state")}`, "--role=server"]);
     expect({ code: doctor.code, stdout: doctor.stdout }).toMatchObject({ code: 0 });
     const archive = lab.scope.file("healthy.tar.gz");
     expect((await drawbridge("gather", `--state-dir=${place("state")}`, `--out=${archive}`)).code).toBe(0);
-    const found = await drawbridge("analyze", "--output=json", archive);
-    expect(JSON.parse(found.stdout)).toMatchObject({ kind: "drawbridge", findings: [] });
+    const analysis = await drawbridge("analyze", "--output=json", archive);
+    expect(JSON.parse(analysis.stdout)).toMatchObject({ kind: "drawbridge", findings: [] });
     expect((await run(["tar", "-tzf", archive])).stdout).toMatch(
       /konnectivity-server-process\.log\n(.*\n)*.*server\.crt/,
     );

@@ -6,7 +6,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Result } from "../../src/base/check.js";
+import type { Finding } from "../../src/base/finding.js";
 import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
 import {
   AGENT_PORT,
@@ -56,7 +56,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
     const agentAddresses = async () => (await bridge.agentPods()).map(({ status }) => status.podIP);
     const verified = async (...flags: string[]) => {
       const { code, stdout } = await bridge.verify("--output=json", ...flags);
-      return { code, results: (JSON.parse(stdout) as { results: Result[] }).results };
+      return { code, findings: (JSON.parse(stdout) as { findings: Finding[] }).findings };
     };
 
     beforeAll(async () => {
@@ -223,10 +223,10 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
         const readiness = await until("the agent's answer", 30_000, () => bridge.agentReadiness(pod!));
         expect(readiness.status).toBe(503);
         expect((await bridge.agentPods()).filter(isReady)).toEqual([]);
-        const { code, results } = await verified(`--webhook=${WEBHOOK}`);
+        const { code, findings } = await verified(`--webhook=${WEBHOOK}`);
         expect(code).toBe(1);
-        expect(results.find(({ id }) => id === "agents")).toMatchObject({
-          status: "fail",
+        expect(findings.find(({ check }) => check === "agents")).toMatchObject({
+          state: "failed",
           remedy: expect.stringMatching(/8091.*firewall/),
         });
       } finally {
@@ -246,10 +246,10 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
       await failsToAsk();
       expect(performance.now() - began).toBeLessThan(15_000);
       expect(await scene.egressMetric("dial_failure_count", { protocol: "http_connect" })).toBeGreaterThan(0);
-      const { code, results } = await verified(`--webhook=${WEBHOOK}`);
+      const { code, findings } = await verified(`--webhook=${WEBHOOK}`);
       expect(code).toBe(1);
-      const wrong = results.filter(({ status }) => status === "fail").map(({ id }) => id);
-      expect(wrong).toEqual(expect.arrayContaining(["egress-config", "front-frontend"]));
+      const wrong = findings.filter(({ state }) => state === "failed").map(({ check }) => check);
+      expect(wrong).toEqual(expect.arrayContaining(["egress-config", "server-protocol"]));
       // Back as it was: what is in the file is what `up` wrote.
       writeFileSync(bridge.egressFile, written);
       await lab.bs.apiServer.start(bridge.egressFile);

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Result } from "../../src/base/check.js";
+import type { Finding } from "../../src/base/finding.js";
 import { serverArguments } from "../../src/cluster/bootstrap/model/created.js";
 import { type BridgeModel, type BridgeOptions, bridgeModel } from "../../src/cluster/bootstrap/model/model.js";
 import { pkiFile } from "../../src/cluster/bootstrap/model/names.js";
@@ -45,12 +45,12 @@ describe.skipIf(!ready)("verify", () => {
   const results = async (...more: string[]) => {
     const { code, stdout, stderr } = await verify("--output=json", ...more);
     expect(stderr).toBe("");
-    const { results: list } = JSON.parse(stdout) as { results: Result[] };
-    return { code, list, byId: Object.fromEntries(list.map((result) => [result.id, result])) };
+    const { findings: list } = JSON.parse(stdout) as { findings: Finding[] };
+    return { code, list, byId: Object.fromEntries(list.map((finding) => [finding.check, finding])) };
   };
   /** Only our own image has the webhook's program. */
   const deployed = () => ["--deploy-test-webhook", ...(origin === "ours" ? [] : [`--test-image=${lab.image}`])];
-  const failed = (list: readonly Result[]) => list.filter(({ status }) => status === "fail");
+  const failed = (list: readonly Finding[]) => list.filter(({ state }) => state === "failed");
   const serverMetrics = async () =>
     (await get(`http://127.0.0.1:${model.ports.serverHealth}/metrics`, lab.bs.netns)).body;
   const dials = async () => metric(await serverMetrics(), `${SERVER_METRIC}_dial_duration_seconds_count`);
@@ -89,19 +89,19 @@ describe.skipIf(!ready)("verify", () => {
     const { code, list, byId } = await results();
     expect(failed(list)).toEqual([]);
     expect(code).toBe(0);
-    expect(list.filter(({ status }) => status === "skip").map(({ id }) => id)).toEqual([
+    expect(list.filter(({ state }) => state === "skipped").map(({ check }) => check)).toEqual([
       "webhook:by-url/by-url.lab.drawbridge.test",
     ]);
-    expect(byId[IN_POD]).toMatchObject({ status: "pass", details: { called: true, allowed: true, blocks: false } });
+    expect(byId[IN_POD]).toMatchObject({ state: "ok", details: { called: true, allowed: true, blocks: false } });
     expect(byId[`apiservice:${AGGREGATED_VERSION}.${AGGREGATED_GROUP}`]).toMatchObject({ details: { status: 200 } });
     expect(byId[`conversion:${CONVERTED}`]).toMatchObject({
-      status: "pass",
+      state: "ok",
       details: { called: true, converted: true, from: "v1", to: "v2", blocks: false },
     });
     expect((await webhook.requests("/convert")).at(-1)?.from).toMatch(/^10\.128\./);
     expect(byId.agents).toMatchObject({ details: { agents: 2, nodes: 2, nodesWithout: [] } });
-    expect(byId["api-server-flag"]?.evidence).toContain("the running kube-apiserver");
-    expect(byId["egress-config"]?.evidence).toContain("as the running proxy-server has it");
+    expect(byId["api-server-flag"]?.message).toContain("the running kube-apiserver");
+    expect(byId["egress-config"]?.evidence.join(" ")).toContain("the running proxy-server: --mode=");
     expect(await dials()).toBeGreaterThanOrEqual(before.dials + 4);
     const asked = (await webhook.requests("/validate")).slice(before.asked);
     expect(asked).toHaveLength(1);
@@ -111,16 +111,16 @@ describe.skipIf(!ready)("verify", () => {
   test("as a table for people, without any secret", async () => {
     const { code, stdout } = await verify("--webhook=validate-in-pod");
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^pass {2}The proxy-server is up .*\n/);
+    expect(stdout).toMatch(/^ok {7}health: The proxy-server is ready\.\n/);
     expect(stdout).toContain("would allow CREATE of a ConfigMap");
-    expect(stdout).toMatch(/\d+ passed, 0 failed, 0 skipped\. The bridge works\.\n$/);
+    expect(stdout).toMatch(/\n0 failed, 0 warnings, \d+ ok, 0 skipped\.\nThe bridge works\.\n$/);
     expect(stdout).not.toMatch(/PRIVATE KEY|BEGIN CERT/);
   });
 
   test("a test webhook proves that the kube-apiserver's call takes the tunnel, and is gone afterwards", async () => {
     const { code, byId } = await results("--webhook=validate-in-pod", ...deployed());
     const proof = byId["test-webhook"]!;
-    expect(proof, proof.evidence).toMatchObject({ status: "pass" });
+    expect(proof, proof.message).toMatchObject({ state: "ok" });
     expect(code).toBe(0);
     const { dialsBefore, dialsAfter, calledFrom } = proof.details as Record<string, number | string>;
     expect(Number(dialsAfter)).toBeGreaterThan(Number(dialsBefore));
@@ -147,10 +147,10 @@ describe.skipIf(!ready)("verify", () => {
     await lab.apply(objects.validatingWebhook("wrong-ca", "wrong", objects.byService("/validate"), other.cert));
     const { code, list, byId } = await results();
     const id = "webhook:wrong-ca/wrong-ca.lab.drawbridge.test";
-    expect(failed(list).map((result) => result.id)).toEqual([id]);
+    expect(failed(list).map(({ check }) => check)).toEqual([id]);
     expect(code).toBe(1);
     expect(byId[id]).toMatchObject({ details: { blocks: true } });
-    expect(byId[id]?.evidence).toContain("its caBundle vouches for");
+    expect(byId[id]?.message).toContain("its caBundle vouches for");
     expect(byId[id]?.remedy).toContain("ValidatingWebhookConfiguration wrong-ca webhooks[0].clientConfig.caBundle");
     const config = JSON.stringify(objects.configMap("blocked", "wrong"));
     await until("the webhook to be in force", 60_000, async () => {
@@ -170,10 +170,10 @@ describe.skipIf(!ready)("verify", () => {
     await lab.apply(objects.drawings(other.cert));
     const { code, list, byId } = await results(`--conversion=${CONVERTED}`);
     const id = `conversion:${CONVERTED}`;
-    expect(failed(list).map((result) => result.id)).toEqual([id]);
+    expect(failed(list).map(({ check }) => check)).toEqual([id]);
     expect(code).toBe(1);
     expect(byId[id]).toMatchObject({ details: { blocks: true } });
-    expect(byId[id]?.evidence).toMatch(/its caBundle vouches for.*in v2 would be refused/);
+    expect(byId[id]?.message).toMatch(/its caBundle vouches for.*in v2 would be refused/);
     expect(byId[id]?.remedy).toContain(`CustomResourceDefinition ${CONVERTED} spec.conversion.webhook.clientConfig`);
     const path = `/apis/${objects.CRD_GROUP}/v2/namespaces/${objects.NAMESPACE}/drawings/plan`;
     await until("the kube-apiserver to have read it", 60_000, async () => {
@@ -190,16 +190,12 @@ describe.skipIf(!ready)("verify", () => {
     await until("no agent", 60_000, async () => (await backends()) === 0 && (await pods()).trim() === "");
     const { code, byId } = await results("--webhook=validate-in-pod");
     expect(code).toBe(1);
-    expect(byId["server-health"]?.status).toBe("pass");
-    expect(byId["server-ready"]).toMatchObject({
-      status: "fail",
-      remedy: expect.stringContaining(`${lab.bs.address}:8091`),
-    });
-    expect(byId.agents).toMatchObject({ status: "fail", details: { agents: 0, nodesWithout: ["n1", "n2"] } });
-    expect(byId.agents?.evidence).toContain("n1 (no agent's pod there), n2");
-    expect(byId.agents?.remedy).toContain("drawbridge firewall plan");
-    expect(byId[IN_POD]).toMatchObject({ status: "fail", details: { blocks: true } });
-    expect(byId[IN_POD]?.evidence).toMatch(
+    expect(byId.health).toMatchObject({ state: "failed", remedy: expect.stringContaining("8091") });
+    expect(byId.agents).toMatchObject({ state: "failed", details: { agents: 0, nodesWithout: ["n1", "n2"] } });
+    expect(byId.agents?.message).toContain("n1 (no agent's pod there), n2");
+    expect(byId.agents?.remedy).toContain(`${lab.bs.address}:8091 (drawbridge firewall plan)`);
+    expect(byId[IN_POD]).toMatchObject({ state: "failed", details: { blocks: true } });
+    expect(byId[IN_POD]?.message).toMatch(
       /No agent available.*failurePolicy Fail: matching requests would be refused/i,
     );
     const create = ["create", "--dry-run=server", "-f", "-"];

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { TestBundle } from "../../cluster/bootstrap/analyze/testing/bundle.js";
+import { TestBundle } from "../../insight/diagnosis/testing/bundle.js";
 import { bootstrapAnalyze } from "./analyze.js";
 
 let bundle: TestBundle;
@@ -35,7 +35,7 @@ describe("drawbridge bootstrap analyze", () => {
     bundle.serverLog("starting", "Error: unknown flag: --x", "Error: unknown flag: --x");
     expect(await analyze(bundle.pack())).toBe(1);
     expect(out).toMatch(
-      /\n1\. The server ends again and again: unknown flag: --x\. \(certain, server-crash-loop\)\n {5}bootstrap\/containers\/konnectivity-server-3d4e5f\.log:3\n {7}Error: .*\n {3}Do: Take the flag out/,
+      /\nFAILED {3}server-crash-loop: The server ends again and again: unknown flag: --x\. \(certain\)\n +bootstrap\/containers\/konnectivity-server-3d4e5f\.log:3: Error: .*\n +Do: Take the flag out/,
     );
   });
 
@@ -44,7 +44,9 @@ describe("drawbridge bootstrap analyze", () => {
     expect(await analyze("--output", "json", bundle.folder)).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
       kind: "openshift-install",
-      findings: [{ id: "server-crash-loop", likelihood: "certain", evidence: [{ line: 2 }] }],
+      findings: [
+        { check: "server-crash-loop", likelihood: "certain", evidence: [expect.stringContaining(".log:2: ")] },
+      ],
     });
   });
 

@@ -1,7 +1,6 @@
 /** `drawbridge bootstrap analyze`: parse, analyse, print. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Analysis } from "../../cluster/bootstrap/analyze/finding.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean } from "../flags/flag-value.js";
@@ -10,7 +9,6 @@ import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
 import type { Invocation } from "../framework/invocation.js";
 import { MISUSE } from "../framework/subcommands.js";
-import { reportAnalysis } from "./analyze-report.js";
 
 interface AnalyzeConfig {
   readonly path: string;
@@ -41,8 +39,21 @@ function parse(program: string, argv: readonly string[]): Invocation<AnalyzeConf
 const refused = (sentence: string) => new DrawbridgeError("DB_FLAG_VALUE", sentence);
 
 async function run({ path, output }: AnalyzeConfig): Promise<number> {
-  const { analyze } = await import("../../cluster/bootstrap/analyze/analyze.js");
-  const analysis: Analysis = await analyze(path);
-  process.stdout.write(output === "json" ? `${JSON.stringify(analysis, null, 2)}\n` : reportAnalysis(analysis));
-  return analysis.findings.length === 0 ? 0 : 1;
+  const [{ analyze }, { findingsJson, findingsText }] = await Promise.all([
+    import("../../insight/diagnosis/analyze.js"),
+    import("../../insight/diagnosis/report.js"),
+  ]);
+  const { kind, findings, observations } = await analyze(path);
+  const by = kind === "drawbridge" ? "drawbridge bootstrap gather" : "openshift-install gather bootstrap";
+  const notes = observations.map((sentence) => `  ${sentence}\n`).join("");
+  process.stdout.write(
+    output === "json"
+      ? findingsJson({ bundle: path, kind, observations }, findings)
+      : [
+          `${path} (by ${by})\n\n`,
+          findings.length === 0 ? "Nothing wrong was found.\n" : findingsText(findings),
+          notes === "" ? "" : `\nWorth knowing:\n${notes}`,
+        ].join(""),
+  );
+  return findings.length === 0 ? 0 : 1;
 }

@@ -36,7 +36,7 @@ function parse(argv: readonly string[]): Invocation<TestWebhookConfig> {
 }
 
 async function run(config: TestWebhookConfig): Promise<number> {
-  const { serveTestWebhook } = await import("../../cluster/bootstrap/verify/test-webhook/serve.js");
+  const { serveTestWebhook } = await import("../../cluster/bootstrap/test-webhook/serve.js");
   const webhook = await serveTestWebhook(config);
   process.stdout.write(`The test webhook listens on ${webhook.address}.\n`);
   await nextSignal();

@@ -1,5 +1,5 @@
-/** The command as a process, and its three ways to report. */
-import { spawn, spawnSync } from "node:child_process";
+/** The command as a process. */
+import { spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,9 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { TimedResult as Result } from "../../cluster/bootstrap/verify/run-checks.js";
+import type { Finding } from "../../base/finding.js";
 import { startTunnelFixture, type TunnelFixture } from "../../tunnel/client/testing/fixture.js";
-import { report } from "./verify-report.js";
 
 /** A process takes its time to start where others work, too. */
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
@@ -36,55 +35,6 @@ function drawbridge(...argv: string[]): Promise<Ended> {
   return new Promise((resolve) => child.once("close", (status) => resolve({ status, ...texts })));
 }
 const verify = (...argv: string[]) => drawbridge("bootstrap", "verify", "--for=bare", ...argv);
-
-const result = (differences: Partial<Result>): Result => ({
-  ...{ id: "a", title: "A", status: "pass", evidence: "seen", remedy: "", durationMs: 1234 },
-  ...differences,
-});
-
-/** A reader of XML that is not ours; not everybody has it. */
-const noPython = spawnSync("python3", ["--version"]).status !== 0;
-
-describe("reports", () => {
-  const hostile = `<script>"&'</script>]]>`;
-  const results = [
-    result({}),
-    result({ id: "b", title: hostile, status: "fail", evidence: hostile, remedy: `Do "this" & <that>.` }),
-    result({ id: "c", status: "skip", evidence: "not here", remedy: "Go there." }),
-  ];
-
-  test("text: one row each, what to do below it, and a sum", () => {
-    const lines = report("text", results).split("\n");
-    expect(lines[0]).toMatch(/^pass {2}A +seen$/);
-    expect(lines[1]).toMatch(/^FAIL /);
-    expect(lines[2]).toBe(`      -> Do "this" & <that>.`);
-    expect(lines.at(-2)).toMatch(/^1 passed, 1 failed, 1 skipped\. The bridge does not work/);
-    expect(report("text", [result({})])).toContain("The bridge works.");
-  });
-
-  test("json: ok only when nothing failed", () => {
-    expect(JSON.parse(report("json", results))).toEqual({ ok: false, counts: { pass: 1, fail: 1, skip: 1 }, results });
-    expect(JSON.parse(report("json", [results[0]!, results[2]!])).ok).toBe(true);
-  });
-
-  test.skipIf(noPython)("junit: well-formed whatever it holds, by another's reader", () => {
-    const file = join(folder, "junit.xml");
-    writeFileSync(file, report("junit", results));
-    const script = `
-import sys, json, xml.etree.ElementTree as tree
-suite = tree.parse(sys.argv[1]).getroot()[0]
-print(json.dumps([suite.attrib, [[case.get("classname"), case.get("name"), case[0].tag, case[0].get("message") or case[0].text] for case in suite]]))`;
-    const { stdout, stderr } = spawnSync("python3", ["-c", script, file], { encoding: "utf8" });
-    expect(stderr).toBe("");
-    const [suite, cases] = JSON.parse(stdout);
-    expect(suite).toMatchObject({ tests: "3", failures: "1", skipped: "1", errors: "0", time: "3.702" });
-    expect(cases).toEqual([
-      ["a", "A", "system-out", "seen"],
-      ["b", hostile, "failure", hostile],
-      ["c", "A", "skipped", "not here Go there."],
-    ]);
-  });
-});
 
 describe("as a process", () => {
   let rig: TunnelFixture;
@@ -113,25 +63,25 @@ describe("as a process", () => {
     const selection = { name: "cluster", connection: { proxyProtocol: "GRPC", transport } };
     const kind = { apiVersion: "apiserver.k8s.io/v1beta1", kind: "EgressSelectorConfiguration" };
     writeFileSync(egress, JSON.stringify({ ...kind, egressSelections: [selection] }));
-    const { port } = rig.frontends["connect-tcp"] as { port: number };
+    const { port } = rig.frontends["grpc-tcp"] as { port: number };
     return [`--health=${health}`, `--uds=${socket}`, `--egress-config=${egress}`, `--agent-port=${port}`];
   };
 
   test("a good host without a kubeconfig ends with 0, and says what was not asked", async () => {
     const { status, stdout, stderr } = await verify(...good(), "--output=json");
-    const { ok, results } = JSON.parse(stdout) as { ok: boolean; results: Result[] };
-    const failures = results.filter((one) => one.status === "fail");
+    const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
+    const failures = findings.filter((one) => one.state === "failed");
     // Another's kube-apiserver may run on this machine, which nobody has told of this bridge.
-    expect(failures.filter(({ id }) => id !== "api-server-flag")).toEqual([]);
+    expect(failures.filter(({ check }) => check !== "api-server-flag")).toEqual([]);
     const isGood = failures.length === 0;
     expect({ status, ok, stderr }).toEqual({ status: isGood ? 0 : 1, ok: isGood, stderr: "" });
-    expect(results.find(({ id }) => id === "cluster-api")?.status).toBe("skip");
+    expect(findings.find(({ check }) => check === "kubeconfig")?.state).toBe("skipped");
   });
 
   test("a failure ends with 1 and names the flag; an unusable kubeconfig is one", async () => {
     const missing = await verify(...good(), `--kubeconfig=${join(folder, "none")}`);
     expect(missing.status).toBe(1);
-    expect(missing.stdout).toContain("FAIL  The kube-apiserver answers");
+    expect(missing.stdout).toContain("FAILED   kubeconfig: ");
     expect(missing.stdout).toContain("--kubeconfig");
     const closed = await verify(...good().slice(1), "--health=http://127.0.0.1:1", "--output=junit");
     expect(closed.status).toBe(1);

@@ -3,15 +3,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { splitHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { type Finding, hasFailed } from "../../base/finding.js";
 import { type BridgeRecord, recordFile } from "../../cluster/bootstrap/host/record.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { Topology } from "../../cluster/bootstrap/model/names.js";
 import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
-import type { BridgeDescription } from "../../cluster/bootstrap/verify/bridge.js";
-import type { ApiAccess } from "../../cluster/bootstrap/verify/checks/cluster-api.js";
-import type { FarHost } from "../../cluster/bootstrap/verify/checks/far-host.js";
-import type { TimedResult } from "../../cluster/bootstrap/verify/run-checks.js";
-import type { VerifyOptions } from "../../cluster/bootstrap/verify/verify.js";
+import type { BridgeDescription } from "../../insight/diagnosis/bridge.js";
+import type { ApiAccess } from "../../insight/diagnosis/sources/bridge.js";
+import type { RemoteHost, VerifyOptions } from "../../insight/diagnosis/verify.js";
 import { toMilliseconds } from "../flags/go-duration.js";
 import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
@@ -20,7 +19,6 @@ import type { Environment, Invocation } from "../framework/invocation.js";
 import { MISUSE } from "../framework/subcommands.js";
 import { checkSshFlags, knownTarget, refuseSshFlags } from "./ssh.js";
 import { declareVerifyFlags, type VerifyFlags } from "./verify-flags.js";
-import { type Output, report } from "./verify-report.js";
 
 interface VerifyConfig {
   readonly bridge: BridgeDescription;
@@ -29,7 +27,7 @@ interface VerifyConfig {
   readonly flags: VerifyFlags;
   readonly rehearse: { readonly webhooks: readonly string[]; readonly conversions: readonly string[] };
   readonly testWebhook: { readonly image: string } | undefined;
-  readonly output: Output;
+  readonly output: "text" | "json" | "junit";
   readonly timeoutMs: number;
 }
 
@@ -132,12 +130,24 @@ const refused = (sentence: string) => new DrawbridgeError("DB_FLAG_VALUE", sente
 
 async function run(config: VerifyConfig): Promise<number> {
   const stop = stopSignal(config);
-  const results = config.flags.dir.value === "" ? await verifyHere(config, stop) : await verifyFrom(config, stop);
-  process.stdout.write(report(config.output, results));
-  return results.some(({ status }) => status === "fail") ? 1 : 0;
+  const findings = config.flags.dir.value === "" ? await verifyHere(config, stop) : await verifyFrom(config, stop);
+  const { findingsJson, findingsJunit, findingsText } = await import("../../insight/diagnosis/report.js");
+  const reports = {
+    text: () => `${findingsText(findings)}${verdictOn(findings)}\n`,
+    json: () => findingsJson({}, findings),
+    junit: () => findingsJunit("drawbridge bootstrap verify", findings),
+  };
+  process.stdout.write(reports[config.output]());
+  return hasFailed(findings) ? 1 : 0;
 }
 
-async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<TimedResult[]> {
+function verdictOn(findings: readonly Finding[]): string {
+  if (hasFailed(findings)) return "The bridge does not work as it should; begin with the first failure.";
+  const isSkipped = findings.some(({ state }) => state === "skipped");
+  return isSkipped ? "Nothing failed; see what was skipped." : "The bridge works.";
+}
+
+async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
   const record = await recordOf(config);
   const recorded = record && bridgeModel(record.options);
   const kubeconfig = config.kubeconfig || (record?.kubeconfig ?? "");
@@ -145,7 +155,7 @@ async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Time
 }
 
 /** What can be seen from a workstation that has the install directory. */
-async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<TimedResult[]> {
+async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
   const [{ openInstallDirectory }, { withPrivateFolder }] = await Promise.all([
     import("../../cluster/bootstrap/install-dir.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
@@ -153,11 +163,11 @@ async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Time
   const directory = await openInstallDirectory(config.flags.dir.value);
   return withPrivateFolder(async (folder) => {
     const over = await knownTarget(config.flags, directory, folder);
-    return verified(config, stop, { bootstrap: over && (await farHost(over)) });
+    return verified(config, stop, { host: over && (await remoteHost(over)) });
   });
 }
 
-async function farHost(over: SshTarget): Promise<FarHost> {
+async function remoteHost(over: SshTarget): Promise<RemoteHost> {
   const [{ hostEntries }, { collectionScript }, { bootstrapCalls }] = await Promise.all([
     import("../../cluster/bootstrap/gather/host-part.js"),
     import("../../cluster/bootstrap/gather/script.js"),
@@ -167,15 +177,11 @@ async function farHost(over: SshTarget): Promise<FarHost> {
   return { name: over.host, files: (timeoutMs) => hostEntries({ script, over, timeoutMs }) };
 }
 
-async function verified(
-  config: VerifyConfig,
-  stop: AbortSignal,
-  elsewhere?: VerifyOptions["elsewhere"],
-): Promise<TimedResult[]> {
-  const { verify } = await import("../../cluster/bootstrap/verify/verify.js");
+async function verified(config: VerifyConfig, stop: AbortSignal, remote?: VerifyOptions["remote"]): Promise<Finding[]> {
+  const { verifyBridge } = await import("../../insight/diagnosis/verify.js");
   const access = await openApi(config.kubeconfig);
   try {
-    return await verify({ ...config, access, elsewhere }, stop);
+    return await verifyBridge({ ...config, access, remote }, stop);
   } finally {
     access.api?.close();
   }
@@ -205,11 +211,11 @@ function stopSignal({ timeoutMs, testWebhook }: VerifyConfig): AbortSignal {
 
 /** A kubeconfig that cannot be used is a result, not the end: much can be said without the API. */
 async function openApi(kubeconfig: string): Promise<ApiAccess> {
-  if (kubeconfig === "") return { api: undefined, trouble: undefined };
+  if (kubeconfig === "") return { api: undefined, problem: undefined };
   try {
     const { openKubeApi } = await import("../../cluster/kube/open.js");
     return { api: await openKubeApi({ kubeconfig, qps: 50, burst: 100 }), kubeconfig };
   } catch (reason) {
-    return { api: undefined, trouble: messageOf(reason) };
+    return { api: undefined, problem: messageOf(reason) };
   }
 }

@@ -55,6 +55,8 @@ export interface Check<Need extends FactName = FactName, Use extends FactName = 
   readonly needs: readonly Need[];
   /** Facts that are undefined where they are unavailable. */
   readonly uses?: readonly Use[];
+  /** Whether it removes what it made when the signal fires: then its end is awaited, however long it takes. */
+  readonly cleansUp?: boolean;
   judge(
     facts: { readonly [Name in Need]: Facts[Name] } & { readonly [Name in Use]: Facts[Name] | undefined },
     signal: AbortSignal,

@@ -4,15 +4,17 @@ import type { Prefix } from "../../cluster/bootstrap/address/ip.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";
 import type { EgressReading } from "../../cluster/bootstrap/settings/egress-config.js";
+import type { ApiServerSettings } from "../../cluster/bootstrap/settings/programs.js";
 import type { currentCertificates } from "../../cluster/hosted/apply/apply.js";
 import type { HostedConfig } from "../../cluster/hosted/config/config.js";
 import type { Lease } from "../../cluster/kube/lease.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Secret } from "../../cluster/nodes/objects.js";
 import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
-import type { Frontend } from "../../tunnel/client/frontend.js";
+import type { Frontend, FrontendProtocol } from "../../tunnel/client/frontend.js";
 import type { InspectionReport } from "../../tunnel/pki/inspect/report.js";
 import type { Overview } from "../observe/admin/contract.js";
+import type { BundleFacts } from "./bundle/facts.js";
 import type { Handshake } from "./host/handshake.js";
 import type { HostedCondition } from "./hosted/conditions.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
@@ -20,7 +22,7 @@ import type { AggregatedApi, HostedWebhook, HostedWorkload } from "./sources/hos
 import type { IgnitionAnswer, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { WorkerFixes } from "./workers/fixes.js";
 
-export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts, HostedFacts {
+export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts, HostedFacts, BridgeFacts, BundleFacts {
   /** The time by the clock of the host that is diagnosed. */
   readonly now: Date;
 }
@@ -109,6 +111,32 @@ interface HostedFacts {
   readonly apiServices: readonly AggregatedApi[];
 }
 
+/** A bridge, from the kube-apiserver's side to the agents on every node. */
+interface BridgeFacts {
+  /** Where to look at agents and what they dial, for remedies. */
+  readonly agentPlace: { readonly namespace: string; readonly dialled: string };
+  readonly frontendAnswer: FrontendAnswer;
+  readonly apiServer: ApiServerSettings;
+  readonly connectedAgents: ConnectedAgents;
+  readonly nodes: readonly { readonly name: string; readonly isReady: boolean }[];
+  readonly agentPodsByNode: ReadonlyMap<string, { readonly isReady: boolean; readonly state: string }>;
+}
+
+/** What the server's frontend answers to a caller who speaks the kube-apiserver's protocol. */
+export interface FrontendAnswer {
+  readonly where: string;
+  readonly mode: FrontendProtocol;
+  /** Undefined: it speaks that protocol. */
+  readonly failure: { readonly message: string; readonly isClosed: boolean } | undefined;
+}
+
+/** What the server's metrics tell of its agents. */
+export interface ConnectedAgents {
+  readonly count: number;
+  /** Only drawbridge's own server names them. */
+  readonly ids: readonly string[] | undefined;
+}
+
 export interface ClusterNetworks {
   readonly machine: readonly string[];
   readonly pod: readonly string[];
@@ -131,6 +159,8 @@ export interface TcpListener {
 
 export interface SocketFile {
   readonly path: string;
+  /** Whether a server must be listening there by now. */
+  readonly isExpected?: boolean;
   /** Undefined: it does not exist. */
   readonly directory: { readonly path: string; readonly isDirectory: boolean; readonly mode: number } | undefined;
   readonly file: { readonly isSocket: boolean; readonly mode: number; readonly isListening: boolean } | undefined;
@@ -147,8 +177,8 @@ export interface Dialled {
   /** `host:port` */
   readonly where: string;
   readonly port: number;
-  /** What the dialler calls the server. */
-  readonly name: string;
+  /** What the dialler calls the server; undefined when that is not known. */
+  readonly name: string | undefined;
   readonly handshake: Handshake;
   /** The dialler's authorities, where they are known. */
   readonly ca: { readonly file: string; readonly text: string | undefined };

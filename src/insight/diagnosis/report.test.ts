@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { type Finding, failed, ok, skipped, warning } from "../../base/finding.js";
 import { findingsJson, findingsJunit, findingsText } from "./report.js";
@@ -50,4 +51,32 @@ test("JUnit counts failures and skips, and escapes what XML would take for marku
   expect(xml).toContain('<testcase classname="b" name="B: node-1" time="0.000">');
   expect(xml).toContain('<failure message="csr-1 waits &lt;long&gt;">Do b.\nsince: 5 s</failure>');
   expect(xml).toContain('<skipped message="there is no API server. Give --kubeconfig."/>');
+});
+
+/** A reader of XML that is not ours; not every machine has it. */
+const noPython = spawnSync("python3", ["--version"]).status !== 0;
+
+test.skipIf(noPython)("JUnit is well-formed for another program's reader, whatever it holds", () => {
+  const hostile = `<script>"&'</script>]]>`;
+  const common = { evidence: [], remedy: "", durationMs: 1234 };
+  const findings: Finding[] = [
+    { ...common, check: "a", about: "A", state: "ok", message: "seen" },
+    { ...common, check: "b", about: hostile, state: "failed", message: hostile, remedy: `Do "this" & <that>.` },
+    { ...common, check: "c", about: "A", state: "skipped", message: "not here", remedy: "Go there." },
+  ];
+  const script = `
+import sys, json, xml.etree.ElementTree as tree
+suite = tree.fromstring(sys.stdin.buffer.read())[0]
+print(json.dumps([suite.attrib, [[case.get("classname"), case.get("name"), case[0].tag, case[0].get("message") or case[0].text] for case in suite]]))`;
+  const { stdout, stderr } = spawnSync("python3", ["-c", script], {
+    ...{ input: findingsJunit("suite", findings), encoding: "utf8" },
+  });
+  expect(stderr).toBe("");
+  const [suite, cases] = JSON.parse(stdout);
+  expect(suite).toMatchObject({ tests: "3", failures: "1", skipped: "1", errors: "0", time: "3.702" });
+  expect(cases).toEqual([
+    ["a", "A", "system-out", "seen"],
+    ["b", hostile, "failure", hostile],
+    ["c", "A", "skipped", "not here. Go there."],
+  ]);
 });

@@ -76,7 +76,8 @@ async function judge(
   const deadline = AbortSignal.timeout(deadlineMs);
   const signal = AbortSignal.any([whole, deadline]);
   try {
-    return await Promise.race([aborted(signal), gatherAndJudge(check, gatherer, signal)]);
+    const judged = gatherAndJudge(check, gatherer, check.cleansUp ? whole : signal);
+    return await (check.cleansUp ? judged : Promise.race([aborted(signal), judged]));
   } catch (reason) {
     // What the check itself found counts, also when the time is over.
     if (reason instanceof CheckFailure) return [failureOf(reason)];

@@ -9,8 +9,8 @@ export interface Shown {
   /** `host:port` */
   readonly where: string;
   readonly raw: Buffer;
-  /** What the dialler calls the server. */
-  readonly name: string;
+  /** What the dialler calls the server; undefined when that is not known. */
+  readonly name: string | undefined;
   /** The dialler's authorities, where they are known. */
   readonly ca: { readonly file: string; readonly text: string | undefined };
   readonly now: Date;
@@ -41,7 +41,7 @@ export function judgeShown({ where, raw, name, ca, now }: Shown, parties: Partie
   const authorities = ca.text === undefined ? [] : certificatesIn(ca.text).map((one) => one.certificate);
   const { certificate: its, consequence, forAnotherName, makeAgain, sameIssue } = parties;
   const found: Judgement[] = [];
-  if (!isFor(certificate, name))
+  if (name !== undefined && !isFor(certificate, name))
     found.push(failed(`${its} is not for ${name}, ${consequence}`, forAnotherName, evidence));
   if (at > end) found.push(failed(`${its} ended ${certificate.validTo}`, makeAgain, evidence));
   if (at < start) {

@@ -8,13 +8,13 @@ import { ArchiveWriter } from "../../../base/archive-writer.js";
 import { tarEntries } from "../../../base/tar.js";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
-import { serviceRun } from "../analyze/testing/bundle.js";
 import { bridgeModel } from "../model/model.js";
 import { checkedHost, checkedUser, type SshTarget, sshCommand, sshFailure } from "../ssh/ssh.js";
 import { gather } from "./gather.js";
 import { hostEntries } from "./host-part.js";
 import { bootstrapCalls, type Call, nodeCalls, nothingFurther } from "./plan.js";
 import { collectionScript } from "./script.js";
+import { serviceRun } from "./testing/service-run.js";
 
 let scratch: string;
 beforeEach(() => {

@@ -1,8 +1,7 @@
 /** The APIs that other servers serve for the kube-apiserver, each as a call that it could make now. */
-import { CheckFailure } from "../../../base/check.js";
+import { CheckFailure } from "../../../base/finding.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { seconds } from "../verify/plain-text.js";
-import { podsOf } from "./call.js";
+import { podsOf, seconds } from "./call.js";
 import type { PlannedCall, RehearsalPlan } from "./rehearsal.js";
 import type { ServiceReference } from "./service.js";
 
@@ -58,7 +57,7 @@ function prepare(name: string, spec: NonNullable<ApiService["spec"]>, service: S
       // We have no rights there: such servers believe only the kube-apiserver's own certificate.
       if (![200, 401, 403].includes(status)) throw new CheckFailure(evidence, log);
       const trust = unverified ? ", its certificate not verified (insecureSkipTLSVerify)" : "";
-      return { evidence: `${evidence}${trust}`, details: { status } };
+      return { message: `${evidence}${trust}`, details: { status } };
     },
   };
 }

@@ -1,8 +1,8 @@
 /** One HTTPS request through the tunnel, trusted exactly as far as a kube-apiserver would trust the answer. */
 import { type IncomingMessage, request } from "node:http";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
-import { CheckFailure } from "../../../base/check.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { CheckFailure } from "../../../base/finding.js";
 import { dialThrough, type Frontend } from "../../../tunnel/client/index.js";
 import { certificateBlocks } from "../../../tunnel/pki/pem.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -45,6 +45,8 @@ export interface CallResult {
   /** Undefined when only connected. */
   readonly reply: Reply | undefined;
 }
+
+export const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 /** For remedies. */
 export const podsOf = ({ namespace, name }: ServiceReference): string => `the pods of service ${namespace}/${name}`;
@@ -196,8 +198,9 @@ function dialFailure({ namespace: ofAgents }: ServiceRoute, { service }: Service
     DB_AGENT_LOST: `Run it again; if it fails again, read the agents' logs: ${agents}.`,
     DB_DIAL_FAILED: `Compare targetPort and readiness of the service's pods (${endpoints}) with where they listen.`,
     DB_DIAL_TIMEOUT: `Let the agents' pods reach it: look for a NetworkPolicy in ${namespace} and for stale addresses (${endpoints}).`,
-    DB_FRONTEND: "Correct the frontend first: see the checks socket and frontend, or give it with --uds or --frontend.",
-    DB_PEER_PROTOCOL: "Correct the frontend first: see the check frontend, or give --protocol.",
+    DB_FRONTEND:
+      "Correct the frontend first: see the checks socket and server-protocol, or give it with --uds or --frontend.",
+    DB_PEER_PROTOCOL: "Correct the frontend first: see the check server-protocol, or give --protocol.",
   };
   const isKnown = reason instanceof DrawbridgeError;
   const fallback = isKnown ? reason.remedy : `Read the agents' logs: ${agents}.`;

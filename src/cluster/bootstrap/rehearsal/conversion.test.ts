@@ -1,8 +1,7 @@
 /** Conversion webhooks, called through a real server and a real agent. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Result } from "../../../base/check.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
-import { base64, DEFINITIONS, type Respond, WebhookFixture } from "./testing/webhook-fixture.js";
+import { base64, DEFINITIONS, type Rehearsed, type Respond, WebhookFixture } from "./testing/webhook-fixture.js";
 
 let fixture: WebhookFixture;
 beforeAll(async () => {
@@ -56,7 +55,7 @@ const answer =
     to.end(JSON.stringify({ apiVersion, kind, response: whole }));
   };
 
-const only = async (): Promise<Result> => {
+const only = async (): Promise<Rehearsed> => {
   const results = await fixture.rehearse([], {}, [NAME]);
   expect(results.map(({ id }) => id)).toEqual([`conversion:${NAME}`]);
   return results[0]!;
@@ -66,8 +65,8 @@ test("an object without content is converted from the stored version to another 
   await fixture.listen(answer());
   define();
   expect(await only()).toMatchObject({
-    status: "pass",
-    evidence: expect.stringMatching(/^127\.0\.0\.1:\d+ converts shop\.test\/v1 to v2 after .* of 30 s$/),
+    state: "ok",
+    message: expect.stringMatching(/^127\.0\.0\.1:\d+ converts shop\.test\/v1 to v2 after .* of 30 s$/),
     details: { called: true, converted: true, blocks: false, from: "v1", to: "v2" },
   });
   expect(fixture.seen).toHaveLength(1);
@@ -85,14 +84,14 @@ test("an object without content is converted from the stored version to another 
 test("it is found by itself, and only the one that is named is called", async () => {
   await fixture.listen(answer());
   define();
-  const ids = (await fixture.rehearse()).map(({ id, status }) => [id, status]);
+  const ids = (await fixture.rehearse()).map(({ id, state }) => [id, state]);
   expect(ids).toEqual([
-    ["webhooks", "skip"],
-    [`conversion:${NAME}`, "pass"],
-    ["apiservices", "skip"],
+    ["webhooks", "skipped"],
+    [`conversion:${NAME}`, "ok"],
+    ["apiservices", "skipped"],
   ]);
   const [unknown] = await fixture.rehearse([], {}, ["plain.shop.test"]);
-  expect(unknown).toMatchObject({ id: "conversion:plain.shop.test", status: "fail" });
+  expect(unknown).toMatchObject({ id: "conversion:plain.shop.test", state: "failed" });
   expect(unknown?.remedy).toContain("--conversion");
   // Named webhooks are all that is asked for then.
   expect((await fixture.rehearse(["nobody"])).map(({ id }) => id)).toEqual(["webhook:nobody"]);
@@ -102,8 +101,8 @@ test("one that refuses the empty object has been reached all the same, and its w
   await fixture.listen(answer(() => ({ result: { status: "Failure", message: "spec is required" } })));
   define();
   expect(await only()).toMatchObject({
-    status: "pass",
-    evidence: expect.stringContaining('refuses an empty object from shop.test/v1 to v2 ("spec is required")'),
+    state: "ok",
+    message: expect.stringContaining('refuses an empty object from shop.test/v1 to v2 ("spec is required")'),
     details: { converted: false },
   });
 });
@@ -111,9 +110,9 @@ test("one that refuses the empty object has been reached all the same, and its w
 describe("what a kube-apiserver would not take blocks, and the remedy names the place", () => {
   async function fails(evidence: RegExp, remedy: string): Promise<void> {
     const result = await only();
-    expect(result).toMatchObject({ status: "fail", details: { blocks: true } });
-    expect(result.evidence).toMatch(evidence);
-    expect(result.evidence).toContain(`requests for ${NAME} in v2 would be refused, and namespaces that hold such`);
+    expect(result).toMatchObject({ state: "failed", details: { blocks: true } });
+    expect(result.message).toMatch(evidence);
+    expect(result.message).toContain(`requests for ${NAME} in v2 would be refused, and namespaces that hold such`);
     expect(result.remedy).toContain(remedy);
   }
 
@@ -180,6 +179,6 @@ test.each<[string, object, object, RegExp]>([
 ])("%s: not through the tunnel, or not at all", async (_, webhook, spec, evidence) => {
   define(webhook, spec);
   const result = await only();
-  expect(result).toMatchObject({ status: "skip", evidence: expect.stringMatching(evidence) });
+  expect(result).toMatchObject({ state: "skipped", message: expect.stringMatching(evidence) });
   expect(JSON.stringify(result)).not.toContain("secret");
 });

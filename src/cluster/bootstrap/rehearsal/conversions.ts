@@ -1,9 +1,9 @@
 /** The conversion webhooks of a cluster, each as a call that the kube-apiserver could make now. */
-import { CheckFailure } from "../../../base/check.js";
+import { CheckFailure } from "../../../base/finding.js";
+import { plainText } from "../../../base/text.js";
 import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { seconds } from "../verify/plain-text.js";
-import { podsOf } from "./call.js";
+import { podsOf, seconds } from "./call.js";
 import type { PlannedCall, RehearsalPlan } from "./rehearsal.js";
 import { conversionReview, readConversion, reviewVersion } from "./review.js";
 import type { ServiceReference } from "./service.js";
@@ -107,9 +107,9 @@ function prepare(conversion: Conversion, service: ServiceReference): PlannedCall
       const answer =
         objection === undefined
           ? `converts ${what}`
-          : `refuses an empty object from ${what} ("${objection.slice(0, 200)}")`;
+          : `refuses an empty object from ${what} ("${plainText(objection, 200)}")`;
       return {
-        evidence: `${address} ${answer} after ${seconds(totalMs)} of ${TIMEOUT_SECONDS} s`,
+        message: `${address} ${answer} after ${seconds(totalMs)} of ${TIMEOUT_SECONDS} s`,
         details: { totalMs, called: true, converted: objection === undefined },
       };
     },

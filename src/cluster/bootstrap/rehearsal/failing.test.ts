@@ -18,9 +18,9 @@ describe("a webhook that fails", () => {
 
   async function fails(evidence: string | RegExp, remedy: string, differences = {}): Promise<void> {
     const result = await fixture.one(differences);
-    expect(result).toMatchObject({ status: "fail", details: { blocks: true } });
-    expect(result.evidence).toMatch(evidence);
-    expect(result.evidence).toContain(blocked);
+    expect(result).toMatchObject({ state: "failed", details: { blocks: true } });
+    expect(result.message).toMatch(evidence);
+    expect(result.message).toContain(blocked);
     expect(result.remedy).toContain(remedy);
   }
 
@@ -156,8 +156,8 @@ describe("a webhook that fails", () => {
     fixture.pointTo(1);
     fixture.configure({ failurePolicy: "Ignore" });
     expect(await fixture.one()).toMatchObject({
-      status: "fail",
-      evidence: expect.stringContaining("failurePolicy Ignore: matching requests would pass unseen"),
+      state: "failed",
+      message: expect.stringContaining("failurePolicy Ignore: matching requests would pass unseen"),
       details: { blocks: false },
     });
   });

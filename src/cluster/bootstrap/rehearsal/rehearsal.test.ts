@@ -1,7 +1,6 @@
 /** Rehearsals through a real server and a real agent: which there are, and what a good one says. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
-import { runChecks } from "../verify/run-checks.js";
 import { rehearsals } from "./rehearsal.js";
 import { ClusterStub } from "./testing/cluster-stub.js";
 import {
@@ -32,10 +31,10 @@ describe("a webhook that answers", () => {
     const result = await fixture.one({ frontend: fixture.rig.frontends[door] });
     expect(result).toMatchObject({
       id: "webhook:shop/check.shop.test",
-      status: "pass",
+      state: "ok",
       details: { called: true, allowed: true, blocks: false, timeoutSeconds: 5 },
     });
-    expect(result.evidence).toMatch(/would allow CREATE of a Pod after (\d+ ms|\d\.\d s) of 5 s$/);
+    expect(result.message).toMatch(/would allow CREATE of a Pod after (\d+ ms|\d\.\d s) of 5 s$/);
     const [{ path, review } = { path: "", review: {} as Review }] = fixture.seen;
     expect(path).toBe("/check?timeout=5s");
     expect(review).toMatchObject({ apiVersion: "admission.k8s.io/v1", request: { dryRun: true, operation: "CREATE" } });
@@ -45,11 +44,11 @@ describe("a webhook that answers", () => {
   test("is asked in v1beta1 when it reads nothing else, and not at all when it reads neither", async () => {
     await fixture.listen(allow);
     fixture.configure({ admissionReviewVersions: ["v7", "v1beta1"] });
-    expect((await fixture.one()).status).toBe("pass");
+    expect((await fixture.one()).state).toBe("ok");
     expect(fixture.seen[0]?.review.apiVersion).toBe("admission.k8s.io/v1beta1");
     fixture.configure({ admissionReviewVersions: ["v7"] });
     expect(await fixture.one()).toMatchObject({
-      status: "fail",
+      state: "failed",
       remedy: expect.stringContaining("admissionReviewVersions"),
     });
   });
@@ -61,8 +60,8 @@ describe("a webhook that answers", () => {
     });
     fixture.configure();
     const result = await fixture.one();
-    expect(result).toMatchObject({ status: "pass", details: { allowed: false } });
-    expect(result.evidence).toContain('would refuse ("no \ufffd[31mred")');
+    expect(result).toMatchObject({ state: "ok", details: { allowed: false } });
+    expect(result.message).toContain('would refuse ("no \ufffd[31mred")');
   });
 
   test("with side effects it is only connected to", async () => {
@@ -70,8 +69,8 @@ describe("a webhook that answers", () => {
     for (const sideEffects of ["Some", "Unknown"]) {
       fixture.configure({ sideEffects });
       const result = await fixture.one();
-      expect(result).toMatchObject({ status: "pass", details: { called: false } });
-      expect(result.evidence).toContain("only connected, not called");
+      expect(result).toMatchObject({ state: "ok", details: { called: false } });
+      expect(result.message).toContain("only connected, not called");
     }
     expect(fixture.seen).toEqual([]);
     fixture.configure({ sideEffects: "NoneOnDryRun" });
@@ -84,7 +83,7 @@ describe("a webhook that answers", () => {
     fixture.configure({ rules }, MUTATING);
     const [result] = await fixture.rehearse();
     expect(result).toMatchObject({
-      status: "pass",
+      state: "ok",
       title: expect.stringContaining("Mutating webhook check.shop.test"),
     });
     expect(fixture.seen[0]?.review.request).toMatchObject({
@@ -101,7 +100,7 @@ describe("a webhook that answers", () => {
     await fixture.listen(allow, { cert: certificatePem, key: privateKeyPem });
     const service = { namespace: "shop", name: "hooks" };
     fixture.configure({ clientConfig: { service, caBundle: base64({ certificatePem }) } });
-    expect((await fixture.one()).status).toBe("pass");
+    expect((await fixture.one()).state).toBe("ok");
   });
 });
 
@@ -109,28 +108,28 @@ describe("what is rehearsed", () => {
   test("webhooks by URL do not go through the tunnel, and no password of theirs is shown", async () => {
     fixture.configure({ clientConfig: { url: "https://user:secret@hooks.example:8443/x?token=secret" } });
     const result = await fixture.one();
-    expect(result).toMatchObject({ status: "skip" });
-    expect(result.evidence).toContain("https://hooks.example:8443/x is called directly");
+    expect(result).toMatchObject({ state: "skipped" });
+    expect(result.message).toContain("https://hooks.example:8443/x is called directly");
     expect(JSON.stringify(result)).not.toContain("secret");
   });
 
   test("the kube-apiserver's own service does not either", async () => {
     fixture.configure({ clientConfig: { service: { namespace: "default", name: "kubernetes" } } });
-    expect(await fixture.one()).toMatchObject({ status: "skip" });
+    expect(await fixture.one()).toMatchObject({ state: "skipped" });
   });
 
   test("by either name; an unknown name is a failure; none at all is skipped", async () => {
     await fixture.listen(allow);
     fixture.configure();
-    expect((await fixture.rehearse(["check.shop.test", "nobody"])).map(({ id, status }) => [id, status])).toEqual([
-      ["webhook:shop/check.shop.test", "pass"],
-      ["webhook:nobody", "fail"],
+    expect((await fixture.rehearse(["check.shop.test", "nobody"])).map(({ id, state }) => [id, state])).toEqual([
+      ["webhook:shop/check.shop.test", "ok"],
+      ["webhook:nobody", "failed"],
     ]);
     fixture.cluster.objects.set(VALIDATING, []);
-    expect((await fixture.rehearse()).map(({ id, status }) => [id, status])).toEqual([
-      ["webhooks", "skip"],
-      ["conversions", "skip"],
-      ["apiservices", "skip"],
+    expect((await fixture.rehearse()).map(({ id, state }) => [id, state])).toEqual([
+      ["webhooks", "skipped"],
+      ["conversions", "skipped"],
+      ["apiservices", "skipped"],
     ]);
   });
 
@@ -141,9 +140,9 @@ describe("what is rehearsed", () => {
       response.writeHead(403, { "content-type": "application/json" }).end('{"kind":"Status","message":"forbidden"}');
       return true;
     });
-    const checks = await rehearsals(route, denied.api, { webhooks: [], conversions: [] }, never);
-    const results = await runChecks(checks, never);
-    expect(results.map(({ status }) => status)).toEqual(["fail", "fail", "fail"]);
+    const planned = await rehearsals(route, denied.api, { webhooks: [], conversions: [] }, never);
+    const results = await Promise.all(planned.map(({ perform }) => perform(never)));
+    expect(results.map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
     expect(results[0]?.remedy).toContain("may list");
     await denied.close();
   });
@@ -162,12 +161,12 @@ describe("where services are dialled", () => {
       },
     });
     expect(await fixture.one({ resolve: "cluster-ip" })).toMatchObject({
-      status: "pass",
+      state: "ok",
       details: { dialled: `127.0.0.1:${port}` },
     });
     fixture.cluster.objects.set(SERVICE, { spec: { ...spec, clusterIP: "None" } });
     expect(await fixture.one({ resolve: "cluster-ip" })).toMatchObject({
-      status: "fail",
+      state: "failed",
       remedy: expect.stringContaining("--enable-aggregator-routing=true"),
     });
   });
@@ -180,7 +179,7 @@ describe("where services are dialled", () => {
     fixture.cluster.objects.set("/api/v1/namespaces/shop/endpoints/hooks", {
       subsets: [{ addresses: [{ ip: "127.0.0.1" }], ports: [{ name: "https", port }] }],
     });
-    expect((await fixture.one()).status).toBe("pass");
+    expect((await fixture.one()).state).toBe("ok");
   });
 });
 
@@ -202,7 +201,7 @@ describe("aggregated APIs", () => {
     for (const status of [200, 403]) {
       await fixture.listen((_, response) => void response.writeHead(status).end("{}"));
       register();
-      expect(await api()).toMatchObject({ status: "pass", details: { status } });
+      expect(await api()).toMatchObject({ state: "ok", details: { status } });
       expect(fixture.seen.at(-1)?.path).toBe("/apis/metrics.test/v1");
     }
   });
@@ -212,13 +211,13 @@ describe("aggregated APIs", () => {
     await fixture.listen((_, response) => void response.end("{}"));
     register({ caBundle: other });
     expect(await api()).toMatchObject({
-      status: "fail",
+      state: "failed",
       remedy: expect.stringContaining("spec.caBundle of APIService v1.metrics.test"),
     });
     register({ caBundle: "", insecureSkipTLSVerify: true });
-    expect(await api()).toMatchObject({ status: "pass", evidence: expect.stringContaining("not verified") });
+    expect(await api()).toMatchObject({ state: "ok", message: expect.stringContaining("not verified") });
     await fixture.listen((_, response) => void response.writeHead(503).end());
     register();
-    expect(await api()).toMatchObject({ status: "fail", evidence: expect.stringContaining("answers 503") });
+    expect(await api()).toMatchObject({ state: "failed", message: expect.stringContaining("answers 503") });
   });
 });

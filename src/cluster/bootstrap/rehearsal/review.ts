@@ -1,6 +1,6 @@
 /** The AdmissionReview or ConversionReview of a rehearsal, and its answer, read as strictly as a kube-apiserver reads it. */
 import { randomUUID } from "node:crypto";
-import { CheckFailure } from "../../../base/check.js";
+import { CheckFailure } from "../../../base/finding.js";
 import { podsOf, type Reply } from "./call.js";
 import type { Conversion } from "./conversions.js";
 import type { ServiceReference } from "./service.js";

@@ -1,6 +1,6 @@
 /** The address a kube-apiserver dials for a service. */
 import { joinHostPort } from "../../../base/address.js";
-import { CheckFailure } from "../../../base/check.js";
+import { CheckFailure } from "../../../base/finding.js";
 import { isNotFound } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";

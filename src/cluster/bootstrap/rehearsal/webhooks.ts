@@ -1,7 +1,8 @@
 /** The admission webhooks of a cluster, each as a call that the kube-apiserver could make now. */
-import { CheckFailure } from "../../../base/check.js";
+import { CheckFailure } from "../../../base/finding.js";
+import { plainText } from "../../../base/text.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { seconds } from "../verify/plain-text.js";
+import { seconds } from "./call.js";
 import type { PlannedCall, RehearsalPlan } from "./rehearsal.js";
 import { admissionReview, readAdmission, reviewVersion } from "./review.js";
 import type { ServiceReference } from "./service.js";
@@ -92,13 +93,13 @@ async function prepare(
       if (reply === undefined) {
         const connected = `${address} shows the right certificate after ${seconds(totalMs)}`;
         const why = `only connected, not called: with sideEffects ${sideEffects} a rehearsal might do harm`;
-        return { evidence: `${connected}; ${why}`, details };
+        return { message: `${connected}; ${why}`, details };
       }
       const { allowed, message } = readAdmission(review, reply, service);
-      const answer = allowed ? "would allow" : `would refuse ("${message.slice(0, 200)}")`;
+      const answer = allowed ? "would allow" : `would refuse ("${plainText(message, 200)}")`;
       const what = `${subject.operation} of a ${subject.kind}`;
       return {
-        evidence: `${address} ${answer} ${what} after ${seconds(totalMs)} of ${timeoutSeconds} s`,
+        message: `${address} ${answer} ${what} after ${seconds(totalMs)} of ${timeoutSeconds} s`,
         details: { ...details, allowed, totalMs },
       };
     },

@@ -27,7 +27,11 @@ export async function readEgress(path: string): Promise<EgressReading> {
     const absent = (reason as NodeJS.ErrnoException).code === "ENOENT";
     return absent ? { state: "absent", path } : { state: "unusable", path, why: messageOf(reason) };
   }
-  const found = clusterEgress(yamlOf(text));
+  return egressReading(path, yamlOf(text));
+}
+
+export function egressReading(path: string, document: unknown): EgressReading {
+  const found = clusterEgress(document);
   return typeof found === "string" ? { state: "unusable", path, why: found } : { state: "read", path, cluster: found };
 }
 

@@ -50,14 +50,15 @@ export const serverReachable = defineCheck({
     const { found, evidence, isTrusted } = judgeShown(shownBy(agentPort, handshake.certificate, now), {
       certificate: "the server's certificate",
       consequence: "so agents refuse it",
-      forAnotherName: `Make it again with that address (drawbridge pki init --replace --dir DIR ${isIP(name) === 0 ? "--dns" : "--ip"} ${name}), or let agents dial one that it has (--proxy-server-host).`,
+      forAnotherName: `Make it again with that address (drawbridge pki init --replace --dir DIR ${isIP(name ?? "") === 0 ? "--dns" : "--ip"} ${name}), or let agents dial one that it has (--proxy-server-host).`,
       makeAgain:
         "Make the certificates again and hand them to server and agents together: drawbridge pki renew --all --dir DIR.",
       sameIssue: "Give server and agents certificates of the same issue.",
     });
     if (found.length > 0) return found;
     const who = role === "agent" ? "agents here reach" : "this host reaches";
-    return [ok(`${who} the server at ${where}${isTrusted ? " and can trust it" : ""}`, evidence)];
+    const unnamed = name === undefined ? "; not compared with the address that agents dial, give --address" : "";
+    return [ok(`${who} the server at ${where}${isTrusted ? " and can trust it" : ""}${unnamed}`, evidence)];
   },
 });
 

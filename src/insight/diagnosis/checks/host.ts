@@ -104,18 +104,24 @@ function judgeDirectory({ directory }: SocketFile): Judgement[] {
   return [failed(message, `chmod 0770 ${path}`, `${path}: mode ${octal(mode)}`)];
 }
 
-function judgeSocket({ file, path }: SocketFile): Judgement {
-  if (file === undefined) return ok(`${path} does not exist yet; its path fits`);
+function judgeSocket({ file, path, isExpected = false }: SocketFile): Judgement {
+  const problem = isExpected ? failed : warning;
+  if (file === undefined) {
+    const remedy = `Start the server with --uds-name=${path}, or give the socket's path with --uds.`;
+    return isExpected ? failed(`${path} does not exist`, remedy) : ok(`${path} does not exist yet; its path fits`);
+  }
   if (!file.isSocket) {
     const message = `${path} exists and is not a socket, so the server refuses to start`;
     return failed(message, `Look what it is and remove it: rm ${path}`);
   }
-  if ((file.mode & FOR_OTHERS) !== 0) {
-    const remedy = `chmod 0770 ${path}; start the server with umask 0007`;
-    return failed(`everybody may use the socket ${path}`, remedy, `mode ${octal(file.mode)}`);
-  }
-  if (file.isListening) return ok(`a process listens on ${path}`, `mode ${octal(file.mode)}`);
-  return warning(
+  const mode = `mode ${octal(file.mode)}`;
+  const remedy = `chmod 0770 ${path}; start the server with umask 0007`;
+  if ((file.mode & FOR_OTHERS) !== 0) return failed(`everybody may use the socket ${path}`, remedy, mode);
+  // 0770 is what upstream's server makes.
+  if (file.mode !== 0o770)
+    return problem(`a kube-apiserver that does not own the socket ${path} cannot use it`, remedy, mode);
+  if (file.isListening) return ok(`a process listens on ${path}`, mode);
+  return problem(
     `no process listens on the socket ${path}: a server that was killed left it behind`,
     "Start the server; it removes the old one (--delete-existing-uds-file, the default).",
   );

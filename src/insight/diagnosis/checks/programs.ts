@@ -26,27 +26,32 @@ const whyUnready: Readonly<Record<ProgramKind, string>> = {
 };
 
 export const running = defineCheck({
-  ...{ id: "health", about: "The program runs and is ready", needs: ["program", "role"], uses: ["health"] },
-  judge({ program: { kind, running: process, title }, role, health }) {
-    if (process === undefined) {
-      return [warning(`no ${title} runs in this network`, startWith[role === "bootstrap" ? "bootstrap" : kind])];
-    }
+  ...{
+    id: "health",
+    about: "The program runs and is ready",
+    needs: ["program", "role"],
+    uses: ["health", "serverFlags"],
+  },
+  judge({ program: { kind, running: process, title }, role, health, serverFlags }) {
+    const start = startWith[role === "bootstrap" ? "bootstrap" : kind];
+    if (process === undefined && health === undefined) return [warning(`no ${title} runs in this network`, start)];
     if (health === undefined) {
       return [skipped(`the ${title} has no health port`, "Start it with --health-port to see whether it is ready.")];
     }
     const { answer, url } = health;
     if (typeof answer === "string") {
-      const remedy = "Give its health port with --health-port, or read its log.";
-      return [failed(`the ${title} runs but does not answer on ${url}`, remedy, answer)];
+      const remedy = `${start} If it runs, read its log, or give its health port with --health-port (--health of bootstrap verify).`;
+      const message = `the ${title} ${process === undefined ? "does" : "runs but does"} not answer on ${url}`;
+      return [failed(message, remedy, answer)];
     }
     const line = `${url} answered ${answer.status} ${answer.body.trim().split("\n").at(-1)}`;
     if (answer.status === 200)
       return [kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line)];
-    const strategies = process.flags.get("proxy-strategies") ?? "";
+    const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
     if (kind === "server" && strategies.startsWith("destHost,")) {
       const message = "the proxy-server cannot become ready: only agents of its first strategy, destHost, would count";
       const remedy = "Start it with --proxy-strategies=defaultRoute; tunnels work either way.";
-      return [warning(message, remedy, line, process.source)];
+      return [warning(message, remedy, line, serverFlags?.source ?? "")];
     }
     return [failed(`the ${title} is not ready`, whyUnready[kind], line)];
   },

@@ -129,7 +129,7 @@ export function hostSource(context: DoctorContext): FactSource {
   };
 }
 
-async function socketFile(path: string): Promise<SocketFile> {
+export async function socketFile(path: string): Promise<SocketFile> {
   const [parent, file] = await Promise.all([dirname(path), path].map((each) => lstat(each).catch(() => undefined)));
   return {
     path,

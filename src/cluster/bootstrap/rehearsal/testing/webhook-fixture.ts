@@ -2,14 +2,15 @@
 import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { Result } from "../../../../base/check.js";
+import type { Judgement } from "../../../../base/finding.js";
 import { startTunnelFixture, type TunnelFixture } from "../../../../tunnel/client/testing/fixture.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
-import { runChecks } from "../../verify/run-checks.js";
 import type { ServiceRoute } from "../call.js";
 import { rehearsals } from "../rehearsal.js";
 import type { AdmissionWebhook } from "../webhooks.js";
 import { ClusterStub } from "./cluster-stub.js";
+
+export type Rehearsed = Judgement & { readonly id: string; readonly title: string };
 
 export const never = new AbortController().signal;
 export const VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -146,15 +147,16 @@ export class WebhookFixture {
     this.cluster.objects.set(list, [{ metadata: { name: "shop" }, webhooks: [webhook] }]);
   }
 
-  async rehearse(webhooks: string[] = [], differences = {}, conversions: string[] = []): Promise<Result[]> {
+  async rehearse(webhooks: string[] = [], differences = {}, conversions: string[] = []): Promise<Rehearsed[]> {
     const route: ServiceRoute = {
       ...{ frontend: this.rig.frontends["grpc-uds"], resolve: "endpoints", namespace: "konnectivity" },
       ...differences,
     };
-    return runChecks(await rehearsals(route, this.cluster.api, { webhooks, conversions }, never), never, 2);
+    const planned = await rehearsals(route, this.cluster.api, { webhooks, conversions }, never);
+    return Promise.all(planned.map(async ({ id, title, perform }) => ({ id, title, ...(await perform(never)) })));
   }
 
-  async one(differences = {}): Promise<Result> {
+  async one(differences = {}): Promise<Rehearsed> {
     return (await this.rehearse(["shop"], differences))[0]!;
   }
 }

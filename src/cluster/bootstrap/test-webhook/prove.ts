@@ -1,0 +1,220 @@
+/** The proof: the kube-apiserver calls a webhook of our own, and the proxy-server counts the dial. */
+import { randomBytes } from "node:crypto";
+import { at } from "../../../base/at.js";
+import { pause, systemClock } from "../../../base/clock.js";
+import { messageOf } from "../../../base/errors/error.js";
+import { CheckFailure, failed, type Judgement, ok } from "../../../base/finding.js";
+import { httpGet } from "../../../base/http-get.js";
+import { samplesOf } from "../../../base/metrics/samples.js";
+import { isNotFound, KubeApiError } from "../../kube/errors.js";
+import { find } from "../../kube/objects.js";
+import { namedPath } from "../../kube/paths.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { AGENT_NAME, type Topology } from "../model/names.js";
+import {
+  SEEN_FROM,
+  type TestWebhook,
+  testCollections,
+  testConfigMap,
+  testName,
+  testObjects,
+  testSelector,
+} from "./objects.js";
+
+export interface TestedBridge {
+  readonly topology: Topology;
+  /** Of the agents. */
+  readonly namespace: string;
+  /** URL of the server's health port, which serves its metrics. */
+  readonly health: string;
+}
+
+/** Never rejects. Removes everything that it made before it resolves, also when the signal fires. */
+export async function proveWithTestWebhook(
+  bridge: TestedBridge,
+  api: KubeApi,
+  image: string,
+  signal: AbortSignal,
+): Promise<Judgement> {
+  const before = await removeAll(api, bridge.namespace);
+  if (before.length > 0) return leftovers("objects of an earlier test cannot be removed", before);
+  let judgement: Judgement;
+  try {
+    judgement = await deployAndCall(bridge, api, image, signal);
+  } catch (reason) {
+    const remedy =
+      reason instanceof CheckFailure
+        ? reason.remedy
+        : "Give a kubeconfig whose user may create pods, services, secrets and webhook configurations with --kubeconfig.";
+    judgement = signal.aborted
+      ? failed(`given up: ${messageOf(signal.reason)}; everything was removed again`, "Run it again.")
+      : failed(messageOf(reason), remedy);
+  }
+  const left = await removeAll(api, bridge.namespace);
+  return left.length === 0 ? judgement : leftovers(`${judgement.message}; then not all of it could be removed`, left);
+}
+
+function leftovers(message: string, paths: readonly string[]): Judgement {
+  const remedy = `Remove it: ${paths.map((path) => `kubectl delete --raw ${path}`).join("; ")}`;
+  return { ...failed(message, remedy), details: { left: paths } };
+}
+
+async function deployAndCall(bridge: TestedBridge, api: KubeApi, image: string, signal: AbortSignal) {
+  const test = await plan(bridge, api, image, signal);
+  const { parts, configuration } = testObjects(test);
+  for (const { collection, object } of parts) await api.create(collection, object, { signal });
+  const pod = { namespace: bridge.namespace, name: testName(test.token) };
+  await untilReady(api, namedPath("Pod", pod), test.image, signal);
+  await api.create(configuration.collection, configuration.object, { signal });
+  return await callAndCount(bridge, api, test, signal);
+}
+
+async function plan(bridge: TestedBridge, api: KubeApi, given: string, signal: AbortSignal): Promise<TestWebhook> {
+  const { namespace: name, topology } = bridge;
+  const namespace = await find(api, namedPath("Namespace", { name }), { signal });
+  if (namespace === undefined) {
+    const remedy = "Give the agents' namespace with --namespace.";
+    throw new CheckFailure(`the agents' namespace ${name} does not exist`, remedy);
+  }
+  const image = given || (await agentImage(api, name, signal));
+  const token = randomBytes(5).toString("hex");
+  const { createAuthority, issueCertificate } = await import("../../../tunnel/pki/issue.js");
+  const hour = { validForMs: 60 * 60_000 };
+  const authority = await createAuthority({ commonName: "drawbridge-verify", ...hour });
+  const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(authority, {
+    ...{ profile: "server", commonName: "drawbridge-verify", ...hour },
+    dnsNames: [`${testName(token)}.${name}.svc`],
+  });
+  const uid = namespace.metadata?.uid ?? "";
+  return { topology, namespace: { name, uid }, token, image, ca: authority.certificatePem, cert, key };
+}
+
+async function agentImage(api: KubeApi, namespace: string, signal: AbortSignal): Promise<string> {
+  const daemonSet = await find(api, namedPath("DaemonSet", { namespace, name: AGENT_NAME }), { signal });
+  if (daemonSet === undefined) {
+    const remedy = "Name an image of drawbridge with --test-image.";
+    throw new CheckFailure(`there is no DaemonSet ${namespace}/${AGENT_NAME} to take the image from`, remedy);
+  }
+  return String(at(daemonSet, "spec", "template", "spec", "containers", 0, "image") ?? "");
+}
+
+interface Pod extends KubeObject {
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
+    readonly containerStatuses?: readonly {
+      readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
+    }[];
+  };
+}
+
+const POD_POLL_MS = 500;
+/** A kubelet tries such things again for ever. */
+const HOPELESS = /^(Err|Invalid|ImagePullBackOff|Create\w*Error|RunContainerError|CrashLoopBackOff)/;
+
+async function untilReady(api: KubeApi, path: string, image: string, signal: AbortSignal): Promise<void> {
+  const remedy = `Give drawbridge's own image, which every node can pull or has, with --test-image (tried: ${image}).`;
+  for (let state = "unknown"; ; await pause(systemClock, POD_POLL_MS, signal)) {
+    if (signal.aborted) throw new CheckFailure(`its pod is not ready in time: ${state}`, remedy);
+    const {
+      conditions = [],
+      containerStatuses = [],
+      phase = "unknown",
+    } = (await api.get<Pod>(path, { signal })).status ?? {};
+    if (conditions.some(({ type, status }) => type === "Ready" && status === "True")) return;
+    const { reason = "", message = "" } = containerStatuses[0]?.state?.waiting ?? {};
+    if (HOPELESS.test(reason)) throw new CheckFailure(`its pod does not start: ${reason} ${message}`, remedy);
+    const unscheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "False");
+    state = unscheduled?.message ?? (reason || phase);
+  }
+}
+
+/** Kube-apiservers learn of a new webhook after a moment. */
+const CALL_POLL_MS = 250;
+const IN_FORCE_MS = 20_000;
+
+async function callAndCount(
+  bridge: TestedBridge,
+  api: KubeApi,
+  test: TestWebhook,
+  signal: AbortSignal,
+): Promise<Judgement> {
+  const { collection, object } = testConfigMap(test);
+  const late = AbortSignal.timeout(IN_FORCE_MS);
+  for (;;) {
+    signal.throwIfAborted();
+    const before = await dialsCounted(bridge, signal);
+    const answer = await api.create(collection, object, { signal }).catch((reason) => {
+      const remedy =
+        "Rehearse the webhooks one by one, and look at the checks agents, server-protocol and api-server-flag.";
+      throw new CheckFailure(`the kube-apiserver could not call it: ${messageOf(reason)}`, remedy);
+    });
+    const from = answer.metadata?.annotations?.[SEEN_FROM];
+    if (from !== undefined) return judgeCall(bridge, from, before, await dialsCounted(bridge, signal));
+    if (late.aborted) {
+      const remedy = "See that --kubeconfig leads to a kube-apiserver that runs admission webhooks.";
+      throw new CheckFailure(`the kube-apiserver did not call it within ${IN_FORCE_MS / 1000} s`, remedy);
+    }
+    await pause(systemClock, CALL_POLL_MS, signal);
+  }
+}
+
+function judgeCall({ health }: TestedBridge, from: string, before: number, after: number): Judgement {
+  const details = { calledFrom: from, dialsBefore: before, dialsAfter: after };
+  const called = `the webhook was called from ${from}`;
+  if (after > before) return { ...ok(`${called}; the server's dials went from ${before} to ${after}`), details };
+  const remedy =
+    "Set --egress-selector-config-file at the kube-apiserver that --kubeconfig leads to, restart it, and see that " +
+    `${health} is the server it uses.`;
+  return { ...failed(`${called}, but not through this server: its dials stayed at ${after}`, remedy), details };
+}
+
+async function dialsCounted({ health }: TestedBridge, signal: AbortSignal): Promise<number> {
+  const url = `${health}/metrics`;
+  const remedy = "Start the server, or give its health port with --health.";
+  const { body } = await httpGet(url, { signal }).catch((reason) => {
+    throw new CheckFailure(`${url} does not answer: ${messageOf(reason)}`, remedy);
+  });
+  const [count] = samplesOf(body, "konnectivity_network_proxy_server_dial_duration_seconds_count");
+  if (count === undefined) throw new CheckFailure(`${url} does not count dials`, remedy);
+  return count.value;
+}
+
+/** Removal has its own time: it is due also when the test's is over. */
+const REMOVAL_MS = 20_000;
+
+/**
+ * Removes whatever a test left in the cluster, this one or an earlier one that was killed. Returns the paths of what is
+ * still there; never rejects, and never waits long.
+ */
+async function removeAll(api: KubeApi, namespace: string): Promise<string[]> {
+  const signal = AbortSignal.timeout(REMOVAL_MS);
+  const left = new Set<string>();
+  const stuck = new Set<string>();
+  for (const collection of testCollections(namespace)) {
+    const found = await api.list(collection, { labelSelector: testSelector, signal }).catch(() => undefined);
+    // Unknown is not gone.
+    if (found === undefined) stuck.add(`${collection}?labelSelector=${testSelector}`);
+    for (const { metadata } of found?.items ?? []) left.add(`${collection}/${metadata?.name}`);
+  }
+  while (left.size > 0 && !signal.aborted) {
+    for (const path of left) {
+      const state = await remove(api, path, signal);
+      if (state !== "going") left.delete(path);
+      if (state === "refused") stuck.add(path);
+    }
+    if (left.size > 0) await pause(systemClock, POD_POLL_MS, signal);
+  }
+  return [...stuck, ...left];
+}
+
+/** Called again it tells whether the object is still being removed. */
+async function remove(api: KubeApi, path: string, signal: AbortSignal): Promise<"gone" | "going" | "refused"> {
+  try {
+    await api.delete(path, { signal });
+    return "going";
+  } catch (reason) {
+    if (isNotFound(reason)) return "gone";
+    return reason instanceof KubeApiError && (reason.status === 401 || reason.status === 403) ? "refused" : "going";
+  }
+}

@@ -1,0 +1,146 @@
+/** The bridge to verify: what flags say about it, completed from what is on this host. */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
+import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
+import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
+import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";
+import { type EgressReading, readEgress } from "../../cluster/bootstrap/settings/egress-config.js";
+import {
+  type ApiServerSettings,
+  apiServerSettings,
+  type Processes,
+  serverSettings,
+} from "../../cluster/bootstrap/settings/programs.js";
+import type { KubeApi } from "../../cluster/kube/port.js";
+import type { Frontend, FrontendProtocol, FrontendTls } from "../../tunnel/client/index.js";
+
+/** What flags say; empty or undefined: find it. */
+export interface BridgeDescription {
+  /** As `up` recorded it on this host; it has everything that no flag says. */
+  readonly recorded?: BridgeModel | undefined;
+  readonly topology: Topology | undefined;
+  readonly uds: string;
+  readonly frontend: { readonly host: string; readonly port: number; readonly tls: FrontendTls } | undefined;
+  readonly protocol: FrontendProtocol | undefined;
+  /** E.g. `http://127.0.0.1:2041`. */
+  readonly health: string;
+  /** Where agents dial the server. */
+  readonly address: string;
+  readonly agentPort: number;
+  readonly pki: string;
+  readonly egressConfig: string;
+  readonly namespace: string;
+  readonly resolve: "endpoints" | "cluster-ip" | undefined;
+}
+
+export interface Bridge {
+  readonly model: BridgeModel;
+  /** Of the agents. */
+  readonly namespace: string;
+  readonly frontend: Frontend;
+  /** URL of the server's health port. */
+  readonly health: string;
+  /** Undefined when neither given nor recorded. */
+  readonly address: string | undefined;
+  readonly agentPort: number;
+  readonly pki: { readonly directory: string; readonly given: boolean };
+  readonly egress: EgressReading;
+  readonly server: CommandLine | undefined;
+  readonly apiServer: ApiServerSettings;
+  /** Whether services are dialled at their endpoints or at their cluster address, as the kube-apiserver does. */
+  readonly resolve: "endpoints" | "cluster-ip";
+}
+
+export async function describeBridge(
+  given: BridgeDescription,
+  processes: Processes,
+  api: KubeApi | undefined,
+  signal: AbortSignal,
+): Promise<Bridge> {
+  const model = given.recorded ?? bridgeModel({ for: given.topology ?? topologyOfHost() });
+  const { paths } = model;
+  const egressConfig = given.egressConfig || paths.egressConfig.host;
+  const egress = await readEgress(egressConfig);
+  const sockets = [given.uds, paths.socket.server, egress.state === "read" ? egress.cluster.uds : undefined];
+  const server = await serverSettings(
+    model,
+    sockets.filter((path) => path !== undefined && path !== "") as string[],
+    given.uds !== "",
+    processes,
+  );
+  const apiServer = await apiServerSettings(model, processes, api, signal);
+  const directory = given.pki || paths.pki.host;
+  return {
+    model,
+    namespace: given.namespace || model.namespace,
+    frontend: frontendOf(given, model, egress, server),
+    health: given.health || `http://127.0.0.1:${server?.flags.get("health-port") ?? model.ports.serverHealth}`,
+    address: given.address || (await recordedAddress(given, directory, egressConfig)),
+    agentPort: given.agentPort || Number(server?.flags.get("agent-port") ?? model.ports.agent),
+    pki: { directory, given: given.pki !== "" },
+    egress,
+    server,
+    apiServer,
+    resolve: given.resolve ?? resolution(model, apiServer),
+  };
+}
+
+/** Where a bridge of each kind would have left something. */
+function topologyOfHost(): Topology {
+  const exists = (topology: Topology): boolean => {
+    const { egressConfig, socket } = bridgeModel({ for: topology }).paths;
+    return existsSync(egressConfig.host) || (topology === "openshift" && existsSync(socket.host));
+  };
+  return topologies.find(exists) ?? (existsSync("/etc/kubernetes/admin.conf") ? "kubeadm" : "bare");
+}
+
+function frontendOf(
+  given: BridgeDescription,
+  { paths }: BridgeModel,
+  egress: EgressReading,
+  server: CommandLine | undefined,
+): Frontend {
+  const cluster = egress.state === "read" ? egress.cluster : undefined;
+  const running = server?.flags.get("mode") === "http-connect" ? "http-connect" : "grpc";
+  const mode =
+    given.protocol ?? (cluster === undefined ? running : cluster.protocol === "GRPC" ? "grpc" : "http-connect");
+  if (given.uds !== "") return { mode, uds: given.uds };
+  if (given.frontend !== undefined) return { mode, ...given.frontend };
+  if (cluster?.tcp !== undefined) {
+    const { url, caFile, certFile, keyFile } = cluster.tcp;
+    const { hostname, port } = new URL(url);
+    return {
+      mode,
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port) || 443,
+      tls: { caFile, certFile, keyFile },
+    };
+  }
+  const known = cluster?.uds === undefined || cluster.uds === paths.socket.apiServer;
+  return { mode, uds: known ? paths.socket.host : cluster.uds! };
+}
+
+async function recordedAddress(
+  { recorded }: BridgeDescription,
+  pki: string,
+  egressConfig: string,
+): Promise<string | undefined> {
+  const record = await findAddressRecord([pki, dirname(egressConfig)]);
+  return record?.target ?? recorded?.serverAddresses[0] ?? (await certifiedAddress(pki));
+}
+
+/** On an OpenShift bootstrap host agents are told the first address that the certificates were made for. */
+async function certifiedAddress(pki: string): Promise<string | undefined> {
+  const { readManifest } = await import("../../tunnel/pki/manifest.js");
+  const manifest = await readManifest(pki).catch(() => undefined);
+  const server = manifest?.leaves.find(({ name }) => name === "server");
+  return server?.ipAddresses?.[0];
+}
+
+/** OpenShift's kube-apiservers always route to endpoints; others only when told. */
+function resolution({ for: topology }: BridgeModel, { running, manifest }: ApiServerSettings): Bridge["resolve"] {
+  const known = running ?? manifest;
+  if (known === undefined) return topology === "openshift" ? "endpoints" : "cluster-ip";
+  return known.flags.get("enable-aggregator-routing") === "true" ? "endpoints" : "cluster-ip";
+}

@@ -1,0 +1,167 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { tarEntries } from "../../../base/tar.js";
+import { analyze } from "../analyze.js";
+import { TestBundle } from "../testing/bundle.js";
+import { linesOf, openBundle } from "./open-bundle.js";
+
+let bundle: TestBundle;
+beforeEach(() => {
+  bundle = new TestBundle();
+});
+afterEach(() => bundle.remove());
+
+async function contents(path: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for await (const entry of openBundle(path)) {
+    const pieces: Buffer[] = [];
+    for await (const piece of entry.content()) pieces.push(piece);
+    found[entry.path] = Buffer.concat(pieces).toString();
+  }
+  return found;
+}
+
+/** One ustar header and its content. */
+function member(name: string, content: Buffer | string, type = "0", size = Buffer.byteLength(content)): Buffer {
+  const header = Buffer.alloc(512);
+  header.write(name, 0, 100);
+  header.write("0000644\0", 100);
+  header.write(`${size.toString(8).padStart(11, "0")}\0`, 124);
+  header.write("00000000000\0", 136);
+  header.write(type, 156);
+  header.write("ustar\x0000", 257);
+  header.write("        ", 148);
+  header.write(
+    `${header
+      .reduce((sum, byte) => sum + byte, 0)
+      .toString(8)
+      .padStart(6, "0")}\0 `,
+    148,
+  );
+  const body = Buffer.from(content);
+  return Buffer.concat([header, body, Buffer.alloc((512 - (body.length % 512)) % 512)]);
+}
+
+const end = Buffer.alloc(1024);
+
+describe("a bundle", () => {
+  test("reads the same from a folder and from the archive that the system's tar makes of it", async () => {
+    const long = `bootstrap/${"a-rather-long-folder-name/".repeat(8)}file-${"x".repeat(90)}.log`;
+    bundle.put("gather.log", "hello\n").put(long, "far down").put("resources/big.json", "x".repeat(300_000));
+    const packed = await contents(bundle.pack());
+    expect(Object.keys(packed).sort()).toEqual(["gather.log", long, "resources/big.json"].sort());
+    expect(packed).toEqual(await contents(bundle.folder));
+  });
+
+  test.each(["--format=pax", "--format=gnu", "--format=v7"])("tar %s, without compression too", async (format) => {
+    bundle.put("gather.log", "hello\n").put(`bootstrap/${"n".repeat(60)}.log`, "x");
+    const file = bundle.file("plain.tar", "");
+    execFileSync("tar", ["-C", bundle.folder, format, "-cf", file, "."]);
+    expect(await contents(file)).toEqual(await contents(bundle.folder));
+  });
+
+  test("can be read by those who skip all contents", async () => {
+    bundle.put("gather.log", "x".repeat(5000)).put("failed-units.txt", "");
+    const names: string[] = [];
+    for await (const { path } of openBundle(bundle.pack())) names.push(path);
+    expect(names.sort()).toEqual(["failed-units.txt", "gather.log"]);
+  });
+
+  test("follows no link out of an unpacked one", async () => {
+    bundle.put("gather.log", "hello");
+    symlinkSync("/etc", join(bundle.folder, "bootstrap"));
+    expect(Object.keys(await contents(bundle.folder))).toEqual(["gather.log"]);
+  });
+});
+
+describe("what is refused, in one sentence", () => {
+  const refused = async (content: Buffer | string, sentence: RegExp) => {
+    const complaint = await analyze(bundle.file("hostile", content)).catch((reason: Error) => reason);
+    expect(complaint).toMatchObject({ code: "DB_BUNDLE" });
+    expect((complaint as Error).message).toMatch(sentence);
+    expect((complaint as Error).message).not.toMatch(/\n/);
+  };
+
+  test("a path that leads out, an absolute one, one with control characters", async () => {
+    for (const name of ["../../etc/passwd", "a/../../b", "/etc/shadow", "a\\..\\b", "a\u001b[31m"]) {
+      await refused(gzipSync(Buffer.concat([member(name, "x"), end])), /holds the path .*, which no gather writes/);
+    }
+  });
+
+  test("the same hidden in a long name or a pax record", async () => {
+    await refused(Buffer.concat([member("././@LongLink", "../out\0", "L"), member("x", "x"), end]), /holds the path/);
+    await refused(Buffer.concat([member("pax", "15 path=../out\n", "x"), member("x", "x"), end]), /holds the path/);
+  });
+
+  test("a truncated archive, wherever it is cut", async () => {
+    for (let index = 0; index < 40; index++) {
+      const noise = Array.from({ length: 3000 }, (_, at) => String.fromCharCode(33 + ((at * 7919 + index * 31) % 90)));
+      bundle.put(`bootstrap/file-${index}`, noise.join(""));
+    }
+    const whole = readFileSync(bundle.pack());
+    for (const share of [0.1, 0.5, 0.9, 0.999]) {
+      await refused(whole.subarray(0, Math.floor(whole.length * share)), /it ends in the middle/);
+    }
+    await refused(member("bootstrap/x", "abc").subarray(0, 600), /it ends in the middle/);
+    await refused(member("bootstrap/x", "abc"), /it ends in the middle/);
+  });
+
+  test("an archive that would unpack without end", async () => {
+    const claim = member("bootstrap/x", "", "0", 0o77777777777);
+    await refused(claim, /unpacks to more than \d+ MiB/);
+  });
+
+  test("more members, more bytes than the limits, long before memory is full", async () => {
+    async function* many(): AsyncGenerator<Buffer> {
+      for (;;) yield member("bootstrap/x", "x");
+    }
+    const drain = async (limits: { bytes: number; members: number }) => {
+      for await (const _ of tarEntries(many(), limits));
+    };
+    await expect(drain({ bytes: 1e9, members: 50 })).rejects.toThrow(/more than 50 members/);
+    await expect(drain({ bytes: 1e6, members: 1e9 })).rejects.toThrow(/unpacks to more than 1 MiB/);
+  });
+
+  test("a huge extension header", async () => {
+    await refused(member("pax", "", "x", 1024 * 1024), /absurdly long name/);
+  });
+
+  test("text, noise, nothing, another archive, no file", async () => {
+    await refused("just text", /it ends in the middle/);
+    await refused("just text ".repeat(200), /not a tar archive/);
+    await refused(gzipSync("just text ".repeat(200)), /not a tar archive/);
+    await refused(Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0]), Buffer.alloc(600, 7)]), /damaged|middle/);
+    await refused("", /it is empty/);
+    await refused(Buffer.concat([member("holiday/photo.jpg", "x"), end]), /nothing that a gather writes/);
+    await expect(analyze("/nowhere/at/all")).rejects.toThrow(/it does not exist/);
+  });
+});
+
+describe("lines", () => {
+  async function lines(...pieces: string[]): Promise<[number, string][]> {
+    async function* stream() {
+      for (const piece of pieces) yield Buffer.from(piece);
+    }
+    const found: [number, string][] = [];
+    for await (const { number, text } of linesOf(stream())) found.push([number, text]);
+    return found;
+  }
+
+  test("are numbered from one, however the chunks fall", async () => {
+    expect(await lines("a\nb", "c\r\n", "\nd")).toEqual([
+      [1, "a"],
+      [2, "bc"],
+      [3, ""],
+      [4, "d"],
+    ]);
+  });
+
+  test("are cut when somebody wrote one without end", async () => {
+    const [first, second] = await lines(...Array(50).fill("x".repeat(1000)), "\nnext\n");
+    expect(first?.[1].length).toBeLessThanOrEqual(16 * 1024);
+    expect(second).toEqual([2, "next"]);
+  });
+});

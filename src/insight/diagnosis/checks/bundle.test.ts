@@ -1,0 +1,520 @@
+/** Every rule, with bundles made for it; the texts are those that Go, Node, kubelet and systemd really print. */
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { serviceRun } from "../../../cluster/bootstrap/gather/testing/service-run.js";
+import { certificatesFor, type IssuedPki } from "../../../tunnel/pki/certificates-for.js";
+import { TestBundle } from "../testing/bundle.js";
+
+const hour = 3_600_000;
+const fileOf = (evidence: string): string => /^[^:]+/.exec(evidence)![0];
+let bundle: TestBundle;
+let pki: IssuedPki;
+let another: IssuedPki;
+
+beforeAll(async () => {
+  pki = await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] });
+  another = await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] });
+});
+beforeEach(() => {
+  bundle = new TestBundle().bootkube({ "konnectivity-certs": "success", "cb-bootstrap": "open" });
+});
+afterEach(() => bundle.remove());
+
+const go = (reason: string) =>
+  `E1116 00:17:49.031487   1 clientset.go:238] "cannot connect once" err="rpc error: code = Unavailable desc = connection error: desc = \\"transport: ${reason}\\""`;
+const node = (reason: string) =>
+  `W1116 00:17:10.316000       1] cannot connect to server; trying again address="192.168.66.10:8091" error="cannot connect to 192.168.66.10:8091: ${reason}"`;
+const goConnected = `I1116 00:18:22.231370   1 clientset.go:286] "successfully connected to new proxy server" serverID="x" newServerCount=1`;
+const nodeConnected = `I1116 00:17:43.682000   1] connected to server serverId="x" address="192.168.66.10:8091" serverCount=1`;
+
+function certificateFiles(from: IssuedPki, ca = from): void {
+  const folder = "rendered-assets/openshift/tls/konnectivity";
+  bundle.put(`${folder}/ca.crt`, ca.signers.get("ca")!.certificatePem);
+  for (const name of ["server", "agent"]) bundle.put(`${folder}/${name}.crt`, from.leaves.get(name)!.certificatePem);
+}
+
+const container = (name: string, program: string, ...args: string[]) => ({
+  name,
+  image: "i",
+  command: [program],
+  args,
+});
+const agent = (...args: string[]) => container("konnectivity-agent", "/usr/bin/proxy-agent", ...args);
+const server = (...args: string[]) => container("konnectivity-server", "/usr/bin/proxy-server", ...args);
+
+function daemonSet(host: string): void {
+  const spec = { template: { spec: { containers: [agent(`--proxy-server-host=${host}`)] } } };
+  const text = stringify({ apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "konnectivity-agent" }, spec });
+  bundle.put("rendered-assets/openshift/manifests/konnectivity-agent-daemonset.yaml", text);
+}
+
+function serverPod(...args: string[]): void {
+  const pod = { apiVersion: "v1", kind: "Pod", spec: { containers: [server(...args)] } };
+  bundle.put("rendered-assets/openshift/konnectivity-server-pod.yaml", stringify(pod));
+}
+
+describe("nothing to find", () => {
+  test("in a bundle of a bootstrap that works", async () => {
+    certificateFiles(pki);
+    daemonSet("192.168.66.10");
+    serverPod("--mode=grpc", "--proxy-strategies=destHost,defaultRoute");
+    bundle
+      .put(
+        "bootstrap/network/ip-addr.txt",
+        "2: eth0:\n    inet 192.168.66.10/24 brd 192.168.66.255 scope global eth0\n",
+      )
+      .put("bootstrap/network/netstat.txt", "tcp6  0  0 :::8091  :::*  LISTEN  812/proxy-server\n")
+      .agentLog(
+        "n1",
+        go("authentication handshake failed: EOF"),
+        node("connect ECONNREFUSED 192.168.66.10:8091"),
+        goConnected,
+      )
+      .agentLog("n2", node("no answer in time"), nodeConnected)
+      .serverLog(`I1116 00:18:22.230682   1 server.go:897] "Agent connected" agentID="a1"`)
+      .put(
+        "bootstrap/containers/kube-apiserver-9a.log",
+        `W1116 00:10:00.000000   1 dispatcher.go:217] failed calling webhook "x": No agent available\n`,
+      );
+    expect(await bundle.found()).toEqual([]);
+    const { observations } = await bundle.analyze();
+    expect(observations).toContain("2 of 2 agents were connected at the end of their logs.");
+    expect(observations.join(" ")).toMatch(
+      /bootkube was in stage cb-bootstrap since 2026-11-16T00:00:03Z.*\/readyz answers 500/,
+    );
+  });
+});
+
+describe("service records", () => {
+  test.each<[string, string, RegExp, RegExp]>([
+    ["konnectivity-certs", "certain", /certificates of the bridge could not be made/, /--bootstrap-ip/],
+    ["konnectivity-server-bootstrap", "certain", /server of the bridge could not be set up/, /--image/],
+    ["konnectivity-agent-manifest", "certain", /manifests of the agents/, /konnectivity-\*\.yaml/],
+    ["konnectivity-cleanup", "certain", /could not be removed/, /teardown --dir/],
+    ["mco-bootstrap", "likely", /bootkube failed at stage mco-bootstrap/, /bootkube\.log/],
+    ["cb-bootstrap", "possible", /bootkube failed at stage cb-bootstrap/, /bootkube\.log/],
+  ])("%s failed: %s", async (stage, likelihood, message, remedy) => {
+    bundle.bootkube({ "etcd-bootstrap": "success", [stage]: "failure" }, "line one\nno such component");
+    const finding = await bundle.finding("stage-failed");
+    expect(finding).toMatchObject({ likelihood });
+    expect(finding.message).toMatch(message);
+    expect(finding.message).toMatch(/its last error was: no such component$/);
+    expect(finding.remedy).toMatch(remedy);
+    const [seen] = finding.evidence;
+    // Not that of the service's end, which only follows.
+    expect(seen).toMatch(
+      new RegExp(`^bootstrap/services/bootkube\\.json:[2-9]\\d: ${stage} \\(stage end\\): failure at 42 main`),
+    );
+  });
+
+  test("a stage that failed and succeeded in the next run is no failure", async () => {
+    const runs = [
+      ...serviceRun({ "konnectivity-certs": "failure" }, "x"),
+      ...serviceRun({ "konnectivity-certs": "success", "cb-bootstrap": "open" }),
+    ];
+    bundle.put("bootstrap/services/bootkube.json", runs);
+    expect(await bundle.found()).toEqual([]);
+    expect((await bundle.analyze()).observations.join()).toMatch(/started 2 times/);
+  });
+
+  test("the key that installers up to 4.22 looked for is read too", async () => {
+    const run = serviceRun({ "konnectivity-certs": "failure" }, "x").map(({ stage, ...entry }) =>
+      stage === undefined ? entry : { ...entry, string: stage },
+    );
+    bundle.put("bootstrap/services/bootkube.json", run);
+    expect((await bundle.finding("stage-failed")).message).toMatch(/at stage konnectivity-certs/);
+  });
+
+  test("a failing release image is told alone", async () => {
+    bundle
+      .put("bootstrap/services/release-image.json", serviceRun({ pull: "failure" }, "unauthorized"))
+      .bootkube({ "konnectivity-certs": "failure" });
+    const { findings } = await bundle.analyze();
+    expect(findings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^release-image failed at stage pull/),
+    ]);
+  });
+
+  test("a service that never started, records that are none, no records at all", async () => {
+    bundle.put("bootstrap/services/bootkube.json", []);
+    expect(await bundle.found()).toEqual(["certain service-not-started"]);
+    bundle.put("bootstrap/services/bootkube.json", "not json");
+    expect((await bundle.analyze()).observations.join()).toMatch(/bootkube\.json is not a service record/);
+    const unreached = new TestBundle().put("gather.log", "ssh: connect to host: timed out\n");
+    expect(await unreached.found()).toEqual(["certain no-service-records"]);
+    unreached.remove();
+  });
+});
+
+describe("the server", () => {
+  const inspect = (attempt: number, state: string, exitCode: number, reason = "Error") => ({
+    status: { metadata: { name: "konnectivity-server", attempt }, state, exitCode, reason },
+    info: { runtimeSpec: { process: { args: ["/usr/bin/proxy-server", "--mode=grpc"] } } },
+  });
+
+  test("that ends again and again: exit code, restarts, its own words", async () => {
+    bundle
+      .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(6, "CONTAINER_EXITED", 1))
+      .serverLog(
+        "Error: failed to validate server options with server port should be set to 0 not 8090 for UDS",
+        "Usage:",
+        "  proxy [flags]",
+      );
+    const finding = await bundle.finding("server-crash-loop");
+    expect(finding.likelihood).toBe("certain");
+    expect(finding.message).toBe(
+      "the server ends again and again (exit code 1, Error, 6 restarts): server port should be set to 0 not 8090 for UDS",
+    );
+    expect(finding.remedy).toMatch(/--server-port=0/);
+    expect(finding.evidence.map(fileOf)).toEqual([
+      "bootstrap/containers/konnectivity-server-3d.inspect",
+      "bootstrap/containers/konnectivity-server-3d4e5f.log",
+    ]);
+  });
+
+  test.each<[string, RegExp]>([
+    ["Error: unknown flag: --no-such-flag (DB_FLAG_UNKNOWN: Run the command with --help.)", /Take the flag out/],
+    [
+      "Error: failed to validate server options with error checking cluster key /etc/konnectivity/server.key, got stat: no such file",
+      /mounted/,
+    ],
+    ["E1116 00:18:42.335029 1 main.go:48] error: listen tcp :8091: bind: address already in use", /ss -ltnp/],
+    ["Error: listen EACCES: permission denied /etc/kubernetes/bootstrap-configs/konnectivity-server.socket", /spc_t/],
+    ["Error: something new", /Read the last lines/],
+  ])("what helps depends on what it says: %s", async (line, remedy) => {
+    bundle.serverLog(line, line, line);
+    expect((await bundle.finding("server-crash-loop")).remedy).toMatch(remedy);
+  });
+
+  test("as a systemd unit, in the journal", async () => {
+    bundle.put(
+      "bootstrap/journals/drawbridge-bootstrap-server.service.log",
+      [
+        "Nov 16 00:00:01 bs proxy-server[812]: Error: unknown flag: --x",
+        "Nov 16 00:00:01 bs systemd[1]: drawbridge-bootstrap-server.service: Main process exited, code=exited, status=1/FAILURE",
+        "Nov 16 00:00:03 bs systemd[1]: drawbridge-bootstrap-server.service: Scheduled restart job, restart counter is at 7.",
+      ].join("\n"),
+    );
+    const { message, evidence } = await bundle.finding("server-crash-loop");
+    expect(message).toMatch(/unknown flag: --x/);
+    expect(evidence.at(-1)).toMatch(/\.log:3: /);
+  });
+
+  test("killed for want of memory, also when it comes back each time", async () => {
+    bundle
+      .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(3, "CONTAINER_RUNNING", 0, ""))
+      .put("bootstrap/containers/konnectivity-server-2c.inspect", inspect(2, "CONTAINER_EXITED", 137, "OOMKilled"))
+      .serverLog(`I1116 00:17:43.680000 1] agent connected agentId="a1"`);
+    expect((await bundle.finding("server-crash-loop")).remedy).toMatch(/limits\.memory/);
+  });
+
+  test("that overcame its first failures is not reported", async () => {
+    bundle
+      .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(3, "CONTAINER_RUNNING", 0, ""))
+      .put("bootstrap/containers/konnectivity-server-2c.inspect", inspect(2, "CONTAINER_EXITED", 1))
+      .serverLog("Error: x", "Error: x", `I1116 00:17:43.680000 1] agent connected agentId="a1"`);
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("that the kubelet cannot start, or restarts with pauses", async () => {
+    const line = (text: string) =>
+      `Nov 16 00:00:01 bs kubelet[9]: E1116 pod_workers.go] "Error syncing pod" err="${text}" pod="kube-system/konnectivity-server-bs"`;
+    bundle.put("bootstrap/journals/kubelet.log", line("failed to StartContainer with ImagePullBackOff"));
+    expect(await bundle.found()).toEqual(["certain server-not-started"]);
+    bundle.put(
+      "bootstrap/journals/kubelet.log",
+      line("with CrashLoopBackOff: back-off 5m0s restarting failed container"),
+    );
+    expect(await bundle.found()).toEqual(["certain server-crash-loop"]);
+  });
+
+  test("that should listen and does not", async () => {
+    serverPod("--agent-port=8091");
+    bundle.put("bootstrap/network/netstat.txt", "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*\nLISTEN 0 4096 *:6443 *:*\n");
+    const { evidence, message } = await bundle.finding("server-not-started");
+    expect(message).toMatch(/nothing listens on TCP 8091/);
+    expect(evidence[0]).toBe("bootstrap/network/netstat.txt: listening TCP ports: 22, 6443");
+    bundle.bootkube({ "konnectivity-certs": "success", "konnectivity-cleanup": "success" });
+    expect(await bundle.found()).toEqual([]);
+  });
+});
+
+describe("agents that cannot connect", () => {
+  test.each<[string, string, string]>([
+    ["certain certificate-san", go("x509: certificate is valid for 192.0.2.9, not 192.168.66.10"), "Go"],
+    [
+      "certain certificate-san",
+      go("x509: cannot validate certificate for 192.168.66.10 because it doesn't contain any IP SANs"),
+      "Go",
+    ],
+    [
+      "certain certificate-san",
+      node("Hostname/IP does not match certificate's altnames: IP: 192.168.66.10 is not in the cert's list: 192.0.2.9"),
+      "Node",
+    ],
+    [
+      "certain certificate-expired",
+      go(
+        "x509: certificate has expired or is not yet valid: current time 2026-11-16T00:17:54Z is after 2026-11-14T00:14:09Z",
+      ),
+      "Go",
+    ],
+    ["certain certificate-expired", node("certificate has expired"), "Node"],
+    [
+      "certain certificate-not-yet-valid",
+      go(
+        "x509: certificate has expired or is not yet valid: current time 2026-11-16T00:18:00Z is before 2026-11-18T22:14:09Z",
+      ),
+      "Go",
+    ],
+    ["certain certificate-not-yet-valid", node("certificate is not yet valid"), "Node"],
+    ["certain certificate-authority", go("x509: certificate signed by unknown authority"), "Go"],
+    ["certain certificate-authority", node("self-signed certificate in certificate chain"), "Node"],
+    ["certain certificate-authority", node("unable to verify the first certificate"), "Node"],
+    [
+      "likely agent-refused",
+      go("error reading server preface: remote error: tls: unknown certificate authority"),
+      "Go",
+    ],
+    ["likely agent-refused", node("the stream ended before its headers came"), "Node"],
+    ["likely port-blocked", go("Error while dialing: dial tcp 192.168.66.10:8091: i/o timeout"), "Go"],
+    ["likely port-blocked", node("no answer in time"), "Node"],
+    ["likely port-closed", go("Error while dialing: dial tcp 192.168.66.10:8091: connect: connection refused"), "Go"],
+    ["likely port-closed", node("connect ECONNREFUSED 192.168.66.10:8091"), "Node"],
+    ["likely no-route", go("Error while dialing: dial tcp 192.168.66.10:8091: connect: no route to host"), "Go"],
+    ["likely no-route", node("connect EHOSTUNREACH 192.168.66.10:8091"), "Node"],
+    ["likely name-unresolved", go("dial tcp: lookup api-int.example.com: no such host"), "Go"],
+  ])("%s: %s", async (expected, line) => {
+    bundle.agentLog("n1", "starting", line, line).agentLog("n2", line);
+    expect(await bundle.found()).toEqual([expected]);
+    const [finding] = (await bundle.analyze()).findings;
+    // The newest line, by file and number.
+    expect(finding?.evidence[0]).toContain("control-plane/n1/containers/konnectivity-agent-0a1b2c.log:3: ");
+    expect(finding?.evidence[1]).toContain("control-plane/n2/containers/konnectivity-agent-0a1b2c.log:1: ");
+  });
+
+  test("a blocked port with a listening server leads to the firewall", async () => {
+    bundle
+      .put("bootstrap/network/netstat.txt", "LISTEN 0 4096 *:8091 *:*\n")
+      .agentLog("n1", node("no answer in time"))
+      .agentLog("n2", nodeConnected);
+    const finding = await bundle.finding("port-blocked");
+    expect(finding.message).toMatch(/^1 of 2 agents dial TCP 8091 .*although the server listens there/);
+    expect(finding.remedy).toMatch(/drawbridge firewall plan --platform/);
+    expect(finding.evidence.at(-1)).toContain("bootstrap/network/netstat.txt: ");
+  });
+
+  test("one cause that gave way to another counts no more, and none after the bridge was taken down", async () => {
+    bundle.agentLog("n1", node("certificate is not yet valid"), node("no answer in time"));
+    expect(await bundle.found()).toEqual(["likely port-blocked"]);
+    bundle.bootkube({ "konnectivity-cleanup": "success" });
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("endpoints that refuse are not the server", async () => {
+    bundle.agentLog(
+      "n1",
+      nodeConnected,
+      `W1116 1] dial failed address="10.128.1.10:8443" error="connect ECONNREFUSED 10.128.1.10:8443"`,
+    );
+    expect(await bundle.found()).toEqual([]);
+  });
+});
+
+describe("certificates and addresses in the bundle", () => {
+  test("an expired set, by the time the bundle was made", async () => {
+    const old = new Date(Date.now() - 48 * hour);
+    certificateFiles(await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }, old));
+    const { evidence } = await bundle.finding("certificate-expired");
+    expect(evidence.map((line) => fileOf(line).split("/").at(-1)).sort()).toEqual([
+      "agent.crt",
+      "ca.crt",
+      "server.crt",
+    ]);
+  });
+
+  test("a set from the future", async () => {
+    certificateFiles(
+      await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }, new Date(Date.now() + 48 * hour)),
+    );
+    expect(await bundle.found()).toEqual(["likely certificate-not-yet-valid"]);
+  });
+
+  test("leaves that the authority beside them did not sign", async () => {
+    certificateFiles(another, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }));
+    expect(await bundle.found()).toEqual(["likely certificate-authority"]);
+  });
+
+  test("a DaemonSet that names another address than certificate and host", async () => {
+    certificateFiles(another);
+    daemonSet("192.168.66.77");
+    bundle.put("bootstrap/network/ip-addr.txt", "    inet 192.168.66.10/24 scope global eth0\n");
+    expect(await bundle.found()).toEqual(["likely address-mismatch", "possible address-not-on-host"]);
+    const { message, evidence } = await bundle.finding("address-mismatch");
+    expect(message).toMatch(/dial 192\.168\.66\.77/);
+    expect(evidence.join(" ")).toMatch(
+      /--proxy-server-host=192\.168\.66\.77 .*IP Address:192\.168\.66\.10 .*addresses of the host: 192\.168\.66\.10/,
+    );
+    bundle.agentLog("n1", go("x509: certificate is valid for 192.168.66.10, not 192.168.66.77"));
+    expect(await bundle.found()).toEqual([
+      "certain certificate-san",
+      "certain address-mismatch",
+      "possible address-not-on-host",
+    ]);
+  });
+
+  test("IPv6 is compared as addresses", async () => {
+    certificateFiles(await certificatesFor("bootstrap", { ipAddresses: ["fd00::5"] }));
+    daemonSet("fd00:0::5");
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("egress configuration and server that do not fit", async () => {
+    const egress = (proxyProtocol: string, udsName: string) =>
+      bundle.put(
+        "rendered-assets/openshift/egress-selector-config.yaml",
+        stringify({
+          apiVersion: "apiserver.k8s.io/v1beta1",
+          kind: "EgressSelectorConfiguration",
+          egressSelections: [{ name: "cluster", connection: { proxyProtocol, transport: { uds: { udsName } } } }],
+        }),
+      );
+    serverPod("--mode=grpc", "--uds-name=/etc/kubernetes/bootstrap-configs/konnectivity-server.socket");
+    egress("GRPC", "/etc/kubernetes/config/konnectivity-server.socket");
+    expect(await bundle.found()).toEqual([]);
+    egress("HTTPConnect", "/etc/kubernetes/config/konnectivity-server.socket");
+    expect((await bundle.finding("egress-config")).remedy).toMatch(/--mode=http-connect/);
+    egress("GRPC", "/etc/kubernetes/bootstrap-configs/other.socket");
+    expect((await bundle.finding("egress-config")).message).toMatch(/dials .*other\.socket/);
+  });
+});
+
+describe("what the cluster says", () => {
+  const pod = (node: string, phase: string, reason = "", message = "", restartCount = 0) => ({
+    metadata: { name: `konnectivity-agent-${node || "x"}`, namespace: "openshift-bootstrap-konnectivity" },
+    spec: { ...(node && { nodeName: node }), containers: [agent("--proxy-server-host=192.168.66.10")] },
+    status: {
+      phase,
+      conditions: [{ type: "Ready", status: "False" }],
+      containerStatuses: [
+        { name: "konnectivity-agent", restartCount, state: reason ? { waiting: { reason, message } } : {} },
+      ],
+    },
+  });
+  const event = (reason: string, message: string, name = "konnectivity-agent") => ({
+    reason,
+    message,
+    involvedObject: { kind: "DaemonSet", name, namespace: "openshift-bootstrap-konnectivity" },
+  });
+
+  test("an SCC that admits no agent", async () => {
+    const text = `Error creating: pods "konnectivity-agent-" is forbidden: unable to validate against any security context constraint: [spec.hostNetwork: Invalid value: true]`;
+    bundle.resources(
+      "events",
+      event("FailedCreate", text),
+      event("SuccessfulCreate", "x"),
+      event("FailedCreate", text, "konnectivity-agent"),
+    );
+    const finding = await bundle.finding("agents-forbidden");
+    expect(finding).toMatchObject({ likelihood: "certain" });
+    expect(finding.message).toMatch(/security context constraint/);
+    expect(finding.remedy).toMatch(/hostnetwork-v2/);
+    expect(finding.evidence[0]).toMatch(/^resources\/events\.json:/);
+  });
+
+  test("pod security admission, and other people's events", async () => {
+    bundle.resources(
+      "events",
+      event("FailedCreate", `pods "x" is forbidden: violates PodSecurity "restricted:latest": host namespaces`),
+    );
+    expect((await bundle.finding("agents-forbidden")).remedy).toMatch(
+      /pod-security\.kubernetes\.io\/enforce=privileged/,
+    );
+    bundle.resources("events", {
+      reason: "FailedCreate",
+      message: "is forbidden",
+      involvedObject: { name: "x", namespace: "y" },
+    });
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test.each<[string, object[], string, RegExp]>([
+    [
+      "pending without a node",
+      [pod("", "Pending"), pod("n1", "Running")],
+      "likely agents-pending",
+      /1 of 2 .* pending/,
+    ],
+    [
+      "pending on a node without CNI",
+      [pod("n1", "Pending", "ContainerCreating")],
+      "likely agents-pending",
+      /ContainerCreating/,
+    ],
+    [
+      "crashing",
+      [pod("n1", "Running", "CrashLoopBackOff", "back-off 40s")],
+      "certain agents-crash-loop",
+      /back-off 40s/,
+    ],
+    ["without an image", [pod("n1", "Pending", "ImagePullBackOff", "denied")], "certain agents-image", /denied/],
+  ])("agents that are %s", async (_, pods, expected, message) => {
+    bundle.resources("pods", ...pods);
+    expect(await bundle.found()).toEqual([expected]);
+    expect((await bundle.analyze()).findings[0]?.message).toMatch(message);
+  });
+
+  test("no agent for the kube-apiserver, unless that was before the first came", async () => {
+    const at = (time: string) =>
+      `W1116 ${time}.000000   1 dispatcher.go:217] failed calling webhook "x": No agent available`;
+    const log = "bootstrap/containers/kube-apiserver-9a.log";
+    bundle.put(log, [at("00:10:00"), at("00:20:00")].join("\n"));
+    const { message, evidence } = await bundle.finding("no-agent");
+    expect(message).toMatch(/2 times.*no agent ever connected/);
+    expect(evidence.map((line) => /\.log:(\d+)/.exec(line)?.[1])).toEqual(["1", "2", undefined]);
+    bundle.serverLog(`I1116 00:15:00.680000   1] agent connected agentId="a1"`);
+    expect(await bundle.found()).toEqual(["possible no-agent"]);
+    bundle.serverLog(`I1116 00:25:00.680000   1] agent connected agentId="a1"`);
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("a server whose first strategy keeps it from being ready", async () => {
+    serverPod("--proxy-strategies=destHost,defaultRoute");
+    const metric = "konnectivity_network_proxy_server_ready_backends";
+    bundle
+      .put("bootstrap/health/readyz.txt", "500\nno connection to any proxy agent\n")
+      .put(
+        "bootstrap/metrics/server.txt",
+        `# TYPE ${metric} gauge\n${metric}{proxy_strategy="defaultRoute"} 3\n${metric}{proxy_strategy="destHost"} 0\n`,
+      );
+    const { remedy, evidence } = await bundle.finding("never-ready");
+    expect(remedy).toMatch(/--proxy-strategies=defaultRoute/);
+    expect(evidence.map(fileOf)).toEqual([
+      "bootstrap/health/readyz.txt",
+      "bootstrap/metrics/server.txt",
+      "rendered-assets/openshift/konnectivity-server-pod.yaml",
+    ]);
+    bundle.put("bootstrap/metrics/server.txt", `${metric}{proxy_strategy="defaultRoute"} 0\n`);
+    expect(await bundle.found()).toEqual([]);
+  });
+});
+
+describe("evidence", () => {
+  test("holds no secrets, no control characters, and not more than a glance", async () => {
+    const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
+    bundle.agentLog("n1", node(`no answer in time \u001b[31m Bearer ${token} ${"x".repeat(5000)}`));
+    const [seen] = (await bundle.finding("port-blocked")).evidence;
+    expect(seen?.length).toBeLessThan(420);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    expect(seen).not.toMatch(/\u001b|eyJ/);
+  });
+});
+
+test("causes come before what follows from them", async () => {
+  bundle
+    .serverLog("Error: unknown flag: --x", "Error: unknown flag: --x")
+    .put("bootstrap/network/netstat.txt", "LISTEN 0 4096 *:6443 *:*\n")
+    .agentLog("n1", node("connect ECONNREFUSED 192.168.66.10:8091"))
+    .put("bootstrap/containers/kube-apiserver-9a.log", "W1116 00:10:00.000000 1 x] No agent available\n");
+  expect(await bundle.found()).toEqual(["certain server-crash-loop", "possible port-closed", "possible no-agent"]);
+});

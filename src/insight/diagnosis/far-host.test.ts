@@ -1,0 +1,66 @@
+/** The bootstrap host of an install directory, by what a gather would bring. */
+import { describe, expect, test } from "vitest";
+import type { TarEntry } from "../../base/tar.js";
+import { SshFailure } from "../../cluster/bootstrap/ssh/ssh.js";
+import { checkRemoteHost, type RemoteHost } from "./verify.js";
+
+const record = (...entries: object[]) => ["bootstrap/services/bootkube.json", JSON.stringify(entries)] as const;
+const start = { timestamp: "2026-11-16T00:00:00Z", phase: "service start" };
+const ended = (stage: string, result: string) => [
+  { timestamp: "2026-11-16T00:00:01Z", phase: "stage start", stage },
+  { timestamp: "2026-11-16T00:00:02Z", phase: "stage end", stage, result },
+];
+
+function host(...files: (readonly [path: string, text: string])[]): RemoteHost {
+  return {
+    name: "192.0.2.50",
+    async *files(): AsyncGenerator<TarEntry> {
+      for (const [path, text] of files) {
+        const content = Buffer.from(text);
+        yield {
+          ...{ path, size: content.length, modifiedAt: new Date() },
+          async *content() {
+            yield content;
+          },
+        };
+      }
+    },
+  };
+}
+const asked = async (host: RemoteHost | undefined) => (await checkRemoteHost(host, new AbortController().signal))[0]!;
+
+describe("the bootstrap host from afar", () => {
+  test("in order, with what it is at", async () => {
+    const began = { timestamp: "2026-11-16T00:00:03Z", phase: "stage start", stage: "cb-bootstrap" };
+    const result = await asked(host(record(start, ...ended("konnectivity-certs", "success"), began)));
+    expect(result).toMatchObject({ check: "host", state: "ok" });
+    expect(result.message).toMatch(/^nothing is wrong on 192\.0\.2\.50; bootkube was in stage cb-bootstrap/);
+  });
+
+  test("a failed stage is the failure, with the analyser's remedy", async () => {
+    const result = await asked(host(record(start, ...ended("konnectivity-server-bootstrap", "failure"))));
+    expect(result).toMatchObject({ state: "failed", remedy: expect.stringContaining("inject --image") });
+    expect(result).toMatchObject({ check: "stage-failed", subject: "192.0.2.50" });
+    expect(result.message).toMatch(/failed at stage konnectivity-server-bootstrap/);
+  });
+
+  test("taken down is neither right nor wrong", async () => {
+    const result = await asked(host(record(start, ...ended("konnectivity-cleanup", "success"))));
+    expect(result).toMatchObject({ state: "skipped", message: expect.stringContaining("has taken the bridge down") });
+  });
+
+  test("unknown, away, or closed to us", async () => {
+    const failing = (reason: Error): RemoteHost => ({
+      name: "x",
+      // biome-ignore lint/correctness/useYield: it never comes so far
+      async *files() {
+        throw reason;
+      },
+    });
+    expect(await asked(undefined)).toMatchObject({ state: "skipped" });
+    const away = await asked(failing(new SshFailure("x cannot be used over SSH: it does not answer.", true)));
+    expect(away).toMatchObject({ state: "skipped", remedy: expect.stringContaining("SSH port") });
+    const closed = await asked(failing(new SshFailure("x cannot be used over SSH: no key.", false)));
+    expect(closed).toMatchObject({ state: "failed", remedy: expect.stringContaining("--key") });
+  });
+});

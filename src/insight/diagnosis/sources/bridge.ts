@@ -1,0 +1,179 @@
+/** The facts of a bridge, gathered on the host of its server and from its cluster. */
+import { existsSync } from "node:fs";
+import { joinHostPort } from "../../../base/address.js";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { CheckFailure } from "../../../base/finding.js";
+import { httpGet } from "../../../base/http-get.js";
+import { samplesOf } from "../../../base/metrics/samples.js";
+import { AGENT_NAME, pkiFile } from "../../../cluster/bootstrap/model/names.js";
+import { textAt } from "../../../cluster/bootstrap/settings/command-line.js";
+import { collectionPath } from "../../../cluster/kube/paths.js";
+import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
+import { describeFrontend } from "../../../tunnel/client/frontend.js";
+import { DialRefusedError, dialThrough, type Frontend } from "../../../tunnel/client/index.js";
+import type { Bridge } from "../bridge.js";
+import { type FactSource, Unavailable } from "../check.js";
+import type { ConnectedAgents, Facts, FrontendAnswer } from "../facts.js";
+import { handshakeWith } from "../host/handshake.js";
+import { titles } from "../programs.js";
+import { socketFile } from "./host.js";
+
+/** An API to ask, or why there is none; neither when nobody gave a kubeconfig. */
+export type ApiAccess =
+  | { readonly api: KubeApi; readonly kubeconfig: string }
+  | { readonly api: undefined; readonly problem: string | undefined };
+
+const API_REMEDY =
+  "Give a kubeconfig of this host's kube-apiserver that may read nodes and webhooks with --kubeconfig.";
+
+/** What can be asked from anywhere. */
+export function bridgeClusterSource(bridge: Bridge, access: ApiAccess): FactSource {
+  const { namespace, address, agentPort } = bridge;
+  const withApi =
+    <T>(read: (api: KubeApi, signal: AbortSignal) => Promise<T>) =>
+    async ({ signal }: { readonly signal: AbortSignal }): Promise<T | Unavailable> => {
+      if (access.api === undefined) return new Unavailable("the cluster cannot be asked, see kubeconfig");
+      // The check kubeconfig says what is wrong with it.
+      return read(access.api, signal).catch((reason) => new Unavailable(messageOf(reason)));
+    };
+  return {
+    agentPlace: () => ({ namespace, dialled: joinHostPort(address ?? "this host", agentPort) }),
+    async apiVersion({ signal }) {
+      if (access.api === undefined) {
+        if (access.problem === undefined) return new Unavailable("no kubeconfig was given", API_REMEDY);
+        throw new CheckFailure(access.problem, API_REMEDY);
+      }
+      const options = { signal, timeoutMs: 10_000 };
+      const { gitVersion: version = "of unknown version" } = await access.api
+        .get<KubeObject & { gitVersion?: string }>("/version", options)
+        .catch((reason) => {
+          throw new CheckFailure(messageOf(reason), API_REMEDY);
+        });
+      return { server: access.kubeconfig, version };
+    },
+    nodes: withApi(async (api, signal) => {
+      const { items } = await api.list<ConditionedObject>(collectionPath("Node"), { signal });
+      return items.map((node) => ({ name: node.metadata?.name ?? "", isReady: isReady(node) }));
+    }),
+    agentPodsByNode: withApi(async (api, signal) => {
+      const options = { labelSelector: `app=${AGENT_NAME}`, signal };
+      const { items } = await api.list<AgentPod>(collectionPath("Pod", namespace), options);
+      return new Map(
+        items.toReversed().map((pod) => [pod.spec?.nodeName ?? "", { isReady: isReady(pod), state: stateOf(pod) }]),
+      );
+    }),
+  };
+}
+
+interface ConditionedObject extends KubeObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+interface AgentPod extends ConditionedObject {
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: ConditionedObject["status"] & {
+    readonly phase?: string;
+    readonly containerStatuses?: readonly { readonly state?: { readonly waiting?: { readonly reason?: string } } }[];
+  };
+}
+
+const isReady = ({ status }: ConditionedObject): boolean =>
+  status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
+
+function stateOf(pod: AgentPod): string {
+  if (isReady(pod)) return "its agent is ready, but not at this server";
+  const { phase = "Unknown", containerStatuses = [] } = pod.status ?? {};
+  const reason = containerStatuses.map(({ state }) => state?.waiting?.reason).find((word) => word !== undefined);
+  if (reason === undefined && phase === "Running") return `${pod.metadata?.name} runs but is not connected`;
+  return `${pod.metadata?.name} is ${reason ?? phase}`;
+}
+
+/** The same with what only the server's own host can tell. */
+export function bridgeSource(bridge: Bridge, access: ApiAccess): FactSource {
+  const { address, agentPort, apiServer, egress, frontend, health, model, pki, server } = bridge;
+  return {
+    ...bridgeClusterSource(bridge, access),
+    now: () => new Date(),
+    model: () => model,
+    role: () => (model.for === "openshift" ? "bootstrap" : "server"),
+    program: () => ({ kind: "server", title: titles.server, running: undefined }),
+    egress: () => egress,
+    apiServer: () => apiServer,
+    serverFlags: () => server ?? new Unavailable("the server's flags cannot be seen here"),
+    health: async ({ signal }) => {
+      const url = `${health}/readyz`;
+      return { url, answer: await httpGet(url, { signal }).catch(messageOf) };
+    },
+    socket: async () => {
+      if (!("uds" in frontend))
+        return new Unavailable(`the frontend is ${describeFrontend(frontend)}, not a Unix socket`);
+      return { ...(await socketFile(frontend.uds)), directory: undefined, isExpected: true };
+    },
+    frontendAnswer: ({ signal }) => askFrontend(frontend, signal),
+    async agentPort() {
+      const host = address ?? "127.0.0.1";
+      const file = pkiFile(pki.directory, "ca");
+      return {
+        ...{ where: joinHostPort(host, agentPort), port: agentPort, name: address },
+        handshake: await handshakeWith(host, agentPort, "h2"),
+        ca: { file, text: await textAt(file) },
+      };
+    },
+    certificates: () => inspectCertificates(bridge),
+    connectedAgents: ({ signal }) => askMetrics(health, signal),
+  };
+}
+
+async function inspectCertificates({ pki, address }: Bridge): Promise<Facts["certificates"] | Unavailable> {
+  const { directory, given } = pki;
+  if (!existsSync(directory)) {
+    const remedy = "Give the directory of ca.crt, server.crt and server.key with --pki.";
+    if (given) throw new CheckFailure(`${directory} does not exist`, remedy);
+    return new Unavailable(`${directory} does not exist here`, remedy);
+  }
+  const { inspectPath } = await import("../../../tunnel/pki/inspect/inspect.js");
+  return inspectPath(directory, address === undefined ? {} : { address });
+}
+
+/** Where no agent finds a listener. */
+const NOWHERE = "127.0.0.1:1";
+const DIAL_MS = 5_000;
+
+async function askFrontend(frontend: Frontend, signal: AbortSignal): Promise<FrontendAnswer> {
+  const answer = { where: describeFrontend(frontend), mode: frontend.mode, failure: undefined };
+  try {
+    (await dialThrough(frontend, NOWHERE, { signal, timeoutMs: DIAL_MS })).destroy();
+    return answer;
+  } catch (reason) {
+    // Any answer in the right protocol will do, also a refusal.
+    if (reason instanceof DialRefusedError && reason.code !== "DB_PEER_PROTOCOL") return answer;
+    if (reason instanceof DrawbridgeError && reason.code === "DB_AGENT_LOST") return answer;
+    const { code = "" } = ((reason as Error).cause ?? {}) as NodeJS.ErrnoException;
+    const isClosed = ["ENOENT", "ECONNREFUSED", "EACCES", "EHOSTUNREACH", "ETIMEDOUT"].includes(code);
+    return { ...answer, failure: { message: messageOf(reason), isClosed } };
+  }
+}
+
+const METRIC = "konnectivity_network_proxy_server_";
+
+async function askMetrics(health: string, signal: AbortSignal): Promise<ConnectedAgents> {
+  const url = `${health}/metrics`;
+  const remedy = "Start the server, or give its health port with --health.";
+  const { status, body } = await httpGet(url, { signal }).catch((reason) => {
+    throw new CheckFailure(`${url} does not answer: ${messageOf(reason)}`, remedy);
+  });
+  const connected = status === 200 ? connectedAgents(body) : undefined;
+  if (connected === undefined) throw new CheckFailure(`${url} is no proxy-server's (status ${status})`, remedy);
+  return connected;
+}
+
+/** Undefined when the page is no proxy-server's, ours or upstream's. */
+export function connectedAgents(page: string): ConnectedAgents | undefined {
+  const connections = samplesOf(page, `${METRIC}ready_backend_connections`)[0]?.value;
+  const backends = samplesOf(page, `${METRIC}ready_backends`).map(({ value }) => value);
+  const count = connections ?? (backends.length === 0 ? undefined : Math.max(...backends));
+  if (count === undefined) return undefined;
+  const ids = samplesOf(page, "drawbridge_server_agent_tunnels").map(({ labels }) => labels.get("agent_id") ?? "");
+  // Without a single agent this family is empty on our server, too.
+  return { count, ids: ids.length === 0 && count > 0 ? undefined : ids };
+}

@@ -1,0 +1,124 @@
+/** `drawbridge bootstrap verify`: every check of a bridge, in an order in which the first failure is the likeliest cause. */
+import { messageOf } from "../../base/errors/error.js";
+import { type Finding, failed, type Judgement, ok, skipped } from "../../base/finding.js";
+import type { TarEntry } from "../../base/tar.js";
+import { type RehearsalSelection, rehearsals } from "../../cluster/bootstrap/rehearsal/rehearsal.js";
+import { hostProcesses, type Processes } from "../../cluster/bootstrap/settings/programs.js";
+import { SshFailure } from "../../cluster/bootstrap/ssh/ssh.js";
+import { proveWithTestWebhook } from "../../cluster/bootstrap/test-webhook/prove.js";
+import type { KubeApi } from "../../cluster/kube/port.js";
+import { analyzeHost } from "./analyze.js";
+import { type Bridge, type BridgeDescription, describeBridge } from "./bridge.js";
+import { collectFacts } from "./bundle/collect.js";
+import { type Check, defineCheck } from "./check.js";
+import * as bridge from "./checks/bridge.js";
+import { certificates, serverReachable } from "./checks/certificates.js";
+import { apiAccess } from "./checks/cluster.js";
+import { egressAgreement } from "./checks/egress.js";
+import { socketFile } from "./checks/host.js";
+import { running } from "./checks/programs.js";
+import { gathererOf, runChecks } from "./run.js";
+import { type ApiAccess, bridgeClusterSource, bridgeSource } from "./sources/bridge.js";
+
+/** The bootstrap host, seen from a workstation. */
+export interface RemoteHost {
+  /** Its address. */
+  readonly name: string;
+  /** What a gather would take from it. Throws DB_SSH. */
+  files(timeoutMs: number): AsyncIterable<TarEntry>;
+}
+
+export interface VerifyOptions {
+  readonly bridge: BridgeDescription;
+  readonly access: ApiAccess;
+  /** From a workstation: the server is not on this host but on another one, if it is known where. */
+  readonly remote?: { readonly host: RemoteHost | undefined } | undefined;
+  readonly rehearse: RehearsalSelection;
+  readonly testWebhook: { readonly image: string } | undefined;
+  readonly processes?: Processes;
+}
+
+const ofHost: readonly Check[] = [
+  ...[running, socketFile, bridge.serverProtocol, serverReachable, certificates],
+  ...[egressAgreement, bridge.apiServerFlag, bridge.agentsOnNodes],
+];
+
+const ONLY_THERE = "only the server's own host can tell; run drawbridge bootstrap verify there";
+/** Webhooks are independent of each other, and each may take up to 30 s until it times out. */
+const REHEARSALS_AT_ONCE = 4;
+
+export async function verifyBridge(options: VerifyOptions, signal: AbortSignal): Promise<Finding[]> {
+  const { access, remote, processes = hostProcesses } = options;
+  const found = await describeBridge(options.bridge, remote ? async () => [] : processes, access.api, signal);
+  const source = gathererOf((remote ? bridgeClusterSource : bridgeSource)(found, access), signal);
+  const [api] = await runChecks([apiAccess], source, { signal });
+  const usable = api?.state === "ok" ? access.api : undefined;
+  const host = remote
+    ? [
+        ...(await checkRemoteHost(remote.host, signal)),
+        ...(await runChecks([bridge.agentPodsOnNodes], source, { signal })),
+      ]
+    : await runChecks(ofHost, source, { signal });
+  return [...host, ...(api ? [api] : []), ...(await checkCalls(options, found, usable, signal))];
+}
+
+async function checkCalls(
+  { bridge: given, remote, rehearse, testWebhook }: VerifyOptions,
+  found: Bridge,
+  api: KubeApi | undefined,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const isDialable = remote === undefined || given.frontend !== undefined;
+  const proof = "The kube-apiserver calls a test webhook through the tunnel";
+  if (api === undefined || !isDialable) {
+    const why = api === undefined ? "the cluster cannot be asked, see kubeconfig" : ONLY_THERE;
+    const unasked = [
+      action("webhooks", "Admission and conversion webhooks and aggregated APIs", async () => skipped(why)),
+      ...(testWebhook === undefined ? [] : [action("test-webhook", proof, async () => skipped(why))]),
+    ];
+    return runChecks(unasked, {}, { signal });
+  }
+  const planned = await rehearsals(found, api, rehearse, signal);
+  const calls = planned.map(({ id, title, perform }) => action(id, title, perform));
+  const rehearsed = await runChecks(calls, {}, { signal, atOnce: REHEARSALS_AT_ONCE });
+  if (testWebhook === undefined) return rehearsed;
+  const tested = { ...found, topology: found.model.for };
+  const prove = action("test-webhook", proof, (stop) => proveWithTestWebhook(tested, api, testWebhook.image, stop));
+  return [...rehearsed, ...(await runChecks([{ ...prove, cleansUp: true }], {}, { signal }))];
+}
+
+/** A check whose question is an action. */
+function action(id: string, about: string, perform: (signal: AbortSignal) => Promise<Judgement>): Check {
+  return defineCheck({ id, about, needs: [], judge: async (_, signal) => [await perform(signal)] });
+}
+
+const GATHER_MS = 60_000;
+
+/** The findings on the files that a gather would take from the bootstrap host, or one on the host as a whole. */
+export async function checkRemoteHost(host: RemoteHost | undefined, signal: AbortSignal): Promise<Finding[]> {
+  const causes: Finding[] = [];
+  const summary = await runChecks(
+    [
+      action("host", "Server, certificates and egress configuration of the bootstrap host are in order", async () => {
+        if (host === undefined) return skipped(ONLY_THERE);
+        try {
+          const { findings, observations, isTakenDown } = await analyzeHost(await collectFacts(host.files(GATHER_MS)));
+          const state = observations.length === 0 ? "" : `; ${observations.join(" ").replace(/\.$/, "")}`;
+          if (isTakenDown) return skipped(`bootkube has taken the bridge down on ${host.name}${state}`);
+          causes.push(...findings.filter(({ likelihood }) => likelihood !== "possible"));
+          return ok(`nothing is wrong on ${host.name}${state}`);
+        } catch (reason) {
+          if (!(reason instanceof SshFailure)) throw reason;
+          const remedy = "Let this host reach its SSH port, or run drawbridge bootstrap verify there.";
+          // A firewall in between is more likely than a host that is gone, and neither says anything about the bridge.
+          return reason.isAway
+            ? skipped(messageOf(reason), remedy)
+            : { ...failed(messageOf(reason), reason.remedy), code: reason.code };
+        }
+      }),
+    ],
+    {},
+    { signal, deadlineMs: GATHER_MS + 5_000 },
+  );
+  return causes.length === 0 ? summary : causes.map((finding) => ({ ...finding, subject: host?.name }));
+}
