@@ -1,6 +1,6 @@
 /** An Ignition server that lacks one right, from the first look at its Secrets to what fetches leave behind. */
 import { readFileSync } from "node:fs";
-import { TokenBook } from "../../src/cluster/ignition/server/tokens.js";
+import { TokenStore } from "../../src/cluster/ignition/server/tokens.js";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import { ListWatch } from "../../src/cluster/kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
@@ -62,7 +62,7 @@ class Server {
 
   constructor(api: KubeApi, namespace: string, recipe: string) {
     const onError = (sentence: string) => this.errors.push(sentence);
-    const book = new TokenBook();
+    const book = new TokenStore();
     this.#api = api;
     this.#namespace = namespace;
     this.#controller = new TokenController({

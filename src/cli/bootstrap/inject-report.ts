@@ -1,11 +1,11 @@
 /** What `drawbridge bootstrap inject` says about what it did or found. */
 import type { CheckReport } from "../../cluster/bootstrap/inject/check.js";
-import type { State } from "../../cluster/bootstrap/inject/classify.js";
-import type { Injection, Shown } from "../../cluster/bootstrap/inject/inject.js";
+import type { InjectionState } from "../../cluster/bootstrap/inject/classify.js";
+import type { InjectedFiles, Injection } from "../../cluster/bootstrap/inject/inject.js";
 
 type Output = "text" | "json";
 
-const meanings: Readonly<Record<State, string>> = {
+const meanings: Readonly<Record<InjectionState, string>> = {
   shim: "only points to another config",
   "bootstrap-in-place": "bootstrap in place: the node installs itself and needs no bridge",
   ours: "has drawbridge's bridge",
@@ -65,7 +65,7 @@ export function reportChecks(file: string, output: Output, report: CheckReport):
   return `${[`${file}: ${meanings[report.state]}`, ...lines].join("\n")}\n`;
 }
 
-export function reportFiles(file: string, output: Output, state: State, shown: Shown): string {
+export function reportFiles(file: string, output: Output, state: InjectionState, shown: InjectedFiles): string {
   if (output === "json") return json({ file, state, ...shown });
   const files = shown.files.map(({ path, mode, text }) => `# ${path}, mode ${mode}\n${ended(text)}`);
   const lines = shown.bootkube.map(({ line, text }) => `# ${line}: ${text}\n`);

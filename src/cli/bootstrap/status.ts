@@ -2,7 +2,7 @@
 
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { checkStateDirectory, DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
-import type { StatusWishes } from "../../cluster/bootstrap/host/status.js";
+import type { StatusOptions } from "../../cluster/bootstrap/host/status.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean, string } from "../flags/flag-value.js";
@@ -14,7 +14,7 @@ import { MISUSE } from "../framework/subcommands.js";
 import { statusText } from "./status-report.js";
 
 interface StatusConfig {
-  readonly wishes: StatusWishes;
+  readonly wishes: StatusOptions;
   readonly output: "text" | "json";
 }
 

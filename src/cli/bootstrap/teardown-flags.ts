@@ -1,7 +1,7 @@
 import { platforms } from "../../cluster/bootstrap/firewall/plan.js";
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
-import type { TeardownWishes } from "../../cluster/bootstrap/teardown/teardown.js";
+import type { TeardownOptions } from "../../cluster/bootstrap/teardown/teardown.js";
 import { choice } from "../flags/choice.js";
 import { FlagSet } from "../flags/flag-set.js";
 import { boolean, duration, string, stringSlice } from "../flags/flag-value.js";
@@ -57,7 +57,7 @@ export function declareTeardownFlags(program: string) {
   return { set, flags };
 }
 
-export function teardownWishes(flags: TeardownFlags, kubeconfig: string): TeardownWishes {
+export function teardownWishes(flags: TeardownFlags, kubeconfig: string): TeardownOptions {
   const given = (flag: { readonly value: string }): string | undefined => flag.value || undefined;
   return {
     for: flags.for.value,

@@ -4,9 +4,9 @@ import { dirname, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
-import type { FarHost } from "../../cluster/bootstrap/teardown/host-side.js";
+import type { RemoteHost } from "../../cluster/bootstrap/teardown/host-side.js";
 import type { Receipt } from "../../cluster/bootstrap/teardown/receipt.js";
-import type { TeardownWishes } from "../../cluster/bootstrap/teardown/teardown.js";
+import type { TeardownOptions } from "../../cluster/bootstrap/teardown/teardown.js";
 import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
@@ -17,7 +17,7 @@ import { declareTeardownFlags, type TeardownFlags, teardownWishes } from "./tear
 
 interface TeardownConfig {
   readonly flags: TeardownFlags;
-  readonly wishes: TeardownWishes;
+  readonly wishes: TeardownOptions;
   readonly receipt: string;
   readonly output: "text" | "json";
 }
@@ -87,7 +87,7 @@ async function run({ flags, wishes, receipt: file, output }: TeardownConfig): Pr
   return receipt.exitCode;
 }
 
-async function takenDown(wishes: TeardownWishes): Promise<Receipt> {
+async function takenDown(wishes: TeardownOptions): Promise<Receipt> {
   const [{ takeDown }, { thisHost }, { openApi }] = await Promise.all([
     import("../../cluster/bootstrap/teardown/teardown.js"),
     import("../../cluster/bootstrap/host/host.js"),
@@ -97,7 +97,7 @@ async function takenDown(wishes: TeardownWishes): Promise<Receipt> {
 }
 
 /** With everything that an install directory tells and no flag says. */
-async function takenDownFrom(flags: TeardownFlags, wishes: TeardownWishes): Promise<Receipt> {
+async function takenDownFrom(flags: TeardownFlags, wishes: TeardownOptions): Promise<Receipt> {
   const [{ openInstallDirectory }, { readInstallDir }, { withPrivateFolder }] = await Promise.all([
     import("../../cluster/bootstrap/install-dir.js"),
     import("../../cluster/bootstrap/firewall/install-dir.js"),
@@ -126,7 +126,7 @@ async function farHost(
   flags: TeardownFlags,
   directory: InstallDirectory,
   folder: string,
-): Promise<FarHost | undefined> {
+): Promise<RemoteHost | undefined> {
   const target = await knownTarget(flags, directory, folder);
   if (target === undefined) return undefined;
   const { scriptText } = await import("../../cluster/bootstrap/ssh/host-script.js");

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { UpWishes } from "../../cluster/bootstrap/host/plan.js";
+import type { UpOptions } from "../../cluster/bootstrap/host/plan.js";
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { imageKinds } from "../../cluster/bootstrap/model/model.js";
 import { choice } from "../flags/choice.js";
@@ -100,7 +100,7 @@ export function declareUpFlags(program: string) {
 }
 
 /** Without what only the surroundings tell. */
-export function upWishes(flags: UpFlags): Omit<UpWishes, "ownProgram" | "env" | "version"> {
+export function upWishes(flags: UpFlags): Omit<UpOptions, "ownProgram" | "env" | "version"> {
   const given = (flag: { readonly value: string }): string | undefined => flag.value || undefined;
   const protocols = { grpc: "GRPC", "http-connect": "HTTPConnect" } as const;
   return {

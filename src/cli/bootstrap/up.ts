@@ -2,7 +2,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { UpWishes } from "../../cluster/bootstrap/host/plan.js";
+import type { UpOptions } from "../../cluster/bootstrap/host/plan.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { quote } from "../flags/go-text.js";
 import { runRole } from "../framework/command.js";
@@ -14,7 +14,7 @@ import { declareUpFlags, upWishes } from "./up-flags.js";
 import { progressOn, upText } from "./up-report.js";
 
 interface UpConfig {
-  readonly wishes: UpWishes;
+  readonly wishes: UpOptions;
   readonly output: "text" | "json";
 }
 

@@ -11,7 +11,7 @@ import {
   certificateInFiles,
   startIgnitionServer,
 } from "../../cluster/ignition/server/serve.js";
-import { TokenBook } from "../../cluster/ignition/server/tokens.js";
+import { TokenStore } from "../../cluster/ignition/server/tokens.js";
 import { ListWatch } from "../../cluster/kube/list-watch.js";
 import { collectionPath } from "../../cluster/kube/paths.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
@@ -63,7 +63,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
     metrics.failed();
     logger.warn(sentence);
   };
-  const book = new TokenBook();
+  const book = new TokenStore();
   const metrics = servingMetrics(() => book.size);
   const audit = config.auditLog === "" ? undefined : openAuditLog(config.auditLog);
   // The log takes a value called secret for one: names of Secrets are `of` there.

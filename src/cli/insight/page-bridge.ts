@@ -3,7 +3,7 @@
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { Instructions } from "../../cluster/bootstrap/host/api-server.js";
 import type { Host, HostProcess } from "../../cluster/bootstrap/host/host.js";
-import type { SettingWay } from "../../cluster/bootstrap/host/record.js";
+import type { SettingMethod } from "../../cluster/bootstrap/host/record.js";
 import type { BridgeStatus, StatusLine } from "../../cluster/bootstrap/host/status.js";
 import type { BridgeInfo, BridgeStep } from "../../insight/observe/admin/contract.js";
 import type { Provider } from "../../insight/watch/overview/source.js";
@@ -12,7 +12,7 @@ export interface Circumstances {
   /** `bootstrap up` runs at this moment. */
   readonly atWork: boolean;
   /** How the kube-apiserver comes to its flag. */
-  readonly setting: SettingWay;
+  readonly setting: SettingMethod;
   readonly flag: string;
 }
 
@@ -49,7 +49,7 @@ function stepOf(line: StatusLine, isCurrent: boolean, { atWork, setting, flag }:
   return { ...step, state: "failed", remedy: MENDS };
 }
 
-function isLeftToAPerson(setting: SettingWay): boolean {
+function isLeftToAPerson(setting: SettingMethod): boolean {
   return setting.by === "hand" || (setting.by === "manifest" && setting.edit === undefined);
 }
 

@@ -5,7 +5,7 @@ import { bytesOf } from "./preview/preview.js";
 import { secretIn, shownHeader, shownSource, withoutSecrets } from "./preview/secrets.js";
 import { bytesText, oneLine } from "./preview/show.js";
 
-export interface Change {
+export interface ConfigChange {
   readonly subject: string;
   readonly change: "added" | "removed" | "changed";
   readonly aspects: readonly AspectChange[];
@@ -23,7 +23,7 @@ export interface AspectChange {
   readonly lines?: readonly (Line | null)[];
 }
 
-export function compare(before: Config, after: Config): Change[] {
+export function compare(before: Config, after: Config): ConfigChange[] {
   const [old, young] = [subjectsOf(before), subjectsOf(after)];
   const names = [...new Set([...old.keys(), ...young.keys()])].sort();
   return names.flatMap((subject) => {
@@ -223,14 +223,14 @@ function utf8(bytes: Buffer): string | undefined {
 const SIGNS = { added: "+", removed: "-", changed: "~" } as const;
 const LINE_SIGNS = { added: "+", removed: "-", same: " " } as const;
 
-export function showChanges(changes: readonly Change[]): string {
+export function showChanges(changes: readonly ConfigChange[]): string {
   if (changes.length === 0) return "The payloads do the same.\n";
-  const count = (wanted: Change["change"]) => changes.filter(({ change }) => change === wanted).length;
+  const count = (wanted: ConfigChange["change"]) => changes.filter(({ change }) => change === wanted).length;
   const summary = `${count("added")} added, ${count("removed")} removed, ${count("changed")} changed.\n`;
   return `${changes.map(changeText).join("")}\n${summary}`;
 }
 
-function changeText({ subject, change, aspects }: Change): string {
+function changeText({ subject, change, aspects }: ConfigChange): string {
   // Of what is gone it is enough to know that it is.
   const details = change === "removed" ? "" : aspects.map(aspectText).join("");
   return `${SIGNS[change]} ${oneLine(subject)}\n${details}`;

@@ -6,7 +6,7 @@ import { decode, upTranslated } from "./decode.js";
 import { findingText, isFatal, type LocatedProblem, located, type Problem } from "./problems.js";
 import { validate } from "./validate/validate.js";
 
-export type Reading =
+export type ConfigReading =
   | {
       readonly ok: true;
       readonly config: Config /** As written. */;
@@ -19,7 +19,7 @@ export type Reading =
 const LARGEST_CONFIG = 50 * 1024 * 1024;
 
 /** Throws DB_IGNITION_CONFIG for what is no text of a config at all; anything else is findings. */
-export function readConfig(content: Buffer | string): Reading {
+export function readConfig(content: Buffer | string): ConfigReading {
   const text = typeof content === "string" ? content : decoded(content);
   if (text === "") throw unreadable("it is empty");
   const root = parsed(text);
@@ -43,7 +43,7 @@ export function requireConfig(content: Buffer | string, what: string): Config {
 }
 
 /** readConfig with the config's name in what it throws. */
-export function readConfigOf(content: Buffer | string, what: string): Reading {
+export function readConfigOf(content: Buffer | string, what: string): ConfigReading {
   try {
     return readConfig(content);
   } catch (error) {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterEach, expect, test, vi } from "vitest";
 import { eventually } from "../../base/testing/eventually.js";
-import { makePayload, TokenBook } from "../ignition/server/tokens.js";
+import { makePayload, TokenStore } from "../ignition/server/tokens.js";
 import { namedPath } from "../kube/paths.js";
 import type { KubeApi } from "../kube/port.js";
 import { clusterMap, makePool, PoolFixture, namespace as poolNamespace } from "./controller/testing/fixture.js";
@@ -65,7 +65,7 @@ function house(): PoolFixture {
   return made;
 }
 
-async function door(book: TokenBook, api: KubeApi, secret: (name: string) => Secret | undefined) {
+async function door(book: TokenStore, api: KubeApi, secret: (name: string) => Secret | undefined) {
   const opened = await startIgnition({ book, api, namespace, secret });
   closing.push(() => opened.close());
   return opened;
@@ -184,7 +184,7 @@ test("7 the janitor deletes, ends or keeps the Secrets that nothing refers to", 
 test("8 every request gets HyperShift's status, body and event", async () => {
   const config = '{"ignition":{"version":"3.2.0"}}';
   const name = "token-workers-11111111";
-  const book = new TokenBook();
+  const book = new TokenStore();
   const granted = (text: string) => ({ payload: () => makePayload(text), secret: name, pool: "clusters/workers" });
   book.admit("good", granted(config));
   book.admit("broken", granted("{}"));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { type Platform, platforms } from "./plan.js";
 
-export interface InstallDirectory {
+export interface InstallDirectoryFacts {
   readonly infraId: string | undefined;
   readonly platform: Platform | undefined;
   readonly machineNetworks: readonly string[];
@@ -16,7 +16,7 @@ interface InstallConfig {
 }
 
 /** Files that are missing or not readable as what they should be are passed over: each is one source of several. */
-export async function readInstallDir(dir: string): Promise<InstallDirectory> {
+export async function readInstallDir(dir: string): Promise<InstallDirectoryFacts> {
   const metadata = await json(join(dir, "metadata.json"));
   const state = await json(join(dir, ".openshift_install_state.json"));
   const config = installConfig(state) ?? (await renderedConfig(dir)) ?? {};

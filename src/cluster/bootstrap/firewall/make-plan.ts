@@ -2,7 +2,15 @@
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { parsePrefix } from "../address/ip.js";
 import type { PatchResult } from "./manifest/patch.js";
-import type { Asked, Deed, FirewallPlan, PlanInput, Platform, PlatformPlan, Step } from "./plan.js";
+import type {
+  FirewallPlan,
+  PlanAction,
+  PlanInput,
+  PlanStep,
+  Platform,
+  PlatformPlan,
+  PlatformPlanInput,
+} from "./plan.js";
 import { awsPlan } from "./platforms/aws.js";
 import { azurePlan } from "./platforms/azure.js";
 import { gcpPlan } from "./platforms/gcp.js";
@@ -44,7 +52,7 @@ function check(input: PlanInput): void {
   }
 }
 
-const planners: Readonly<Record<Platform, (asked: Asked) => PlatformPlan>> = {
+const planners: Readonly<Record<Platform, (asked: PlatformPlanInput) => PlatformPlan>> = {
   aws: awsPlan,
   azure: azurePlan,
   azurestack: azurePlan,
@@ -113,7 +121,7 @@ function table(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([name, value]) => `  ${name.padEnd(width)}   ${value}`).join("\n");
 }
 
-function deeds(title: string, all: readonly Deed[]): string {
+function deeds(title: string, all: readonly PlanAction[]): string {
   return [`${title}:`, ...all.map(({ by, what }) => `  - ${by}: ${what}.`)].join("\n");
 }
 
@@ -122,12 +130,12 @@ function list(title: string, sentences: readonly string[]): string {
 }
 
 /** Without indentation, so that a block can be copied as it is. */
-function steps(title: string, all: readonly Step[]): string {
+function steps(title: string, all: readonly PlanStep[]): string {
   return [`${title}:`, ...all.map((step) => `\n  # ${step.title}\n\n${step.text}`)].join("\n");
 }
 
 /** Where the installer makes no firewall at all: whoever runs the network lets nodes through. */
-export function unmanagedPlan(asked: Asked): PlatformPlan {
+export function unmanagedPlan(asked: PlatformPlanInput): PlatformPlan {
   const { platform, rule, machineNetworks } = asked;
   const way = `TCP ${rule.port} from the nodes (${machineNetworks.join(", ")}) to the address of the bootstrap host`;
   const host = hostPlan(asked);

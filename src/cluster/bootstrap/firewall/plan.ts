@@ -22,12 +22,12 @@ export interface PlanInput {
 }
 
 /** Something that is done, by whom and when. */
-export interface Deed {
+export interface PlanAction {
   readonly by: string;
   readonly what: string;
 }
 
-export interface Step {
+export interface PlanStep {
   readonly title: string;
   readonly language: "shell" | "yaml" | "json" | "terraform" | "words";
   readonly text: string;
@@ -38,12 +38,12 @@ export interface PlatformPlan {
   /** The object that holds the rule. */
   readonly where: string;
   readonly sources: readonly string[];
-  readonly opened: readonly Deed[];
-  readonly removed: readonly Deed[];
+  readonly opened: readonly PlanAction[];
+  readonly removed: readonly PlanAction[];
   /** What stays behind unless somebody runs the removal by hand; empty when nothing does. */
   readonly forgotten: readonly string[];
-  readonly open: readonly Step[];
-  readonly remove: readonly Step[];
+  readonly open: readonly PlanStep[];
+  readonly remove: readonly PlanStep[];
   readonly notes: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export interface FirewallPlan extends PlatformPlan {
 }
 
 /** As the platforms see it: nothing is left open. */
-export type Asked = Omit<PlanInput, "infraId"> & { readonly infraId: string };
+export type PlatformPlanInput = Omit<PlanInput, "infraId"> & { readonly infraId: string };
 
 // Small parts that the commands of several platforms share.
 

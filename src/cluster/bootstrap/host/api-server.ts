@@ -7,10 +7,10 @@ import type { BridgeModel } from "../model/model.js";
 import { renderedFiles, toYaml, volumes } from "../render/render.js";
 import { egressFileIn, withEgress, withoutEgress } from "./api-server/manifest.js";
 import { type Host, type HostProcess, hasFlag } from "./host.js";
-import type { RecordKeeper, SettingWay } from "./record.js";
+import type { RecordKeeper, SettingMethod } from "./record.js";
 
 /** Whether the manifest names this bridge's egress configuration; undefined without a manifest to look into. */
-export async function isInManifest(host: Host, model: BridgeModel, way: SettingWay): Promise<boolean | undefined> {
+export async function isInManifest(host: Host, model: BridgeModel, way: SettingMethod): Promise<boolean | undefined> {
   if (way.by !== "manifest") return undefined;
   const text = await host.files.read(way.manifest);
   return text === undefined ? undefined : egressFileIn(text) === apiServerFlag(model).value;
@@ -24,7 +24,7 @@ export async function makeChange(host: Host, model: BridgeModel, keeper: RecordK
 }
 
 /** Takes the change back. False when only a person can. */
-export async function undoChange(host: Host, model: BridgeModel, way: SettingWay): Promise<boolean> {
+export async function undoChange(host: Host, model: BridgeModel, way: SettingMethod): Promise<boolean> {
   if (way.by === "manifest") {
     await restoreManifest(host, model, way);
     return true;
@@ -34,12 +34,12 @@ export async function undoChange(host: Host, model: BridgeModel, way: SettingWay
   return true;
 }
 
-type ByManifest = Extract<SettingWay, { by: "manifest" }>;
+type ByManifest = Extract<SettingMethod, { by: "manifest" }>;
 
 async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper, way: ByManifest): Promise<void> {
   const { files } = host;
   const original = await files.read(way.manifest);
-  const look = await files.look(way.manifest);
+  const look = await files.status(way.manifest);
   if (original === undefined || look === undefined) {
     throw new DrawbridgeError("DB_API_SERVER_CHANGE", `${way.manifest}, the kube-apiserver's manifest, is not there.`);
   }
@@ -58,7 +58,7 @@ async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper
 async function restoreManifest(host: Host, model: BridgeModel, { manifest, edit }: ByManifest): Promise<void> {
   const { files } = host;
   const present = await files.read(manifest);
-  const look = await files.look(manifest);
+  const look = await files.status(manifest);
   if (present === undefined || look === undefined) return;
   if (edit !== undefined && sha256(present) === edit.originalSha256) return;
   const backup = edit && sha256(present) === edit.editedSha256 ? await files.read(edit.backup) : undefined;
@@ -113,7 +113,7 @@ export interface Instructions {
   readonly files: readonly { readonly name: string; readonly text: string }[];
 }
 
-export function instructionsFor(model: BridgeModel, way: SettingWay): Instructions {
+export function instructionsFor(model: BridgeModel, way: SettingMethod): Instructions {
   const { name, value } = apiServerFlag(model);
   const flag = `--${name}=${value}`;
   const files = renderedFiles(model)
@@ -153,7 +153,7 @@ function flagOf({ paths }: BridgeModel, flag: string): string {
 }
 
 /** The reverse. */
-export function undoInstructions(model: BridgeModel, way: SettingWay): string {
+export function undoInstructions(model: BridgeModel, way: SettingMethod): string {
   const { name, value } = apiServerFlag(model);
   const where = way.by === "manifest" ? `in ${way.manifest}` : "from the kube-apiserver's command";
   return `Take --${name}=${value} away ${where} and restart the kube-apiserver`;

@@ -77,11 +77,11 @@ describe("directories", () => {
 test("tells files, directories and sockets from what is not there", async () => {
   host.put("/run/file", "", 0o640);
   await host.openSocket("/run/socket");
-  expect(await host.files.look("/run/file")).toEqual({ kind: "file", mode: 0o640 });
-  expect((await host.files.look("/run"))?.kind).toBe("directory");
-  expect((await host.files.look("/run/socket"))?.kind).toBe("socket");
-  expect(await host.files.look("/run/none")).toBeUndefined();
-  expect(await host.files.look("/run/file/none")).toBeUndefined();
+  expect(await host.files.status("/run/file")).toEqual({ kind: "file", mode: 0o640 });
+  expect((await host.files.status("/run"))?.kind).toBe("directory");
+  expect((await host.files.status("/run/socket"))?.kind).toBe("socket");
+  expect(await host.files.status("/run/none")).toBeUndefined();
+  expect(await host.files.status("/run/file/none")).toBeUndefined();
   expect(await host.files.remove("/run/file/none")).toBe(false);
   expect(await host.files.holdsAnything("/run")).toBe(true);
   expect(await host.files.holdsAnything("/none")).toBe(false);

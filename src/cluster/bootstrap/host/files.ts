@@ -5,7 +5,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
 import { readTrustedFile, requireNoForeignLink, requireTrustedDirectory } from "../../../base/trusted-file.js";
 
-export interface Look {
+export interface FileStatus {
   readonly kind: "file" | "directory" | "socket" | "other";
   /** Permission bits. */
   readonly mode: number;
@@ -56,7 +56,7 @@ export class HostFiles {
   }
 
   /** Undefined when it is not there; links are not followed. */
-  async look(path: string): Promise<Look | undefined> {
+  async status(path: string): Promise<FileStatus | undefined> {
     try {
       const status = await this.#fs.lstat(this.real(path));
       const kind = status.isFile()
@@ -86,7 +86,7 @@ export class HostFiles {
   /** Directories above the path that do not exist yet, outermost first. */
   async missingAbove(path: string): Promise<string[]> {
     const missing: string[] = [];
-    for (let above = dirname(path); above !== dirname(above) && !(await this.look(above)); above = dirname(above)) {
+    for (let above = dirname(path); above !== dirname(above) && !(await this.status(above)); above = dirname(above)) {
       missing.unshift(above);
     }
     return missing;
@@ -118,7 +118,7 @@ export class HostFiles {
    * it leads to; what lies behind another user's link stays.
    */
   async remove(path: string): Promise<boolean> {
-    const there = (await this.look(path)) !== undefined;
+    const there = (await this.status(path)) !== undefined;
     if (there) await requireNoForeignLink(this.real(path));
     await this.removeUnfinished(path);
     try {
@@ -146,7 +146,7 @@ export class HostFiles {
     } catch (reason) {
       throw fileError(path, "removed", reason);
     }
-    return (await this.look(path)) === undefined;
+    return (await this.status(path)) === undefined;
   }
 }
 

@@ -10,7 +10,7 @@ import { type HttpAnswer, httpGet } from "../../../base/http-get.js";
 import { type HostNetwork, hostNetwork } from "../address/host-network.js";
 import { HostFiles } from "./files.js";
 
-export interface Answer {
+export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -28,7 +28,7 @@ export interface Host {
   now(): number;
   pause(ms: number): Promise<void>;
   /** To its end; that it fails is an answer, also when the program is not there. */
-  run(argv: readonly string[], options?: RunOptions): Promise<Answer>;
+  run(argv: readonly string[], options?: RunOptions): Promise<CommandResult>;
   /** A process that outlives this one; what it prints is appended to the file. Resolves to its id. */
   launch(argv: readonly string[], log: string): Promise<number>;
   /** Of the whole host, those in containers too. */
@@ -96,7 +96,7 @@ export function thisHost(): Host {
   };
 }
 
-function run([program = "", ...args]: readonly string[], options: RunOptions = {}): Promise<Answer> {
+function run([program = "", ...args]: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
   const env = { ...process.env, ...options.env };
   const timeout = options.timeoutMs ?? COMMAND_MS;
   return new Promise((resolve) => {

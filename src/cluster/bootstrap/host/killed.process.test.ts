@@ -1,7 +1,7 @@
 /** `up` and `teardown` killed after every single change they make, and what the next command finds then. */
 import { afterEach, expect, test } from "vitest";
 import type { DrawbridgeError } from "../../../base/errors/error.js";
-import type { UpWishes } from "./plan.js";
+import type { UpOptions } from "./plan.js";
 import { TestBridge } from "./testing/bridge.js";
 import { Fuse } from "./testing/fuse.js";
 
@@ -12,7 +12,7 @@ afterEach(async () => {
 
 interface Case {
   readonly topology: "kubeadm" | "bare";
-  readonly wishes: Partial<UpWishes>;
+  readonly wishes: Partial<UpOptions>;
 }
 
 const bareWishes = {

@@ -8,11 +8,11 @@ import type { AddressChoice } from "../address/choose.js";
 import { type BridgeOptions, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST, type Topology } from "../model/names.js";
 import type { Host } from "./host.js";
-import { type BridgeRecord, RecordKeeper, type SettingWay } from "./record.js";
+import { type BridgeRecord, RecordKeeper, type SettingMethod } from "./record.js";
 import { addressNow } from "./steps/host.js";
 
 /** What `up` may be told. Undefined or empty: as before, or the default. */
-export interface UpWishes extends Omit<BridgeOptions, "for" | "serverAddresses"> {
+export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"> {
   readonly for: Topology | undefined;
   readonly address: string | undefined;
   readonly kubeconfig: string;
@@ -44,11 +44,11 @@ export type Objection = (draft: Draft) => Promise<void>;
 export type Draft = Pick<BridgeRecord, "options" | "kubeconfig" | "setting">;
 
 /** Finds the record of the bridge that is to stand, or begins one. */
-export async function makePlan(host: Host, wishes: UpWishes, object: Objection): Promise<Plan> {
+export async function makePlan(host: Host, wishes: UpOptions, object: Objection): Promise<Plan> {
   const earlier = await RecordKeeper.find(host, wishes.stateDirectory);
   const choose = () => addressNow(host, wishes, earlier?.model);
   if (earlier !== undefined) {
-    refuseOtherWishes(earlier, wishes);
+    refuseOtherOptions(earlier, wishes);
     const setting = settingOf(earlier.record.options, wishes);
     // How it is told may change from one run to the next, as long as nothing was changed yet.
     if (setting.by === "command") await earlier.willChange(setting);
@@ -69,17 +69,17 @@ export async function makePlan(host: Host, wishes: UpWishes, object: Objection):
 
 const DEFAULT_MANIFESTS = "/etc/kubernetes/manifests";
 
-async function freshOptions(host: Host, wishes: UpWishes, address: string): Promise<BridgeOptions> {
+async function freshOptions(host: Host, wishes: UpOptions, address: string): Promise<BridgeOptions> {
   const topology = wishes.for ?? (await detectTopology(host, wishes.manifestsDirectory ?? DEFAULT_MANIFESTS));
   if (topology === "openshift") {
     const sentence = "On OpenShift the bridge comes with the host's own scripts: use drawbridge bootstrap inject.";
     throw new DrawbridgeError("DB_BRIDGE_OPTIONS", sentence);
   }
   const program = wishes.ownProgram === undefined ? {} : { serverProgram: wishes.ownProgram };
-  return { ...program, ...bridgeWishes(wishes), for: topology, serverAddresses: [address] };
+  return { ...program, ...bridgeOptions(wishes), for: topology, serverAddresses: [address] };
 }
 
-function bridgeWishes(wishes: UpWishes): Partial<BridgeOptions> {
+function bridgeOptions(wishes: UpOptions): Partial<BridgeOptions> {
   const { protocol, imageKind, image, serverImage, agentImage, version, agentNetwork, serverForm, serverProgram } =
     wishes;
   const { socketGroup, validForMs, runtimeDirectory, configDirectory, manifestsDirectory } = wishes;
@@ -94,9 +94,9 @@ function bridgeWishes(wishes: UpWishes): Partial<BridgeOptions> {
  * A second run may say less than the first, never something else: half a bridge of one kind and half of another is none.
  * How long it stands was decided when its certificates were made, and a newer drawbridge leaves its image alone.
  */
-function refuseOtherWishes({ record }: RecordKeeper, wishes: UpWishes): void {
+function refuseOtherOptions({ record }: RecordKeeper, wishes: UpOptions): void {
   const before = record.options as unknown as Readonly<Record<string, unknown>>;
-  const now: Record<string, unknown> = { ...bridgeWishes(wishes), ...(wishes.for && { for: wishes.for }) };
+  const now: Record<string, unknown> = { ...bridgeOptions(wishes), ...(wishes.for && { for: wishes.for }) };
   const fixed = ["validForMs", "version"];
   const different = Object.entries(now).filter(
     ([name, value]) => !fixed.includes(name) && !isDeepStrictEqual(before[name], value),
@@ -118,7 +118,7 @@ async function refuseForeignDirectories(host: Host, own: readonly { readonly pat
   }
 }
 
-function settingOf(options: BridgeOptions, { apply, applyCommand, restoreCommand }: UpWishes): SettingWay {
+function settingOf(options: BridgeOptions, { apply, applyCommand, restoreCommand }: UpOptions): SettingMethod {
   if (apply && applyCommand === undefined && options.for === "bare") {
     const sentence = "--apply needs --apply-command here: only you know how this kube-apiserver is started";
     throw new DrawbridgeError("DB_FLAG_VALUE", sentence);
@@ -134,9 +134,9 @@ const ADMIN_CONFIG = "/etc/kubernetes/admin.conf";
 
 /** By what lies on the host; the cluster need not be there yet. */
 export async function detectTopology({ files }: Host, manifestsDirectory: string): Promise<Topology> {
-  if ((await files.look("/opt/openshift")) !== undefined) return "openshift";
+  if ((await files.status("/opt/openshift")) !== undefined) return "openshift";
   const marks = [`${manifestsDirectory}/${KUBEADM_MANIFEST}`, "/etc/kubernetes/pki/apiserver.crt"];
-  for (const mark of marks) if ((await files.look(mark)) !== undefined) return "kubeadm";
+  for (const mark of marks) if ((await files.status(mark)) !== undefined) return "kubeadm";
   return "bare";
 }
 
@@ -144,7 +144,7 @@ export async function detectTopology({ files }: Host, manifestsDirectory: string
 export async function chooseKubeconfig(host: Host, told: string, env: string | undefined): Promise<string> {
   if (told !== "") return told;
   if (env !== undefined && env !== "") return env;
-  if ((await host.files.look(ADMIN_CONFIG)) !== undefined) return host.files.real(ADMIN_CONFIG);
+  if ((await host.files.status(ADMIN_CONFIG)) !== undefined) return host.files.real(ADMIN_CONFIG);
   throw new DrawbridgeError("DB_FLAG_VALUE", "--kubeconfig is missing: a file with an administrator's access.");
 }
 

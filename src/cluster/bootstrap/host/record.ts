@@ -14,7 +14,7 @@ import type { Host } from "./host.js";
 export const DEFAULT_STATE_DIRECTORY = "/var/lib/drawbridge-bootstrap";
 
 /** How the kube-apiserver comes to its flag, and how it loses it again. */
-export type SettingWay =
+export type SettingMethod =
   /** Somebody does it. */
   | { readonly by: "hand" }
   | { readonly by: "manifest"; readonly manifest: string; readonly edit?: ManifestEdit }
@@ -28,8 +28,8 @@ export interface ManifestEdit {
   readonly editedSha256: string;
 }
 
-export interface OpenedEntry {
-  readonly thing: Opened;
+export interface RecordEntry {
+  readonly thing: BridgeThing;
   /** When it was about to be made, ISO 8601. */
   readonly at: string;
 }
@@ -39,9 +39,9 @@ export interface BridgeRecord {
   /** The model is made from these again. */
   readonly options: BridgeOptions;
   readonly kubeconfig: string;
-  readonly setting: SettingWay;
+  readonly setting: SettingMethod;
   readonly madeAt: string;
-  readonly opened: readonly OpenedEntry[];
+  readonly opened: readonly RecordEntry[];
 }
 
 export class RecordKeeper {
@@ -84,7 +84,7 @@ export class RecordKeeper {
     const keeper = new RecordKeeper(host, directory, { version: 1, ...start, madeAt, opened: [] });
     await asRecordError(async () => {
       // One that is there already may be somebody else's; then its mode must not be changed either.
-      if ((await host.files.look(directory)) !== undefined) await host.files.requireTrustedDirectory(directory);
+      if ((await host.files.status(directory)) !== undefined) await host.files.requireTrustedDirectory(directory);
       await host.files.makeDirectory(directory, 0o700);
       await host.files.requireTrustedDirectory(directory);
       await keeper.#write();
@@ -93,7 +93,7 @@ export class RecordKeeper {
   }
 
   /** Before any of it is made. Things that are known already are not written again. */
-  async willOpen(things: readonly Opened[]): Promise<void> {
+  async willOpen(things: readonly BridgeThing[]): Promise<void> {
     const known = new Set(this.#record.opened.map(({ thing }) => nameOf(thing)));
     const added = things.filter((thing) => !known.has(nameOf(thing)) && known.add(nameOf(thing)));
     if (added.length === 0) return;
@@ -101,7 +101,7 @@ export class RecordKeeper {
     await this.#change({ opened: [...this.#record.opened, ...added.map((thing) => ({ thing, at }))] });
   }
 
-  async willChange(setting: SettingWay): Promise<void> {
+  async willChange(setting: SettingMethod): Promise<void> {
     await this.#change({ setting });
   }
 
@@ -179,10 +179,10 @@ export interface OpenedParent {
   readonly path: string;
 }
 
-export type Opened = Created | OpenedProcess | OpenedParent;
+export type BridgeThing = Created | OpenedProcess | OpenedParent;
 
 /** The same text for the same thing. */
-export function nameOf(thing: Opened): string {
+export function nameOf(thing: BridgeThing): string {
   switch (thing.type) {
     case "object":
       return `${thing.kind} ${thing.namespace === undefined ? "" : `${thing.namespace}/`}${thing.name}`;
@@ -229,10 +229,10 @@ export function requireOwnThings({ opened, setting }: BridgeRecord, { model, pat
 function ownNames(model: BridgeModel): Set<string> {
   const made = createdObjects(model);
   const parents = made.flatMap((thing) => ("path" in thing ? directoriesAbove(thing.path) : []));
-  const things: Opened[] = [
+  const things: BridgeThing[] = [
     ...made,
     { type: "process", socket: model.paths.socket.server },
-    ...parents.map((path): Opened => ({ type: "parent", path })),
+    ...parents.map((path): BridgeThing => ({ type: "parent", path })),
   ];
   return new Set(things.map(nameOf));
 }

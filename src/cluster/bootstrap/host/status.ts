@@ -9,7 +9,7 @@ import { addressNow, certificatesEnd } from "./steps/host.js";
 import { healthUrl } from "./steps/server.js";
 import { stepsOf } from "./up.js";
 
-export interface StatusWishes {
+export interface StatusOptions {
   readonly stateDirectory: string;
   /** Empty: as recorded. */
   readonly kubeconfig: string;
@@ -37,7 +37,7 @@ export interface BridgeStatus {
 }
 
 /** Throws DB_BRIDGE_ABSENT without a bridge. */
-export async function bridgeStatus(host: Host, wishes: StatusWishes, openApi: OpenApi): Promise<BridgeStatus> {
+export async function bridgeStatus(host: Host, wishes: StatusOptions, openApi: OpenApi): Promise<BridgeStatus> {
   const keeper = await RecordKeeper.find(host, wishes.stateDirectory);
   if (keeper === undefined) {
     throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${wishes.stateDirectory}.`);
@@ -50,7 +50,7 @@ export async function bridgeStatus(host: Host, wishes: StatusWishes, openApi: Op
     const lines: StatusLine[] = [];
     for (const { name, title, check } of stepsOf(site, { apply: false, isUp: true, choose })) {
       lines.push(lineOf(name, title, await safely(check)));
-      if (name === "server") lines.push(...(await doors(site)));
+      if (name === "server") lines.push(...(await listeners(site)));
     }
     const end = await certificatesEnd(site);
     return {
@@ -81,8 +81,8 @@ async function safely(check: () => Promise<StepState>): Promise<StepState> {
 }
 
 /** Where kube-apiserver and agents come in. */
-async function doors({ host, model }: Site): Promise<StatusLine[]> {
-  const socket = await host.files.look(model.paths.socket.host);
+async function listeners({ host, model }: Site): Promise<StatusLine[]> {
+  const socket = await host.files.status(model.paths.socket.host);
   const isOpen = await host.listens(model.ports.agent);
   const ready = await host.ask(healthUrl(model, "/readyz"));
   const { using } = await runningApiServers(host, model);

@@ -4,7 +4,7 @@ import type { KubeApi } from "../../kube/port.js";
 import type { BridgeModel } from "../model/model.js";
 import { flagValue } from "./api-server/manifest.js";
 import type { Host } from "./host.js";
-import type { Opened, RecordKeeper, SettingWay } from "./record.js";
+import type { BridgeThing, RecordKeeper, SettingMethod } from "./record.js";
 
 export interface StepState {
   /** `done`: nothing to do. `missing`: `do` brings it about. `wrong`: it is there, but not as it should be. */
@@ -18,7 +18,7 @@ export interface Step {
   readonly name: string;
   readonly title: string;
   /** What `do` may leave behind, however it ends. */
-  makes(): Promise<readonly Opened[]>;
+  makes(): Promise<readonly BridgeThing[]>;
   /** Changes nothing. */
   check(): Promise<StepState>;
   /** Returns when the step is done; throws when it cannot be. Safe to repeat, also after it was interrupted anywhere. */
@@ -27,12 +27,12 @@ export interface Step {
   readonly byHand?: string;
 }
 
-export type Outcome = "already so" | "done" | "left to you";
+export type StepOutcome = "already so" | "done" | "left to you";
 
 export interface StepResult {
   readonly name: string;
   readonly title: string;
-  readonly outcome: Outcome;
+  readonly outcome: StepOutcome;
   readonly detail: string;
   readonly tookMs: number;
   /** What somebody has to do, when it is left to them. */
@@ -66,7 +66,12 @@ export async function runSteps(
   return results;
 }
 
-async function carryOut(step: Step, { state }: StepState, keeper: RecordKeeper, progress: Progress): Promise<Outcome> {
+async function carryOut(
+  step: Step,
+  { state }: StepState,
+  keeper: RecordKeeper,
+  progress: Progress,
+): Promise<StepOutcome> {
   if (state === "done") return "already so";
   // Also what others do for the bridge has to be undone.
   await keeper.willOpen(await step.makes());
@@ -94,11 +99,11 @@ export interface Site {
 export class ApiAccess {
   readonly #host: Host;
   readonly #open: (server?: string) => Promise<KubeApi>;
-  readonly #setting: SettingWay;
+  readonly #setting: SettingMethod;
   #cluster: Promise<KubeApi> | undefined;
   #local: Promise<KubeApi> | undefined;
 
-  constructor(host: Host, open: OpenApi, kubeconfig: string, setting: SettingWay) {
+  constructor(host: Host, open: OpenApi, kubeconfig: string, setting: SettingMethod) {
     this.#host = host;
     this.#open = (server) => open(kubeconfig, server);
     this.#setting = setting;

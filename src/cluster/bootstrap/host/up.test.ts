@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeHost as FakeNetwork, own } from "../address/testing/fake-host.js";
-import type { UpWishes } from "./plan.js";
+import type { UpOptions } from "./plan.js";
 import { TestBridge } from "./testing/bridge.js";
 import { address } from "./testing/fake-host.js";
 import { Fuse } from "./testing/fuse.js";
@@ -253,7 +253,7 @@ describe("on a bare host", () => {
     expect(steps.find(({ name }) => name === "certificates")?.detail).toContain("10 min left");
   });
 
-  const refusals: [what: string, prepare: () => unknown, wishes: Partial<UpWishes>, code: string][] = [
+  const refusals: [what: string, prepare: () => unknown, wishes: Partial<UpOptions>, code: string][] = [
     [
       "no address",
       () => {

@@ -1,7 +1,7 @@
 /** Brings a bridge up on this host, or what is missing of it. */
 import { type Instructions, instructionsFor } from "./api-server.js";
 import type { Host } from "./host.js";
-import { announcedApiServers, type Draft, makePlan, refuseSeveral, type UpWishes } from "./plan.js";
+import { announcedApiServers, type Draft, makePlan, refuseSeveral, type UpOptions } from "./plan.js";
 import { ApiAccess, type OpenApi, type Progress, runSteps, type Site, type Step, type StepResult } from "./step.js";
 import { agentsStep, connectedStep } from "./steps/agents.js";
 import { addressStep, certificatesEnd, certificatesStep, directoriesStep, fileStep, placedFile } from "./steps/host.js";
@@ -21,7 +21,7 @@ export interface UpResult {
   readonly warnings: readonly string[];
 }
 
-export async function bringUp(host: Host, wishes: UpWishes, openApi: OpenApi, progress: Progress): Promise<UpResult> {
+export async function bringUp(host: Host, wishes: UpOptions, openApi: OpenApi, progress: Progress): Promise<UpResult> {
   let isUp = false;
   const object = async ({ options, kubeconfig, setting }: Draft): Promise<void> => {
     const api = new ApiAccess(host, openApi, kubeconfig, setting);

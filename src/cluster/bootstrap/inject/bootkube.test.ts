@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { bootkubeScript } from "../../../../test/support/ignition-fixtures/bootkube.js";
 import { injectable, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
 import { type AnchorId, anchors, findAnchors, isPatched, needed, patchBootkube, unpatchBootkube } from "./bootkube.js";
-import { bashObjection } from "./inject.js";
+import { bashError } from "./inject.js";
 
 const ORIGIN = "bootkube.sh=sha256-aa bootstrap.ign=sha256-bb";
 const newest = bootkubeScript(shapes["4.18"]);
@@ -14,8 +14,8 @@ describe.each(injectable)("the script of %s", (name) => {
   const patched = patchBootkube(script, needed[shape.integration === "off" ? "upstream-off" : "absent"], ORIGIN);
 
   test("is valid bash with the bridge in it, and the same again without", () => {
-    expect(bashObjection(script)).toBeUndefined();
-    expect(bashObjection(patched)).toBeUndefined();
+    expect(bashError(script)).toBeUndefined();
+    expect(bashError(patched)).toBeUndefined();
     expect(isPatched(script)).toBe(false);
     expect(isPatched(patched)).toBe(true);
     expect(unpatchBootkube(patched)).toMatchObject({ script, origin: ORIGIN });

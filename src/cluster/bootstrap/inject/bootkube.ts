@@ -55,22 +55,22 @@ export interface Place {
   readonly indent: string;
 }
 
-interface Finding {
+interface AnchorFinding {
   readonly anchor: string;
   readonly id: AnchorId;
   readonly found: number;
 }
 
-export type Search =
+export type AnchorSearch =
   | { readonly places: ReadonlyMap<AnchorId, Place> }
-  | { readonly places?: undefined; readonly reason: string; readonly findings: readonly Finding[] };
+  | { readonly places?: undefined; readonly reason: string; readonly findings: readonly AnchorFinding[] };
 
 /** Spaces and tabs only: a carriage return at the end makes another line, and no script that bash runs. */
 const trimmed = (line: string): string => line.replace(/^[ \t]+|[ \t]+$/g, "");
 
-export function findAnchors(script: string, wanted: readonly AnchorId[]): Search {
+export function findAnchors(script: string, wanted: readonly AnchorId[]): AnchorSearch {
   const lines = script.split("\n");
-  const findings: Finding[] = [];
+  const findings: AnchorFinding[] = [];
   const places = new Map<AnchorId, Place>();
   const reasons: string[] = [];
   let last = -1;
@@ -107,7 +107,7 @@ function aboveWorkaround(lines: readonly string[], at: number): number {
 const continues = (line: string | undefined): boolean => line?.endsWith("\\") ?? false;
 
 /** The refusal, with every anchor and how often it was found. */
-export function unknownScript(search: Extract<Search, { reason: string }>): DrawbridgeError {
+export function unknownScript(search: Extract<AnchorSearch, { reason: string }>): DrawbridgeError {
   const list = search.findings.map(({ anchor, id, found }) => `${id} \`${anchor}\` ${found}x`).join("; ");
   return new DrawbridgeError(
     "DB_IGNITION_ANCHORS",

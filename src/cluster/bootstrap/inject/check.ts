@@ -4,9 +4,9 @@ import { at } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { openshiftHost } from "../model/names.js";
 import { BOOTKUBE, hooks, OVERRIDE_FLAG, SOURCE_LINE } from "./bootkube.js";
-import { classify, type State } from "./classify.js";
+import { classify, type InjectionState } from "./classify.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
-import { bashObjection, removeBridge } from "./inject.js";
+import { bashError, removeBridge } from "./inject.js";
 import { type Argued, argumentsOf, containerOf, type Manifest, manifestAt } from "./manifest-reading.js";
 
 export interface CheckResult {
@@ -18,7 +18,7 @@ export interface CheckResult {
 }
 
 export interface CheckReport {
-  readonly state: State;
+  readonly state: InjectionState;
   /** False for bootstrap in place, which needs no bridge: then there are no results. */
   readonly applicable: boolean;
   readonly results: readonly CheckResult[];
@@ -26,7 +26,7 @@ export interface CheckReport {
 
 interface Subject {
   readonly config: IgnitionConfig;
-  readonly state: State;
+  readonly state: InjectionState;
   readonly script: string;
   readonly functions: string;
   readonly egress: Manifest;
@@ -259,7 +259,7 @@ function original({ state, config }: Subject): string | undefined {
 
 function syntax({ config }: Subject): string | undefined {
   for (const path of [BOOTKUBE, openshiftHost.functions, openshiftHost.certs]) {
-    const objection = bashObjection(textOf(config, path) ?? "");
+    const objection = bashError(textOf(config, path) ?? "");
     if (objection) return `${path}: ${objection}`;
   }
   return undefined;

@@ -2,13 +2,13 @@
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { openshiftHost } from "../model/names.js";
 import {
+  type AnchorSearch,
   BOOTKUBE,
   findAnchors,
   hooks,
   isPatched,
   needed,
   OVERRIDE_FLAG,
-  type Search,
   SOURCE_LINE,
   unknownScript,
 } from "./bootkube.js";
@@ -19,10 +19,17 @@ import { type IgnitionConfig, textOf } from "./ignition-config.js";
  * ours: injected before · upstream-on/-off: the installer's own integration, enabled or only shipped ·
  * absent: no integration, and every anchor found · unknown: none of these.
  */
-export type State = "shim" | "bootstrap-in-place" | "ours" | "upstream-on" | "upstream-off" | "absent" | "unknown";
+export type InjectionState =
+  | "shim"
+  | "bootstrap-in-place"
+  | "ours"
+  | "upstream-on"
+  | "upstream-off"
+  | "absent"
+  | "unknown";
 
 export interface Classification {
-  readonly state: State;
+  readonly state: InjectionState;
   /** bootkube.sh; empty where there is none. */
   readonly script: string;
   /** Set where nothing can be done. */
@@ -59,7 +66,7 @@ function withoutScript({ pointsElsewhere, files }: IgnitionConfig): Classificati
   return { state: "unknown", script: "", refusal: new DrawbridgeError("DB_IGNITION_ANCHORS", message) };
 }
 
-function known(state: State, script: string, search: Search): Classification {
+function known(state: InjectionState, script: string, search: AnchorSearch): Classification {
   return search.places === undefined ? { state: "unknown", script, refusal: unknownScript(search) } : { state, script };
 }
 

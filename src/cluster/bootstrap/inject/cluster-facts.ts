@@ -68,7 +68,7 @@ const kindOf = (address: ipaddr.IPv4 | ipaddr.IPv6) => (address.kind() === "ipv4
 // 2. the tag of the release image in release-image.sh (released installers name it by digest, which tells nothing),
 // 3. the scripts themselves: bootstrap-verify-api-server-urls.sh came with 4.12, bootstrap-cluster-gather.sh with 4.8.
 
-export interface Release {
+export interface ReleaseGuess {
   /** "4.12", or a range such as "4.8 to 4.11" where only the scripts told. */
   readonly name: string;
   readonly from: string;
@@ -82,21 +82,21 @@ const FIRST_WITH_IMAGE = [4, 11] as const;
 const INSTALLER_CONFIG_MAP = "/opt/openshift/openshift/openshift-install-manifests.yaml";
 const RELEASE_IMAGE = "/usr/local/bin/release-image.sh";
 
-export function releaseOf(config: IgnitionConfig): Release {
+export function releaseOf(config: IgnitionConfig): ReleaseGuess {
   return fromConfigMap(config) ?? fromReleaseImage(config) ?? fromScripts(config);
 }
 
-function fromConfigMap(config: IgnitionConfig): Release | undefined {
+function fromConfigMap(config: IgnitionConfig): ReleaseGuess | undefined {
   const version = at(manifestAt(config, INSTALLER_CONFIG_MAP), "data", "version");
   return versioned(/^v?(\d+)\.(\d+)\b/.exec(String(version ?? "")), "the installer's version");
 }
 
-function fromReleaseImage(config: IgnitionConfig): Release | undefined {
+function fromReleaseImage(config: IgnitionConfig): ReleaseGuess | undefined {
   const script = textOf(config, RELEASE_IMAGE) ?? "";
   return versioned(/^\s*RELEASE_IMAGE_DIGEST="[^"@\s]+:(\d+)\.(\d+)[^"]*"/m.exec(script), "the release image's tag");
 }
 
-function versioned(match: RegExpExecArray | null, from: string): Release | undefined {
+function versioned(match: RegExpExecArray | null, from: string): ReleaseGuess | undefined {
   if (match === null) return undefined;
   const [major, minor] = [Number(match[1]), Number(match[2])];
   const [firstMajor, firstMinor] = FIRST_WITH_IMAGE;
@@ -104,7 +104,7 @@ function versioned(match: RegExpExecArray | null, from: string): Release | undef
   return { name: `${major}.${minor}`, from, hasImage };
 }
 
-function fromScripts(config: IgnitionConfig): Release {
+function fromScripts(config: IgnitionConfig): ReleaseGuess {
   const script = textOf(config, BOOTKUBE) ?? "";
   const from = "the scripts in it";
   if (script.includes("bootstrap-verify-api-server-urls.sh")) return { name: "4.12 or later", from, hasImage: true };

@@ -11,7 +11,7 @@ import {
 import { filling } from "../../../../test/support/ignition-fixtures/manifests.js";
 import { injectable, needsImage, type ShapeName, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
 import { contentOf, parseIgnition, textOf } from "./ignition-config.js";
-import { bashObjection, type Injection, inject, removeBridge } from "./inject.js";
+import { bashError, type Injection, inject, removeBridge } from "./inject.js";
 
 const IMAGE = "registry.example.com/tunnel:1";
 const BOOTKUBE = "/usr/local/bin/bootkube.sh";
@@ -35,7 +35,7 @@ describe.each(injectable)("G1: injected into %s", (name) => {
     const paths = entries(injected.text).map(({ path }) => path);
     expect(new Set(paths).size).toBe(paths.length);
     for (const { path, mode } of entries(injected.text).filter((entry) => entry.path.endsWith(".sh"))) {
-      expect([path, bashObjection(textOf(config, path)!)]).toEqual([path, undefined]);
+      expect([path, bashError(textOf(config, path)!)]).toEqual([path, undefined]);
       expect([path, mode]).toEqual([path, 0o555]);
     }
     for (const name of ["egress-selector-config", "konnectivity-server-pod", "konnectivity-agent-daemonset"])

@@ -5,8 +5,8 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import { applyEdits, type TextEdit } from "../../../base/located-json.js";
 import { openshiftHost } from "../model/names.js";
 import { BOOTKUBE, needed, patchBootkube, unpatchBootkube } from "./bootkube.js";
-import { classify, type State } from "./classify.js";
-import { type ClusterFacts, clusterFacts, type Release, releaseOf } from "./cluster-facts.js";
+import { classify, type InjectionState } from "./classify.js";
+import { type ClusterFacts, clusterFacts, type ReleaseGuess, releaseOf } from "./cluster-facts.js";
 import {
   appendEntries,
   asideEntry,
@@ -28,8 +28,8 @@ import { type InjectOptions, namesImages, type PayloadFile, payload, payloadPath
 
 export interface Injection {
   /** What the file was before. */
-  readonly state: State;
-  readonly release: Release | undefined;
+  readonly state: InjectionState;
+  readonly release: ReleaseGuess | undefined;
   /** What it is now; the same text when there was nothing to do. */
   readonly text: string;
   readonly changed: boolean;
@@ -53,7 +53,7 @@ export function inject(text: string, wanted: InjectOptions): Injection {
   return { ...again, state, changed: again.text !== text, warnings: [...warnings, ...again.warnings] };
 }
 
-function insert(config: IgnitionConfig, state: State, options: InjectOptions): Omit<Injection, "state"> {
+function insert(config: IgnitionConfig, state: InjectionState, options: InjectOptions): Omit<Injection, "state"> {
   if (state !== "absent" && state !== "upstream-off") throw new Error(`nothing can be injected into ${state}`);
   const release = releaseOf(config);
   if (!release.hasImage && !namesImages(options))
@@ -72,9 +72,9 @@ function scriptEdits(config: IgnitionConfig, wanted: Parameters<typeof patchBoot
   const origin = originOf(sha256(content.bytes), sha256(config.text));
   const script = textOf(config, BOOTKUBE)!;
   const patched = patchBootkube(script, wanted, origin);
-  const objection = bashObjection(patched);
+  const objection = bashError(patched);
   // A script that bash refused before is not ours to judge.
-  if (objection && bashObjection(script) === undefined)
+  if (objection && bashError(script) === undefined)
     throw new DrawbridgeError("DB_IGNITION_ANCHORS", `with the bridge in it, bash refuses bootkube.sh: ${objection}`);
   return replaceContent(content, Buffer.from(patched));
 }
@@ -99,7 +99,7 @@ function fileEdits(config: IgnitionConfig, files: readonly PayloadFile[]): TextE
   return [...edits, ...appendEntries(config, [...added, ...asides])];
 }
 
-function warningsFor(release: Release, facts: ClusterFacts, options: InjectOptions): string[] {
+function warningsFor(release: ReleaseGuess, facts: ClusterFacts, options: InjectOptions): string[] {
   const [major = 0, minor = 0] = release.name.split(".").map(Number);
   const warnings: string[] = [];
   if (facts.family === 6 && major === 4 && minor < 14 && !namesImages(options))
@@ -117,7 +117,7 @@ function warningsFor(release: Release, facts: ClusterFacts, options: InjectOptio
 
 // Takes a bridge out of a bootstrap.ign again, to the byte where nobody else changed it.
 
-export interface Removal {
+export interface BridgeRemoval {
   readonly text: string;
   /** True when the result is proved to be the file that was injected into. */
   readonly exact: boolean;
@@ -125,7 +125,7 @@ export interface Removal {
 }
 
 /** Only for configs that are ours. Throws DB_IGNITION_ANCHORS when marks were damaged. */
-export function removeBridge(config: IgnitionConfig): Removal {
+export function removeBridge(config: IgnitionConfig): BridgeRemoval {
   const { script, origin } = unpatchBootkube(textOf(config, BOOTKUBE)!);
   const doomed = new Set<IgnitionFile["node"]>();
   const edits: TextEdit[] = restoredScript(config, script, doomed);
@@ -170,12 +170,12 @@ export interface ShownFile {
   readonly text: string;
 }
 
-export interface Shown {
+export interface InjectedFiles {
   readonly files: readonly ShownFile[];
   readonly bootkube: readonly { readonly line: number; readonly text: string }[];
 }
 
-export function show(config: IgnitionConfig): Shown {
+export function show(config: IgnitionConfig): InjectedFiles {
   const files = payloadPaths.flatMap((path) => {
     const text = textOf(config, path);
     const mode = config.files.get(path)?.mode ?? 0o644;
@@ -185,7 +185,7 @@ export function show(config: IgnitionConfig): Shown {
 }
 
 /** What bash has against a script, undefined when nothing; "" when there is no bash here to ask. */
-export function bashObjection(script: string): string | undefined {
+export function bashError(script: string): string | undefined {
   const { status, stderr, error } = spawnSync("bash", ["--norc", "-n", "-s"], {
     input: script,
     encoding: "utf8",

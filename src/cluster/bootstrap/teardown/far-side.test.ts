@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { FakeHost } from "../host/testing/fake-host.js";
 import { SshFailure } from "../ssh/ssh.js";
-import type { FarHost } from "./host-side.js";
+import type { RemoteHost } from "./host-side.js";
 import { type Receipt, receiptMarkdown } from "./receipt.js";
-import type { TeardownWishes } from "./teardown.js";
+import type { TeardownOptions } from "./teardown.js";
 
 const assets = "/opt/openshift";
 const socket = "/etc/kubernetes/bootstrap-configs/konnectivity-server.socket";
@@ -38,7 +38,7 @@ afterEach(async () => {
   await far.remove();
 });
 
-const reached = (): FarHost => ({
+const reached = (): RemoteHost => ({
   name: "192.0.2.50",
   async run(text) {
     const { status, stdout, stderr } = spawnSync("bash", ["-s"], {
@@ -50,13 +50,13 @@ const reached = (): FarHost => ({
     return stdout;
   },
 });
-const failing = (reason: Error): FarHost => ({
+const failing = (reason: Error): RemoteHost => ({
   name: "192.0.2.50",
   async run() {
     throw reason;
   },
 });
-const teardown = (bootstrap: FarHost | undefined, wishes: Partial<TeardownWishes> = {}): Promise<Receipt> =>
+const teardown = (bootstrap: RemoteHost | undefined, wishes: Partial<TeardownOptions> = {}): Promise<Receipt> =>
   bridge.teardown({ kubeconfig: "/admin.conf", elsewhere: { bootstrap }, ...wishes });
 const present = (): string[] =>
   [...files, ...others].filter((path) => far.tree().some((line) => line.startsWith(`${path} `)));
@@ -110,7 +110,7 @@ describe("a bootstrap host that answers", () => {
   });
 
   test("believes only what it is told", async () => {
-    const silent: FarHost = {
+    const silent: RemoteHost = {
       name: "x",
       run: async () => `${assets}\tthere\t\n${assets}/cb-bootstrap.done\tthere\t\n`,
     };

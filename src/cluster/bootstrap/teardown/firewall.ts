@@ -7,10 +7,10 @@ import { firewallPlan } from "../firewall/make-plan.js";
 import { type Platform, platforms } from "../firewall/plan.js";
 import { firewallRule } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
-import type { Others } from "./receipt.js";
-import type { Limit } from "./release.js";
+import type { ExternalCleanup } from "./receipt.js";
+import type { TeardownLimit } from "./release.js";
 
-export interface FirewallWishes {
+export interface FirewallOptions {
   readonly platform: Platform | undefined;
   readonly upi: boolean;
   readonly byoNetwork: boolean;
@@ -19,12 +19,12 @@ export interface FirewallWishes {
 }
 
 /** From flags first, then from what the cluster says of itself. */
-export async function othersOf(
+export async function externalCleanup(
   model: BridgeModel,
-  wishes: FirewallWishes,
+  wishes: FirewallOptions,
   kube: KubeApi | undefined,
-  limit: Limit,
-): Promise<Others> {
+  limit: TeardownLimit,
+): Promise<ExternalCleanup> {
   const found = kube === undefined ? {} : await clusterFacts(kube, model, limit);
   const platform = wishes.platform ?? found.platform ?? (model.for === "openshift" ? undefined : "host");
   const { port } = firewallRule(model);
@@ -41,13 +41,13 @@ export async function othersOf(
   }
 }
 
-function unknown(port: number, why: string, platform?: Platform): Others {
+function unknown(port: number, why: string, platform?: Platform): ExternalCleanup {
   const name = platform === undefined ? "--platform NAME" : `--platform ${platform}`;
   const note = `Rules that let TCP ${port} through to the bootstrap host, if any were opened: ${why}, so ask drawbridge firewall plan ${name} --machine-network PREFIX.`;
   return { firewall: undefined, notes: [note] };
 }
 
-interface Facts {
+interface FirewallFacts {
   readonly platform?: Platform;
   readonly infraId?: string;
   readonly machineNetworks?: readonly string[];
@@ -69,7 +69,7 @@ interface Node extends KubeObject {
 }
 
 /** Each is one source of several: what cannot be read is passed over. */
-async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: Limit): Promise<Facts> {
+async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: TeardownLimit): Promise<FirewallFacts> {
   const get = <T extends KubeObject>(path: string): Promise<T | undefined> =>
     kube.get<T>(path, { timeoutMs: limit.requestMs(5_000) }).catch(() => undefined);
   if (model.for !== "openshift") return { machineNetworks: await nodePrefixes(kube, limit) };
@@ -87,7 +87,7 @@ async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: Limit): Pr
 }
 
 /** Every node's own address: wider than needed is worse than long. */
-async function nodePrefixes(kube: KubeApi, limit: Limit): Promise<string[]> {
+async function nodePrefixes(kube: KubeApi, limit: TeardownLimit): Promise<string[]> {
   const nodes = await kube
     .list<Node>(collectionPath("Node"), { timeoutMs: limit.requestMs(5_000) })
     .catch(() => ({ items: [] as readonly Node[] }));

@@ -2,23 +2,30 @@
 
 import { messageOf } from "../../../base/errors/error.js";
 import { type Host, waitFor } from "../host/host.js";
-import type { Opened } from "../host/record.js";
+import type { BridgeThing } from "../host/record.js";
 import { serverProcesses } from "../host/steps/server.js";
 import type { BridgeModel } from "../model/model.js";
 import { openshiftHost } from "../model/names.js";
 import { SshFailure } from "../ssh/ssh.js";
 import type { FinalState } from "./receipt.js";
-import { atWork, type Limit, type Release, type ReleaseInput, releaseApiServer, released } from "./release.js";
+import {
+  type ApiServerRelease,
+  bootkubeMarks,
+  type ReleaseInput,
+  releaseApiServer,
+  released,
+  type TeardownLimit,
+} from "./release.js";
 import { isNeeded } from "./scope.js";
 import library from "./shell/remove.sh?raw";
 
 export interface RemovedThing extends Removed {
-  readonly thing: Opened;
+  readonly thing: BridgeThing;
 }
 
 export interface HostSide {
   /** Before all else: the kube-apiserver lets go. */
-  release(): Promise<Release>;
+  release(): Promise<ApiServerRelease>;
   /** Server first, directories after what is in them. */
   remove(): AsyncIterable<RemovedThing>;
   /** Whether it is unknown what is left there. */
@@ -27,7 +34,7 @@ export interface HostSide {
   readonly notes: readonly string[];
 }
 
-export function thisHostSide(input: ReleaseInput, things: readonly Opened[]): HostSide {
+export function thisHostSide(input: ReleaseInput, things: readonly BridgeThing[]): HostSide {
   const { host, model, limit } = input;
   return {
     release: () => releaseApiServer(input),
@@ -37,7 +44,7 @@ export function thisHostSide(input: ReleaseInput, things: readonly Opened[]): Ho
   };
 }
 
-async function* removeInTurn(host: Host, model: BridgeModel, things: readonly Opened[], limit: Limit) {
+async function* removeInTurn(host: Host, model: BridgeModel, things: readonly BridgeThing[], limit: TeardownLimit) {
   for (const thing of things) yield { thing, ...(await removeHostThing(host, model, thing, limit)) };
 }
 
@@ -50,7 +57,12 @@ export interface Removed {
 
 const GRACE_MS = 10_000;
 
-export async function removeHostThing(host: Host, model: BridgeModel, thing: Opened, limit: Limit): Promise<Removed> {
+export async function removeHostThing(
+  host: Host,
+  model: BridgeModel,
+  thing: BridgeThing,
+  limit: TeardownLimit,
+): Promise<Removed> {
   try {
     switch (thing.type) {
       case "static-pod": {
@@ -62,7 +74,7 @@ export async function removeHostThing(host: Host, model: BridgeModel, thing: Ope
       case "process":
         return await endProcesses(host, model);
       case "parent": {
-        const before = await host.files.look(thing.path);
+        const before = await host.files.status(thing.path);
         if (before === undefined) return gone(false);
         return (await host.files.removeEmpty(thing.path))
           ? gone(true)
@@ -87,10 +99,10 @@ function gone(there: boolean): Removed {
 async function removeUnit(
   host: Host,
   model: BridgeModel,
-  { path, name }: Extract<Opened, { type: "unit" }>,
-  limit: Limit,
+  { path, name }: Extract<BridgeThing, { type: "unit" }>,
+  limit: TeardownLimit,
 ): Promise<Removed> {
-  const there = (await host.files.look(path)) !== undefined;
+  const there = (await host.files.status(path)) !== undefined;
   if (there) {
     const { code, stderr } = await host.run(["systemctl", "disable", "--now", name], {
       timeoutMs: limit.requestMs(60_000),
@@ -104,7 +116,13 @@ async function removeUnit(
 }
 
 /** Its directories may go only when nothing makes files in them any more. */
-async function serverGone(host: Host, model: BridgeModel, there: boolean, limit: Limit, why: string): Promise<Removed> {
+async function serverGone(
+  host: Host,
+  model: BridgeModel,
+  there: boolean,
+  limit: TeardownLimit,
+  why: string,
+): Promise<Removed> {
   const isGone = async () => (await serverProcesses(host, model)).length === 0;
   return (await waitFor(host, limit.end, isGone)) ? gone(there) : { state: "left", detail: why };
 }
@@ -124,7 +142,7 @@ async function endProcesses(host: Host, model: BridgeModel): Promise<Removed> {
 // An OpenShift bootstrap host, seen from a workstation: drawbridge is not there, so a script does what is to be done. When
 // nothing answers any more, the machine is taken for gone, and what was on it with it.
 
-export interface FarHost {
+export interface RemoteHost {
   /** Where it answers. */
   readonly name: string;
   /** Runs a script with root's rights and gives what it prints. Throws DB_SSH. */
@@ -141,24 +159,24 @@ const LOOK_MS = 30_000;
 /** For ssh itself, beside what the script waits for. */
 const MARGIN_MS = 5_000;
 
-export class FarSide implements HostSide {
+export class RemoteHostSide implements HostSide {
   readonly notes: string[] = [];
   isUnknown = false;
-  readonly #host: FarHost | undefined;
+  readonly #host: RemoteHost | undefined;
   readonly #model: BridgeModel;
-  readonly #things: readonly Opened[];
-  readonly #limit: Limit;
+  readonly #things: readonly BridgeThing[];
+  readonly #limit: TeardownLimit;
   /** What it has of these; undefined when nobody can tell. */
   #marks: ReadonlySet<string> | undefined;
 
-  constructor(host: FarHost | undefined, model: BridgeModel, things: readonly Opened[], limit: Limit) {
+  constructor(host: RemoteHost | undefined, model: BridgeModel, things: readonly BridgeThing[], limit: TeardownLimit) {
     this.#host = host;
     this.#model = model;
     this.#things = things;
     this.#limit = limit;
   }
 
-  async release(): Promise<Release> {
+  async release(): Promise<ApiServerRelease> {
     if (this.#host === undefined) {
       this.notes.push(
         "The bootstrap machine, if there still is one: the install directory does not say where it is; name it with --bootstrap.",
@@ -168,21 +186,21 @@ export class FarSide implements HostSide {
     const { assets } = openshiftHost;
     try {
       const answers = await this.#ask(
-        [assets, atWork.done, atWork.through].map((path) => ["look", path]),
+        [assets, bootkubeMarks.done, bootkubeMarks.through].map((path) => ["look", path]),
         LOOK_MS,
       );
       this.#marks = new Set(answers.filter(({ state }) => state === "there").map(({ path }) => path));
     } catch (reason) {
       return this.#unseen(reason, this.#host);
     }
-    const isAtWork = this.#marks.has(assets) && !this.#marks.has(atWork.done);
-    return isAtWork ? atWork.release : released();
+    const isAtWork = this.#marks.has(assets) && !this.#marks.has(bootkubeMarks.done);
+    return isAtWork ? bootkubeMarks.release : released();
   }
 
   async *remove(): AsyncGenerator<RemovedThing> {
     const marks = this.#marks;
     if (marks === undefined) return;
-    const isThrough = marks.has(atWork.through);
+    const isThrough = marks.has(bootkubeMarks.through);
     const things = this.#things.filter((thing) => "path" in thing && (isThrough || !isNeeded(thing.path)));
     const seconds = Math.max(1, Math.min(60, Math.floor((this.#limit.leftMs - MARGIN_MS) / 1000)));
     let answers: readonly Answer[];
@@ -199,7 +217,7 @@ export class FarSide implements HostSide {
     for (const thing of things) yield { thing, ...stateOf(thing, answers) };
   }
 
-  #unseen(reason: unknown, { name }: FarHost): Release {
+  #unseen(reason: unknown, { name }: RemoteHost): ApiServerRelease {
     const sentence = messageOf(reason);
     if (reason instanceof SshFailure && reason.isAway) {
       this.notes.push(`The bootstrap machine, if it still exists: ${sentence} What is on it goes with it.`);
@@ -225,13 +243,13 @@ export class FarSide implements HostSide {
   }
 }
 
-function callFor(thing: Opened, { paths }: BridgeModel, seconds: number): string[][] {
+function callFor(thing: BridgeThing, { paths }: BridgeModel, seconds: number): string[][] {
   if (!("path" in thing)) return [];
   if (thing.type === "static-pod") return [["drop_pod", thing.path, paths.socket.server, String(seconds)]];
   return [["drop", thing.path]];
 }
 
-function stateOf(thing: Opened, answers: readonly Answer[]): Pick<RemovedThing, "state" | "detail"> {
+function stateOf(thing: BridgeThing, answers: readonly Answer[]): Pick<RemovedThing, "state" | "detail"> {
   const answer = answers.find(({ path }) => "path" in thing && path === thing.path);
   if (answer?.state === "removed" || answer?.state === "absent") return { state: answer.state, detail: answer.detail };
   return { state: "left", detail: answer?.detail || "the host did not say what became of it" };

@@ -8,7 +8,7 @@ import type { Host } from "../host/host.js";
 import type { CreatedObject } from "../model/created.js";
 import { BOOTSTRAP_ONLY_SELECTOR, bootstrapOnlyLabel } from "../model/names.js";
 import type { FinalState } from "./receipt.js";
-import type { Limit } from "./release.js";
+import type { TeardownLimit } from "./release.js";
 
 export interface RemovedObject {
   readonly object: CreatedObject;
@@ -22,7 +22,7 @@ interface Live extends KubeObject {
   readonly metadata?: KubeObject["metadata"] & { readonly deletionTimestamp?: string };
 }
 
-export interface Removal {
+export interface ObjectRemoval {
   readonly objects: readonly RemovedObject[];
   /** False when it did not answer until the limit. */
   readonly apiAnswered: boolean;
@@ -38,9 +38,9 @@ export async function removeObjects(
   host: Host,
   kube: KubeApi,
   objects: readonly CreatedObject[],
-  limit: Limit,
+  limit: TeardownLimit,
   mayGo: (object: CreatedObject) => Promise<boolean> = async () => false,
-): Promise<Removal> {
+): Promise<ObjectRemoval> {
   const removed: RemovedObject[] = [];
   let apiAnswered = true;
   for (const object of objects) {
@@ -61,7 +61,7 @@ export async function removeObjects(
 export async function leftConfigurations(
   host: Host,
   kube: KubeApi,
-  limit: Limit,
+  limit: TeardownLimit,
 ): Promise<readonly CreatedObject[] | undefined> {
   const found: CreatedObject[] = [];
   for (const kind of webhookConfigurations) {
@@ -81,7 +81,7 @@ async function removeOne(
   host: Host,
   kube: KubeApi,
   object: CreatedObject,
-  limit: Limit,
+  limit: TeardownLimit,
   mayGo: (object: CreatedObject) => Promise<boolean>,
 ): Promise<RemovedObject | undefined> {
   try {
@@ -93,7 +93,7 @@ async function removeOne(
 }
 
 /** Until the API says something to the matter; undefined when it did not until the limit. */
-async function retried<T>(host: Host, limit: Limit, ask: () => Promise<T>): Promise<T | undefined> {
+async function retried<T>(host: Host, limit: TeardownLimit, ask: () => Promise<T>): Promise<T | undefined> {
   for (;;) {
     try {
       return await ask();
@@ -108,7 +108,7 @@ async function retried<T>(host: Host, limit: Limit, ask: () => Promise<T>): Prom
 async function attempt(
   kube: KubeApi,
   object: CreatedObject,
-  limit: Limit,
+  limit: TeardownLimit,
   mayGo: (object: CreatedObject) => Promise<boolean>,
 ): Promise<Omit<RemovedObject, "object">> {
   const path = pathOf(object);
@@ -159,7 +159,7 @@ export interface Remains {
   readonly unknown: readonly string[];
 }
 
-export async function remainsOf(kube: KubeApi, limit: Limit): Promise<Remains> {
+export async function remainsOf(kube: KubeApi, limit: TeardownLimit): Promise<Remains> {
   const found: { readonly kind: Kind; readonly object: Labelled }[] = [];
   const unknown: string[] = [];
   for (const kind of kinds) {

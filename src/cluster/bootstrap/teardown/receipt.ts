@@ -1,6 +1,6 @@
 /** The record of what was opened and what became of it. */
 import type { FirewallPlan } from "../firewall/plan.js";
-import type { Opened } from "../host/record.js";
+import type { BridgeThing } from "../host/record.js";
 
 export type FinalState =
   | "removed"
@@ -16,7 +16,7 @@ export type FinalState =
 export interface ReceiptItem {
   /** One text for each thing. */
   readonly name: string;
-  readonly thing: Opened;
+  readonly thing: BridgeThing;
   /** When `up` was about to make it, ISO 8601; undefined when no record tells. */
   readonly openedAt: string | undefined;
   readonly state: FinalState;
@@ -47,12 +47,12 @@ export interface Receipt {
   readonly apiAnswered: boolean | undefined;
   readonly items: readonly ReceiptItem[];
   /** What only somebody else can remove. */
-  readonly others: Others;
+  readonly others: ExternalCleanup;
   /** One sentence each. */
   readonly warnings: readonly string[];
 }
 
-export interface Others {
+export interface ExternalCleanup {
   /** The firewall's rules, by the platform that has them; undefined with the reason when no plan can be made. */
   readonly firewall: Pick<FirewallPlan, "platform" | "rule" | "where" | "removed" | "forgotten" | "remove"> | undefined;
   readonly notes: readonly string[];
@@ -116,7 +116,7 @@ function row({ name, openedAt, state, detail }: ReceiptItem): string[] {
   return [`\`${name}\``, openedAt ?? "", meanings[state], detail];
 }
 
-function elsewhere({ firewall, notes }: Others): string {
+function elsewhere({ firewall, notes }: ExternalCleanup): string {
   const parts = ["## What somebody else must still remove"];
   if (firewall !== undefined) {
     const { platform, rule, where, removed, forgotten, remove } = firewall;

@@ -7,14 +7,14 @@ import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { isInManifest, runningApiServers, undoChange, undoInstructions } from "../host/api-server.js";
 import { type Host, waitFor } from "../host/host.js";
-import type { SettingWay } from "../host/record.js";
+import type { SettingMethod } from "../host/record.js";
 import type { ApiAccess } from "../host/step.js";
 import { apiServerFlag } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { openshiftHost } from "../model/names.js";
 import type { FinalState } from "./receipt.js";
 
-export interface Release {
+export interface ApiServerRelease {
   readonly state: Extract<FinalState, "restored" | "absent" | "left">;
   readonly detail: string;
   readonly warnings: readonly string[];
@@ -23,15 +23,15 @@ export interface Release {
 export interface ReleaseInput {
   readonly host: Host;
   readonly model: BridgeModel;
-  readonly way: SettingWay;
+  readonly way: SettingMethod;
   /** Undefined without a kubeconfig. */
   readonly api: ApiAccess | undefined;
-  readonly limit: Limit;
+  readonly limit: TeardownLimit;
   /** Told at once, since somebody has to act while we wait. */
   readonly tell: (sentence: string) => void;
 }
 
-export async function releaseApiServer(input: ReleaseInput): Promise<Release> {
+export async function releaseApiServer(input: ReleaseInput): Promise<ApiServerRelease> {
   const { host, model, way } = input;
   if (model.for === "openshift") return releaseOpenShift(host);
   if (way.by === "manifest") await host.files.removeUnfinished(way.manifest);
@@ -42,7 +42,7 @@ export async function releaseApiServer(input: ReleaseInput): Promise<Release> {
   return elsewhere(input);
 }
 
-async function releaseHere(input: ReleaseInput): Promise<Release> {
+async function releaseHere(input: ReleaseInput): Promise<ApiServerRelease> {
   const { host, model, way, api, limit, tell } = input;
   const undo = undoInstructions(model, way);
   try {
@@ -70,7 +70,7 @@ async function releaseHere(input: ReleaseInput): Promise<Release> {
 }
 
 /** No kube-apiserver is on this host: a workstation, or a control plane that is down. */
-async function elsewhere({ host, model, way, api }: ReleaseInput): Promise<Release> {
+async function elsewhere({ host, model, way, api }: ReleaseInput): Promise<ApiServerRelease> {
   const { name, value } = apiServerFlag(model);
   const kube = await api?.cluster();
   const user = kube && (await userOf(kube, model));
@@ -79,7 +79,7 @@ async function elsewhere({ host, model, way, api }: ReleaseInput): Promise<Relea
     return { state: "left", detail: user, warnings: [`${user}; ${where}, or give --force to break its webhooks.`] };
   }
   const answered = kube !== undefined && (await api!.clusterReady());
-  const knowsBridge = (await host.files.look(model.paths.egressConfig.host)) !== undefined;
+  const knowsBridge = (await host.files.status(model.paths.egressConfig.host)) !== undefined;
   const warnings =
     !answered && knowsBridge && way.by !== "manifest"
       ? [`No kube-apiserver runs here. One that still has --${name}=${value} will not start again: take the flag away.`]
@@ -119,7 +119,7 @@ async function userOf(kube: KubeApi, model: BridgeModel): Promise<string | undef
 // The kube-apiserver that uses an OpenShift bridge is itself a part of bootstrap, and goes with cluster-bootstrap's end.
 
 /** How far a bootstrap host is, by the marks that bootkube.sh leaves. */
-export const atWork = {
+export const bootkubeMarks = {
   /** The bootstrap kube-apiserver is gone. */
   done: `${openshiftHost.assets}/cb-bootstrap.done`,
   /** Nothing reads the injected scripts any more. */
@@ -128,22 +128,22 @@ export const atWork = {
     state: "left",
     detail: "cluster-bootstrap has not finished, so the bootstrap kube-apiserver still uses the bridge",
     warnings: ["Wait until bootstrap is complete, or give --force to break its webhooks."],
-  } satisfies Release,
+  } satisfies ApiServerRelease,
 } as const;
 
-export function released(detail = "the bootstrap kube-apiserver is gone"): Release {
+export function released(detail = "the bootstrap kube-apiserver is gone"): ApiServerRelease {
   return { state: "absent", detail, warnings: [] };
 }
 
-export async function releaseOpenShift({ files }: Host): Promise<Release> {
-  const isHost = (await files.look(openshiftHost.assets)) !== undefined;
-  const isAtWork = isHost && (await files.look(atWork.done)) === undefined;
-  return isAtWork ? atWork.release : released();
+export async function releaseOpenShift({ files }: Host): Promise<ApiServerRelease> {
+  const isHost = (await files.status(openshiftHost.assets)) !== undefined;
+  const isAtWork = isHost && (await files.status(bootkubeMarks.done)) === undefined;
+  return isAtWork ? bootkubeMarks.release : released();
 }
 
 // The one limit that a whole teardown keeps, whatever does not answer.
 
-export class Limit {
+export class TeardownLimit {
   readonly #host: Pick<Host, "now">;
   readonly end: number;
 

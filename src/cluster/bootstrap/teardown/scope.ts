@@ -1,23 +1,23 @@
 /** What there is to look for: what the record names, or, without one, every place where a bridge may have left something. */
 import type { Host } from "../host/host.js";
 import { detectTopology } from "../host/plan.js";
-import { nameOf, type Opened, type OpenedEntry, type RecordKeeper, type SettingWay } from "../host/record.js";
+import { type BridgeThing, nameOf, type RecordEntry, type RecordKeeper, type SettingMethod } from "../host/record.js";
 import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST, openshiftHost, type Topology } from "../model/names.js";
-import { atWork } from "./release.js";
+import { bootkubeMarks } from "./release.js";
 
 export interface TeardownScope {
   readonly model: BridgeModel;
-  readonly way: SettingWay;
+  readonly way: SettingMethod;
   /** In the order in which they go: first those of the cluster. */
   readonly objects: readonly CreatedObject[];
   /** Server first, directories after what is in them. */
-  readonly hostThings: readonly Opened[];
-  readonly opened: ReadonlyMap<string, OpenedEntry>;
+  readonly hostThings: readonly BridgeThing[];
+  readonly opened: ReadonlyMap<string, RecordEntry>;
 }
 
-type HostThing = Exclude<Opened, { type: "object" | "setting" }>;
+type HostThing = Exclude<BridgeThing, { type: "object" | "setting" }>;
 
 export async function recordedScope({ record, model, directory }: RecordKeeper): Promise<TeardownScope> {
   const opened = new Map(record.opened.map((entry) => [nameOf(entry.thing), entry]));
@@ -72,7 +72,7 @@ const formsOf = (kind: Topology): BridgeModel[] =>
 
 /** Scripts that bootkube.sh still reads must stay until it is through; all of them go with the machine anyway. */
 async function withoutNeeded(host: Host, model: BridgeModel, things: readonly HostThing[]): Promise<HostThing[]> {
-  if (model.for !== "openshift" || (await host.files.look(atWork.through)) !== undefined) return [...things];
+  if (model.for !== "openshift" || (await host.files.status(bootkubeMarks.through)) !== undefined) return [...things];
   return things.filter((thing) => !("path" in thing) || !isNeeded(thing.path));
 }
 
@@ -105,14 +105,14 @@ function anyObjects(model: BridgeModel): CreatedObject[] {
   ]);
 }
 
-function onHost(things: readonly Opened[]): HostThing[] {
+function onHost(things: readonly BridgeThing[]): HostThing[] {
   return things.filter((thing): thing is HostThing => thing.type !== "object" && thing.type !== "setting");
 }
 
-function isServer({ type }: Opened): boolean {
+function isServer({ type }: BridgeThing): boolean {
   return type === "static-pod" || type === "unit" || type === "process";
 }
 
-function distinct<T extends Opened>(things: readonly T[]): T[] {
+function distinct<T extends BridgeThing>(things: readonly T[]): T[] {
   return [...new Map(things.map((thing) => [nameOf(thing), thing])).values()];
 }

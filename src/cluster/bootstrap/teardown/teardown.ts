@@ -3,18 +3,18 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Host, waitFor } from "../host/host.js";
-import { nameOf, type Opened, RecordKeeper } from "../host/record.js";
+import { type BridgeThing, nameOf, RecordKeeper } from "../host/record.js";
 import { ApiAccess, type OpenApi } from "../host/step.js";
 import { type CreatedObject, createdObjects } from "../model/created.js";
 import type { Topology } from "../model/names.js";
-import { type FirewallWishes, othersOf } from "./firewall.js";
-import { type FarHost, FarSide, type HostSide, thisHostSide } from "./host-side.js";
+import { externalCleanup, type FirewallOptions } from "./firewall.js";
+import { type HostSide, type RemoteHost, RemoteHostSide, thisHostSide } from "./host-side.js";
 import { leftConfigurations, pathOf, remainsOf, removeObjects } from "./objects.js";
 import type { Receipt, ReceiptItem, TeardownExit } from "./receipt.js";
-import { Limit } from "./release.js";
+import { TeardownLimit } from "./release.js";
 import { farScope, recordedScope, type TeardownScope, unrecordedScope } from "./scope.js";
 
-export interface TeardownWishes {
+export interface TeardownOptions {
   readonly for: Topology | undefined;
   /** Empty: as recorded; without a record, only the host is cleaned. */
   readonly kubeconfig: string;
@@ -24,22 +24,22 @@ export interface TeardownWishes {
   /** Go on although a kube-apiserver still uses the bridge. */
   readonly force: boolean;
   readonly restoreCommand: string | undefined;
-  readonly firewall: FirewallWishes;
+  readonly firewall: FirewallOptions;
   /** The bridge's host is not this one, which is left alone. */
   readonly elsewhere?: Elsewhere | undefined;
 }
 
 export interface Elsewhere {
   /** Undefined when nobody knows where it is. */
-  readonly bootstrap: FarHost | undefined;
+  readonly bootstrap: RemoteHost | undefined;
 }
 
 /** What happens while it happens, one sentence each. */
 export type Tell = (sentence: string) => void;
 
-export async function takeDown(host: Host, wishes: TeardownWishes, openApi: OpenApi, tell: Tell): Promise<Receipt> {
+export async function takeDown(host: Host, wishes: TeardownOptions, openApi: OpenApi, tell: Tell): Promise<Receipt> {
   const startedAt = new Date(host.now()).toISOString();
-  const limit = new Limit(host, wishes.timeoutMs);
+  const limit = new TeardownLimit(host, wishes.timeoutMs);
   const { elsewhere } = wishes;
   const keeper = elsewhere === undefined ? await RecordKeeper.find(host, wishes.stateDirectory) : undefined;
   const kubeconfig = wishes.kubeconfig || keeper?.record.kubeconfig || "";
@@ -53,14 +53,14 @@ export async function takeDown(host: Host, wishes: TeardownWishes, openApi: Open
     const side =
       elsewhere === undefined
         ? thisHostSide({ host, model, way, api: kube && api, limit, tell }, hostThings)
-        : new FarSide(elsewhere.bootstrap, model, hostThings, limit);
+        : new RemoteHostSide(elsewhere.bootstrap, model, hostThings, limit);
     const work = new Teardown({ host, limit, tell, scope, kube, side, force: wishes.force });
     const done = await work.run();
     const isDirty = done.items.some(({ state }) => state === "left") || side.isUnknown || done.apiAnswered === false;
     const exitCode: TeardownExit = done.isStopped ? 1 : isDirty ? 3 : 0;
     if (exitCode === 0 && elsewhere === undefined) await host.files.remove(wishes.stateDirectory);
     const nothingToDo = keeper === undefined && done.isIdle && !side.isUnknown;
-    const others = await othersOf(model, wishes.firewall, done.apiAnswered === true ? kube : undefined, limit);
+    const others = await externalCleanup(model, wishes.firewall, done.apiAnswered === true ? kube : undefined, limit);
     return {
       version: 1,
       bridge: {
@@ -87,7 +87,7 @@ export async function takeDown(host: Host, wishes: TeardownWishes, openApi: Open
 
 async function scopeOf(
   host: Host,
-  { for: topology, elsewhere, restoreCommand }: TeardownWishes,
+  { for: topology, elsewhere, restoreCommand }: TeardownOptions,
   keeper: RecordKeeper | undefined,
   kube: KubeApi | undefined,
 ): Promise<TeardownScope> {
@@ -124,7 +124,7 @@ async function isOpenShift(kube: KubeApi): Promise<boolean> {
 
 interface Job {
   readonly host: Host;
-  readonly limit: Limit;
+  readonly limit: TeardownLimit;
   readonly tell: Tell;
   readonly scope: TeardownScope;
   readonly kube: KubeApi | undefined;
@@ -193,7 +193,7 @@ class Teardown {
       return;
     }
     // What stays of the limit is for the host.
-    const share = new Limit(host, limit.leftMs - Math.min(15_000, limit.leftMs / 4));
+    const share = new TeardownLimit(host, limit.leftMs - Math.min(15_000, limit.leftMs / 4));
     const objects = [...((await leftConfigurations(host, kube, share)) ?? []), ...scope.objects];
     const removal = await removeObjects(host, kube, objects, share, (object) => isOfOlderLayout(kube, object));
     this.#apiAnswered = removal.apiAnswered;
@@ -230,7 +230,7 @@ class Teardown {
   }
 
   /** `isUntouched`: as it was found. */
-  #note(thing: Opened, state: ReceiptItem["state"], detail: string, isUntouched = state === "absent"): void {
+  #note(thing: BridgeThing, state: ReceiptItem["state"], detail: string, isUntouched = state === "absent"): void {
     if (!isUntouched) this.#isIdle = false;
     const name = nameOf(thing);
     this.#items.push({ name, thing, openedAt: this.#openedAt(thing), state, detail });
@@ -238,7 +238,7 @@ class Teardown {
     this.#job.tell(`${name}: ${state === "going" ? "being removed" : state}${detail === "" ? "" : ` (${detail})`}`);
   }
 
-  #openedAt(thing: Opened): string | undefined {
+  #openedAt(thing: BridgeThing): string | undefined {
     return this.#job.scope.opened.get(nameOf(thing))?.at;
   }
 

@@ -1,6 +1,6 @@
 /** Who asked for a payload, as it is remembered: the trail an auditor reads, and what a CSR is held against. */
 
-export interface Served {
+export interface ServedFetch {
   readonly at: number;
   readonly remote: string;
   readonly pool: string;
@@ -15,7 +15,7 @@ export interface Claimed {
   readonly targetConfigVersion?: string;
 }
 
-export interface Turned {
+export interface RefusedFetch {
   readonly at: number;
   readonly remote: string;
   readonly why: "Bad header" | "Token invalid" | "Token not found in cache";
@@ -23,9 +23,9 @@ export interface Turned {
 }
 
 export interface FetchRecorder {
-  served(fetch: Served): void;
+  served(fetch: ServedFetch): void;
   /** At most `REFUSALS_A_MINUTE` for an address and `ALL_REFUSALS_A_MINUTE` for all of them: strangers must not fill logs or make events in our name. */
-  turnedAway(fetch: Turned): void;
+  refused(fetch: RefusedFetch): void;
 }
 
 const REFUSALS_A_MINUTE = 20;

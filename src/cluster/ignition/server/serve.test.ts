@@ -9,9 +9,9 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
-import type { Served, Turned } from "./fetches.js";
+import type { RefusedFetch, ServedFetch } from "./fetches.js";
 import { certificateInFiles, type RunningIgnitionServer, startIgnitionServer } from "./serve.js";
-import { makePayload, TokenBook } from "./tokens.js";
+import { makePayload, TokenStore } from "./tokens.js";
 
 const CONFIG = '{"ignition":{"version":"3.2.0"}}';
 const TOKEN = "5f6d5f0e-6b4f-4d0e-9f5c-6a8b1c2d3e4f";
@@ -22,11 +22,11 @@ describe("the Ignition server", () => {
   let authority: Authority;
   let dir: string;
   let server: RunningIgnitionServer;
-  let served: Served[];
-  let turned: Turned[];
+  let served: ServedFetch[];
+  let turned: RefusedFetch[];
   /** Every test has a minute of its own, as refusals are counted by the minute. */
   let at = 0;
-  const book = new TokenBook();
+  const book = new TokenStore();
   const fetches = new EventEmitter();
 
   const certify = async (commonName: string) => {
@@ -63,7 +63,7 @@ describe("the Ignition server", () => {
       },
       {
         book,
-        recorder: { served: (fetch) => served.push(fetch), turnedAway: (fetch) => turned.push(fetch) },
+        recorder: { served: (fetch) => served.push(fetch), refused: (fetch) => turned.push(fetch) },
         now: () => at,
       },
     );

@@ -11,8 +11,8 @@ import {
   type CertificateSet,
   type ReloadOptions,
 } from "../../../tunnel/pki/reload.js";
-import { type Claimed, type FetchRecorder, RefusalLimit, type Served } from "./fetches.js";
-import type { Grant, Payload, TokenBook } from "./tokens.js";
+import { type Claimed, type FetchRecorder, RefusalLimit, type ServedFetch } from "./fetches.js";
+import type { Grant, Payload, TokenStore } from "./tokens.js";
 
 export interface IgnitionServerConfig {
   /** Empty: all interfaces. */
@@ -22,7 +22,7 @@ export interface IgnitionServerConfig {
 }
 
 export interface IgnitionServerParts {
-  readonly book: TokenBook;
+  readonly book: TokenStore;
   readonly recorder: FetchRecorder;
   readonly now?: () => number;
 }
@@ -36,7 +36,7 @@ export interface RunningIgnitionServer {
 }
 
 /** What is known of a request whatever becomes of it. */
-type About = Pick<Served, "at" | "remote" | "claimed">;
+type About = Pick<ServedFetch, "at" | "remote" | "claimed">;
 
 /** With TLS 1.2 only these; what TLS 1.3 has is of the same kind. */
 const AEAD_SUITES = [
@@ -91,7 +91,7 @@ export async function startIgnitionServer(
   function recordRefusal(verdict: FetchVerdict, about: About): void {
     if (verdict.kind !== "unauthorized" && verdict.kind !== "unknown-token") return;
     const why = verdict.kind === "unauthorized" ? verdict.why : "Token not found in cache";
-    if (limit.allows(about.remote, about.at)) recorder.turnedAway({ ...about, why });
+    if (limit.allows(about.remote, about.at)) recorder.refused({ ...about, why });
   }
 
   function recordPayload(verdict: FetchVerdict, about: About): void {
@@ -241,7 +241,7 @@ type FetchVerdict =
 
 const BEARER = "Bearer ";
 
-function judge({ target, authorization }: AskedFor, book: TokenBook): FetchVerdict {
+function judge({ target, authorization }: AskedFor, book: TokenStore): FetchVerdict {
   const path = pathOf(target);
   if (path === undefined) return { kind: "malformed" };
   if (path === "/healthz") return { kind: "healthy" };

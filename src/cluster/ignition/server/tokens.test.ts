@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Grant, makePayload, TOKEN_LIFE_MS, TokenBook } from "./tokens.js";
+import { type Grant, makePayload, TOKEN_LIFE_MS, TokenStore } from "./tokens.js";
 
 const ready = makePayload('{"ignition":{"version":"3.2.0"}}');
 const grant = (secret: string): Grant => ({
@@ -10,7 +10,7 @@ const grant = (secret: string): Grant => ({
 
 test("a token is good for its life and not a moment longer", () => {
   let now = 1_000;
-  const book = new TokenBook(() => now);
+  const book = new TokenStore(() => now);
   book.admit("a", grant("token-a"));
   now += TOKEN_LIFE_MS - 1;
   expect(book.find("a")?.secret).toBe("token-a");
@@ -20,13 +20,13 @@ test("a token is good for its life and not a moment longer", () => {
 });
 
 test("nobody comes in with an empty token", () => {
-  const book = new TokenBook();
+  const book = new TokenStore();
   book.admit("", grant("token-a"));
   expect(book.find("")).toBeUndefined();
 });
 
 test("a Secret that goes takes all its tokens along, and no other's", () => {
-  const book = new TokenBook();
+  const book = new TokenStore();
   book.admit("new", grant("token-a"));
   book.admit("old", grant("token-a"));
   book.admit("other", grant("token-b"));
@@ -36,7 +36,7 @@ test("a Secret that goes takes all its tokens along, and no other's", () => {
 
 test("what has run out is forgotten without being asked for", () => {
   let now = 0;
-  const book = new TokenBook(() => now);
+  const book = new TokenStore(() => now);
   book.admit("a", grant("token-a"), 10);
   book.admit("b", grant("token-b"), 20);
   now = 10;
@@ -47,7 +47,7 @@ test("what has run out is forgotten without being asked for", () => {
 });
 
 test("only the tokens that are named stay, of those that are meant", () => {
-  const book = new TokenBook();
+  const book = new TokenStore();
   for (const token of ["first", "second", "third"]) book.admit(token, grant("token-a"));
   book.admit("of-one", { ...grant("token-a"), worker: "worker-1" });
   book.revokeOthers(({ secret, worker }) => secret === "token-a" && worker === undefined, ["second", "third"]);
@@ -60,7 +60,7 @@ test("only the tokens that are named stay, of those that are meant", () => {
 
 test("another payload does not prolong a token's life", () => {
   let now = 0;
-  const book = new TokenBook(() => now);
+  const book = new TokenStore(() => now);
   book.admit("a", grant("token-a"), 10);
   const other = makePayload("{}");
   now = 5;

@@ -22,7 +22,7 @@ interface Entry {
 /** Twice the time between rotations: a token is good while it is the newest and while it is the one before. */
 export const TOKEN_LIFE_MS = 11 * 60 * 60 * 1000;
 
-export class TokenBook {
+export class TokenStore {
   /** By digest: how long a look-up takes says nothing about the tokens that are here. */
   readonly #entries = new Map<string, Entry>();
   readonly #now: () => number;

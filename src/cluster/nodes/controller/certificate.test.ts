@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { startIgnitionServer } from "../../ignition/server/serve.js";
-import { TokenBook } from "../../ignition/server/tokens.js";
+import { TokenStore } from "../../ignition/server/tokens.js";
 // The controller loads it when it first issues, which takes seconds on a busy machine: here before anybody waits.
 import "../../../tunnel/pki/keep.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
@@ -198,10 +198,10 @@ describe("a server with its certificate in a Secret", () => {
     };
     await issuing("127.0.0.1");
     await see();
-    const recorder = { served: () => {}, turnedAway: () => {} };
+    const recorder = { served: () => {}, refused: () => {} };
     const server = await startIgnitionServer(
       { host: "127.0.0.1", port: 0, certificates: await held.source() },
-      { book: new TokenBook(), recorder },
+      { book: new TokenStore(), recorder },
     );
     const ca = secretText(await stored(IGNITION_CA_SECRET), "tls.crt") ?? "";
     const shown = async () => {

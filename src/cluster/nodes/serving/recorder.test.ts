@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
-import type { Served } from "../../ignition/server/fetches.js";
+import type { ServedFetch } from "../../ignition/server/fetches.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { createDirectoryApi } from "../controller/directory/api.js";
@@ -16,7 +16,7 @@ const namespace = "clusters-demo";
 const name = "token-workers-11111111";
 const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
 const right = { pool: "clusters/workers", targetConfigVersion: "11111111" };
-const fetched: Served = { at: 1_000, remote: "192.0.2.7", pool: "clusters/workers", secret: name, claimed: right };
+const fetched: ServedFetch = { at: 1_000, remote: "192.0.2.7", pool: "clusters/workers", secret: name, claimed: right };
 
 describe("the recorder", () => {
   let dir: string;
@@ -97,8 +97,8 @@ describe("the recorder", () => {
   test("who is turned away becomes an event of a Secret that exists, once a minute", async () => {
     const all = await recorder();
     const turned = { remote: "192.0.2.7", why: "Token not found in cache", claimed: right } as const;
-    for (const at of [0, 59_999]) all.turnedAway({ ...turned, at });
-    all.turnedAway({ ...turned, at: 0, claimed: { ...right, targetConfigVersion: "99999999" } });
+    for (const at of [0, 59_999]) all.refused({ ...turned, at });
+    all.refused({ ...turned, at: 0, claimed: { ...right, targetConfigVersion: "99999999" } });
     await all.close();
     expect(events).toEqual([["GetPayloadFailed", "Token not found in cache"]]);
   });
@@ -125,7 +125,7 @@ describe("the recorder", () => {
     const audit = openAuditLog(file);
     const all = await recorder({ audit: audit.write });
     all.served({ ...fetched, worker: "w-1" });
-    all.turnedAway({ at: 2_000, remote: "192.0.2.8", why: "Bad header", claimed: { pool: "x".repeat(5_000) } });
+    all.refused({ at: 2_000, remote: "192.0.2.8", why: "Bad header", claimed: { pool: "x".repeat(5_000) } });
     await all.close();
     audit.close();
     const lines = readFileSync(file, "utf8")

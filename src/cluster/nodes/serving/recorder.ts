@@ -1,7 +1,7 @@
 /** Records fetches: a line of the audit log, a claim, a mark on the token Secret, and an event about it. */
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import type { FetchRecorder, Served, Turned } from "../../ignition/server/fetches.js";
+import type { FetchRecorder, RefusedFetch, ServedFetch } from "../../ignition/server/fetches.js";
 import { change } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -19,7 +19,7 @@ export interface RecorderOptions {
   /** A directory of objects has no use for events. */
   readonly makesEvents: boolean;
   readonly secret: (name: string) => Secret | undefined;
-  readonly onServed?: (fetch: Served) => void;
+  readonly onServed?: (fetch: ServedFetch) => void;
   readonly onError: (sentence: string) => void;
   readonly clock?: Clock;
 }
@@ -54,7 +54,7 @@ export class Recorder implements FetchRecorder {
     );
   }
 
-  served(fetch: Served): void {
+  served(fetch: ServedFetch): void {
     const { at, claimed, pool, secret: name, worker } = fetch;
     this.#audit(servedLine(fetch));
     const claim = { pool, at, ...(worker === undefined ? {} : { worker }) };
@@ -72,7 +72,7 @@ export class Recorder implements FetchRecorder {
     this.#sendEvent(at, name, secret, { type: "Normal", reason: "GetPayload", message: "" });
   }
 
-  turnedAway(fetch: Turned): void {
+  refused(fetch: RefusedFetch): void {
     this.#audit(refusedLine(fetch));
     const name = claimedSecret(fetch.claimed);
     const secret = name === undefined ? undefined : this.#options.secret(name);
@@ -117,7 +117,7 @@ export class Recorder implements FetchRecorder {
 }
 
 /** The Secret that a machine's headers name; a forged pool of the same name elsewhere is none of ours. */
-function claimedSecret({ pool, targetConfigVersion }: Served["claimed"]): string | undefined {
+function claimedSecret({ pool, targetConfigVersion }: ServedFetch["claimed"]): string | undefined {
   const path = readPath(pool);
   return path === undefined || !targetConfigVersion ? undefined : tokenSecretName(path.name, targetConfigVersion);
 }
@@ -127,19 +127,19 @@ type AuditLine = Readonly<Record<string, string>>;
 
 export const openAuditLog = (path: string): LineLog<AuditLine> => openLineLog("audit log", path, "DB_IGNITION_AUDIT");
 
-function servedLine({ at, claimed, pool, remote, secret, worker }: Served): AuditLine {
+function servedLine({ at, claimed, pool, remote, secret, worker }: ServedFetch): AuditLine {
   const who = worker === undefined ? {} : { worker };
   return { at: new Date(at).toISOString(), outcome: "served", remote, pool, secret, ...who, ...headersOf(claimed) };
 }
 
-function refusedLine({ at, claimed, remote, why }: Turned): AuditLine {
+function refusedLine({ at, claimed, remote, why }: RefusedFetch): AuditLine {
   return { at: new Date(at).toISOString(), outcome: "refused", remote, why, ...headersOf(claimed) };
 }
 
 /** Strangers may send headers of any length. */
 const LONGEST_HEADER = 256;
 
-function headersOf({ pool, targetConfigVersion }: Served["claimed"]): AuditLine {
+function headersOf({ pool, targetConfigVersion }: ServedFetch["claimed"]): AuditLine {
   return {
     ...(pool === undefined ? {} : { saidPool: pool.slice(0, LONGEST_HEADER) }),
     ...(targetConfigVersion === undefined ? {} : { saidHash: targetConfigVersion.slice(0, LONGEST_HEADER) }),

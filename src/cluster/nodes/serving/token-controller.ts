@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { type Grant, makePayload, type TokenBook } from "../../ignition/server/tokens.js";
+import { type Grant, makePayload, type TokenStore } from "../../ignition/server/tokens.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -26,7 +26,7 @@ export type PayloadSource = (token: TokenSecretView) => Promise<ComposedPayload>
 export interface TokenControllerOptions {
   readonly api: KubeApi;
   readonly namespace: string;
-  readonly book: TokenBook;
+  readonly book: TokenStore;
   readonly source: PayloadSource;
   readonly clock?: Clock;
   readonly newToken?: () => string;

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { payloadTemplate, type TokenBook } from "../../ignition/server/tokens.js";
+import { payloadTemplate, type TokenStore } from "../../ignition/server/tokens.js";
 import { isNodeName } from "../csr/names.js";
 import { annotation, encoded, readPath, type Secret, secretText } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
@@ -10,7 +10,7 @@ import { type Fields, fieldsOf, readYaml, splitDocuments } from "../yaml.js";
 import type { TokenController } from "./token-controller.js";
 
 interface WorkersOptions {
-  readonly book: TokenBook;
+  readonly book: TokenStore;
   readonly pools: Pick<TokenController, "currentOf">;
   /** Empty: none. */
   readonly file: string;

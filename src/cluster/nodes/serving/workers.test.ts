@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { TokenBook } from "../../ignition/server/tokens.js";
+import { TokenStore } from "../../ignition/server/tokens.js";
 import { annotation, encoded, type Secret } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
 import { WORKER_TOKENS_ANNOTATION, WorkerTokens } from "./worker-tokens.js";
@@ -21,13 +21,13 @@ describe("workers with a token of their own", () => {
   let dir: string;
   let errors: string[];
   let current: { secret: string; made: ComposedPayload } | undefined;
-  let book: TokenBook;
+  let book: TokenStore;
 
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), "drawbridge-workers-"));
     errors = [];
     current = { secret: "token-workers-1", made };
-    book = new TokenBook();
+    book = new TokenStore();
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 

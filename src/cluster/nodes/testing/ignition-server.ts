@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { request } from "node:https";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { startIgnitionServer } from "../../ignition/server/serve.js";
-import type { TokenBook } from "../../ignition/server/tokens.js";
+import type { TokenStore } from "../../ignition/server/tokens.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { encoded, type Secret } from "../objects.js";
 import { Recorder } from "../serving/recorder.js";
 
 export interface IgnitionFixtureOptions {
-  readonly book: TokenBook;
+  readonly book: TokenStore;
   readonly api: KubeApi;
   readonly namespace: string;
   readonly secret: (name: string) => Secret | undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Served, Turned } from "../../../cluster/ignition/server/fetches.js";
+import type { RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { IgnitionSubject } from "./ignition.js";
 
@@ -9,12 +9,23 @@ test("an Ignition server tells what it served, whom it turned away, and until wh
   const passedOn: object[] = [];
   const recorder = subject.watch({
     served: (fetch) => passedOn.push(fetch),
-    turnedAway: (fetch) => passedOn.push(fetch),
+    refused: (fetch) => passedOn.push(fetch),
   });
-  const served: Served = { at: 1, remote: "10.0.0.1", pool: "clusters/workers", secret: "token-workers", claimed: {} };
-  const turned: Turned = { at: 2, remote: "10.0.0.2", why: "Token not found in cache", claimed: { pool: "workers" } };
+  const served: ServedFetch = {
+    at: 1,
+    remote: "10.0.0.1",
+    pool: "clusters/workers",
+    secret: "token-workers",
+    claimed: {},
+  };
+  const turned: RefusedFetch = {
+    at: 2,
+    remote: "10.0.0.2",
+    why: "Token not found in cache",
+    claimed: { pool: "workers" },
+  };
   recorder.served(served);
-  recorder.turnedAway(turned);
+  recorder.refused(turned);
   expect(passedOn).toEqual([served, turned]);
   expect(subject.totals()).toMatchObject({ payloadsServed: 1, fetchesRefused: 1 });
   expect(subject.refusals.list()).toMatchObject([

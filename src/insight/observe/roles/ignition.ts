@@ -1,6 +1,6 @@
 /** What an Ignition server tells the admin API about itself. */
 import { hostname } from "node:os";
-import type { FetchRecorder, Served, Turned } from "../../../cluster/ignition/server/fetches.js";
+import type { FetchRecorder, RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import type { CertificateSet } from "../../../tunnel/pki/reload.js";
 import { CertificateBook } from "../admin/certificate-book.js";
@@ -22,14 +22,14 @@ export class IgnitionSubject implements Subject {
   /** Counts what goes by. */
   watch(recorder: FetchRecorder): FetchRecorder {
     return {
-      served: (fetch: Served) => {
+      served: (fetch: ServedFetch) => {
         this.#served++;
         recorder.served(fetch);
       },
-      turnedAway: (fetch: Turned) => {
+      refused: (fetch: RefusedFetch) => {
         this.#refused++;
         this.refusals.add({ target: fetch.claimed.pool ?? "", why: fetch.why, remote: fetch.remote });
-        recorder.turnedAway(fetch);
+        recorder.refused(fetch);
       },
     };
   }

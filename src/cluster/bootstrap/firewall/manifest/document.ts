@@ -172,15 +172,15 @@ function contentEnd(node: Node): number {
 
 // What each kind of cluster manifest needs so that agents reach the bootstrap host; and what of it is ours.
 
-export interface Change {
+export interface ManifestChange {
   /** The security group or rule list, for people. */
   readonly where: string;
   /** The rule, for people. */
   readonly rule: string;
 }
 
-export interface Outcome {
-  readonly changes: readonly Change[];
+export interface ManifestOutcome {
+  readonly changes: readonly ManifestChange[];
   /** Sentences about what was found and left alone. */
   readonly notes: readonly string[];
 }
@@ -189,8 +189,8 @@ export interface ManifestRules {
   readonly kind: string;
   readonly apiVersions: readonly string[];
   /** Throws UnknownShape. */
-  open(manifest: Manifest, rule: FirewallRule): Outcome;
-  close(manifest: Manifest, rule: FirewallRule): Outcome;
+  open(manifest: Manifest, rule: FirewallRule): ManifestOutcome;
+  close(manifest: Manifest, rule: FirewallRule): ManifestOutcome;
 }
 
 export const GROUP = "infrastructure.cluster.x-k8s.io";

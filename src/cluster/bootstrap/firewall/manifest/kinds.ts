@@ -1,7 +1,7 @@
 import { REMOVED_BY_DESCRIPTION } from "../platforms/aws.js";
 import { AZURE_PRIORITY, AZURE_SOURCE, azureRuleName } from "../platforms/azure.js";
 import { ibmBootstrapGroup, ibmClusterWideGroup, powerVsGroup } from "../platforms/ibm.js";
-import { COMMENT, GROUP, type Manifest, type ManifestRules, type Outcome, UnknownShape } from "./document.js";
+import { COMMENT, GROUP, type Manifest, type ManifestOutcome, type ManifestRules, UnknownShape } from "./document.js";
 
 const LIST = ["spec", "network", "additionalControlPlaneIngressRules"] as const;
 const SOURCES = ["controlplane", "node"] as const;
@@ -207,7 +207,7 @@ function rulesIn(kind: string, place: Place): ManifestRules {
     kind,
     apiVersions,
 
-    open(manifest, { port }): Outcome {
+    open(manifest, { port }): ManifestOutcome {
       const { name, path } = find(manifest, place);
       if (manifest.list(...path).some((rule) => groupRuleAdmits(rule, port))) {
         return { changes: [], notes: [`${name} already has a rule for port ${port}.`] };
@@ -221,7 +221,7 @@ function rulesIn(kind: string, place: Place): ManifestRules {
       return { changes: [{ where: name, rule: `tcp ${port}` }], notes: [] };
     },
 
-    close(manifest, { port }): Outcome {
+    close(manifest, { port }): ManifestOutcome {
       const { name, path } = find(manifest, place);
       // Such rules have no name; the comment above tells ours from the installer's.
       const dropped = manifest.drop(path, ({ value, comment }) => comment === COMMENT && groupRuleAdmits(value, port));

@@ -5,7 +5,7 @@ import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { replaceFile } from "../../../../base/files.js";
 import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
-import { type Change, GROUP, Manifest, type ManifestRules, UnknownShape } from "./document.js";
+import { GROUP, Manifest, type ManifestChange, type ManifestRules, UnknownShape } from "./document.js";
 import { awsRules, azureRules, ibmCloudRules, powerVsRules } from "./kinds.js";
 
 const rulesOf: Partial<Readonly<Record<Platform, ManifestRules>>> = {
@@ -23,7 +23,7 @@ export interface PatchResult {
   readonly kind: string;
   readonly cluster: string;
   readonly changed: boolean;
-  readonly changes: readonly Change[];
+  readonly changes: readonly ManifestChange[];
   readonly notes: readonly string[];
 }
 

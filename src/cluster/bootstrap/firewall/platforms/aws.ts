@@ -1,13 +1,13 @@
-import { type Asked, given, lines, MARK, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
+import { given, lines, MARK, OPENS_ITSELF, type PlanStep, type PlatformPlan, type PlatformPlanInput } from "../plan.js";
 
 /** The text by which every installer with Cluster API finds the rules it takes away with the bootstrap machine. */
 export const REMOVED_BY_DESCRIPTION = "Bootstrap SSH Access";
 
-export function awsPlan(asked: Asked): PlatformPlan {
+export function awsPlan(asked: PlatformPlanInput): PlatformPlan {
   return asked.upi ? userProvisioned(asked) : installerProvisioned(asked);
 }
 
-function installerProvisioned(asked: Asked): PlatformPlan {
+function installerProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, rule } = asked;
   return {
     where: `the control-plane security group ${infraId}-controlplane, through the AWSCluster's additionalControlPlaneIngressRules`,
@@ -46,7 +46,7 @@ function installerProvisioned(asked: Asked): PlatformPlan {
   };
 }
 
-function userProvisioned(asked: Asked): PlatformPlan {
+function userProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const { rule } = asked;
   return {
     where: "BootstrapSecurityGroup of the bootstrap stack (04_cluster_bootstrap.yaml)",
@@ -100,7 +100,7 @@ const groups = (infraId: string): string[] => [
   `control_plane=$(group "${infraId}-controlplane,${infraId}-master-sg")`,
 ];
 
-function openByHand({ infraId, rule }: Asked): Step {
+function openByHand({ infraId, rule }: PlatformPlanInput): PlanStep {
   const pairs = `[{\\"GroupId\\":\\"$control_plane\\",\\"Description\\":\\"${MARK}\\"},{\\"GroupId\\":\\"$workers\\",\\"Description\\":\\"${MARK}\\"}]`;
   return {
     title: "Let the security groups of masters and workers in",
@@ -114,7 +114,7 @@ function openByHand({ infraId, rule }: Asked): Step {
   };
 }
 
-function removeByHand({ infraId, rule }: Asked): Step {
+function removeByHand({ infraId, rule }: PlatformPlanInput): PlanStep {
   const ours = `SecurityGroupRules[?!IsEgress && FromPort==\`${rule.port}\` && ToPort==\`${rule.port}\`].SecurityGroupRuleId`;
   return {
     title: `Take every rule for port ${rule.port} away from the control-plane security group`,

@@ -1,4 +1,4 @@
-import { type Asked, given, lines, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
+import { given, lines, OPENS_ITSELF, type PlanStep, type PlatformPlan, type PlatformPlanInput } from "../plan.js";
 
 /** The name the installer looks for when it takes the rule away; it creates its own under another one. */
 export const azureRuleName = (infraId: string): string => `${infraId}_konnectivity_in`;
@@ -7,12 +7,12 @@ export const azureRuleName = (infraId: string): string => `${infraId}_konnectivi
 export const AZURE_SOURCE = "VirtualNetwork";
 export const AZURE_PRIORITY = 230;
 
-export function azurePlan(asked: Asked): PlatformPlan {
+export function azurePlan(asked: PlatformPlanInput): PlatformPlan {
   if (asked.upi) return userProvisioned(asked);
   return asked.byoNetwork ? ownNetwork(asked) : installerProvisioned(asked);
 }
 
-function installerProvisioned(asked: Asked): PlatformPlan {
+function installerProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, platform, rule } = asked;
   const first = platform === "azurestack" ? "4.19" : "4.17";
   const scope: NsgScope = { group: `${infraId}-rg`, nsg: `${infraId}-nsg`, rule: azureRuleName(infraId) };
@@ -50,7 +50,7 @@ function installerProvisioned(asked: Asked): PlatformPlan {
   };
 }
 
-function ownNetwork(asked: Asked): PlatformPlan {
+function ownNetwork(asked: PlatformPlanInput): PlatformPlan {
   const scope: NsgScope = {
     group: given("NETWORK_GROUP", "resource group of the virtual network"),
     nsg: given("NSG", "network security group of the control-plane subnet"),
@@ -76,7 +76,7 @@ function ownNetwork(asked: Asked): PlatformPlan {
   };
 }
 
-function userProvisioned(asked: Asked): PlatformPlan {
+function userProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const scope: NsgScope = {
     group: given("RESOURCE_GROUP", "resource group of the cluster"),
     nsg: `${asked.infraId}-nsg`,
@@ -102,7 +102,7 @@ interface NsgScope {
   readonly rule: string;
 }
 
-function createRule({ rule }: Asked, scope: NsgScope, sources: readonly string[]): Step {
+function createRule({ rule }: PlatformPlanInput, scope: NsgScope, sources: readonly string[]): PlanStep {
   // A rule may not mix the families, and each needs a name and a priority of its own.
   const families = [
     sources.filter((source) => !source.includes(":")),
@@ -121,7 +121,7 @@ function createRule({ rule }: Asked, scope: NsgScope, sources: readonly string[]
 }
 
 /** By port, because the names differ between installers and the installer's own removal misses its own. */
-function deleteByPort({ rule }: Asked, { group, nsg }: NsgScope): Step {
+function deleteByPort({ rule }: PlatformPlanInput, { group, nsg }: NsgScope): PlanStep {
   return {
     title: `Delete every rule for port ${rule.port}, whatever its name`,
     language: "shell",
@@ -135,7 +135,7 @@ function deleteByPort({ rule }: Asked, { group, nsg }: NsgScope): Step {
   };
 }
 
-function templatePart({ rule }: Asked, name: string): Step {
+function templatePart({ rule }: PlatformPlanInput, name: string): PlanStep {
   const resource = {
     apiVersion: "2018-06-01",
     type: "Microsoft.Network/networkSecurityGroups/securityRules",
@@ -159,7 +159,7 @@ function templatePart({ rule }: Asked, name: string): Step {
   };
 }
 
-function stackNotes({ platform }: Asked): string[] {
+function stackNotes({ platform }: PlatformPlanInput): string[] {
   return platform === "azurestack"
     ? ["On Azure Stack Hub register and select your cloud first: az cloud register, az cloud set."]
     : [];

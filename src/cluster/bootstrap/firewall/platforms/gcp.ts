@@ -1,13 +1,13 @@
-import { type Asked, given, lines, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
+import { given, lines, OPENS_ITSELF, type PlanStep, type PlatformPlan, type PlatformPlanInput } from "../plan.js";
 
 /** The installer's own name for it, so that its removal finds ours. */
 const ruleName = (infraId: string): string => `${infraId}-bootstrap-in-konnectivity`;
 
-export function gcpPlan(asked: Asked): PlatformPlan {
+export function gcpPlan(asked: PlatformPlanInput): PlatformPlan {
   return asked.upi ? userProvisioned(asked) : installerProvisioned(asked);
 }
 
-function installerProvisioned(asked: Asked): PlatformPlan {
+function installerProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, byoNetwork } = asked;
   const name = ruleName(infraId);
   const network = byoNetwork ? given("NETWORK", "name of your network") : `${infraId}-network`;
@@ -40,7 +40,7 @@ function installerProvisioned(asked: Asked): PlatformPlan {
   };
 }
 
-function userProvisioned(asked: Asked): PlatformPlan {
+function userProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, rule } = asked;
   return {
     where: `firewall rule ${ruleName(infraId)} of the cluster's network`,
@@ -81,7 +81,12 @@ function userProvisioned(asked: Asked): PlatformPlan {
 
 const PROJECT = given("PROJECT", "project of the network");
 
-function createRule({ infraId, rule }: Asked, network: string, sources: readonly string[], target: string): Step {
+function createRule(
+  { infraId, rule }: PlatformPlanInput,
+  network: string,
+  sources: readonly string[],
+  target: string,
+): PlanStep {
   return {
     title: "Create the rule",
     language: "shell",
@@ -93,7 +98,7 @@ function createRule({ infraId, rule }: Asked, network: string, sources: readonly
   };
 }
 
-function deleteRule(infraId: string): Step {
+function deleteRule(infraId: string): PlanStep {
   const name = ruleName(infraId);
   return {
     title: "Delete the rule if it is there (with installers from 4.23 on only after destroy bootstrap)",

@@ -1,7 +1,7 @@
 /** Hosts that filter for themselves: nftables, firewalld and iptables. Each removal takes only what is marked as ours. */
-import { type Asked, isIPv6, lines, MARK, type PlatformPlan, type Step } from "../plan.js";
+import { isIPv6, lines, MARK, type PlanStep, type PlatformPlan, type PlatformPlanInput } from "../plan.js";
 
-export function hostPlan(asked: Asked): PlatformPlan {
+export function hostPlan(asked: PlatformPlanInput): PlatformPlan {
   const { machineNetworks, rule } = asked;
   return {
     where: "the packet filter of the host that runs the proxy-server",
@@ -27,8 +27,8 @@ export function hostPlan(asked: Asked): PlatformPlan {
 }
 
 interface Pair {
-  readonly open: Step;
-  readonly remove: Step;
+  readonly open: PlanStep;
+  readonly remove: PlanStep;
 }
 
 /**

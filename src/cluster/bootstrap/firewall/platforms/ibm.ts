@@ -1,10 +1,10 @@
-import { type Asked, given, lines, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
+import { given, lines, OPENS_ITSELF, type PlanStep, type PlatformPlan, type PlatformPlanInput } from "../plan.js";
 
 export const ibmBootstrapGroup = (infraId: string): string => `${infraId}-security-group-bootstrap`;
 export const ibmClusterWideGroup = (infraId: string): string => `${infraId}-sg-cluster-wide`;
 export const powerVsGroup = (infraId: string): string => `${infraId}-sg-control-plane`;
 
-export function ibmCloudPlan(asked: Asked): PlatformPlan {
+export function ibmCloudPlan(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, upi, byoNetwork } = asked;
   const group = ibmBootstrapGroup(infraId);
   const vpc = byoNetwork || upi ? given("VPC", "name of your VPC") : `${infraId}-vpc`;
@@ -37,7 +37,7 @@ export function ibmCloudPlan(asked: Asked): PlatformPlan {
   };
 }
 
-export function powerVsPlan(asked: Asked): PlatformPlan {
+export function powerVsPlan(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, upi, byoNetwork, rule } = asked;
   const vpc = byoNetwork || upi ? given("VPC", "name of your VPC") : `vpc-${infraId}`;
   const scope: GroupScope = { group: powerVsGroup(infraId), vpc, remote: "0.0.0.0/0" };
@@ -71,7 +71,7 @@ interface GroupScope {
   readonly remote: string;
 }
 
-function addRule({ rule }: Asked, { group, vpc, remote }: GroupScope): Step {
+function addRule({ rule }: PlatformPlanInput, { group, vpc, remote }: GroupScope): PlanStep {
   return {
     title: "Add the rule",
     language: "shell",
@@ -82,7 +82,7 @@ function addRule({ rule }: Asked, { group, vpc, remote }: GroupScope): Step {
   };
 }
 
-function deleteRules({ rule }: Asked, { group, vpc }: GroupScope): Step {
+function deleteRules({ rule }: PlatformPlanInput, { group, vpc }: GroupScope): PlanStep {
   return {
     title: `Delete every rule for port ${rule.port}, if the group is still there`,
     language: "shell",

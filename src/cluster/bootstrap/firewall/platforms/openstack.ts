@@ -1,10 +1,18 @@
-import { type Asked, isIPv6, lines, MARK, OPENS_ITSELF, type PlatformPlan, type Step } from "../plan.js";
+import {
+  isIPv6,
+  lines,
+  MARK,
+  OPENS_ITSELF,
+  type PlanStep,
+  type PlatformPlan,
+  type PlatformPlanInput,
+} from "../plan.js";
 
-export function openStackPlan(asked: Asked): PlatformPlan {
+export function openStackPlan(asked: PlatformPlanInput): PlatformPlan {
   return asked.upi ? userProvisioned(asked) : installerProvisioned(asked);
 }
 
-function installerProvisioned(asked: Asked): PlatformPlan {
+function installerProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, rule } = asked;
   return {
     where: `security group ${infraId}-bootstrap; before 4.21 there is none, and the bootstrap machine has ${infraId}-master`,
@@ -67,7 +75,7 @@ function createRule(network: string, port: number, group: string): string {
 }
 
 /** A group of its own: the playbooks give the bootstrap machine the masters' group, where a rule would stay for good. */
-function userProvisioned(asked: Asked): PlatformPlan {
+function userProvisioned(asked: PlatformPlanInput): PlatformPlan {
   const { infraId, machineNetworks, rule } = asked;
   const group = `${infraId}-bootstrap-konnectivity`;
   return {
@@ -97,7 +105,7 @@ function userProvisioned(asked: Asked): PlatformPlan {
   };
 }
 
-function playbook(networks: readonly string[], port: number): Step {
+function playbook(networks: readonly string[], port: number): PlanStep {
   const rules = networks.flatMap((network) => [
     `- name: 'Let agents in from ${network}'`,
     "  openstack.cloud.security_group_rule:",
@@ -124,7 +132,7 @@ function playbook(networks: readonly string[], port: number): Step {
   };
 }
 
-function attach(group: string, { infraId, machineNetworks, rule }: Asked): Step {
+function attach(group: string, { infraId, machineNetworks, rule }: PlatformPlanInput): PlanStep {
   return {
     title: "Or run the same by hand",
     language: "shell",

@@ -10,7 +10,7 @@ import { pkiFile } from "../../model/names.js";
 import type { AgentCertificates } from "../../render/objects.js";
 import { type RenderedFile, renderedFiles } from "../../render/render.js";
 import type { Host } from "../host.js";
-import type { Opened } from "../record.js";
+import type { BridgeThing } from "../record.js";
 import type { Site, Step, StepState } from "../step.js";
 
 export interface ToldAddress {
@@ -90,13 +90,13 @@ export function directoriesStep({ host, model }: Site): Step {
     async makes() {
       const parents = await Promise.all(own.map(({ path }) => files.missingAbove(path)));
       return [
-        ...parents.flat().map((path): Opened => ({ type: "parent", path })),
-        ...own.map(({ path }): Opened => ({ type: "directory", path })),
+        ...parents.flat().map((path): BridgeThing => ({ type: "parent", path })),
+        ...own.map(({ path }): BridgeThing => ({ type: "directory", path })),
       ];
     },
     async check() {
       for (const { path, mode } of own) {
-        const look = await files.look(path);
+        const look = await files.status(path);
         if (look === undefined) return { state: "missing", detail: `${path} is not there` };
         if (look.kind !== "directory") return { state: "wrong", detail: `${path} is not a directory` };
         if (look.mode !== mode)
@@ -106,7 +106,7 @@ export function directoriesStep({ host, model }: Site): Step {
     },
     async do() {
       for (const { path, mode } of own) {
-        const look = await files.look(path);
+        const look = await files.status(path);
         if (look !== undefined && look.kind !== "directory") {
           throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a directory.`);
         }
@@ -143,12 +143,12 @@ export function placedFile({ model }: Site, path: string): PlacedFile {
   return { ...file, path };
 }
 
-export async function parentsOf(host: Host, { path }: PlacedFile): Promise<Opened[]> {
+export async function parentsOf(host: Host, { path }: PlacedFile): Promise<BridgeThing[]> {
   return (await host.files.missingAbove(path)).map((parent) => ({ type: "parent", path: parent }));
 }
 
 export async function checkFile(host: Host, { path, text, mode }: PlacedFile): Promise<StepState> {
-  const look = await host.files.look(path);
+  const look = await host.files.status(path);
   if (look === undefined) return { state: "missing", detail: `${path} is not there` };
   if (look.kind !== "file") return { state: "wrong", detail: `${path} is not a file` };
   const same = look.mode === mode && (await host.files.read(path)) === text;
@@ -156,7 +156,7 @@ export async function checkFile(host: Host, { path, text, mode }: PlacedFile): P
 }
 
 export async function putFile(host: Host, { path, text, mode }: PlacedFile): Promise<void> {
-  const look = await host.files.look(path);
+  const look = await host.files.status(path);
   if (look !== undefined && look.kind !== "file") {
     throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a file.`);
   }

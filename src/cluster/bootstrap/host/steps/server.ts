@@ -4,7 +4,7 @@ import { serverArguments } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { SERVER_NAME, SERVER_NAMESPACE, SERVER_UNIT } from "../../model/names.js";
 import { type Host, type HostProcess, hasFlag, waitFor } from "../host.js";
-import type { Opened } from "../record.js";
+import type { BridgeThing } from "../record.js";
 import type { Site, Step, StepState } from "../step.js";
 import { checkFile, parentsOf, placedFile, putFile } from "./host.js";
 
@@ -53,7 +53,7 @@ async function checkServer(host: Host, model: BridgeModel): Promise<StepState> {
 }
 
 interface Form {
-  makes(): Promise<readonly Opened[]>;
+  makes(): Promise<readonly BridgeThing[]>;
   check(): Promise<StepState>;
   start(): Promise<void>;
 }
@@ -61,7 +61,7 @@ interface Form {
 const forms: Readonly<Record<BridgeModel["server"]["form"], (site: Site) => Form>> = {
   "static-pod": (site) => {
     const file = placedFile(site, site.model.paths.staticPod);
-    const thing: Opened = { type: "static-pod", path: file.path, namespace: SERVER_NAMESPACE, name: SERVER_NAME };
+    const thing: BridgeThing = { type: "static-pod", path: file.path, namespace: SERVER_NAMESPACE, name: SERVER_NAME };
     return {
       makes: async () => [...(await parentsOf(site.host, file)), thing],
       check: () => checkFile(site.host, file),

@@ -1,8 +1,8 @@
 /** A host, a cluster and the commands between them, for tests. */
 import type { Topology } from "../../model/names.js";
 import type { Receipt } from "../../teardown/receipt.js";
-import { type TeardownWishes, takeDown } from "../../teardown/teardown.js";
-import type { UpWishes } from "../plan.js";
+import { type TeardownOptions, takeDown } from "../../teardown/teardown.js";
+import type { UpOptions } from "../plan.js";
 import { type BridgeStatus, bridgeStatus } from "../status.js";
 import type { OpenApi } from "../step.js";
 import { bringUp, type UpResult } from "../up.js";
@@ -39,7 +39,7 @@ export class TestBridge {
     return bridge;
   }
 
-  up(wishes: Partial<UpWishes> = {}, fuse = new Fuse()): Promise<UpResult> {
+  up(wishes: Partial<UpOptions> = {}, fuse = new Fuse()): Promise<UpResult> {
     const all = { ...defaults, ...wishes };
     return bringUp(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), {
       starts: () => undefined,
@@ -51,7 +51,7 @@ export class TestBridge {
     return bridgeStatus(this.host, { stateDirectory, kubeconfig: "", env: {} }, this.openApi());
   }
 
-  teardown(wishes: Partial<TeardownWishes> = {}, fuse = new Fuse()): Promise<Receipt> {
+  teardown(wishes: Partial<TeardownOptions> = {}, fuse = new Fuse()): Promise<Receipt> {
     const all = { ...teardownDefaults, ...wishes };
     const tell = (sentence: string) => this.told.push(sentence);
     return takeDown(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), tell);
@@ -79,13 +79,13 @@ export class TestBridge {
   }
 }
 
-const defaults: UpWishes = {
+const defaults: UpOptions = {
   ...{ for: undefined, address: undefined, kubeconfig: "", apply: false, onlyThisApiServer: false },
   ...{ applyCommand: undefined, restoreCommand: undefined, ownProgram: undefined },
   ...{ stateDirectory, timeoutMs: 60_000, env: {}, validForMs: 2 * 60 * 60_000 },
 };
 
-const teardownDefaults: TeardownWishes = {
+const teardownDefaults: TeardownOptions = {
   ...{ for: undefined, kubeconfig: "", stateDirectory, timeoutMs: 60_000, force: false, restoreCommand: undefined },
   firewall: { platform: undefined, upi: false, byoNetwork: false, infraId: undefined, machineNetworks: [] },
 };

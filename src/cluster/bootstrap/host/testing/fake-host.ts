@@ -10,7 +10,7 @@ import { parse } from "yaml";
 import type { HttpAnswer } from "../../../../base/http-get.js";
 import { FakeHost as FakeNetwork, own } from "../../address/testing/fake-host.js";
 import { HostFiles } from "../files.js";
-import type { Answer, Host, HostProcess, RunOptions } from "../host.js";
+import type { CommandResult, Host, HostProcess, RunOptions } from "../host.js";
 
 export const address = "192.0.2.10";
 
@@ -26,7 +26,8 @@ export class FakeHost implements Host {
   readonly plain: HostProcess[] = [];
   readonly commands: string[][] = [];
   /** What `run` answers. */
-  answers: (argv: readonly string[], env: Readonly<Record<string, string>>) => Answer | undefined = () => undefined;
+  answers: (argv: readonly string[], env: Readonly<Record<string, string>>) => CommandResult | undefined = () =>
+    undefined;
   /** Launched programs that end at once. */
   launchFails = false;
   /** Processes that ignore SIGTERM. */
@@ -52,7 +53,7 @@ export class FakeHost implements Host {
     this.#now += ms;
   }
 
-  async run(argv: readonly string[], options: RunOptions = {}): Promise<Answer> {
+  async run(argv: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
     this.commands.push([...argv]);
     const answer = this.answers(argv, options.env ?? {});
     if (answer !== undefined) return answer;

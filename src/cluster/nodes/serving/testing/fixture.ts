@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { eventually } from "../../../../base/testing/eventually.js";
 import { ManualClock } from "../../../../base/testing/manual-clock.js";
-import { TokenBook } from "../../../ignition/server/tokens.js";
+import { TokenStore } from "../../../ignition/server/tokens.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { createDirectoryApi } from "../../controller/directory/api.js";
 import type { Secret } from "../../objects.js";
@@ -36,7 +36,7 @@ export const content: TokenSecretContent = {
 export const named = { before: "", after: "" };
 
 export class Replica {
-  readonly book: TokenBook;
+  readonly book: TokenStore;
   readonly controller: TokenController;
   readonly errors: string[] = [];
   rotations = 0;
@@ -46,7 +46,7 @@ export class Replica {
   constructor(given: { api: KubeApi; clock: ManualClock; name: string }, more: Partial<TokenControllerOptions> = {}) {
     const { api, clock, name } = given;
     let tokens = 0;
-    this.book = new TokenBook(() => clock.date());
+    this.book = new TokenStore(() => clock.date());
     this.controller = new TokenController({
       ...{ api, namespace, clock, book: this.book },
       source: async () => {
