@@ -37,6 +37,7 @@ const KINDS = {
 export type Kind = keyof typeof KINDS;
 
 export const versionOf = (kind: Kind): string => KINDS[kind][0];
+export const isClusterWide = (kind: Kind): boolean => KINDS[kind].length === 3;
 
 /** All namespaces when none is given. */
 export function collectionPath(kind: Kind, namespace?: string): string {

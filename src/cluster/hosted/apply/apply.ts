@@ -4,7 +4,7 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { KeptSigner, RotationStep, UpToDatePki } from "../../../tunnel/pki/keep.js";
 import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
-import type { Manifest, ObjectOutcome } from "../../kube/apply.js";
+import type { ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject, ObjectMeta } from "../../kube/port.js";
@@ -105,8 +105,7 @@ async function patchOf(
       `There is no Deployment ${model.namespace}/${names.apiServer} that the server could be brought into; leave --patch-kube-apiserver out and put it beside your kube-apiservers yourself.`,
     );
   }
-  const manifest = apiServerPatch(model, certificates) as unknown as Manifest;
-  return { side: "control-plane", manifest, isBorrowed: true };
+  return { side: "control-plane", manifest: apiServerPatch(model, certificates), isBorrowed: true };
 }
 
 /** The kube-apiserver's Deployment, if an apply changed it before; what others put there stays theirs. */

@@ -1,11 +1,12 @@
 /** The agents of both sides: one on every node of the hosted cluster, and a few inside the control plane. */
+
+import { type FileVolume, manifestOf, mountsOf, UNPRIVILEGED, volumesOf } from "../../kube/builders.js";
 import type { ProxyUrls } from "../config/config.js";
 import { controlPlaneAgentArguments, hostedAgentArguments } from "../model/arguments.js";
 import { type HostedModel, noProxy } from "../model/model.js";
 import { AGENT_NAMESPACE, hypershift, mounts, names, ports } from "../model/names.js";
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
-import { mountsOf, type Volume, volumesOf } from "./server.js";
 
 export interface AgentPod {
   readonly args: readonly string[];
@@ -36,12 +37,7 @@ export function agentContainer(model: HostedModel, { args, onHost, env, ...pod }
     startupProbe: probe("/healthz", 5, 60),
     livenessProbe: probe("/healthz", 30, 6),
     readinessProbe: probe("/readyz", 30, 1),
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      runAsNonRoot: true,
-      capabilities: { drop: ["ALL"] },
-    },
+    securityContext: { ...UNPRIVILEGED, runAsNonRoot: true },
     terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: mountsOf(agentVolumeList(pod)),
   };
@@ -49,7 +45,7 @@ export function agentContainer(model: HostedModel, { args, onHost, env, ...pod }
 
 export const agentVolumes = (pod: Pick<AgentPod, "secret" | "caMode">) => volumesOf(agentVolumeList(pod));
 
-function agentVolumeList({ secret, caMode }: Pick<AgentPod, "secret" | "caMode">): Volume[] {
+function agentVolumeList({ secret, caMode }: Pick<AgentPod, "secret" | "caMode">): FileVolume[] {
   return [
     { name: "agent-certs", secret, path: mounts.agent, mode: 0o640 },
     { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca, mode: caMode },
@@ -67,12 +63,7 @@ const user = { runAsUser: 1000, runAsGroup: 0 };
 export function hostedAgentObjects(model: HostedModel, certificates: Certificates | undefined): RenderedObject[] {
   return [
     ...(model.agentHostNetwork ? [namespaceLabels()] : []),
-    own(
-      model,
-      "hosted",
-      { apiVersion: "v1", kind: "ServiceAccount", name: names.agent },
-      { automountServiceAccountToken: false },
-    ),
+    own(model, "hosted", "ServiceAccount", { name: names.agent }, { automountServiceAccountToken: false }),
     daemonSet(model, certificates),
   ];
 }
@@ -81,8 +72,7 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
 function namespaceLabels(): RenderedObject {
   const level = ["enforce", "audit", "warn"].map((mode) => [`pod-security.kubernetes.io/${mode}`, "privileged"]);
   const labels = { "security.openshift.io/scc.podSecurityLabelSync": "false", ...Object.fromEntries(level) };
-  const manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: AGENT_NAMESPACE, labels } };
-  return { side: "hosted", manifest, isBorrowed: true };
+  return { side: "hosted", manifest: manifestOf("Namespace", { name: AGENT_NAMESPACE, labels }), isBorrowed: true };
 }
 
 function daemonSet(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
@@ -102,7 +92,8 @@ function daemonSet(model: HostedModel, certificates: Certificates | undefined): 
   return own(
     model,
     "hosted",
-    { apiVersion: "apps/v1", kind: "DaemonSet", name: names.agent, labels },
+    "DaemonSet",
+    { name: names.agent, labels },
     {
       spec: {
         selector: { matchLabels: labels },
@@ -138,7 +129,8 @@ export function controlPlaneAgentObjects(model: HostedModel, certificates: Certi
     own(
       model,
       "control-plane",
-      { apiVersion: "v1", kind: "ServiceAccount", name: names.agent, labels },
+      "ServiceAccount",
+      { name: names.agent, labels },
       { automountServiceAccountToken: false },
     ),
     agentDeployment(model, certificates),
@@ -164,32 +156,37 @@ function agentDeployment(model: HostedModel, certificates: Certificates | undefi
     model.images.reloads || certificates === undefined
       ? {}
       : { [hypershift.configHash]: certificateHash(certificates, [secret]) };
-  const head = { apiVersion: "apps/v1", kind: "Deployment", name: names.agent, labels: selector };
-  return own(model, "control-plane", head, {
-    spec: {
-      replicas,
-      revisionHistoryLimit: 2,
-      selector: { matchLabels: selector },
-      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: {
-        metadata: { labels, annotations },
-        spec: {
-          serviceAccountName: names.agent,
-          automountServiceAccountToken: false,
-          enableServiceLinks: false,
-          ...(model.priorityClass === undefined ? {} : { priorityClassName: model.priorityClass }),
-          tolerations: tolerations(model),
-          affinity: affinity(model, selector),
-          securityContext: {
-            seccompProfile: { type: "RuntimeDefault" },
-            ...(model.managementChoosesUsers ? {} : { runAsUser: USER, fsGroup: USER }),
+  return own(
+    model,
+    "control-plane",
+    "Deployment",
+    { name: names.agent, labels: selector },
+    {
+      spec: {
+        replicas,
+        revisionHistoryLimit: 2,
+        selector: { matchLabels: selector },
+        strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+        template: {
+          metadata: { labels, annotations },
+          spec: {
+            serviceAccountName: names.agent,
+            automountServiceAccountToken: false,
+            enableServiceLinks: false,
+            ...(model.priorityClass === undefined ? {} : { priorityClassName: model.priorityClass }),
+            tolerations: tolerations(model),
+            affinity: affinity(model, selector),
+            securityContext: {
+              seccompProfile: { type: "RuntimeDefault" },
+              ...(model.managementChoosesUsers ? {} : { runAsUser: USER, fsGroup: USER }),
+            },
+            containers: [agentContainer(model, pod)],
+            volumes: agentVolumes(pod),
           },
-          containers: [agentContainer(model, pod)],
-          volumes: agentVolumes(pod),
         },
       },
     },
-  });
+  );
 }
 
 /** Nodes may be set apart for control planes, or for this one. */

@@ -12,7 +12,7 @@ const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 function secret(model: HostedModel, side: Side, name: string, texts: Readonly<Record<string, string>>): RenderedObject {
   const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, base64(text)]));
-  return own(model, side, { apiVersion: "v1", kind: "Secret", name }, { type: "Opaque", data });
+  return own(model, side, "Secret", { name }, { type: "Opaque", data });
 }
 
 function leafSecret(model: HostedModel, side: Side, name: string, pair: PemPair, ca: string): RenderedObject {
@@ -20,12 +20,7 @@ function leafSecret(model: HostedModel, side: Side, name: string, pair: PemPair,
 }
 
 function bundle(model: HostedModel, side: Side, name: string, { bundles }: Certificates): RenderedObject {
-  return own(
-    model,
-    side,
-    { apiVersion: "v1", kind: "ConfigMap", name },
-    { data: { "ca.crt": bundles.get(name) ?? "" } },
-  );
+  return own(model, side, "ConfigMap", { name }, { data: { "ca.crt": bundles.get(name) ?? "" } });
 }
 
 export function controlPlaneCertificates(model: HostedModel, certificates: Certificates): RenderedObject[] {

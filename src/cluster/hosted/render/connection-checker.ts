@@ -1,10 +1,11 @@
 /** Whether workers reach the kube-apiserver: a few pods that try it, and may write down that they did. */
+
+import { bindingOf, UNPRIVILEGED } from "../../kube/builders.js";
 import type { HostedModel } from "../model/model.js";
-import { names } from "../model/names.js";
+import { AGENT_NAMESPACE, names } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
 const name = names.connectionChecker;
-const RBAC = "rbac.authorization.k8s.io";
 
 export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
   if (!model.connectionChecker) return [];
@@ -12,18 +13,10 @@ export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
   const rules = [{ apiGroups: [""], resources: ["configmaps"], resourceNames, verbs: ["get", "patch"] }];
   return [
     // Empty: what stands in it is the checker's to write.
-    own(model, "hosted", { apiVersion: "v1", kind: "ConfigMap", name: names.connectivityCheck }, {}),
-    own(model, "hosted", { apiVersion: "v1", kind: "ServiceAccount", name }, {}),
-    own(model, "hosted", { apiVersion: `${RBAC}/v1`, kind: "Role", name }, { rules }),
-    own(
-      model,
-      "hosted",
-      { apiVersion: `${RBAC}/v1`, kind: "RoleBinding", name },
-      {
-        roleRef: { apiGroup: RBAC, kind: "Role", name },
-        subjects: [{ kind: "ServiceAccount", name, namespace: "kube-system" }],
-      },
-    ),
+    own(model, "hosted", "ConfigMap", { name: names.connectivityCheck }, {}),
+    own(model, "hosted", "ServiceAccount", { name }, {}),
+    own(model, "hosted", "Role", { name }, { rules }),
+    own(model, "hosted", "RoleBinding", { name }, bindingOf("Role", name, { name, namespace: AGENT_NAMESPACE })),
     deployment(model),
   ];
 }
@@ -34,7 +27,8 @@ function deployment(model: HostedModel): RenderedObject {
   return own(
     model,
     "hosted",
-    { apiVersion: "apps/v1", kind: "Deployment", name, labels },
+    "Deployment",
+    { name, labels },
     {
       spec: {
         replicas: 3,
@@ -52,11 +46,7 @@ function deployment(model: HostedModel): RenderedObject {
                 imagePullPolicy: "IfNotPresent",
                 command: ["/usr/bin/drawbridge", "hosted", "check-connection"],
                 resources: { requests: { cpu: "5m", memory: "64Mi" } },
-                securityContext: {
-                  allowPrivilegeEscalation: false,
-                  readOnlyRootFilesystem: true,
-                  capabilities: { drop: ["ALL"] },
-                },
+                securityContext: UNPRIVILEGED,
                 terminationMessagePolicy: "FallbackToLogsOnError",
               },
             ],

@@ -1,5 +1,7 @@
 /** Objects as they are sent to a cluster. */
 import type { Manifest } from "../../kube/apply.js";
+import { manifestOf } from "../../kube/builders.js";
+import { isClusterWide, type Kind } from "../../kube/paths.js";
 import type { HostedModel } from "../model/model.js";
 import { AGENT_NAMESPACE, OWNER_LABEL } from "../model/names.js";
 
@@ -13,26 +15,16 @@ export interface RenderedObject {
   readonly isBorrowed: boolean;
 }
 
-type Head = Pick<Manifest, "apiVersion" | "kind"> &
-  Manifest["metadata"] & {
-    /** It is in no namespace. Otherwise, if it names none, it is in its side's own. */
-    readonly isClusterWide?: true;
-  };
-
-/** An object of ours, with the label that all of them carry. */
-export function own(model: HostedModel, side: Side, head: Head, body: object): RenderedObject {
-  const { apiVersion, kind, name, labels = {}, annotations } = head;
-  const namespace = head.namespace ?? (side === "hosted" ? AGENT_NAMESPACE : model.namespace);
-  const manifest = {
-    apiVersion,
-    kind,
-    metadata: {
-      name,
-      ...(head.isClusterWide ? {} : { namespace }),
-      labels: { ...labels, [OWNER_LABEL]: model.namespace },
-      ...(annotations === undefined ? {} : { annotations }),
-    },
-    ...body,
-  };
-  return { side, manifest, isBorrowed: false };
+/** An object of ours, with the label that all of them carry; unless it names one, in its side's own namespace. */
+export function own(
+  model: HostedModel,
+  side: Side,
+  kind: Kind,
+  metadata: Manifest["metadata"],
+  body: object = {},
+): RenderedObject {
+  const { labels = {}, namespace = side === "hosted" ? AGENT_NAMESPACE : model.namespace, ...rest } = metadata;
+  const place = isClusterWide(kind) ? {} : { namespace };
+  const all = { ...rest, ...place, labels: { ...labels, [OWNER_LABEL]: model.namespace } };
+  return { side, manifest: manifestOf(kind, all, body), isBorrowed: false };
 }

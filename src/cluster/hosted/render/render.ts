@@ -1,7 +1,7 @@
 /** Everything that follows from a model: objects for both clusters, and patches for Deployments of others. */
 
-import { Document, stringify } from "yaml";
 import { hidden, type Manifest } from "../../kube/apply.js";
+import { yamlText } from "../../kube/builders.js";
 import { hasClaims } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
@@ -106,8 +106,3 @@ export function streamOf(objects: readonly RenderedObject[], patches: readonly R
 }
 
 const placeOf = (side: Side): string => (side === "hosted" ? "hosted cluster" : "management cluster");
-
-function yamlText(value: object, comment = ""): string {
-  const head = comment === "" ? "" : `${comment.replace(/^/gm, "# ")}\n`;
-  return head + stringify(new Document(value, { aliasDuplicateObjects: false }), { lineWidth: 0 });
-}

@@ -1,6 +1,6 @@
 /** The server beside each kube-apiserver: its container, and the change in somebody else's Deployment that brings it. */
 
-import { stringify } from "yaml";
+import { type FileVolume, manifestOf, mountsOf, UNPRIVILEGED, volumesOf, yamlText } from "../../kube/builders.js";
 import {
   apiServerFlag,
   claimRules,
@@ -14,27 +14,9 @@ import { hypershift, mounts, names, ports } from "../model/names.js";
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 
-export interface Volume {
-  readonly name: string;
-  readonly secret?: string;
-  readonly configMap?: string;
-  readonly path: string;
-  readonly mode?: number;
-}
-
-export const mountsOf = (volumes: readonly Volume[]) =>
-  volumes.map(({ name, path }) => ({ name, mountPath: path, readOnly: true }));
-
-export const volumesOf = (volumes: readonly Volume[]) =>
-  volumes.map(({ name, secret, configMap, mode }) => ({
-    name,
-    ...(secret === undefined ? {} : { secret: { secretName: secret, defaultMode: mode ?? 0o640 } }),
-    ...(configMap === undefined ? {} : { configMap: { name: configMap, defaultMode: mode ?? 0o644 } }),
-  }));
-
-function serverVolumes(model: HostedModel): Volume[] {
+function serverVolumes(model: HostedModel): FileVolume[] {
   const { bundles, signers } = model;
-  const trust: Volume[] =
+  const trust: FileVolume[] =
     signers === "shared"
       ? [{ name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca }]
       : [
@@ -50,7 +32,7 @@ function serverVolumes(model: HostedModel): Volume[] {
 }
 
 /** What the kube-apiserver's own container needs for its end of the tunnel. */
-const apiServerVolumes: readonly Volume[] = [
+const apiServerVolumes: readonly FileVolume[] = [
   { name: "egress-selector-config", configMap: names.egress, path: mounts.egress },
   { name: "konnectivity-api-ca", configMap: names.caBundle, path: mounts.apiServerCa },
   { name: "konnectivity-client", secret: names.client, path: mounts.apiServerClient },
@@ -63,9 +45,7 @@ const apiServerVolumes: readonly Volume[] = [
 export function guestSecurity({ managementChoosesUsers }: HostedModel) {
   return {
     ...(managementChoosesUsers ? {} : { runAsUser: 1001, runAsGroup: 0, runAsNonRoot: true }),
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ["ALL"] },
+    ...UNPRIVILEGED,
   };
 }
 
@@ -113,27 +93,27 @@ export function apiServerPatch(model: HostedModel, certificates: Certificates | 
     model.images.reloads || certificates === undefined
       ? {}
       : { [hypershift.configHash]: certificateHash(certificates, [names.server, names.cluster]) };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: names.apiServer, namespace: model.namespace },
-    spec: {
-      template: {
-        metadata: { labels: { app: names.apiServer }, annotations },
-        spec: {
-          terminationGracePeriodSeconds: POD_GRACE_SECONDS,
-          containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
-          volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model)]),
+  return manifestOf(
+    "Deployment",
+    { name: names.apiServer, namespace: model.namespace },
+    {
+      spec: {
+        template: {
+          metadata: { labels: { app: names.apiServer }, annotations },
+          spec: {
+            terminationGracePeriodSeconds: POD_GRACE_SECONDS,
+            containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
+            volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model)]),
+          },
         },
       },
     },
-  };
+  );
 }
 
 export const apiServerComment = `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE
 Then add to the kube-apiserver's own flags: ${apiServerFlag}`;
 
-const yamlOf = (value: object): string => stringify(value, { aliasDuplicateObjects: false });
 const direct = { proxyProtocol: "Direct" } as const;
 
 /** Sends the kube-apiserver's calls into the hosted cluster to any of the servers, and nothing else. */
@@ -156,11 +136,11 @@ export function egressConfiguration() {
 }
 
 export function egressConfigMap(model: HostedModel): RenderedObject {
-  const head = { apiVersion: "v1", kind: "ConfigMap", name: names.egress };
-  return own(model, "control-plane", head, { data: { "config.yaml": yamlOf(egressConfiguration()) } });
+  const data = { "config.yaml": yamlText(egressConfiguration()) };
+  return own(model, "control-plane", "ConfigMap", { name: names.egress }, { data });
 }
 
 export function claimsConfigMap(model: HostedModel): RenderedObject {
-  const head = { apiVersion: "v1", kind: "ConfigMap", name: names.claims };
-  return own(model, "control-plane", head, { data: { "claims.yaml": yamlOf(claimRules(model)) } });
+  const data = { "claims.yaml": yamlText(claimRules(model)) };
+  return own(model, "control-plane", "ConfigMap", { name: names.claims }, { data });
 }

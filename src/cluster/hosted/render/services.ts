@@ -1,5 +1,6 @@
 /** How callers and agents find the servers. */
 import { isIP } from "node:net";
+import { tcpPort } from "../../kube/builders.js";
 import type { AggregatedApi, Registration } from "../config/config.js";
 import type { HostedModel } from "../model/model.js";
 import { API_NAMESPACE, hypershift, names, ports } from "../model/names.js";
@@ -11,7 +12,8 @@ export function localService(model: HostedModel): RenderedObject {
   return own(
     model,
     "control-plane",
-    { apiVersion: "v1", kind: "Service", name: names.serverLocal },
+    "Service",
+    { name: names.serverLocal },
     { spec: { type: "ClusterIP", selector: apiServerPods, ports: [port(ports.frontend)] } },
   );
 }
@@ -25,7 +27,8 @@ export function agentService(model: HostedModel): RenderedObject {
   return own(
     model,
     "control-plane",
-    { apiVersion: "v1", kind: "Service", name: names.server, ...annotations },
+    "Service",
+    { name: names.server, ...annotations },
     {
       spec: {
         type: type === "Route" ? "ClusterIP" : type,
@@ -51,9 +54,8 @@ export function agentRoute(model: HostedModel): RenderedObject {
   return own(
     model,
     "control-plane",
+    "Route",
     {
-      apiVersion: "route.openshift.io/v1",
-      kind: "Route",
       name: names.server,
       labels,
       // Agents look for every server behind this one name.
@@ -77,16 +79,15 @@ export function agentRoute(model: HostedModel): RenderedObject {
  */
 
 const POLICY_GROUP = "network.openshift.io/policy-group";
-const tcp = (port: number) => ({ protocol: "TCP", port });
 const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [POLICY_GROUP]: group } } });
 
 export function networkPolicies(model: HostedModel): RenderedObject[] {
   return [
     policy(model, names.server, [
       // Only the control plane's own pods may use the tunnel.
-      { from: [{ podSelector: {} }], ports: [tcp(ports.frontend), tcp(ports.agent)] },
-      { ports: [tcp(model.apiServerPort)] },
-      { from: [namespacesOf("monitoring")], ports: [tcp(ports.health)] },
+      { from: [{ podSelector: {} }], ports: [tcpPort(ports.frontend), tcpPort(ports.agent)] },
+      { ports: [tcpPort(model.apiServerPort)] },
+      { from: [namespacesOf("monitoring")], ports: [tcpPort(ports.health)] },
     ]),
     policy(model, ...publishedRule(model)),
   ];
@@ -94,7 +95,7 @@ export function networkPolicies(model: HostedModel): RenderedObject[] {
 
 /** A node's port and a load balancer show the kube-apiserver's pods addresses from anywhere. */
 function publishedRule({ publishing }: HostedModel): [name: string, rules: readonly object[]] {
-  const agents = [tcp(ports.agent)];
+  const agents = [tcpPort(ports.agent)];
   if (publishing.type === "NodePort") return ["nodeport-konnectivity-kas", [{ ports: agents }]];
   if (publishing.type === "LoadBalancer") return ["loadbalancer-konnectivity-kas", [{ ports: agents }]];
   const from = publishing.router === "cluster" ? [{ podSelector: {} }] : [namespacesOf("ingress")];
@@ -102,9 +103,14 @@ function publishedRule({ publishing }: HostedModel): [name: string, rules: reado
 }
 
 function policy(model: HostedModel, name: string, ingress: readonly object[]): RenderedObject {
-  const head = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", name };
   const podSelector = { matchLabels: { app: names.apiServer } };
-  return own(model, "control-plane", head, { spec: { podSelector, policyTypes: ["Ingress"], ingress } });
+  return own(
+    model,
+    "control-plane",
+    "NetworkPolicy",
+    { name },
+    { spec: { podSelector, policyTypes: ["Ingress"], ingress } },
+  );
 }
 
 // How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to.
@@ -121,17 +127,12 @@ export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
 
 /** Without a selector: no pod of this cluster is behind it. */
 function serviceAt(model: HostedModel, name: string, address: string): RenderedObject[] {
-  const place = { apiVersion: "v1", name, namespace: API_NAMESPACE };
+  const place = { name, namespace: API_NAMESPACE };
   const https = { name: "https", protocol: "TCP", port: API_PORT };
   return [
-    own(model, "hosted", { ...place, kind: "Service" }, { spec: { ports: [{ ...https, targetPort: API_PORT }] } }),
+    own(model, "hosted", "Service", place, { spec: { ports: [{ ...https, targetPort: API_PORT }] } }),
     // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
-    own(
-      model,
-      "hosted",
-      { ...place, kind: "Endpoints" },
-      { subsets: [{ addresses: [{ ip: address }], ports: [https] }] },
-    ),
+    own(model, "hosted", "Endpoints", place, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
   ];
 }
 
@@ -141,12 +142,8 @@ function apiServices(model: HostedModel, { name, served, caBundle, ...priorities
     own(
       model,
       "hosted",
-      {
-        apiVersion: "apiregistration.k8s.io/v1",
-        kind: "APIService",
-        name: `${version}.${group}`,
-        isClusterWide: true,
-      },
+      "APIService",
+      { name: `${version}.${group}` },
       {
         spec: {
           group,

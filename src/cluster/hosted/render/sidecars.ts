@@ -1,11 +1,13 @@
 /** The proxies beside components that reach the data plane, as changes in the components' own Deployments. */
+
+import { type FileVolume, manifestOf, mountsOf, volumesOf } from "../../kube/builders.js";
 import { type Component, components, type Sidecar } from "../model/components.js";
 import { type HostedModel, isIpv4Only, noProxy } from "../model/model.js";
 import { mounts, names, ports } from "../model/names.js";
 import { fromSecret, proxyVariables } from "./agents.js";
-import { guestSecurity, mountsOf, type Volume, volumesOf } from "./server.js";
+import { guestSecurity } from "./server.js";
 
-const volumes: readonly Volume[] = [
+const volumes: readonly FileVolume[] = [
   { name: "konnectivity-proxy-cert", secret: names.client, path: mounts.proxyClient },
   { name: "konnectivity-proxy-ca", configMap: names.caBundle, path: mounts.proxyCa },
 ];
@@ -27,23 +29,24 @@ function patchOf(component: Component, model: HostedModel) {
     value: typeof value === "string" ? value : value.join(","),
   }));
   const sidecars = component.sidecars.map((sidecar) => sidecarContainer(sidecar, component, model));
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: component.name, namespace: model.namespace },
-    spec: {
-      template: {
-        spec: {
-          containers: [...(variables.length === 0 ? [] : [{ name: component.name, env: variables }]), ...sidecars],
-          volumes: [
-            ...volumesOf([...volumes, ...component.sidecars.flatMap((sidecar) => proxyFiles(sidecar, model))]),
-            { name: "tmp-dir", emptyDir: {} },
-            ...trustVolume(model),
-          ],
+  return manifestOf(
+    "Deployment",
+    { name: component.name, namespace: model.namespace },
+    {
+      spec: {
+        template: {
+          spec: {
+            containers: [...(variables.length === 0 ? [] : [{ name: component.name, env: variables }]), ...sidecars],
+            volumes: [
+              ...volumesOf([...volumes, ...component.sidecars.flatMap((sidecar) => proxyFiles(sidecar, model))]),
+              { name: "tmp-dir", emptyDir: {} },
+              ...trustVolume(model),
+            ],
+          },
         },
       },
     },
-  };
+  );
 }
 
 /** ovnkube's is the network operator's to name. */
@@ -125,7 +128,7 @@ function chainOf({ mode }: Sidecar, model: HostedModel): { readonly args: string
   };
 }
 
-function proxyFiles({ mode }: Sidecar, { proxy, images }: HostedModel): Volume[] {
+function proxyFiles({ mode }: Sidecar, { proxy, images }: HostedModel): FileVolume[] {
   if (mode !== "https" || proxy?.secret === undefined || images.kind === "payload") return [];
   return [{ name: "konnectivity-customer-proxy", secret: proxy.secret, path: mounts.customerProxy }];
 }

@@ -1,6 +1,6 @@
 /** Everything that pools need in a cluster, as objects: the resource, and what runs for it with no more rights than it needs. */
-import { stringify } from "yaml";
 import { applyObject, type Manifest, type ObjectOutcome } from "../../kube/apply.js";
+import { bindingOf, manifestOf, yamlText } from "../../kube/builders.js";
 import { find } from "../../kube/objects.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -41,24 +41,15 @@ export interface InstallConfig {
   readonly ignitionService: "ClusterIP" | "NodePort" | "LoadBalancer";
 }
 
-const RBAC = "rbac.authorization.k8s.io";
+const labels = { [OWNER_LABEL]: OWNER_NAME };
 const HEALTH_PORT = 8080;
 
 export function renderInstall(config: InstallConfig): Manifest[] {
+  const restricted = { ...labels, "pod-security.kubernetes.io/enforce": "restricted" };
+  const namespace = manifestOf("Namespace", { name: config.namespace, labels: restricted });
   // Where machines join there need be no pools: the approver may be alone there.
   const resources = config.components.includes("controller") ? [nodePoolResource] : [];
-  return [namespaceOf(config), ...resources, ...config.components.flatMap((part) => partOf(part, config))];
-}
-
-function namespaceOf({ namespace }: InstallConfig): Manifest {
-  return {
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: {
-      name: namespace,
-      labels: { [OWNER_LABEL]: OWNER_NAME, "pod-security.kubernetes.io/enforce": "restricted" },
-    },
-  };
+  return [namespace, ...resources, ...config.components.flatMap((part) => partOf(part, config))];
 }
 
 function partOf(part: Component, config: InstallConfig): Manifest[] {
@@ -97,38 +88,24 @@ function account(
   clusterRules: readonly PolicyRule[],
   rules: readonly PolicyRule[],
 ): Manifest[] {
-  const labels = { [OWNER_LABEL]: OWNER_NAME };
-  const subjects = [{ kind: "ServiceAccount", name, namespace }];
+  const metadata = { name, namespace, labels };
   // Two installations in different namespaces must not share a binding.
-  const clusterName = `${name}.${namespace}`;
-  const binding = (kind: "ClusterRole" | "Role", metadata: Manifest["metadata"]): Manifest => ({
-    apiVersion: `${RBAC}/v1`,
-    kind: `${kind}Binding`,
-    metadata,
-    roleRef: { apiGroup: RBAC, kind, name: metadata.name },
-    subjects,
-  });
+  const clusterWide = { name: `${name}.${namespace}`, labels };
+  const ofCluster = [
+    manifestOf("ClusterRole", clusterWide, { rules: clusterRules }),
+    manifestOf("ClusterRoleBinding", clusterWide, bindingOf("ClusterRole", clusterWide.name, { name, namespace })),
+  ];
   return [
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, labels } },
-    ...(clusterRules.length === 0
-      ? []
-      : [
-          {
-            apiVersion: `${RBAC}/v1`,
-            kind: "ClusterRole",
-            metadata: { name: clusterName, labels },
-            rules: clusterRules,
-          },
-          binding("ClusterRole", { name: clusterName, labels }),
-        ]),
-    { apiVersion: `${RBAC}/v1`, kind: "Role", metadata: { name, namespace, labels }, rules },
-    binding("Role", { name, namespace, labels }),
+    manifestOf("ServiceAccount", metadata),
+    ...(clusterRules.length === 0 ? [] : ofCluster),
+    manifestOf("Role", metadata, { rules }),
+    manifestOf("RoleBinding", metadata, bindingOf("Role", name, { name, namespace })),
   ];
 }
 
 /** Objects as one YAML stream, for kubectl or a repository. */
 export function streamOf(manifests: readonly Manifest[]): string {
-  return manifests.map((each) => stringify(each, { aliasDuplicateObjects: false, lineWidth: 0 })).join("---\n");
+  return manifests.map((each) => yamlText(each)).join("---\n");
 }
 
 const FIELD_MANAGER = "drawbridge-nodepool";
@@ -188,16 +165,9 @@ export function ignitionServerProgram(namespace: string, metricsPort: number): P
 
 /** Machines come from outside the cluster; how they get in is the cluster's owner's choice. */
 export function ignitionService(namespace: string, type: string): Manifest {
-  return {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name: IGNITION_SERVER_NAME, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } },
-    spec: {
-      type,
-      selector: { app: IGNITION_SERVER_NAME },
-      ports: [{ name: "ignition", port: 443, targetPort: "door", protocol: "TCP" }],
-    },
-  };
+  const ports = [{ name: "ignition", port: 443, targetPort: "door", protocol: "TCP" }];
+  const spec = { type, selector: { app: IGNITION_SERVER_NAME }, ports };
+  return manifestOf("Service", { name: IGNITION_SERVER_NAME, namespace, labels }, { spec });
 }
 
 // What the pools' controller may do, and no more.

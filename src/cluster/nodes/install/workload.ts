@@ -1,6 +1,7 @@
 /** A Deployment that can do no harm to its node, and the policy that closes its network but for what it needs. */
 
 import type { Manifest } from "../../kube/apply.js";
+import { manifestOf, tcpPort, UNPRIVILEGED } from "../../kube/builders.js";
 import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 
 export interface Program {
@@ -34,23 +35,13 @@ const dns = [5353, 53];
 export function workload(name: string, around: Surroundings, program: Program): Manifest[] {
   const { namespace } = around;
   const labels = { [OWNER_LABEL]: OWNER_NAME, app: name };
+  const metadata = { name, namespace, labels };
+  const template = { metadata: { labels }, spec: pod(name, around, program) };
   return [
-    {
-      apiVersion: "networking.k8s.io/v1",
-      kind: "NetworkPolicy",
-      metadata: { name, namespace, labels },
-      spec: policy(name, around, program),
-    },
-    {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name, namespace, labels },
-      spec: {
-        replicas: around.replicas,
-        selector: { matchLabels: { app: name } },
-        template: { metadata: { labels }, spec: pod(name, around, program) },
-      },
-    },
+    manifestOf("NetworkPolicy", metadata, { spec: policy(name, around, program) }),
+    manifestOf("Deployment", metadata, {
+      spec: { replicas: around.replicas, selector: { matchLabels: { app: name } }, template },
+    }),
   ];
 }
 
@@ -62,9 +53,9 @@ function policy(name: string, { apiPorts }: Surroundings, { door, healthPort }: 
     ingress: [
       {
         from: [{ namespaceSelector: { matchLabels: { "network.openshift.io/policy-group": "monitoring" } } }],
-        ports: [{ protocol: "TCP", port: healthPort }],
+        ports: [tcpPort(healthPort)],
       },
-      ...(door === undefined ? [] : [{ ports: [{ protocol: "TCP", port: door }] }]),
+      ...(door === undefined ? [] : [{ ports: [tcpPort(door)] }]),
     ],
     // The API server has no pods that a selector could name.
     egress: [{ ports: apiPorts.map(open("TCP")) }, { ports: [...dns.map(open("UDP")), ...dns.map(open("TCP"))] }],
@@ -107,11 +98,7 @@ function pod(
         livenessProbe: probe("/healthz", 20),
         readinessProbe: probe("/readyz", 10),
         resources: { requests: { cpu: "10m", memory: "96Mi" }, limits: { memory: memoryLimit } },
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ["ALL"] },
-        },
+        securityContext: UNPRIVILEGED,
         terminationMessagePolicy: "FallbackToLogsOnError",
         volumeMounts: volumes.map(({ name: volume, path }) => ({ name: volume, mountPath: path, readOnly: true })),
       },
