@@ -3,10 +3,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkConfig } from "../../src/cluster/hosted/config/check-config.js";
-import { components } from "../../src/cluster/hosted/model/components.js";
+import { proxiedComponents } from "../../src/cluster/hosted/model/components.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../../src/cluster/hosted/model/model.js";
-import { type Rendering, render } from "../../src/cluster/hosted/render/render.js";
-import type { Manifest } from "../../src/cluster/kube/apply.js";
+import { type Rendering, renderHosted } from "../../src/cluster/hosted/render/render.js";
+import type { KubeManifest } from "../../src/cluster/kube/apply.js";
 import { createAuthority } from "../../src/tunnel/pki/issue.js";
 import { keepOrIssue } from "../../src/tunnel/pki/keep.js";
 import { hostedProfile } from "../../src/tunnel/pki/profiles/hosted.js";
@@ -80,7 +80,7 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
   const dryRun = (...objects: readonly object[]): Promise<Outcome> =>
     plane.admin.try(DRY_RUN, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
   /** A pod as its controller would create it: admission judges pods, and only warns about templates. */
-  const podOf = ({ metadata, spec }: Manifest, namespace: string) => {
+  const podOf = ({ metadata, spec }: KubeManifest, namespace: string) => {
     const { template } = spec as { template: { metadata: object; spec: object } };
     return {
       apiVersion: "v1",
@@ -107,7 +107,7 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
       const model = hostedModel(checkConfig({ name: "demo", ...part }, "the test"), { version: "test" });
       const nothing = { signers: new Map(), leaves: new Map() };
       const certificates = await keepOrIssue(hostedProfile(pkiOptions(model)), nothing, { renewBeforeMs: 0 });
-      renderings.push({ model, rendering: render(model, certificates) });
+      renderings.push({ model, rendering: renderHosted(model, certificates) });
     }
   });
   afterAll(() => scope?.close());
@@ -209,7 +209,7 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
     // With the customer's proxy as URLs, and out of a Secret.
     const patches = [3, 4].flatMap((index) => renderings[index]!.rendering.patches);
     for (const { file, document } of patches) {
-      const found = components.find(({ name }) => file === `patches/${name}.yaml`);
+      const found = proxiedComponents.find(({ name }) => file === `patches/${name}.yaml`);
       if (found === undefined) continue;
       const { name, kubeconfigVolume } = found;
       const result = await patched(deploymentOf(name, [kubeconfigVolume]), document);

@@ -1,5 +1,5 @@
 /** Opens the clusters that a hosted command works on, and closes them behind it. */
-import type { Clusters } from "../../cluster/hosted/apply/clusters.js";
+import type { HostedClusters } from "../../cluster/hosted/apply/clusters.js";
 import type { FlagSet } from "../flags/flag-set.js";
 import { string } from "../flags/flag-value.js";
 import { refused } from "./flags.js";
@@ -22,7 +22,7 @@ export function requireKubeconfig({ kubeconfig }: Pick<Access, "kubeconfig">): v
   if (kubeconfig === "") throw refused("--kubeconfig of the management cluster is missing, and KUBECONFIG is empty");
 }
 
-export async function withClusters<T>(access: Access, use: (clusters: Clusters) => Promise<T>): Promise<T> {
+export async function withClusters<T>(access: Access, use: (clusters: HostedClusters) => Promise<T>): Promise<T> {
   const { openKubeApi } = await import("../../cluster/kube/open.js");
   const open = (kubeconfig: string) => openKubeApi({ kubeconfig, qps: 50, burst: 100 });
   const management = await open(access.kubeconfig);

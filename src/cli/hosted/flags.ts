@@ -65,7 +65,7 @@ export function declareHostedFlags(program: string, env: Environment) {
 
 /** Reads file and flags; throws with every fault. */
 export async function hostedConfig(flags: HostedFlags): Promise<HostedConfig> {
-  const { readConfig } = await import("../../cluster/hosted/config/check-config.js");
+  const { readHostedConfig: readConfig } = await import("../../cluster/hosted/config/check-config.js");
   return readConfig(flags.config.value, overridesOf(flags));
 }
 

@@ -65,7 +65,7 @@ function parse(program: string, argv: readonly string[], env: Environment): Invo
 
 async function run({ flags, side, output, out, showSecrets, ...source }: RenderConfig): Promise<number> {
   const config = await hostedConfig(flags);
-  const [{ render }, text] = await Promise.all([
+  const [{ renderHosted: render }, text] = await Promise.all([
     import("../../cluster/hosted/render/render.js"),
     import("../../cluster/hosted/render/render.js"),
   ]);
@@ -78,16 +78,16 @@ async function run({ flags, side, output, out, showSecrets, ...source }: RenderC
   };
   if (out !== "") {
     const { writeRendering } = await import("../framework/files.js");
-    const written = await writeRendering(out, text.filesOf(chosen));
+    const written = await writeRendering(out, text.renderedFiles(chosen));
     process.stdout.write(output === "json" ? `${JSON.stringify({ files: written }, null, 2)}\n` : lines(written));
   } else {
     const manifestOf = showSecrets
       ? (manifest: (typeof chosen.objects)[number]["manifest"]) => manifest
-      : text.withoutSecrets;
+      : text.withHiddenValues;
     const objects = chosen.objects.map((object) => ({ ...object, manifest: manifestOf(object.manifest) }));
     const shown = { ...chosen, objects };
     process.stdout.write(
-      output === "json" ? `${JSON.stringify(shown, null, 2)}\n` : text.streamOf(shown.objects, shown.patches),
+      output === "json" ? `${JSON.stringify(shown, null, 2)}\n` : text.renderedStream(shown.objects, shown.patches),
     );
   }
   if (certificates === undefined) {

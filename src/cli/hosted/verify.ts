@@ -1,6 +1,6 @@
 /** `drawbridge hosted verify` and `status` */
 import { hasFailed } from "../../base/finding.js";
-import type { Clusters } from "../../cluster/hosted/apply/clusters.js";
+import type { HostedClusters } from "../../cluster/hosted/apply/clusters.js";
 import { choice } from "../flags/choice.js";
 import { runRole } from "../framework/command.js";
 import { usagePage } from "../framework/help.js";
@@ -57,7 +57,7 @@ async function run({ command: name, flags, access, output }: VerifyConfig): Prom
   const config = await hostedConfig(flags);
   const { diagnoseHosted, hostedJson, hostedText } = await import("../../insight/diagnosis/hosted/verify.js");
   const { safeJson } = await import("../../base/text.js");
-  const ask = (clusters: Clusters) => diagnoseHosted(name, { clusters, config, version: version() });
+  const ask = (clusters: HostedClusters) => diagnoseHosted(name, { clusters, config, version: version() });
   const findings = await withClusters(access, ask);
   process.stdout.write(output === "json" ? `${safeJson(hostedJson(findings), 2)}\n` : hostedText(findings));
   return hasFailed(findings) ? 1 : 0;

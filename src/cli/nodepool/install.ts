@@ -1,15 +1,15 @@
 /** `drawbridge nodepool install`: what pools need in a cluster that has no HyperShift. */
 
 import { outcomesText } from "../../cluster/kube/apply.js";
-import type { Component, InstallConfig } from "../../cluster/nodes/install/render.js";
+import type { InstallComponent, InstallConfig } from "../../cluster/nodes/install/render.js";
 import { list, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { checkNamespace } from "../framework/objects.js";
 
-const COMPONENTS: readonly string[] = ["controller", "approver", "ignition"] satisfies readonly Component[];
-const isComponent = (word: string): word is Component => COMPONENTS.includes(word);
+const COMPONENTS: readonly string[] = ["controller", "approver", "ignition"] satisfies readonly InstallComponent[];
+const isComponent = (word: string): word is InstallComponent => COMPONENTS.includes(word);
 
 const installFlags = {
   ...clusterFlags(),
@@ -44,7 +44,11 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
   flags: installFlags,
   async run(flags, { output }) {
     const config = configOf(flags);
-    const { applyInstall, renderInstall, streamOf } = await import("../../cluster/nodes/install/render.js");
+    const {
+      applyInstall,
+      renderInstall,
+      installStream: streamOf,
+    } = await import("../../cluster/nodes/install/render.js");
     const manifests = renderInstall(config);
     if (output === "yaml") return { yaml: streamOf(manifests), objects: [] };
     const api = await openCluster(flags);

@@ -9,7 +9,7 @@ import { objectPath, titleOf } from "./paths.js";
 import type { KubeApi, KubeObject, ObjectMeta } from "./port.js";
 
 /** An object as it is sent to a cluster. */
-export interface Manifest extends KubeObject {
+export interface KubeManifest extends KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: ObjectMeta & { readonly name: string };
@@ -78,7 +78,7 @@ export async function deleteObject(
 /** Gives back the fields of somebody else's object that were ours: an apply that names none. Undefined: no such object. */
 export async function releaseObject(
   api: KubeApi,
-  manifest: Manifest,
+  manifest: KubeManifest,
   options: ApplyObjectOptions,
 ): Promise<ObjectOutcome | undefined> {
   const path = objectPath(manifest);
@@ -92,7 +92,7 @@ export async function releaseObject(
   return { object: titleOf(manifest), action: "released" };
 }
 
-/** That the cluster could not be asked stays the error it is. */
+/** An error without an answer of the cluster is returned as it is. */
 function refusalOf(manifest: KubeObject, reason: unknown): unknown {
   if (!(reason instanceof KubeApiError) || reason.status === 0) return reason;
   const { namespace } = manifest.metadata ?? {};
@@ -114,7 +114,7 @@ const BOOKKEEPING = new Set([
   ...["status", "apiVersion", "kind"],
 ]);
 
-/** Of a Secret, that values differ is told, and never what they are. */
+/** Values of a Secret are replaced by digests. */
 export function differences(before: unknown, after: unknown, isSecret: boolean): FieldChange[] {
   const shown = (path: string, value: unknown): unknown =>
     !isSecret || value === undefined || /^(type|immutable|metadata\.labels)\b/.test(path) ? value : hidden(value);

@@ -1,11 +1,11 @@
 /** Parts of Kubernetes objects that several renderings share. */
 import { stringify } from "yaml";
-import type { Manifest } from "./apply.js";
-import { type Kind, versionOf } from "./paths.js";
+import type { KubeManifest } from "./apply.js";
+import { apiVersionOf, type Kind } from "./paths.js";
 
 /** The object of a kind, with the version of the API that drawbridge uses. */
-export const manifestOf = (kind: Kind, metadata: Manifest["metadata"], body: object = {}): Manifest => ({
-  apiVersion: versionOf(kind),
+export const kubeManifest = (kind: Kind, metadata: KubeManifest["metadata"], body: object = {}): KubeManifest => ({
+  apiVersion: apiVersionOf(kind),
   kind,
   metadata,
   ...body,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { refused } from "./errors.js";
+import { refusalError } from "./errors.js";
 import { againOnConflict, change } from "./objects.js";
 import type { KubeApi, KubeObject } from "./port.js";
 
 const path = "/api/v1/nodes/a";
-const conflict = () => refused("it", 409, "");
-const missing = () => refused("it", 404, "");
+const conflict = () => refusalError("it", 409, "");
+const missing = () => refusalError("it", 404, "");
 
 interface Counter extends KubeObject {
   readonly count: number;
@@ -52,7 +52,7 @@ describe("change", () => {
     expect(await change<Counter>(api, path, 5, () => undefined)).toEqual({ object: api.stored, isWritten: false });
   });
 
-  test("makes it anew from what somebody else wrote meanwhile", async () => {
+  test("repeats the change on what another client wrote meanwhile", async () => {
     const api = new OneObject();
     api.before = () => {
       if (api.reads < 3) api.put(api.reads * 10);
@@ -68,7 +68,7 @@ describe("change", () => {
     expect(api.reads).toBe(3);
   });
 
-  test("has nothing to change where there is nothing, or nothing any more", async () => {
+  test("resolves to undefined where the object does not exist, or no longer", async () => {
     const api = new OneObject();
     api.before = () => {
       api.stored = undefined;
@@ -79,9 +79,9 @@ describe("change", () => {
   });
 });
 
-test("only a conflict is a reason to begin again", async () => {
+test("againOnConflict repeats after a conflict only", async () => {
   let runs = 0;
-  const reason = refused("it", 403, "");
+  const reason = refusalError("it", 403, "");
   const attempt = async () => {
     runs++;
     throw reason;

@@ -3,9 +3,9 @@ import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { answerBody } from "../../base/http-get.js";
 import { RateLimit } from "../../base/rate-limit.js";
-import { type Call, describe, KubeConnection } from "./connection.js";
+import { type ApiCall, describe, KubeConnection } from "./connection.js";
 import type { KubeEndpoint } from "./endpoint.js";
-import { KubeApiError, refused, unreachable } from "./errors.js";
+import { KubeApiError, refusalError, unreachableError } from "./errors.js";
 import type { KubeApi, KubeList, KubeObject, ListOptions, RequestOptions } from "./port.js";
 import { watchStream } from "./watch.js";
 
@@ -18,7 +18,7 @@ export interface KubeClientOptions {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const PAGE_SIZE = 500;
-/** Nothing we ask for comes near; an answer that does is not an API server's. */
+/** Far more than any answer to our requests has. */
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 
 /** Talks JSON to one API server. */
@@ -27,7 +27,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
   const limit = new RateLimit(clock, options.qps ?? 0, options.burst ?? 0);
   const connection = new KubeConnection(endpoint, clock);
 
-  async function open(call: Call, until: Deadline): Promise<IncomingMessage> {
+  async function open(call: ApiCall, until: RequestDeadline): Promise<IncomingMessage> {
     const wait = limit.reserve(until.left());
     if (wait === undefined) {
       const sentence = `${describe(call)} was not sent: too many requests to the Kubernetes API are waiting already`;
@@ -37,11 +37,14 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     return connection.open(call, until.signal);
   }
 
-  async function answer<T>(call: Call, options: RequestOptions): Promise<T> {
+  async function answer<T>(call: ApiCall, options: RequestOptions): Promise<T> {
     return parse<T>(call, await answerText(call, options));
   }
 
-  async function answerText(call: Call, { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions): Promise<string> {
+  async function answerText(
+    call: ApiCall,
+    { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions,
+  ): Promise<string> {
     const until = deadline(clock, timeoutMs, signal);
     try {
       for (;;) {
@@ -49,12 +52,12 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
         const status = response.statusCode ?? 0;
         const body = await text(call, response, until.signal);
         const retryMs = Number(response.headers["retry-after"]) * 1000;
-        // An overloaded API server asks for patience; grant it while the deadline allows.
+        // An overloaded API server names a time to wait; it is kept if the deadline allows.
         if (status === 429 && retryMs < until.left()) {
           await pause(clock, retryMs, until.signal);
           continue;
         }
-        if (status < 200 || status > 299) throw refused(describe(call), status, body);
+        if (status < 200 || status > 299) throw refusalError(describe(call), status, body);
         return body;
       }
     } finally {
@@ -62,20 +65,20 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     }
   }
 
-  async function text(call: Call, response: IncomingMessage, signal: AbortSignal): Promise<string> {
+  async function text(call: ApiCall, response: IncomingMessage, signal: AbortSignal): Promise<string> {
     try {
       return (await answerBody(response, LONGEST_ANSWER)).toString();
     } catch (reason) {
       const why = messageOf(signal.aborted ? signal.reason : reason);
-      throw unreachable(describe(call), connection.server, why, reason);
+      throw unreachableError(describe(call), connection.server, why, reason);
     }
   }
 
-  function parse<T>(call: Call, body: string): T {
+  function parse<T>(call: ApiCall, body: string): T {
     try {
       return JSON.parse(body) as T;
     } catch (reason) {
-      throw unreachable(describe(call), connection.server, "what came back is not JSON", reason);
+      throw unreachableError(describe(call), connection.server, "what came back is not JSON", reason);
     }
   }
 
@@ -106,7 +109,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
         open: async (query) => {
           const until = deadline(clock, DEFAULT_TIMEOUT_MS, options.signal);
           try {
-            const call: Call = { method: "GET", path: withQuery(path, { ...selection(options), ...query }) };
+            const call: ApiCall = { method: "GET", path: withQuery(path, { ...selection(options), ...query }) };
             return await open(call, until);
           } finally {
             until.clear();
@@ -155,7 +158,7 @@ function withQuery(path: string, query: Readonly<Record<string, string | undefin
   return text === "" ? path : `${path}?${text}`;
 }
 
-export interface Deadline {
+export interface RequestDeadline {
   readonly signal: AbortSignal;
   /** Milliseconds left. */
   left(): number;
@@ -163,7 +166,7 @@ export interface Deadline {
 }
 
 /** A signal that fires after `ms` or with the caller's own; its reason is a sentence part for the error. */
-export function deadline(clock: Clock, ms: number, outer?: AbortSignal): Deadline {
+export function deadline(clock: Clock, ms: number, outer?: AbortSignal): RequestDeadline {
   const controller = new AbortController();
   const end = clock.now() + ms;
   const cancel = clock.after(ms, () => controller.abort(new Error(`nothing came within ${ms / 1000} s`)));

@@ -3,9 +3,9 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Clock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import type { KubeCredentials, KubeEndpoint } from "./endpoint.js";
-import { unreachable } from "./errors.js";
+import { unreachableError } from "./errors.js";
 
-export interface Call {
+export interface ApiCall {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With its query. */
   readonly path: string;
@@ -16,7 +16,7 @@ export interface Call {
   readonly accept?: string;
 }
 
-/** Files and plugins are asked at most this often; a 401 asks at once. */
+/** Credentials are read again from files and plugins at most this often, and at once after a 401. */
 const CREDENTIALS_MS = 10_000;
 /** Below the idle time after which API servers and balancers hang up, so that we seldom write into a dying connection. */
 const IDLE_MS = 30_000;
@@ -44,7 +44,7 @@ export class KubeConnection {
   }
 
   /** Sends the call and returns as soon as the answer's head is there. The signal ends the answer's body, too. */
-  async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
+  async open(call: ApiCall, signal: AbortSignal): Promise<IncomingMessage> {
     const credentials = await this.#current();
     const response = await this.#send(call, credentials, signal);
     if (response.statusCode !== 401) return response;
@@ -73,14 +73,14 @@ export class KubeConnection {
     return this.#credentials;
   }
 
-  async #send(call: Call, credentials: KubeCredentials, signal: AbortSignal): Promise<IncomingMessage> {
+  async #send(call: ApiCall, credentials: KubeCredentials, signal: AbortSignal): Promise<IncomingMessage> {
     const agent = await this.#agentFor(credentials);
     try {
       return await this.#attempt(call, credentials, agent, signal);
     } catch (reason) {
       if (!(reason instanceof StaleConnection) || !repeatable(call)) {
         const cause = reason instanceof StaleConnection ? reason.cause : reason;
-        throw unreachable(
+        throw unreachableError(
           describe(call),
           this.server,
           signal.aborted ? messageOf(signal.reason) : messageOf(cause),
@@ -91,7 +91,12 @@ export class KubeConnection {
     }
   }
 
-  #attempt(call: Call, credentials: KubeCredentials, agent: HttpAgent, signal: AbortSignal): Promise<IncomingMessage> {
+  #attempt(
+    call: ApiCall,
+    credentials: KubeCredentials,
+    agent: HttpAgent,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const request = (this.#secure ? httpsRequest : httpRequest)(
         this.server + call.path,
@@ -141,7 +146,7 @@ export class KubeConnection {
   }
 }
 
-export function describe(call: Call): string {
+export function describe(call: ApiCall): string {
   return `${call.method} ${call.path.split("?")[0]}`;
 }
 
@@ -149,6 +154,6 @@ export function describe(call: Call): string {
 class StaleConnection extends Error {}
 
 /** Whether doing it twice is as good as once. Reviews store nothing; the only patches are applies. */
-function repeatable(call: Call): boolean {
+function repeatable(call: ApiCall): boolean {
   return call.method !== "POST" || /reviews$/.test(call.path);
 }

@@ -34,7 +34,7 @@ export function configError(sentence: string, cause?: unknown): DrawbridgeError 
 }
 
 /** `what` names the file's role, as in "the token file /x/token cannot be read: ...". */
-export async function readConfigFile(what: string, file: string): Promise<string> {
+export async function readAccessFile(what: string, file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (reason) {
@@ -44,7 +44,7 @@ export async function readConfigFile(what: string, file: string): Promise<string
 
 /** A token is sent in a header; the newline that editors and `echo` leave behind must not be. */
 export async function readTokenFile(file: string): Promise<string> {
-  const token = (await readConfigFile("token file", file)).trim();
+  const token = (await readAccessFile("token file", file)).trim();
   if (token === "") throw configError(`The token file ${file} is empty.`);
   return token;
 }
@@ -66,7 +66,7 @@ export function inClusterEndpoint(
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     async credentials() {
       const token = await readTokenFile(join(directory, "token"));
-      const ca = await readConfigFile("CA bundle", join(directory, "ca.crt"));
+      const ca = await readAccessFile("CA bundle", join(directory, "ca.crt"));
       return { headers: { authorization: `Bearer ${token}` }, tls: { ca } };
     },
   };

@@ -17,17 +17,17 @@ export class KubeApiError extends DrawbridgeError {
   }
 }
 
-export function refused(what: string, status: number, body: string): KubeApiError {
+export function refusalError(what: string, status: number, body: string): KubeApiError {
   const { reason, message } = readStatus(body);
-  const said = message ?? (reason === undefined ? "it gave no reason" : reason);
-  return new KubeApiError(`The Kubernetes API refused ${what} with ${status}: ${said}`, {
+  const why = message ?? (reason === undefined ? "it gave no reason" : reason);
+  return new KubeApiError(`The Kubernetes API refused ${what} with ${status}: ${why}`, {
     status,
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { detail: message }),
   });
 }
 
-export function unreachable(what: string, server: string, why: string, cause?: unknown): KubeApiError {
+export function unreachableError(what: string, server: string, why: string, cause?: unknown): KubeApiError {
   return new KubeApiError(`The Kubernetes API at ${server} did not answer ${what}: ${why}`, {
     status: 0,
     cause,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { refused, unreachable } from "./errors.js";
+import { refusalError, unreachableError } from "./errors.js";
 import { find } from "./objects.js";
 import type { KubeApi, RequestOptions } from "./port.js";
 
@@ -16,26 +16,26 @@ function answering(answer: () => object): Pick<KubeApi, "get"> & { asked: [strin
   };
 }
 
-test("what is there is given back, asked for once and as the caller wished", async () => {
+test("find resolves to an object with one request and the caller's options", async () => {
   const secret = { metadata: { name: "key" } };
   const api = answering(() => secret);
   expect(await find(api, path, { timeoutMs: 5000 })).toBe(secret);
   expect(api.asked).toEqual([[path, { timeoutMs: 5000 }]]);
 });
 
-test("what is missing is undefined", async () => {
+test("find resolves to undefined for an object that does not exist", async () => {
   const api = answering(() => {
-    throw refused(`get ${path}`, 404, "");
+    throw refusalError(`get ${path}`, 404, "");
   });
   expect(await find(api, path)).toBeUndefined();
 });
 
 test.each([
-  ["may not be read", refused("it", 403, "")],
-  ["is behind a broken API", refused("it", 500, "")],
-  ["is behind an API that does not answer", unreachable("it", "https://api", "no route")],
+  ["may not be read", refusalError("it", 403, "")],
+  ["is behind a broken API", refusalError("it", 500, "")],
+  ["is behind an API that does not answer", unreachableError("it", "https://api", "no route")],
   ["met a mistake of ours", new TypeError("404")],
-])("what %s is not taken for missing", async (_, reason) => {
+])("find does not take an object that %s for missing", async (_, reason) => {
   const api = answering(() => {
     throw reason;
   });

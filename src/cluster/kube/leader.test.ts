@@ -104,7 +104,7 @@ describe("an election", () => {
     expect([b.leading, holder()]).toEqual([true, "b"]);
   });
 
-  test("ends before anybody else may take over when the API is away, and begins again with it", async () => {
+  test("ends before anybody else may take over when the API is not reachable, and begins again with it", async () => {
     const a = replica("a");
     a.start();
     await eventually(() => expect(a.leading).toBe(true));

@@ -1,4 +1,4 @@
-/** One of several replicas does the work: whoever holds a Lease and renews it in time. */
+/** Leader election: the replica that holds a Lease and renews it in time does the work. */
 
 import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
@@ -32,8 +32,8 @@ export class LeaderElection {
   readonly #stopped = new AbortController();
   #running: Promise<void> | undefined;
   #leadsUntil = Number.NEGATIVE_INFINITY;
-  #told = false;
-  /** What the Lease said last, and since when by our own clock: other clocks are not to be trusted. */
+  #reported = false;
+  /** The last content of the Lease, and since when it is seen by our own clock: other clocks are not trusted. */
   #seen = "";
   #seenAt = 0;
 
@@ -74,12 +74,12 @@ export class LeaderElection {
         if (await this.#acquire()) this.#leadsUntil = began + RENEW_DEADLINE_MS;
         else this.#leadsUntil = Number.NEGATIVE_INFINITY;
       } catch (reason) {
-        // Somebody was faster; that is what elections are for.
+        // Another replica wrote first.
         if (!isConflict(reason)) {
           this.#options.onError?.(`the lease ${this.#options.name} cannot be held: ${messageOf(reason)}`);
         }
       }
-      this.#tell();
+      this.#report();
       await pause(this.#clock, RETRY_MS, this.#stopped.signal);
     }
   }
@@ -104,9 +104,9 @@ export class LeaderElection {
   }
 
   #isFree({ spec }: Lease): boolean {
-    const said = JSON.stringify([spec?.holderIdentity, spec?.renewTime]);
-    if (said !== this.#seen) {
-      this.#seen = said;
+    const content = JSON.stringify([spec?.holderIdentity, spec?.renewTime]);
+    if (content !== this.#seen) {
+      this.#seen = content;
       this.#seenAt = this.#clock.now();
     }
     if (!spec?.holderIdentity) return true;
@@ -139,9 +139,9 @@ export class LeaderElection {
     return api.update(leasePath(namespace, name), lease, { timeoutMs: REQUEST_TIMEOUT_MS });
   }
 
-  #tell(): void {
-    if (this.leading === this.#told) return;
-    this.#told = this.leading;
-    this.#options.onChange?.(this.#told);
+  #report(): void {
+    if (this.leading === this.#reported) return;
+    this.#reported = this.leading;
+    this.#options.onChange?.(this.#reported);
   }
 }

@@ -21,7 +21,7 @@ describe("isLeaseValid", () => {
     ["without a time", { leaseDurationSeconds: 30 }, false],
     ["without a duration", { renewTime: "2031-01-01T00:00:59.000000Z" }, false],
     ["with a time nobody can read", { renewTime: "yesterday", leaseDurationSeconds: 30 }, false],
-  ])("%s", (_, spec, valid) => {
+  ])("judges %s", (_, spec, valid) => {
     expect(isLeaseValid({ spec }, now)).toBe(valid);
   });
 

@@ -91,7 +91,7 @@ describe("ListWatch", () => {
     expect(errors).toEqual([]);
   });
 
-  test("lists anew when its version is too old, this time not from the cache", async () => {
+  test("lists again when its version is too old, this time not from the cache", async () => {
     things.put(thing("a"));
     await started();
     clock.advance(5000);

@@ -22,7 +22,7 @@ export interface ListWatchOptions<T> {
 
 const FIRST_DELAY_MS = 800;
 const LONGEST_DELAY_MS = 30_000;
-/** A watch that ends sooner did not work, whatever it said. */
+/** A watch that ends sooner counts as failed. */
 const SHORT_WATCH_MS = 1000;
 
 /** Keeps a copy of what the API server has: lists, watches, and starts again whenever that breaks. */
@@ -34,7 +34,7 @@ export class ListWatch<T extends KubeObject> {
   #running: Promise<void> | undefined;
   #synced = false;
   #version = "";
-  /** The API server's cache will do, unless it just told us that it is behind. */
+  /** Whether a list may be answered from the API server's cache, which it may not after the cache proved stale. */
   #listVersion = "0";
   #failures = 0;
 

@@ -40,7 +40,7 @@ export async function change<T extends KubeObject>(
   }
 }
 
-/** For what may rightly be missing: undefined when the API says so. That it could not be asked stays an error. */
+/** The object, or undefined when the API says that there is none. Any other failure is thrown. */
 export async function find<T extends KubeObject>(
   api: Pick<KubeApi, "get">,
   path: string,

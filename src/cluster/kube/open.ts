@@ -12,7 +12,7 @@ export interface KubeAccess {
   readonly burst: number;
 }
 
-/** The API server a process is told to use: its kubeconfig, or the cluster it runs in when that is empty. */
+/** Opens the cluster of a kubeconfig or, if that is empty, the one that this process runs in. */
 export async function openKubeApi(access: KubeAccess, clock?: Clock): Promise<KubeApi> {
   const { burst, context = "", kubeconfig, qps } = access;
   if (kubeconfig === "" && context !== "") {

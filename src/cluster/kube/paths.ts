@@ -36,7 +36,7 @@ const KINDS = {
 
 export type Kind = keyof typeof KINDS;
 
-export const versionOf = (kind: Kind): string => KINDS[kind][0];
+export const apiVersionOf = (kind: Kind): string => KINDS[kind][0];
 export const isClusterWide = (kind: Kind): boolean => KINDS[kind].length === 3;
 
 /** All namespaces when none is given. */
@@ -74,5 +74,5 @@ export function titleOf({ kind, metadata }: KubeObject): string {
 
 /** Members of lists do not say what they are; what is written must. */
 export function typed<T extends KubeObject>(kind: Kind, object: T): T {
-  return { ...object, apiVersion: versionOf(kind), kind };
+  return { ...object, apiVersion: apiVersionOf(kind), kind };
 }

@@ -57,9 +57,9 @@ export interface DeleteOptions extends RequestOptions {
 }
 
 export interface ApplyOptions extends RequestOptions {
-  /** Under which name the API server remembers the fields as ours. */
+  /** The name under which the API server records the fields as ours. */
   readonly fieldManager: string;
-  /** Take fields that somebody else set before. */
+  /** Take over fields that another manager set. */
   readonly force?: boolean;
   /** Judge and answer, but store nothing. */
   readonly dryRun?: boolean;
@@ -79,6 +79,6 @@ export interface KubeApi {
   /** Server-side apply: creates the object, or changes of it what is named here. */
   apply<T extends KubeObject>(path: string, object: T, options: ApplyOptions): Promise<T>;
   delete(path: string, options?: DeleteOptions): Promise<void>;
-  /** Lets go of idle connections; requests under way end by themselves. */
+  /** Closes idle connections; requests in progress finish. */
   close(): void;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../base/clock.js";
-import { refused, unreachable } from "./errors.js";
+import { refusalError, unreachableError } from "./errors.js";
 import type { KubeObject, WatchEvent, WatchOptions } from "./port.js";
 
 export interface WatchTransport {
@@ -27,7 +27,7 @@ export async function* watchStream<T extends KubeObject>(
     timeoutSeconds: String(Math.floor(SHORTEST_WATCH * (1 + Math.random()))),
   });
   response.setEncoding("utf8");
-  if (response.statusCode !== 200) throw refused(what, response.statusCode ?? 0, await bodyOf(response));
+  if (response.statusCode !== 200) throw refusalError(what, response.statusCode ?? 0, await bodyOf(response));
   options.onOpen?.();
   for await (const line of lines(response, options, transport.clock)) {
     yield event<T>(what, transport.server, line);
@@ -64,9 +64,9 @@ function event<T extends KubeObject>(what: string, server: string, line: string)
   try {
     parsed = JSON.parse(line) as typeof parsed;
   } catch (reason) {
-    throw unreachable(what, server, "a line of the stream is not JSON", reason);
+    throw unreachableError(what, server, "a line of the stream is not JSON", reason);
   }
-  if (parsed.type === "ERROR") throw refused(what, parsed.object.code ?? 500, JSON.stringify(parsed.object));
+  if (parsed.type === "ERROR") throw refusalError(what, parsed.object.code ?? 500, JSON.stringify(parsed.object));
   return parsed as WatchEvent<T>;
 }
 

@@ -13,7 +13,7 @@ export interface Cluster {
 }
 
 export async function openCluster(kubeconfig: string): Promise<Cluster> {
-  const [{ createKubeApi }, { kubeconfigEndpoint }, { KubeConnection }, { systemClock }, { refused }] =
+  const [{ createKubeApi }, { kubeconfigEndpoint }, { KubeConnection }, { systemClock }, { refusalError: refused }] =
     await Promise.all([
       import("../../kube/client.js"),
       import("../../kube/kubeconfig/endpoint.js"),

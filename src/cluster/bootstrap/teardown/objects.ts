@@ -2,7 +2,7 @@
 import { messageOf } from "../../../base/errors/error.js";
 import { isNotFound, isTransient } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
-import { collectionPath, type Kind, objectPath, versionOf } from "../../kube/paths.js";
+import { apiVersionOf, collectionPath, type Kind, objectPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { Host } from "../host/host.js";
 import type { CreatedObject } from "../model/created.js";
@@ -70,7 +70,7 @@ export async function leftConfigurations(
       return (await kube.list(collectionPath(kind), options)).items;
     }).catch(() => []);
     if (items === undefined) return undefined;
-    const type = { type: "object", apiVersion: versionOf(kind), kind } as const;
+    const type = { type: "object", apiVersion: apiVersionOf(kind), kind } as const;
     found.push(...items.map(({ metadata }) => ({ ...type, name: metadata?.name ?? "" })));
   }
   return found;
@@ -182,5 +182,11 @@ export async function remainsOf(kube: KubeApi, limit: TeardownLimit): Promise<Re
 
 function createdObject(kind: Kind, { metadata }: Labelled): CreatedObject {
   const { name = "", namespace } = metadata ?? {};
-  return { type: "object", apiVersion: versionOf(kind), kind, name, ...(namespace === undefined ? {} : { namespace }) };
+  return {
+    type: "object",
+    apiVersion: apiVersionOf(kind),
+    kind,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+  };
 }

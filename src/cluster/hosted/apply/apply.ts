@@ -9,13 +9,13 @@ import { find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject, ObjectMeta } from "../../kube/port.js";
 import type { HostedConfig, Publishing } from "../config/config.js";
-import { type Endpoint, type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
+import { type DialAddress, type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import { FIELD_MANAGER, names } from "../model/names.js";
 import type { Certificates } from "../render/certificates.js";
 import type { RenderedObject } from "../render/manifest.js";
-import { publishedObjects, render } from "../render/render.js";
+import { publishedObjects, renderHosted } from "../render/render.js";
 import { apiServerPatch } from "../render/server.js";
-import { applyAll, type Clusters, prune, release } from "./clusters.js";
+import { applyAll, type HostedClusters, prune, release } from "./clusters.js";
 
 /** What `apply`, `diff` and `delete` did or would do. */
 export interface HostedReport {
@@ -37,13 +37,13 @@ export interface HostedApplyOptions {
 }
 
 export async function applyHosted(
-  clusters: Clusters,
+  clusters: HostedClusters,
   config: HostedConfig,
   options: HostedApplyOptions,
 ): Promise<HostedReport> {
   const model = await modelIn(clusters, config, options);
   const certificates = await currentCertificates(clusters.management, model, options);
-  const { objects } = render(model, certificates);
+  const { objects } = renderHosted(model, certificates);
   const patch = options.patchApiServer
     ? [await patchOf(clusters, model, certificates)]
     : await patchesOf(clusters, model, certificates);
@@ -56,7 +56,11 @@ export async function applyHosted(
 const ANY_HOST = "unknown.invalid";
 
 /** Publishes first where the address is the cluster's to say. */
-async function modelIn(clusters: Clusters, config: HostedConfig, options: HostedApplyOptions): Promise<HostedModel> {
+async function modelIn(
+  clusters: HostedClusters,
+  config: HostedConfig,
+  options: HostedApplyOptions,
+): Promise<HostedModel> {
   const { publishing, controlPlaneNamespace: namespace } = config;
   const { version } = options;
   if (publishing.host !== undefined) return hostedModel(config, { version });
@@ -79,14 +83,14 @@ export interface HostedDeleteOptions {
 }
 
 export async function deleteHosted(
-  clusters: Clusters,
+  clusters: HostedClusters,
   config: HostedConfig,
   options: HostedDeleteOptions,
 ): Promise<HostedReport> {
   const model = hostedModel(config, { version: options.version, host: config.publishing.host ?? ANY_HOST });
   const given = await release(clusters, await patchesOf(clusters, model, undefined));
   if (!options.force) await refuseWhileInUse(clusters, model);
-  const borrowed = render(model).objects.filter(({ isBorrowed }) => isBorrowed);
+  const borrowed = renderHosted(model).objects.filter(({ isBorrowed }) => isBorrowed);
   const gone = await prune(clusters, model.namespace, [], { dryRun: false });
   return { objects: [...given, ...gone, ...(await release(clusters, borrowed))], issued: [] };
 }
@@ -95,7 +99,7 @@ const deploymentPath = ({ namespace }: HostedModel): string =>
   namedPath("Deployment", { namespace, name: names.apiServer });
 
 async function patchOf(
-  { management }: Clusters,
+  { management }: HostedClusters,
   model: HostedModel,
   certificates: Certificates | undefined,
 ): Promise<RenderedObject> {
@@ -110,7 +114,7 @@ async function patchOf(
 
 /** The kube-apiserver's Deployment, if an apply changed it before; what others put there stays theirs. */
 async function patchesOf(
-  clusters: Clusters,
+  clusters: HostedClusters,
   model: HostedModel,
   certificates: Certificates | undefined,
 ): Promise<RenderedObject[]> {
@@ -126,7 +130,7 @@ interface Deployment extends KubeObject {
   };
 }
 
-async function refuseWhileInUse({ management }: Clusters, model: HostedModel): Promise<void> {
+async function refuseWhileInUse({ management }: HostedClusters, model: HostedModel): Promise<void> {
   const deployment = await find<Deployment>(management, deploymentPath(model));
   if (!deployment?.spec?.template?.spec?.containers?.some(({ name }) => name === names.server)) return;
   throw new DrawbridgeError(
@@ -199,7 +203,7 @@ export async function publishedAddress(
   api: KubeApi,
   namespace: string,
   { type, host, port }: Publishing,
-): Promise<Partial<Endpoint>> {
+): Promise<Partial<DialAddress>> {
   if (type === "Route") {
     const path = namedPath("Route", { namespace, name: names.server });
     const route = await find<Route>(api, path);
@@ -212,7 +216,7 @@ export async function publishedAddress(
   return endpoint(host ?? first?.hostname ?? first?.ip, port);
 }
 
-function endpoint(host: string | undefined, port: number | undefined): Partial<Endpoint> {
+function endpoint(host: string | undefined, port: number | undefined): Partial<DialAddress> {
   return {
     ...(host === undefined || host === "" ? {} : { host }),
     ...(port === undefined || port === 0 ? {} : { port }),

@@ -7,7 +7,7 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { AGENT_NAMESPACE, API_NAMESPACE, FIELD_MANAGER, ownerSelector } from "../model/names.js";
 import type { RenderedObject, Side } from "../render/manifest.js";
 
-export interface Clusters {
+export interface HostedClusters {
   readonly management: KubeApi;
   /** Undefined: its side is left alone. */
   readonly hosted: KubeApi | undefined;
@@ -16,7 +16,7 @@ export interface Clusters {
 const clusterOf = (side: Side) => (side === "hosted" ? "hosted" : "management");
 
 export async function applyAll(
-  clusters: Clusters,
+  clusters: HostedClusters,
   objects: readonly RenderedObject[],
   { dryRun, force }: { readonly dryRun: boolean; readonly force: boolean },
 ): Promise<ObjectOutcome[]> {
@@ -49,7 +49,7 @@ async function hasApi(api: KubeApi, apiVersion: string): Promise<boolean> {
 
 /** Removes what carries our label and is not to be kept. */
 export async function prune(
-  clusters: Clusters,
+  clusters: HostedClusters,
   namespace: string,
   keep: readonly RenderedObject[],
   options: { readonly dryRun: boolean },
@@ -100,7 +100,7 @@ export function collectionsOf(side: Side, namespace: string): [kind: Kind, names
 }
 
 /** Gives back the fields of others' objects that were ours. */
-export async function release(clusters: Clusters, borrowed: readonly RenderedObject[]): Promise<ObjectOutcome[]> {
+export async function release(clusters: HostedClusters, borrowed: readonly RenderedObject[]): Promise<ObjectOutcome[]> {
   const outcomes: ObjectOutcome[] = [];
   for (const { side, manifest } of borrowed) {
     const cluster = clusterOf(side);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Authority, createAuthority } from "../../../tunnel/pki/issue.js";
 import { checkConfig } from "./check-config.js";
-import type { AggregatedApi } from "./config.js";
+import type { ServedApi } from "./config.js";
 
 let authority: Authority;
 let directory: string;
@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-const read = (...aggregatedApis: readonly unknown[]): readonly AggregatedApi[] =>
+const read = (...aggregatedApis: readonly unknown[]): readonly ServedApi[] =>
   checkConfig({ name: "demo", publishing: { type: "Route" }, aggregatedApis }, "hosted.yaml", directory).aggregatedApis;
 const known = (change: object = {}) => ({
   ...{ name: "packageserver", address: "172.30.10.13", caBundle: authority.certificatePem },
   ...change,
 });
 
-test("HyperShift's are known by name, others say what they serve; bare addresses stay bare", () => {
+test("aggregated APIs of HyperShift are known by name, others list what they serve, bare addresses are not registered", () => {
   const other = { name: "metrics", apiServices: ["v1beta1.metrics.example.com"], versionPriority: 7 };
   const [packages, metrics, bare] = read(known(), known(other), "172.30.10.14");
   expect(packages).toMatchObject({
@@ -61,7 +61,7 @@ test.each<[object, string]>([
   [{ caBundle: undefined, caFile: "none.pem" }, "aggregatedApis[0].caFile cannot be used: ENOENT"],
   [{ groupPriorityMinimum: 20_001 }, "groupPriorityMinimum is not a whole number from 1 to 20000"],
   [{ adress: "172.30.10.13" }, "aggregatedApis[0].adress does not exist"],
-])("%j", (change, expected) => {
+])("an aggregated API with %j is refused", (change, expected) => {
   expect(() => read(known(change))).toThrow(expected);
 });
 

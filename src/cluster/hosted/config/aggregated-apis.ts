@@ -1,11 +1,11 @@
-/** What the control plane serves itself: bare addresses, and APIs that the hosted cluster is told of. */
+/** What the control plane serves itself: bare addresses, and APIs that are registered in the hosted cluster. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { messageOf } from "../../../base/errors/error.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { presets } from "../model/components.js";
-import type { AggregatedApi, Registration } from "./config.js";
-import { type Faults, type Fields, isAddress, isDnsName, isLabel, isPrefix } from "./fields.js";
+import type { Registration, ServedApi } from "./config.js";
+import { type ConfigFaults, type DocumentFields, isDnsName, isIpAddress, isLabel, isPrefix } from "./fields.js";
 
 interface Surroundings {
   /** Of the server's image. */
@@ -14,7 +14,11 @@ interface Surroundings {
   readonly directory: string;
 }
 
-export function aggregatedApisOf(fields: Fields, { kind, directory }: Surroundings, faults: Faults): AggregatedApi[] {
+export function aggregatedApisOf(
+  fields: DocumentFields,
+  { kind, directory }: Surroundings,
+  faults: ConfigFaults,
+): ServedApi[] {
   const apis = fields.items("aggregatedApis").map((item) => {
     if (typeof item !== "string") return registered(item, directory, faults);
     checkPlain(item, kind, faults);
@@ -31,13 +35,13 @@ export function aggregatedApisOf(fields: Fields, { kind, directory }: Surroundin
   return apis;
 }
 
-function refuseTwice(words: readonly string[], what: string, faults: Faults): void {
+function refuseTwice(words: readonly string[], what: string, faults: ConfigFaults): void {
   for (const word of new Set(words.filter((each, at) => words.indexOf(each) !== at)))
     faults.add(`${what} ${word} in aggregatedApis`, "keep one of them");
 }
 
-function checkPlain(entry: string, kind: string, faults: Faults): void {
-  if (isAddress(entry) || isDnsName(entry)) return;
+function checkPlain(entry: string, kind: string, faults: ConfigFaults): void {
+  if (isIpAddress(entry) || isDnsName(entry)) return;
   if (!isPrefix(entry))
     faults.add(`aggregatedApis has "${entry}"`, "give IP addresses, names or prefixes that the control plane serves");
   else if (kind !== "drawbridge")
@@ -47,14 +51,14 @@ function checkPlain(entry: string, kind: string, faults: Faults): void {
     );
 }
 
-function registered(entry: Fields, directory: string, faults: Faults): AggregatedApi {
+function registered(entry: DocumentFields, directory: string, faults: ConfigFaults): ServedApi {
   const name = entry.text("name") ?? "";
   if (!isLabel(name) || !/^[a-z]/.test(name))
     faults.add(`${entry.path("name")} "${name}" is no Service's name`, "as in packageserver");
   if (name === "kubernetes")
     faults.add(`${entry.path("name")} is the kube-apiserver's own Service`, "choose another name");
   const address = entry.text("address") ?? "";
-  if (!isAddress(address))
+  if (!isIpAddress(address))
     faults.add(
       `${entry.path("address")} "${address}" is no IP address`,
       "give the ClusterIP of its Service in the management cluster",
@@ -71,7 +75,7 @@ function registered(entry: Fields, directory: string, faults: Faults): Aggregate
   return { address, registration };
 }
 
-function servedOf(entry: Fields, usual: readonly string[], faults: Faults): Registration["served"] {
+function servedOf(entry: DocumentFields, usual: readonly string[], faults: ConfigFaults): Registration["served"] {
   const given = entry.texts("apiServices");
   const names = given.length === 0 ? usual : given;
   if (names.length === 0)
@@ -88,8 +92,8 @@ function servedOf(entry: Fields, usual: readonly string[], faults: Faults): Regi
   });
 }
 
-/** Only certificates are passed on, whatever else stands beside them. */
-function caOf(entry: Fields, directory: string, faults: Faults): string {
+/** Only the certificates of the file are passed on, not the keys or texts between them. */
+function caOf(entry: DocumentFields, directory: string, faults: ConfigFaults): string {
   const [text, file] = [entry.text("caBundle"), entry.text("caFile")];
   if ((text === undefined) === (file === undefined)) {
     faults.add(

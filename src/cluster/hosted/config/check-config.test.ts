@@ -15,7 +15,7 @@ const faultsOf = (document: unknown): string => {
   return "";
 };
 
-test("little has to be said; the rest is as HyperShift has it", () => {
+test("a description with name and publishing alone gets HyperShift's defaults", () => {
   expect(check(least)).toMatchObject({
     controlPlaneNamespace: "clusters-demo",
     replicas: 3,
@@ -30,11 +30,11 @@ test("little has to be said; the rest is as HyperShift has it", () => {
   });
 });
 
-test("the namespace is the owner's and the name, dots replaced", () => {
+test("the control plane's namespace is made of the owner's and the name, with dots replaced", () => {
   expect(check({ ...least, name: "demo.one", namespace: "own" }).controlPlaneNamespace).toBe("own-demo-one");
 });
 
-test("in place of a HyperShift's own, agents get its priority", () => {
+test("agents with shared signers get HyperShift's priority class", () => {
   expect(check({ ...least, signers: "shared" }).priorityClass).toBe("hypershift-control-plane");
 });
 
@@ -49,12 +49,12 @@ test.each([
     { host: "2001:db8::1", port: 8091 },
   ],
   [{ type: "Route" }, { host: undefined, port: 443 }],
-])("publishing %j", (publishing, expected) => {
+])("publishing %j is read", (publishing, expected) => {
   expect(check({ ...least, publishing }).publishing).toMatchObject(expected);
 });
 
 describe("every fault is named, with what to do", () => {
-  test("all at once", () => {
+  test("all faults of a description are in one message", () => {
     const faults = faultsOf({ nmae: "demo", publishing: { type: "route" }, replicas: 0, signers: "one" });
     expect(faults).toMatch(/^hosted\.yaml cannot be used: /);
     for (const part of [
@@ -88,7 +88,7 @@ describe("every fault is named, with what to do", () => {
     [{ tls: { minVersion: "TLS1.2" } }, "tls.minVersion is not one of VersionTLS12, VersionTLS13"],
     [{ connectionChecker: true, image: { kind: "upstream" } }, "connectionChecker needs drawbridge's own image"],
     [{ replicas: "3" }, "without quotes"],
-  ])("%j", (change, expected) => {
+  ])("%j is refused with what to do", (change, expected) => {
     expect(faultsOf({ ...least, ...change })).toContain(expected);
   });
 
@@ -98,7 +98,7 @@ describe("every fault is named, with what to do", () => {
     expect(faults).not.toContain("secret");
   });
 
-  test.each([["text"], [["list"]], [7]])("a document that is %j", (document) => {
+  test.each([["text"], [["list"]], [7]])("a document that is %j is refused", (document) => {
     expect(faultsOf(document)).toContain("the document is not a mapping");
   });
 });

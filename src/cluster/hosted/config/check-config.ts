@@ -4,22 +4,22 @@ import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { parse } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { DEFAULT_IMAGE_KIND, imageKinds } from "../model/images.js";
+import { DEFAULT_IMAGE_KIND, hostedImageKinds } from "../model/images.js";
 import { aggregatedApisOf } from "./aggregated-apis.js";
 import {
   azureClouds,
   type HostedConfig,
-  type Platform,
+  type HostedPlatform,
   type ProxyUrls,
   type Publishing,
   publishingTypes,
 } from "./config.js";
 import {
-  Faults,
-  Fields,
+  ConfigFaults,
+  DocumentFields,
   hasPassword,
-  isAddress,
   isDnsName,
+  isIpAddress,
   isLabel,
   isPrefix,
   isProxyUrl,
@@ -31,15 +31,15 @@ const tlsVersions = ["VersionTLS12", "VersionTLS13"] as const;
 
 /** `source` begins the sentence that says what is wrong; files are named from `directory`. */
 export function checkConfig(document: unknown, source: string, directory = "."): HostedConfig {
-  const faults = new Faults();
-  const fields = new Fields(document, "", faults);
+  const faults = new ConfigFaults();
+  const fields = new DocumentFields(document, "", faults);
   const config = read(fields, directory, faults);
   fields.refuseOthers();
   faults.throwIfAny(source);
   return config;
 }
 
-function read(fields: Fields, directory: string, faults: Faults): HostedConfig {
+function read(fields: DocumentFields, directory: string, faults: ConfigFaults): HostedConfig {
   const name = checked(fields.text("name"), "name", isDnsName, "give the cluster's name as in DNS", faults);
   const owner = fields.text("namespace") ?? "clusters";
   const controlPlaneNamespace = fields.text("controlPlaneNamespace") ?? namespaceFor(owner, name);
@@ -71,7 +71,7 @@ function read(fields: Fields, directory: string, faults: Faults): HostedConfig {
   };
 }
 
-function publishingOf(fields: Fields, faults: Faults): Publishing {
+function publishingOf(fields: DocumentFields, faults: ConfigFaults): Publishing {
   const group = fields.group("publishing");
   const type = group?.choice("type", publishingTypes);
   if (group === undefined || type === undefined) {
@@ -80,13 +80,13 @@ function publishingOf(fields: Fields, faults: Faults): Publishing {
   const [hostname, address] = [group?.text("hostname"), group?.text("address")];
   if (hostname !== undefined && !isDnsName(hostname))
     faults.add(`publishing.hostname "${hostname}" is no DNS name`, "an IP address goes into publishing.address");
-  if (address !== undefined && !isAddress(address) && !isDnsName(address))
+  if (address !== undefined && !isIpAddress(address) && !isDnsName(address))
     faults.add(`publishing.address "${address}" is neither an IP address nor a DNS name`, "give what agents dial");
   if (hostname !== undefined && address !== undefined)
     faults.add("publishing has both hostname and address", "keep the one that agents dial");
   const port = group?.whole("port", 1, 65_535);
   const router = group?.choice("router", ["management", "cluster"]) ?? "management";
-  if (type === "Route" && address !== undefined && isAddress(address))
+  if (type === "Route" && address !== undefined && isIpAddress(address))
     faults.add("a Route cannot be reached by IP address", "routers tell clusters apart by name: give hostname");
   if (type === "NodePort" && (hostname ?? address) === undefined)
     faults.add("publishing.address is missing", "give an address of the management cluster's nodes");
@@ -99,9 +99,9 @@ function publishingOf(fields: Fields, faults: Faults): Publishing {
   return { type: type ?? "Route", host: hostname ?? address, port: port ?? usual, router };
 }
 
-function imageOf(fields: Fields, faults: Faults): HostedConfig["image"] {
+function imageOf(fields: DocumentFields, faults: ConfigFaults): HostedConfig["image"] {
   const group = fields.group("image");
-  const kind = group?.choice("kind", imageKinds) ?? DEFAULT_IMAGE_KIND;
+  const kind = group?.choice("kind", hostedImageKinds) ?? DEFAULT_IMAGE_KIND;
   const [server, agent, sidecar] = ["server", "agent", "sidecar"].map((name) => {
     const spec = group?.text(name);
     if (spec !== undefined && !isPullSpec(spec))
@@ -121,15 +121,15 @@ function imageOf(fields: Fields, faults: Faults): HostedConfig["image"] {
   return { kind, server, agent, sidecar };
 }
 
-/** A HyperShift has its own. */
-function checkerOf(fields: Fields, kind: string, signers: string, faults: Faults): boolean {
+/** HyperShift has a checker of its own. */
+function checkerOf(fields: DocumentFields, kind: string, signers: string, faults: ConfigFaults): boolean {
   const wanted = fields.yesNo("connectionChecker");
   if (wanted && kind !== "drawbridge")
     faults.add("connectionChecker needs drawbridge's own image", "leave it out, or set image.kind to drawbridge");
   return wanted ?? (kind === "drawbridge" && signers === "separate");
 }
 
-function platformOf(fields: Fields, faults: Faults): Platform | undefined {
+function platformOf(fields: DocumentFields, faults: ConfigFaults): HostedPlatform | undefined {
   const group = fields.group("platform");
   if (group === undefined) return undefined;
   const type = group.choice("type", ["AWS", "Azure"]);
@@ -142,7 +142,7 @@ function platformOf(fields: Fields, faults: Faults): Platform | undefined {
   return type === "AWS" ? { type, region } : { type: "Azure", cloud };
 }
 
-function networksOf(fields: Fields, faults: Faults): HostedConfig["networks"] {
+function networksOf(fields: DocumentFields, faults: ConfigFaults): HostedConfig["networks"] {
   const group = fields.group("networks");
   const prefixes = (name: string): string[] => {
     const entries = group?.texts(name) ?? [];
@@ -156,7 +156,7 @@ function networksOf(fields: Fields, faults: Faults): HostedConfig["networks"] {
   return networks;
 }
 
-function certificatesOf(fields: Fields, faults: Faults): HostedConfig["certificates"] {
+function certificatesOf(fields: DocumentFields, faults: ConfigFaults): HostedConfig["certificates"] {
   const group = fields.group("certificates");
   const validDays = group?.whole("validDays", 1, 3650) ?? 365;
   const renewDays = group?.whole("renewDays", 1, 3650) ?? Math.min(30, Math.ceil(validDays / 3));
@@ -169,7 +169,7 @@ function certificatesOf(fields: Fields, faults: Faults): HostedConfig["certifica
   return { validDays, renewDays };
 }
 
-function tlsOf(fields: Fields): HostedConfig["tls"] {
+function tlsOf(fields: DocumentFields): HostedConfig["tls"] {
   const group = fields.group("tls");
   const tls = {
     minVersion: group?.choice("minVersion", tlsVersions) ?? "VersionTLS12",
@@ -184,18 +184,21 @@ function checked(
   name: string,
   isGood: (text: string) => boolean,
   remedy: string,
-  faults: Faults,
+  faults: ConfigFaults,
 ): string {
   if (value === undefined) faults.add(`${name} is missing`, remedy);
   else if (!isGood(value)) faults.add(`${name} "${value}" cannot be used`, remedy);
   return value ?? "";
 }
 
-// The hosted cluster's proxy and the management cluster's, and where their passwords may stand.
+// The proxies of the hosted and of the management cluster, and where their passwords may be written.
 
 const ALLOWANCE = "allowProxyPasswordInArguments";
 
-export function proxiesOf(fields: Fields, faults: Faults): Pick<HostedConfig, "proxy" | "managementProxy"> {
+export function proxiesOf(
+  fields: DocumentFields,
+  faults: ConfigFaults,
+): Pick<HostedConfig, "proxy" | "managementProxy"> {
   const mayShow = fields.yesNo(ALLOWANCE) ?? false;
   const [customer, management] = [fields.group("proxy"), fields.group("managementProxy")];
   const urls = customer && urlsOf(customer, mayShow, faults);
@@ -208,7 +211,7 @@ export function proxiesOf(fields: Fields, faults: Faults): Pick<HostedConfig, "p
   return { proxy: urls && { ...urls, trustedCa }, managementProxy };
 }
 
-function urlsOf(group: Fields, mayShow: boolean, faults: Faults): ProxyUrls {
+function urlsOf(group: DocumentFields, mayShow: boolean, faults: ConfigFaults): ProxyUrls {
   const [http = "", https = "", secret] = [group.text("http"), group.text("https"), group.text("secret")];
   for (const [name, url] of Object.entries({ http, https })) {
     // Its text may hold a password, so it is not repeated.
@@ -233,11 +236,11 @@ function urlsOf(group: Fields, mayShow: boolean, faults: Faults): ProxyUrls {
   return { http, https, noProxy: group.texts("noProxy"), secret };
 }
 
-/** What stands on the command line; wins over the file. */
+/** Fields given on the command line; they override the file's. */
 export type Overrides = Readonly<Record<string, unknown>>;
 
-/** YAML or JSON. Without a file, the overrides alone must do. */
-export async function readConfig(file: string, overrides: Overrides): Promise<HostedConfig> {
+/** Reads YAML or JSON. Without a file, the overrides are the whole description. */
+export async function readHostedConfig(file: string, overrides: Overrides): Promise<HostedConfig> {
   const document = file === "" ? {} : await readDocument(file);
   const source = file === "" ? "The command line" : file;
   return checkConfig(merged(document, overrides), source, dirname(file));

@@ -1,5 +1,5 @@
-/** What somebody has to say about a hosted control plane; everything that is rendered follows from it. */
-import type { ImageKind } from "../model/images.js";
+/** The description of a hosted control plane, from which everything that is rendered follows. */
+import type { HostedImageKind } from "../model/images.js";
 
 export type PublishingType = "Route" | "NodePort" | "LoadBalancer";
 
@@ -10,7 +10,7 @@ export interface Publishing {
   readonly type: PublishingType;
   /** DNS name or IP address that agents dial; undefined where the cluster assigns it. */
   readonly host: string | undefined;
-  /** What agents dial; the type's own where nothing was said. */
+  /** The port that agents dial; the type's usual one unless the description names another. */
   readonly port: number;
   /** Who serves a Route: the management cluster's routers, or one inside the control plane's namespace. */
   readonly router: "management" | "cluster";
@@ -41,15 +41,15 @@ export interface Registration {
 }
 
 /** Something that is served inside the control plane. */
-export interface AggregatedApi {
+export interface ServedApi {
   /** IP address, name or prefix. */
   readonly address: string;
-  /** Undefined where somebody else sees to it. */
+  /** Undefined where another program registers the API. */
   readonly registration: Registration | undefined;
 }
 
 /** For what only a cloud's machines have to reach; others need nothing. */
-export type Platform =
+export type HostedPlatform =
   | { readonly type: "AWS"; readonly region: string }
   | { readonly type: "Azure"; readonly cloud: AzureCloud };
 
@@ -69,20 +69,20 @@ export interface HostedConfig {
   /** Servers, which is kube-apiservers. */
   readonly replicas: number;
   readonly image: {
-    readonly kind: ImageKind;
+    readonly kind: HostedImageKind;
     readonly server: string | undefined;
     readonly agent: string | undefined;
     readonly sidecar: string | undefined;
   };
   /** The one list behind identifiers, claim rules and the hosted cluster's objects. */
-  readonly aggregatedApis: readonly AggregatedApi[];
+  readonly aggregatedApis: readonly ServedApi[];
   /** `shared` is what a HyperShift has, to be put in its place. */
   readonly signers: "separate" | "shared";
   /** Of the hosted cluster. */
   readonly proxy: CustomerProxy | undefined;
   /** Of the management cluster, by which sidecars reach cloud APIs past the tunnel. */
   readonly managementProxy: ProxyUrls | undefined;
-  readonly platform: Platform | undefined;
+  readonly platform: HostedPlatform | undefined;
   readonly networks: {
     readonly machine: readonly string[];
     readonly service: readonly string[];
@@ -90,7 +90,7 @@ export interface HostedConfig {
   };
   readonly certificates: { readonly validDays: number; readonly renewDays: number };
   readonly tls: { readonly minVersion: string; readonly cipherSuites: readonly string[] };
-  /** Whether agents in the hosted cluster stand in their nodes' network. */
+  /** Whether agents in the hosted cluster use their nodes' network. */
   readonly agentHostNetwork: boolean;
   /** Whether pods of the hosted cluster stamp that they reach the kube-apiserver. */
   readonly connectionChecker: boolean;

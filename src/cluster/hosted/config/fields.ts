@@ -3,14 +3,14 @@
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 
-export class Fields {
+export class DocumentFields {
   readonly #values: Readonly<Record<string, unknown>>;
   /** Empty at the top. */
   readonly where: string;
-  readonly #faults: Faults;
+  readonly #faults: ConfigFaults;
   readonly #known = new Set<string>();
 
-  constructor(document: unknown, where: string, faults: Faults) {
+  constructor(document: unknown, where: string, faults: ConfigFaults) {
     const isMapping = typeof document === "object" && document !== null && !Array.isArray(document);
     if (!isMapping && document !== undefined && document !== null)
       faults.add(`${where === "" ? "the document" : where} is not a mapping`, "write one field a line, name: value");
@@ -53,27 +53,27 @@ export class Fields {
   }
 
   /** Texts and mappings, mixed. */
-  items(name: string): (string | Fields)[] {
+  items(name: string): (string | DocumentFields)[] {
     const value = this.#take(name) ?? [];
     const isItem = (item: unknown) => (typeof item === "string" ? item !== "" : typeof item === "object");
     if (!Array.isArray(value) || !value.every(isItem))
       return this.#wrong(name, "a list of texts and mappings", "write one item a line behind a dash") ?? [];
     return value.map((item: unknown, index) =>
-      typeof item === "string" ? item : new Fields(item, `${this.path(name)}[${index}]`, this.#faults),
+      typeof item === "string" ? item : new DocumentFields(item, `${this.path(name)}[${index}]`, this.#faults),
     );
   }
 
   /** Undefined when the document has none. */
-  group(name: string): Fields | undefined {
+  group(name: string): DocumentFields | undefined {
     const value = this.#take(name);
-    return value === undefined ? undefined : new Fields(value, this.path(name), this.#faults);
+    return value === undefined ? undefined : new DocumentFields(value, this.path(name), this.#faults);
   }
 
   path(name: string): string {
     return this.where === "" ? name : `${this.where}.${name}`;
   }
 
-  /** Call it last: what nobody asked for is misspelt. */
+  /** To be called last: a field that was never read does not exist, and is probably misspelt. */
   refuseOthers(): void {
     for (const name of Object.keys(this.#values)) {
       if (!this.#known.has(name))
@@ -93,9 +93,9 @@ export class Fields {
   }
 }
 
-// Everything that is wrong, told at once: nobody wants to mend a file fault by fault.
+// All faults of a description are reported at once, so that the file can be corrected in one go.
 
-export class Faults {
+export class ConfigFaults {
   readonly #sentences: string[] = [];
 
   /** `what` is wrong; `remedy` says what to do. */
@@ -118,11 +118,11 @@ export const isLabel = (text: string): boolean => LABEL.test(text);
 export const isDnsName = (text: string): boolean =>
   isIP(text) === 0 && text.length <= 253 && text.split(".").every((part) => LABEL.test(part));
 
-export const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes("%");
+export const isIpAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes("%");
 
 export function isPrefix(text: string): boolean {
   const [address = "", bits, ...rest] = text.split("/");
-  if (rest.length > 0 || bits === undefined || !/^\d{1,3}$/.test(bits) || !isAddress(address)) return false;
+  if (rest.length > 0 || bits === undefined || !/^\d{1,3}$/.test(bits) || !isIpAddress(address)) return false;
   return Number(bits) <= (isIP(address) === 4 ? 32 : 128);
 }
 

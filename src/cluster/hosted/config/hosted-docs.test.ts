@@ -12,7 +12,7 @@ const text = readFileSync(new URL("../../../../docs/hosted.md", import.meta.url)
 
 const examples = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => parse(yaml!) as object);
 
-test("its descriptions are ones that can be used", async () => {
+test("the descriptions in docs/hosted.md can be used", async () => {
   const directory = mkdtempSync(join(tmpdir(), "drawbridge-hosted-docs-"));
   try {
     const { certificatePem } = await createAuthority({ commonName: "root", validForMs: 60_000 });
@@ -27,7 +27,7 @@ test("its descriptions are ones that can be used", async () => {
   }
 });
 
-test("every field that a description can have is in its table, and no other", () => {
+test("the table in docs/hosted.md has every field of a description, and no other", () => {
   const rows = text.split("## The description")[1]!.split("\n## ")[0]!.split("\n");
   const documented = rows
     .map((row) => /^\| (`.+?) \|/.exec(row)?.[1] ?? "")
@@ -42,7 +42,7 @@ test("every field that a description can have is in its table, and no other", ()
   expect([...new Set(documented)].toSorted()).toEqual(known.split(", ").toSorted());
 });
 
-test("every flag it names exists", () => {
+test("every flag that docs/hosted.md names exists", () => {
   const { set } = declareHostedFlags("test", {});
   const own = [
     "side",

@@ -1,8 +1,8 @@
 /** The flags of server and agents; the same for the payload's, upstream's and our programs, but for a few of ours. */
 
 import { isIP } from "node:net";
-import type { Endpoint, HostedModel } from "./model.js";
-import { mounts, names, ports } from "./names.js";
+import type { DialAddress, HostedModel } from "./model.js";
+import { hostedPorts, mounts, names } from "./names.js";
 
 // Peers may ping at most this often before a server hangs up.
 const KEEPALIVE = "--keepalive-time=30s";
@@ -12,7 +12,7 @@ export const POD_GRACE_SECONDS = 135;
 /** What the pod's grace leaves behind the pause, with a margin. */
 const DRAIN_SECONDS = 60;
 
-export function serverArguments(model: HostedModel): string[] {
+export function hostedServerArguments(model: HostedModel): string[] {
   const { signers, tls, replicas } = model;
   const isShared = signers === "shared";
   return [
@@ -24,10 +24,10 @@ export function serverArguments(model: HostedModel): string[] {
     `--server-cert=${mounts.server}/tls.crt`,
     `--server-key=${mounts.server}/tls.key`,
     `--server-ca-cert=${isShared ? mounts.ca : mounts.clientCa}/ca.crt`,
-    `--server-port=${ports.frontend}`,
-    `--agent-port=${ports.agent}`,
-    `--health-port=${ports.health}`,
-    `--admin-port=${ports.admin}`,
+    `--server-port=${hostedPorts.frontend}`,
+    `--agent-port=${hostedPorts.agent}`,
+    `--health-port=${hostedPorts.health}`,
+    `--admin-port=${hostedPorts.admin}`,
     "--mode=http-connect",
     `--proxy-strategies=${strategies(model)}`,
     KEEPALIVE,
@@ -41,7 +41,7 @@ export function serverArguments(model: HostedModel): string[] {
   ];
 }
 
-/** Only our own server asks who may claim what. */
+/** Only drawbridge's own server checks claims. */
 export const hasClaims = ({ images }: HostedModel): boolean => images.kind === "drawbridge";
 
 export function hostedAgentArguments(model: HostedModel): string[] {
@@ -61,7 +61,7 @@ export function controlPlaneAgentArguments(model: HostedModel): string[] {
   ];
 }
 
-function commonAgentArguments({ images }: HostedModel, { host, port }: Endpoint): string[] {
+function commonAgentArguments({ images }: HostedModel, { host, port }: DialAddress): string[] {
   return [
     "--logtostderr=true",
     `--ca-cert=${mounts.ca}/ca.crt`,
@@ -69,7 +69,7 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: Endpoint)
     `--agent-key=${mounts.agent}/tls.key`,
     `--proxy-server-host=${host}`,
     `--proxy-server-port=${port}`,
-    `--health-server-port=${ports.health}`,
+    `--health-server-port=${hostedPorts.health}`,
     KEEPALIVE,
     "--probe-interval=5s",
     "--sync-interval=5s",
@@ -80,7 +80,7 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: Endpoint)
 }
 
 /** What the kube-apiserver is started with. */
-export const apiServerFlag = `--egress-selector-config-file=${mounts.egress}/config.yaml`;
+export const egressFlag = `--egress-selector-config-file=${mounts.egress}/config.yaml`;
 
 // Which traffic belongs to the control plane's own agents, and who may say so of itself.
 
@@ -113,7 +113,7 @@ export function strategies(model: HostedModel): string {
 interface ClaimRule {
   readonly match: Readonly<Record<string, string>>;
   readonly mayClaim: readonly string[];
-  /** While its agents are away, their addresses go to nobody, least of all to a worker. */
+  /** While its agents are not connected, their addresses are served by no other agent, least of all by a worker. */
   readonly exclusive?: true;
 }
 
@@ -121,7 +121,7 @@ interface ClaimRule {
  * For the server's --agent-claims-file. The signer tells control-plane agents from workers; with one signer for all only
  * the certificates' own names are left, which at least keeps callers of the tunnel from becoming agents.
  */
-export function claimRules(model: HostedModel): { readonly rules: readonly ClaimRule[] } {
+export function hostedClaimRules(model: HostedModel): { readonly rules: readonly ClaimRule[] } {
   const served = addressesOf(model)
     .map(identifier)
     .map(({ key, value }) => `${key}=${value}`);

@@ -1,8 +1,8 @@
 /** Which components of the control plane reach the data plane through a proxy beside them, and how. */
 import type { SidecarMode } from "./images.js";
-import { ports } from "./names.js";
+import { hostedPorts } from "./names.js";
 
-export interface Sidecar {
+export interface ComponentProxy {
   readonly mode: SidecarMode;
   /** Default 8090. */
   readonly port?: number;
@@ -12,18 +12,19 @@ export interface Sidecar {
   readonly resolverDisabled?: true;
 }
 
-export interface Component {
+export interface ProxiedComponent {
   /** The Deployment, and its main container. */
   readonly name: string;
   /** In the order of the pod's containers. */
-  readonly sidecars: readonly Sidecar[];
+  readonly sidecars: readonly ComponentProxy[];
   /** Volume of the main Deployment that holds the hosted cluster's kubeconfig. */
   readonly kubeconfigVolume: string;
   /** Of the main container; NO_PROXY entries are joined. */
   readonly environment: Readonly<Record<string, string | readonly string[]>>;
 }
 
-const local = (scheme: "http" | "socks5", port: number = ports.frontend): string => `${scheme}://127.0.0.1:${port}`;
+const local = (scheme: "http" | "socks5", port: number = hostedPorts.frontend): string =>
+  `${scheme}://127.0.0.1:${port}`;
 const API_SERVER = "kube-apiserver";
 const storage = [API_SERVER, "etcd-client", "audit-webhook"];
 const both = (url: string) => ({ HTTP_PROXY: url, HTTPS_PROXY: url });
@@ -31,13 +32,13 @@ const viaGrpc = { GRPC_PROXY: local("socks5"), NO_PROXY: [API_SERVER] };
 
 const component = (
   name: string,
-  sidecars: readonly Sidecar[],
-  environment: Component["environment"],
+  sidecars: readonly ComponentProxy[],
+  environment: ProxiedComponent["environment"],
   kubeconfigVolume = "kubeconfig",
-): Component => ({ name, sidecars, environment, kubeconfigVolume });
+): ProxiedComponent => ({ name, sidecars, environment, kubeconfigVolume });
 
 /** As HyperShift wires them. The network operator reaches for its proxy explicitly, without any variable. */
-export const components: readonly Component[] = [
+export const proxiedComponents: readonly ProxiedComponent[] = [
   component("openshift-apiserver", [{ mode: "https" }], { ...both(local("http")), NO_PROXY: storage }),
   component("openshift-oauth-apiserver", [{ mode: "socks5", guestDns: true }], {
     ...both(local("socks5")),
@@ -46,11 +47,11 @@ export const components: readonly Component[] = [
   component(
     "oauth-openshift",
     [
-      { mode: "https", port: ports.secondProxy, cloudBypass: true },
+      { mode: "https", port: hostedPorts.secondProxy, cloudBypass: true },
       { mode: "socks5", guestDns: true, managementFallback: true },
     ],
     {
-      ...both(local("http", ports.secondProxy)),
+      ...both(local("http", hostedPorts.secondProxy)),
       ALL_PROXY: local("socks5"),
       NO_PROXY: [API_SERVER, "audit-webhook", "oauth-openshift"],
     },

@@ -2,47 +2,47 @@
 import type { HostedConfig } from "../config/config.js";
 
 /** `payload` is the OpenShift release's own, `upstream` the Kubernetes project's, `drawbridge` ours. */
-export type ImageKind = "payload" | "upstream" | "drawbridge";
+export type HostedImageKind = "payload" | "upstream" | "drawbridge";
 
-export const imageKinds = ["payload", "upstream", "drawbridge"] as const satisfies readonly ImageKind[];
-export const DEFAULT_IMAGE_KIND: ImageKind = "drawbridge";
+export const hostedImageKinds = ["payload", "upstream", "drawbridge"] as const satisfies readonly HostedImageKind[];
+export const DEFAULT_IMAGE_KIND: HostedImageKind = "drawbridge";
 
-export interface Resources {
+export interface ProgramResources {
   readonly requests: { readonly cpu: string; readonly memory: string };
   readonly limits?: { readonly memory: string };
 }
 
-export interface Program {
+export interface HostedProgram {
   readonly image: string;
   readonly command: readonly string[];
-  readonly resources: Resources;
+  readonly resources: ProgramResources;
 }
 
 export type SidecarMode = "socks5" | "https";
 
-export interface Images {
-  readonly kind: ImageKind;
+export interface HostedImages {
+  readonly kind: HostedImageKind;
   /** Reads replaced certificates while it runs; what does not must be restarted for them. */
   readonly reloads: boolean;
-  readonly server: Program;
-  readonly agent: Program;
-  readonly sidecar: Readonly<Record<SidecarMode, Program>>;
+  readonly server: HostedProgram;
+  readonly agent: HostedProgram;
+  readonly sidecar: Readonly<Record<SidecarMode, HostedProgram>>;
 }
 
-const requests = (cpu: string, memory: string): Resources => ({ requests: { cpu, memory } });
+const requests = (cpu: string, memory: string): ProgramResources => ({ requests: { cpu, memory } });
 
 /**
  * Measured with Node: about 52 MiB resident when idle, 75 with 2,000 tunnels, up to 450 with 2,000 readers that stopped
  * (256 MiB of queues and 128 MiB of windows are the process's own bounds). HyperShift asks for 50Mi for the Go programs
  * and 30Mi for its proxies, which Node exceeds before its first tunnel.
  */
-const node = (cpu: string): Resources => ({ ...requests(cpu, "96Mi"), limits: { memory: "640Mi" } });
+const node = (cpu: string): ProgramResources => ({ ...requests(cpu, "96Mi"), limits: { memory: "640Mi" } });
 
 const UPSTREAM_VERSION = "v0.36.0";
 const upstreamImage = (program: string): string => `registry.k8s.io/kas-network-proxy/${program}:${UPSTREAM_VERSION}`;
 
 /** `version` is drawbridge's own, the tag of its image. */
-export function imagesOf({ kind, server, agent, sidecar }: HostedConfig["image"], version: string): Images {
+export function hostedImages({ kind, server, agent, sidecar }: HostedConfig["image"], version: string): HostedImages {
   const ours = `localhost/drawbridge:${version}`;
   const bin = kind === "upstream" ? "" : "/usr/bin";
   const isOurs = kind === "drawbridge";
@@ -69,7 +69,7 @@ export function imagesOf({ kind, server, agent, sidecar }: HostedConfig["image"]
   };
 
   /** Upstream has no such programs. */
-  function sidecarOf(mode: SidecarMode): Program {
+  function sidecarOf(mode: SidecarMode): HostedProgram {
     const name = `konnectivity-${mode}-proxy`;
     if (kind === "payload")
       return {

@@ -3,11 +3,11 @@
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { HostedOptions } from "../../../tunnel/pki/profiles/hosted.js";
-import type { HostedConfig, Platform, Publishing } from "../config/config.js";
-import { type Images, imagesOf } from "./images.js";
+import type { HostedConfig, HostedPlatform, Publishing } from "../config/config.js";
+import { type HostedImages, hostedImages } from "./images.js";
 import { names } from "./names.js";
 
-export interface Endpoint {
+export interface DialAddress {
   readonly host: string;
   readonly port: number;
 }
@@ -15,11 +15,11 @@ export interface Endpoint {
 export interface HostedModel extends Omit<HostedConfig, "image" | "controlPlaneNamespace"> {
   /** Of the control plane, in the management cluster. */
   readonly namespace: string;
-  readonly images: Images;
+  readonly images: HostedImages;
   /** Where agents of the hosted cluster dial. */
-  readonly endpoint: Endpoint;
+  readonly endpoint: DialAddress;
   /** Where agents of the control plane dial. */
-  readonly localEndpoint: Endpoint;
+  readonly localEndpoint: DialAddress;
   readonly controlPlaneAgents: {
     readonly replicas: number;
     /** The Secret with their certificate. */
@@ -42,7 +42,7 @@ export function hostedModel(config: HostedConfig, { version, host }: ModelOption
   return {
     ...rest,
     namespace,
-    images: imagesOf(image, version),
+    images: hostedImages(image, version),
     endpoint: { host: config.publishing.host ?? host ?? unknownHost(config.publishing), port: config.publishing.port },
     localEndpoint: { host: names.server, port: 8091 },
     controlPlaneAgents: {
@@ -56,7 +56,7 @@ export function hostedModel(config: HostedConfig, { version, host }: ModelOption
   };
 }
 
-/** What the certificates' profile must be told. */
+/** The options of the certificates' profile. */
 export function pkiOptions({ namespace, endpoint, signers, certificates }: HostedModel): HostedOptions {
   return {
     namespace,
@@ -92,7 +92,7 @@ export function noProxy({ networks, platform, proxy }: Pick<HostedModel, "networ
 }
 
 /** Metadata, the machines' own names, and outside Azure's public cloud its platform address. */
-function cloudEntries(platform: Platform | undefined): string[] {
+function cloudEntries(platform: HostedPlatform | undefined): string[] {
   if (platform === undefined) return [];
   const metadata = "169.254.169.254";
   if (platform.type === "Azure") return [metadata, ...(platform.cloud === "AzurePublicCloud" ? [] : ["168.63.129.16"])];

@@ -23,7 +23,7 @@ export const AGENT_NAMESPACE = "kube-system";
 /** Where it finds the APIs that the control plane serves. */
 export const API_NAMESPACE = "default";
 
-export const ports = {
+export const hostedPorts = {
   /** Callers of the tunnel. */
   frontend: 8090,
   /** Agents. */
@@ -35,11 +35,11 @@ export const ports = {
 } as const;
 
 /** On everything that is ours, in both clusters: one selector finds what must go. */
-export const OWNER_LABEL = "drawbridge-hosted";
+export const HOSTED_LABEL = "drawbridge-hosted";
 
-export const ownerSelector = (controlPlaneNamespace: string): string => `${OWNER_LABEL}=${controlPlaneNamespace}`;
+export const ownerSelector = (controlPlaneNamespace: string): string => `${HOSTED_LABEL}=${controlPlaneNamespace}`;
 
-/** As the server-side apply of both clusters remembers us. */
+/** The field manager of our server-side applies in both clusters. */
 export const FIELD_MANAGER = "drawbridge-hosted";
 
 export const hypershift = {
@@ -48,7 +48,7 @@ export const hypershift = {
   cluster: "hypershift.openshift.io/cluster",
   hostedControlPlane: "hypershift.openshift.io/hosted-control-plane",
   internalRoute: "hypershift.openshift.io/internal-route",
-  /** On pod templates: another value rolls the pods out anew. */
+  /** On pod templates: another value rolls the pods out again. */
   configHash: "component.hypershift.openshift.io/config-hash",
 } as const;
 

@@ -12,7 +12,7 @@ test.each<[object | undefined, string[]]>([
   [{ type: "AWS", region: "eu-west-1" }, ["169.254.169.254", ".eu-west-1.compute.internal"]],
   [{ type: "Azure" }, ["169.254.169.254"]],
   [{ type: "Azure", cloud: "AzureUSGovernmentCloud" }, ["169.254.169.254", "168.63.129.16"]],
-])("on %j", (platform, more) => {
+])("NO_PROXY on platform %j has its addresses", (platform, more) => {
   expect(listOf(platform)).toBe([...usual, ...more].toSorted().join(","));
 });
 
@@ -20,6 +20,6 @@ test.each<[object, string]>([
   [{ type: "AWS" }, "platform.region is missing (as in eu-west-1)"],
   [{ type: "GCP", region: "europe-west1" }, "for anything else leave platform out"],
   [{ type: "Azure", region: "westeurope" }, "platform.region does not exist (known here: type, cloud)"],
-])("%j is refused", (platform, complaint) => {
+])("platform %j is refused", (platform, complaint) => {
   expect(() => listOf(platform)).toThrow(complaint);
 });

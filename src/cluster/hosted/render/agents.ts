@@ -1,10 +1,10 @@
 /** The agents of both sides: one on every node of the hosted cluster, and a few inside the control plane. */
 
-import { type FileVolume, manifestOf, mountsOf, UNPRIVILEGED, volumesOf } from "../../kube/builders.js";
+import { type FileVolume, kubeManifest, mountsOf, UNPRIVILEGED, volumesOf } from "../../kube/builders.js";
 import type { ProxyUrls } from "../config/config.js";
 import { controlPlaneAgentArguments, hostedAgentArguments } from "../model/arguments.js";
 import { type HostedModel, noProxy } from "../model/model.js";
-import { AGENT_NAMESPACE, hypershift, mounts, names, ports } from "../model/names.js";
+import { AGENT_NAMESPACE, hostedPorts, hypershift, mounts, names } from "../model/names.js";
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 
@@ -21,7 +21,7 @@ export interface AgentPod {
 export function agentContainer(model: HostedModel, { args, onHost, env, ...pod }: AgentPod) {
   const { image, command, resources } = model.images.agent;
   const probe = (path: string, periodSeconds: number, failureThreshold: number) => ({
-    httpGet: { path, port: ports.health, scheme: "HTTP", ...(onHost ? { host: "127.0.0.1" } : {}) },
+    httpGet: { path, port: hostedPorts.health, scheme: "HTTP", ...(onHost ? { host: "127.0.0.1" } : {}) },
     periodSeconds,
     timeoutSeconds: 5,
     failureThreshold,
@@ -72,7 +72,7 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
 function namespaceLabels(): RenderedObject {
   const level = ["enforce", "audit", "warn"].map((mode) => [`pod-security.kubernetes.io/${mode}`, "privileged"]);
   const labels = { "security.openshift.io/scc.podSecurityLabelSync": "false", ...Object.fromEntries(level) };
-  return { side: "hosted", manifest: manifestOf("Namespace", { name: AGENT_NAMESPACE, labels }), isBorrowed: true };
+  return { side: "hosted", manifest: kubeManifest("Namespace", { name: AGENT_NAMESPACE, labels }), isBorrowed: true };
 }
 
 function daemonSet(model: HostedModel, certificates: Certificates | undefined): RenderedObject {

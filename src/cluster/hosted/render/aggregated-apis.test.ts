@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
-import type { Manifest } from "../../kube/apply.js";
+import type { KubeManifest } from "../../kube/apply.js";
 import { checkConfig } from "../config/check-config.js";
 import { hostedModel } from "../model/model.js";
-import { render } from "./render.js";
+import { renderHosted } from "./render.js";
 
 let caBundle: string;
 beforeAll(async () => {
@@ -13,23 +13,23 @@ beforeAll(async () => {
 
 const addresses = { "openshift-apiserver": "172.30.10.11", "openshift-oauth-apiserver": "fd00::12" };
 
-function rendered(): Manifest[] {
+function rendered(): KubeManifest[] {
   const hypershift = Object.entries(addresses).map(([name, address]) => ({ name, address, caBundle }));
   const shared = { name: "metrics", address: "172.30.10.11", caBundle, apiServices: ["v2.metrics.example.com"] };
   const aggregatedApis = [...hypershift, shared, "172.30.10.99"];
   const document = { name: "demo", publishing: { type: "Route", hostname: "k.example.test" }, aggregatedApis };
-  return render(hostedModel(checkConfig(document, "the test"), { version: "1" })).objects.map(
+  return renderHosted(hostedModel(checkConfig(document, "the test"), { version: "1" })).objects.map(
     ({ manifest }) => manifest,
   );
 }
 
-const named = (kind: string, name: string): Manifest => {
+const named = (kind: string, name: string): KubeManifest => {
   const found = rendered().filter(({ kind: of, metadata }) => of === kind && metadata.name === name);
   expect(found, `${kind} ${name}`).toHaveLength(1);
   return found[0]!;
 };
 
-test("each has a Service without pods and the control plane's address behind it", () => {
+test("each aggregated API has a Service without pods and the control plane's address behind it", () => {
   for (const [name, ip] of Object.entries(addresses)) {
     const [service, endpoints] = [named("Service", name), named("Endpoints", name)];
     const metadata = { name, namespace: "default", labels: { "drawbridge-hosted": "clusters-demo" } };
@@ -40,7 +40,7 @@ test("each has a Service without pods and the control plane's address behind it"
   }
 });
 
-test("and an APIService for all it serves, with HyperShift's priorities", () => {
+test("each aggregated API has an APIService for each group it serves, with HyperShift's priorities", () => {
   const services = rendered().filter(({ kind }) => kind === "APIService");
   const behind = (name: string) =>
     services

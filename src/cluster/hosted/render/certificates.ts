@@ -43,7 +43,7 @@ export function controlPlaneCertificates(model: HostedModel, certificates: Certi
 }
 
 /** What the hosted cluster gets to see: the workers' own certificate and the authority of the server's. */
-export function hostedCertificates(model: HostedModel, certificates: Certificates): RenderedObject[] {
+export function hostedCertificateObjects(model: HostedModel, certificates: Certificates): RenderedObject[] {
   const pair = certificates.leaves.get(names.agent)!;
   return [
     leafSecret(model, "hosted", names.agent, pair, caOf(names.agent, model, certificates)),

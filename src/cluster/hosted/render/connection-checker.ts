@@ -12,7 +12,7 @@ export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
   const resourceNames = [names.connectivityCheck];
   const rules = [{ apiGroups: [""], resources: ["configmaps"], resourceNames, verbs: ["get", "patch"] }];
   return [
-    // Empty: what stands in it is the checker's to write.
+    // Its data is written by the checker.
     own(model, "hosted", "ConfigMap", { name: names.connectivityCheck }, {}),
     own(model, "hosted", "ServiceAccount", { name }, {}),
     own(model, "hosted", "Role", { name }, { rules }),

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { checkConfig } from "../config/check-config.js";
 import { hostedModel } from "../model/model.js";
-import { render } from "./render.js";
+import { renderHosted } from "./render.js";
 
 interface Container {
   readonly name: string;
@@ -20,7 +20,7 @@ const secret = "customer-proxy";
 const withPassword = { https: "http://me:hunter2@proxy.test:3128" };
 
 function rendered(change: object) {
-  const rendering = render(hostedModel(checkConfig({ ...base, ...change }, "the test"), { version: "1" }));
+  const rendering = renderHosted(hostedModel(checkConfig({ ...base, ...change }, "the test"), { version: "1" }));
   const pod = (component: string) => {
     const patch = rendering.patches.find(({ file }) => file === `patches/${component}.yaml`)!;
     return (patch.document as Workload).spec.template.spec;
@@ -44,7 +44,7 @@ test("our sidecars read the URLs from the Secret's files", () => {
   expect(volumes).toContainEqual({ name, secret: { secretName: secret, defaultMode: 0o640 } });
 });
 
-test("HyperShift's are told by the kubelet, out of the Secret", () => {
+test("HyperShift's sidecars get the URLs from the Secret by the kubelet's expansion", () => {
   const { pod } = rendered({ proxy: { secret }, image: { kind: "payload", ...images } });
   const { args, env } = pod("openshift-apiserver").containers.at(-1)!;
   expect(args!.slice(1, 5)).toEqual([
@@ -82,6 +82,6 @@ test.each(["proxy", "managementProxy"])("a password in %s is refused, unless it 
 test.each<[object, string]>([
   [{ secret, http: "http://proxy.test" }, "proxy has both URLs and a Secret with them"],
   [{ secret: "A b" }, 'proxy.secret "A b" is no Secret\'s name'],
-])("%j", (proxy, complaint) => {
+])("a proxy with %j is refused", (proxy, complaint) => {
   expect(() => rendered({ proxy })).toThrow(complaint);
 });

@@ -1,16 +1,16 @@
 /** Objects as they are sent to a cluster. */
-import type { Manifest } from "../../kube/apply.js";
-import { manifestOf } from "../../kube/builders.js";
+import type { KubeManifest } from "../../kube/apply.js";
+import { kubeManifest } from "../../kube/builders.js";
 import { isClusterWide, type Kind } from "../../kube/paths.js";
 import type { HostedModel } from "../model/model.js";
-import { AGENT_NAMESPACE, OWNER_LABEL } from "../model/names.js";
+import { AGENT_NAMESPACE, HOSTED_LABEL } from "../model/names.js";
 
 /** Which cluster. */
 export type Side = "control-plane" | "hosted";
 
 export interface RenderedObject {
   readonly side: Side;
-  readonly manifest: Manifest;
+  readonly manifest: KubeManifest;
   /** Somebody else's object, of which only the named fields are ours: deleting gives those back. */
   readonly isBorrowed: boolean;
 }
@@ -20,11 +20,11 @@ export function own(
   model: HostedModel,
   side: Side,
   kind: Kind,
-  metadata: Manifest["metadata"],
+  metadata: KubeManifest["metadata"],
   body: object = {},
 ): RenderedObject {
   const { labels = {}, namespace = side === "hosted" ? AGENT_NAMESPACE : model.namespace, ...rest } = metadata;
   const place = isClusterWide(kind) ? {} : { namespace };
-  const all = { ...rest, ...place, labels: { ...labels, [OWNER_LABEL]: model.namespace } };
-  return { side, manifest: manifestOf(kind, all, body), isBorrowed: false };
+  const all = { ...rest, ...place, labels: { ...labels, [HOSTED_LABEL]: model.namespace } };
+  return { side, manifest: kubeManifest(kind, all, body), isBorrowed: false };
 }

@@ -4,12 +4,12 @@ import { keepOrIssue } from "../../../tunnel/pki/keep.js";
 import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
 import { parseClaimRules } from "../../../tunnel/server/agents/claims.js";
 import type { Identifiers } from "../../../tunnel/wire/identifiers.js";
-import type { Manifest } from "../../kube/apply.js";
+import type { KubeManifest } from "../../kube/apply.js";
 import { checkConfig } from "../config/check-config.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import type { Certificates } from "./certificates.js";
 import type { Side } from "./manifest.js";
-import { filesOf, type Rendering, render, streamOf, withoutSecrets } from "./render.js";
+import { type Rendering, renderedFiles, renderedStream, renderHosted, withHiddenValues } from "./render.js";
 
 const routed = { name: "demo", publishing: { type: "Route", hostname: "konnectivity.example.test" } };
 const modelOf = (change: object = {}): HostedModel =>
@@ -20,7 +20,7 @@ async function certificatesOf(model: HostedModel): Promise<Certificates> {
   return keepOrIssue(hostedProfile(pkiOptions(model)), nothing, { renewBeforeMs: 0 });
 }
 
-function find({ objects }: Rendering, kind: string, name: string, side: Side = "control-plane"): Manifest {
+function find({ objects }: Rendering, kind: string, name: string, side: Side = "control-plane"): KubeManifest {
   const found = objects.filter(
     ({ manifest, side: of }) => of === side && manifest.kind === kind && manifest.metadata.name === name,
   );
@@ -46,7 +46,7 @@ describe("both sides", () => {
   let rendering: Rendering;
   beforeAll(async () => {
     certificates = await certificatesOf(model);
-    rendering = render(model, certificates);
+    rendering = renderHosted(model, certificates);
   });
 
   test("the control plane has all of its objects", () => {
@@ -152,12 +152,12 @@ describe("both sides", () => {
   });
 
   test("files of Secrets are private, and nothing printed without asking holds a key", () => {
-    const files = filesOf(rendering);
+    const files = renderedFiles(rendering);
     expect(new Set(files.map(({ name }) => name)).size).toBe(files.length);
     for (const { name, mode } of files)
       expect({ name, mode }).toEqual({ name, mode: name.includes("/secret-") ? 0o600 : 0o644 });
-    const objects = rendering.objects.map((object) => ({ ...object, manifest: withoutSecrets(object.manifest) }));
-    const printed = streamOf(objects, rendering.patches);
+    const objects = rendering.objects.map((object) => ({ ...object, manifest: withHiddenValues(object.manifest) }));
+    const printed = renderedStream(objects, rendering.patches);
     expect(printed).toContain("<hidden, sha256 ");
     for (const [, { privateKeyPem }] of certificates.leaves)
       expect(printed).not.toContain(Buffer.from(privateKeyPem).toString("base64").slice(0, 40));
@@ -169,7 +169,7 @@ describe("publishing", () => {
   const agents = [{ protocol: "TCP", port: 8091 }];
 
   test("by NodePort opens 8091 to everybody", () => {
-    const rendering = render(modelOf({ publishing: { type: "NodePort", address: "192.0.2.7", port: 30_091 } }));
+    const rendering = renderHosted(modelOf({ publishing: { type: "NodePort", address: "192.0.2.7", port: 30_091 } }));
     expect(find(rendering, "Service", "konnectivity-server").spec).toMatchObject({
       type: "NodePort",
       ports: [{ port: 8091, targetPort: 8091, nodePort: 30_091 }],
@@ -182,12 +182,12 @@ describe("publishing", () => {
   });
 
   test("by LoadBalancer opens 8091, too, which HyperShift forgets", () => {
-    const rendering = render(modelOf({ publishing: { type: "LoadBalancer", hostname: "lb.example.test" } }));
+    const rendering = renderHosted(modelOf({ publishing: { type: "LoadBalancer", hostname: "lb.example.test" } }));
     expect(policyOf(rendering, "loadbalancer-konnectivity-kas")).toMatchObject({ ingress: [{ ports: agents }] });
     const { metadata, spec } = find(rendering, "Service", "konnectivity-server");
     expect(metadata.annotations).toEqual({ "external-dns.alpha.kubernetes.io/hostname": "lb.example.test" });
     expect(spec).toMatchObject({ type: "LoadBalancer" });
-    const byAddress = render(modelOf({ publishing: { type: "LoadBalancer", address: "192.0.2.7" } }));
+    const byAddress = renderHosted(modelOf({ publishing: { type: "LoadBalancer", address: "192.0.2.7" } }));
     expect(find(byAddress, "Service", "konnectivity-server").metadata.annotations).toBeUndefined();
   });
 
@@ -195,7 +195,7 @@ describe("publishing", () => {
     ["management", [{ namespaceSelector: { matchLabels: { "network.openshift.io/policy-group": "ingress" } } }]],
     ["cluster", [{ podSelector: {} }]],
   ])("by Route opens 8091 to the %s's routers only", (router, from) => {
-    const rendering = render(modelOf({ publishing: { ...routed.publishing, router } }));
+    const rendering = renderHosted(modelOf({ publishing: { ...routed.publishing, router } }));
     expect(policyOf(rendering, "route-konnectivity-kas")).toMatchObject({ ingress: [{ from, ports: agents }] });
     expect(find(rendering, "Route", "konnectivity-server").spec).toMatchObject({
       host: "konnectivity.example.test",
@@ -203,8 +203,8 @@ describe("publishing", () => {
     });
   });
 
-  test("the tunnel's own door is open inside the namespace only, and the kube-apiserver's stays open", () => {
-    const { ingress } = policyOf(render(modelOf()), "konnectivity-server") as {
+  test("the frontend port is open inside the namespace only, and the kube-apiserver's stays open", () => {
+    const { ingress } = policyOf(renderHosted(modelOf()), "konnectivity-server") as {
       ingress: { from?: object; ports: { port: number }[] }[];
     };
     const doors = ingress.map(({ from, ports }) => [from, ports.map(({ port }) => port)]);
@@ -224,7 +224,7 @@ describe("one signer for all, in place of a HyperShift's own", () => {
 
   // Five RSA keys, which take as long as luck and the machine will have it.
   test("has HyperShift's Secrets and its one bundle", async () => {
-    const rendering = render(model, await certificatesOf(model));
+    const rendering = renderHosted(model, await certificatesOf(model));
     const found = listOf(rendering, "control-plane").filter((name) => /^Secret|bundle$/.test(name));
     expect(found.toSorted()).toEqual([
       "ConfigMap konnectivity-ca-bundle",
@@ -235,7 +235,7 @@ describe("one signer for all, in place of a HyperShift's own", () => {
   }, 60_000);
 
   test("still keeps callers of the tunnel from becoming agents", () => {
-    const { data } = find(render(model), "ConfigMap", "konnectivity-agent-claims") as unknown as {
+    const { data } = find(renderHosted(model), "ConfigMap", "konnectivity-agent-claims") as unknown as {
       data: Record<string, string>;
     };
     const match = { subject: "CN=konnectivity-agent,O=kubernetes" };
@@ -247,7 +247,7 @@ describe("one signer for all, in place of a HyperShift's own", () => {
 
 describe("the server's own reading of the claim rules", () => {
   const rulesOf = (change: object) => {
-    const { data } = find(render(modelOf(change)), "ConfigMap", "konnectivity-agent-claims") as unknown as {
+    const { data } = find(renderHosted(modelOf(change)), "ConfigMap", "konnectivity-agent-claims") as unknown as {
       data: Record<string, string>;
     };
     return parseClaimRules(parse(data["claims.yaml"]!), "claims.yaml");
@@ -275,7 +275,7 @@ describe("the server's own reading of the claim rules", () => {
     expect(rules.refusal(caller!, nothing)).toContain("no claim rule matches");
   });
 
-  test("with one signer callers are still nobody", () => {
+  test("with one signer callers of the tunnel may claim nothing", () => {
     const shared = { issuer: "CN=konnectivity-signer,OU=kubernetes" };
     const rules = rulesOf({ ...change, signers: "shared" });
     expect(rules.refusal({ ...principal("konnectivity-agent"), ...shared }, { ...nothing, defaultRoute: true })).toBe(
@@ -294,7 +294,7 @@ describe("images", () => {
     containers(rendering).find((container) => container.name === name)!;
 
   test("ours gets the memory that Node was measured with", () => {
-    const rendering = render(modelOf());
+    const rendering = renderHosted(modelOf());
     expect(named(rendering, "konnectivity-agent")).toMatchObject({
       image: "localhost/drawbridge:1.2.3",
       command: ["/usr/bin/proxy-agent"],
@@ -310,14 +310,14 @@ describe("images", () => {
     ] as const) {
       const model = modelOf({ image: kind === "payload" ? { kind, ...images } : { kind } });
       const [first, second] = [await certificatesOf(model), await certificatesOf(model)];
-      const rendering = render(model, first);
+      const rendering = renderHosted(model, first);
       const server = named(rendering, "konnectivity-server");
       expect(server).toMatchObject({ command: [`${bin}/proxy-server`], resources: { requests: { memory: "50Mi" } } });
       expect(server.args.filter((flag) => /claims|graceful/.test(flag))).toEqual([]);
       expect(named(rendering, "konnectivity-agent").args.filter((flag) => /drain/.test(flag))).toEqual([]);
       const hashOf = (certificates: Certificates) => {
         const template = (
-          find(render(model, certificates), "DaemonSet", "konnectivity-agent", "hosted").spec as {
+          find(renderHosted(model, certificates), "DaemonSet", "konnectivity-agent", "hosted").spec as {
             template: { metadata: { annotations: Record<string, string> } };
           }
         ).template;
@@ -326,14 +326,14 @@ describe("images", () => {
       expect(hashOf(first)).toMatch(/^[0-9a-f]{16}$/);
       expect(hashOf(first)).not.toBe(hashOf(second));
     }
-    const ours = render(modelOf(), await certificatesOf(modelOf()));
+    const ours = renderHosted(modelOf(), await certificatesOf(modelOf()));
     expect(JSON.stringify(ours)).not.toContain("config-hash");
   });
 });
 
 describe("sidecars", () => {
   const sidecarsOf = (component: string, change: object = {}) => {
-    const patch = render(modelOf(change)).patches.find(({ file }) => file === `patches/${component}.yaml`)!;
+    const patch = renderHosted(modelOf(change)).patches.find(({ file }) => file === `patches/${component}.yaml`)!;
     return podOf(patch.document).containers;
   };
   const variables = (component: string) => {
@@ -360,14 +360,14 @@ describe("sidecars", () => {
     ["catalog-operator", [["konnectivity-proxy-socks5", []]]],
     ["packageserver", [["konnectivity-proxy-socks5", []]]],
     ["ovnkube-control-plane", [["socks-proxy", []]]],
-  ])("%s", (component, expected) => {
+  ])("the sidecars of %s are as HyperShift has them", (component, expected) => {
     const found = sidecarsOf(component).filter(({ name }) => name !== component);
     expect(found.map(({ name, args }) => [name, args])).toEqual(
       expected.map(([name, args]) => [name, ["run", ...args]]),
     );
   });
 
-  test("tell their component where they are", () => {
+  test("sidecars' addresses are in their component's environment", () => {
     expect(variables("oauth-openshift")).toEqual({
       HTTP_PROXY: "http://127.0.0.1:8092",
       HTTPS_PROXY: "http://127.0.0.1:8092",
@@ -401,7 +401,7 @@ describe("sidecars", () => {
 
 test("only sidecars that go past the tunnel get the management cluster's proxy", () => {
   const managementProxy = { https: "http://mgmt.test:3128", noProxy: [".svc"] };
-  const { patches } = render(modelOf({ managementProxy }));
+  const { patches } = renderHosted(modelOf({ managementProxy }));
   const variables = (component: string, sidecar: string) => {
     const { document } = patches.find(({ file }) => file === `patches/${component}.yaml`)!;
     const { env = [] } = podOf(document).containers.find(({ name }) => name === sidecar)!;
@@ -417,7 +417,9 @@ test("only sidecars that go past the tunnel get the management cluster's proxy",
 });
 
 test("addresses of any kind become the identifiers they are, and prefixes have their strategy", () => {
-  const rendering = render(modelOf({ aggregatedApis: ["172.30.1.1", "fd00::5", "api.corp.test", "10.9.0.0/24"] }));
+  const rendering = renderHosted(
+    modelOf({ aggregatedApis: ["172.30.1.1", "fd00::5", "api.corp.test", "10.9.0.0/24"] }),
+  );
   expect(podOf(find(rendering, "Deployment", "konnectivity-agent")).containers[0]!.args).toContain(
     "--agent-identifiers=ipv4=172.30.1.1&ipv6=fd00%3A%3A5&host=api.corp.test&cidr=10.9.0.0%2F24",
   );
@@ -425,6 +427,6 @@ test("addresses of any kind become the identifiers they are, and prefixes have t
   expect(server.args).toContain("--proxy-strategies=destHost,destCIDR,defaultRoute");
 });
 
-test("without aggregated APIs there is nobody for the control plane's agents to serve", () => {
-  expect(listOf(render(modelOf()), "control-plane")).not.toContain("Deployment konnectivity-agent");
+test("without aggregated APIs no agents run in the control plane", () => {
+  expect(listOf(renderHosted(modelOf()), "control-plane")).not.toContain("Deployment konnectivity-agent");
 });

@@ -1,12 +1,12 @@
 /** Everything that follows from a model: objects for both clusters, and patches for Deployments of others. */
 
-import { hidden, type Manifest } from "../../kube/apply.js";
+import { hidden, type KubeManifest } from "../../kube/apply.js";
 import { yamlText } from "../../kube/builders.js";
 import { hasClaims } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
 import { controlPlaneAgentObjects, hostedAgentObjects } from "./agents.js";
-import { type Certificates, controlPlaneCertificates, hostedCertificates } from "./certificates.js";
+import { type Certificates, controlPlaneCertificates, hostedCertificateObjects } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
 import type { RenderedObject, Side } from "./manifest.js";
 import { apiServerComment, apiServerPatch, claimsConfigMap, egressConfigMap, serverFragment } from "./server.js";
@@ -34,7 +34,7 @@ export function publishedObjects(model: HostedModel): RenderedObject[] {
 }
 
 /** Without certificates their Secrets and bundles are left out. */
-export function render(model: HostedModel, certificates?: Certificates): Rendering {
+export function renderHosted(model: HostedModel, certificates?: Certificates): Rendering {
   return {
     objects: [
       ...(certificates === undefined ? [] : controlPlaneCertificates(model, certificates)),
@@ -44,7 +44,7 @@ export function render(model: HostedModel, certificates?: Certificates): Renderi
       ...publishedObjects(model),
       ...networkPolicies(model),
       ...controlPlaneAgentObjects(model, certificates),
-      ...(certificates === undefined ? [] : hostedCertificates(model, certificates)),
+      ...(certificates === undefined ? [] : hostedCertificateObjects(model, certificates)),
       ...hostedAgentObjects(model, certificates),
       ...connectionCheckerObjects(model),
       ...aggregatedApiObjects(model),
@@ -72,21 +72,21 @@ export function render(model: HostedModel, certificates?: Certificates): Renderi
   };
 }
 
-// A rendering as files or as one text. Keys leave only when somebody asks for them.
+// A rendering as files or as one text. Keys are written only when a flag asks for them.
 
-export interface RenderedFile {
+export interface HostedFile {
   readonly name: string;
   readonly text: string;
   readonly mode: number;
 }
 
-export function withoutSecrets(manifest: Manifest): Manifest {
+export function withHiddenValues(manifest: KubeManifest): KubeManifest {
   if (manifest.kind !== "Secret") return manifest;
   const data = Object.entries((manifest.data ?? {}) as Readonly<Record<string, string>>);
   return { ...manifest, data: Object.fromEntries(data.map(([key, value]) => [key, hidden(value)])) };
 }
 
-export function filesOf({ objects, patches }: Rendering): RenderedFile[] {
+export function renderedFiles({ objects, patches }: Rendering): HostedFile[] {
   return [
     ...objects.map(({ side, manifest }) => ({
       name: `${side}/${manifest.kind.toLowerCase()}-${manifest.metadata.name}.yaml`,
@@ -98,7 +98,7 @@ export function filesOf({ objects, patches }: Rendering): RenderedFile[] {
 }
 
 /** One stream of documents, for `kubectl apply -f -` where it is one cluster's. */
-export function streamOf(objects: readonly RenderedObject[], patches: readonly RenderedPatch[]): string {
+export function renderedStream(objects: readonly RenderedObject[], patches: readonly RenderedPatch[]): string {
   return [
     ...objects.map(({ side, manifest }) => yamlText(manifest, placeOf(side))),
     ...patches.map(({ document, comment }) => yamlText(document, comment)),

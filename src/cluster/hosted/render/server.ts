@@ -1,16 +1,16 @@
-/** The server beside each kube-apiserver: its container, and the change in somebody else's Deployment that brings it. */
+/** The server beside each kube-apiserver: its container, and the patch that adds it to the kube-apiserver's Deployment. */
 
-import { type FileVolume, manifestOf, mountsOf, UNPRIVILEGED, volumesOf, yamlText } from "../../kube/builders.js";
+import { type FileVolume, kubeManifest, mountsOf, UNPRIVILEGED, volumesOf, yamlText } from "../../kube/builders.js";
 import {
-  apiServerFlag,
-  claimRules,
+  egressFlag,
   hasClaims,
+  hostedClaimRules,
+  hostedServerArguments,
   POD_GRACE_SECONDS,
   PRE_STOP_SECONDS,
-  serverArguments,
 } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
-import { hypershift, mounts, names, ports } from "../model/names.js";
+import { hostedPorts, hypershift, mounts, names } from "../model/names.js";
 import { type Certificates, certificateHash } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 
@@ -51,16 +51,16 @@ export function guestSecurity({ managementChoosesUsers }: HostedModel) {
 
 export function serverContainer(model: HostedModel) {
   const { image, command, resources } = model.images.server;
-  const health = { httpGet: { path: "/healthz", port: ports.health, scheme: "HTTP" }, failureThreshold: 3 };
+  const health = { httpGet: { path: "/healthz", port: hostedPorts.health, scheme: "HTTP" }, failureThreshold: 3 };
   return {
     name: names.server,
     image,
     imagePullPolicy: "IfNotPresent",
     command,
-    args: serverArguments(model),
+    args: hostedServerArguments(model),
     ports: [
-      { name: "server", containerPort: ports.frontend, protocol: "TCP" },
-      { name: "agents", containerPort: ports.agent, protocol: "TCP" },
+      { name: "server", containerPort: hostedPorts.frontend, protocol: "TCP" },
+      { name: "agents", containerPort: hostedPorts.agent, protocol: "TCP" },
     ],
     resources,
     livenessProbe: { ...health, initialDelaySeconds: 120, periodSeconds: 60, timeoutSeconds: 30 },
@@ -79,7 +79,7 @@ export function serverContainer(model: HostedModel) {
   };
 }
 
-/** The container and the volumes it needs, for a pod that somebody writes. */
+/** The container and its volumes, for a pod that the user writes. */
 export function serverFragment(model: HostedModel) {
   return { containers: [serverContainer(model)], volumes: volumesOf(serverVolumes(model)) };
 }
@@ -93,7 +93,7 @@ export function apiServerPatch(model: HostedModel, certificates: Certificates | 
     model.images.reloads || certificates === undefined
       ? {}
       : { [hypershift.configHash]: certificateHash(certificates, [names.server, names.cluster]) };
-  return manifestOf(
+  return kubeManifest(
     "Deployment",
     { name: names.apiServer, namespace: model.namespace },
     {
@@ -112,7 +112,7 @@ export function apiServerPatch(model: HostedModel, certificates: Certificates | 
 }
 
 export const apiServerComment = `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE
-Then add to the kube-apiserver's own flags: ${apiServerFlag}`;
+Then add to the kube-apiserver's own flags: ${egressFlag}`;
 
 const direct = { proxyProtocol: "Direct" } as const;
 
@@ -123,7 +123,7 @@ export function egressConfiguration() {
     clientCert: `${mounts.apiServerClient}/tls.crt`,
     clientKey: `${mounts.apiServerClient}/tls.key`,
   };
-  const tcp = { url: `https://${names.serverLocal}:${ports.frontend}`, tlsConfig };
+  const tcp = { url: `https://${names.serverLocal}:${hostedPorts.frontend}`, tlsConfig };
   return {
     apiVersion: "apiserver.k8s.io/v1beta1",
     kind: "EgressSelectorConfiguration",
@@ -141,6 +141,6 @@ export function egressConfigMap(model: HostedModel): RenderedObject {
 }
 
 export function claimsConfigMap(model: HostedModel): RenderedObject {
-  const data = { "claims.yaml": yamlText(claimRules(model)) };
+  const data = { "claims.yaml": yamlText(hostedClaimRules(model)) };
   return own(model, "control-plane", "ConfigMap", { name: names.claims }, { data });
 }

@@ -1,9 +1,9 @@
 /** How callers and agents find the servers. */
 import { isIP } from "node:net";
 import { tcpPort } from "../../kube/builders.js";
-import type { AggregatedApi, Registration } from "../config/config.js";
+import type { Registration, ServedApi } from "../config/config.js";
 import type { HostedModel } from "../model/model.js";
-import { API_NAMESPACE, hypershift, names, ports } from "../model/names.js";
+import { API_NAMESPACE, hostedPorts, hypershift, names } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
 const apiServerPods = { app: names.apiServer };
@@ -14,7 +14,7 @@ export function localService(model: HostedModel): RenderedObject {
     "control-plane",
     "Service",
     { name: names.serverLocal },
-    { spec: { type: "ClusterIP", selector: apiServerPods, ports: [port(ports.frontend)] } },
+    { spec: { type: "ClusterIP", selector: apiServerPods, ports: [port(hostedPorts.frontend)] } },
   );
 }
 
@@ -36,7 +36,7 @@ export function agentService(model: HostedModel): RenderedObject {
           ...apiServerPods,
           ...(model.signers === "shared" ? { [hypershift.component]: names.apiServer } : {}),
         },
-        ports: [{ ...port(ports.agent), ...(type === "NodePort" ? { nodePort: published } : {}) }],
+        ports: [{ ...port(hostedPorts.agent), ...(type === "NodePort" ? { nodePort: published } : {}) }],
       },
     },
   );
@@ -44,7 +44,7 @@ export function agentService(model: HostedModel): RenderedObject {
 
 const port = (number: number) => ({ protocol: "TCP", port: number, targetPort: number });
 
-/** TLS goes through to the server: only its name is read on the way. */
+/** The router reads only the server name of the TLS handshake and passes the connection through. */
 export function agentRoute(model: HostedModel): RenderedObject {
   const { host, router } = model.publishing;
   const labels: Readonly<Record<string, string>> =
@@ -65,7 +65,7 @@ export function agentRoute(model: HostedModel): RenderedObject {
       spec: {
         ...(host === undefined ? {} : { host }),
         to: { kind: "Service", name: names.server, weight: 100 },
-        port: { targetPort: ports.agent },
+        port: { targetPort: hostedPorts.agent },
         tls: { termination: "passthrough", insecureEdgeTerminationPolicy: "None" },
         wildcardPolicy: "None",
       },
@@ -85,9 +85,9 @@ export function networkPolicies(model: HostedModel): RenderedObject[] {
   return [
     policy(model, names.server, [
       // Only the control plane's own pods may use the tunnel.
-      { from: [{ podSelector: {} }], ports: [tcpPort(ports.frontend), tcpPort(ports.agent)] },
+      { from: [{ podSelector: {} }], ports: [tcpPort(hostedPorts.frontend), tcpPort(hostedPorts.agent)] },
       { ports: [tcpPort(model.apiServerPort)] },
-      { from: [namespacesOf("monitoring")], ports: [tcpPort(ports.health)] },
+      { from: [namespacesOf("monitoring")], ports: [tcpPort(hostedPorts.health)] },
     ]),
     policy(model, ...publishedRule(model)),
   ];
@@ -95,7 +95,7 @@ export function networkPolicies(model: HostedModel): RenderedObject[] {
 
 /** A node's port and a load balancer show the kube-apiserver's pods addresses from anywhere. */
 function publishedRule({ publishing }: HostedModel): [name: string, rules: readonly object[]] {
-  const agents = [tcpPort(ports.agent)];
+  const agents = [tcpPort(hostedPorts.agent)];
   if (publishing.type === "NodePort") return ["nodeport-konnectivity-kas", [{ ports: agents }]];
   if (publishing.type === "LoadBalancer") return ["loadbalancer-konnectivity-kas", [{ ports: agents }]];
   const from = publishing.router === "cluster" ? [{ podSelector: {} }] : [namespacesOf("ingress")];
@@ -118,7 +118,7 @@ function policy(model: HostedModel, name: string, ingress: readonly object[]): R
 const API_PORT = 443;
 
 export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
-  return model.aggregatedApis.flatMap(({ address, registration }: AggregatedApi) =>
+  return model.aggregatedApis.flatMap(({ address, registration }: ServedApi) =>
     registration === undefined
       ? []
       : [...serviceAt(model, registration.name, address), ...apiServices(model, registration)],

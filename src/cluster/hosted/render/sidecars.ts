@@ -1,9 +1,9 @@
 /** The proxies beside components that reach the data plane, as changes in the components' own Deployments. */
 
-import { type FileVolume, manifestOf, mountsOf, volumesOf } from "../../kube/builders.js";
-import { type Component, components, type Sidecar } from "../model/components.js";
+import { type FileVolume, kubeManifest, mountsOf, volumesOf } from "../../kube/builders.js";
+import { type ComponentProxy, type ProxiedComponent, proxiedComponents } from "../model/components.js";
 import { type HostedModel, isIpv4Only, noProxy } from "../model/model.js";
-import { mounts, names, ports } from "../model/names.js";
+import { hostedPorts, mounts, names } from "../model/names.js";
 import { fromSecret, proxyVariables } from "./agents.js";
 import { guestSecurity } from "./server.js";
 
@@ -20,16 +20,16 @@ export interface SidecarPatch {
 }
 
 export function sidecarPatches(model: HostedModel): SidecarPatch[] {
-  return components.map((component) => ({ component: component.name, document: patchOf(component, model) }));
+  return proxiedComponents.map((component) => ({ component: component.name, document: patchOf(component, model) }));
 }
 
-function patchOf(component: Component, model: HostedModel) {
+function patchOf(component: ProxiedComponent, model: HostedModel) {
   const variables = Object.entries(component.environment).map(([name, value]) => ({
     name,
     value: typeof value === "string" ? value : value.join(","),
   }));
   const sidecars = component.sidecars.map((sidecar) => sidecarContainer(sidecar, component, model));
-  return manifestOf(
+  return kubeManifest(
     "Deployment",
     { name: component.name, namespace: model.namespace },
     {
@@ -50,10 +50,10 @@ function patchOf(component: Component, model: HostedModel) {
 }
 
 /** ovnkube's is the network operator's to name. */
-const nameOf = ({ name }: Component, { mode }: Sidecar): string =>
+const nameOf = ({ name }: ProxiedComponent, { mode }: ComponentProxy): string =>
   name === "ovnkube-control-plane" ? "socks-proxy" : `konnectivity-proxy-${mode}`;
 
-function sidecarContainer(sidecar: Sidecar, component: Component, model: HostedModel) {
+function sidecarContainer(sidecar: ComponentProxy, component: ProxiedComponent, model: HostedModel) {
   const { image, command, resources } = model.images.sidecar[sidecar.mode];
   const trust =
     trustVolume(model).length === 0
@@ -89,12 +89,12 @@ function sidecarContainer(sidecar: Sidecar, component: Component, model: HostedM
   };
 }
 
-function argumentsOf(sidecar: Sidecar, model: HostedModel): string[] {
+function argumentsOf(sidecar: ComponentProxy, model: HostedModel): string[] {
   const given = (condition: unknown, flag: string): string[] => (condition ? [flag] : []);
   return [
     "run",
     ...chainOf(sidecar, model).args,
-    ...given(sidecar.port, `--serving-port=${sidecar.port ?? ports.frontend}`),
+    ...given(sidecar.port, `--serving-port=${sidecar.port ?? hostedPorts.frontend}`),
     ...given(sidecar.cloudBypass, "--connect-directly-to-cloud-apis=true"),
     ...given(sidecar.guestDns, "--resolve-from-guest-cluster-dns=true"),
     ...given(sidecar.managementFallback, "--resolve-from-management-cluster-dns=true"),
@@ -104,10 +104,10 @@ function argumentsOf(sidecar: Sidecar, model: HostedModel): string[] {
 }
 
 /**
- * The way on to the customer's proxy. URLs out of a Secret are read from a file; HyperShift's program can be told on its
- * command line only, which the kubelet writes then.
+ * How an HTTP proxy forwards to the customer's proxy. URLs of a Secret are read from a file; HyperShift's program takes
+ * them on its command line only, into which the kubelet expands them.
  */
-function chainOf({ mode }: Sidecar, model: HostedModel): { readonly args: string[]; readonly env: object[] } {
+function chainOf({ mode }: ComponentProxy, model: HostedModel): { readonly args: string[]; readonly env: object[] } {
   const { proxy, images } = model;
   if (mode !== "https" || proxy === undefined) return { args: [], env: [] };
   const { http, https, secret } = proxy;
@@ -128,7 +128,7 @@ function chainOf({ mode }: Sidecar, model: HostedModel): { readonly args: string
   };
 }
 
-function proxyFiles({ mode }: Sidecar, { proxy, images }: HostedModel): FileVolume[] {
+function proxyFiles({ mode }: ComponentProxy, { proxy, images }: HostedModel): FileVolume[] {
   if (mode !== "https" || proxy?.secret === undefined || images.kind === "payload") return [];
   return [{ name: "konnectivity-customer-proxy", secret: proxy.secret, path: mounts.customerProxy }];
 }

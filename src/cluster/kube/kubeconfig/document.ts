@@ -5,9 +5,9 @@ import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
 import { isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { configError, readConfigFile } from "../endpoint.js";
+import { configError, readAccessFile } from "../endpoint.js";
 
-export interface Cluster {
+export interface KubeconfigCluster {
   readonly server?: string;
   readonly "certificate-authority"?: string;
   readonly "certificate-authority-data"?: string;
@@ -17,7 +17,7 @@ export interface Cluster {
   readonly extensions?: readonly { readonly name?: string; readonly extension?: unknown }[];
 }
 
-export interface User {
+export interface KubeconfigUser {
   readonly as?: string;
   readonly "as-groups"?: readonly string[];
   readonly "as-uid"?: string;
@@ -45,17 +45,17 @@ export interface ExecConfig {
   readonly provideClusterInfo?: boolean;
 }
 
-export interface Context {
+export interface KubeconfigContext {
   readonly cluster?: string;
   readonly namespace?: string;
   readonly user?: string;
 }
 
 export interface Kubeconfig {
-  readonly clusters: ReadonlyMap<string, Cluster>;
-  readonly contexts: ReadonlyMap<string, Context>;
+  readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
+  readonly contexts: ReadonlyMap<string, KubeconfigContext>;
   readonly currentContext: string;
-  readonly users: ReadonlyMap<string, User>;
+  readonly users: ReadonlyMap<string, KubeconfigUser>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -81,12 +81,12 @@ export function readKubeconfig(file: string, text: string): Kubeconfig {
     const current = document["current-context"] ?? "";
     if (typeof current !== "string") throw new Error("current-context is not a string");
     return {
-      clusters: entries<Cluster>(document, "clusters", "cluster", clusterStrings, (entry) =>
+      clusters: entries<KubeconfigCluster>(document, "clusters", "cluster", clusterStrings, (entry) =>
         local(entry, "certificate-authority"),
       ),
-      contexts: entries<Context>(document, "contexts", "context", contextStrings, (entry) => entry),
+      contexts: entries<KubeconfigContext>(document, "contexts", "context", contextStrings, (entry) => entry),
       currentContext: current,
-      users: entries<User>(document, "users", "user", userStrings, (entry) => ({
+      users: entries<KubeconfigUser>(document, "users", "user", userStrings, (entry) => ({
         ...local(entry, "client-certificate", "client-key", "tokenFile"),
         ...(entry.exec == null ? {} : { exec: readExec(dirname(file), entry.exec) }),
       })),
@@ -151,9 +151,9 @@ function readExec(folder: string, exec: unknown): ExecConfig {
 
 /** What a client needs of a kubeconfig: one context with its cluster and user. */
 export interface Selection {
-  readonly cluster: Cluster & { readonly server: string };
+  readonly cluster: KubeconfigCluster & { readonly server: string };
   readonly namespace: string | undefined;
-  readonly user: User;
+  readonly user: KubeconfigUser;
 }
 
 /** Files of KUBECONFIG may be missing, as long as one is there. Throws DB_KUBECONFIG. */
@@ -161,7 +161,7 @@ export async function loadSelection(files: readonly string[], contextName: strin
   const found: Kubeconfig[] = [];
   for (const file of files) {
     if (files.length > 1 && !(await exists(file))) continue;
-    found.push(readKubeconfig(file, await readConfigFile("kubeconfig", file)));
+    found.push(readKubeconfig(file, await readAccessFile("kubeconfig", file)));
   }
   const what = files.join(":");
   if (found.length === 0) throw configError(`None of the kubeconfig files ${what} exists.`);
@@ -182,7 +182,7 @@ function merge(files: readonly Kubeconfig[]): Kubeconfig {
 function select(what: string, config: Kubeconfig, contextName: string): Selection {
   const bad = (why: string) => configError(`The kubeconfig ${what} cannot be used: ${why}.`);
   const name = contextName || config.currentContext;
-  const context: Context | undefined = config.contexts.get(name);
+  const context: KubeconfigContext | undefined = config.contexts.get(name);
   if (context === undefined) {
     const which = contextName === "" ? "its current-context" : "context";
     throw bad(`${which} ${JSON.stringify(name)} is not among its contexts${known(config.contexts)}`);
@@ -203,7 +203,7 @@ function known(contexts: ReadonlyMap<string, unknown>): string {
 }
 
 /** Pairs of fields of which only one may be given. */
-const either: readonly (readonly [keyof User, keyof User])[] = [
+const either: readonly (readonly [keyof KubeconfigUser, keyof KubeconfigUser])[] = [
   ["client-certificate", "client-certificate-data"],
   ["client-key", "client-key-data"],
   ["token", "username"],
@@ -211,7 +211,7 @@ const either: readonly (readonly [keyof User, keyof User])[] = [
 ];
 
 /** What clientcmd refuses, too, and what only its built-in providers could do. */
-function contradictionIn(cluster: Cluster, user: User): string | undefined {
+function contradictionIn(cluster: KubeconfigCluster, user: KubeconfigUser): string | undefined {
   const [ca, caData] = [cluster["certificate-authority"], cluster["certificate-authority-data"]];
   if (ca && caData) return "its cluster has certificate-authority and certificate-authority-data; remove one of them";
   if (cluster["insecure-skip-tls-verify"] && (ca || caData)) {

@@ -247,7 +247,7 @@ describe("in-cluster access", () => {
     await expect(endpoint.credentials()).rejects.toThrow(/token file .* is empty/);
   });
 
-  test("says so outside a pod", () => {
+  test("refuses outside a pod", () => {
     expect(() => inClusterEndpoint({}, dir)).toThrow(
       expect.objectContaining({ code: "DB_KUBECONFIG", message: expect.stringContaining("does not run in a pod") }),
     );

@@ -4,14 +4,14 @@ import {
   type KubeCredentials,
   type KubeEndpoint,
   type KubeTls,
-  readConfigFile,
+  readAccessFile,
   readTokenFile,
 } from "../endpoint.js";
-import { fingerprint, loadSelection, type Selection, type User } from "./document.js";
+import { fingerprint, type KubeconfigUser, loadSelection, type Selection } from "./document.js";
 import { execCredentials } from "./exec.js";
 
 /**
- * `paths` is one file or, as in KUBECONFIG, several separated by colons; an empty `context` stands for the current one.
+ * `paths` is one file or, as in KUBECONFIG, several separated by colons; an empty `context` means the current one.
  * The files are read again when they change; while the new ones cannot be used, the last good ones count.
  */
 export async function kubeconfigEndpoint(paths: string, context = ""): Promise<KubeEndpoint> {
@@ -77,18 +77,23 @@ function accessTo({ cluster, user }: Selection): Access {
 }
 
 async function inline(data: string | undefined, file: string | undefined, what: string): Promise<string | undefined> {
-  return data ? Buffer.from(data, "base64").toString() : file ? readConfigFile(what, file) : undefined;
+  return data ? Buffer.from(data, "base64").toString() : file ? readAccessFile(what, file) : undefined;
 }
 
-/** A token file counts before a token that stands in the kubeconfig, as in client-go. */
-async function staticAuthorization({ password, token, tokenFile, username }: User): Promise<string | undefined> {
+/** A token file takes precedence over a token in the kubeconfig, as in client-go. */
+async function staticAuthorization({
+  password,
+  token,
+  tokenFile,
+  username,
+}: KubeconfigUser): Promise<string | undefined> {
   if (tokenFile) return `Bearer ${await readTokenFile(tokenFile)}`;
   if (token) return `Bearer ${token.trim()}`;
   if (username) return `Basic ${Buffer.from(`${username}:${password ?? ""}`).toString("base64")}`;
   return undefined;
 }
 
-function impersonation(user: User): Record<string, string | string[]> {
+function impersonation(user: KubeconfigUser): Record<string, string | string[]> {
   const extra = Object.entries(user["as-user-extra"] ?? {}).map(([key, values]) => [
     `impersonate-extra-${encodeURIComponent(key).toLowerCase()}`,
     [...values],

@@ -4,7 +4,7 @@ import { isRecord } from "../../../base/at.js";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { configError, type KubeTls } from "../endpoint.js";
-import type { Cluster, ExecConfig } from "./document.js";
+import type { ExecConfig, KubeconfigCluster } from "./document.js";
 
 export interface ExecCredentials {
   readonly authorization?: string;
@@ -17,7 +17,7 @@ const LONGEST_ANSWER = 1024 * 1024;
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 /** Answers are kept until they expire; one without an expiry is kept for the life of the process, as kubectl keeps it. */
-export function execCredentials(exec: ExecConfig, cluster: Cluster, clock: Clock = systemClock) {
+export function execCredentials(exec: ExecConfig, cluster: KubeconfigCluster, clock: Clock = systemClock) {
   let kept: { readonly credentials: ExecCredentials; readonly until: number } | undefined;
   return {
     async current(): Promise<ExecCredentials> {
@@ -36,7 +36,7 @@ function failed({ command, installHint }: ExecConfig, why: string, cause?: unkno
   return configError(`The credential plugin ${command} failed: ${why}.${hint}`, cause);
 }
 
-function run(exec: ExecConfig, cluster: Cluster): Promise<string> {
+function run(exec: ExecConfig, cluster: KubeconfigCluster): Promise<string> {
   const interactive = exec.interactiveMode !== "Never" && process.stdin.isTTY === true;
   if (exec.interactiveMode === "Always" && !interactive) {
     throw failed(exec, "it has to ask a person, and standard input is not a terminal");
@@ -75,7 +75,7 @@ function variables(exec: ExecConfig): Record<string, string> {
   return Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
 }
 
-function execInfo(exec: ExecConfig, cluster: Cluster, interactive: boolean): object {
+function execInfo(exec: ExecConfig, cluster: KubeconfigCluster, interactive: boolean): object {
   const { server, extensions } = cluster;
   const info = {
     server,

@@ -14,7 +14,7 @@ export interface StubRequest {
 
 export type StubHandler = (request: StubRequest, response: ServerResponse) => void | Promise<void>;
 
-/** An HTTP(S) server on loopback that answers as a test tells it to, and remembers what it was asked. */
+/** An HTTP(S) server on loopback that answers with a test's handler and records the requests. */
 export class ApiStub {
   readonly requests: StubRequest[] = [];
   readonly url: string;

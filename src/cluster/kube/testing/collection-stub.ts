@@ -8,7 +8,7 @@ interface Change {
   readonly object: KubeObject;
 }
 
-/** One collection of objects with the API server's manners: versions, conflicts, preconditions, selectors, watches. */
+/** One collection of objects that behaves as in an API server: versions, conflicts, preconditions, selectors, watches. */
 export class CollectionStub {
   readonly objects = new Map<string, KubeObject>();
   /** Answers before the collection does, when it returns true. */
@@ -107,16 +107,16 @@ export class CollectionStub {
     const watch = { selector, response };
     this.#watches.add(watch);
     response.on("close", () => this.#watches.delete(watch));
-    for (const change of this.#changes) if (change.version > from) this.#tell(watch, change);
+    for (const change of this.#changes) if (change.version > from) this.#send(watch, change);
   }
 
   #record(type: Change["type"], object: KubeObject): void {
     const change = { version: this.#version, type, object };
     this.#changes.push(change);
-    for (const watch of this.#watches) this.#tell(watch, change);
+    for (const watch of this.#watches) this.#send(watch, change);
   }
 
-  #tell({ selector, response }: { selector: string; response: ServerResponse }, { type, object }: Change): void {
+  #send({ selector, response }: { selector: string; response: ServerResponse }, { type, object }: Change): void {
     if (matches(object, selector)) response.write(`${JSON.stringify({ type, object })}\n`);
   }
 }

@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { applyObject, type ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
-import { type Kind, objectPath, versionOf } from "../../kube/paths.js";
+import { apiVersionOf, type Kind, objectPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { nodePoolShape } from "../install/schema.js";
 import { nameOf, pathOf } from "../objects.js";
@@ -43,8 +43,8 @@ function requireValid(pool: NodePool, before: NodePool | undefined): void {
 
 function checked(where: string, object: KubeObject, namespace: string): KubeObject {
   const { apiVersion, kind = "", metadata } = object;
-  if (!order.includes(kind as Kind) || versionOf(kind as Kind) !== apiVersion) {
-    const known = order.map((each) => `${each} (${versionOf(each)})`).join(", ");
+  if (!order.includes(kind as Kind) || apiVersionOf(kind as Kind) !== apiVersion) {
+    const known = order.map((each) => `${each} (${apiVersionOf(each)})`).join(", ");
     throw unusable(where, `it holds a ${kind || "nameless kind"} of ${apiVersion}; known are ${known}`);
   }
   if (!metadata?.name) throw unusable(where, `a ${kind} has no metadata.name`);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Manifest } from "../../kube/apply.js";
+import type { KubeManifest } from "../../kube/apply.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { PolicyRule } from "../permissions.js";
 import { type InstallConfig, renderInstall } from "./render.js";
@@ -21,9 +21,9 @@ interface Rule {
 }
 
 const all = renderInstall(config);
-const of = (kind: string, name = ""): Manifest[] =>
+const of = (kind: string, name = ""): KubeManifest[] =>
   all.filter((manifest) => manifest.kind === kind && manifest.metadata.name.includes(name));
-const rulesOf = (manifest: Manifest | undefined) => manifest?.rules as readonly Rule[];
+const rulesOf = (manifest: KubeManifest | undefined) => manifest?.rules as readonly Rule[];
 
 describe("what is installed", () => {
   test("has a place in the API for every object, and each object once", () => {
@@ -94,7 +94,7 @@ describe("what is installed", () => {
   test("lets machines come to the Ignition server, and nobody to the others", () => {
     const doors = of("NetworkPolicy").filter(({ spec }) => JSON.stringify(spec).includes('"port":9090'));
     expect(doors.map(({ metadata }) => metadata.name)).toEqual(["drawbridge-ignition-server"]);
-    expect(of("Service")).toMatchObject([{ spec: { type: "NodePort", ports: [{ port: 443, targetPort: "door" }] } }]);
+    expect(of("Service")).toMatchObject([{ spec: { type: "NodePort", ports: [{ port: 443, targetPort: "ignition" }] } }]);
     const text = JSON.stringify(of("Deployment", "ignition-server"));
     for (const needed of ["drawbridge-ignition-serving-cert", "drawbridge-ignition-payload", '"scheme":"HTTPS"']) {
       expect(text).toContain(needed);

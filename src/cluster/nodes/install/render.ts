@@ -1,6 +1,6 @@
 /** Everything that pools need in a cluster, as objects: the resource, and what runs for it with no more rights than it needs. */
-import { applyObject, type Manifest, type ObjectOutcome } from "../../kube/apply.js";
-import { bindingOf, manifestOf, yamlText } from "../../kube/builders.js";
+import { applyObject, type KubeManifest, type ObjectOutcome } from "../../kube/apply.js";
+import { bindingOf, kubeManifest, yamlText } from "../../kube/builders.js";
 import { find } from "../../kube/objects.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -23,15 +23,15 @@ import {
   servingAndClaimRules,
 } from "../permissions.js";
 import { nodePoolResource } from "./schema.js";
-import { type Program, workload } from "./workload.js";
+import { type WorkloadProgram, workload } from "./workload.js";
 
-export const components = ["controller", "approver", "ignition"] as const;
-export type Component = (typeof components)[number];
+export const installComponents = ["controller", "approver", "ignition"] as const;
+export type InstallComponent = (typeof installComponents)[number];
 
 export interface InstallConfig {
   readonly namespace: string;
   readonly image: string;
-  readonly components: readonly Component[];
+  readonly components: readonly InstallComponent[];
   readonly replicas: number;
   /** Where the API server may be found, as pods see it. */
   readonly apiPorts: readonly number[];
@@ -44,15 +44,15 @@ export interface InstallConfig {
 const labels = { [OWNER_LABEL]: OWNER_NAME };
 const HEALTH_PORT = 8080;
 
-export function renderInstall(config: InstallConfig): Manifest[] {
+export function renderInstall(config: InstallConfig): KubeManifest[] {
   const restricted = { ...labels, "pod-security.kubernetes.io/enforce": "restricted" };
-  const namespace = manifestOf("Namespace", { name: config.namespace, labels: restricted });
+  const namespace = kubeManifest("Namespace", { name: config.namespace, labels: restricted });
   // Where machines join there need be no pools: the approver may be alone there.
   const resources = config.components.includes("controller") ? [nodePoolResource] : [];
   return [namespace, ...resources, ...config.components.flatMap((part) => partOf(part, config))];
 }
 
-function partOf(part: Component, config: InstallConfig): Manifest[] {
+function partOf(part: InstallComponent, config: InstallConfig): KubeManifest[] {
   const { namespace } = config;
   const shared = [`--namespace=${namespace}`, `--health-port=${HEALTH_PORT}`];
   if (part === "controller") {
@@ -77,7 +77,7 @@ function partOf(part: Component, config: InstallConfig): Manifest[] {
   ];
 }
 
-/** The Ignition server beside it needs a certificate, unless somebody made one. */
+/** The Ignition server in the same installation needs a certificate, which the controller issues unless one exists. */
 function controllerArgs(shared: readonly string[], { components }: InstallConfig): string[] {
   return ["nodepool", "controller", ...shared, ...(components.includes("ignition") ? ["--issue-certificate"] : [])];
 }
@@ -87,24 +87,24 @@ function account(
   namespace: string,
   clusterRules: readonly PolicyRule[],
   rules: readonly PolicyRule[],
-): Manifest[] {
+): KubeManifest[] {
   const metadata = { name, namespace, labels };
   // Two installations in different namespaces must not share a binding.
   const clusterWide = { name: `${name}.${namespace}`, labels };
   const ofCluster = [
-    manifestOf("ClusterRole", clusterWide, { rules: clusterRules }),
-    manifestOf("ClusterRoleBinding", clusterWide, bindingOf("ClusterRole", clusterWide.name, { name, namespace })),
+    kubeManifest("ClusterRole", clusterWide, { rules: clusterRules }),
+    kubeManifest("ClusterRoleBinding", clusterWide, bindingOf("ClusterRole", clusterWide.name, { name, namespace })),
   ];
   return [
-    manifestOf("ServiceAccount", metadata),
+    kubeManifest("ServiceAccount", metadata),
     ...(clusterRules.length === 0 ? [] : ofCluster),
-    manifestOf("Role", metadata, { rules }),
-    manifestOf("RoleBinding", metadata, bindingOf("Role", name, { name, namespace })),
+    kubeManifest("Role", metadata, { rules }),
+    kubeManifest("RoleBinding", metadata, bindingOf("Role", name, { name, namespace })),
   ];
 }
 
 /** Objects as one YAML stream, for kubectl or a repository. */
-export function streamOf(manifests: readonly Manifest[]): string {
+export function installStream(manifests: readonly KubeManifest[]): string {
   return manifests.map((each) => yamlText(each)).join("---\n");
 }
 
@@ -113,7 +113,7 @@ const FIELD_MANAGER = "drawbridge-nodepool";
 /** Brings a cluster in line with what pools need, unless they are HyperShift's. */
 export async function applyInstall(
   api: KubeApi,
-  manifests: readonly Manifest[],
+  manifests: readonly KubeManifest[],
   { force }: { readonly force: boolean },
 ): Promise<ObjectOutcome[]> {
   await refuseBesideHyperShift(api);
@@ -141,19 +141,19 @@ export const PAYLOAD_CONFIG_MAP = "drawbridge-ignition-payload";
 export const CLAIMS_CONFIG_MAP = "drawbridge-claims";
 const CERTIFICATE_PATH = "/var/run/secrets/ignition/serving-cert";
 const PAYLOAD_PATH = "/etc/drawbridge/payload";
-const DOOR = 9090;
+const IGNITION_PORT = 9090;
 
 export const ignitionServerRules = servingAndClaimRules(CLAIMS_CONFIG_MAP);
 
-export function ignitionServerProgram(namespace: string, metricsPort: number): Program {
+export function ignitionServerProgram(namespace: string, metricsPort: number): WorkloadProgram {
   return {
     args: [
       ...["ignition", "serve", `--namespace=${namespace}`],
-      ...[`--addr=0.0.0.0:${DOOR}`, `--metrics-addr=0.0.0.0:${metricsPort}`],
+      ...[`--addr=0.0.0.0:${IGNITION_PORT}`, `--metrics-addr=0.0.0.0:${metricsPort}`],
       ...[`--payload=${PAYLOAD_PATH}/payload.yaml`, `--claims-configmap=${namespace}/${CLAIMS_CONFIG_MAP}`],
     ],
     healthPort: metricsPort,
-    door: DOOR,
+    publicPort: IGNITION_PORT,
     // Two thousand machines at once take half of that.
     memoryLimit: "512Mi",
     volumes: [
@@ -163,11 +163,11 @@ export function ignitionServerProgram(namespace: string, metricsPort: number): P
   };
 }
 
-/** Machines come from outside the cluster; how they get in is the cluster's owner's choice. */
-export function ignitionService(namespace: string, type: string): Manifest {
-  const ports = [{ name: "ignition", port: 443, targetPort: "door", protocol: "TCP" }];
+/** Machines connect from outside the cluster; the cluster's owner chooses by which type of Service. */
+export function ignitionService(namespace: string, type: string): KubeManifest {
+  const ports = [{ name: "ignition", port: 443, targetPort: "ignition", protocol: "TCP" }];
   const spec = { type, selector: { app: IGNITION_SERVER_NAME }, ports };
-  return manifestOf("Service", { name: IGNITION_SERVER_NAME, namespace, labels }, { spec });
+  return kubeManifest("Service", { name: IGNITION_SERVER_NAME, namespace, labels }, { spec });
 }
 
 // What the pools' controller may do, and no more.

@@ -1,6 +1,6 @@
 /** The NodePool resource for clusters without HyperShift: a schema of our own for the fields that platform None has. */
 
-import type { Manifest } from "../../kube/apply.js";
+import type { KubeManifest } from "../../kube/apply.js";
 import { CRD_NAME, OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 
 const text = { type: "string" } as const;
@@ -120,7 +120,7 @@ export const nodePoolShape = { type: "object", required: ["spec"], properties: {
 const column = (name: string, jsonPath: string) => ({ name, type: "string", jsonPath });
 const conditionColumn = (name: string, type: string) => column(name, `.status.conditions[?(@.type=="${type}")].status`);
 
-export const nodePoolResource: Manifest = {
+export const nodePoolResource: KubeManifest = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
   metadata: { name: CRD_NAME, labels: { [OWNER_LABEL]: OWNER_NAME } },

@@ -1,15 +1,15 @@
 /** A Deployment that can do no harm to its node, and the policy that closes its network but for what it needs. */
 
-import type { Manifest } from "../../kube/apply.js";
-import { manifestOf, tcpPort, UNPRIVILEGED } from "../../kube/builders.js";
+import type { KubeManifest } from "../../kube/apply.js";
+import { kubeManifest, tcpPort, UNPRIVILEGED } from "../../kube/builders.js";
 import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 
-export interface Program {
+export interface WorkloadProgram {
   readonly args: readonly string[];
-  /** Of metrics, and of probes unless there is a `door`. */
+  /** The port of the metrics and, without a public port, of the probes. */
   readonly healthPort: number;
-  /** An HTTPS port that everybody may come to, which also answers /healthz. */
-  readonly door?: number;
+  /** An HTTPS port that every network may reach, which also answers /healthz. */
+  readonly publicPort?: number;
   readonly volumes?: readonly Volume[];
   /** 256 MiB unless given. */
   readonly memoryLimit?: string;
@@ -21,31 +21,31 @@ interface Volume {
   readonly source: object;
 }
 
-interface Surroundings {
+interface WorkloadSettings {
   readonly namespace: string;
   readonly image: string;
   readonly replicas: number;
   readonly apiPorts: readonly number[];
 }
 
-/** Of the image: nobody. */
+/** The image's unprivileged user. */
 const USER = 65_532;
 const dns = [5353, 53];
 
-export function workload(name: string, around: Surroundings, program: Program): Manifest[] {
+export function workload(name: string, around: WorkloadSettings, program: WorkloadProgram): KubeManifest[] {
   const { namespace } = around;
   const labels = { [OWNER_LABEL]: OWNER_NAME, app: name };
   const metadata = { name, namespace, labels };
   const template = { metadata: { labels }, spec: pod(name, around, program) };
   return [
-    manifestOf("NetworkPolicy", metadata, { spec: policy(name, around, program) }),
-    manifestOf("Deployment", metadata, {
+    kubeManifest("NetworkPolicy", metadata, { spec: policy(name, around, program) }),
+    kubeManifest("Deployment", metadata, {
       spec: { replicas: around.replicas, selector: { matchLabels: { app: name } }, template },
     }),
   ];
 }
 
-function policy(name: string, { apiPorts }: Surroundings, { door, healthPort }: Program) {
+function policy(name: string, { apiPorts }: WorkloadSettings, { publicPort, healthPort }: WorkloadProgram) {
   const open = (protocol: string) => (port: number) => ({ protocol, port });
   return {
     podSelector: { matchLabels: { app: name } },
@@ -55,7 +55,7 @@ function policy(name: string, { apiPorts }: Surroundings, { door, healthPort }: 
         from: [{ namespaceSelector: { matchLabels: { "network.openshift.io/policy-group": "monitoring" } } }],
         ports: [tcpPort(healthPort)],
       },
-      ...(door === undefined ? [] : [{ ports: [tcpPort(door)] }]),
+      ...(publicPort === undefined ? [] : [{ ports: [tcpPort(publicPort)] }]),
     ],
     // The API server has no pods that a selector could name.
     egress: [{ ports: apiPorts.map(open("TCP")) }, { ports: [...dns.map(open("UDP")), ...dns.map(open("TCP"))] }],
@@ -64,11 +64,12 @@ function policy(name: string, { apiPorts }: Surroundings, { door, healthPort }: 
 
 function pod(
   name: string,
-  { image }: Surroundings,
-  { args, door, healthPort, memoryLimit = "256Mi", volumes = [] }: Program,
+  { image }: WorkloadSettings,
+  { args, publicPort, healthPort, memoryLimit = "256Mi", volumes = [] }: WorkloadProgram,
 ) {
   const probe = (path: string, periodSeconds: number) => ({
-    httpGet: door === undefined ? { path, port: "health" } : { path: "/healthz", port: "door", scheme: "HTTPS" },
+    httpGet:
+      publicPort === undefined ? { path, port: "health" } : { path: "/healthz", port: "ignition", scheme: "HTTPS" },
     periodSeconds,
   });
   return {
@@ -93,7 +94,7 @@ function pod(
         args,
         ports: [
           { name: "health", containerPort: healthPort, protocol: "TCP" },
-          ...(door === undefined ? [] : [{ name: "door", containerPort: door, protocol: "TCP" }]),
+          ...(publicPort === undefined ? [] : [{ name: "ignition", containerPort: publicPort, protocol: "TCP" }]),
         ],
         livenessProbe: probe("/healthz", 20),
         readinessProbe: probe("/readyz", 10),

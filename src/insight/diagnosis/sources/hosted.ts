@@ -1,6 +1,6 @@
 /** The facts of a hosted control plane, from the management cluster and the hosted cluster. */
 import { currentCertificates, publishedAddress } from "../../../cluster/hosted/apply/apply.js";
-import type { Clusters } from "../../../cluster/hosted/apply/clusters.js";
+import type { HostedClusters } from "../../../cluster/hosted/apply/clusters.js";
 import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
 import { hostedModel } from "../../../cluster/hosted/model/model.js";
 import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
@@ -48,7 +48,7 @@ export interface AggregatedApi extends KubeObject {
 }
 
 export interface HostedControlPlane {
-  readonly clusters: Clusters;
+  readonly clusters: HostedClusters;
   readonly config: HostedConfig;
   /** drawbridge's own. */
   readonly version: string;
