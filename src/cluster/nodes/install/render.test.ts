@@ -92,9 +92,11 @@ describe("what is installed", () => {
   });
 
   test("lets machines come to the Ignition server, and nobody to the others", () => {
-    const doors = of("NetworkPolicy").filter(({ spec }) => JSON.stringify(spec).includes('"port":9090'));
-    expect(doors.map(({ metadata }) => metadata.name)).toEqual(["drawbridge-ignition-server"]);
-    expect(of("Service")).toMatchObject([{ spec: { type: "NodePort", ports: [{ port: 443, targetPort: "ignition" }] } }]);
+    const policies = of("NetworkPolicy").filter(({ spec }) => JSON.stringify(spec).includes('"port":9090'));
+    expect(policies.map(({ metadata }) => metadata.name)).toEqual(["drawbridge-ignition-server"]);
+    expect(of("Service")).toMatchObject([
+      { spec: { type: "NodePort", ports: [{ port: 443, targetPort: "ignition" }] } },
+    ]);
     const text = JSON.stringify(of("Deployment", "ignition-server"));
     for (const needed of ["drawbridge-ignition-serving-cert", "drawbridge-ignition-payload", '"scheme":"HTTPS"']) {
       expect(text).toContain(needed);
