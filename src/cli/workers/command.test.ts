@@ -179,7 +179,7 @@ describe("drawbridge workers create", () => {
     [["create", "--pool=p", "--count=0"], "--count must be at least 1"],
     [["create", "--pool=p", "--provider=command"], "needs --create-command"],
     [["create", "--pool=p", "--create-command=a"], "go with --provider command"],
-    [["create", "--pool=p", "--provider=command", "--create-command=a {x}"], "stands for nothing"],
+    [["create", "--pool=p", "--provider=command", "--create-command=a {x}"], "is not known"],
     [["create", "--pool=p", "--disk=big"], "not a number of GB"],
     [["create", "--pool=p", "--window=1s"], "--window must be at least 1m"],
     [["userdata"], "the worker's name is missing"],

@@ -1,4 +1,4 @@
-/** Kubernetes objects as pools read and write them. */
+/** Kubernetes objects, names, times and events as node pools use them. */
 import type { KubeObject, ObjectMeta } from "../kube/port.js";
 
 export interface Metadata extends ObjectMeta {
@@ -59,10 +59,9 @@ export function secretText(secret: Secret, key: string): string | undefined {
   return value === undefined ? undefined : Buffer.from(value, "base64").toString("utf8");
 }
 
-// Names and annotations that HyperShift's own parts look for.
-
 const GROUP = "hypershift.openshift.io";
 
+/** Annotations that HyperShift's own components read and write. */
 export const annotation = {
   /** `namespace/name` of the pool, on everything that belongs to it. */
   nodePool: `${GROUP}/nodePool`,
@@ -83,11 +82,11 @@ export const label = {
   nodePool: `${GROUP}/nodePool`,
 } as const;
 
-/** The Ignition server's certificate (`tls.crt`, `tls.key`), and who signed it: ours, where no HyperShift has its own. */
+/** Secrets with the Ignition server's certificate and with the authority that signed it, where no HyperShift has its own. */
 export const SERVING_CERTIFICATE_SECRET = "drawbridge-ignition-serving-cert";
 export const IGNITION_CA_SECRET = "drawbridge-ignition-ca";
 
-/** Where a hosted cluster's control plane lives. */
+/** The namespace of a hosted cluster's control plane. */
 export function controlPlaneNamespace({ namespace, name }: ObjectName): string {
   return `${namespace}-${name.replaceAll(".", "-")}`;
 }
@@ -100,8 +99,6 @@ export function userDataSecretName(pool: string, hash: string): string {
   return `user-data-${pool}-${hash}`;
 }
 
-// Times in annotations.
-
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 
 /** Milliseconds since 1970; undefined for anything that is not RFC 3339, which Date.parse would guess at. */
@@ -111,12 +108,12 @@ export function parseTime(text: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** To the second. */
+/** RFC 3339 with seconds. */
 export function secondTime(now: number): string {
   return new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** As Go prints nanoseconds: without zeros at the end, and without the point when there are only zeros. */
+/** RFC 3339 as Go prints nanoseconds: without zeros at the end, and without the point when there are only zeros. */
 export function nanoTime(now: number): string {
   return new Date(now)
     .toISOString()

@@ -1,4 +1,4 @@
-/** What an approver may do in a cluster, and no more. */
+/** What the approver and the Ignition server may do in a cluster, and no more. */
 
 import { API_SERVER_NAME } from "./csr/approver/requests.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "./csr/signing-request.js";
@@ -20,7 +20,7 @@ const certificates = ["certificates.k8s.io"];
 export const clusterRules: readonly PolicyRule[] = [
   { apiGroups: certificates, resources: ["certificatesigningrequests"], verbs: ["get", "list", "watch"] },
   { apiGroups: certificates, resources: ["certificatesigningrequests/approval"], verbs: ["update"] },
-  // Without a name here it could let anybody in, administrators included.
+  // Without names here it could approve certificates for anybody, administrators included.
   {
     apiGroups: certificates,
     resources: ["signers"],
@@ -46,8 +46,6 @@ export const namespaceRules: readonly PolicyRule[] = [
 
 /** Beside the others, when the inventory is kept in ConfigMaps. */
 export const inventoryRule: PolicyRule = { apiGroups: [""], resources: ["configmaps"], verbs: ["list"] };
-
-// What an Ignition server may do in a cluster, and no more.
 
 const configMaps = { apiGroups: [""], resources: ["configmaps"] };
 

@@ -1,4 +1,4 @@
-/** Keys that somebody should look at: each once however often it is asked for, one at a time, failures ever more slowly. */
+/** A queue of keys: each waits once however often it is added, one is worked on at a time, failures are retried ever more slowly. */
 import type { Clock } from "../../base/clock.js";
 
 /** What came of looking at a key. */

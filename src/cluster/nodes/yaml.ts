@@ -3,7 +3,7 @@ import { type Document, parseAllDocuments, parseDocument, stringify } from "yaml
 import { isRecord } from "../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 
-/** A separator stands alone on its line; Kubernetes takes nothing else for one. */
+/** A separator is alone on its line; Kubernetes takes nothing else for one. */
 const SEPARATOR = /^---[ \t]*\r?$\n?/m;
 /** Aliases may make a document this many times as large. */
 const MOST_ALIASES = 100;

@@ -1,4 +1,4 @@
-/** Brings pools, and what they stand on, from a file into a cluster or a directory: all of it is checked before any is written. */
+/** Applies pools and the objects they refer to from a file. All of them are checked before any is written. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { applyObject, type ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
@@ -65,9 +65,6 @@ function unusable(where: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_NODEPOOL", `${where} cannot be applied: ${why}`);
 }
 
-// Whether the parts of an object are what they should be: lists, texts, numbers. An API server sees to that; in a file a
-// `true` or `4.18` without quotes is easily written where a text belongs.
-
 /** As much as is needed of the schemas that Kubernetes has. */
 interface Shape {
   readonly type?: string;
@@ -94,7 +91,10 @@ const ofKind: Readonly<Record<string, Shape>> = {
   NodePool: nodePoolShape,
 };
 
-/** `spec.config must be a list`; undefined when all is well. */
+/**
+ * The first part of an object that is of the wrong type, as in `spec.config must be a list`; undefined when there is none. An
+ * API server checks that; in a file `true` or `4.18` is easily written without the quotes that a text needs.
+ */
 export function shapeProblem(object: KubeObject): string | undefined {
   const { kind = "" } = object;
   const own = Object.hasOwn(ofKind, kind) ? ofKind[kind] : undefined;

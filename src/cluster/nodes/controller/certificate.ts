@@ -49,7 +49,7 @@ export function keepCertificate(options: KeepCertificateOptions): Promise<WorkOu
 
 async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateOptions): Promise<void> {
   const addresses = publishedAddresses(view.configMaps.values());
-  // Nobody is told where to go yet, or a person looks after the certificate.
+  // No address is published yet, or a person looks after the certificate.
   if (addresses.dnsNames.length + addresses.ipAddresses.length === 0) return;
   const find = (name: string) => ours(view.secrets.get(pathOf({ namespace, name })), namespace);
   const [authority, serving] = [find(IGNITION_CA_SECRET), find(SERVING_CERTIFICATE_SECRET)];
@@ -57,7 +57,7 @@ async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateO
   const kept = { signers: named(SIGNER_NAME, authority), leaves: named(LEAF_NAME, serving) };
   const wanted = await keepOrIssue(servingProfile(addresses), kept, { renewBeforeMs, now: new Date(now()) });
   const [signer, leaf] = [wanted.signers.get(SIGNER_NAME)!, wanted.leaves.get(LEAF_NAME)!];
-  // The authority first: whoever sees the certificate can then find out whom to trust.
+  // The authority first: user data must not lag behind the certificate.
   await put(writer, authority, pairSecret(namespace, IGNITION_CA_SECRET, signer));
   const ca = { "ca.crt": encoded(signer.certificatePem) };
   await put(writer, serving, pairSecret(namespace, SERVING_CERTIFICATE_SECRET, leaf, ca));
@@ -105,14 +105,12 @@ async function put(writer: Writer, before: Secret | undefined, wanted: Secret): 
   await writer.perform({ verb: "update", object: { ...before, apiVersion, kind, data } as Secret });
 }
 
-// For whom the Ignition server's certificate is: the addresses that machines are told.
-
 interface PublishedAddresses {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
 }
 
-/** Of all clusters that name no authority of their own; a cluster that does has its certificate from there. */
+/** The addresses of all clusters that name no authority of their own: the certificate is issued for them. */
 export function publishedAddresses(maps: Iterable<ConfigMap>): PublishedAddresses {
   const hosts = new Set<string>();
   for (const map of maps) {
@@ -142,13 +140,12 @@ function hostOf(address: string, map: ConfigMap): string {
   return host;
 }
 
-// The Ignition server's certificates as they should be: one signer for ten years, one certificate for a year.
-
 const SIGNER_NAME = "ignition-root-ca";
 const LEAF_NAME = "ignition-server";
 
 const DAY_MS = 24 * 60 * 60_000;
 
+/** The Ignition server's certificates: a signer for ten years and a certificate for a year. */
 function servingProfile(addresses: PublishedAddresses): ProfileSet {
   return {
     key: "p256",

@@ -19,7 +19,7 @@ export interface PoolControllerOptions {
   readonly leading: () => boolean;
   readonly clock?: Clock;
   readonly newToken?: () => string;
-  /** Everything is looked at again after this long, whatever the watches said. */
+  /** A pass over everything is made after this long even without a change. */
   readonly resyncMs?: number;
   readonly silenceMs?: number;
   readonly mostQueued?: number;
@@ -27,7 +27,7 @@ export interface PoolControllerOptions {
   readonly issuesCertificate?: boolean;
   readonly onIssued?: (sentence: string) => void;
   readonly onPass?: (key: string, outcome: WorkOutcome["next"]) => void;
-  /** A pass over a pool failed and is repeated; told again only in other words. */
+  /** A pass over a pool failed and is repeated; the same sentence is reported once. */
   readonly onFailure?: (pool: NodePool, sentence: string) => void;
   readonly onError?: (sentence: string) => void;
 }

@@ -1,4 +1,4 @@
-/** One pass over one pool: decide, write, report; then see to the Secrets that nothing refers to any more. */
+/** One pass over one pool: decide, write, report the status, and clean up Secrets that nothing refers to any more. */
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../../base/errors/error.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
@@ -125,8 +125,6 @@ async function tidy(key: string, belonging: SecretOwner, { now, view, writer }: 
   }
 }
 
-// Performs what a pass decided, on the condition that nothing changed since, and only while this replica leads.
-
 /** Another replica took over: whatever is left to do is its business. */
 export class LeadershipLost extends Error {
   constructor() {
@@ -134,6 +132,7 @@ export class LeadershipLost extends Error {
   }
 }
 
+/** Writes what a pass decided, on the condition that nothing changed since, and only while this replica leads. */
 export class Writer {
   readonly #api: KubeApi;
   readonly #leading: () => boolean;

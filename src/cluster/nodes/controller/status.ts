@@ -1,4 +1,4 @@
-/** How pools stand, for people and scripts. No token is in it. */
+/** The status of pools, for people and scripts. It contains no token. */
 
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";

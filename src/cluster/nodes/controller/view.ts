@@ -1,4 +1,4 @@
-/** The copy of one namespace from which passes over pools are made, and whom a change in it concerns. */
+/** A copy of one namespace: the input of passes over its pools, and the pools that a change concerns. */
 import { randomUUID } from "node:crypto";
 import { isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
@@ -99,9 +99,10 @@ function poolOfSecret({ metadata }: Secret): string | undefined {
   return metadata?.annotations?.[annotation.nodePool];
 }
 
-// The cluster that pools belong to where no HyperShift runs: a ConfigMap labelled `drawbridge/cluster=true`, which a person
-// can write by hand and for which nothing need be installed.
-
+/**
+ * On the ConfigMap that describes the cluster of pools where no HyperShift runs: a person can write it by hand, and nothing
+ * has to be installed for it.
+ */
 export const CLUSTER_LABEL = "drawbridge/cluster";
 
 const keys = {
@@ -119,7 +120,7 @@ const keys = {
   networks: "YAML with the lists machine, cluster and service, which are never proxied",
 } as const;
 
-/** What stands beside it in its namespace. */
+/** Other objects of its namespace. */
 interface NamespaceObjects {
   secret(name: string): Secret | undefined;
   configMap(name: string): ConfigMap | undefined;
@@ -167,8 +168,8 @@ function readClusterObject(map: ConfigMap, beside: NamespaceObjects): ClusterCon
   };
   const release = (image: string): PoolRelease => {
     const version = Object.hasOwn(releases, image) ? String(releases[image]) : text("version");
-    const trouble = problems[0] ?? versionProblem(version);
-    if (trouble !== undefined) return { problem: `ConfigMap ${name.namespace}/${name.name} ${trouble}` };
+    const problem = problems[0] ?? versionProblem(version);
+    if (problem !== undefined) return { problem: `ConfigMap ${name.namespace}/${name.name} ${problem}` };
     return { version, arch: text("arch") || "multi" };
   };
   return { cluster, release };

@@ -1,4 +1,4 @@
-/** One request together with everything its rules look at. */
+/** A certificate signing request together with everything that its rules look at. */
 import { messageOf } from "../../../base/errors/error.js";
 import { inspectRequest, type RequestFacts } from "../../../tunnel/pki/inspect-request.js";
 import type { KubeObject } from "../../kube/port.js";
@@ -79,8 +79,7 @@ export function namesOf({ dnsNames, ipAddresses, otherNames }: RequestFacts): st
   ]);
 }
 
-// What the operator of an approver may choose.
-
+/** What the operator of an approver may choose. */
 export interface Policy {
   /** Who files first requests: the identity in every machine's bootstrap kubeconfig. */
   readonly bootstrapUser: string;
@@ -124,8 +123,6 @@ export const RATE_WINDOW_MS = 60_000;
 /** The brake counts requests as young as this; that many more than there are machines is a flood. */
 export const BRAKE_WINDOW_MS = 60 * 60_000;
 export const BRAKE_MARGIN = 100;
-
-// To whom a name or an address belongs.
 
 /**
  * Who else has it, for the end of a sentence; undefined when nobody has. `name` is `DNS:w0` or `IP:10.0.0.1`.

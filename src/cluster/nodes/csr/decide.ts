@@ -104,7 +104,7 @@ function approvalText({ kind, nodeName, poolName }: RequestContext): string {
   return `${nodeName} of ${poolName ?? "no pool"} ${what[kind]}`;
 }
 
-/** A node that a person let in although nobody expected it belongs to no pool. */
+/** A node that a person approved although the inventory does not list it belongs to no pool. */
 function remember({ facts, kind, now, poolName = "", remembered, request }: RequestContext): NodeRecord {
   const earlier = remembered?.[kind];
   // Decided again after an interruption: it was approved when it was approved first.

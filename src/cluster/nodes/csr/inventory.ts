@@ -20,7 +20,7 @@ export interface Worker {
   readonly notBefore: number;
   /** No first certificate after this. */
   readonly deadline: number;
-  /** It is a node already and was let in by somebody else. */
+  /** It is a node already and was approved by somebody else. */
   readonly joined: boolean;
 }
 
@@ -53,7 +53,7 @@ const DEFAULT_WINDOW_MS = 2 * 60 * 60_000;
 const documentKeys = ["pool", "replicas", "workers", "claims"];
 const workerKeys = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
 
-/** Throws for the first thing that is wrong: half an inventory would let half of the wrong machines in. */
+/** Throws for the first mistake: half an inventory would approve some of the wrong machines. */
 export function readInventory(texts: readonly InventoryText[]): Inventory {
   const workers = new Map<string, Worker>();
   const pools = new Map<string, Pool>();
@@ -140,14 +140,12 @@ function smaller(a: number | undefined, b: number | undefined): number | undefin
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-// Where the inventory is kept: a directory, or ConfigMaps with our label.
-
 /** Reads the whole inventory as it is now; fails rather than leaving out what is broken. */
 export type InventorySource = () => Promise<Inventory>;
 
 export const INVENTORY_LABEL = "drawbridge/inventory";
 
-/** Every file ending in yaml, yml or json; editors' leftovers and hidden files are none. */
+/** Reads every file ending in yaml, yml or json, except hidden files and those that editors leave behind. */
 export function directoryInventory(directory: string): InventorySource {
   return async () => {
     const texts: InventoryText[] = [];

@@ -1,4 +1,4 @@
-/** What the approver must not forget: requests are gone an hour after they were decided, certificates live for years. */
+/** What the approver remembers: requests are deleted an hour after they were decided, certificates last for years. */
 
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { find } from "../../kube/objects.js";
@@ -51,7 +51,7 @@ export function readMemory(data: Readonly<Record<string, string>> = {}): Memory 
 
 const KEPT_AFTER_GONE_MS = 7 * 24 * 60 * 60_000;
 
-/** What there is to note about a node now: the record with its change, `forget`, or undefined for nothing. */
+/** A node's record after its Node came or went and certificates expired; undefined when nothing changed. */
 export function updatedRecord(
   of: NodeRecord,
   { hasNode, isExpected, now }: { hasNode: boolean; isExpected: boolean; now: number },
@@ -72,9 +72,10 @@ export function updatedRecord(
   return now - goneSince > KEPT_AFTER_GONE_MS ? "forget" : undefined;
 }
 
-// Names and addresses that serving certificates hold, from their approval until they end.
-
-/** All certificates of one node that are for the same names count as one. */
+/**
+ * Names and addresses that a node's serving certificates hold, from their approval until they expire. Certificates for the
+ * same names count as one.
+ */
 export interface HeldNames {
   /** Sorted: `DNS:w0`, `IP:10.0.0.1`. */
   readonly names: readonly string[];
@@ -150,8 +151,7 @@ export function canonicalNames(names: readonly string[]): string[] {
   return [...new Set(all)].sort();
 }
 
-// Keeps the approver's memory in a ConfigMap, so that the next leader knows what the last one did.
-
+/** Keeps the approver's memory in a ConfigMap, so that the next leader knows what the last one did. */
 export class MemoryStore {
   readonly #api: KubeApi;
   readonly #name: ObjectName;

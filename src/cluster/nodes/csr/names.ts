@@ -1,4 +1,4 @@
-/** Addresses and networks in one spelling, so that they can be compared. */
+/** Addresses, networks and names in one spelling, so that they can be compared. */
 import { BlockList, isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
@@ -42,18 +42,16 @@ export class Networks {
   }
 }
 
-/** What no machine can have as an address of its own: this host, this link, everybody, nobody. */
+/** Addresses that no machine can have as its own: loopback, link-local, multicast, unspecified. */
 export const UNUSABLE_NETWORKS = new Networks([
   ...["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"],
   ...["::/128", "::1/128", "fe80::/10", "ff00::/8"],
 ]);
 
-// Names that a node may have, and names that would let it pass for something else.
-
 const LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
 const subdomain = new RegExp(`^${LABEL}(\\.${LABEL})*$`);
 
-/** As the API wants it for Nodes; no wildcard, no capitals. */
+/** Whether the API accepts it as the name of a Node; no wildcard, no capitals. */
 export function isNodeName(name: string): boolean {
   return name.length <= 253 && subdomain.test(name);
 }
@@ -61,7 +59,7 @@ export function isNodeName(name: string): boolean {
 const RESERVED =
   /^(localhost|kubernetes|openshift|api|api-int)$|\.localhost$|(^|\.)default(\.svc.*)?$|\.svc$|\.cluster\.local$/;
 
-/** A certificate for such a name could stand in for a service of the control plane. */
+/** Whether a certificate for the name could impersonate a service of the control plane. */
 export function isReservedName(name: string, alsoReserved: readonly string[]): boolean {
   const plain = name.toLowerCase().replace(/\.$/, "");
   return RESERVED.test(plain) || alsoReserved.some((other) => other.toLowerCase().replace(/\.$/, "") === plain);

@@ -87,9 +87,7 @@ export function decided(request: SigningRequest, condition: Omit<RequestConditio
   return { ...request, status: { ...request.status, conditions } };
 }
 
-// What a signer made of a request for a serving certificate.
-
-/** Undefined while there is no certificate, and for one that is no node's. */
+/** The certificate that was issued for a serving request; undefined while there is none, and for one that is no node's. */
 export function issuedServing({ spec, status }: SigningRequest): (IssuedCertificate & { node: string }) | undefined {
   if (spec?.signerName !== SERVING_SIGNER || !status?.certificate) return undefined;
   try {

@@ -99,8 +99,6 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
 }
 
-// The part of a pool's hash that comes from the cluster's own configuration: its proxy, its registries, its TLS profile.
-
 interface ProxySpec {
   readonly httpProxy?: string;
   readonly httpsProxy?: string;
@@ -122,7 +120,7 @@ interface ImageSpec {
   readonly imageStreamImportMode?: string;
 }
 
-/** `spec.configuration` of a HostedCluster, or of what stands in for one. */
+/** `spec.configuration` of a HostedCluster, or the key `configuration` of our ConfigMap for a cluster. */
 export interface ClusterConfiguration {
   readonly proxy?: ProxySpec;
   readonly image?: ImageSpec;
@@ -175,7 +173,7 @@ export function globalConfig(
   return lines.map((line) => `${goJson(line)}\n`).join("");
 }
 
-// Members stand in the order of the Go structs; structs, unlike strings and lists, are there even when empty.
+// Members are in the order of the Go structs; structs, unlike strings and lists, are there even when empty.
 
 const metadata = { name: "cluster", creationTimestamp: null };
 
@@ -228,12 +226,10 @@ function imageSpec(spec: ImageSpec = {}) {
   };
 }
 
-// JSON as Go's encoder writes it: the hashes are taken over its bytes.
-
-// Go escapes these so that its output can stand inside HTML and JavaScript.
+// Go escapes these so that its output can be embedded in HTML and JavaScript.
 const ESCAPED = /[<>&\u2028\u2029]/g;
 
-/** Members in the order they were put in; undefined ones are left out, as omitempty does. */
+/** JSON as Go's encoder writes it, byte for byte. Undefined members are omitted, as omitempty does. */
 export function goJson(value: unknown): string {
   return JSON.stringify(value).replace(
     ESCAPED,
@@ -253,8 +249,6 @@ export function fnv1a(input: string | Uint8Array): string {
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
   return (hash >>> 0).toString(16).padStart(8, "0");
 }
-
-// Release versions: only as much of semantic versioning as decisions here need.
 
 export interface ReleaseVersion {
   readonly major: number;

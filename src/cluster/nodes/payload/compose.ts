@@ -1,4 +1,4 @@
-/** Puts a pool's payload together. Everything in it is checked as a machine would check it, and written as spec 3.2. */
+/** Composes a pool's payload. Its parts are checked as a machine would check them, and written as spec 3.2. */
 import { at } from "../../../base/at.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type Config, NEWEST, versionOf } from "../../ignition/config.js";
@@ -30,7 +30,7 @@ export interface PayloadInputs {
 
 export interface ComposedPayload {
   readonly text: string;
-  /** The same for a machine whose name is known: the name, a newline behind it, stands between the two in base64. */
+  /** The payload for a machine whose name is known: the name and a newline, in base64, go between the two. */
   readonly named: { readonly before: string; readonly after: string };
 }
 
@@ -104,7 +104,7 @@ function credentials(
   ];
 }
 
-/** The kubelet lets those in whom the API's own authority vouches for. */
+/** The API's authority, whose clients the kubelet admits. */
 function authorityOf(kubeconfig: string): string {
   const config = parseKubernetesYaml(kubeconfig, "the bootstrap kubeconfig");
   const data = at(config, "clusters", 0, "cluster", "certificate-authority-data");
@@ -126,11 +126,12 @@ function unusable(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_PAYLOAD", sentence);
 }
 
-// What OpenShift's machine config server adds to a rendered MachineConfig before it hands it out.
-
 const MCO = "machineconfiguration.openshift.io";
 
-/** Read at first boot by the operating system's own service, which applies it and usually reboots. */
+/**
+ * What OpenShift's machine config server adds to a rendered MachineConfig. At first boot the operating system's own service
+ * reads it, applies it and usually reboots.
+ */
 function firstBootConfig(name: string, host: HostSettings): Config {
   const encapsulated = {
     apiVersion: `${MCO}/v1`,

@@ -33,9 +33,7 @@ export function configOf({ files = [], sshKeys = [], units = [] }: Parts): Confi
   };
 }
 
-// The forms of values that are put into scripts, units and configurations as they are.
-
-/** Throws DB_PAYLOAD with one sentence that names the field. */
+/** Checks a value that is put into a script, unit or configuration as it is. Throws DB_PAYLOAD, which names the field. */
 export function requireForm<T>(field: string, value: T, isSo: (value: T) => boolean, must: string): void {
   if (!isSo(value)) throw new DrawbridgeError("DB_PAYLOAD", `${field} ${must}, not ${JSON.stringify(value)}`);
 }
@@ -77,9 +75,10 @@ export function isOneLine(text: string): boolean {
   return text !== "" && !/[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text);
 }
 
-// Every node reaches the API at one address that only it has: HAProxy on the node passes connections on to the API
-// server's real place. Files, units and the MachineConfig's name are those of HyperShift.
-
+/**
+ * HAProxy on each node: the node reaches the API at an address that only it has, and HAProxy forwards connections to the API
+ * server. Files and units are those of HyperShift.
+ */
 export interface ApiProxy {
   /** Given to the node's loopback interface. */
   readonly address: string;

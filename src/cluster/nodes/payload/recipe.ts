@@ -27,7 +27,7 @@ const usualNames = {
   trustBundle: "user-ca-bundle",
 } as const;
 
-/** Read anew for each payload, so that a change of the file needs no restart. Throws DB_PAYLOAD. */
+/** It is read for each payload, so that a change of the file needs no restart. Throws DB_PAYLOAD. */
 export async function readRecipe(path: string): Promise<PayloadRecipe> {
   try {
     return await recipeOf(await readFile(path, "utf8"), dirname(path));
@@ -90,7 +90,7 @@ function kubeletOptions(value: unknown): KubeletOptions {
   return options;
 }
 
-/** Without a hash whoever serves it decides what runs as root. */
+/** The hash is required: without it, the server of the download decides what runs as root. */
 function download(value: unknown): Download {
   const of = fieldsOf(value, "an entry of kubelet.downloads", ["path", "source", "hash"]);
   return {
@@ -116,9 +116,7 @@ function truth(value: unknown, what: string): boolean {
   return value === true;
 }
 
-// MachineConfigs: an Ignition config each, and beside it what only the operating system's own tools can apply.
-
-/** What Ignition cannot do. */
+/** Settings of a MachineConfig that only the operating system's own tools can apply. */
 export interface HostSettings {
   readonly fips: boolean;
   readonly kernelArguments: readonly string[];

@@ -61,10 +61,10 @@ function checkManagement({ conditions, problems }: PassContext): void {
 /** Returns the release's version. The condition is absent when all is well: there is no release to look up. */
 function checkRelease({ conditions, problems, world }: PassContext): string {
   const { release } = world;
-  const trouble = problemOf(problems, "spec.release") ?? ("problem" in release ? release.problem : undefined);
-  if (trouble !== undefined || "problem" in release) {
-    conditions.set("ValidReleaseImage", isFalse(VALIDATION_FAILED, trouble ?? ""));
-    throw PassEnd.andRetry(`the release image cannot be used: ${trouble}`);
+  const wrong = problemOf(problems, "spec.release") ?? ("problem" in release ? release.problem : undefined);
+  if (wrong !== undefined || "problem" in release) {
+    conditions.set("ValidReleaseImage", isFalse(VALIDATION_FAILED, wrong ?? ""));
+    throw PassEnd.andRetry(`the release image cannot be used: ${wrong}`);
   }
   conditions.remove("ValidReleaseImage");
   return release.version;
@@ -100,8 +100,8 @@ function checkArchitecture({ conditions, problems, world }: PassContext): void {
     payload === "" || payload.toLowerCase() === "multi" || payload === arch
       ? undefined
       : `The release is for ${payload} and the pool for ${arch}`;
-  const trouble = wrong ?? mismatch;
-  conditions.set(type, trouble === undefined ? isTrue() : isFalse("InvalidArchPlatform", trouble));
+  const problem = wrong ?? mismatch;
+  conditions.set(type, problem === undefined ? isTrue() : isFalse("InvalidArchPlatform", problem));
   if (wrong !== undefined) throw PassEnd.untilChange(wrong);
   if (mismatch !== undefined) throw PassEnd.andRetry(mismatch);
 }

@@ -58,8 +58,7 @@ export class Conditions {
   }
 }
 
-// `spec.pausedUntil`: a date, or a plain yes or no.
-
+/** The meaning of `spec.pausedUntil`, which is a date, true or false. */
 export type Pause =
   | { readonly state: "active" }
   | { readonly state: "paused" /** Infinity: until somebody changes it. */; readonly until: number }
@@ -73,9 +72,9 @@ export function readPause(pausedUntil: string | undefined, now: number): Pause {
   return until > now ? { state: "paused", until } : { state: "active" };
 }
 
-/** Ends a pass over a pool early; what was found until then is still reported. */
+/** Ends a pass over a pool early; the conditions that were set until then are still reported. */
 export class PassEnd extends Error {
-  /** Whether time may mend it; otherwise the pass waits for the next change. */
+  /** Whether the pass is repeated; otherwise it waits for the next change. */
   readonly retry: boolean;
 
   private constructor(because: string, retry: boolean) {

@@ -1,4 +1,4 @@
-/** Everything a pass over a pool looks at, gathered before it begins: the pass itself asks nobody. */
+/** The input of a pass over a pool, gathered before it begins: the pass itself reads nothing. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import {
@@ -14,7 +14,7 @@ import { type ConfigSource, rawConfig, usesRunc } from "../hash/raw-config.js";
 import { type ConfigMap, label, nameOf, type ObjectName, pathOf, type Secret } from "../objects.js";
 import type { NodePool } from "./node-pool.js";
 
-/** The hosted cluster, or the object of ours that stands in for one. */
+/** The cluster that a pool belongs to, as our ConfigMap describes it. */
 export interface PoolCluster {
   readonly name: ObjectName;
   readonly owner: { readonly apiVersion: string; readonly kind: string; readonly uid: string };
@@ -32,7 +32,7 @@ export interface PoolCluster {
   readonly networks: ClusterNetworks | undefined;
 }
 
-/** Something another object is named for; its content is undefined while it, or its key, is missing. */
+/** An object that the cluster names; its content is undefined while the object, or its key, is missing. */
 interface Dependency<T> {
   readonly name: string;
   readonly content: T | undefined;
@@ -82,8 +82,7 @@ export function machineConfigsOf(pool: NodePool, maps: readonly ConfigMap[]): Ma
   };
 }
 
-// What a pool's machines should be: its configuration and the hashes of it.
-
+/** What a pool's machines should be: their configuration, and its hashes. */
 export interface PoolTarget {
   readonly rawConfig: string;
   readonly releaseVersion: string;

@@ -58,8 +58,6 @@ export interface NodePool extends KubeObject {
 
 export const DEFAULT_ARCHITECTURE = "amd64";
 
-// What a NodePool must look like. Where HyperShift's API is installed it refuses most of this; a directory of files does not.
-
 export interface Problem {
   /** `spec.arch`, ... */
   readonly field: string;
@@ -95,7 +93,10 @@ const immutable: readonly (readonly [field: string, read: (spec: NodePoolSpec) =
   ["spec.management.upgradeType", ({ management }) => management?.upgradeType],
 ];
 
-/** Everything that is wrong; with the pool as it was, also what must not change. */
+/**
+ * Everything that is wrong with a pool and, with the pool as it was before, every change that is not allowed. Where
+ * HyperShift's API is installed it refuses most of this; a directory of files does not.
+ */
 export function validateNodePool({ spec = {} }: NodePool, before?: NodePool): Problem[] {
   const problems = checks.flatMap(([field, check]) => {
     const message = check(spec);
@@ -135,8 +136,8 @@ function autoScalingProblem({ autoScaling, replicas }: NodePoolSpec): string | u
   if (autoScaling === undefined) return undefined;
   if (replicas !== undefined) return "and spec.replicas exclude each other";
   const { min = 0, max = 0 } = autoScaling;
-  const trouble = wholeNumber(min, 1) ?? wholeNumber(max, 1);
-  if (trouble !== undefined) return `.min and .max: each ${trouble}`;
+  const problem = wholeNumber(min, 1) ?? wholeNumber(max, 1);
+  if (problem !== undefined) return `.min and .max: each ${problem}`;
   return max < min ? ".max must not be smaller than .min" : undefined;
 }
 

@@ -1,4 +1,4 @@
-/** One pass over a pool: from the world as it was seen to what the pool's status says, what is written, and when to look again. */
+/** One pass over a pool: from its input to the pool's status, the objects to write, and the time of the next pass. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { KubeObject } from "../../kube/port.js";
 import { configurationHash, effectiveProxy, pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
@@ -116,8 +116,6 @@ function atTarget(pool: NodePool, { hashes }: PoolTarget): NodePool | undefined 
 function withMetadata(pool: NodePool, change: Partial<Metadata>): NodePool {
   return { ...pool, metadata: { ...pool.metadata, ...change } };
 }
-
-// What a pass writes: the Secrets of the current hash, and the end of those before it.
 
 /** In order; the first that fails ends the rest. Updates and deletions hold only for the version they were decided on. */
 export interface ObjectWrite {

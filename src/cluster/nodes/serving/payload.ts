@@ -62,8 +62,6 @@ function unusable(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_PAYLOAD", sentence);
 }
 
-// A pool's payload by its hash, without asking the Ignition server, which would take the question for a machine.
-
 /** Instead of a hash: the one in force. */
 const CURRENT_WORD = "current";
 
@@ -76,6 +74,7 @@ interface PoolPayloadOptions {
   readonly source: PayloadSource | undefined;
 }
 
+/** A pool's payload by its hash, without a request to the Ignition server, which would count it as a machine. */
 export async function payloadOfHash(
   hash: string,
   { api, namespace, pool, source }: PoolPayloadOptions,

@@ -1,4 +1,4 @@
-/** Keeps the book of tokens in step with the token Secrets: makes payloads, rotates tokens, ends those whose time has come. */
+/** Keeps the valid tokens in step with the token Secrets: makes payloads, rotates tokens, deletes expired Secrets. */
 
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.js";
@@ -97,7 +97,7 @@ export class TokenController {
     return this.#secrets.get(name);
   }
 
-  /** What the newest Secret of a pool stands for, of those that are not at their end. */
+  /** The payload of a pool's newest Secret, of those that do not expire. */
   currentOf(pool: string): { readonly secret: string; readonly made: ComposedPayload } | undefined {
     const candidates = [...this.#made].flatMap(([secret, { made }]) => {
       const view = readTokenSecret(this.#secrets.get(secret) ?? {});
@@ -263,8 +263,7 @@ function inputs({ data = {}, metadata }: Secret): string {
   return JSON.stringify([rest, annotations, metadata?.uid]);
 }
 
-// What the server tells a pool's controller about a payload, in the token Secret itself.
-
+/** What the Ignition server reports about a payload to the pool's controller, in the token Secret. */
 interface PayloadOutcome {
   readonly reason: string;
   readonly message: string;

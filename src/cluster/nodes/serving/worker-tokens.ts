@@ -1,4 +1,4 @@
-/** Lets workers in that have a token of their own, with the payload of their pool and their name in it. */
+/** Tokens that belong to one worker each: a machine with such a token gets its pool's payload, with its name in it. */
 
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
@@ -79,8 +79,6 @@ export class WorkerTokens {
   }
 }
 
-// Tokens that stand for one worker each: whoever comes with one has a name, wherever it comes from.
-
 interface WorkerToken {
   /** `namespace/name`. */
   readonly pool: string;
@@ -88,7 +86,7 @@ interface WorkerToken {
   readonly token: string;
 }
 
-/** On a Secret whose keys are workers and whose values are their tokens; the pool stands in the usual annotation. */
+/** On a Secret whose keys are workers and whose values are their tokens; the pool is in the usual annotation. */
 export const WORKER_TOKENS_ANNOTATION = "drawbridge/worker-tokens";
 
 /** Guessing must be hopeless, and a token is not limited in time as the pool's are. */

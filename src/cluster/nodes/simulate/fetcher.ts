@@ -34,7 +34,7 @@ interface FetcherOptions {
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 const USUAL_HEAD_TIMEOUT_MS = 10_000;
-/** For one attempt, however short our patience is. */
+/** For one attempt, however short the timeout is. */
 const LEAST_MS = 1_000;
 /** A kubelet has a hundred megabytes. */
 const LARGEST = 512 * 1024 * 1024;
@@ -66,10 +66,10 @@ export class Fetcher {
     if (!/^https?:$/.test(url.protocol)) {
       throw refused(`${what} is at ${shown(url)}, and only http and https are fetched here`);
     }
-    return received(resource, await this.#patiently(url, resource, settings, defaults), what, LARGEST);
+    return received(resource, await this.#untilAnswered(url, resource, settings, defaults), what, LARGEST);
   }
 
-  async #patiently(
+  async #untilAnswered(
     url: URL,
     resource: Resource,
     settings: Config,
@@ -83,11 +83,11 @@ export class Fetcher {
       headTimeoutMs: (timeouts.httpResponseHeaders ?? 0) * 1000 || USUAL_HEAD_TIMEOUT_MS,
       ...{ proxy, maxBytes: LARGEST },
     };
-    // A config can limit its machines' patience; nothing makes it longer than ours.
+    // A config can shorten the time that its machines go on asking, and never lengthen ours.
     const until = this.#clock.now() + Math.min(timeoutMs, (timeouts.httpTotal ?? 0) * 1000 || timeoutMs);
     let pauseMs = FIRST_PAUSE_MS;
     for (let attempt = 1; ; attempt++) {
-      // A server that falls silent in the middle must not outlast our patience.
+      // A server that falls silent in the middle of an answer must not exceed our timeout.
       const deadline = AbortSignal.timeout(Math.max(Math.ceil(until - this.#clock.now()), LEAST_MS));
       const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
       const came = await getAsIgnition(url, { ...request, signal: ending }).catch((reason: unknown) =>
@@ -95,7 +95,7 @@ export class Fetcher {
       );
       const isFinal = typeof came !== "string" && came.status < 500;
       const isLast = isFinal || this.#clock.now() + pauseMs > until || signal?.aborted === true;
-      this.#tell(url, attempt, came, isLast ? undefined : pauseMs);
+      this.#report(url, attempt, came, isLast ? undefined : pauseMs);
       if (isFinal) return accepted(url, came);
       if (isLast) throw refused(gaveUp(url, attempt, came));
       await pause(this.#clock, pauseMs, signal);
@@ -118,7 +118,7 @@ export class Fetcher {
     return trustIn(own);
   }
 
-  #tell(url: URL, attempt: number, came: FetchedContent | string, againInMs: number | undefined): void {
+  #report(url: URL, attempt: number, came: FetchedContent | string, againInMs: number | undefined): void {
     const result = typeof came === "string" ? came : meaningOf(came.status);
     const status = typeof came === "string" ? undefined : came.status;
     this.#options.onAttempt?.({ url: shown(url), attempt, status, result, againInMs });
@@ -137,7 +137,7 @@ function gaveUp(url: URL, attempts: number, came: FetchedContent | string): stri
   return `${shown(url)} ${times}, and the last answer was: ${last}; a machine would go on asking`;
 }
 
-/** What the statuses of an Ignition server stand for. */
+/** What the statuses of an Ignition server mean. */
 function meaningOf(status: number): string {
   const known: Readonly<Record<number, string>> = {
     200: "served",
@@ -162,8 +162,6 @@ export function shown({ host, pathname, protocol }: URL): string {
 }
 
 const refused = (sentence: string) => new DrawbridgeError("DB_SIMULATE_FETCH", sentence);
-
-// Whom a machine trusts: the usual authorities and those of its config.
 
 /** Reading the usual ones takes longer than a fetch, and all fetches of a machine trust the same. */
 const known = new Map<string, SecureContext>();

@@ -175,8 +175,6 @@ function refused(sentence: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_SIMULATE_JOIN", sentence, { cause });
 }
 
-// The bootstrap kubeconfig among the files that a machine was given, as far as it may be used on this host.
-
 /** Of a kubelet on Fedora CoreOS, and of one on RHCOS. */
 const usualPaths = ["/etc/kubernetes/bootstrap-kubeconfig", "/etc/kubernetes/kubeconfig"];
 
@@ -190,14 +188,14 @@ const refusedKeys = [
   "client-key",
 ] as const;
 
-/** Its place on this host. Throws DB_SIMULATE_JOIN. */
+/** The path on this host of the bootstrap kubeconfig that the machine was given. Throws DB_SIMULATE_JOIN. */
 export async function bootstrapCredential(tree: Tree): Promise<string> {
   for (const path of usualPaths) {
     const place = await tree.file(path);
     if (place === undefined) continue;
     const found = refusedIn(contentOf(path, await readFile(place, "utf8")));
     if (found === undefined) return place;
-    throw refused(`${path} names ${found}, and a payload's kubeconfig is used here only with what stands in it`);
+    throw refused(`${path} names ${found}, and a payload's kubeconfig is used here only with what it contains`);
   }
   throw refused(`the payload has no bootstrap kubeconfig: neither ${usualPaths.join(" nor ")} is there`);
 }

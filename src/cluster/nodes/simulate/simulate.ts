@@ -33,8 +33,6 @@ export async function simulateBoot(simulation: SimulationOptions): Promise<Simul
   return { ...applied, tree };
 }
 
-// A rendered config into a directory, in the order and with the rules of Ignition's files stage.
-
 /** What a directory cannot take, and an administrator of this host need not give. */
 interface SkippedPart {
   readonly what: string;
@@ -69,6 +67,7 @@ type Entry =
   | { readonly kind: "file"; readonly node: FileEntry }
   | { readonly kind: "link"; readonly node: LinkEntry };
 
+/** Writes a rendered config into a directory, in the order and with the rules of Ignition's files stage. */
 async function applyConfig(tree: Tree, config: Config, content: Content): Promise<Applied> {
   const { directories = [], files = [], links = [] } = config.storage ?? {};
   const soft: Entry[] = links.filter(({ hard }) => !hard).map((node) => ({ kind: "link", node }));
@@ -142,11 +141,10 @@ function depth({ path }: NodeEntry): number {
   return path.split("/").filter(Boolean).length;
 }
 
-// Units as Ignition leaves them: files, drop-ins, links to nowhere, and one preset file.
-
 const FOLDER = "/etc/systemd/system";
 const PRESET_FILE = "/etc/systemd/system-preset/20-ignition.preset";
 
+/** Units as Ignition writes them: files, drop-ins, links to /dev/null, and one preset file. */
 async function applyUnits(tree: Tree, units: readonly Unit[]): Promise<void> {
   for (const { contents, dropins = [], mask, name } of units) {
     for (const dropin of dropins) {

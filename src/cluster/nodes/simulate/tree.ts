@@ -1,4 +1,4 @@
-/** A directory that is the whole file system to whoever writes into it: no path and no link leads out of it. */
+/** A directory that is the whole file system for a simulated machine: no path and no link leads out of it. */
 import { chmod, link, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
@@ -18,7 +18,7 @@ export class Tree {
   static async at(path: string): Promise<Tree> {
     const root = resolve(path);
     try {
-      // What machines are told is not for every user of this host.
+      // The configuration of machines is not for every user of this host.
       await mkdir(root, { recursive: true, mode: 0o700 });
       if ((await readdir(root)).length > 0) throw new Error("it is not empty; name a new directory");
     } catch (reason) {

@@ -1,4 +1,4 @@
-/** The life of a token, as steps: what to do with its Secret now, and when to look again. */
+/** The life of a token Secret: when its token is rotated, and when it is ended and deleted. */
 import { annotation, encoded, nanoTime, readPath, type Secret, secondTime } from "../objects.js";
 import { readTokenSecret, usableToken } from "./token-secret.js";
 
@@ -67,9 +67,7 @@ export function withExpiry(secret: Secret, now: number): Secret | undefined {
   };
 }
 
-// What becomes of a pool's Secrets once nothing refers to them.
-
-/** The pool a Secret says it belongs to, as it is now. */
+/** The current state of the pool that a Secret names as its owner. */
 export type SecretOwner =
   | { readonly state: "no pool" }
   | { readonly state: "no cluster" }
@@ -81,7 +79,7 @@ type SecretAction =
   | { readonly action: "expire"; readonly secret: Secret }
   | { readonly action: "delete"; readonly resourceVersion: string | undefined };
 
-/** Whether the janitor looks at it at all. */
+/** Whether the Secret is one that is cleaned up when nothing refers to it. */
 export function isPoolSecret(secret: Secret): boolean {
   const name = secret.metadata?.name ?? "";
   const pool = readPath(secret.metadata?.annotations?.[annotation.nodePool]);

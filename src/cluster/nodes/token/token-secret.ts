@@ -1,4 +1,4 @@
-/** The Secret through which a pool's controller and the Ignition server talk: what to serve, and under which token. */
+/** The Secret through which a pool's controller tells the Ignition server what to serve, and under which token. */
 
 import { gunzipSync, gzipSync } from "node:zlib";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
@@ -96,7 +96,7 @@ export function refreshTokenSecret(secret: Secret, configurationHash: string): S
 
 export interface TokenSecretView {
   readonly pool: ObjectName | undefined;
-  /** Undefined rather than empty: an empty token would let everybody in. */
+  /** Undefined rather than empty: an empty token would admit everybody. */
   readonly token: string | undefined;
   readonly oldToken: string | undefined;
   readonly releaseImage: string;
@@ -107,7 +107,7 @@ export interface TokenSecretView {
   readonly stream: string;
   readonly upgradeType: UpgradeType | undefined;
   readonly generatedAt: number | undefined;
-  /** Undefined: never. NaN: nobody can tell, which counts as passed. */
+  /** Undefined: never. NaN: the annotation is unreadable, which counts as expired. */
   readonly expiresAt: number | undefined;
   readonly reached: boolean;
   /** What came of making the payload; undefined before the server tried. */
@@ -146,7 +146,7 @@ export function isTokenSecret(secret: Secret): boolean {
 }
 
 export function usableToken(token: string): string {
-  if (token.trim() === "") throw new DrawbridgeError("DB_TOKEN_SECRET", "an empty token would let everybody in");
+  if (token.trim() === "") throw new DrawbridgeError("DB_TOKEN_SECRET", "an empty token would admit everybody");
   return token;
 }
 
@@ -154,13 +154,11 @@ function readUpgradeType(text: string | undefined): UpgradeType | undefined {
   return text === "InPlace" || text === "Replace" ? text : undefined;
 }
 
-// Long texts inside Secrets: gzip, then base64, so that they fit into the megabyte an object may have.
-
 /** What no configuration comes near; more is not one, however small it was packed. */
 const LONGEST = 64 * 1024 * 1024;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** Nothing stays nothing. */
+/** Gzip and base64, so that a long text fits into the megabyte that an object may have. Empty stays empty. */
 export function pack(text: string): string {
   return text === "" ? "" : gzipSync(Buffer.from(text, "utf8"), { level: 9 }).toString("base64");
 }

@@ -1,13 +1,13 @@
-/** How long a command waits, and what it says meanwhile. */
+/** How long a command waits, and the progress that it shows meanwhile. */
 
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isTransient } from "../../kube/errors.js";
 
 export interface Progress {
-  /** Something happened. */
+  /** Shows a line for something that happened. */
   log(line: string): void;
-  /** What is being waited for now. */
+  /** Shows what the command waits for now. */
   status(line: string): void;
 }
 
@@ -16,7 +16,7 @@ export interface DeadlineOptions {
   readonly progress: Progress;
   readonly clock?: Clock;
   readonly everyMs?: number;
-  /** Fires when somebody has had enough. */
+  /** Fires when the user interrupts the command. */
   readonly signal?: AbortSignal;
 }
 
@@ -35,7 +35,7 @@ export class Deadline {
     this.#end = this.clock.now() + options.timeoutMs;
   }
 
-  /** Nothing should be begun any more. */
+  /** Whether nothing more should be started. */
   get hasPassed(): boolean {
     return this.clock.now() >= this.#end || this.#options.signal?.aborted === true;
   }
@@ -44,45 +44,45 @@ export class Deadline {
     return `${Math.round(this.#options.timeoutMs / 1000)} s`;
   }
 
-  /** Until the next look. */
+  /** Waits until the next attempt. */
   async pause(): Promise<void> {
     const left = Math.max(0, this.#end - this.clock.now());
     await pause(this.clock, Math.min(left, this.#options.everyMs ?? DEFAULT_EVERY_MS), this.#options.signal);
   }
 
-  /** With its own time, but the same manners. */
+  /** A shorter deadline with the same progress, clock and signal. */
   within(timeoutMs: number): Deadline {
     const left = Math.max(0, this.#end - this.clock.now());
     return new Deadline({ ...this.#options, timeoutMs: Math.min(left, timeoutMs) });
   }
 
-  /** Again until it does not fail for a reason that passes. */
+  /** Repeats the action while the API fails for a reason that may pass. */
   async retry<T>(what: string, run: () => Promise<T>): Promise<T> {
     const { value } = await this.poll(what, async () => ({ value: await run() }));
     return value;
   }
 
-  /** Again and again until it gives something; an API that is away is waited for like everything else. */
+  /** Repeats the attempt until it returns a value. Failures of the API that may pass are waited for, too. */
   async poll<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-    let trouble = "";
+    let problem = "";
     for (;;) {
       try {
         const found = await look();
         if (found !== undefined) return found;
-        trouble = "";
+        problem = "";
       } catch (reason) {
         if (!isTransient(reason)) throw reason;
-        trouble = messageOf(reason);
-        this.progress.status(`${what}: ${trouble}`);
+        problem = messageOf(reason);
+        this.progress.status(`${what}: ${problem}`);
       }
-      if (this.hasPassed) throw this.#over(what, trouble);
+      if (this.hasPassed) throw this.#over(what, problem);
       await this.pause();
     }
   }
 
-  #over(what: string, trouble: string): DrawbridgeError {
+  #over(what: string, problem: string): DrawbridgeError {
     const why = this.#options.signal?.aborted === true ? "it was interrupted" : `${this.timeout} were not enough`;
-    const last = trouble === "" ? "" : `; last: ${trouble}`;
+    const last = problem === "" ? "" : `; last: ${problem}`;
     return new DrawbridgeError("DB_WORKERS_WAIT", `${what}: ${why}${last}`);
   }
 }

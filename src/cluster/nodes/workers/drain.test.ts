@@ -72,7 +72,7 @@ describe("draining", () => {
     for (const name of ["a", "b", "c", "d", "e", "f"])
       cluster.putPod(name, "w-0", { metadata: { ownerReferences: [] } });
     await expect(requireDrainable(cluster.api, ["w-0", "w-1"], strict)).rejects.toThrow(
-      /^pods stand in the way: default\/a would not .*; and 1 more$/,
+      /^pods prevent it: default\/a would not .*; and 1 more$/,
     );
     expect(cluster.writes).toEqual([]);
     await requireDrainable(cluster.api, ["w-1"], strict);

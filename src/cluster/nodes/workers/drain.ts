@@ -8,12 +8,12 @@ import type { Metadata } from "../objects.js";
 import type { Deadline } from "./deadline.js";
 import { changeNode, isReady, type Node } from "./node.js";
 
-/** Before anything is touched; rejects with everything that stands in the way. */
+/** Rejects, before anything is changed, with every pod that prevents the nodes from being drained. */
 export async function requireDrainable(api: KubeApi, nodes: readonly string[], rules: DrainRules): Promise<void> {
   const obstacles: string[] = [];
   for (const node of nodes) obstacles.push(...sortPods(await podsOn(api, node), rules).obstacles);
   if (obstacles.length === 0) return;
-  throw new DrawbridgeError("DB_WORKERS_DRAIN", `pods stand in the way: ${shortened(obstacles)}`);
+  throw new DrawbridgeError("DB_WORKERS_DRAIN", `pods prevent it: ${shortened(obstacles)}`);
 }
 
 export async function cordon(api: KubeApi, name: string): Promise<Node | undefined> {
@@ -22,7 +22,7 @@ export async function cordon(api: KubeApi, name: string): Promise<Node | undefin
   );
 }
 
-/** A node whose kubelet is away cannot end its pods: they were told to, and end with its Node. */
+/** A node whose kubelet is away cannot end its pods: they are evicted, and end with their Node. */
 export async function drain(api: KubeApi, node: Node, rules: DrainRules, deadline: Deadline): Promise<void> {
   const name = node.metadata?.name ?? "";
   const asked = new Set<string>();
@@ -85,7 +85,7 @@ async function podsOn(api: KubeApi, node: string): Promise<readonly Pod[]> {
 }
 
 function inTheWay(node: string, obstacles: readonly string[]): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKERS_DRAIN", `pods stand in the way on ${node}: ${shortened(obstacles)}`);
+  return new DrawbridgeError("DB_WORKERS_DRAIN", `pods prevent ${node} from being drained: ${shortened(obstacles)}`);
 }
 
 function because(blocked: ReadonlyMap<string, string>): string {
@@ -96,8 +96,6 @@ function because(blocked: ReadonlyMap<string, string>): string {
 function shortened(all: readonly string[]): string {
   return `${all.slice(0, 5).join("; ")}${all.length > 5 ? `; and ${all.length - 5} more` : ""}`;
 }
-
-// Which pods leave a node that is drained, and which keep it from being drained; kubectl's rules.
 
 export interface DrainRules {
   /** Pods that nothing would start elsewhere. */
@@ -148,8 +146,6 @@ function controllerOf({ metadata }: Pod) {
 function isOver({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
-
-// Pods, as far as draining and trying out a node concerns us.
 
 export interface Pod extends KubeObject {
   readonly metadata?: Omit<Metadata, "ownerReferences"> & {

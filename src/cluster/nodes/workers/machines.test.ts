@@ -30,7 +30,7 @@ describe("commands of one's own", () => {
   test.each([
     ["a 'b", "a quote is not closed"],
     ["  ", "the command is empty"],
-    ["a {user}", "{user} stands for nothing"],
+    ["a {user}", "{user} is not known"],
   ])("refuses %s", (text, sentence) => expect(() => splitCommand(text)).toThrow(sentence));
 
   test("puts each value into one word, whatever is in it", () => {

@@ -1,4 +1,4 @@
-/** Makes and removes workers, one after the other; what was done is remembered before and after each, so that it can be resumed. */
+/** Makes and removes workers one after the other. Each step is recorded, so that a command that was killed can be repeated. */
 
 import { execFile } from "node:child_process";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
@@ -11,7 +11,7 @@ export interface MakeOptions {
   readonly userData: PoolUserData;
   readonly joinWithinMs: number;
   readonly now: number;
-  /** Changes nothing, and tells what would be done. */
+  /** Changes nothing and returns what would be done. */
   readonly dryRun: boolean;
   /** Of workers that should have one of their own. */
   readonly ownTokens: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
@@ -40,7 +40,7 @@ export interface MadeWorker {
   readonly action: "made" | "would be made" | "user data written" | "kept";
 }
 
-/** A worker before anybody expects it. */
+/** A worker that is not recorded yet. */
 export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
 
 export async function createWorkers(creation: CreateOptions): Promise<MadeWorker[]> {
@@ -81,7 +81,7 @@ export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorke
     const command = machineCommand("create", worker, userData);
     const isRun = command.length > 0;
     if (isRun) await runMachineCommand("create", worker, command);
-    // Nobody tells us about machines that people make; giving the same user data again does no harm.
+    // Machines that people make are not reported to us; giving the same user data again does no harm.
     if (isRun || worker.provider === "files") {
       await store.change((workers) => workers.map((one) => (one.name === worker.name ? { ...one, made: true } : one)));
     }
@@ -105,7 +105,7 @@ interface RemovedWorker {
   readonly action: "removed" | "would be removed" | "forgotten";
 }
 
-/** `publish` is told who is left after each: a removal that fails must not keep those before it expected. */
+/** `publish` gets the remaining workers after each: a removal that fails must not keep the removed ones expected. */
 export async function deleteWorkers(
   store: WorkerStore,
   names: readonly string[],
@@ -128,7 +128,7 @@ export async function deleteWorkers(
   return removed;
 }
 
-/** Or says which of them nobody knows. */
+/** Throws for a name that is not recorded. */
 export async function knownWorkers(store: WorkerStore, names: readonly string[]): Promise<Worker[]> {
   const all = await store.read();
   const unknown = names.find((name) => !all.some((worker) => worker.name === name));
@@ -153,11 +153,9 @@ function userDataFor(worker: Worker, tokens: ReadonlyMap<string, string>, { user
   return workerUserData(userData.text, { name, setHostname, ignitionAddress, token: tokens.get(name) });
 }
 
-// What makes or removes the machine of a worker, by its provider.
-
 type Verb = "create" | "delete";
 
-/** Empty where people do it. */
+/** The command that makes or removes a worker's machine; empty where people do it. */
 export function machineCommand(verb: Verb, worker: Worker, userData: string): string[] {
   if (worker.provider === "gcloud") return verb === "create" ? gcloudCreate(worker, userData) : gcloudDelete(worker);
   if (worker.provider !== "command") return [];
@@ -176,8 +174,6 @@ export async function runMachineCommand(verb: Verb, worker: Worker, command: rea
   }
 }
 
-// The arguments of Google's own command-line tool.
-
 export function gcloudCreate({ name, shape, zone }: Worker, userDataFile: string): string[] {
   if (zone === "") throw new DrawbridgeError("DB_WORKERS", `gcloud needs a zone for ${name}: give --zones`);
   const optional = (flag: string, value: string) => (value === "" ? [] : [`--${flag}=${value}`]);
@@ -189,7 +185,7 @@ export function gcloudCreate({ name, shape, zone }: Worker, userDataFile: string
     ...optional("image", shape.image),
     ...optional("image-project", shape.imageProject),
     ...optional("boot-disk-size", shape.diskGb === "" ? "" : `${shape.diskGb}GB`),
-    // From a file: what stands on a command line can be read by everybody on the machine.
+    // From a file: everybody on the machine can read a command line.
     `--metadata-from-file=user-data=${userDataFile}`,
     "--quiet",
   ];
@@ -199,8 +195,6 @@ export function gcloudDelete({ name, shape, zone }: Worker): string[] {
   const project = shape.project === "" ? [] : [`--project=${shape.project}`];
   return ["gcloud", "compute", "instances", "delete", name, `--zone=${zone}`, ...project, "--quiet"];
 }
-
-// Commands that make and remove machines: rendered for each worker and run without a shell, so that nothing is taken apart twice.
 
 export const placeholders = [
   "name",
@@ -237,9 +231,7 @@ export function splitCommand(text: string): string[] {
     ([, name]) => !placeholders.some((known) => known === name),
   );
   if (unknown !== undefined) {
-    throw workersError(
-      `${unknown[0]} stands for nothing; there are ${placeholders.map((name) => `{${name}}`).join(" ")}`,
-    );
+    throw workersError(`${unknown[0]} is not known; there are ${placeholders.map((name) => `{${name}}`).join(" ")}`);
   }
   return words;
 }

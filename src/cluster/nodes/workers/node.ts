@@ -40,7 +40,7 @@ export function isReady(node: Node | undefined): boolean {
   return readyCondition(node)?.status === "True";
 }
 
-/** In the kubelet's words, or the node controller's; empty when it is. */
+/** The reason of the kubelet or of the node controller; empty when the node is Ready. */
 export function whyNotReady(node: Node): string {
   const condition = readyCondition(node);
   if (condition?.status === "True") return "";
@@ -54,7 +54,7 @@ function readyCondition(node: Node | undefined) {
 
 const ATTEMPTS = 10;
 
-/** Writes what `make` gives, if anything; kubelets and controllers write all the time, so it is made anew when they did. */
+/** Writes what `make` returns, if anything. Kubelets and controllers write all the time, so conflicts are repeated. */
 export async function changeNode(
   api: KubeApi,
   name: string,
@@ -63,8 +63,7 @@ export async function changeNode(
   return (await change(api, nodePath(name), ATTEMPTS, make))?.object;
 }
 
-// What a pool says about its nodes, put on them once they are there: on platform None nobody else does.
-
+/** Labels and taints of a pool's nodes. On platform None nobody else puts them there. */
 interface NodeSettings {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];

@@ -184,7 +184,7 @@ describe("replacing", () => {
     expect(await names()).toEqual(["w-3", "w-4", "w-5", "w-6"]);
   });
 
-  test("changes nothing when pods stand in the way, or when the name is unknown", async () => {
+  test("changes nothing when pods prevent draining or the name is unknown", async () => {
     await make(2);
     cluster.putPod("stray", "w-1", { metadata: { ownerReferences: [] } });
     cluster.writes.length = 0;

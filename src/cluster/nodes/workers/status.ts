@@ -1,4 +1,4 @@
-/** How far each worker has come, and what exactly the next step waits for. */
+/** The status of each worker: how far it has come, and what its next step waits for. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { inspectRequest } from "../../../tunnel/pki/inspect-request.js";
@@ -46,13 +46,13 @@ export interface PoolReport {
   readonly problems: readonly WorkerProblem[];
 }
 
-/** False on platform None whatever happens, or none of our business. */
+/** Conditions that are always False on platform None, or that are not about workers. */
 const quiet = [
   ...["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"],
   ...["AllMachinesReady", "AllNodesHealthy", "ReachedIgnitionEndpoint"],
 ];
 
-/** Nodes that joined tell more about the endpoint than a mark that somebody forgot to set. */
+/** Conditions about the endpoint are ignored: nodes that joined are better evidence. */
 export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "hash" | "pool">): PoolReport {
   const status = `drawbridge nodepool status ${pool.metadata?.name} shows everything about it`;
   const isWrong = (one: Condition) => one.status === "False" && !quiet.includes(one.type);
@@ -156,8 +156,6 @@ function doctor(name: string): string {
   return `drawbridge workers doctor looks for the cause, of ${name} and the others`;
 }
 
-// A pool, its workers' nodes and everything on the way there, as they are at one moment.
-
 /** Where pools are and where their nodes are: with HyperShift two clusters. */
 export interface Clusters {
   readonly pools: KubeApi;
@@ -170,6 +168,7 @@ interface FirstCertificateRequest {
   readonly outcome: ReturnType<typeof outcomeOf>;
 }
 
+/** A pool, its nodes and their certificate requests at one moment. */
 export interface PoolSnapshot {
   readonly pool: NodePool;
   readonly hash: string;

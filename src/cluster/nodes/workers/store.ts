@@ -1,4 +1,4 @@
-/** A directory that remembers workers: one record of all, a user-data file each, and the inventory that an approver reads. */
+/** The directory of workers: one record of all, a user-data file for each, and the inventory that an approver reads. */
 
 import { randomBytes } from "node:crypto";
 import { link, mkdir, readFile, rename, rm, rmdir } from "node:fs/promises";
@@ -132,9 +132,10 @@ async function replace(path: string, text: string): Promise<void> {
   }
 }
 
-// One command at a time on a directory of workers: two that both make machines would make some of them twice.
-
-/** A killed command leaves its lock behind; whoever comes next sees that nobody holds it. */
+/**
+ * One command at a time on a directory of workers: two that both make machines would make some of them twice. A killed
+ * command leaves its lock behind; the next command sees that its process is gone.
+ */
 export async function exclusively<T>(directory: string, run: () => Promise<T>): Promise<T> {
   const path = join(directory, ".lock");
   const isNew = await acquire(directory, path);

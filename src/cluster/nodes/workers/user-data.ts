@@ -1,4 +1,4 @@
-/** The user data of a pool as it is now, whoever looks after the pool: our controller or HyperShift. */
+/** User data of pools and of single workers, for pools of our controller and of HyperShift. */
 
 import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
@@ -70,11 +70,9 @@ export function isPoolMissing(reason: unknown): boolean {
   return reason instanceof PoolMissing;
 }
 
-// A pool's user data made one worker's: with its name, and with another way to the Ignition server where that is wanted.
-
 interface WorkerSettings {
   readonly name: string;
-  /** The node is called what its machine calls itself, and only expected nodes are let in. */
+  /** A node has its machine's host name, and only nodes of the inventory are approved. */
   readonly setHostname: boolean;
   /** `10.0.0.1` or `10.0.0.1:443`, for machines that cannot resolve names. Empty: as published. */
   readonly ignitionAddress: string;
@@ -92,6 +90,7 @@ interface Pointer {
   readonly storage?: { readonly files?: readonly { readonly path: string }[] };
 }
 
+/** A pool's user data for one worker: with its host name, its token, and another address of the Ignition server. */
 export function workerUserData(
   poolText: string,
   { ignitionAddress, name, setHostname, token }: WorkerSettings,
@@ -144,14 +143,12 @@ function reachedAt(source: string, address: string): string {
   return url.href;
 }
 
-// A worker's user data as it would be made now: with its pool's configuration and token of this moment.
-
 interface FreshUserData {
   readonly hash: string;
   readonly text: string;
 }
 
-/** Tailored as it was made, unless something else is said now. */
+/** A worker's user data with its pool's current configuration and token, with the settings it was made with by default. */
 export async function freshUserData(
   api: KubeApi,
   worker: Worker,
@@ -165,11 +162,9 @@ export async function freshUserData(
   return { hash, text: workerUserData(text, { name, token, setHostname, ignitionAddress, ...said }) };
 }
 
-// Tokens that stand for one worker each, in the Secret from which our Ignition server reads them.
-
 const ATTEMPTS = 5;
 
-/** By name; those that have one keep it. */
+/** The workers' own tokens, by name, from the Secret that our Ignition server reads; missing ones are made. */
 export async function ensureTokens(
   api: KubeApi,
   pool: ObjectName,
@@ -182,7 +177,7 @@ export async function ensureTokens(
   return new Map(names.map((name) => [name, secretText(secret, name) ?? ""]));
 }
 
-/** They open nothing from now on. */
+/** Makes the tokens of these workers invalid. */
 export async function revokeTokens(api: KubeApi, pool: ObjectName, names: readonly string[]): Promise<void> {
   await change(api, pool, (data) => Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name))));
 }

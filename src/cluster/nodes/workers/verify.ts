@@ -192,8 +192,6 @@ export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "labelsN
   throw new DrawbridgeError("DB_WORKERS_WAIT", sentence);
 }
 
-// A small pod on one node, to see that the cluster can use it: made, watched, removed.
-
 interface TestPodOptions {
   readonly namespace: string;
   readonly image: string;
@@ -205,7 +203,7 @@ const PREFIX = "drawbridge-verify-";
 /** Whatever becomes of us, it does not run for ever. */
 const LONGEST_SECONDS = 900;
 
-/** By the scheduler, as every other pod; so what keeps pods away keeps this one away, too. */
+/** A small pod that the scheduler puts on one node, like every other pod, to see that the node runs pods. */
 function testPod(node: string, { image, namespace, taints }: TestPodOptions): Pod {
   const only = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   const spec = {

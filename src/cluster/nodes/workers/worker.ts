@@ -34,7 +34,7 @@ export interface Worker {
   readonly ips: readonly string[];
   /** Whether the machine exists as far as we know. */
   readonly made: boolean;
-  /** Whether its user data has a token that stands for it alone. */
+  /** Whether its user data has a token that belongs to it alone. */
   readonly ownToken: boolean;
   /** Templates, for provider command; kept so that deleting needs no flags. */
   readonly createCommand: readonly string[];
@@ -43,16 +43,16 @@ export interface Worker {
   readonly setHostname?: boolean;
   /** Absent: as published. */
   readonly ignitionAddress?: string;
-  /** Set from the moment it was decided until it is gone, so that whoever was killed in between can go on. */
+  /** Set while it is being taken out of service, so that a command that was killed can be continued. */
   readonly leaving?: "removed" | "replaced";
   /** The worker in whose place it is. */
   readonly replaces?: string;
 }
 
-// Numbers in workers' names, each used once: a machine that was let in keeps certificates of its name for a long time, and
-// the approver lets no second one in under it.
-
-/** The next free number, by prefix. */
+/**
+ * The next free number in workers' names, by prefix. Each is used once: a machine keeps certificates of its name for a long
+ * time, and the approver approves no second machine of that name.
+ */
 export type Numbers = Readonly<Record<string, number>>;
 
 interface Numbered {
@@ -75,8 +75,7 @@ export function usedNumbers(before: Numbers, names: readonly string[]): Numbers 
   return next;
 }
 
-// Which workers there should be, with names that are used once and zones that are filled evenly.
-
+/** The workers of a pool that share a prefix: how many there should be, and in which zones. */
 export interface WorkerGroup {
   readonly pool: string;
   readonly prefix: string;
@@ -96,7 +95,7 @@ export function isInGroup({ name, pool }: Worker, group: Pick<WorkerGroup, "pool
   return pool === group.pool && numbered(name)?.prefix === group.prefix;
 }
 
-/** What is missing: names that nobody ever had, each in the zone that has fewest workers of the pool. */
+/** The workers that are missing: each has a name that was never used, in the zone that has fewest workers of the pool. */
 export function planWorkers(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers = {}): PlannedWorker[] {
   const { count, pool, prefix, zones } = group;
   if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
@@ -137,9 +136,7 @@ export function workersError(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_WORKERS", sentence);
 }
 
-// Workers as the inventory that decides whose certificate requests are approved.
-
-/** One document a pool; as many nodes may join as there are workers. */
+/** The inventory of an approver: one document a pool, and as many nodes may join as there are workers. */
 export function inventoryText(workers: readonly Worker[]): string {
   const pools = [...new Set(workers.map(({ pool }) => pool))].sort();
   return pools

@@ -13,7 +13,7 @@ import { encoded, type Metadata, type Secret } from "../../objects.js";
 import { readYamlStream } from "../../yaml.js";
 import { shapeProblem } from "../apply-objects.js";
 
-/** An object and where it stands. */
+/** An object and its place in a file. */
 export interface StoredObject {
   readonly object: KubeObject & { readonly metadata: Metadata };
   readonly file: string;
@@ -46,7 +46,7 @@ export class ObjectFiles {
       for (const filed of entry.filed) {
         const key = keyOf(filed.object);
         const other = found.get(key);
-        if (other !== undefined) throw unusable(file, `${key} stands in ${other.file} as well`);
+        if (other !== undefined) throw unusable(file, `${key} is in ${other.file} as well`);
         found.set(key, filed);
       }
     }
@@ -58,7 +58,7 @@ export class ObjectFiles {
     return locked(this.#directory, run);
   }
 
-  /** Replaces it where it stands, or makes a file for it. */
+  /** Replaces the object in its file, or makes a file for it. */
   async put(object: KubeObject, where: StoredObject | undefined): Promise<void> {
     const { kind = "", metadata } = object;
     const parts = [kind.toLowerCase(), metadata?.namespace, metadata?.name].filter(Boolean);
@@ -168,13 +168,12 @@ function unusable(file: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_NODEPOOL_DIRECTORY", `${file} cannot be used: ${why}`);
 }
 
-// One writer at a time in a directory, whichever process it belongs to.
-
 const RETRY_MS = 5;
-/** Writes take milliseconds; whoever holds it longer was killed. */
+/** Writes take milliseconds; a process that holds the lock for longer was killed. */
 const STALE_MS = 10_000;
 const PATIENCE_MS = 15_000;
 
+/** One writer at a time in a directory, of all processes. */
 async function locked<T>(directory: string, run: () => Promise<T>): Promise<T> {
   const path = join(directory, ".lock");
   await acquire(path);

@@ -54,7 +54,7 @@ interface PlannedApproval {
   readonly state: ClusterState;
 }
 
-/** Of a node that somebody else let in. */
+/** Of a node that somebody else approved. */
 const noRecord: NodeRecord = { pool: "" };
 
 /** The one key of the queue. */
@@ -67,16 +67,16 @@ export class Approver {
   readonly #clock: Clock;
   readonly #requests: ListWatch<SigningRequest>;
   readonly #nodes: ListWatch<NodeObject>;
-  /** Last decision by the request's uid, so that each is told and logged once. */
-  readonly #told = new Map<string, string>();
+  /** Last decision by the request's uid, so that each is reported and logged once. */
+  readonly #reported = new Map<string, string>();
   /** Requests whose certificates are in the memory, by uid. */
-  readonly #learned = new Set<string>();
+  readonly #recorded = new Set<string>();
   /** Holds one key: there is one thing to do, again and again. */
   readonly #queue: WorkQueue;
   #stopped = false;
-  #led = false;
-  #trouble: string | undefined = "requests and nodes have not been listed yet";
-  #crowd = { pending: 0, limit: 0 };
+  #wasLeading = false;
+  #problem: string | undefined = "requests and nodes have not been listed yet";
+  #pendingCounts = { pending: 0, limit: 0 };
 
   constructor(options: ApproverOptions) {
     this.#options = options;
@@ -93,14 +93,14 @@ export class Approver {
     this.#nodes = new ListWatch<NodeObject>({ ...shared, path: NODES_PATH });
   }
 
-  /** Why the last look failed; undefined when it did not. */
+  /** Why the last pass failed; undefined when it did not. */
   get problem(): string | undefined {
-    return this.#trouble;
+    return this.#problem;
   }
 
-  /** What the brake looked at last. */
+  /** The pending requests that the brake counted last, and its limit. */
   get pendingCounts(): { readonly pending: number; readonly limit: number } {
-    return this.#crowd;
+    return this.#pendingCounts;
   }
 
   /** Returns at once. */
@@ -114,7 +114,7 @@ export class Approver {
     await Promise.all([this.#requests.stop(), this.#nodes.stop(), this.#queue.stop()]);
   }
 
-  /** Looks at everything soon; many calls in a row are one look. */
+  /** Decides all requests soon; many calls in a row make one pass. */
   wake(): void {
     this.#queue.add(EVERYTHING);
   }
@@ -123,9 +123,9 @@ export class Approver {
     try {
       await this.#pass();
     } catch (reason) {
-      this.#trouble = messageOf(reason);
-      this.#options.onError?.(this.#trouble);
-      this.#led = false;
+      this.#problem = messageOf(reason);
+      this.#options.onError?.(this.#problem);
+      this.#wasLeading = false;
     }
     return { next: "at", time: this.#clock.date() + this.#options.intervalMs };
   }
@@ -134,19 +134,19 @@ export class Approver {
     const { api, dryRun, inventory, leading, policy, store } = this.#options;
     if (!this.#requests.synced || !this.#nodes.synced) return;
     if (!leading()) {
-      this.#led = false;
-      this.#trouble = undefined;
+      this.#wasLeading = false;
+      this.#problem = undefined;
       return;
     }
     // Whoever led before may have written; a dry run has no say, so it looks every time.
-    if (!this.#led || dryRun) {
+    if (!this.#wasLeading || dryRun) {
       await store.load();
-      this.#learned.clear();
+      this.#recorded.clear();
     }
-    this.#led = true;
+    this.#wasLeading = true;
     const read = await inventory();
-    this.#trouble = undefined;
-    await this.#tendMemory(read);
+    this.#problem = undefined;
+    await this.#updateMemory(read);
     const pending = [...this.#requests.items.values()].sort((a, b) => createdAt(a) - createdAt(b));
     this.#forgetGone(pending);
     const isServed = pending.some((one) => kindOf(one) === "serving" && outcomeOf(one) === "pending");
@@ -160,7 +160,7 @@ export class Approver {
       const recentPending = countRecentPending(this.#requests.items.values(), now);
       const nodes = this.#nodesByName();
       const state = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
-      this.#crowd = { pending: recentPending, limit: mostPending(state) };
+      this.#pendingCounts = { pending: recentPending, limit: mostPending(state) };
       const decision = await this.#consider(request, state);
       if (decision?.action !== "approve") continue;
       memory.set(decision.node, decision.remember);
@@ -170,18 +170,18 @@ export class Approver {
     await this.#approve(planned);
   }
 
-  /** Tells what stays as it is and denies what is forged; an approval is only planned. */
+  /** Reports requests that stay pending and denies forgeries; an approval is only planned. */
   async #consider(request: SigningRequest, state: ClusterState): Promise<Decision | undefined> {
     const { dryRun, log } = this.#options;
     // Our own answer may not have come back through the watch yet.
-    if (!dryRun && /^(approve|deny) /.test(this.#told.get(requestUid(request)) ?? "")) return undefined;
+    if (!dryRun && /^(approve|deny) /.test(this.#reported.get(requestUid(request)) ?? "")) return undefined;
     const decision = decide(request, state);
     if (decision === undefined) return undefined;
     if (decision.action === "leave" || dryRun) {
       if (!this.#isNews(request, decision)) return decision;
       log.write(entryOf(decision, request, state.now, dryRun ? "dry run" : "leader"));
-      this.#tell(request, decision);
-    } else if (decision.action === "deny") await this.#act(request, state);
+      this.#report(request, decision);
+    } else if (decision.action === "deny") await this.#write(request, state);
     return decision;
   }
 
@@ -192,14 +192,14 @@ export class Approver {
     await store.remember(new Map(planned.map(({ decision }) => [decision.node, decision.remember])));
     for (const { state, request } of planned) {
       if (this.#stopped || !leading()) return;
-      await this.#act(request, { ...state, now: this.#clock.date(), memory: store.memory });
+      await this.#write(request, { ...state, now: this.#clock.date(), memory: store.memory });
     }
   }
 
-  async #act(request: SigningRequest, state: ClusterState): Promise<void> {
+  async #write(request: SigningRequest, state: ClusterState): Promise<void> {
     const { leading, onError } = this.#options;
     const result = await carryOut({ ...this.#options, by: "leader", mayWrite: leading }, request, state);
-    if (result.done) this.#tell(request, result.decision);
+    if (result.done) this.#report(request, result.decision);
     else onError?.(`${requestName(request)} was not decided: ${result.because}`);
   }
 
@@ -207,13 +207,13 @@ export class Approver {
    * A worker's entry is used up once its node was there; certificates are known once they are signed, and end; what is left of
    * nobody any more is forgotten after a while.
    */
-  async #tendMemory({ workers }: Inventory): Promise<void> {
+  async #updateMemory({ workers }: Inventory): Promise<void> {
     const { dryRun, leading, store } = this.#options;
     if (dryRun || !leading()) return;
     const now = this.#clock.date();
     const nodes = this.#nodesByName();
     const changes = new Map<string, NodeRecord>();
-    const learned = this.#learn(changes, (name) => nodes.has(name) || workers.has(name));
+    const learned = this.#recordIssued(changes, (name) => nodes.has(name) || workers.has(name));
     const forgotten: string[] = [];
     for (const [name, of] of new Map([...store.memory, ...changes])) {
       const change = updatedRecord(of, { hasNode: nodes.has(name), isExpected: workers.has(name), now });
@@ -221,11 +221,11 @@ export class Approver {
       else if (change !== undefined) changes.set(name, change);
     }
     if (changes.size + forgotten.length > 0) await store.remember(changes, forgotten);
-    for (const uid of learned) this.#learned.add(uid);
+    for (const uid of learned) this.#recorded.add(uid);
   }
 
-  /** What became of requests for serving certificates, whoever approved them. Returns the uids that need no second look. */
-  #learn(changes: Map<string, NodeRecord>, isPresent: (name: string) => boolean): string[] {
+  /** Records the certificates that were issued for serving requests, by any approver. Returns the uids that are finished. */
+  #recordIssued(changes: Map<string, NodeRecord>, isPresent: (name: string) => boolean): string[] {
     const { store } = this.#options;
     const now = this.#clock.date();
     const done: string[] = [];
@@ -237,7 +237,7 @@ export class Approver {
     for (const request of this.#requests.items.values()) {
       const uid = requestUid(request);
       const outcome = outcomeOf(request);
-      if (kindOf(request) !== "serving" || outcome === "pending" || this.#learned.has(uid)) continue;
+      if (kindOf(request) !== "serving" || outcome === "pending" || this.#recorded.has(uid)) continue;
       const issued = issuedServing(request);
       if (issued !== undefined) {
         const { node, until } = issued;
@@ -261,17 +261,17 @@ export class Approver {
   }
 
   #isNews(request: SigningRequest, { action, rule }: Decision): boolean {
-    return this.#told.get(requestUid(request)) !== `${action} ${rule}`;
+    return this.#reported.get(requestUid(request)) !== `${action} ${rule}`;
   }
 
-  #tell(request: SigningRequest, decision: Decision): void {
-    this.#told.set(requestUid(request), `${decision.action} ${decision.rule}`);
+  #report(request: SigningRequest, decision: Decision): void {
+    this.#reported.set(requestUid(request), `${decision.action} ${decision.rule}`);
     this.#options.onDecision?.(decision);
   }
 
   #forgetGone(present: readonly SigningRequest[]): void {
     const uids = new Set(present.map(requestUid));
-    for (const uid of this.#told.keys()) if (!uids.has(uid)) this.#told.delete(uid);
-    for (const uid of this.#learned) if (!uids.has(uid)) this.#learned.delete(uid);
+    for (const uid of this.#reported.keys()) if (!uids.has(uid)) this.#reported.delete(uid);
+    for (const uid of this.#recorded) if (!uids.has(uid)) this.#recorded.delete(uid);
   }
 }

@@ -26,7 +26,7 @@ interface DecisionWriter {
 
 type WriteResult =
   | { readonly done: true; readonly decision: Decision }
-  /** Somebody decided, removed or changed it meanwhile, or we lost the right to; the next look will tell. */
+  /** Somebody else decided, deleted or changed the request, or this replica no longer leads; the next pass finds out. */
   | { readonly done: false; readonly because: string };
 
 export async function carryOut(
@@ -63,10 +63,9 @@ function condition({ action, explanation, rule }: Decision, now: number) {
   };
 }
 
-// Everything at once, for commands that look one time and end.
-
 export const NODES_PATH = collectionPath("Node");
 
+/** All requests and the state of the cluster, for commands that read them once. */
 export interface RequestsSnapshot {
   readonly requests: readonly SigningRequest[];
   readonly state: ClusterState;
@@ -99,8 +98,6 @@ export async function readRequests({ api, inventory, memory, now, policy }: Look
   return { requests: requests.items, state };
 }
 
-// Addresses at which a cluster reaches its API server: the service kubernetes, and what stands behind it.
-
 interface Service extends KubeObject {
   readonly spec?: { readonly clusterIP?: string; readonly clusterIPs?: readonly string[] };
 }
@@ -109,12 +106,15 @@ interface EndpointSlice extends KubeObject {
   readonly endpoints?: readonly { readonly addresses?: readonly string[] }[] | null;
 }
 
-/** The API server gives both this name. */
+/** The name that the API server gives to its Service and its EndpointSlice. */
 export const API_SERVER_NAME = "kubernetes";
 const servicePath = namedPath("Service", { namespace: "default", name: API_SERVER_NAME });
 const slicePath = namedPath("EndpointSlice", { namespace: "default", name: API_SERVER_NAME });
 
-/** In canonical spelling; empty where neither is kept. */
+/**
+ * Addresses at which a cluster reaches its API server, in canonical form: those of the Service kubernetes and of its
+ * EndpointSlice. Empty when the cluster has neither.
+ */
 export async function apiServerAddresses(api: KubeApi): Promise<ReadonlySet<string>> {
   const [service, slice] = await Promise.all([find<Service>(api, servicePath), find<EndpointSlice>(api, slicePath)]);
   const { clusterIP = "", clusterIPs = [] } = service?.spec ?? {};

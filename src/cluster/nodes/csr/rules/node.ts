@@ -1,4 +1,4 @@
-/** A machine's first certificate. The credential it asks with is every machine's, so the name alone must be right. */
+/** Rules for a machine's first certificate, which every machine requests with the same credential, and for nodes. */
 import {
   isControlPlane,
   type NodeObject,
@@ -107,8 +107,6 @@ function noClaim({ nodeName, poolName }: RequestContext): string {
   return `nobody was seen fetching the configuration of ${poolName} for ${nodeName}`;
 }
 
-// How many, and how fast.
-
 const poolSize: Rule = {
   id: "pool-size",
   demands: "the pool has room: its replicas and the surge",
@@ -138,7 +136,7 @@ const poolRate: Rule = {
   },
 };
 
-/** Nodes of the pool, and machines that were let in and did not show up yet. */
+/** Nodes of the pool, and machines that were approved and have not joined yet. */
 function occupants({ inventory, memory, nodes, now, poolName }: RequestContext): Set<string> {
   const taken = new Set<string>();
   for (const [name, { client, pool }] of memory) {
@@ -153,7 +151,7 @@ function occupants({ inventory, memory, nodes, now, poolName }: RequestContext):
   return taken;
 }
 
-// What a node asks for itself: its serving certificate, and the next client certificate.
+// Rules for requests that a node makes itself: for its serving certificate and its next client certificate.
 
 const identity: Rule = {
   id: "node-identity",
@@ -171,12 +169,12 @@ const identity: Rule = {
 
 const known: Rule = {
   id: "known-node",
-  demands: "the approver let the node in, or the inventory says that it has joined",
+  demands: "the approver approved the node, or the inventory says that it has joined",
   yields: true,
   check: ({ nodeName, remembered, worker }) =>
     nodeName === "" || remembered?.client !== undefined || remembered?.joinedAt !== undefined || worker?.joined
       ? undefined
-      : `${nodeName} was not let in by this approver`,
+      : `${nodeName} was not approved by this approver`,
 };
 
 const present: Rule = {

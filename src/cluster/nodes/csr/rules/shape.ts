@@ -19,7 +19,7 @@ export interface Rule {
   check(of: RequestContext): string | Objection | undefined;
 }
 
-// What every request of a kubelet looks like. The signer would refuse most of the others, but only after an approval.
+// Rules for every request of a kubelet. The signer would refuse most of the others, but only after an approval.
 
 const GROUP = "system:nodes";
 const GOOD_KEY = /^P-(256|384|521)$|^RSA-(2048|3072|4096)$/;
