@@ -10,14 +10,6 @@ const withMisuse = (misuse: number, { run }: Runnable): Runnable => ({
   run: (program, argv) => run(program, argv, misuse),
 });
 
-/** A family that still has its own frame. */
-const former = (load: () => Promise<(argv: readonly string[]) => Promise<number>>): Load => {
-  return async () => ({ run: async (_, argv) => (await load())(argv) });
-};
-const formerOne = (load: () => Promise<(program: string, argv: readonly string[]) => Promise<number>>): Load => {
-  return async () => ({ run: async (program, argv) => (await load())(program, argv) });
-};
-
 const pki = defineFamily({
   purpose: "Makes, renews and explains the certificates of servers and agents.",
   commands: {
@@ -58,6 +50,94 @@ const csr = defineFamily({
     list: command(
       "List pending requests with what an approver would do",
       async () => (await import("./csr/list.js")).csrList,
+    ),
+  },
+});
+
+const bootstrap = defineFamily({
+  purpose: "Builds the bridge that a kube-apiserver needs for the hour of bootstrap, verifies it and takes it away.",
+  commands: {
+    analyze: command(
+      "Name the cause in an archive of gather or in an installer's log bundle",
+      async () => (await import("./bootstrap/analyze.js")).bootstrapAnalyze,
+    ),
+    gather: command(
+      "Collect everything that explains the bridge into one archive, without secrets",
+      async () => (await import("./bootstrap/gather.js")).bootstrapGather,
+    ),
+    inject: command(
+      "Put the bridge into an OpenShift bootstrap.ign, check it, or take it out",
+      async () => (await import("./bootstrap/inject.js")).bootstrapInject,
+    ),
+    render: command(
+      "Print or write every manifest, flag and unit of the bridge",
+      async () => (await import("./bootstrap/render.js")).bootstrapRender,
+    ),
+    status: command(
+      "Show the state of the bridge on this host",
+      async () => (await import("./bootstrap/status.js")).bootstrapStatus,
+    ),
+    teardown: command(
+      "Take the bridge away and write a receipt",
+      async () => (await import("./bootstrap/teardown.js")).bootstrapTeardown,
+    ),
+    up: command(
+      "Bring the bridge up on this host of a kubeadm or bare control plane",
+      async () => (await import("./bootstrap/up.js")).bootstrapUp,
+    ),
+    verify: command(
+      "Verify that the bridge works, up to a rehearsal of every webhook through it",
+      async () => (await import("./bootstrap/verify.js")).bootstrapVerify,
+    ),
+  },
+});
+
+const firewall = defineFamily({
+  purpose: "Lets agents through to the bootstrap host, and nobody for longer than the bootstrap takes.",
+  commands: {
+    plan: command(
+      "Say what to open, who does it and when, and how it is closed again",
+      async () => (await import("./firewall/command.js")).firewallPlan,
+    ),
+    patch: command(
+      "Open the port in the installer's manifests before create cluster",
+      async () => (await import("./firewall/command.js")).firewallPatch,
+    ),
+    remove: command(
+      "Take what patch opened out of the manifests again",
+      async () => (await import("./firewall/command.js")).firewallRemove,
+    ),
+  },
+});
+
+const hosted = defineFamily({
+  purpose:
+    "Builds the tunnel between a hosted control plane and its workers from one description, and shows its status.",
+  commands: {
+    apply: command(
+      "Bring both clusters in line with the description; certificates are made once and renewed when due",
+      async () => (await import("./hosted/apply.js")).hostedApply,
+    ),
+    "check-connection": command(
+      "Stamp from inside the hosted cluster that the kube-apiserver is reached (apply deploys it)",
+      async () => (await import("./hosted/check-connection.js")).hostedCheckConnection,
+    ),
+    delete: command(
+      "Remove everything that apply made, from both clusters",
+      async () => (await import("./hosted/apply.js")).hostedDelete,
+    ),
+    diff: command("Show what apply would change", async () => (await import("./hosted/apply.js")).hostedDiff),
+    render: command(
+      "Print or write every object, and the patches for others' Deployments",
+      async () => (await import("./hosted/render.js")).hostedRender,
+    ),
+    status: command(
+      "Show servers, agents, certificates and HyperShift's conditions; only reads",
+      async () => (await import("./hosted/verify.js")).hostedStatus,
+    ),
+    verify: command(
+      "Verify that logs, webhooks and aggregated APIs come through the tunnel",
+      async () => (await import("./hosted/verify.js")).hostedVerify,
     ),
   },
 });
@@ -166,7 +246,7 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     ),
     bootstrap: command(
       "Build, verify and remove the bridge that a kube-apiserver needs while its cluster is installed",
-      former(async () => (await import("./bootstrap/command.js")).bootstrapCommand),
+      async () => bootstrap,
     ),
     csr: command(
       "Decide the certificate requests of machines: approve those of expected machines, and no others",
@@ -182,11 +262,11 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     ),
     firewall: command(
       "Say what the network must let through for the bridge, open it and close it again",
-      formerOne(async () => (await import("./firewall/command.js")).firewallCommand),
+      async () => firewall,
     ),
     hosted: command(
       "Build the tunnel of a hosted control plane in both clusters, and show its status",
-      former(async () => (await import("./hosted/command.js")).hostedCommand),
+      async () => hosted,
     ),
     ignition: command(
       "Check, merge, show, compare and serve what machines get at their first boot",

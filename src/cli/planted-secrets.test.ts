@@ -81,7 +81,7 @@ test("drawbridge bootstrap gather", async () => {
   writeFileSync(join(pki, "pki.json"), json.content);
   const out = join(folder, "gather.tar.gz");
   const argv = [`--out=${out}`, `--log=konnectivity-server=${log}`, `--pki=${pki}`, "--kubeconfig="];
-  expect(await bootstrapGather("drawbridge bootstrap gather", argv), said).toBe(0);
+  expect(await bootstrapGather.run("drawbridge bootstrap gather", argv), said).toBe(0);
   const archive = gunzipSync(readFileSync(out));
   expect(outside(archive, ordered)).toEqual([]);
   expect(outside(Buffer.from(said), ordered)).toEqual([]);

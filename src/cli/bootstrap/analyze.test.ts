@@ -23,7 +23,7 @@ afterEach(() => {
   bundle.remove();
 });
 
-const analyze = (...argv: string[]) => bootstrapAnalyze("drawbridge bootstrap analyze", argv);
+const analyze = (...argv: string[]) => bootstrapAnalyze.run("drawbridge bootstrap analyze", argv);
 
 describe("drawbridge bootstrap analyze", () => {
   test("ends with 0 when nothing is wrong", async () => {

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-const gather = (...argv: string[]) => bootstrapGather("drawbridge bootstrap gather", argv);
+const gather = (...argv: string[]) => bootstrapGather.run("drawbridge bootstrap gather", argv);
 
 test.each<[string[], RegExp]>([
   [["x"], /"x" belongs to no flag/],

@@ -1,96 +1,117 @@
-/** `drawbridge bootstrap gather`: parse, collect, say what is in the archive. */
+/** `drawbridge bootstrap gather`: collect everything that explains a bridge into one archive. */
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Gathered, GatherOptions } from "../../cluster/bootstrap/gather/gather.js";
+import type { GatherOptions } from "../../cluster/bootstrap/gather/gather.js";
 import type { HostPlan } from "../../cluster/bootstrap/gather/plan.js";
 import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
-import { quote } from "../flags/go-text.js";
-import { runRole } from "../framework/command.js";
-import { usagePage } from "../framework/help.js";
-import type { Invocation } from "../framework/invocation.js";
-import { MISUSE } from "../framework/subcommands.js";
-import { version } from "../framework/version.js";
-import { declareGatherFlags, type GatherFlags } from "./gather-flags.js";
-import { bootstrapTarget, checkSshFlags } from "./ssh.js";
+import { inGroup, lifetime, list, number, repeated, text, type Values } from "../flags/flag.js";
+import { quote } from "../flags/go-values.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, VERSION } from "../framework/define.js";
+import { note } from "../framework/output.js";
+import { stateDirFlag } from "./bridge-flags.js";
+import { bootstrapTarget, checkSshFlags, sshFlags } from "./ssh-flags.js";
 
-const purpose = `Collects logs, metrics, certificates, manifests and service records of a bridge into one archive.
+const gatherFlags = {
+  dir: text(
+    "Install directory of openshift-install: bootstrap host, control plane, key and kubeconfig are found in it.",
+  ),
+  out: text("Archive to write. If empty, drawbridge-gather-<time>.tar.gz in --dir or here."),
+  timeout: lifetime("5m", "How long each host and the cluster may take."),
+  ...sshFlags("Host to gather from over SSH. If empty, as --dir says, else this host."),
+  ...inGroup("kubernetes", {
+    kubeconfig: text("Kubeconfig for the agents' part. If empty, as --dir says, else that part is left out."),
+    namespace: list("Further namespace in which agents run; repeatable."),
+  }),
+  ...inGroup("advanced", {
+    ...stateDirFlag,
+    node: list("Host where an agent runs, to gather from over SSH; repeatable."),
+    log: repeated(
+      "NAME=FILE on the bootstrap host: the log of konnectivity-server, konnectivity-agent or kube-apiserver where it is a plain file; repeatable.",
+    ),
+    pki: list("Further directory on the bootstrap host with certificates; keys in it are not touched; repeatable."),
+    "health-port": number(0, "Health port of the server. If 0, the bridge's own."),
+    "admin-port": number(0, "Admin port of the server, for its metrics. If 0, the bridge's own."),
+  }),
+};
+
+type GatherFlags = Values<typeof gatherFlags>;
+
+export const bootstrapGather = defineCommand({
+  purpose: `Collects logs, metrics, certificates, manifests and service records of a bridge into one archive.
 
 Runs on the bootstrap host, or reaches it over SSH (--dir, --bootstrap); agents are asked through the kubeconfig. Private
-keys, tokens, kubeconfigs and Secrets never get into the archive. Read it with drawbridge bootstrap analyze.`;
+keys, tokens, kubeconfigs and Secrets never get into the archive. Read it with drawbridge bootstrap analyze.`,
+  examples: ["drawbridge bootstrap gather --dir install"],
+  flags: gatherFlags,
+  async run(flags, { given }) {
+    if (flags.timeout < 1000) throw refused("--timeout must be at least 1s");
+    // Hosts may be named without --dir.
+    checkSshFlags(flags, given, "any");
+    hostPlan(flags);
+    const [{ gather }, { withPrivateFolder }, { openInstallDirectory }] = await Promise.all([
+      import("../../cluster/bootstrap/gather/gather.js"),
+      import("../../cluster/bootstrap/ssh/ssh.js"),
+      import("../../cluster/bootstrap/install-dir.js"),
+    ]);
+    const directory = flags.dir === "" ? undefined : await openInstallDirectory(flags.dir);
+    const { out, complete, manifest } = await withPrivateFolder(async (folder) =>
+      gather(await optionsOf(flags, given, directory, folder)),
+    );
+    const { sources, files, leftOut, failures } = manifest;
+    for (const failure of failures) note(`Warning: ${failure}\n`);
+    return { out, complete, sources, files: files.length, leftOut, failures };
+  },
+  show: ({ out, sources, files, leftOut }) =>
+    [
+      `${out}: ${files} files from ${sources.join(", ")}.\n`,
+      ...leftOut.map(({ path, why }) => `Left out ${path}: ${why}.\n`),
+      `Look into it with: drawbridge bootstrap analyze ${out}\n`,
+    ].join(""),
+  exitCode: ({ complete }) => (complete ? 0 : 1),
+});
 
-export function bootstrapGather(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse: MISUSE });
-}
-
-function parse(program: string, argv: readonly string[]): Invocation<GatherFlags> {
-  const { set, flags } = declareGatherFlags(program);
-  const { positional, warnings } = set.parse(argv);
-  if (flags.help.value) return { help: usagePage(program, purpose, set) };
-  const [word] = positional;
-  if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
-  if (flags.timeout.value < 1_000_000_000n) throw refused("--timeout must be at least 1s");
-  checkSshFlags(flags);
-  hostPlan(flags);
-  return { config: flags, logging: { verbosity: 0, format: "text" }, warnings };
-}
-
-const refused = (sentence: string) => new DrawbridgeError("DB_FLAG_VALUE", sentence);
-
-const logNames = ["konnectivity-server", "konnectivity-agent", "kube-apiserver"];
+const LOG_NAMES: readonly string[] = ["konnectivity-server", "konnectivity-agent", "kube-apiserver"];
 
 function hostPlan({ log, pki, healthPort, adminPort }: GatherFlags): HostPlan {
-  const logs = log.value.map((text) => {
-    const [, name = "", file = ""] = /^([^=]+)=(\/.+)$/.exec(text) ?? [];
-    if (logNames.some((known) => name === known || name.startsWith(`${known}-`))) return { name, file };
-    throw refused(`--log ${quote(text)} is not NAME=/FILE with a name such as ${logNames.join(", ")}`);
+  const logs = log.map((given) => {
+    const [, name = "", file = ""] = /^([^=]+)=(\/.+)$/.exec(given) ?? [];
+    if (LOG_NAMES.some((known) => name === known || name.startsWith(`${known}-`))) return { name, file };
+    throw refused(`--log ${quote(given)} is not NAME=/FILE with a name such as ${LOG_NAMES.join(", ")}`);
   });
-  const directory = pki.value.find((path) => !path.startsWith("/"));
+  const directory = pki.find((path) => !path.startsWith("/"));
   if (directory !== undefined) throw refused(`--pki ${quote(directory)} is not an absolute path`);
-  return {
-    logs,
-    pki: pki.value,
-    healthPort: healthPort.value || undefined,
-    adminPort: adminPort.value || undefined,
-  };
-}
-
-async function run(flags: GatherFlags): Promise<number> {
-  const [{ gather }, { withPrivateFolder }] = await Promise.all([
-    import("../../cluster/bootstrap/gather/gather.js"),
-    import("../../cluster/bootstrap/ssh/ssh.js"),
-  ]);
-  const { openInstallDirectory } = await import("../../cluster/bootstrap/install-dir.js");
-  const directory = flags.dir.value === "" ? undefined : await openInstallDirectory(flags.dir.value);
-  const gathered = await withPrivateFolder(async (folder) => gather(await optionsOf(flags, directory, folder)));
-  process.stdout.write(report(flags, gathered));
-  for (const failure of gathered.manifest.failures) process.stderr.write(`Warning: ${failure}\n`);
-  return gathered.complete ? 0 : 1;
+  return { logs, pki, healthPort: healthPort || undefined, adminPort: adminPort || undefined };
 }
 
 async function optionsOf(
   flags: GatherFlags,
+  given: ReadonlySet<string>,
   directory: InstallDirectory | undefined,
   folder: string,
 ): Promise<GatherOptions> {
   const now = new Date();
   const bootstrap = await bootstrapTarget(flags, directory, folder);
-  const plan = { ...hostPlan(flags), recorded: bootstrap === undefined ? await recordOf(flags) : undefined };
-  const kubeconfig = flags.kubeconfig.value || (await directory?.kubeconfig().catch(() => undefined));
+  const plan = {
+    ...hostPlan(flags),
+    recorded: bootstrap === undefined ? await recordOf(flags.stateDir, given) : undefined,
+  };
+  const kubeconfig = flags.kubeconfig || (await directory?.kubeconfig().catch(() => undefined));
   const name = `drawbridge-gather-${now.toISOString().replace(/[-:]|\..*$/g, "")}.tar.gz`;
   const here = bootstrap === undefined && (kubeconfig === undefined || (await hasBridge(plan)));
   if (here && !(await hasBridge(plan))) {
     throw new DrawbridgeError("DB_GATHER", "There is nothing of a bridge on this host.");
   }
   return {
-    out: flags.out.value || join(flags.dir.value, name),
-    version: version(),
+    out: flags.out || join(flags.dir, name),
+    version: VERSION,
     now,
     host: bootstrap !== undefined || here ? { over: bootstrap, plan } : undefined,
     ...(await nodeTargets(flags, directory, bootstrap)),
-    cluster: kubeconfig === undefined ? undefined : { kubeconfig, namespaces: flags.namespace.value },
-    timeoutMs: Number(flags.timeout.value / 1_000_000n),
+    cluster: kubeconfig === undefined ? undefined : { kubeconfig, namespaces: flags.namespace },
+    timeoutMs: flags.timeout,
   };
 }
 
@@ -101,35 +122,22 @@ async function nodeTargets(
   bootstrap: SshTarget | undefined,
 ): Promise<Pick<GatherOptions, "nodes" | "optional">> {
   const { checkedHost } = await import("../../cluster/bootstrap/ssh/ssh.js");
-  const named = flags.node.value.length > 0;
-  const hosts = named ? flags.node.value : ((await directory?.controlPlaneHosts()) ?? []);
+  const named = flags.node.length > 0;
+  const hosts = named ? flags.node : ((await directory?.controlPlaneHosts()) ?? []);
   if (hosts.length > 0 && bootstrap === undefined) {
     throw refused("--node needs --bootstrap or --dir: nodes are reached through the bootstrap host");
   }
-  const optional = { nodes: !named, cluster: flags.kubeconfig.value === "" };
+  const optional = { nodes: !named, cluster: flags.kubeconfig === "" };
   return { nodes: hosts.map((host) => ({ ...bootstrap!, host: checkedHost(host), through: bootstrap })), optional };
 }
 
-async function recordOf({ stateDirectory }: GatherFlags): Promise<HostPlan["recorded"]> {
+async function recordOf(directory: string, given: ReadonlySet<string>): Promise<HostPlan["recorded"]> {
   const { recordedHere } = await import("../../cluster/bootstrap/host/record.js");
-  const record = await recordedHere(stateDirectory.value, stateDirectory.changed);
-  return record && { directory: stateDirectory.value, model: bridgeModel(record.options) };
+  const record = await recordedHere(directory, given.has("state-dir"));
+  return record && { directory, model: bridgeModel(record.options) };
 }
 
 async function hasBridge({ logs, pki, recorded }: HostPlan): Promise<boolean> {
   const { bridgeOnThisHost } = await import("../../cluster/bootstrap/gather/presence.js");
   return recorded !== undefined || logs.length > 0 || pki.length > 0 || bridgeOnThisHost();
-}
-
-function report({ output }: GatherFlags, { out, manifest, complete }: Gathered): string {
-  const { sources, files, leftOut, failures } = manifest;
-  if (output.value === "json") {
-    return `${JSON.stringify({ out, complete, sources, files: files.length, leftOut, failures }, null, 2)}\n`;
-  }
-  const omitted = leftOut.map(({ path, why }) => `Left out ${path}: ${why}.\n`).join("");
-  return [
-    `${out}: ${files.length} files from ${sources.join(", ")}.\n`,
-    omitted,
-    `Look into it with: drawbridge bootstrap analyze ${out}\n`,
-  ].join("");
 }

@@ -1,15 +1,15 @@
 /** What `up` and `status` print for people. */
 import { afterEach, expect, test } from "vitest";
 import { TestBridge } from "../../cluster/bootstrap/host/testing/bridge.js";
-import { statusText } from "./status-report.js";
-import { progressOn, upText } from "./up-report.js";
+import { statusText } from "./status.js";
+import { progressOn, upText } from "./up.js";
 
 let bridge: TestBridge | undefined;
 afterEach(() => bridge?.close());
 
 test("progress says each step as it ends, and at once what is left to a person", () => {
   const parts: string[] = [];
-  const progress = progressOn({ write: (part) => parts.push(part) });
+  const progress = progressOn((part) => parts.push(part));
   const step = {
     name: "server",
     title: "Server",
@@ -46,5 +46,5 @@ test("status shows steps and nodes, and says when something is wrong", async () 
   );
   expect(text).toMatch(/\nsocket +WRONG +\/run\/drawbridge-bootstrap\/konnectivity-server\.socket is not there\n/);
   expect(text).toMatch(/\nNODE +STATE +AGENT\nn1 +ready +connected\nn2 +ready +connected\n/);
-  expect(text).toContain("drawbridge bootstrap up mends what it can");
+  expect(text).toContain("drawbridge bootstrap up repairs what it can");
 });

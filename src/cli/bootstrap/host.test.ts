@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
-import { bootstrapCommand } from "./command.js";
+import { drawbridge } from "../commands.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "drawbridge-host-command-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -20,7 +20,7 @@ async function bootstrap(...argv: string[]) {
       return true;
     });
   }
-  const code = await bootstrapCommand(argv);
+  const code = await drawbridge.run("drawbridge", ["bootstrap", ...argv]);
   vi.restoreAllMocks();
   return { code, ...written };
 }

@@ -28,7 +28,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const command = (...words: string[]) => bootstrapInject("drawbridge bootstrap inject", words);
+const command = (...words: string[]) => bootstrapInject.run("drawbridge bootstrap inject", words);
 const write = (text: string) => writeFileSync(path, text);
 const read = () => readFileSync(path, "utf8");
 const modern = bootstrapIgnition(shapes["4.18"]);
@@ -43,7 +43,7 @@ test("in, in again, and out", async () => {
   const injected = read();
   expect(injected).not.toBe(modern);
   said.out = "";
-  expect(await command("--in-place", path)).toBe(0);
+  expect(await command(path)).toBe(0);
   expect(said.out).toContain("The bridge is up to date; nothing to do.");
   expect(read() === injected).toBe(true);
   expect(await command("--remove", path)).toBe(0);
@@ -124,7 +124,6 @@ describe("what cannot be done is one line with a code and a remedy:", () => {
     ["a place that cannot be written", modern, ["--out", "/proc/drawbridge/x.ign"], 1, "DB_IGNITION_WRITE"],
     ["two files", modern, ["other.ign"], 2, "DB_FLAG_VALUE"],
     ["two wishes", modern, ["--check", "--remove"], 2, "DB_FLAG_VALUE"],
-    ["two places", modern, ["--in-place", "--out=a"], 2, "DB_FLAG_VALUE"],
     ["a place for a look", modern, ["--show", "--out=a"], 2, "DB_FLAG_VALUE"],
     ["a word that is no choice", modern, ["--protocol=http"], 2, "DB_FLAG_VALUE"],
     ["a name for an address", modern, ["--bootstrap-ip=api-int"], 2, "DB_FLAG_VALUE"],
@@ -139,7 +138,7 @@ describe("what cannot be done is one line with a code and a remedy:", () => {
 
   test("no file", async () => {
     expect(await command()).toBe(2);
-    expect(said.err).toContain("the file is missing: drawbridge bootstrap inject bootstrap.ign");
+    expect(said.err).toContain("the file is missing");
   });
 });
 
@@ -147,5 +146,5 @@ test("--help names the flags and how the release is told", async () => {
   expect(await command("--help")).toBe(0);
   expect(said.out).toContain("drawbridge bootstrap inject FILE [flags]");
   expect(said.out).toContain("The release is taken from the installer's version");
-  expect(said.out).toMatch(/--image string +Pull spec .* before 4.11/);
+  expect(said.out).toMatch(/--image string +Pull spec [^-]* before\s+4.11/);
 });

@@ -1,85 +1,89 @@
-/** `drawbridge bootstrap inject`: parse, change or look at a bootstrap.ign, report. */
-
-import { DrawbridgeError } from "../../base/errors/error.js";
+/** `drawbridge bootstrap inject`: change or look at a bootstrap.ign. */
+import type { InjectionState } from "../../cluster/bootstrap/inject/classify.js";
 import type { Injection } from "../../cluster/bootstrap/inject/inject.js";
 import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
-import { quote } from "../flags/go-text.js";
-import { runRole } from "../framework/command.js";
-import { usagePage } from "../framework/help.js";
-import type { Environment, Invocation } from "../framework/invocation.js";
-import { MISUSE } from "../framework/subcommands.js";
-import { declareInjectFlags, type InjectFlags, optionsOf } from "./inject-flags.js";
-import { reportChange, reportChecks, reportFiles } from "./inject-report.js";
+import { inGroup, number, text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, type Environment, onlyWord } from "../framework/define.js";
+import { programFlags, protocolOf } from "./bridge-flags.js";
 
-interface InjectConfig {
-  readonly file: string;
-  readonly action: "inject" | "remove" | "check" | "show";
-  /** Where the result goes. */
-  readonly target: string;
-  readonly output: "text" | "json";
-  readonly options: InjectOptions;
-}
+/** The installer's own variable for the same thing. */
+const ADDRESS_VARIABLE = "OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP";
 
-const purpose = `Puts the bridge into the bootstrap.ign that openshift-install create ignition-configs wrote, or takes it out.
+const injectFlags = (env: Environment) => ({
+  remove: yesNo("Take the bridge out again; the file is then what it was, byte for byte."),
+  check: yesNo("Change nothing; say for each part of the bridge whether it is there and fits."),
+  show: yesNo("Change nothing; print every manifest and script as it would be."),
+  out: text("File to write instead of replacing the input."),
+  ...programFlags({
+    kind: "Programs that the image has: those of an OpenShift payload (default), upstream's, or drawbridge's.",
+    image: "Pull spec of an image with both programs; required for releases before 4.11.",
+    network: "Network of the agents: the pods' (default), or their nodes', which needs 4.11 or newer.",
+  }),
+  ...inGroup("advanced", {
+    "bootstrap-ip": text(
+      `Address of the bootstrap host, which agents dial. If empty, the host finds it. The environment variable ${ADDRESS_VARIABLE} sets the default.`,
+      env[ADDRESS_VARIABLE] ?? "",
+    ),
+    "valid-hours": number(0, "How many hours the certificates are valid. If 0, 24."),
+  }),
+});
+
+type InjectFlags = Values<ReturnType<typeof injectFlags>>;
+
+export const bootstrapInject = defineCommand({
+  purpose: `Puts the bridge into the bootstrap.ign that openshift-install create ignition-configs wrote, or takes it out.
 
 The release is taken from the installer's version in the file, else from the tag of its release image, else from its
-scripts. A file that has the bridge already is brought up to date; what was said with flags the last time still holds.`;
+scripts. A file that has the bridge already is brought up to date; flags of the last run still hold.`,
+  words: "FILE",
+  examples: [
+    "drawbridge bootstrap inject install/bootstrap.ign",
+    "drawbridge bootstrap inject --check install/bootstrap.ign",
+  ],
+  flags: injectFlags,
+  config(flags, { words, given }) {
+    const file = onlyWord(words, "the file");
+    const actions = (["remove", "check", "show"] as const).filter((name) => flags[name]);
+    if (actions.length > 1) throw refused(`--${actions.join(" and --")} exclude each other`);
+    const action = actions[0] ?? ("inject" as const);
+    if ((action === "check" || action === "show") && given.has("out"))
+      throw refused("--check and --show write nothing; leave --out away");
+    if (given.has("out") && flags.out === "") throw refused("--out needs a file");
+    return { file, action, target: flags.out || file, options: optionsOf(flags) };
+  },
+  async run({ file, action, target, options }): Promise<Shown> {
+    const { readConfigFile, replaceConfigFile } = await import("../../cluster/bootstrap/inject/config-file.js");
+    const before = await readConfigFile(file);
+    if (action === "check") return checkFile(file, before);
+    if (action === "show") return showFile(file, before, options);
+    const change = action === "remove" ? await removed(before) : await injected(before, options);
+    const written = change.changed || target !== file;
+    if (written) await replaceConfigFile(target, change.text);
+    const { sha256 } = await import("../../cluster/bootstrap/inject/ignition-config.js");
+    const hashes = { before: sha256(before), after: sha256(change.text) };
+    const bytes = { before: Buffer.byteLength(before), after: Buffer.byteLength(change.text) };
+    // From the process's start on: that is what somebody waits for.
+    const tookMs = Math.round(performance.now());
+    return changeShown({ ...change, file, action, target, written, hashes, bytes, tookMs });
+  },
+  show: { text: ({ text }) => text, json: ({ json }) => json },
+  exitCode: ({ ok }) => (ok ? 0 : 1),
+});
 
-export function bootstrapInject(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
+/** The result of one action, in both formats. */
+interface Shown {
+  readonly ok: boolean;
+  readonly text: string;
+  readonly json: object;
 }
 
-function parse(program: string, argv: readonly string[], env: Environment): Invocation<InjectConfig> {
-  const { set, flags } = declareInjectFlags(program, env);
-  const { positional, warnings } = set.parse(argv);
-  if (flags.help.value) return { help: usagePage(`${program} FILE`, purpose, set) };
-  const [file, extra] = positional;
-  if (file === undefined) throw refused(`the file is missing: ${program} bootstrap.ign`);
-  if (extra !== undefined) throw refused(`${quote(extra)} is one file too many`);
-  const config: InjectConfig = {
-    file,
-    action: actionOf(flags),
-    target: targetOf(flags, file),
-    output: flags.output.value ?? "text",
-    options: optionsOf(flags),
-  };
-  return { config, logging: { verbosity: 0, format: "text" }, warnings };
-}
-
-function actionOf(flags: InjectFlags): InjectConfig["action"] {
-  const asked = (["remove", "check", "show"] as const).filter((name) => flags[name].value);
-  if (asked.length > 1) throw refused(`--${asked.join(" and --")} exclude each other`);
-  return asked[0] ?? "inject";
-}
-
-function targetOf({ inPlace, out, check, show }: InjectFlags, file: string): string {
-  if (inPlace.value && out.changed) throw refused("--in-place and --out exclude each other");
-  if ((check.value || show.value) && (inPlace.value || out.changed))
-    throw refused("--check and --show write nothing; leave --in-place and --out away");
-  if (out.changed && out.value === "") throw refused("--out needs a file");
-  return out.value || file;
-}
-
-const refused = (sentence: string) => new DrawbridgeError("DB_FLAG_VALUE", sentence);
-
-async function run(config: InjectConfig): Promise<number> {
-  const { readConfigFile } = await import("../../cluster/bootstrap/inject/config-file.js");
-  const text = await readConfigFile(config.file);
-  if (config.action === "check") return checkFile(config, text);
-  if (config.action === "show") return showFile(config, text);
-  const change = config.action === "remove" ? await removed(text) : await injected(text, config.options);
-  const written = change.changed || config.target !== config.file;
-  if (written) {
-    const { replaceConfigFile } = await import("../../cluster/bootstrap/inject/config-file.js");
-    await replaceConfigFile(config.target, change.text);
-  }
-  const { sha256 } = await import("../../cluster/bootstrap/inject/ignition-config.js");
-  const hashes = { before: sha256(text), after: sha256(change.text) };
-  const bytesBefore = Buffer.byteLength(text);
-  // From the process's start on: that is what somebody waits for.
-  const tookMs = Math.round(performance.now());
-  process.stdout.write(reportChange({ ...config, ...change, written, hashes, bytesBefore, tookMs }));
-  return 0;
+/** Only what was given: the rest may be in the file from an earlier run. */
+function optionsOf(flags: InjectFlags): InjectOptions {
+  const { image, serverImage, agentImage, imageKind, agentNetwork, bootstrapIp, validHours } = flags;
+  const protocol = protocolOf(flags.protocol);
+  const given = { image, serverImage, agentImage, imageKind, protocol, agentNetwork, bootstrapIp, validHours };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => Boolean(value)));
 }
 
 async function injected(text: string, options: InjectOptions): Promise<Injection> {
@@ -97,18 +101,74 @@ async function removed(text: string): Promise<Injection> {
   return state === "ours" ? { ...unchanged, ...removeBridge(config), changed: true } : unchanged;
 }
 
-async function checkFile({ file, output }: InjectConfig, text: string): Promise<number> {
+async function checkFile(file: string, content: string): Promise<Shown> {
   const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
   const { check } = await import("../../cluster/bootstrap/inject/check.js");
-  const report = check(parseIgnition(text));
-  process.stdout.write(reportChecks(file, output, report));
-  return report.results.every(({ ok }) => ok) ? 0 : 1;
+  const report = check(parseIgnition(content));
+  const ok = report.results.every((result) => result.ok);
+  const lines = report.results.map(({ id, question, ok, reason }) =>
+    ok ? `pass  ${id}: ${question}` : `FAIL  ${id}: ${question} ${reason}`,
+  );
+  const text = `${[`${file}: ${MEANINGS[report.state]}`, ...lines].join("\n")}\n`;
+  return { ok, text, json: { file, ok, ...report } };
 }
 
-async function showFile({ file, output, options }: InjectConfig, text: string): Promise<number> {
+async function showFile(file: string, content: string, options: InjectOptions): Promise<Shown> {
   const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
   const { show } = await import("../../cluster/bootstrap/inject/inject.js");
-  const { state, text: after } = await injected(text, options);
-  process.stdout.write(reportFiles(file, output, state, show(parseIgnition(after))));
-  return 0;
+  const { state, text: after } = await injected(content, options);
+  const shown = show(parseIgnition(after));
+  const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
+  const files = shown.files.map(({ path, mode, text }) => `# ${path}, mode ${mode}\n${ended(text)}`);
+  const lines = shown.bootkube.map(({ line, text }) => `# ${line}: ${text}\n`);
+  const script = lines.length === 0 ? [] : [`# Lines of /usr/local/bin/bootkube.sh\n${lines.join("")}`];
+  const text = [`# ${file}: ${MEANINGS[state]}\n`, ...files, ...script].join("---\n");
+  return { ok: true, text, json: { file, state, ...shown } };
+}
+
+const MEANINGS: Readonly<Record<InjectionState, string>> = {
+  shim: "only points to another config",
+  "bootstrap-in-place": "bootstrap in place: the node installs itself and needs no bridge",
+  ours: "has drawbridge's bridge",
+  "upstream-on": "has the installer's own integration, switched on",
+  "upstream-off": "has the installer's own integration, switched off",
+  absent: "has no integration",
+  unknown: "is of an unknown kind",
+};
+
+interface Change extends Injection {
+  readonly file: string;
+  readonly action: "inject" | "remove";
+  readonly target: string;
+  readonly written: boolean;
+  readonly hashes: { readonly before: string; readonly after: string };
+  readonly bytes: { readonly before: number; readonly after: number };
+  readonly tookMs: number;
+}
+
+function changeShown(change: Change): Shown {
+  const { file, action, target, state, release, changed, written, hashes, warnings, bytes, tookMs } = change;
+  const kind = release === undefined ? "" : `, OpenShift ${release.name} (by ${release.from})`;
+  const lines = [
+    `${file}: ${MEANINGS[state]}${kind}`,
+    ...warnings.map((warning) => `Warning: ${warning}.`),
+    sentenceOn(change),
+    ...(written ? [`Written: ${target} (sha256 ${hashes.after})`] : []),
+    ...(action === "inject" && changed
+      ? [
+          "Next: let all nodes reach TCP 8091 of the bootstrap host (drawbridge firewall plan), then go on with the installation.",
+        ]
+      : []),
+  ];
+  const facts = { file, action, state, release, changed, ...(written && { written: target }) };
+  const json = { ...facts, sha256: hashes, bytes, tookMs, warnings };
+  return { ok: true, text: `${lines.join("\n")}\n`, json };
+}
+
+function sentenceOn({ action, state, changed, tookMs, bytes }: Change): string {
+  const size = `${bytes.before} bytes before, ${bytes.after} now, after ${(tookMs / 1000).toFixed(2)} s`;
+  if (action === "remove")
+    return changed ? `The bridge was taken out: ${size}.` : "There is nothing of drawbridge's in it.";
+  if (changed) return `The bridge ${state === "ours" ? "was brought up to date" : "was put in"}: ${size}.`;
+  return state === "ours" ? "The bridge is up to date; nothing to do." : "It was left as it is.";
 }

@@ -1,88 +1,87 @@
-/** `drawbridge bootstrap render`: parse, render, print or write. */
+/** `drawbridge bootstrap render`: every manifest, flag and unit of the bridge, printed or written. */
 import { join } from "node:path";
-import { DrawbridgeError } from "../../base/errors/error.js";
 import { createdObjects, firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import { pkiFile } from "../../cluster/bootstrap/model/names.js";
+import { pkiFile, topologies } from "../../cluster/bootstrap/model/names.js";
 import type { AgentCertificates } from "../../cluster/bootstrap/render/objects.js";
 import { openPlaceholders, type Part, type RenderedFile } from "../../cluster/bootstrap/render/render.js";
-import { quote } from "../flags/go-text.js";
-import { runRole } from "../framework/command.js";
-import { usagePage } from "../framework/help.js";
-import type { Invocation } from "../framework/invocation.js";
-import { MISUSE } from "../framework/subcommands.js";
-import { version } from "../framework/version.js";
-import { declareRenderFlags, type RenderFlags } from "./render-flags.js";
+import { list, oneOf, text, type Values } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, VERSION } from "../framework/define.js";
+import { writeRendering } from "../framework/files.js";
+import { note } from "../framework/output.js";
+import { hostFlags, programFlags, protocolOf, SERVER_FORMS } from "./bridge-flags.js";
 
-interface RenderConfig {
-  readonly model: BridgeModel;
-  readonly pki: string;
-  readonly part: Part | "all";
-  readonly out: string;
-  readonly output: "yaml" | "json";
-}
+const renderFlags = {
+  for: oneOf(topologies, "Kind of control plane that the bridge is for. Required."),
+  part: oneOf(
+    ["all", "cluster", "host", "kube-apiserver"],
+    "Part to render: what is applied to the cluster, put on the server's host, or added to the kube-apiserver.",
+    "all",
+  ),
+  out: text("Directory to write the files into. If empty, they are printed."),
+  pki: text(
+    "Directory with agent.crt, agent.key and ca.crt to fill the Secret from. If empty, it keeps placeholders and no key is printed.",
+  ),
+  "server-address": list(
+    "IP address at which agents reach the server; one for each kube-apiserver. If empty, a placeholder.",
+  ),
+  "server-form": oneOf(
+    SERVER_FORMS,
+    "What keeps the server running. If empty, a static pod, on bare hosts a systemd unit.",
+  ),
+  ...programFlags({
+    kind: "Programs that run: the OpenShift payload's (default there), upstream's, or drawbridge's (default elsewhere).",
+    image: "Pull spec of the image with both programs. If empty, the image kind's own.",
+    network:
+      "Network of the agents: the pods' (default), or their nodes', where they start before the network plugin. On OpenShift host needs 4.11 or newer.",
+  }),
+  ...hostFlags("/usr/local/bin/proxy-server"),
+};
 
-export function bootstrapRender(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words) => parse(program, words), run }, program, argv, { misuse: MISUSE });
-}
+export const bootstrapRender = defineCommand({
+  purpose: "Prints every manifest, flag and unit of the bridge, or writes them; json also names what teardown removes.",
+  examples: ["drawbridge bootstrap render --for kubeadm --server-address 10.0.0.5 --out bridge"],
+  flags: renderFlags,
+  config: (flags) => ({ ...flags, model: modelOf(flags) }),
+  async run({ model, pki, part, out }) {
+    const { renderedFiles } = await import("../../cluster/bootstrap/render/render.js");
+    const certificates = pki === "" ? undefined : await readCertificates(pki);
+    const files = renderedFiles(model, certificates).filter((file) => part === "all" || file.part === part);
+    if (out !== "") await writeRendering(out, files);
+    const open = openPlaceholders(files);
+    if (open.length > 0) {
+      note(
+        `Left open for the host to fill in, for example with sed "s|NAME|value|g": ${open.join(", ")}. --image, --server-address and --pki fill them now.\n`,
+      );
+    }
+    return files;
+  },
+  show: {
+    yaml: (files, { out }) => (out === "" ? asYaml(files) : asList(files, out)),
+    json: (files, { model, out }) => asJson(model, files, out),
+  },
+});
 
-function parse(program: string, argv: readonly string[]): Invocation<RenderConfig> {
-  const { set, flags } = declareRenderFlags(program);
-  const { positional, warnings } = set.parse(argv);
-  if (flags.help.value) {
-    return { help: usagePage(program, "Prints every manifest, flag and unit of the bridge, or writes them.", set) };
-  }
-  const [word] = positional;
-  if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
-  const config = {
-    model: modelOf(flags),
-    pki: flags.pki.value,
-    part: flags.part.value ?? "all",
-    out: flags.out.value,
-    output: flags.output.value ?? "yaml",
-  } as const;
-  return { config, logging: { verbosity: 0, format: "text" }, warnings };
-}
-
-function modelOf(flags: RenderFlags): BridgeModel {
-  const topology = flags.for.value;
-  if (topology === undefined) throw refused("--for is missing: openshift, kubeadm or bare");
-  const given = (flag: { readonly value: string }): string | undefined => flag.value || undefined;
+function modelOf(flags: Values<typeof renderFlags>): BridgeModel {
+  if (flags.for === undefined) throw refused("--for is missing: openshift, kubeadm or bare");
   return bridgeModel({
-    for: topology,
-    protocol: flags.protocol.value === "http-connect" ? "HTTPConnect" : "GRPC",
-    imageKind: flags.imageKind.value,
-    image: given(flags.image),
-    serverImage: given(flags.serverImage),
-    agentImage: given(flags.agentImage),
-    version: version(),
-    agentNetwork: flags.agentNetwork.value,
-    serverAddresses: flags.serverAddress.value,
-    serverForm: flags.serverForm.value,
-    serverProgram: given(flags.serverProgram),
-    socketGroup: flags.socketGroup.value,
-    runtimeDirectory: given(flags.runtimeDirectory),
-    configDirectory: given(flags.configDirectory),
-    manifestsDirectory: given(flags.manifestsDirectory),
+    for: flags.for,
+    protocol: protocolOf(flags.protocol) ?? "GRPC",
+    imageKind: flags.imageKind,
+    image: flags.image || undefined,
+    serverImage: flags.serverImage || undefined,
+    agentImage: flags.agentImage || undefined,
+    version: VERSION,
+    agentNetwork: flags.agentNetwork,
+    serverAddresses: flags.serverAddress,
+    serverForm: flags.serverForm,
+    serverProgram: flags.serverProgram || undefined,
+    socketGroup: flags.socketGroup,
+    runtimeDirectory: flags.runtimeDirectory || undefined,
+    configDirectory: flags.configDirectory || undefined,
+    manifestsDirectory: flags.manifestsDirectory || undefined,
   });
-}
-
-async function run({ model, pki, part, out, output }: RenderConfig): Promise<number> {
-  const { renderedFiles } = await import("../../cluster/bootstrap/render/render.js");
-  const certificates = pki === "" ? undefined : await readCertificates(pki);
-  const files = renderedFiles(model, certificates).filter((file) => part === "all" || file.part === part);
-  if (out !== "") {
-    const { writeRendering } = await import("../framework/files.js");
-    await writeRendering(out, files);
-  }
-  process.stdout.write(output === "json" ? asJson(model, files, out) : out === "" ? asYaml(files) : asList(files, out));
-  const open = openPlaceholders(files);
-  if (open.length > 0) {
-    process.stderr.write(
-      `Left open for the host to fill in, for example with sed "s|NAME|value|g": ${open.join(", ")}. --image, --server-address and --pki fill them now.\n`,
-    );
-  }
-  return 0;
 }
 
 /** The agents' part of a PKI directory; the pair is checked before it is printed anywhere. */
@@ -110,17 +109,17 @@ function asList(files: readonly RenderedFile[], directory: string): string {
   return files.map((file) => `${join(directory, file.name)}: ${described(file)}\n`).join("");
 }
 
-const purposes = {
+const PART_TEXTS = {
   cluster: "apply to the cluster",
   host: "for the server's host",
   "kube-apiserver": "for the kube-apiserver",
 } as const satisfies Record<Part, string>;
 
 function described({ part, path, mode }: RenderedFile): string {
-  return `${purposes[part]}${path === undefined ? "" : `: ${path}, mode ${octal(mode)}`}`;
+  return `${PART_TEXTS[part]}${path === undefined ? "" : `: ${path}, mode ${octal(mode)}`}`;
 }
 
-function asJson(model: BridgeModel, files: readonly RenderedFile[], directory: string): string {
+function asJson(model: BridgeModel, files: readonly RenderedFile[], directory: string): object {
   const listed = files.map(({ name, part, path, mode, text }) => ({
     name,
     part,
@@ -128,20 +127,15 @@ function asJson(model: BridgeModel, files: readonly RenderedFile[], directory: s
     mode: octal(mode),
     ...(directory === "" ? { text } : { file: join(directory, name) }),
   }));
-  const rendering = {
+  return {
     for: model.for,
     files: listed,
     open: openPlaceholders(files),
     created: createdObjects(model),
     firewall: firewallRule(model),
   };
-  return `${JSON.stringify(rendering, null, 2)}\n`;
 }
 
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
-}
-
-function refused(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_FLAG_VALUE", sentence);
 }

@@ -1,68 +1,96 @@
-/** `drawbridge bootstrap teardown`: parse, take the bridge down, write and print the receipt. */
+/** `drawbridge bootstrap teardown`: take the bridge down, write and print the receipt. */
 import { accessSync, constants } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { messageOf } from "../../base/errors/error.js";
+import { safeJson } from "../../base/text.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
+import { topologies } from "../../cluster/bootstrap/model/names.js";
 import type { RemoteHost } from "../../cluster/bootstrap/teardown/host-side.js";
 import type { Receipt } from "../../cluster/bootstrap/teardown/receipt.js";
 import type { TeardownOptions } from "../../cluster/bootstrap/teardown/teardown.js";
-import { quote } from "../flags/go-text.js";
-import { runRole } from "../framework/command.js";
-import { usagePage } from "../framework/help.js";
-import type { Environment, Invocation } from "../framework/invocation.js";
-import { MISUSE } from "../framework/subcommands.js";
-import { checkSshFlags, knownTarget, refuseSshFlags } from "./ssh.js";
-import { declareTeardownFlags, type TeardownFlags, teardownWishes } from "./teardown-flags.js";
+import { networkFlags } from "../firewall/command.js";
+import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { quote } from "../flags/go-values.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, type Input } from "../framework/define.js";
+import { note } from "../framework/output.js";
+import { stateDirFlag } from "./bridge-flags.js";
+import { checkSshFlags, knownTarget, sshFlags } from "./ssh-flags.js";
 
-interface TeardownConfig {
-  readonly flags: TeardownFlags;
-  readonly wishes: TeardownOptions;
-  readonly receipt: string;
-  readonly output: "text" | "json";
-}
+const teardownFlags = {
+  "for-platform": oneOf(
+    topologies,
+    "Kind of control plane that the bridge was for. If empty, as recorded, else as host and cluster look.",
+  ),
+  dir: text(
+    "Install directory of openshift-install on a workstation: cleans the cluster of its auth/kubeconfig and, where it still answers over SSH, the bootstrap host; not this host.",
+  ),
+  timeout: lifetime("2m", "Longest time that the whole teardown may take."),
+  receipt: text("File for the receipt as JSON; the same as Markdown goes beside it, ending in .md."),
+  force: yesNo("Go on although a kube-apiserver still uses the bridge and its webhooks will fail."),
+  "restore-command": text(
+    "Shell command that restarts a bare kube-apiserver without the flag. If empty, the one that up was given.",
+  ),
+  ...stateDirFlag,
+  ...inGroup("kubernetes", {
+    kubeconfig: text("Kubeconfig of an administrator. If empty, KUBECONFIG, then the one that up used."),
+  }),
+  ...inGroup("advanced", networkFlags("as the cluster says")),
+  ...sshFlags("Address of the bootstrap host, with --dir. If empty, as --dir says."),
+};
 
-const purpose = `Takes the bridge away and writes a receipt of what was opened and what became of it.
+type TeardownFlags = Values<typeof teardownFlags>;
+
+export const bootstrapTeardown = defineCommand({
+  purpose: `Takes the bridge away and writes a receipt of what was opened and what became of it.
 
 First the kube-apiserver gets its own configuration back and is ready without the bridge; only then agents, server, socket
 and certificates go. Run it on the bridge's host, or with --kubeconfig from anywhere for what is in the cluster, or with
 the --dir of openshift-install on a workstation, also when the bootstrap machine is gone.
 
 It ends with 0 when all is gone, with 1 when it stopped because a kube-apiserver still uses the bridge, and with 3 when
-something is left or the Kubernetes API did not answer; the receipt says what. Run it again then.`;
+something is left or the Kubernetes API did not answer; the receipt says what. Run it again then.`,
+  examples: ["drawbridge bootstrap teardown --receipt receipt.json", "drawbridge bootstrap teardown --dir install"],
+  flags: teardownFlags,
+  config(flags, input) {
+    checkPlaces(flags, input);
+    return { flags, options: optionsOf(flags, input), file: checkedReceipt(flags.receipt) };
+  },
+  async run({ flags, options, file }) {
+    const { receiptMarkdown } = await import("../../cluster/bootstrap/teardown/receipt.js");
+    const receipt = flags.dir === "" ? await takenDown(options) : await takenDownFrom(flags, options);
+    for (const warning of receipt.warnings) note(`Warning: ${warning}\n`);
+    const markdown = receiptMarkdown(receipt);
+    if (file !== "") await writeReceipt(file, `${safeJson(receipt, 2)}\n`, markdown);
+    return { receipt, markdown };
+  },
+  show: { text: ({ markdown }) => markdown, json: ({ receipt }) => receipt },
+  exitCode: ({ receipt }) => receipt.exitCode,
+});
 
-export function bootstrapTeardown(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
+function checkPlaces(flags: TeardownFlags, { given }: Input): void {
+  checkStateDirectory(flags.stateDir);
+  if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
+  checkSshFlags(flags, given, flags.dir);
+  if (flags.dir === "") return;
+  const local = ["state-dir", "restore-command"].find((name) => given.has(name));
+  if (local !== undefined) throw refused(`--${local} is for the bridge's own host and excludes --dir`);
+  if (flags.forPlatform !== undefined && flags.forPlatform !== "openshift")
+    throw refused(`--dir is for OpenShift and excludes --for-platform ${flags.forPlatform}`);
 }
 
-function parse(program: string, argv: readonly string[], env: Environment): Invocation<TeardownConfig> {
-  const { set, flags } = declareTeardownFlags(program);
-  const { positional, warnings } = set.parse(argv);
-  if (flags.help.value) return { help: usagePage(program, purpose, set) };
-  const [word] = positional;
-  if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
-  checkStateDirectory(flags.stateDirectory.value);
-  if (flags.timeout.value <= 0n) throw refused("--timeout must be more than nothing");
-  checkPlaces(flags);
-  const config: TeardownConfig = {
-    flags,
-    wishes: teardownWishes(flags, flags.kubeconfig.value || env.KUBECONFIG || ""),
-    receipt: checkedReceipt(flags.receipt.value),
-    output: flags.output.value ?? "text",
+function optionsOf(flags: TeardownFlags, { env }: Input): TeardownOptions {
+  const { byoNetwork, force, infraId, machineNetwork: machineNetworks, platform, upi } = flags;
+  return {
+    for: flags.forPlatform,
+    kubeconfig: flags.kubeconfig || env.KUBECONFIG || "",
+    stateDirectory: flags.stateDir,
+    timeoutMs: flags.timeout,
+    force,
+    restoreCommand: flags.restoreCommand || undefined,
+    firewall: { platform, upi, byoNetwork, infraId: infraId || undefined, machineNetworks },
   };
-  return { config, logging: { verbosity: 0, format: "text" }, warnings };
-}
-
-function checkPlaces(flags: TeardownFlags): void {
-  checkSshFlags(flags);
-  if (flags.dir.value === "") {
-    refuseSshFlags(flags);
-    return;
-  }
-  const local = [flags.stateDirectory, flags.restoreCommand].find(({ changed }) => changed);
-  if (local !== undefined) throw refused(`--${local.name} is for the bridge's own host and excludes --dir`);
-  if (flags.for.value !== undefined && flags.for.value !== "openshift")
-    throw refused(`--dir is for OpenShift and excludes --for-platform ${flags.for.value}`);
 }
 
 /** Before anything is removed: a receipt that cannot be written afterwards is lost. */
@@ -76,40 +104,29 @@ function checkedReceipt(file: string): string {
   return resolve(file);
 }
 
-async function run({ flags, wishes, receipt: file, output }: TeardownConfig): Promise<number> {
-  const { receiptMarkdown } = await import("../../cluster/bootstrap/teardown/receipt.js");
-  const receipt = flags.dir.value === "" ? await takenDown(wishes) : await takenDownFrom(flags, wishes);
-  for (const warning of receipt.warnings) process.stderr.write(`Warning: ${warning}\n`);
-  const markdown = receiptMarkdown(receipt);
-  const json = jsonText(receipt);
-  process.stdout.write(output === "json" ? json : markdown);
-  if (file !== "") await writeReceipt(file, json, markdown);
-  return receipt.exitCode;
-}
-
-async function takenDown(wishes: TeardownOptions): Promise<Receipt> {
+async function takenDown(options: TeardownOptions): Promise<Receipt> {
   const [{ takeDown }, { thisHost }, { openApi }] = await Promise.all([
     import("../../cluster/bootstrap/teardown/teardown.js"),
     import("../../cluster/bootstrap/host/host.js"),
     import("../../cluster/bootstrap/host/step.js"),
   ]);
-  return takeDown(thisHost(), wishes, openApi, (sentence) => process.stderr.write(`${sentence}\n`));
+  return takeDown(thisHost(), options, openApi, (sentence) => note(`${sentence}\n`));
 }
 
 /** With everything that an install directory tells and no flag says. */
-async function takenDownFrom(flags: TeardownFlags, wishes: TeardownOptions): Promise<Receipt> {
+async function takenDownFrom(flags: TeardownFlags, options: TeardownOptions): Promise<Receipt> {
   const [{ openInstallDirectory }, { readInstallDir }, { withPrivateFolder }] = await Promise.all([
     import("../../cluster/bootstrap/install-dir.js"),
     import("../../cluster/bootstrap/firewall/install-dir.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
   ]);
-  const directory = await openInstallDirectory(flags.dir.value);
-  const kubeconfig = flags.kubeconfig.value || (await directory.kubeconfig());
+  const directory = await openInstallDirectory(flags.dir);
+  const kubeconfig = flags.kubeconfig || (await directory.kubeconfig());
   const { platform, infraId, machineNetworks } = await readInstallDir(directory.path);
-  const { firewall } = wishes;
+  const { firewall } = options;
   return withPrivateFolder(async (folder) =>
     takenDown({
-      ...wishes,
+      ...options,
       kubeconfig,
       elsewhere: { bootstrap: await farHost(flags, directory, folder) },
       firewall: {
@@ -138,10 +155,4 @@ async function writeReceipt(file: string, json: string, markdown: string): Promi
   const files = new HostFiles();
   await files.write(file, json, 0o644);
   await files.write(file.replace(/(\.json)?$/, ".md"), markdown, 0o644);
-}
-
-const jsonText = (receipt: Receipt): string => `${JSON.stringify(receipt, undefined, 2)}\n`;
-
-function refused(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_FLAG_VALUE", sentence);
 }

@@ -1,49 +1,103 @@
-/** `drawbridge bootstrap up`: parse, bring the bridge up, say how far it came. */
+/** `drawbridge bootstrap up`: bring the bridge up, and say how far it came. */
 import { existsSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { DrawbridgeError } from "../../base/errors/error.js";
+import { dirname, join, resolve } from "node:path";
+import { table } from "../../base/text.js";
 import type { UpOptions } from "../../cluster/bootstrap/host/plan.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
-import { quote } from "../flags/go-text.js";
-import { runRole } from "../framework/command.js";
-import { usagePage } from "../framework/help.js";
-import type { Environment, Invocation } from "../framework/invocation.js";
-import { MISUSE } from "../framework/subcommands.js";
-import { version } from "../framework/version.js";
-import { declareUpFlags, upWishes } from "./up-flags.js";
-import { progressOn, upText } from "./up-report.js";
+import type { Progress, StepResult } from "../../cluster/bootstrap/host/step.js";
+import type { UpResult } from "../../cluster/bootstrap/host/up.js";
+import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, type Input, VERSION } from "../framework/define.js";
+import { note } from "../framework/output.js";
+import { hostFlags, programFlags, protocolOf, SERVER_FORMS, stateDirFlag } from "./bridge-flags.js";
 
-interface UpConfig {
-  readonly wishes: UpOptions;
-  readonly output: "text" | "json";
-}
-
-const purpose = `Brings the bridge up on this host of a kubeadm or bare control plane, or what is missing of it.
-
-Run it again at any time, also after it was killed: what is there already stays as it is. What it makes is recorded before
-it is made, and drawbridge bootstrap teardown takes all of it away.`;
+const upFlags = {
+  "for-platform": oneOf(
+    ["kubeadm", "bare"],
+    "Kind of control plane that this host has. If empty, kubeadm where its files are, else bare.",
+  ),
+  address: text("Address of this host that agents dial. If empty, the one its routes lead from."),
+  for: lifetime("24h", "How long the bridge may exist: its certificates end then."),
+  server: oneOf(SERVER_FORMS, "What keeps the server running. If empty, a static pod, on bare hosts a systemd unit."),
+  apply: yesNo(
+    "Change the kube-apiserver's manifest, too, with a backup in the state directory. Otherwise up says what to change.",
+  ),
+  "apply-command": text("Shell command that restarts a bare kube-apiserver with the flag in its EGRESS_FLAG variable."),
+  "restore-command": text("Shell command for teardown that restarts a bare kube-apiserver without the flag."),
+  "only-this-apiserver": yesNo(
+    "Go on although the cluster has more kube-apiservers: they reach pods without a bridge.",
+  ),
+  timeout: lifetime("5m", "How long to wait for kube-apiserver and agents, each."),
+  ...stateDirFlag,
+  ...inGroup("kubernetes", {
+    kubeconfig: text(
+      "Kubeconfig of an administrator. If empty, KUBECONFIG, then kubeadm's own admin.conf, then what an earlier run used.",
+    ),
+  }),
+  ...programFlags({
+    kind: "Programs that run in pods: drawbridge's (default), upstream's, or an OpenShift payload's.",
+    image: "Pull spec of the image with both programs. If empty, the image kind's own.",
+    network: "Network of the agents: the pods' (default), or their nodes', where they start before the network plugin.",
+  }),
+  ...hostFlags("the one beside this program"),
+};
 
 const SHORTEST_MS = 60_000;
 
-export function bootstrapUp(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
-}
+export const bootstrapUp = defineCommand({
+  purpose: `Brings the bridge up on this host of a kubeadm or bare control plane, or what is missing of it.
 
-function parse(program: string, argv: readonly string[], env: Environment): Invocation<UpConfig> {
-  const { set, flags } = declareUpFlags(program);
-  const { positional, warnings } = set.parse(argv);
-  if (flags.help.value) return { help: usagePage(program, purpose, set) };
-  const [word] = positional;
-  if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
-  const asked = upWishes(flags);
-  checkStateDirectory(asked.stateDirectory);
-  if (flags.restoreCommand.value !== "" && asked.applyCommand === undefined)
+Run it again at any time, also after it was killed: what is there already stays as it is. What it makes is recorded before
+it is made, and drawbridge bootstrap teardown takes all of it away.`,
+  examples: [
+    "drawbridge bootstrap up --apply",
+    "drawbridge bootstrap up --for 2h --image registry.example/drawbridge:1",
+  ],
+  flags: upFlags,
+  config: checkedOptions,
+  async run(options) {
+    const [{ bringUp }, { thisHost }, { openApi }] = await Promise.all([
+      import("../../cluster/bootstrap/host/up.js"),
+      import("../../cluster/bootstrap/host/host.js"),
+      import("../../cluster/bootstrap/host/step.js"),
+    ]);
+    return bringUp(thisHost(), options, openApi, progressOn(note));
+  },
+  show: upText,
+});
+
+function checkedOptions(flags: Values<typeof upFlags>, { env, given }: Input): UpOptions {
+  checkStateDirectory(flags.stateDir);
+  if (flags.restoreCommand !== "" && flags.applyCommand === "")
     throw refused("--restore-command belongs to --apply-command");
-  if ((asked.validForMs ?? SHORTEST_MS) < SHORTEST_MS) throw refused("--for must be at least one minute");
-  if (asked.timeoutMs <= 0) throw refused("--timeout must be more than nothing");
-  const wishes = { ...asked, version: version(), ownProgram: ownProgram(), env };
-  const config = { wishes, output: flags.output.value ?? "text" } as const;
-  return { config, logging: { verbosity: 0, format: "text" }, warnings };
+  if (flags.for < SHORTEST_MS) throw refused("--for must be at least one minute");
+  if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
+  return {
+    ...{ env, version: VERSION, ownProgram: ownProgram() },
+    for: flags.forPlatform,
+    kubeconfig: flags.kubeconfig && resolve(flags.kubeconfig),
+    address: flags.address || undefined,
+    validForMs: flags.for,
+    serverForm: flags.server,
+    serverProgram: flags.serverProgram || undefined,
+    apply: flags.apply,
+    applyCommand: flags.applyCommand || undefined,
+    restoreCommand: flags.restoreCommand || undefined,
+    onlyThisApiServer: flags.onlyThisApiserver,
+    imageKind: flags.imageKind,
+    image: flags.image || undefined,
+    serverImage: flags.serverImage || undefined,
+    agentImage: flags.agentImage || undefined,
+    protocol: protocolOf(flags.protocol),
+    agentNetwork: flags.agentNetwork,
+    socketGroup: given.has("socket-group") ? flags.socketGroup : undefined,
+    runtimeDirectory: flags.runtimeDirectory || undefined,
+    configDirectory: flags.configDirectory || undefined,
+    manifestsDirectory: flags.manifestsDirectory || undefined,
+    stateDirectory: flags.stateDir,
+    timeoutMs: flags.timeout,
+  };
 }
 
 /** The proxy-server that was installed with this program. */
@@ -54,17 +108,33 @@ function ownProgram(): string | undefined {
   return existsSync(beside) ? beside : undefined;
 }
 
-async function run({ wishes, output }: UpConfig): Promise<number> {
-  const [{ bringUp }, { thisHost }, { openApi }] = await Promise.all([
-    import("../../cluster/bootstrap/host/up.js"),
-    import("../../cluster/bootstrap/host/host.js"),
-    import("../../cluster/bootstrap/host/step.js"),
-  ]);
-  const result = await bringUp(thisHost(), wishes, openApi, progressOn(process.stderr));
-  process.stdout.write(output === "json" ? `${JSON.stringify(result, undefined, 2)}\n` : upText(result));
-  return 0;
+export function progressOn(write: (text: string) => unknown): Progress {
+  return {
+    starts: ({ title }) => void write(`${title} ...\n`),
+    ends(result) {
+      write(`${line(result)}\n`);
+      // At once: what follows may have to wait for it.
+      if (result.byHand !== undefined) write(`\n${result.byHand}\n\n`);
+    },
+  };
 }
 
-function refused(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_FLAG_VALUE", sentence);
+function line({ title, outcome, detail, tookMs }: StepResult): string {
+  const took = outcome === "done" ? `, ${(tookMs / 1000).toFixed(1)} s` : "";
+  return `${title}: ${outcome}${took} (${detail})`;
+}
+
+export function upText({ steps, until, leftToYou, warnings, stateDirectory, address }: UpResult): string {
+  const rows = steps.map(({ name, outcome, detail }) => [name, outcome, detail]);
+  const tookMs = steps.reduce((sum, step) => sum + step.tookMs, 0);
+  const next =
+    leftToYou === undefined
+      ? "The bridge stands."
+      : `Still to do by you: start the kube-apiserver with ${leftToYou.flag}`;
+  return [
+    table([["STEP", "STATE", "DETAIL"], ...rows]),
+    ...warnings.map((warning) => `Warning: ${warning}\n`),
+    `${next}${until === undefined ? "" : `\nIt ends ${until}.`} Agents dial ${address}; the record is in ${stateDirectory}. All of it took ${(tookMs / 1000).toFixed(1)} s.\n`,
+    "drawbridge bootstrap status shows how it stands, drawbridge bootstrap teardown takes it away.\n",
+  ].join("");
 }

@@ -1,120 +1,164 @@
-/** `drawbridge bootstrap verify`: parse, ask every question, report. */
+/** `drawbridge bootstrap verify`: whether the bridge works. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { splitHostPort } from "../../base/address.js";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { messageOf } from "../../base/errors/error.js";
 import { type Finding, hasFailed } from "../../base/finding.js";
-import { type BridgeRecord, recordFile } from "../../cluster/bootstrap/host/record.js";
+import { type BridgeRecord, DEFAULT_STATE_DIRECTORY, recordFile } from "../../cluster/bootstrap/host/record.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { Topology } from "../../cluster/bootstrap/model/names.js";
+import { topologies } from "../../cluster/bootstrap/model/names.js";
 import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
 import type { BridgeDescription } from "../../insight/diagnosis/bridge.js";
 import type { ApiAccess } from "../../insight/diagnosis/sources/bridge.js";
 import type { RemoteHost, VerifyOptions } from "../../insight/diagnosis/verify.js";
-import { toMilliseconds } from "../flags/go-duration.js";
-import { quote } from "../flags/go-text.js";
-import { runRole } from "../framework/command.js";
-import { usagePage } from "../framework/help.js";
-import type { Environment, Invocation } from "../framework/invocation.js";
-import { MISUSE } from "../framework/subcommands.js";
-import { checkSshFlags, knownTarget, refuseSshFlags } from "./ssh.js";
-import { declareVerifyFlags, type VerifyFlags } from "./verify-flags.js";
+import { duration, inGroup, list, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { quote } from "../flags/go-values.js";
+import { refused } from "../flags/parse.js";
+import { defineCommand, type Environment, type Input } from "../framework/define.js";
+import { note } from "../framework/output.js";
+import { checkSshFlags, knownTarget, sshFlags } from "./ssh-flags.js";
 
-interface VerifyConfig {
-  readonly bridge: BridgeDescription;
-  readonly kubeconfig: string;
-  readonly record: { readonly directory: string; readonly given: boolean };
-  readonly flags: VerifyFlags;
-  readonly rehearse: { readonly webhooks: readonly string[]; readonly conversions: readonly string[] };
-  readonly testWebhook: { readonly image: string } | undefined;
-  readonly output: "text" | "json" | "junit";
-  readonly timeoutMs: number;
-}
+const verifyFlags = (env: Environment) => ({
+  for: oneOf(topologies, "Kind of control plane that the bridge is for. If empty, the one this host has."),
+  dir: text(
+    "Install directory of openshift-install on a workstation: asks the cluster of its auth/kubeconfig and the bootstrap host over SSH, not this host.",
+  ),
+  webhook: list(
+    "Rehearse only these webhooks, by their own or their configuration's name; repeatable. If empty, all of them.",
+  ),
+  conversion: list(
+    "Rehearse only the conversion webhooks of these CustomResourceDefinitions; repeatable. Without this and --webhook all webhooks and aggregated APIs are rehearsed.",
+  ),
+  "deploy-test-webhook": yesNo(
+    "Also put a webhook into the cluster, let the kube-apiserver call it, and remove it again.",
+  ),
+  "test-image": text("drawbridge's image, for --deploy-test-webhook. If empty, the agents' image."),
+  timeout: duration("3m", "How long everything together may take; removals are finished all the same."),
+  ...inGroup("kubernetes", {
+    kubeconfig: text(
+      "Way to the kube-apiserver that uses the bridge. If empty, the files of KUBECONFIG, or what this kind of host has.",
+      env.KUBECONFIG ?? "",
+    ),
+    namespace: text("Namespace of the agents. If empty, as this kind of host has it."),
+  }),
+  ...inGroup("tls", {
+    "frontend-ca": text("File with the authority of the certificate of --frontend."),
+    "frontend-cert": text("File with a client certificate for --frontend."),
+    "frontend-key": text("File with the key of --frontend-cert."),
+  }),
+  ...inGroup("advanced", {
+    "state-dir": text("Directory of bootstrap up's record, which says what no flag says.", DEFAULT_STATE_DIRECTORY),
+    uds: text("Unix socket of the server. If empty, as in the egress configuration."),
+    frontend: text("Address of a server that listens on TCP instead of a socket, as host:port."),
+    protocol: oneOf(
+      ["grpc", "http-connect"],
+      "Protocol of the server's frontend. If empty, as in the egress configuration.",
+    ),
+    health: text("URL of the server's health port. If empty, that of the server on this host."),
+    address: text("Address at which agents dial the server. If empty, as recorded by up or beside its certificates."),
+    "agent-port": number(0, "Port that agents dial. If 0, that of the server on this host."),
+    pki: text("Directory of the server's certificates. If empty, where this kind of host has it."),
+    "egress-config": text("The kube-apiserver's egress configuration. If empty, where this kind of host has it."),
+    resolve: oneOf(
+      ["endpoints", "cluster-ip"],
+      "How services are dialled. If empty, as the kube-apiserver's --enable-aggregator-routing says.",
+    ),
+  }),
+  ...sshFlags("Address of the bootstrap host, with --dir. If empty, as --dir says."),
+});
 
-const purpose = `Says whether the bridge works: server, socket, ports, certificates, egress configuration, agents, and then a
+type VerifyFlags = Values<ReturnType<typeof verifyFlags>>;
+
+export const bootstrapVerify = defineCommand({
+  purpose: `Says whether the bridge works: server, socket, ports, certificates, egress configuration, agents, and then a
 rehearsal of every webhook and aggregated API as the kube-apiserver would call it, dry run, through the tunnel.
 
 Run it as root on the host of the kube-apiserver and the server; with --dir on a workstation it tells what can be told from
-there. Ends with 0 when nothing failed, with 1 otherwise.`;
+there. Ends with 0 when nothing failed, with 1 otherwise.`,
+  examples: ["drawbridge bootstrap verify", "drawbridge bootstrap verify --deploy-test-webhook --output junit"],
+  flags: verifyFlags,
+  config: checked,
+  async run(config) {
+    const stop = stopSignal(config);
+    const findings = config.flags.dir === "" ? await verifyHere(config, stop) : await verifyFrom(config, stop);
+    return { findings, report: await import("../../insight/diagnosis/report.js") };
+  },
+  show: {
+    text: ({ findings, report }) => `${report.findingsText(findings)}${verdictOn(findings)}\n`,
+    json: ({ findings, report }) => report.findingsJson({}, findings),
+    junit: ({ findings, report }) => report.findingsJunit("drawbridge bootstrap verify", findings),
+  },
+  exitCode: ({ findings }) => (hasFailed(findings) ? 1 : 0),
+});
 
-export function bootstrapVerify(program: string, argv: readonly string[]): Promise<number> {
-  return runRole({ parse: (words, env) => parse(program, words, env), run }, program, argv, { misuse: MISUSE });
+type VerifyConfig = ReturnType<typeof checked>;
+
+function checked(flags: VerifyFlags, { given }: Input) {
+  if (given.has("test-image") && !flags.deployTestWebhook)
+    throw refused("--test-image is for --deploy-test-webhook, which is missing");
+  if (flags.dir !== "" && flags.deployTestWebhook)
+    throw refused("--deploy-test-webhook reads the server's metrics; run it on the bootstrap host, without --dir");
+  checkSshFlags(flags, given, flags.dir);
+  if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
+  const kubeconfig = kubeconfigOf(flags, given);
+  const hasNone = kubeconfig === "" && !existsSync(recordFile(flags.stateDir));
+  if (hasNone && (flags.deployTestWebhook || given.has("webhook") || given.has("conversion")))
+    throw refused("--webhook, --conversion and --deploy-test-webhook need --kubeconfig");
+  return {
+    ...{ flags, kubeconfig, bridge: bridgeOf(flags, given), timeoutMs: flags.timeout },
+    record: { directory: flags.stateDir, given: given.has("state-dir") },
+    rehearse: { webhooks: flags.webhook, conversions: flags.conversion },
+    testWebhook: flags.deployTestWebhook ? { image: flags.testImage } : undefined,
+  };
 }
 
-function parse(program: string, argv: readonly string[], env: Environment): Invocation<VerifyConfig> {
-  const { set, flags } = declareVerifyFlags(program, env);
-  const { positional, warnings } = set.parse(argv);
-  if (flags.help.value) return { help: usagePage(program, purpose, set) };
-  const [word] = positional;
-  if (word !== undefined) throw refused(`${quote(word)} belongs to no flag`);
-  if (flags.testImage.changed && !flags.deployTestWebhook.value)
-    throw refused("--test-image is for --deploy-test-webhook, which is missing");
-  if (flags.dir.value !== "" && flags.deployTestWebhook.value)
-    throw refused("--deploy-test-webhook reads the server's metrics; run it on the bootstrap host, without --dir");
-  checkSshFlags(flags);
-  if (flags.dir.value === "") refuseSshFlags(flags);
-  if (flags.timeout.value <= 0n) throw refused("--timeout must be more than nothing");
-  const kubeconfig = kubeconfigOf(flags);
-  const directory = flags.stateDirectory.value;
-  const hasNone = kubeconfig === "" && !existsSync(recordFile(directory));
-  if (hasNone && (flags.deployTestWebhook.value || flags.webhook.changed || flags.conversion.changed))
-    throw refused("--webhook, --conversion and --deploy-test-webhook need --kubeconfig");
-  const config: VerifyConfig = {
-    bridge: bridgeOf(flags),
-    kubeconfig,
-    record: { directory, given: flags.stateDirectory.changed },
-    flags,
-    rehearse: { webhooks: flags.webhook.value, conversions: flags.conversion.value },
-    testWebhook: flags.deployTestWebhook.value ? { image: flags.testImage.value } : undefined,
-    output: flags.output.value ?? "text",
-    timeoutMs: toMilliseconds(flags.timeout.value),
-  };
-  return { config, logging: { verbosity: 0, format: "text" }, warnings };
+function verdictOn(findings: readonly Finding[]): string {
+  if (hasFailed(findings)) return "The bridge does not work as it should; begin with the first failure.";
+  const isSkipped = findings.some(({ state }) => state === "skipped");
+  return isSkipped ? "Nothing failed; see what was skipped." : "The bridge works.";
 }
 
 /** Where each kind of host keeps one that leads to its own kube-apiserver. */
-const hostConfigs: readonly { readonly of: Topology; readonly file: string }[] = [
+const HOST_CONFIGS: readonly { readonly of: Topology; readonly file: string }[] = [
   { of: "openshift", file: "/opt/openshift/auth/kubeconfig-loopback" },
   { of: "kubeadm", file: "/etc/kubernetes/admin.conf" },
 ];
 
-function kubeconfigOf({ kubeconfig, dir, for: topology }: VerifyFlags): string {
-  if (kubeconfig.changed && dir.changed) throw refused("--kubeconfig and --dir exclude each other");
-  if (dir.value !== "") return join(dir.value, "auth", "kubeconfig");
-  if (kubeconfig.value !== "") return kubeconfig.value;
-  const fits = hostConfigs.filter(({ of }) => topology.value === undefined || topology.value === of);
+function kubeconfigOf({ kubeconfig, dir, for: topology }: VerifyFlags, given: ReadonlySet<string>): string {
+  if (given.has("kubeconfig") && given.has("dir")) throw refused("--kubeconfig and --dir exclude each other");
+  if (dir !== "") return join(dir, "auth", "kubeconfig");
+  if (kubeconfig !== "") return kubeconfig;
+  const fits = HOST_CONFIGS.filter(({ of }) => topology === undefined || topology === of);
   return fits.find(({ file }) => existsSync(file))?.file ?? "";
 }
 
-function bridgeOf(flags: VerifyFlags): BridgeDescription {
-  if (flags.uds.value !== "" && flags.frontend.value !== "") throw refused("--uds and --frontend exclude each other");
-  if (flags.agentPort.value < 0 || flags.agentPort.value > 65_535) throw refused("--agent-port is not a port");
+function bridgeOf(flags: VerifyFlags, given: ReadonlySet<string>): BridgeDescription {
+  const { address, agentPort, dir, egressConfig, namespace, pki, protocol, resolve, uds } = flags;
+  if (uds !== "" && flags.frontend !== "") throw refused("--uds and --frontend exclude each other");
+  if (agentPort < 0 || agentPort > 65_535) throw refused("--agent-port is not a port");
   return {
-    topology: flags.for.value ?? (flags.dir.value === "" ? undefined : "openshift"),
-    uds: flags.uds.value,
-    frontend: frontendOf(flags),
-    protocol: flags.protocol.value,
-    health: healthOf(flags.health.value),
-    address: flags.address.value,
-    agentPort: flags.agentPort.value,
-    pki: flags.pki.value,
-    egressConfig: flags.egressConfig.value,
-    namespace: flags.namespace.value,
-    resolve: flags.resolve.value,
+    ...{ uds, protocol, address, agentPort, pki, egressConfig, namespace, resolve },
+    topology: flags.for ?? (dir === "" ? undefined : "openshift"),
+    frontend: frontendOf(flags, given),
+    health: healthOf(flags.health),
   };
 }
 
-function frontendOf({ frontend, frontendCa, frontendCert, frontendKey }: VerifyFlags): BridgeDescription["frontend"] {
-  if (frontend.value === "") {
-    const stray = [frontendCa, frontendCert, frontendKey].find(({ changed }) => changed);
-    if (stray !== undefined) throw refused(`--${stray.name} is for --frontend, which is missing`);
+function frontendOf(
+  { frontend, frontendCa, frontendCert, frontendKey }: VerifyFlags,
+  given: ReadonlySet<string>,
+): BridgeDescription["frontend"] {
+  if (frontend === "") {
+    const stray = ["frontend-ca", "frontend-cert", "frontend-key"].find((name) => given.has(name));
+    if (stray !== undefined) throw refused(`--${stray} is for --frontend, which is missing`);
     return undefined;
   }
-  const split = splitHostPort(frontend.value);
+  const split = splitHostPort(frontend);
   const port = "error" in split ? 0 : Number(split.port);
   if ("error" in split || split.host === "" || !(Number.isInteger(port) && port > 0 && port < 65_536))
-    throw refused(`--frontend ${quote(frontend.value)} is not host:port`);
-  const tls = { caFile: frontendCa.value, certFile: frontendCert.value, keyFile: frontendKey.value };
+    throw refused(`--frontend ${quote(frontend)} is not host:port`);
+  const tls = { caFile: frontendCa, certFile: frontendCert, keyFile: frontendKey };
   return { host: split.host, port, tls };
 }
 
@@ -124,27 +168,6 @@ function healthOf(text: string): string {
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
     throw refused("--health must be a URL such as http://127.0.0.1:2041");
   return url.origin + url.pathname.replace(/\/+$/, "");
-}
-
-const refused = (sentence: string) => new DrawbridgeError("DB_FLAG_VALUE", sentence);
-
-async function run(config: VerifyConfig): Promise<number> {
-  const stop = stopSignal(config);
-  const findings = config.flags.dir.value === "" ? await verifyHere(config, stop) : await verifyFrom(config, stop);
-  const { findingsJson, findingsJunit, findingsText } = await import("../../insight/diagnosis/report.js");
-  const reports = {
-    text: () => `${findingsText(findings)}${verdictOn(findings)}\n`,
-    json: () => findingsJson({}, findings),
-    junit: () => findingsJunit("drawbridge bootstrap verify", findings),
-  };
-  process.stdout.write(reports[config.output]());
-  return hasFailed(findings) ? 1 : 0;
-}
-
-function verdictOn(findings: readonly Finding[]): string {
-  if (hasFailed(findings)) return "The bridge does not work as it should; begin with the first failure.";
-  const isSkipped = findings.some(({ state }) => state === "skipped");
-  return isSkipped ? "Nothing failed; see what was skipped." : "The bridge works.";
 }
 
 async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
@@ -160,7 +183,7 @@ async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Find
     import("../../cluster/bootstrap/install-dir.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
   ]);
-  const directory = await openInstallDirectory(config.flags.dir.value);
+  const directory = await openInstallDirectory(config.flags.dir);
   return withPrivateFolder(async (folder) => {
     const over = await knownTarget(config.flags, directory, folder);
     return verified(config, stop, { host: over && (await remoteHost(over)) });
@@ -202,7 +225,7 @@ function stopSignal({ timeoutMs, testWebhook }: VerifyConfig): AbortSignal {
   const onSignal = (signal: NodeJS.Signals): void => {
     // A second one ends the process at once, as usual.
     for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(name, onSignal);
-    if (testWebhook !== undefined) process.stderr.write("Removing what was made; once more to leave it behind.\n");
+    if (testWebhook !== undefined) note("Removing what was made; once more to leave it behind.\n");
     stop(`interrupted (${signal})`);
   };
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, onSignal);

@@ -5,7 +5,7 @@ import { safeJson } from "../../base/text.js";
 import { type Flags, oneOf, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { parseFlags, refused } from "../flags/parse.js";
-import { helpPage } from "./help-page.js";
+import { helpPage } from "./help.js";
 import { complain, note, print } from "./output.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -3,7 +3,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { wrapped } from "../../base/text.js";
 import { quote } from "../flags/go-values.js";
 import { MISUSE, type Runnable } from "./define.js";
-import { paragraphs, terminalWidth } from "./help-page.js";
+import { paragraphs, terminalWidth } from "./help.js";
 import { complain, print } from "./output.js";
 
 export interface Family {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../tunnel/pki/write-pki.js";
-import { hostedCommand } from "./command.js";
+import { drawbridge } from "../commands.js";
 
 let scratch: string;
 beforeEach(() => {
@@ -26,7 +26,7 @@ async function hosted(...argv: string[]) {
       return true;
     });
   }
-  const status = await hostedCommand(argv);
+  const status = await drawbridge.run("drawbridge", ["hosted", ...argv]);
   vi.restoreAllMocks();
   return { status, ...written };
 }

@@ -1,4 +1,4 @@
-import { hostedCommand } from "../../../src/cli/hosted/command.js";
+import { drawbridge } from "../../../src/cli/commands.js";
 
 export interface Answer {
   readonly status: number;
@@ -17,7 +17,7 @@ export async function hosted(...argv: readonly string[]): Promise<Answer> {
     };
   }
   try {
-    return { status: await hostedCommand(argv), ...written };
+    return { status: await drawbridge.run("drawbridge", ["hosted", ...argv]), ...written };
   } finally {
     process.stdout.write = real.stdout;
     process.stderr.write = real.stderr;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { duration, float, inGroup, list, number, repeated, text, yesNo } from "../flags/flag.js";
-import { helpPage } from "./help-page.js";
+import { helpPage } from "./help.js";
 
 test("help has purpose, usage, examples and flags by group, in pflag's layout and wrapped", () => {
   const flags = {

@@ -1,0 +1,39 @@
+/** Flags that several bootstrap commands share: images, protocol, networks and directories of the bridge. */
+import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
+import { imageKinds } from "../../cluster/bootstrap/model/model.js";
+import { inGroup, number, oneOf, text } from "../flags/flag.js";
+
+export const stateDirFlag = {
+  "state-dir": text("Directory of the bridge's record and backups.", DEFAULT_STATE_DIRECTORY),
+};
+
+/** Programs, protocol and network; the texts say what is so by default. */
+export const programFlags = (texts: { kind: string; image: string; network: string }) => ({
+  ...inGroup("advanced", {
+    "image-kind": oneOf(imageKinds, texts.kind),
+    image: text(texts.image),
+    "server-image": text("Pull spec of the server's image, where it differs from --image."),
+    "agent-image": text("Pull spec of the agents' image, where it differs from --image."),
+    protocol: oneOf(
+      ["grpc", "http-connect"],
+      "Protocol between kube-apiserver and server on the socket. If empty, grpc.",
+    ),
+    "agent-network": oneOf(["pod", "host"], texts.network),
+  }),
+});
+
+/** What keeps the server running, and where its files are. */
+export const hostFlags = (program: string) =>
+  inGroup("advanced", {
+    "server-program": text(`Executable of the server outside pods. If empty, ${program}.`),
+    "socket-group": number(0, "Numeric group of a kube-apiserver that does not run as root."),
+    "runtime-directory": text("Directory of the server's socket. If empty, /run/drawbridge-bootstrap."),
+    "config-directory": text("Directory of egress configuration and certificates. If empty, under /etc."),
+    "manifests-directory": text("Directory of the kubelet's static pods. If empty, /etc/kubernetes/manifests."),
+  });
+
+export const SERVER_FORMS = ["static-pod", "systemd", "process"] as const;
+
+/** The word of --protocol as the egress configuration has it. */
+export const protocolOf = (word: "grpc" | "http-connect" | undefined) =>
+  word === undefined ? undefined : word === "grpc" ? "GRPC" : "HTTPConnect";
