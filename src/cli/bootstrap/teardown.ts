@@ -115,9 +115,8 @@ async function takenDown(options: TeardownOptions): Promise<Receipt> {
 
 /** With everything that an install directory tells and no flag says. */
 async function takenDownFrom(flags: TeardownFlags, options: TeardownOptions): Promise<Receipt> {
-  const [{ openInstallDirectory }, { readInstallDir }, { withPrivateFolder }] = await Promise.all([
+  const [{ openInstallDirectory, readInstallDir }, { withPrivateFolder }] = await Promise.all([
     import("../../cluster/bootstrap/install-dir.js"),
-    import("../../cluster/bootstrap/firewall/install-dir.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
   ]);
   const directory = await openInstallDirectory(flags.dir);

@@ -58,7 +58,7 @@ async function edit(flags: FirewallFlags, direction: "open" | "close") {
 
 /** Flags first, then what the install directory says. */
 async function complete({ dir, ...flags }: FirewallFlags): Promise<PlanInput> {
-  const { readInstallDir } = await import("../../cluster/bootstrap/firewall/install-dir.js");
+  const { readInstallDir } = await import("../../cluster/bootstrap/install-dir.js");
   const { bridgeModel } = await import("../../cluster/bootstrap/model/model.js");
   const { firewallRule } = await import("../../cluster/bootstrap/model/created.js");
   const found = dir === "" ? undefined : await readInstallDir(dir);

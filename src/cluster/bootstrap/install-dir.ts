@@ -7,7 +7,9 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { parse } from "yaml";
+import { at, isRecord, listOf } from "../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { type Platform, platforms } from "./firewall/plan.js";
 
 export interface InstallDirectory {
   readonly path: string;
@@ -73,7 +75,7 @@ export async function machineAddresses(dir: string, role: Role): Promise<string[
     .map((name) => ({ name, infraId: names[role].exec(name.slice(PREFIX.length, -".yaml".length))?.[1] }))
     .filter(({ infraId }) => infraId !== undefined);
   const clusters = new Set(found.map(({ infraId }) => infraId));
-  const wanted = clusters.size > 1 ? await infraIdOf(dir) : [...clusters][0];
+  const wanted = clusters.size > 1 ? textIn(await json(join(dir, "metadata.json")), "infraID") : [...clusters][0];
   if (clusters.size > 1 && !clusters.has(wanted)) {
     throw missing(`${folder} holds machines of several clusters (${[...clusters].sort().join(", ")})`);
   }
@@ -89,31 +91,16 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : 1;
 }
 
-async function infraIdOf(dir: string): Promise<string | undefined> {
-  try {
-    const { infraID } = JSON.parse(await readFile(join(dir, "metadata.json"), "utf8")) as { infraID?: unknown };
-    return typeof infraID === "string" ? infraID : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-interface Machine {
-  readonly status?: { readonly addresses?: unknown };
-}
-
 async function addressIn(file: string): Promise<string | undefined> {
-  let machine: Machine | null;
-  try {
-    machine = parse(await readFile(file, "utf8")) as Machine | null;
-  } catch (reason) {
-    throw missing(`${file} is not a machine that the installer saved`, reason);
-  }
-  const list = machine?.status?.addresses;
-  const addresses = (Array.isArray(list) ? list : []) as readonly { type?: unknown; address?: unknown }[];
+  const machine: unknown = await readFile(file, "utf8")
+    .then((text) => parse(text))
+    .catch((reason: unknown) => {
+      throw missing(`${file} is not a machine that the installer saved`, reason);
+    });
+  const addresses = listOf(at(machine, "status", "addresses"));
   for (const type of preferred) {
-    const usable = addresses.find((entry) => entry?.type === type && isReachable(entry.address));
-    if (usable !== undefined) return String(usable.address);
+    const usable = addresses.find((entry) => at(entry, "type") === type && isReachable(at(entry, "address")));
+    if (usable !== undefined) return String(at(usable, "address"));
   }
   return undefined;
 }
@@ -156,4 +143,61 @@ async function readState(file: string): Promise<Readonly<Record<string, unknown>
     throw missing(`${file} cannot be read: ${why}`);
   }
   throw missing(`${file} cannot be read: it is not JSON`);
+}
+
+/** The facts about a cluster that a firewall plan needs. */
+export interface InstallDirectoryFacts {
+  readonly infraId: string | undefined;
+  readonly platform: Platform | undefined;
+  readonly machineNetworks: readonly string[];
+}
+
+/** Files that are missing or not readable as what they should be are skipped: each is one source of several. */
+export async function readInstallDir(dir: string): Promise<InstallDirectoryFacts> {
+  const metadata = await json(join(dir, "metadata.json"));
+  const state = await json(join(dir, ".openshift_install_state.json"));
+  // Between create manifests and create ignition-configs the install-config is also in a ConfigMap.
+  const map = yamlValue(await readFile(join(dir, "manifests", "cluster-config.yaml"), "utf8").catch(() => ""));
+  const config = at(state, "*installconfig.InstallConfig", "config") ?? yamlValue(at(map, "data", "install-config"));
+  return {
+    infraId: textIn(metadata, "infraID") ?? textIn(state, "*installconfig.ClusterID", "InfraID"),
+    platform: platformIn(metadata) ?? platformIn(at(config, "platform")),
+    machineNetworks: machineNetworksIn(config),
+  };
+}
+
+/** The CIDRs of the machine networks in an install-config. */
+export function machineNetworksIn(installConfig: unknown): string[] {
+  const cidrs = listOf(at(installConfig, "networking", "machineNetwork")).map((entry) => at(entry, "cidr"));
+  return cidrs.filter((cidr) => typeof cidr === "string");
+}
+
+/** Undefined for what is not YAML text. */
+export function yamlValue(text: unknown): unknown {
+  try {
+    return typeof text === "string" ? parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function platformIn(sections: unknown): Platform | undefined {
+  const named = (platform: Platform): boolean =>
+    platform !== "host" && isRecord(sections) && Object.hasOwn(sections, platform);
+  // A cluster of PowerVC has OpenStack's section as well.
+  const name = named("powervc") ? "powervc" : platforms.find(named);
+  return name === "azure" && at(sections, "azure", "cloudName") === "AzureStackCloud" ? "azurestack" : name;
+}
+
+async function json(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function textIn(value: unknown, ...path: readonly string[]): string | undefined {
+  const text = at(value, ...path);
+  return typeof text === "string" && text !== "" ? text : undefined;
 }

@@ -1,7 +1,8 @@
 /** What the manifests in a bootstrap.ign say about addresses, for the script that has to find the host's own. */
 import { isIP } from "node:net";
-import ipaddr from "ipaddr.js";
 import { at, isRecord, listOf } from "../../../base/at.js";
+import { canonical, parsePrefix } from "../address/ip.js";
+import { machineNetworksIn } from "../install-dir.js";
 import { BOOTKUBE } from "./bootkube.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
 import { manifestAt, yamlObject } from "./manifest-reading.js";
@@ -27,14 +28,12 @@ export function clusterFacts(config: IgnitionConfig): ClusterFacts {
   const installConfig = yamlObject(
     at(manifestAt(config, `${MANIFESTS}/cluster-config.yaml`), "data", "install-config"),
   );
-  const networks = listOf(at(installConfig, "networking", "machineNetwork"))
-    .map((entry) => at(entry, "cidr"))
-    .flatMap(asNetwork);
+  const networks = machineNetworksIn(installConfig).flatMap((cidr) => parsePrefix(cidr) ?? []);
   const [firstService] = listOf(at(network, "spec", "serviceNetwork")).filter((entry) => typeof entry === "string");
   return {
     family: firstService?.includes(":") ? 6 : 4,
-    machineNetworks: networks.map(({ cidr }) => cidr),
-    probes: networks.map(({ probe }) => probe),
+    machineNetworks: networks.map(({ text }) => text),
+    probes: networks.map(({ firstHost }) => firstHost),
     sharedIps: sharedIps(at(infrastructure, "status", "platformStatus")),
     fips: at(installConfig, "fips") === true,
   };
@@ -48,20 +47,9 @@ function sharedIps(platformStatus: unknown): string[] {
     ...["apiServerInternalIPs", "ingressIPs"].flatMap((name) => listOf(platform[name])),
   ]);
   const addresses = found.filter((ip): ip is string => typeof ip === "string" && isIP(ip) !== 0);
-  // Spelt as the kernel spells them.
-  return [...new Set(addresses.map((ip) => ipaddr.parse(ip).toString()))];
+  // In the kernel's spelling.
+  return [...new Set(addresses.map(canonical))];
 }
-
-function asNetwork(cidr: unknown): { cidr: string; probe: string }[] {
-  if (typeof cidr !== "string" || !ipaddr.isValidCIDR(cidr)) return [];
-  const [address, bits] = ipaddr.parseCIDR(cidr);
-  const base = kindOf(address).networkAddressFromCIDR(cidr).toByteArray();
-  // The first host where there is room for hosts.
-  if (bits < base.length * 8) base[base.length - 1]! |= 1;
-  return [{ cidr: `${address}/${bits}`, probe: ipaddr.fromByteArray(base).toString() }];
-}
-
-const kindOf = (address: ipaddr.IPv4 | ipaddr.IPv6) => (address.kind() === "ipv4" ? ipaddr.IPv4 : ipaddr.IPv6);
 
 // Which release a bootstrap.ign is of. Three places tell, the first that does is believed:
 // 1. the ConfigMap openshift-install-manifests, where the installer leaves its own version,

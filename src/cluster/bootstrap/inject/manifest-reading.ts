@@ -1,6 +1,6 @@
 /** Looking into manifests that may be anybody's. */
-import { parse } from "yaml";
 import { at, isRecord, listOf } from "../../../base/at.js";
+import { yamlValue } from "../install-dir.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
 
 /** Undefined when the file is missing or no YAML object. */
@@ -11,12 +11,8 @@ export function manifestAt(config: IgnitionConfig, path: string): Manifest {
 }
 
 export function yamlObject(text: unknown): Manifest {
-  try {
-    const value: unknown = typeof text === "string" ? parse(text) : undefined;
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = yamlValue(text);
+  return isRecord(value) ? value : undefined;
 }
 
 /** The first container, of a pod or of a template. */

@@ -1,10 +1,10 @@
 /** What let agents through to the host, and who takes it away. */
 
-import { parse } from "yaml";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { firewallPlan } from "../firewall/make-plan.js";
 import { type Platform, platforms } from "../firewall/plan.js";
+import { machineNetworksIn, yamlValue } from "../install-dir.js";
 import { firewallRule } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import type { ExternalCleanup } from "./receipt.js";
@@ -82,7 +82,7 @@ async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: TeardownLi
   return {
     ...(platform !== undefined && { platform }),
     ...(infrastructureName !== undefined && { infraId: infrastructureName }),
-    machineNetworks: machineNetworksIn(config?.data?.["install-config"]),
+    machineNetworks: machineNetworksIn(yamlValue(config?.data?.["install-config"])),
   };
 }
 
@@ -95,13 +95,4 @@ async function nodePrefixes(kube: KubeApi, limit: TeardownLimit): Promise<string
     .flatMap(({ status }) => status?.addresses ?? [])
     .filter(({ type }) => type === "InternalIP")
     .map(({ address }) => `${address}/${address.includes(":") ? 128 : 32}`);
-}
-
-function machineNetworksIn(installConfig: string | undefined): string[] {
-  try {
-    const config = parse(installConfig ?? "") as { networking?: { machineNetwork?: { cidr?: string }[] } } | null;
-    return (config?.networking?.machineNetwork ?? []).flatMap(({ cidr }) => cidr ?? []);
-  } catch {
-    return [];
-  }
 }
