@@ -119,7 +119,7 @@ export function unknownScript(search: Extract<AnchorSearch, { reason: string }>)
 
 export const BOOTKUBE = "/usr/local/bin/bootkube.sh";
 
-/** Of the text that is put in; an older one is taken out and put in anew. */
+/** Version of the inserted text; an older text is removed and inserted again. */
 const VERSION = 1;
 const BEGIN = /^[ \t]*# BEGIN drawbridge (\w+) v(\d+)(?: (.*))?$/;
 const END = /^[ \t]*# END drawbridge (\w+) v(\d+)$/;

@@ -206,7 +206,7 @@ export function asideEntry(config: IgnitionConfig, { node, pathNode }: IgnitionF
 export function broughtBack(config: IgnitionConfig, { node, pathNode }: IgnitionFile): string {
   const at = pathNode.start + 1;
   if (!config.text.startsWith(ASIDE, at))
-    throw contradiction(`the entry ${pathNode.value} was spelt anew by another tool`);
+    throw contradiction(`the entry ${pathNode.value} was rewritten by another tool`);
   return config.text.slice(node.start, at) + config.text.slice(at + ASIDE.length, node.end);
 }
 
@@ -245,7 +245,7 @@ export function dropEntries({ filesNode }: IgnitionConfig, doomed: ReadonlySet<I
   return edits;
 }
 
-/** Whether writing the bytes anew would give the very text that stands there. */
+/** Whether encoding the bytes again gives exactly the text that the entry has. */
 export function isPlainlySpelt(config: IgnitionConfig, path: string): boolean {
   const content = contentOf(config, path);
   if (content === undefined) return false;

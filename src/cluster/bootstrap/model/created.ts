@@ -159,7 +159,7 @@ export function serverArguments(model: BridgeModel): string[] {
     "--logtostderr=true",
     `--mode=${protocol.serverMode}`,
     `--uds-name=${paths.socket.server}`,
-    // Upstream refuses a socket while its TCP door is open too.
+    // Upstream refuses a socket while its TCP frontend is open too.
     "--server-port=0",
     `--agent-port=${ports.agent}`,
     `--health-port=${ports.serverHealth}`,

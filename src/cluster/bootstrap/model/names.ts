@@ -76,7 +76,7 @@ export interface SharedPath {
 }
 
 export interface BridgePaths {
-  /** The front door's unix socket. */
+  /** The Unix socket of the server's frontend. */
   readonly socket: SharedPath;
   /** The socket's directory, under the same three names. */
   readonly socketDirectory: SharedPath;
@@ -87,7 +87,7 @@ export interface BridgePaths {
   readonly staticPod: string;
   /** The systemd unit's file, where the server is one. */
   readonly unit: string;
-  /** Makes the socket's directory anew after a reboot; undefined where that is not needed. */
+  /** Makes the socket's directory again after a reboot; undefined where that is not needed. */
   readonly tmpfiles: string | undefined;
   /** Directories that belong to the bridge alone and go with everything in them. */
   readonly ownDirectories: readonly { readonly path: string; readonly mode: number }[];

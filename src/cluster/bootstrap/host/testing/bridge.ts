@@ -64,7 +64,7 @@ export class TestBridge {
     };
   }
 
-  /** Starts a bare kube-apiserver anew with these flags. */
+  /** Starts a bare kube-apiserver again with these flags. */
   restartApiServer(...flags: string[]): void {
     this.host.plain.splice(
       this.host.plain.findIndex(({ pid }) => pid === 7),
