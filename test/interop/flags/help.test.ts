@@ -15,7 +15,7 @@ const unwrapped = (help: string): string => help.replace(/\n {10,}(?=\S)/g, "   
 function readHelp(help: string): Map<string, Row> {
   const rows = new Map<string, Row>();
   for (const line of unwrapped(help.slice(help.indexOf("\nFlags:\n"))).split("\n")) {
-    const match = /^ {2}(?:-(\w), | {4})--([\w-]+)(?: (\S+))? {3,}.*?(?: \(default (.*)\))?$/.exec(line);
+    const match = /^ {2}(?:-(\w), | {4})--([\w-]+)(?: (\S+))? {3,}.*?(?: \(default +(.*)\))?$/.exec(line);
     if (!match) continue;
     const [, shorthand = "", name = "", type = "", value = ""] = match;
     rows.set(name, { shorthand, type, default: value });
