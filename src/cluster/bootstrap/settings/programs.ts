@@ -18,27 +18,35 @@ import {
 /** Gives the command of each process that shares this host's network, as both ends of the bridge do. */
 export type Processes = () => Promise<readonly (readonly string[])[]>;
 
-/** Gives none where /proc cannot be read. */
-export const hostProcesses: Processes = async () => {
-  try {
-    const own = await readlink("/proc/self/ns/net");
-    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-    const commands = await Promise.all(pids.map((pid) => commandOf(pid, own)));
-    return commands.filter((words) => words !== undefined);
-  } catch {
-    return [];
-  }
-};
+export const hostProcesses: Processes = async () => (await networkProcesses()).map(({ words }) => words);
 
-/** Undefined when the process has another network, cannot be read, or ended. */
-async function commandOf(pid: string, network: string): Promise<string[] | undefined> {
-  try {
-    if ((await readlink(`/proc/${pid}/ns/net`)) !== network) return undefined;
-    const words = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0").slice(0, -1);
-    return words.length === 0 ? undefined : words;
-  } catch {
-    return undefined;
-  }
+export interface NetworkProcess {
+  readonly pid: number;
+  readonly words: readonly string[];
+}
+
+/** The processes that share this process' network; none where /proc cannot be read. */
+export async function networkProcesses(): Promise<NetworkProcess[]> {
+  const own = await readlink("/proc/self/ns/net").catch(() => undefined);
+  const pids = own === undefined ? [] : await hostPids();
+  const processes = await Promise.all(
+    pids.map(async (pid) => {
+      const network = await readlink(`/proc/${pid}/ns/net`).catch(() => undefined);
+      return { pid, words: network === own ? await wordsOf(pid) : [] };
+    }),
+  );
+  return processes.filter(({ words }) => words.length > 0);
+}
+
+export async function hostPids(): Promise<number[]> {
+  const names = await readdir("/proc").catch(() => []);
+  return names.filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+/** Empty when the process has ended or cannot be read. */
+export async function wordsOf(pid: number): Promise<string[]> {
+  const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+  return text.split("\0").slice(0, -1);
 }
 
 /**

@@ -6,6 +6,12 @@ import { connect } from "node:net";
 import { isAbsolute } from "node:path";
 import { hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
 import { commandLine, textAt } from "../../../cluster/bootstrap/settings/command-line.js";
+import {
+  hostPids,
+  type NetworkProcess,
+  networkProcesses,
+  wordsOf,
+} from "../../../cluster/bootstrap/settings/programs.js";
 import type { DoctorHost } from "../context.js";
 import type { RunningProgram, TcpListener } from "../facts.js";
 import { isProgram } from "../programs.js";
@@ -28,44 +34,18 @@ export function isListening(path: string): Promise<boolean> {
   });
 }
 
-interface Process {
-  readonly pid: number;
-  readonly words: readonly string[];
-}
-
 export function thisHost(): DoctorHost {
   return {
     network: hostNetwork(),
     listeners,
     async running(program) {
-      const found = (await processes()).find(({ words }) => isProgram(program, words));
+      const others = (await networkProcesses()).filter(({ pid }) => pid !== process.pid);
+      const found = others.find(({ words }) => isProgram(program, words));
       return found && ({ ...commandLine(`process ${found.pid}`, found.words), ...found } satisfies RunningProgram);
     },
     readText: textAt,
     routesTo,
   };
-}
-
-async function pids(): Promise<number[]> {
-  const names = await readdir("/proc").catch(() => []);
-  return names.filter((name) => /^\d+$/.test(name)).map(Number);
-}
-
-/** Those that share our network. */
-async function processes(): Promise<Process[]> {
-  const own = await readlink("/proc/self/ns/net").catch(() => "");
-  const found: Process[] = [];
-  for (const pid of await pids()) {
-    if ((await readlink(`/proc/${pid}/ns/net`).catch(() => undefined)) !== own || pid === process.pid) continue;
-    const words = await wordsOf(pid);
-    if (words.length > 0) found.push({ pid, words });
-  }
-  return found;
-}
-
-async function wordsOf(pid: number): Promise<string[]> {
-  const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-  return text.split("\0").slice(0, -1);
 }
 
 async function listeners(): Promise<TcpListener[]> {
@@ -91,9 +71,9 @@ export function listeningInodes(tables: string): Map<number, string> {
   return found;
 }
 
-async function ownersOf(inodes: ReadonlySet<string>): Promise<Map<string, Process>> {
-  const found = new Map<string, Process>();
-  for (const pid of await pids()) {
+async function ownersOf(inodes: ReadonlySet<string>): Promise<Map<string, NetworkProcess>> {
+  const found = new Map<string, NetworkProcess>();
+  for (const pid of await hostPids()) {
     for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
       const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "");
       const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
