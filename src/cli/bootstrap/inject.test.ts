@@ -75,16 +75,16 @@ test("--output json says what changed, with hashes", async () => {
   });
 });
 
-test("--check answers each question and ends with 1 when one is answered with no", async () => {
+test("--check reports a finding for each part of the bridge and ends with 1 when one failed", async () => {
   write(modern);
   expect(await command("--check", path)).toBe(1);
-  expect(said.out).toMatch(/^FAIL {2}override-flag: .* 0 arguments --config-override-files, 1 expected$/m);
+  expect(said.out).toMatch(/^FAILED {3}override-flag: 0 arguments --config-override-files, 1 expected\.$/m);
   await command(path);
   said.out = "";
   expect(await command("--check", "--output", "json", path)).toBe(0);
   const report = JSON.parse(said.out);
   expect(report).toMatchObject({ ok: true, state: "ours", applicable: true });
-  expect(report.results.length).toBeGreaterThanOrEqual(15);
+  expect(report.findings.length).toBeGreaterThanOrEqual(15);
 });
 
 test("--show prints every manifest and script, and changes nothing", async () => {

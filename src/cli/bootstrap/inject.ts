@@ -1,4 +1,5 @@
 /** `drawbridge bootstrap inject`: change or look at a bootstrap.ign. */
+import { hasFailed } from "../../base/finding.js";
 import type { InjectionState } from "../../cluster/bootstrap/inject/classify.js";
 import type { Injection } from "../../cluster/bootstrap/inject/inject.js";
 import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
@@ -75,7 +76,7 @@ scripts. A file that has the bridge already is brought up to date; flags of the 
 interface Shown {
   readonly ok: boolean;
   readonly text: string;
-  readonly json: object;
+  readonly json: object | string;
 }
 
 /** Only what was given: the rest may be in the file from an earlier run. */
@@ -103,14 +104,11 @@ async function removed(text: string): Promise<Injection> {
 
 async function checkFile(file: string, content: string): Promise<Shown> {
   const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
-  const { check } = await import("../../cluster/bootstrap/inject/check.js");
-  const report = check(parseIgnition(content));
-  const ok = report.results.every((result) => result.ok);
-  const lines = report.results.map(({ id, question, ok, reason }) =>
-    ok ? `pass  ${id}: ${question}` : `FAIL  ${id}: ${question} ${reason}`,
-  );
-  const text = `${[`${file}: ${MEANINGS[report.state]}`, ...lines].join("\n")}\n`;
-  return { ok, text, json: { file, ok, ...report } };
+  const { checkBootstrapIgn } = await import("../../insight/diagnosis/checks/bootstrap-ign.js");
+  const { findingsJson, findingsText } = await import("../../insight/diagnosis/report.js");
+  const { findings, ...head } = await checkBootstrapIgn(parseIgnition(content));
+  const text = `${file}: ${MEANINGS[head.state]}\n${head.applicable ? findingsText(findings) : ""}`;
+  return { ok: !hasFailed(findings), text, json: findingsJson({ file, ...head }, findings) };
 }
 
 async function showFile(file: string, content: string, options: InjectOptions): Promise<Shown> {

@@ -15,6 +15,7 @@ import type { Frontend, FrontendProtocol } from "../../tunnel/client/frontend.js
 import type { InspectionReport } from "../../tunnel/pki/inspect/report.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { BundleFacts } from "./bundle/facts.js";
+import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { Handshake } from "./host/handshake.js";
 import type { HostedCondition } from "./hosted/conditions.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
@@ -119,6 +120,7 @@ interface BridgeFacts {
   readonly apiServer: ApiServerSettings;
   readonly connectedAgents: ConnectedAgents;
   readonly nodes: readonly { readonly name: string; readonly isReady: boolean }[];
+  readonly bootstrapIgn: BootstrapIgn;
   readonly agentPodsByNode: ReadonlyMap<string, { readonly isReady: boolean; readonly state: string }>;
 }
 

@@ -1,5 +1,5 @@
 /** Looking into manifests that may be anybody's. */
-import { at, isRecord, listOf } from "../../../base/at.js";
+import { at, isRecord } from "../../../base/at.js";
 import { yamlValue } from "../install-dir.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
 
@@ -18,12 +18,4 @@ export function yamlObject(text: unknown): Manifest {
 /** The first container, of a pod or of a template. */
 export function containerOf(manifest: Manifest): unknown {
   return at(manifest, "spec", "containers", "0") ?? at(manifest, "spec", "template", "spec", "containers", "0");
-}
-
-/** Its flags by name. */
-export type Argued = ReadonlyMap<string, string>;
-
-export function argumentsOf(manifest: Manifest): Argued {
-  const args = listOf(at(containerOf(manifest), "args")).map(String);
-  return new Map(args.map((arg) => [arg.split("=", 1)[0]!, arg.slice(arg.indexOf("=") + 1)]));
 }

@@ -6,39 +6,39 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bootstrapIgnition, file, ignitionText } from "../../../../test/support/ignition-fixtures/ignition.js";
 import { injectable, needsImage, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
 import { hasTools } from "../../../../test/support/ignition-fixtures/tools.js";
-import { check } from "./check.js";
-import { parseIgnition, textOf } from "./ignition-config.js";
-import { inject } from "./inject.js";
+import { parseIgnition, textOf } from "../../../cluster/bootstrap/inject/ignition-config.js";
+import { inject } from "../../../cluster/bootstrap/inject/inject.js";
+import { checkBootstrapIgn } from "./bootstrap-ign.js";
 
 const injected = (name: keyof typeof shapes) =>
   inject(bootstrapIgnition(shapes[name]), needsImage.includes(name) ? { image: "a/b:1" } : {}).text;
-const failures = (text: string) =>
-  check(parseIgnition(text))
-    .results.filter(({ ok }) => !ok)
-    .map(({ id, reason }) => `${id}: ${reason}`);
+const failures = async (text: string) =>
+  (await checkBootstrapIgn(parseIgnition(text))).findings
+    .filter(({ state }) => state === "failed")
+    .map(({ check, message }) => `${check}: ${message}`);
 
-test.each(injectable)("an injected %s passes every check", (name) => {
-  expect(failures(injected(name))).toEqual([]);
+test.each(injectable)("an injected %s passes every check", async (name) => {
+  expect(await failures(injected(name))).toEqual([]);
 });
 
-test("the installer's own integration passes too", () => {
-  expect(failures(bootstrapIgnition(shapes["4.23 on"]))).toEqual([]);
+test("the installer's own integration passes too", async () => {
+  expect(await failures(bootstrapIgnition(shapes["4.23 on"]))).toEqual([]);
 });
 
-test("with other options it passes as well", () => {
+test("with other options it passes as well", async () => {
   const text = bootstrapIgnition(shapes["4.18"]);
   const options = { protocol: "HTTPConnect", agentNetwork: "host", image: "a/b:1", bootstrapIp: "10.0.0.9" } as const;
-  expect(failures(inject(text, options).text)).toEqual([]);
+  expect(await failures(inject(text, options).text)).toEqual([]);
 });
 
-test("bootstrap in place is not applicable, and that is no failure", () => {
-  const report = check(parseIgnition(bootstrapIgnition(shapes["bootstrap in place"])));
-  expect(report).toEqual({ state: "bootstrap-in-place", applicable: false, results: [] });
+test("bootstrap in place is not applicable, and that is no failure", async () => {
+  const report = await checkBootstrapIgn(parseIgnition(bootstrapIgnition(shapes["bootstrap in place"])));
+  expect(report).toEqual({ state: "bootstrap-in-place", applicable: false, findings: [] });
 });
 
-test("a file without a bridge fails, one switched off too", () => {
-  expect(failures(bootstrapIgnition(shapes["4.14"])).length).toBeGreaterThan(10);
-  expect(failures(bootstrapIgnition(shapes["4.23 off"])).map((line) => line.split(":")[0])).toEqual([
+test("a file without a bridge fails, one switched off too", async () => {
+  expect((await failures(bootstrapIgnition(shapes["4.14"]))).length).toBeGreaterThan(10);
+  expect((await failures(bootstrapIgnition(shapes["4.23 off"]))).map((line) => line.split(":")[0])).toEqual([
     ...["image", "server-pod", "agent-daemonset", "override-flag", "egress-copy", "address", "namespace"],
   ]);
 });
@@ -61,7 +61,7 @@ describe("each mistake is found by its own check:", () => {
   test.each([
     ["egress-config", opt("egress-selector-config"), sub("EgressSelectorConfiguration", "KubeAPIServerConfig")],
     ["egress-config", opt("egress-selector-config"), sub("v1beta1", "v1")],
-    ["egress-config", opt("egress-selector-config"), sub("name: etcd", "name: other")],
+    ["egress-selections", opt("egress-selector-config"), sub("name: etcd", "name: other")],
     ["image", opt("konnectivity-server-pod"), sub("KONNECTIVITY_IMAGE", "OTHER_IMAGE")],
     ["image", "/usr/local/bin/konnectivity.sh", sub("image_for apiserver-network-proxy", "image_for proxy")],
     ["server-pod", opt("konnectivity-server-pod"), sub("hostNetwork: true", "hostNetwork: false")],
@@ -76,32 +76,32 @@ describe("each mistake is found by its own check:", () => {
     ["egress-copy", BOOTKUBE, sub("cp /opt/openshift/egress-selector-config.yaml", "true")],
     ["socket", opt("egress-selector-config"), sub("/etc/kubernetes/config/", "/etc/kubernetes/bootstrap-configs/")],
     ["server-port", opt("konnectivity-server-pod"), sub("--server-port=0", "--server-port=8090")],
-    ["protocol", opt("konnectivity-server-pod"), sub("--mode=grpc", "--mode=http-connect")],
+    ["egress-config", opt("konnectivity-server-pod"), sub("--mode=grpc", "--mode=http-connect")],
     ["agent-auth", opt("konnectivity-server-pod"), sub(/.*--cluster-ca-cert.*\n/, "")],
     ["address", opt("konnectivity-agent-daemonset"), sub(/--proxy-server-host=[^"\n]*/, "--proxy-server-host=")],
     ["namespace", opt("konnectivity-agent-certs-secret"), sub(/namespace: .*/, "namespace: kube-system")],
     ["hooks", BOOTKUBE, sub("\nkonnectivity_cleanup\n", "\n")],
     ["syntax", "/usr/local/bin/konnectivity.sh", (content: string) => `${content}\nif true\n`],
-  ])("%s in %s", (id, path, change) => {
-    const found = failures(changed(path, change));
+  ])("%s in %s", async (id, path, change) => {
+    const found = await failures(changed(path, change));
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(new RegExp(`^${id}: .`));
   });
 
-  test("original: somebody else's changes, and damaged marks", () => {
-    expect(failures(changed(BOOTKUBE, sub("set -euoE pipefail\n", "set -euoE pipefail\n# mine\n")))).toEqual([
+  test("original: somebody else's changes, and damaged marks", async () => {
+    expect(await failures(changed(BOOTKUBE, sub("set -euoE pipefail\n", "set -euoE pipefail\n# mine\n")))).toEqual([
       expect.stringMatching(/^original: bootkube.sh was changed by somebody else/),
     ]);
-    expect(failures(changed(BOOTKUBE, sub("# END drawbridge copy v1\n", "")))).toEqual([
+    expect(await failures(changed(BOOTKUBE, sub("# END drawbridge copy v1\n", "")))).toEqual([
       expect.stringMatching(/^original: the marks around drawbridge's "copy" lines/),
     ]);
   });
 
-  test("modes", () => {
-    expect(failures(changed("/usr/local/bin/konnectivity-certs.sh", (same) => same, 0o600))).toEqual([
+  test("modes", async () => {
+    expect(await failures(changed("/usr/local/bin/konnectivity-certs.sh", (same) => same, 0o600))).toEqual([
       "modes: /usr/local/bin/konnectivity-certs.sh is missing or cannot be executed",
     ]);
-    expect(failures(changed(opt("konnectivity-agent-certs-secret"), (same) => same, 0o666))).toEqual([
+    expect(await failures(changed(opt("konnectivity-agent-certs-secret"), (same) => same, 0o666))).toEqual([
       `modes: ${opt("konnectivity-agent-certs-secret")} can be written by others than its owner`,
     ]);
   });
