@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Authority, type CertificateRequest, createAuthority, issueCertificate } from "../src/tunnel/pki/issue.js";
-import { writePem } from "../src/tunnel/pki/write-pem.js";
+import { writePem } from "../src/tunnel/pki/write-pki.js";
 import type { CertFiles } from "../test/support/processes/certs.js";
 
 export const WEBHOOK_NAME = "webhook.demo.svc";

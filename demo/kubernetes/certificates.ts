@@ -7,7 +7,7 @@ import {
   createAuthority,
   issueCertificate,
 } from "../../src/tunnel/pki/issue.js";
-import { writePem } from "../../src/tunnel/pki/write-pem.js";
+import { writePem } from "../../src/tunnel/pki/write-pki.js";
 import type { CertFiles } from "../../test/support/processes/certs.js";
 
 export interface ClusterCertificates {

@@ -5,7 +5,7 @@ import { createKubeApi } from "../../src/cluster/kube/client.js";
 import type { PoolStatus } from "../../src/cluster/nodes/controller/status.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
-import { makeSigningRequest } from "../../src/tunnel/pki/make-request.js";
+import { makeSigningRequest } from "../../src/tunnel/pki/issue.js";
 import { waitUntil, within } from "../../test/support/processes/deadline.js";
 import type { Processes, Running } from "../processes/processes.js";
 import { ready } from "../processes/ready.js";

@@ -9,7 +9,7 @@ import { type Rendering, renderHosted } from "../../src/cluster/hosted/render/re
 import type { KubeManifest } from "../../src/cluster/kube/apply.js";
 import { createAuthority } from "../../src/tunnel/pki/issue.js";
 import { keepOrIssue } from "../../src/tunnel/pki/keep.js";
-import { hostedProfile } from "../../src/tunnel/pki/profiles/hosted.js";
+import { hostedProfile } from "../../src/tunnel/pki/profiles.js";
 import { installRoutes } from "../support/hosted/routes.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";

@@ -61,7 +61,7 @@ describe("certificates", () => {
   let key: string;
 
   beforeAll(async () => {
-    const { writePem } = await import("../../tunnel/pki/write-pem.js");
+    const { writePem } = await import("../../tunnel/pki/write-pki.js");
     const ca = await createAuthority({ commonName: "konnectivity-signer" });
     const agent = await issueCertificate(ca, { profile: "client", commonName: "konnectivity-agent" });
     await writePem(pki, "ca", { certificatePem: ca.certificatePem });

@@ -82,7 +82,7 @@ async function described(config: HostedConfig, pki: string, cluster: ClusterValu
 async function fromDirectory(dir: string, model: HostedModel): Promise<Certificates> {
   const [{ readCertificateSet }, { hostedProfile }, { pkiOptions }, { readFile }] = await Promise.all([
     import("../../tunnel/pki/certificate-set.js"),
-    import("../../tunnel/pki/profiles/hosted.js"),
+    import("../../tunnel/pki/profiles.js"),
     import("../../cluster/hosted/model/model.js"),
     import("node:fs/promises"),
   ]);

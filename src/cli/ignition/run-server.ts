@@ -25,7 +25,7 @@ import { WorkerTokens } from "../../cluster/nodes/serving/worker-tokens.js";
 import { startAdmin } from "../../insight/observe/admin.js";
 import { IgnitionSubject } from "../../insight/observe/roles/ignition.js";
 import { listening } from "../../tunnel/events/channels.js";
-import { CertificateFiles } from "../../tunnel/pki/reload.js";
+import { CertificateFiles } from "../../tunnel/pki/certificate-set.js";
 
 export interface ServingConfig {
   readonly api: KubeApi;

@@ -1,7 +1,7 @@
 /** `drawbridge pki init`: a whole set of certificates, or nothing. */
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
-import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles/by-name.js";
+import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles.js";
 import { lifetime, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
@@ -70,7 +70,7 @@ export const pkiInit = defineCommand({
 
 /** A second run with the same options finds its work done; one with others is told what differs. */
 async function presentSet(dir: string, { profile, options }: Request): Promise<PkiManifest | undefined> {
-  const { comparePki } = await import("../../tunnel/pki/compare-pki.js");
+  const { comparePki } = await import("../../tunnel/pki/manifest.js");
   const comparison = await comparePki(dir, profile, options as never);
   if (comparison.state === "absent") return undefined;
   if (comparison.state === "same") return comparison.manifest;

@@ -1,7 +1,7 @@
 /** `drawbridge pki inspect`: what certificates are, what is wrong, what to do. */
 import { basename } from "node:path";
-import { roughly } from "../../tunnel/pki/inspect/duration.js";
-import type { CertificateFinding, InspectedCertificate, InspectionReport } from "../../tunnel/pki/inspect/report.js";
+import { roughDuration } from "../../base/text.js";
+import type { CertificateFinding, InspectedCertificate, InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
 import { list, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -67,7 +67,11 @@ function authority({ pathLength }: InspectedCertificate): string {
 function validity({ notBefore, notAfter }: InspectedCertificate, now: Date): string {
   const [start, end] = [notBefore.getTime() - now.getTime(), notAfter.getTime() - now.getTime()];
   const state =
-    end <= 0 ? `expired ${roughly(-end)} ago` : start > 0 ? `starts in ${roughly(start)}` : `ends in ${roughly(end)}`;
+    end <= 0
+      ? `expired ${roughDuration(-end)} ago`
+      : start > 0
+        ? `starts in ${roughDuration(start)}`
+        : `ends in ${roughDuration(end)}`;
   return `${state} (${notBefore.toISOString()} to ${notAfter.toISOString()})`;
 }
 

@@ -45,7 +45,7 @@ export const pkiRenew = defineCommand({
 
 async function renewal({ dir, all, newSigners, dropFormerSigners }: Values<typeof flags>): Promise<Renewal> {
   if (newSigners || dropFormerSigners) {
-    const signers = await import("../../tunnel/pki/renew-signers.js");
+    const signers = await import("../../tunnel/pki/renew.js");
     const change = await (newSigners ? signers.replaceSigners(dir) : signers.dropFormerSigners(dir));
     return { dir, renewed: [], extended: [], ...change };
   }

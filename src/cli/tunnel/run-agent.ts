@@ -16,8 +16,7 @@ import { AgentSubject } from "../../insight/observe/roles/agent.js";
 import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { leaseListed, leaseWatched, listening, note } from "../../tunnel/events/channels.js";
-import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
-import { CertificateFiles } from "../../tunnel/pki/reload.js";
+import { CertificateFiles, readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 
 export interface AgentProcessConfig extends AgentConfig {
   /** Set when --count-server-leases is given. */

@@ -12,7 +12,7 @@ import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
 import { tellOfCrash, tellOfStalls } from "../../insight/observe/recorder/dump-moments.js";
 import { ServerSubject } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
-import { CertificateFiles } from "../../tunnel/pki/reload.js";
+import { CertificateFiles } from "../../tunnel/pki/certificate-set.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
 

@@ -12,7 +12,7 @@ import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Secret } from "../../cluster/nodes/objects.js";
 import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
 import type { Frontend, FrontendProtocol } from "../../tunnel/client/frontend.js";
-import type { InspectionReport } from "../../tunnel/pki/inspect/report.js";
+import type { InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { BundleFacts } from "./bundle/facts.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";

@@ -2,8 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { failed, type Judgement } from "../../base/finding.js";
-import { chainOf } from "../../tunnel/pki/inspect/chain.js";
-import { certificatesIn } from "../../tunnel/pki/pem.js";
+import { certificatesIn, chainOf } from "../../tunnel/pki/pem.js";
 
 export interface Shown {
   /** `host:port` */

@@ -6,7 +6,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from "node:
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { freePort } from "../../../test/support/processes/ports.js";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
-import { writePem } from "../pki/write-pem.js";
+import { writePem } from "../pki/write-pki.js";
 import { Resolver } from "../resolver/resolver.js";
 import { connectToServer } from "./connect.js";
 

@@ -1,10 +1,10 @@
 /** One more certificate from a signer whose key was kept. */
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { issueLeaf } from "./certificates-for.js";
-import { loadSigner, replaceInside, requireManifest } from "./kept-pki.js";
 import { type LeafEntry, type PkiManifest, validityOf } from "./manifest.js";
-import { nodeAgent } from "./profiles/bootstrap.js";
-import type { LeafPlan } from "./profiles/profile-set.js";
+import type { LeafPlan } from "./profiles.js";
+import { nodeAgent } from "./profiles.js";
+import { loadSigner, replaceInside, requireManifest } from "./renew.js";
 import { issueError } from "./request.js";
 
 /** What is not said is as in the rest of the set. */

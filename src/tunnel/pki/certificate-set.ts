@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { FollowedFiles, type FollowOptions } from "./followed-files.js";
 import { certificatesIn, holdsEncryptedKey, privateKeyIn } from "./pem.js";
 
 /** Which files belong together; an empty or missing path means that part is not used. */
@@ -114,4 +115,19 @@ function noneFound(file: string, text: string, what: string, code: ErrorCode): D
 
 function fileError(code: ErrorCode, file: string, what: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError(code, `${file} cannot be used: ${what}.`, { cause });
+}
+
+export type ReloadOptions = FollowOptions<CertificateSet>;
+
+/** Certificates that may be replaced on disk while the process runs: those in force are the newest set that fits. */
+export class CertificateFiles extends FollowedFiles<CertificateSet> {
+  constructor(paths: CertificatePaths, options: ReloadOptions = {}) {
+    const { certFile, keyFile, caFile } = paths;
+    const read = () => readCertificateSet(paths);
+    super({ paths: [certFile, keyFile, caFile], read, isSame: sameSet }, options);
+  }
+}
+
+function sameSet(a: CertificateSet, b: CertificateSet): boolean {
+  return a.cert === b.cert && a.key === b.key && a.ca === b.ca;
 }

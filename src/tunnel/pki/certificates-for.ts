@@ -1,8 +1,8 @@
 /** Makes a whole set of certificates in memory. */
 import { createPrivateKey } from "node:crypto";
 import { type Authority, createAuthority, issueCertificate, type PemPair } from "./issue.js";
-import { type ProfileName, type ProfileOptions, profileSet } from "./profiles/by-name.js";
-import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles/profile-set.js";
+import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles.js";
+import { type ProfileName, type ProfileOptions, profileSet } from "./profiles.js";
 import { issueError } from "./request.js";
 
 /** A set that exists in memory only, until writePki. */

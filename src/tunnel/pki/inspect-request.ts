@@ -3,12 +3,11 @@
  * names it, so that no signer can find in it what was not judged.
  */
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import ipaddr from "ipaddr.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { DerReader, tags } from "./der.js";
+import { DerReader, hex, tags } from "./der.js";
 import { keyName } from "./inspect/facts.js";
-import { readOneBlock } from "./one-block.js";
-import { namesIn, type RequestNames } from "./request-names.js";
-import { type SubjectParts, subjectIn } from "./request-subject.js";
+import { readOneBlock } from "./pem.js";
 
 export interface RequestFacts extends SubjectParts, RequestNames {
   /** Object identifiers of requested extensions and attributes beyond the names. */
@@ -170,4 +169,126 @@ function hashOf({ oid, parameters }: Algorithm, key: KeyObject): string {
   if (known.kind !== key.asymmetricKeyType)
     throw new Error("its signature is made with another kind of key than its own");
   return known.hash;
+}
+
+export interface SubjectParts {
+  readonly commonNames: readonly string[];
+  readonly organizations: readonly string[];
+  /** `OU=x` for every part of the subject that is neither of the two. */
+  readonly otherSubjectParts: readonly string[];
+}
+
+const partNames: Readonly<Record<string, string>> = {
+  "2.5.4.3": "CN",
+  "2.5.4.5": "serialNumber",
+  "2.5.4.6": "C",
+  "2.5.4.7": "L",
+  "2.5.4.8": "ST",
+  "2.5.4.9": "street",
+  "2.5.4.10": "O",
+  "2.5.4.11": "OU",
+  "1.2.840.113549.1.9.1": "emailAddress",
+};
+
+export function subjectIn(subject: DerReader): SubjectParts {
+  const parts: { readonly name: string; readonly value: string }[] = [];
+  while (!subject.isEmpty) {
+    const set = subject.inside(tags.set, "a part of the subject");
+    if (set.isEmpty) throw new Error("a part of the subject is empty");
+    while (!set.isEmpty) {
+      const part = set.inside(tags.sequence, "a part of the subject");
+      const type = part.oid("type");
+      const name = partNames[type] ?? type;
+      parts.push({ name, value: textOf(part.any(), name) });
+      part.end();
+    }
+  }
+  const of = (name: string) => parts.filter((part) => part.name === name).map(({ value }) => value);
+  return {
+    commonNames: of("CN"),
+    organizations: of("O"),
+    otherSubjectParts: parts
+      .filter(({ name }) => name !== "CN" && name !== "O")
+      .map(({ name, value }) => `${name}=${value}`),
+  };
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The kinds of text that readers agree on. */
+const alphabets: Readonly<Record<number, RegExp>> = {
+  [tags.utf8String]: /^\P{Cc}*$/u,
+  // The last two do not belong here and are common all the same; Go takes them, too.
+  [tags.printableString]: /^[A-Za-z0-9 '()+,\-./:=?*&]*$/,
+  [tags.ia5String]: /^[\x20-\x7e]*$/,
+};
+
+const otherTexts: Readonly<Record<number, string>> = {
+  18: "a NumericString",
+  20: "a T61String",
+  28: "a UniversalString",
+  30: "a BMPString",
+};
+
+function textOf({ content, tag }: { readonly content: Buffer; readonly tag: number }, name: string): string {
+  const alphabet = alphabets[tag];
+  if (alphabet === undefined) {
+    const kind = otherTexts[tag] ?? `of the kind 0x${hex(tag)}`;
+    throw new Error(
+      `the subject's ${name} is ${kind}, and texts are read that are a UTF8String, a PrintableString or an IA5String`,
+    );
+  }
+  let text: string;
+  try {
+    text = utf8.decode(content);
+  } catch {
+    throw new Error(`the subject's ${name} is not UTF-8`);
+  }
+  if (!alphabet.test(text))
+    throw new Error(`the subject's ${name} holds a character that its kind of text cannot have`);
+  return text;
+}
+
+export interface RequestNames {
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+  /** `email:a@b`, `url:...` */
+  readonly otherNames: readonly string[];
+}
+
+const kinds = { email: 0x81, dns: 0x82, url: 0x86, ip: 0x87 } as const;
+
+const unread: Readonly<Record<number, string>> = {
+  160: "otherName",
+  163: "x400Address",
+  164: "directoryName",
+  165: "ediPartyName",
+  136: "registeredID",
+};
+
+export function namesIn(der: Buffer): RequestNames {
+  const text = new DerReader(der, "the list of names");
+  const list = text.inside(tags.sequence, "the list of names");
+  text.end();
+  const names = { dnsNames: [] as string[], ipAddresses: [] as string[], otherNames: [] as string[] };
+  while (!list.isEmpty) {
+    const { content, tag } = list.any();
+    if (tag === kinds.dns) names.dnsNames.push(asciiOf(content, "DNS name"));
+    else if (tag === kinds.ip) names.ipAddresses.push(addressOf(content));
+    else if (tag === kinds.email) names.otherNames.push(`email:${asciiOf(content, "e-mail address")}`);
+    else if (tag === kinds.url) names.otherNames.push(`url:${asciiOf(content, "URI")}`);
+    else throw new Error(`it asks for a name of the kind ${unread[tag] ?? `0x${hex(tag)}`}, which is not read`);
+  }
+  return names;
+}
+
+function asciiOf(content: Buffer, what: string): string {
+  const text = content.toString("latin1");
+  if (/[^\x21-\x7e]/.test(text)) throw new Error(`a ${what} in it holds a character beyond printable ASCII`);
+  return text;
+}
+
+function addressOf(bytes: Buffer): string {
+  if (bytes.length !== 4 && bytes.length !== 16) throw new Error(`an address in it has ${bytes.length} bytes`);
+  return ipaddr.fromByteArray([...bytes]).toString();
 }

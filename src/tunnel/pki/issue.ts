@@ -221,3 +221,27 @@ function certificateText(certificate: x509.X509Certificate): string {
 export function privatePem(key: webcrypto.CryptoKey): string {
   return KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString();
 }
+
+/** A key of one's own, and a request that somebody else signs a certificate for it. */
+export interface MadeRequest {
+  /** PKCS #10, PEM. */
+  readonly requestPem: string;
+  readonly privateKeyPem: string;
+}
+
+/** With a P-256 key, as kubelets have them. */
+export async function makeSigningRequest(
+  wanted: Pick<CertificateRequest, "commonName" | "dnsNames" | "ipAddresses" | "organizations">,
+): Promise<MadeRequest> {
+  const keys = await generateKeys("p256");
+  const request = await x509.Pkcs10CertificateRequestGenerator.create({
+    name: distinguishedName(wanted).toJSON(),
+    keys,
+    signingAlgorithm: signingAlgorithm(keys.privateKey),
+    extensions: subjectAlternativeNames({ ...wanted, profile: "both" }),
+  });
+  return {
+    requestPem: pemText("CERTIFICATE REQUEST", Buffer.from(request.rawData)),
+    privateKeyPem: privatePem(keys.privateKey),
+  };
+}

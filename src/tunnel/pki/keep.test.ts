@@ -3,8 +3,8 @@ import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { type KeepOptions, type KeptPki, keepOrIssue, type UpToDatePki } from "./keep.js";
 import { certificatesIn } from "./pem.js";
-import { type HostedOptions, hostedProfile } from "./profiles/hosted.js";
-import type { ProfileSet } from "./profiles/profile-set.js";
+import type { ProfileSet } from "./profiles.js";
+import { type HostedOptions, hostedProfile } from "./profiles.js";
 
 const day = 24 * 3_600_000;
 const start = new Date("2030-01-01T00:00:00Z");

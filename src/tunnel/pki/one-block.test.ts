@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { inspectRequest } from "./inspect-request.js";
-import { readOneBlock } from "./one-block.js";
+import { readOneBlock } from "./pem.js";
 import { asPem, craftedRequest, nodeSubject } from "./testing/crafted.js";
 
 const label = "CERTIFICATE REQUEST";

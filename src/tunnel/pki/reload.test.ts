@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import type { DrawbridgeError } from "../../base/errors/error.js";
+import { CertificateFiles, type CertificateSet } from "./certificate-set.js";
 import { createAuthority, issueCertificate, type PemPair } from "./issue.js";
-import { CertificateFiles, type CertificateSet } from "./reload.js";
 
 let ca: string;
 let otherCa: string;

@@ -7,8 +7,7 @@ import { addCertificate } from "./add-certificate.js";
 import { certificatesFor } from "./certificates-for.js";
 import { inspectPath } from "./inspect/inspect.js";
 import { certificatesIn } from "./pem.js";
-import { renewPki } from "./renew.js";
-import { dropFormerSigners, replaceSigners } from "./renew-signers.js";
+import { dropFormerSigners, renewPki, replaceSigners } from "./renew.js";
 import { opensslAvailable, verifies } from "./testing/openssl.js";
 import { writePki } from "./write-pki.js";
 

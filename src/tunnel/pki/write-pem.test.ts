@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { writePem } from "./write-pem.js";
+import { writePem } from "./write-pki.js";
 
 let dir: string;
 beforeEach(() => {

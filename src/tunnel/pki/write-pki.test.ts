@@ -15,8 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { certificatesFor, type IssuedPki } from "./certificates-for.js";
-import { comparePki } from "./compare-pki.js";
-import { readManifest } from "./manifest.js";
+import { comparePki, readManifest } from "./manifest.js";
 import { writePki } from "./write-pki.js";
 
 const options = { ipAddresses: ["192.0.2.1"] };

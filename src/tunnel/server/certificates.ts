@@ -2,7 +2,7 @@
 import { constants } from "node:crypto";
 import { DEFAULT_CIPHERS, type SecureContextOptions } from "node:tls";
 import { certificatesRefused, certificatesReloaded } from "../events/channels.js";
-import { CertificateFiles, type CertificateSet } from "../pki/reload.js";
+import { CertificateFiles, type CertificateSet } from "../pki/certificate-set.js";
 import type { TlsFiles, TlsPolicy } from "./config.js";
 
 /** Node's own list with AES-128 first, as Go's server prefers it: no weaker here, and cheaper. */

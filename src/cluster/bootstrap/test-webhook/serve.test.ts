@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
-import { writePem } from "../../../tunnel/pki/write-pem.js";
+import { writePem } from "../../../tunnel/pki/write-pki.js";
 import { SEEN_FROM, WEBHOOK_PATH } from "./objects.js";
 import { type RunningTestWebhook, serveTestWebhook } from "./serve.js";
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { KeptSigner, RotationStep, UpToDatePki } from "../../../tunnel/pki/keep.js";
-import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
+import { hostedProfile } from "../../../tunnel/pki/profiles.js";
 import type { ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";

@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { HostedOptions } from "../../../tunnel/pki/profiles/hosted.js";
+import type { HostedOptions } from "../../../tunnel/pki/profiles.js";
 import type { HostedConfig, HostedPlatform, Publishing } from "../config/config.js";
 import { type HostedImages, hostedImages } from "./images.js";
 import { names } from "./names.js";

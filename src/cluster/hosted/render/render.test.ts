@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { keepOrIssue } from "../../../tunnel/pki/keep.js";
-import { hostedProfile } from "../../../tunnel/pki/profiles/hosted.js";
+import { hostedProfile } from "../../../tunnel/pki/profiles.js";
 import { parseClaimRules } from "../../../tunnel/server/agents/claims.js";
 import type { Identifiers } from "../../../tunnel/wire/identifiers.js";
 import type { KubeManifest } from "../../kube/apply.js";

@@ -1,6 +1,5 @@
 /** A preview as text. */
-import { table } from "../../../base/text.js";
-import { roughly } from "../../../tunnel/pki/inspect/duration.js";
+import { roughDuration, table } from "../../../base/text.js";
 import type { Certificate, Content, Preview, PreviewEntry, PreviewUnit, PreviewUser, Reference } from "./preview.js";
 
 export function showPreview(preview: Preview, now: Date): string {
@@ -80,7 +79,7 @@ export function bytesText(size: number): string {
 
 function certificateText({ subject, notAfter }: Certificate, now: Date): string {
   const left = notAfter.getTime() - now.getTime();
-  const state = left <= 0 ? `EXPIRED ${roughly(-left)} ago` : `ends in ${roughly(left)}`;
+  const state = left <= 0 ? `EXPIRED ${roughDuration(-left)} ago` : `ends in ${roughDuration(left)}`;
   return `certificate ${subject || "without subject"}, ${state} (${notAfter.toISOString().slice(0, 10)})`;
 }
 

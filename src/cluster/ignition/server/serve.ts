@@ -10,7 +10,7 @@ import {
   type CertificatePaths,
   type CertificateSet,
   type ReloadOptions,
-} from "../../../tunnel/pki/reload.js";
+} from "../../../tunnel/pki/certificate-set.js";
 import { type Claimed, type FetchRecorder, RefusalLimit, type ServedFetch } from "./fetches.js";
 import type { Grant, Payload, TokenStore } from "./tokens.js";
 

@@ -6,7 +6,7 @@
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
-import type { ProfileSet } from "../../../tunnel/pki/profiles/profile-set.js";
+import type { ProfileSet } from "../../../tunnel/pki/profiles.js";
 import {
   type ConfigMap,
   encoded,

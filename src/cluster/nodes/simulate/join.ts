@@ -97,7 +97,7 @@ async function certificate(
   joining: JoinOptions,
   { signer, subject, usage }: WantedCertificate,
 ): Promise<Issued> {
-  const { makeSigningRequest } = await import("../../../tunnel/pki/make-request.js");
+  const { makeSigningRequest } = await import("../../../tunnel/pki/issue.js");
   const { privateKeyPem, requestPem } = await makeSigningRequest(subject);
   const name = `csr-${randomBytes(4).toString("hex")}`;
   await attempted(`filing a request for ${signer}`, () =>

@@ -1,8 +1,8 @@
 /** The admin port: whether the process can be asked, and its agents, its path, its certificates, its listeners. */
 import { splitHostPort } from "../../../base/address.js";
 import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
-import { roughly } from "../../../tunnel/pki/inspect/duration.js";
-import { dueAt } from "../../../tunnel/pki/renewal.js";
+import { roughDuration } from "../../../base/text.js";
+import { dueAt } from "../../../tunnel/pki/manifest.js";
 import type { CertificateInfo, Overview, PathHealth } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
@@ -93,15 +93,17 @@ export const refusals = defineCheck({
   ...{ id: "refusals", about: "No request was refused in the last minutes", needs: ["overview"] },
   judge({ overview: { refusals: all, process } }) {
     const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
-    if (recent.length === 0) return [ok(`no request was refused in the last ${roughly(RECENT_MS)}`)];
+    if (recent.length === 0) return [ok(`no request was refused in the last ${roughDuration(RECENT_MS)}`)];
     const lines = recent
       .slice(0, 10)
-      .map(({ at, target, why, id }) => `${roughly(process.now - at)} ago, ${target}: ${why} (${id})`);
+      .map(({ at, target, why, id }) => `${roughDuration(process.now - at)} ago, ${target}: ${why} (${id})`);
     const remedy =
       process.role === "ignition"
         ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
         : "Ask drawbridge explain HOST:PORT for one of these targets.";
-    return [warning(`${recent.length} requests were refused in the last ${roughly(RECENT_MS)}`, remedy, ...lines)];
+    return [
+      warning(`${recent.length} requests were refused in the last ${roughDuration(RECENT_MS)}`, remedy, ...lines),
+    ];
   },
 });
 
@@ -127,13 +129,13 @@ function judgeLife({ file, use, kind, subject, notBeforeAt, notAfterAt }: Certif
   const [notBefore, notAfter] = [new Date(notBeforeAt).toISOString(), new Date(notAfterAt).toISOString()];
   const evidence = `${subject}, until ${notAfter}`;
   const remedy = "Renew it (drawbridge pki renew --all --dir DIR, or whoever issued it) and put it at the same path.";
-  if (now >= notAfterAt) return [failed(`${which} ended ${roughly(now - notAfterAt)} ago`, remedy, evidence)];
+  if (now >= notAfterAt) return [failed(`${which} ended ${roughDuration(now - notAfterAt)} ago`, remedy, evidence)];
   if (now < notBeforeAt) {
-    const message = `${which} is valid only in ${roughly(notBeforeAt - now)}`;
+    const message = `${which} is valid only in ${roughDuration(notBeforeAt - now)}`;
     return [failed(message, "Set the clock: chronyc makestep.", evidence)];
   }
   if (now < dueAt({ notBefore, notAfter })) return [];
-  return [warning(`${which} ends in ${roughly(notAfterAt - now)}`, remedy, evidence)];
+  return [warning(`${which} ends in ${roughDuration(notAfterAt - now)}`, remedy, evidence)];
 }
 
 /** A listener that the process believes to be open, and to which nobody can connect, is the quietest of failures. */

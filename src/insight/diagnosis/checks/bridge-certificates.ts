@@ -3,7 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { basename } from "node:path";
 import { cause, type Judgement } from "../../../base/finding.js";
-import { chainOf } from "../../../tunnel/pki/inspect/chain.js";
+import { chainOf } from "../../../tunnel/pki/pem.js";
 import { type ConnectFailure, evidence } from "../bundle/facts.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";

@@ -1,7 +1,7 @@
 /** This host: its runtime, its limits, its ports, the server's socket, its clock. */
 import { failed, type Judgement, ok, warning } from "../../../base/finding.js";
+import { roughDuration } from "../../../base/text.js";
 import { isProxyServer } from "../../../cluster/bootstrap/settings/command-line.js";
-import { roughly } from "../../../tunnel/pki/inspect/duration.js";
 import { defineCheck } from "../check.js";
 import type { SocketFile, TcpListener } from "../facts.js";
 
@@ -142,7 +142,7 @@ export const clock = defineCheck({
     const size = Math.max(0, Math.abs(off) - tookMs);
     const evidence = [`here ${here.toISOString()}`, `${server} ${there.toISOString()}`];
     if (size <= TOLERABLE_MS) return [ok("this host's clock agrees with the API server's", ...evidence)];
-    const message = `this host's clock is ${roughly(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} the API server's`;
+    const message = `this host's clock is ${roughDuration(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} the API server's`;
     const remedy = "Set the clock: chronyc makestep; chronyc tracking shows which of the two is right.";
     return [(size > SERIOUS_MS ? failed : warning)(message, remedy, ...evidence)];
   },

@@ -11,7 +11,7 @@ import { commandLine } from "../../../cluster/bootstrap/settings/command-line.js
 import { ApiStub } from "../../../cluster/kube/testing/api-stub.js";
 import { startTunnelFixture, type TunnelFixture } from "../../../tunnel/client/testing/fixture.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
-import { writePem } from "../../../tunnel/pki/write-pem.js";
+import { writePem } from "../../../tunnel/pki/write-pki.js";
 import type { Bridge } from "../bridge.js";
 import { apiServerFlag, serverProtocol } from "../checks/bridge.js";
 import { certificates, serverReachable } from "../checks/certificates.js";

@@ -1,8 +1,8 @@
 /** What an Ignition server tells the admin API about itself. */
 import { hostname } from "node:os";
 import type { FetchRecorder, RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
+import type { CertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
-import type { CertificateSet } from "../../../tunnel/pki/reload.js";
 import { CertificateBook } from "../admin/certificate-book.js";
 import type { CertificateInfo, Totals } from "../admin/contract.js";
 import { EndedTunnels } from "../admin/ended.js";

@@ -8,7 +8,7 @@ import { ProxyAgent } from "../../agent/agent.js";
 import type { AgentConfig } from "../../agent/config.js";
 import { DEFAULT_LIMITS } from "../../connection/budget.js";
 import { createAuthority, issueCertificate } from "../../pki/issue.js";
-import { writePem } from "../../pki/write-pem.js";
+import { writePem } from "../../pki/write-pki.js";
 import type { ServerConfig } from "../../server/config.js";
 import { ProxyServer } from "../../server/server.js";
 import type { Frontend } from "../frontend.js";

@@ -9,8 +9,8 @@ import { certificatesFor, type IssuedPki } from "../certificates-for.js";
 import { createAuthority, extendAuthority, issueCertificate } from "../issue.js";
 import { opensslAvailable } from "../testing/openssl.js";
 import { writePki } from "../write-pki.js";
+import type { CertificateFindingId } from "./inspect.js";
 import { type InspectOptions, inspectPath } from "./inspect.js";
-import type { CertificateFindingId } from "./report.js";
 
 const hour = 3_600_000;
 const now = new Date();

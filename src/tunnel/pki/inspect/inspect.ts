@@ -1,12 +1,13 @@
 /** Reads certificates from a file or a directory and says what they are, what is wrong with them and what to do. */
-import { existsSync } from "node:fs";
+
+import { createPublicKey, type KeyObject, type X509Certificate } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { filesOf, type PkiManifest, readManifest } from "../manifest.js";
-import { type ChainResult, chainOf } from "./chain.js";
-import { factsOf } from "./facts.js";
-import { belongTogether, filesAt, type InspectedFile } from "./files.js";
-import type { CertificateFinding, InspectedCertificate, InspectionReport } from "./report.js";
+import { type ChainResult, certificatesIn, chainOf, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
+import { type CertificateFacts, factsOf } from "./facts.js";
 import { isServers, octal, rules, type Subject, type Surroundings } from "./rules.js";
 
 export interface InspectOptions {
@@ -150,4 +151,136 @@ function described({ file, facts, use, chain, keyFile, keyMatches }: Subject, no
 
 function chainSubjects(chain: ChainResult): string[] | undefined {
   return chain.state === "verified" ? chain.chain.map((certificate) => factsOf(certificate).subject) : undefined;
+}
+
+export interface InspectedCertificate extends CertificateFacts {
+  /** Negative once it has expired. */
+  readonly endsInMs: number;
+  readonly file: string;
+  readonly mode: string;
+  /** What it is meant for, as far as the manifest or the file's name tells. */
+  readonly use: "signer" | "server" | "client" | "both" | undefined;
+  /** Subjects from here to the authority that ends the chain; undefined when an authority is missing or refuses. */
+  readonly chain: readonly string[] | undefined;
+  readonly keyFile: string | undefined;
+  readonly keyMode: string | undefined;
+  readonly keyMatches: boolean | undefined;
+}
+
+export interface CertificateFinding {
+  /** Only what is wrong makes the inspection fail. */
+  readonly severity: "wrong" | "warning";
+  /** Stable, for scripts. */
+  readonly id: CertificateFindingId;
+  readonly file: string;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+export type CertificateFindingId =
+  | "unreadable"
+  | "incomplete"
+  | "expired"
+  | "not-yet-valid"
+  | "expires-soon"
+  | "outlives-signer"
+  | "address"
+  | "usage"
+  | "chain"
+  | "chain-unknown"
+  | "may-not-sign"
+  | "key-mismatch"
+  | "key-missing"
+  | "key-readable"
+  | "signer-key"
+  | "fips";
+
+export interface InspectionReport {
+  readonly path: string;
+  /** When the path is a directory that drawbridge or certs.sh filled. */
+  readonly set: { readonly profile: string; readonly madeAt: string; readonly signerKeysKept: boolean } | undefined;
+  readonly certificates: readonly InspectedCertificate[];
+  readonly findings: readonly CertificateFinding[];
+}
+
+export interface InspectedFile {
+  readonly path: string;
+  /** Without directory and ending: what pairs `server.crt` with `server.key`. */
+  readonly stem: string;
+  /** Permission bits. */
+  readonly mode: number;
+  readonly certificates: readonly X509Certificate[];
+  readonly key: KeyObject | undefined;
+  /** Why it says nothing although it looks like PEM. */
+  readonly trouble: string | undefined;
+}
+
+/** Larger files are no certificates. */
+const LARGEST = 1024 * 1024;
+
+/** A file stands with what lies beside it under the same stem and with `ca.crt`, a directory with all it holds. */
+export function filesAt(path: string): { asked: InspectedFile[]; beside: InspectedFile[] } {
+  const status = statusOf(path);
+  if (status.isDirectory()) {
+    const asked = readdirSync(path)
+      .filter((name) => !name.startsWith("."))
+      .sort()
+      .flatMap((name) => readIfPem(join(path, name)));
+    return { asked, beside: [] };
+  }
+  const file = readIfPem(path)[0];
+  if (file === undefined) throw new DrawbridgeError("DB_CERT_NOT_PEM", `${path} cannot be inspected: it is not PEM.`);
+  const dir = dirname(path);
+  const beside = readdirSync(dir)
+    .filter((name) => name !== basename(path) && (stemOf(name) === file.stem || name === "ca.crt"))
+    .flatMap((name) => readIfPem(join(dir, name)));
+  return { asked: [file], beside };
+}
+
+function statusOf(path: string) {
+  try {
+    return statSync(path);
+  } catch (reason) {
+    const absent = (reason as NodeJS.ErrnoException).code === "ENOENT";
+    const why = absent ? "it does not exist" : messageOf(reason);
+    throw new DrawbridgeError(absent ? "DB_CERT_MISSING" : "DB_CERT_FILE", `${path} cannot be inspected: ${why}.`);
+  }
+}
+
+export function stemOf(name: string): string {
+  return basename(name).replace(/\.(crt|cer|pem|key)$/, "");
+}
+
+function readIfPem(path: string): InspectedFile[] {
+  let text: string;
+  let mode: number;
+  try {
+    const status = statSync(path);
+    if (!status.isFile() || status.size > LARGEST) return [];
+    mode = status.mode & 0o777;
+    text = readFileSync(path, "utf8");
+  } catch (reason) {
+    return looksLikePem(path) ? [unread(path, 0, `it cannot be read (${messageOf(reason)})`)] : [];
+  }
+  if (!text.includes("-----BEGIN ")) return looksLikePem(path) ? [unread(path, mode, "it is not PEM")] : [];
+  if (holdsEncryptedKey(text)) return [unread(path, mode, "its key is encrypted; store it without a passphrase")];
+  try {
+    const certificates = certificatesIn(text).map(({ certificate }) => certificate);
+    if (pemBlocks(text).length < text.split(/^-----BEGIN /m).length - 1) throw new Error("a block is torn");
+    return [{ path, stem: stemOf(path), mode, certificates, key: privateKeyIn(text)?.key, trouble: undefined }];
+  } catch {
+    return [unread(path, mode, "a block in it cannot be parsed")];
+  }
+}
+
+function looksLikePem(path: string): boolean {
+  return stemOf(path) !== basename(path);
+}
+
+function unread(path: string, mode: number, trouble: string): InspectedFile {
+  return { path, stem: stemOf(path), mode, certificates: [], key: undefined, trouble };
+}
+
+export function belongTogether(certificate: X509Certificate, key: KeyObject): boolean {
+  return createPublicKey(key).equals(certificate.publicKey);
 }

@@ -2,12 +2,11 @@
 
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { dueAt } from "../renewal.js";
-import type { ChainResult } from "./chain.js";
-import { roughly } from "./duration.js";
+import { roughDuration } from "../../../base/text.js";
+import { dueAt } from "../manifest.js";
+import type { ChainResult } from "../pem.js";
 import type { CertificateFacts } from "./facts.js";
-import type { InspectedFile } from "./files.js";
-import type { CertificateFinding, CertificateFindingId, InspectedCertificate } from "./report.js";
+import type { CertificateFinding, CertificateFindingId, InspectedCertificate, InspectedFile } from "./inspect.js";
 
 /** One certificate with all that is known around it. */
 export interface Subject {
@@ -52,11 +51,13 @@ function lifetime(subject: Subject, { now, makeAnew }: Surroundings): Certificat
   const { notBefore, notAfter } = subject.facts;
   const sinceEnd = now.getTime() - notAfter.getTime();
   if (sinceEnd >= 0) {
-    return [wrong(subject, "expired", `it expired ${roughly(sinceEnd)} ago, on ${notAfter.toISOString()}`, makeAnew)];
+    return [
+      wrong(subject, "expired", `it expired ${roughDuration(sinceEnd)} ago, on ${notAfter.toISOString()}`, makeAnew),
+    ];
   }
   const untilStart = notBefore.getTime() - now.getTime();
   if (untilStart > 0) {
-    const message = `it is valid only in ${roughly(untilStart)}, from ${notBefore.toISOString()}`;
+    const message = `it is valid only in ${roughDuration(untilStart)}, from ${notBefore.toISOString()}`;
     return [wrong(subject, "not-yet-valid", message, clockRemedy(now))];
   }
   const findings: CertificateFinding[] = [];
@@ -66,7 +67,7 @@ function lifetime(subject: Subject, { now, makeAnew }: Surroundings): Certificat
     ...(subject.validForMs !== undefined && { validForMs: subject.validForMs }),
   });
   if (due <= now.getTime()) {
-    findings.push(warning(subject, "expires-soon", `it expires in ${roughly(-sinceEnd)}`, makeAnew));
+    findings.push(warning(subject, "expires-soon", `it expires in ${roughDuration(-sinceEnd)}`, makeAnew));
   }
   const signer = subject.chain.state === "verified" ? subject.chain.chain[1] : undefined;
   if (signer !== undefined && Date.parse(signer.validTo) < notAfter.getTime()) {

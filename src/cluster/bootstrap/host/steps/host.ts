@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 import type { PkiManifest } from "../../../../tunnel/pki/manifest.js";
-import type { BootstrapOptions } from "../../../../tunnel/pki/profiles/bootstrap.js";
+import type { BootstrapOptions } from "../../../../tunnel/pki/profiles.js";
 import { ADDRESS_VARIABLES, type AddressChoice, chooseAddress } from "../../address/choose.js";
 import { keepAddress, readAddressRecord } from "../../address/record.js";
 import type { BridgeModel } from "../../model/model.js";
@@ -179,7 +179,7 @@ export function certificatesStep(site: Site): Step {
     title: "Certificates",
     makes: async () => [{ type: "directory", path: directory }],
     async check() {
-      const { comparePki } = await import("../../../../tunnel/pki/compare-pki.js");
+      const { comparePki } = await import("../../../../tunnel/pki/manifest.js");
       const { readManifest } = await import("../../../../tunnel/pki/manifest.js");
       const manifest = await readManifest(real);
       if (manifest === undefined) return { state: "missing", detail: `none in ${directory}` };

@@ -1,11 +1,106 @@
-/**
- * Hosted control planes: names, subjects and lifetimes as HyperShift has them. By default each role has its own signer,
- * because the server checks nothing but the chain: with one signer for all, a client certificate opens the agents' door
- * and a worker's agent passes for a control-plane agent.
- */
+/** What a set of certificates consists of, as data: who signs, who is signed, which signers are trusted together. */
+
 import { isIP } from "node:net";
-import { DEFAULT_BACKDATE_MS, dayMs, issueError, type KeyKind } from "../request.js";
-import type { BundlePlan, LeafPlan, ProfileSet, SignerPlan } from "./profile-set.js";
+import { type CertificateProfile, DEFAULT_BACKDATE_MS, dayMs, HOUR_MS, issueError, type KeyKind } from "./request.js";
+
+export interface SignerPlan {
+  /** Its file is `<name>.crt`. */
+  readonly name: string;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly organizationalUnits: readonly string[];
+  readonly validForMs: number;
+}
+
+export interface LeafPlan {
+  /** Its files are `<name>.crt` and `<name>.key`. */
+  readonly name: string;
+  /** The name of the signer. */
+  readonly signer: string;
+  readonly use: CertificateProfile;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+  readonly validForMs: number;
+}
+
+/** Signers that someone trusts, in one file `<name>.crt`. */
+export interface BundlePlan {
+  readonly name: string;
+  readonly signers: readonly string[];
+}
+
+export interface ProfileSet {
+  readonly key: KeyKind;
+  /** What the key files hold; PKCS #1 only where a peer can read nothing else. */
+  readonly keyFormat: "pkcs8" | "pkcs1";
+  readonly backdateMs: number;
+  readonly signers: readonly SignerPlan[];
+  readonly leaves: readonly LeafPlan[];
+  readonly bundles: readonly BundlePlan[];
+}
+
+/**
+ * The temporary bridge: one signer, one server, agents that share a certificate or have one each. On an OpenShift
+ * bootstrap host src/cluster/bootstrap/shell/certs.sh makes the same with openssl; one test reads both.
+ */
+export interface BootstrapOptions {
+  /** Where agents dial the server; the first is the one they are told. */
+  readonly ipAddresses: readonly string[];
+  readonly dnsNames?: readonly string[];
+  /** An agent certificate for each of these nodes; without any, all agents share one. */
+  readonly nodes?: readonly string[];
+  /** The O of every subject. Default "drawbridge"; OpenShift's own scripts write "openshift". */
+  readonly organization?: string;
+  readonly key?: KeyKind;
+  readonly validForMs?: number;
+}
+
+/** Wide enough for a node that takes its hardware clock for the wrong side of daylight saving. */
+const backdateMs = 2 * HOUR_MS;
+
+const SIGNER = "ca";
+
+export function bootstrapProfile(options: BootstrapOptions): ProfileSet {
+  const { ipAddresses, dnsNames = [], nodes = [], organization = "drawbridge", key = "p256" } = options;
+  const common = { organizations: [organization], validForMs: options.validForMs ?? dayMs };
+  return {
+    key,
+    keyFormat: "pkcs8",
+    backdateMs,
+    signers: [{ name: SIGNER, commonName: "konnectivity-signer", organizationalUnits: [], ...common }],
+    leaves: [
+      {
+        name: "server",
+        signer: SIGNER,
+        use: "server",
+        commonName: "konnectivity-server",
+        dnsNames,
+        ipAddresses,
+        ...common,
+      },
+      ...(nodes.length === 0
+        ? [agent("agent", "konnectivity-agent", [], common)]
+        : nodes.map((node) => nodeAgent(node, common))),
+    ],
+    bundles: [],
+  };
+}
+
+type Common = Pick<LeafPlan, "organizations" | "validForMs">;
+
+/** A certificate that only the agent of one node holds; rules can then say what that node may claim. */
+export function nodeAgent(node: string, common: Common): LeafPlan {
+  if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(node)) {
+    throw issueError(`"${node}" is not a node's name; Kubernetes names have lower-case letters, digits, - and . only`);
+  }
+  return agent(`agent-${node}`, node, [node], common);
+}
+
+function agent(name: string, commonName: string, dnsNames: readonly string[], common: Common): LeafPlan {
+  return { name, signer: SIGNER, use: "client", commonName, dnsNames, ipAddresses: [], ...common };
+}
 
 export interface HostedOptions {
   /** The control plane's namespace on the management cluster. */
@@ -112,4 +207,23 @@ function underOneSigner(set: ProfileSet): ProfileSet {
 
 function signer(name: string): SignerPlan {
   return { name, commonName: name, organizations: [], organizationalUnits: ["kubernetes"], validForMs: signerMs };
+}
+
+/** What each profile must be told. */
+export interface ProfileOptions {
+  readonly bootstrap: BootstrapOptions;
+  readonly hosted: HostedOptions;
+}
+
+export type ProfileName = keyof ProfileOptions;
+
+const profiles: { readonly [Name in ProfileName]: (options: ProfileOptions[Name]) => ProfileSet } = {
+  bootstrap: bootstrapProfile,
+  hosted: hostedProfile,
+};
+
+export const profileNames = Object.keys(profiles) as ProfileName[];
+
+export function profileSet<Name extends ProfileName>(profile: Name, options: ProfileOptions[Name]): ProfileSet {
+  return profiles[profile](options);
 }
