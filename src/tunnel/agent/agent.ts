@@ -202,7 +202,7 @@ export class ProxyAgent {
     );
     // Measures the round trip. Upstream's servers count pings that come too soon.
     if (extended) session.ping(() => {});
-    // The server is leaving: look for its successor, but let the tunnels that stand finish.
+    // The server is leaving: look for its successor, but let open tunnels finish.
     session.once("goaway", () => {
       link.leaving = true;
       this.#servers.forget(link);

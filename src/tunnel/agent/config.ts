@@ -1,4 +1,4 @@
-/** What a proxy-agent is told. The command line builds it (cli/), embedders may build it by hand. */
+/** The configuration of a proxy-agent. The command line builds it (cli/), embedders may build it by hand. */
 import type { MemoryLimits } from "../connection/budget.js";
 
 export interface AgentConfig {

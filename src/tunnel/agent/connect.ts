@@ -1,9 +1,12 @@
 /** One attempt to connect to a proxy-server: TLS, HTTP/2, the Connect call, its headers. */
 import { readFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
 import net, { isIP, type Socket } from "node:net";
 import tls, { type TLSSocket } from "node:tls";
 import { joinHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { proxyLogin } from "../../base/http-connect.js";
+import { exchangeConnect } from "../client/connect-dial.js";
 import { FEATURES_KEY, type Features, featureHeader, featuresIn, OUR_FEATURES } from "../link/features.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import {
@@ -180,7 +183,7 @@ function secure(socket: TLSSocket, where: string, deadline: AbortSignal): Promis
   });
 }
 
-/** Asks an HTTP proxy for a way to the server. */
+/** Asks an HTTP proxy for a connection to the server. */
 async function dialThrough(proxy: URL, server: { host: string; port: number }, reach: Reach): Promise<Socket> {
   const { deadline } = reach;
   const at = {
@@ -193,36 +196,24 @@ async function dialThrough(proxy: URL, server: { host: string; port: number }, r
       ? await settle(tls.connect({ socket: plain, servername: at.host }), "secureConnect", describe(at), deadline)
       : plain;
   const target = describe(server);
-  const login = [proxy.username, proxy.password].map(decodeURIComponent).join(":");
-  const authorization = login === ":" ? "" : `Proxy-Authorization: Basic ${Buffer.from(login).toString("base64")}\r\n`;
-  socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${authorization}\r\n`);
-  const status = await readStatusLine(socket, deadline);
-  if (/^HTTP\/1\.[01] 2\d\d/.test(status)) return socket;
-  socket.destroy();
-  throw new Error(`the proxy ${describe(at)} did not open a way to ${target}: ${status}`);
-}
-
-function readStatusLine(socket: Socket, deadline: AbortSignal): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let head = "";
-    const onData = (chunk: Buffer): void => {
-      head += chunk.toString("latin1");
-      const end = head.indexOf("\r\n\r\n");
-      if (end < 0 && head.length < 16_384) return;
-      socket.off("data", onData);
-      deadline.removeEventListener("abort", onAbort);
-      socket.pause();
-      resolve(head.slice(0, Math.max(0, head.indexOf("\r\n"))));
+  const login = proxyLogin(proxy)["proxy-authorization"];
+  const authorization = login === undefined ? "" : `Proxy-Authorization: ${login}\r\n`;
+  const where = `the proxy ${describe(at)}`;
+  try {
+    const exchange = {
+      request: `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${authorization}\r\n`,
+      maxBodyBytes: 0,
+      malformed: () => new Error(`${where} does not answer in HTTP/1`),
+      lost: (why: unknown) => new Error(`${where} did not answer: ${messageOf(why)}`),
     };
-    const onAbort = (): void => {
-      socket.destroy();
-      reject(new Error("the proxy did not answer in time"));
-    };
-    socket.on("data", onData);
-    socket.once("error", reject);
-    socket.once("close", () => reject(new Error("the proxy closed the connection")));
-    deadline.addEventListener("abort", onAbort, { once: true });
-  });
+    const refusal = await exchangeConnect(socket, exchange, deadline);
+    if (refusal === undefined) return socket;
+    const { status } = refusal;
+    throw new Error(`${where} did not connect to ${target}: ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd());
+  } catch (reason) {
+    socket.destroy();
+    throw deadline.aborted ? new Error(`${where} did not answer in time`) : reason;
+  }
 }
 
 function settle<T extends Socket>(socket: T, event: string, where: string, deadline: AbortSignal): Promise<T> {

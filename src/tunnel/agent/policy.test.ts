@@ -6,7 +6,7 @@ import { DestinationPolicy } from "./policy.js";
 const permits = (policy: DestinationPolicy, address: string, port = 443, host = address) =>
   policy.refusal(parseHost(host)!, canonicalAddress(address)!, port) === undefined;
 
-describe("without rules", () => {
+describe("a destination policy without rules", () => {
   const policy = new DestinationPolicy([], []);
 
   test.each(["10.0.0.1", "127.0.0.1", "fd00::1", "169.254.1.1", "169.254.169.253"])("%s is allowed", (address) => {
@@ -39,7 +39,7 @@ describe("without rules", () => {
   });
 });
 
-describe("rules", () => {
+describe("destination rules", () => {
   const cases: [allow: string[], deny: string[], address: string, port: number, host: string, expected: boolean][] = [
     [["10.0.0.0/8"], [], "10.1.2.3", 443, "x", true],
     [["10.0.0.0/8"], [], "11.1.2.3", 443, "x", false],

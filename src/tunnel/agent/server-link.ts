@@ -1,4 +1,4 @@
-/** One stream to one proxy-server, as the agent sees it: dials that are asked for, tunnels that stand. */
+/** One stream to one proxy-server, as the agent sees it: dials that are asked for, tunnels that are open. */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
@@ -88,7 +88,7 @@ export class ServerLink implements StreamOwner {
     return this.tunnels.size === 0 && this.#dials.size === 0;
   }
 
-  /** The last bytes of tunnels that are over may still be on their way to the server. */
+  /** The last bytes of tunnels that have ended may still be on their way to the server. */
   get flushing(): boolean {
     return this.stream.queuedBytes > 0;
   }

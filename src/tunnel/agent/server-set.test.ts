@@ -10,7 +10,7 @@ interface Plan {
   readonly counted?: number | undefined;
   readonly serverCountSource?: "default" | "max";
   readonly syncForever?: boolean;
-  /** What stands behind each attempt, in order: a server's ID, or an error. The last repeats. */
+  /** What is behind each attempt, in order: a server's ID, or an error. The last repeats. */
   readonly behind: (address: string, attempt: number) => string | Error;
   /** Attempts never end. */
   readonly hangs?: boolean;

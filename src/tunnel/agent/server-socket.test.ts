@@ -112,8 +112,8 @@ async function said(socket: Socket): Promise<string> {
   return text;
 }
 
-describe("straight to the server", () => {
-  test("mTLS with h2", async () => {
+describe("a connection straight to the server", () => {
+  test("uses mTLS and negotiates h2", async () => {
     expect(await said(await connect({ host: "127.0.0.1", port }, files, {}))).toBe("h2 true");
   });
 
@@ -146,7 +146,7 @@ async function pem(): Promise<{ cert: Buffer; key: Buffer }> {
   return { cert: readFileSync(files.certFile), key: readFileSync(files.keyFile) };
 }
 
-describe("through the environment's proxy", () => {
+describe("a connection through the environment's proxy", () => {
   const server = { host: NAME, port: 8091 };
 
   test.each(["HTTPS_PROXY", "https_proxy"])("%s", async (variable) => {

@@ -133,6 +133,7 @@ function readHead(stream: Duplex, exchange: ConnectExchange, stop: AbortSignal):
 }
 
 function readBody(stream: Duplex, start: Buffer, limit: number, stop: AbortSignal): Promise<Buffer> {
+  if (start.length >= limit) return Promise.resolve(start.subarray(0, limit));
   const late = AbortSignal.timeout(BODY_WAIT_MS);
   return collect<Buffer>(
     stream,
@@ -177,7 +178,6 @@ function collect<T>(
     const onNudge = (): void => judge(bytes, undefined, resolve, reject);
     stream.on("readable", onReadable).once("error", onError).once("end", onEnd).once("close", onEnd);
     nudge?.addEventListener("abort", onNudge);
-    if (start.length > 0) judge(start, undefined, resolve, reject);
     if (stream.destroyed || stream.readableEnded) onEnd();
     else onReadable();
     return () => {

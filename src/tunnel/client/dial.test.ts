@@ -196,7 +196,7 @@ describe.each(FRONTENDS)("a dial through %s", (name) => {
     expect(error.code).toBe("DB_DIAL_DENIED");
   });
 
-  test("lets go of the caller's signal once it is over", async () => {
+  test("lets go of the caller's signal once it has ended", async () => {
     const { signal } = new AbortController();
     const socket = await dial(frontend(), echo.address, { signal });
     await refusal(dial(frontend(), `127.0.0.1:${await freePort()}`, { signal }));

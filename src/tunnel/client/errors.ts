@@ -69,7 +69,7 @@ export function badAnswer(where: string, why: string): DrawbridgeError {
 
 /** What bounds a dial, from the first connect to the last byte of the answer: its deadline and the caller's signal. */
 export interface DialOptions {
-  /** Gives the dial up; the promise rejects with the signal's reason. Without effect once the tunnel stands. */
+  /** Gives the dial up; the promise rejects with the signal's reason. Without effect once the tunnel is open. */
   readonly signal?: AbortSignal | undefined;
   /** For the whole dial. Default 30 s, as long as kube-apiserver waits. */
   readonly timeoutMs?: number | undefined;

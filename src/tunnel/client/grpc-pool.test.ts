@@ -94,7 +94,7 @@ describe.each(["grpc-uds", "grpc-tcp"] as const)("a pool at %s", (name) => {
     successor.destroy();
   });
 
-  test("leaves a server that drains, without cutting what stands", async () => {
+  test("leaves a server that drains, without cutting open tunnels", async () => {
     const passing = await startTunnelFixture();
     await passing.startAgent();
     const pool = poolAt(name, passing);

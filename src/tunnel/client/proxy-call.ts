@@ -157,7 +157,7 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   onEmpty(): void {}
 
-  /** Servers never end a call by themselves while a connection stands, so this is a loss, however orderly. */
+  /** Servers never end a call by themselves while a connection is open, so this is a loss, however orderly. */
   onRemoteEnd(): void {
     if (this.#state !== "over") this.#stream.cancel(this.#status === "" ? "it ended the stream" : this.#status);
   }

@@ -58,7 +58,7 @@ export class Overflow {
     this.#cancelTick ??= this.#clock.after(TICK_MS, this.#tick);
   }
 
-  /** The tunnel is over, or its reader caught up. */
+  /** The tunnel has ended, or its reader caught up. */
   remove(tunnel: Tunnel): void {
     if (!this.#slow.delete(tunnel)) return;
     tunnel.overflowing = false;

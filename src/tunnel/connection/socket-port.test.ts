@@ -115,7 +115,7 @@ describe.each([16 * 1024, 64 * 1024])("a socket with a high-water mark of %i byt
   });
 });
 
-describe("closing", () => {
+describe("a tunnel that is closed", () => {
   test("delivers what is queued first", async () => {
     const socket = new HeldSocket(16 * 1024);
     const { tunnel, clock } = open(socket);

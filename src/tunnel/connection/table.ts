@@ -25,7 +25,7 @@ export class TunnelTable implements TunnelKeeper {
   readonly #options: TableOptions;
   readonly #tunnels = new ShortLivedMap<ConnectId, Tunnel>();
   readonly #overflow: Overflow;
-  /** Of tunnels that are over. */
+  /** Of tunnels that have ended. */
   #pastToFar = 0;
   #pastToNear = 0;
   #touched: Tunnel[] = [];

@@ -32,7 +32,7 @@ function open(extended: boolean, closeWith: "CLOSE_REQ" | "CLOSE_RSP" = "CLOSE_R
 
 const closes = () => carrier.types().filter((type) => type.startsWith("CLOSE"));
 
-describe("towards a peer that knows windows", () => {
+describe("a tunnel to a peer that knows windows", () => {
   beforeEach(() => open(true));
 
   test("the source pauses when the window has no room for half a read and goes on with credit", () => {
@@ -124,7 +124,7 @@ describe("towards a peer that knows windows", () => {
   });
 });
 
-describe("towards an upstream peer", () => {
+describe("a tunnel to an upstream peer", () => {
   beforeEach(() => open(false, "CLOSE_RSP"));
 
   test("nothing of ours is ever sent", () => {

@@ -4,7 +4,7 @@ import { untilDate } from "./until-date.js";
 
 const HOUR = 60 * 60_000;
 
-test("a date months away comes, once", () => {
+test("the action for a date months away runs once", () => {
   const clock = new ManualClock();
   let times = 0;
   const end = new Date(clock.date() + 100 * 24 * HOUR);
@@ -29,7 +29,7 @@ test("a clock that was set forward is noticed within the hour", () => {
   expect(over).toBe(true);
 });
 
-test("called off is called off", () => {
+test("a date whose action was cancelled brings nothing", () => {
   const clock = new ManualClock();
   let over = false;
   const cancel = untilDate(clock, new Date(clock.date() + 3 * HOUR), () => {

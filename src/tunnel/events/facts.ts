@@ -37,7 +37,7 @@ export interface FlightSummary {
   /** That one's ID, as it claims it. */
   readonly peer: string;
   readonly openedAt: number;
-  /** Absent while it stands. The last few that are gone are kept. */
+  /** Absent while it is open. The last few that have ended are kept. */
   readonly closedAt?: number;
   /** Since it was opened, both ways. */
   readonly packets: number;

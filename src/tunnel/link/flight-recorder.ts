@@ -1,5 +1,5 @@
 /**
- * The last packets of one link, as on board of an aeroplane: written all the time, read when something went wrong.
+ * The last packets of one link, a flight recorder: written all the time, read when something went wrong.
  * Headers only; there is no place here for a byte of payload. Writing allocates nothing.
  */
 import { type Clock, systemClock } from "../../base/clock.js";
@@ -160,7 +160,7 @@ export class FlightHistory {
     if (this.#gone.size > GONE_KEPT) this.#gone.delete(this.#gone.keys().next().value!);
   }
 
-  /** Those that are gone come last. */
+  /** Those that have ended come last. */
   list(): FlightSummary[] {
     return [...this.#open.values(), ...this.#gone.values()].map((flight) => this.#summary(flight));
   }
@@ -170,7 +170,7 @@ export class FlightHistory {
     return flight && this.#record(flight);
   }
 
-  /** The links that stand. */
+  /** Of the links that are open. */
   records(limit: number): FlightRecord[] {
     return [...this.#open.values()].slice(0, limit).map((flight) => this.#record(flight));
   }

@@ -59,7 +59,7 @@ async function drain(outbox: Outbox, transport: SlowTransport): Promise<void> {
   }
 }
 
-describe("what comes out", () => {
+describe("packets that an outbox sends", () => {
   const step = fc.oneof(
     fc.record({ data: fc.integer({ min: 1, max: 3 * MAX_DATA_BYTES }), id: fc.integer({ min: 1, max: 5 }) }),
     fc.record({ close: fc.integer({ min: 1, max: 5 }), text: fc.nat(100) }),
@@ -156,7 +156,7 @@ describe("what comes out", () => {
   });
 });
 
-describe("water marks", () => {
+describe("the water marks of an outbox", () => {
   test("sources are told to pause at the high mark and to go on at the low one, once", async () => {
     const transport = new SlowTransport();
     const events: string[] = [];
@@ -218,7 +218,7 @@ describe("control packets that nobody takes", () => {
   });
 });
 
-describe("after close", () => {
+describe("an outbox that is closed", () => {
   test("nothing more is written, not even what was waiting", async () => {
     const transport = new SlowTransport();
     const outbox = open(transport);

@@ -20,7 +20,7 @@ export interface StreamOwner extends PacketHandler {
   onEmpty(): void;
   /** The peer ended its side in good order; nothing more will come. */
   onRemoteEnd(): void;
-  /** The stream is over, in whatever way; called exactly once, last. */
+  /** The stream has ended, in whatever way; called exactly once, last. */
   onClosed(end: StreamEnd): void;
 }
 

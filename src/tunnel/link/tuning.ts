@@ -1,6 +1,5 @@
+/** Sizes and times of the data path. No protocol prescribes them; the benchmark decides about them. */
 import type { Session } from "./h2/session.js";
-
-// Numbers of the data path. All are ours, none prescribed; the benchmark is where they are argued about.
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -1,4 +1,4 @@
-/** What a proxy-server is told. The command line builds it (cli/), embedders may build it by hand. */
+/** The configuration of a proxy-server. The command line builds it (cli/), embedders may build it by hand. */
 import type { MemoryLimits } from "../connection/budget.js";
 
 /** Certificates as files, so that they can be replaced on disk while the server runs. */

@@ -41,7 +41,7 @@ describe("a dial that goes well", () => {
     expect([first.accepted, second.accepted]).toEqual([1, 2]);
   });
 
-  test("no timer stays behind", () => {
+  test("leaves no timer behind", () => {
     const { board, agent, clock } = makeBoard();
     const one = agent("one");
     board.dial(new FakeCaller());
@@ -229,7 +229,7 @@ describe("a second attempt", () => {
     expect(caller.accepted).toBe(3);
   });
 
-  test("there is no third", () => {
+  test("is the last one", () => {
     const { board, agent } = makeBoard({ random: picks(0) });
     const agents = [agent("one"), agent("two"), agent("three")];
     const caller = new FakeCaller();
@@ -305,7 +305,7 @@ describe("a second attempt", () => {
     expect(caller.refusals).toEqual([{ kind: "timeout" }]);
   });
 
-  test("no deadline means none", () => {
+  test("without a deadline a dial waits for its agent", () => {
     const { board, agent, clock } = makeBoard({ dialTimeoutMs: 0 });
     const only = agent("only");
     const caller = new FakeCaller();

@@ -191,7 +191,7 @@ export interface Caller {
   readonly protocol: string;
   readonly address: string;
   readonly dialId: DialId;
-  /** Tells the caller that its connection stands. Undefined: it is gone. */
+  /** Tells the caller that its connection is open. Undefined: the caller is gone. */
   accept(connectId: ConnectId): Port | undefined;
   refuse(refusal: DialRefusal): void;
 }

@@ -24,15 +24,15 @@ import { createFrontend, type FrontendListener, openFrontend } from "./frontends
 import { Switchboard } from "./switchboard.js";
 import { Watchdog } from "./watchdog/watchdog.js";
 
-/** What the command line decided and what has to be loaded only then. */
+/** Parts that are loaded only when a flag asks for them, and those that tests replace. */
 export interface ServerParts {
   readonly tokens?: TokenAuthenticator | undefined;
-  /** Rules that are read again when their file changes. */
+  /** Makes the claim rules, which follow their file: new rules hold for open streams too, except `countAsOne`. */
   readonly claims?:
     | ((events: FollowOptions<ClaimRules>) => Pick<ClaimRulesFile, "current" | "check" | "close">)
     | undefined;
   readonly clock?: Clock;
-  /** Among which this server's are; those of the process unless told otherwise. */
+  /** The connections that its listeners count with. Default: those of the process. */
   readonly connections?: Connections;
 }
 
@@ -206,7 +206,7 @@ export class ProxyServer {
     return !this.#busy;
   }
 
-  /** Bytes of tunnels that are over may still be on their way to a caller or an agent. */
+  /** Bytes of tunnels that have ended may still be on their way to a caller or an agent. */
   get #busy(): boolean {
     const { establishedTunnels, pendingDials, registry } = this.board;
     if (establishedTunnels > 0 || pendingDials > 0 || this.#frontends.some((frontend) => frontend.flushing))
@@ -223,7 +223,7 @@ export class ProxyServer {
     this.#claims?.close();
   }
 
-  /** What metrics read when they are scraped. */
+  /** The values that metrics read at a scrape. */
   readings(): ServerReadings {
     const { board } = this;
     const { listeners } = this.config;

@@ -1,4 +1,4 @@
-/** Joins callers and agents: the one place both kinds of frontend come to, and every agent stream reports to. */
+/** Connects callers with agents: both kinds of frontend start dials here, and every agent stream reports here. */
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.js";
 import { DurationCounts } from "../../base/metrics/histogram.js";

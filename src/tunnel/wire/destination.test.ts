@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalAddress, judgedHost, parseDestination, parseHost } from "./destination.js";
 
-describe("a host", () => {
+describe("the host of a destination", () => {
   test.each([
     ["10.0.0.1", "address", "10.0.0.1"],
     ["0.0.0.0", "address", "127.0.0.1"],

@@ -67,7 +67,7 @@ describe("a request target", () => {
   );
 });
 
-describe("headers", () => {
+describe("headers of a forwarded request", () => {
   test("for the next hop stay behind, with those that Connection names", () => {
     const headers = ["Connection", "close, X-Hop", "X-Hop", "1", "X-End", "2", "x-end", "3", "TE", "trailers"];
     headers.push(

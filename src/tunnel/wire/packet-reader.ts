@@ -188,7 +188,7 @@ export class PacketReader {
     return HEAD.DATA;
   }
 
-  /** The head ended inside a varint: more bytes may complete it, unless the message is over or the varint is too long. */
+  /** The head ended inside a varint: more bytes may complete it, unless the message has ended or the varint is too long. */
   #short(at: number, known: number, stop: number): Head {
     return known < stop && known - at < 8 ? HEAD.NEED_MORE : HEAD.WHOLE;
   }

@@ -77,7 +77,7 @@ describe("a SOCKS5 request", () => {
   });
 });
 
-describe("an answer", () => {
+describe("the answer to a SOCKS5 request", () => {
   test("says where our end is, or that it does not matter", () => {
     expect([...socks5MethodChoice(0xff)]).toEqual([5, 0xff]);
     expect([...socks5Reply(5)]).toEqual([5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);

@@ -257,7 +257,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(pieces).toBeLessThan(1_000);
   });
 
-  test("takes what was still under way to a stream that is over, but nothing to one that never was", async () => {
+  test("takes what was still under way to a stream that has ended, but nothing to one that never was", async () => {
     const { session, wire, say, streams } = start(role, true);
     streams[0]!.close(ErrorCode.CANCEL);
     for (const read of many(data(1, 100), 50_000)) {
@@ -308,7 +308,7 @@ describe.each(ROLES)("a %s", (role) => {
   });
 });
 
-describe("a server", () => {
+describe("an HTTP/2 server that is flooded", () => {
   test("ends a session that opens streams only to reset them, and says why", async () => {
     const { session, wire, say } = start("server", true);
     for (let id = 3; id < 100_000 && !session.destroyed; id += 2) {

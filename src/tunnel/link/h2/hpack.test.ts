@@ -21,7 +21,7 @@ describe("Huffman code", () => {
   });
 });
 
-describe("header blocks", () => {
+describe("HPACK header blocks", () => {
   test("follow the specification's example of three requests that fill the table", () => {
     const decoder = new HeaderDecoder();
     const common: Header[] = [

@@ -84,7 +84,7 @@ function deaf(): Duplex {
 
 const REQUEST = { ":method": "POST", ":path": "/x", te: "trailers", "user-agent": "a long name that gets compressed" };
 
-describe("as a server", () => {
+describe("an HTTP/2 session of a server", () => {
   test("reads Node's requests, again and again on one session, and echoes megabytes", async () => {
     const seen: Header[][] = [];
     const { url } = await ourServer((stream, fields) => {
@@ -164,7 +164,7 @@ describe("as a server", () => {
   });
 });
 
-describe("as a client", () => {
+describe("an HTTP/2 session of a client", () => {
   test("calls Node's server, reads headers and trailers, and echoes megabytes", async () => {
     const server = http2.createServer();
     server.on("stream", (stream, headers) => {
@@ -213,7 +213,7 @@ describe("as a client", () => {
   });
 });
 
-describe("whatever arrives", () => {
+describe("an HTTP/2 session that gets arbitrary bytes", () => {
   const call = Buffer.concat([
     PREFACE,
     settings([[4, 100_000]]),

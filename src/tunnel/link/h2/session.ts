@@ -259,7 +259,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   beginData(streamId: number, length: number): void {
     if (this.#block !== undefined) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
     this.#countReceived(length);
-    // Bytes for a stream that is over here were under way; they only count for the session's window.
+    // Bytes for a stream that has ended here were under way; they only count for the session's window.
     const stream = this.#streams.get(streamId);
     this.#dataStream = stream;
     if (stream === undefined && this.#neverOpened(streamId)) {
@@ -368,7 +368,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   }
 
   #onHeaders(streamId: number, block: Buffer, flags: number): void {
-    // Decoded even for streams that are over: the table must stay in step.
+    // Decoded even for streams that have ended: the table must stay in step.
     const fields = this.#decoder.decode(block);
     const endStream = (flags & Flag.END_STREAM) !== 0;
     const known = this.#streams.get(streamId);

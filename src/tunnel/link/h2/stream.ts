@@ -24,7 +24,7 @@ interface StreamEvents {
   trailers: [Headers];
   /** The peer ended its side, and everything it sent was handed on. */
   end: [];
-  /** The stream is over, in whatever way; `resetCode` tells. */
+  /** The stream has ended, in whatever way; `resetCode` tells. */
   close: [];
 }
 
@@ -210,7 +210,7 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  /** Resets the stream, unless it is over. */
+  /** Resets the stream, unless it has ended. */
   close(code: number): void {
     if (this.closed) return;
     this.session.send(frame(FrameType.RST_STREAM, 0, this.id, uint32s(code)));

@@ -28,8 +28,8 @@ function chosen(matches: AgentLink[], tried: AgentLink[] = []): Set<AgentLink | 
   return found;
 }
 
-describe("who takes the dial", () => {
-  test("nobody from nobody", () => {
+describe("the choice of the agent that takes a dial", () => {
+  test("is nobody when no agent matches", () => {
     expect(chosen([])).toEqual(new Set([undefined]));
   });
 

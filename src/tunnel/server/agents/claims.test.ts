@@ -90,7 +90,7 @@ describe("who may claim what", () => {
   );
 });
 
-describe("the file", () => {
+describe("the document of claim rules", () => {
   test.each<[unknown, string]>([
     [null, "rules"],
     [{ rules: {} }, "rules"],

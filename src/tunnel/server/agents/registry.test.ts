@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { makeBoard } from "../testing/fakes.js";
 
-describe("strategies in order", () => {
-  test("destHost first, then default", () => {
+describe("several strategies", () => {
+  test("destHost is asked before default", () => {
     const { board, agent } = makeBoard({ strategies: ["destHost", "default"] });
     const host = agent("host", "ipv4=10.0.0.1");
     const other = agent("other");

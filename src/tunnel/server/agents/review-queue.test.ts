@@ -192,7 +192,7 @@ describe("the API server", () => {
   });
 });
 
-describe("bounds", () => {
+describe("the bounds of the review queue", () => {
   test("one connection has eight tokens under review at most, and others when these are done", async () => {
     const { ask, pass } = world({ qps: 1, burst: 1 });
     const connection = {};

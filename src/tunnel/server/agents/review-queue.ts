@@ -20,7 +20,7 @@ export interface TokenSender {
   readonly connection: object;
   /** The source address, with its port. */
   readonly remote: string;
-  /** Fires when the stream is over. */
+  /** Fires when the stream has ended. */
   readonly signal: AbortSignal;
 }
 

@@ -113,7 +113,7 @@ describe("destCIDR", () => {
     expect(strategy.keys).toBe(1);
   });
 
-  test("/0 and odd lengths", () => {
+  test("prefixes of length 0 and of odd lengths match", () => {
     const strategy = createStrategy("destCIDR");
     strategy.add(link("all", "cidr=0.0.0.0/0"));
     strategy.add(link("odd", "cidr=192.168.4.0/23"));
@@ -123,7 +123,7 @@ describe("destCIDR", () => {
     expect(idsOf(strategy, "fd00::1")).toEqual([]);
   });
 
-  test("IPv4 in IPv6 clothes counts as IPv4", () => {
+  test("an IPv4 address mapped into IPv6 counts as IPv4", () => {
     const strategy = createStrategy("destCIDR");
     strategy.add(link("four", "cidr=10.0.0.0/8"));
     expect(idsOf(strategy, "::ffff:10.1.2.3")).toEqual(["four"]);

@@ -129,7 +129,7 @@ describe("token authentication", () => {
   });
 });
 
-describe("remembering", () => {
+describe("remembered reviews of tokens", () => {
   const reviews = () => asked.length;
 
   test("spares the API a second review for a minute", async () => {

@@ -164,7 +164,7 @@ describe("CLOSE_REQ", () => {
   });
 });
 
-describe("ends", () => {
+describe("the end of a gRPC caller", () => {
   test("the endpoint closes: CLOSE_RSP, and nothing back to the agent", () => {
     establish();
     agent.link.onControl({ type: "CLOSE_RSP", connectId: 5, error: "" });

@@ -100,7 +100,7 @@ describe("an agent whose echo works", () => {
     expect(seen()).toEqual([0, 0, 0, 0, 0, 0, 0]);
     echo(agent);
     expect(seen()).toEqual([0, 0, 0, 0, 0, 0, 0]);
-    // Whatever still comes for a connection that is over is nothing to complain about.
+    // Whatever still comes for a connection that has ended is nothing to complain about.
     agent.stream.news();
     agent.link.onData(7, Buffer.from("late"));
     expect(agent.stream.news()).toEqual([]);
@@ -180,7 +180,7 @@ describe("an agent that does not echo", () => {
   });
 });
 
-describe("who is asked", () => {
+describe("agents that the watchdog probes", () => {
   test("nobody who did not announce an echo: such a path is unknown", () => {
     const world = watched();
     const upstreams = world.agent("upstream");
@@ -215,7 +215,7 @@ describe("who is asked", () => {
     expect(world.checks).toHaveLength(1);
   });
 
-  test("nobody any more once it has stopped", () => {
+  test("none is probed once the watchdog has stopped", () => {
     const world = watched();
     const agent = ours(world);
     world.dog.stop();
