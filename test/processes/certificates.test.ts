@@ -42,16 +42,16 @@ function texts<Event extends object>(
 const LIFE_MS = 6_000;
 vi.setConfig({ testTimeout: 60_000 });
 
-test("a time-boxed agent ends its streams with its certificate, rests, and goes on with a new one", async () => {
+test("a time-boxed agent ends its streams with its certificate, waits, and goes on with a new one", async () => {
   const fixture = await open();
   const notes = texts(note, ({ message }) => message);
   const files = await fixture.pki.issueClient("brief", LIFE_MS);
   const agent = await fixture.addAgent({ timeBoxed: true, tls: { caFile: fixture.pki.caFile, ...files, alpn: [] } });
   await waitUntil("the stream to end", () => fixture.server.board.registry.size === 0);
-  await waitUntil("the agent to rest", () => agent.unreadyReason !== undefined);
+  await waitUntil("the agent to wait for a certificate", () => agent.unreadyReason !== undefined);
   expect(agent.ready).toBe(false);
   expect(agent.unreadyReason).toMatch(/^this agent's certificate ended at \S+; it waits until \S+ holds a new one$/);
-  expect(notes.filter((text) => text.includes("it rests"))).toHaveLength(1);
+  expect(notes.filter((text) => text.includes("it waits until"))).toHaveLength(1);
   await fixture.pki.issueClient("brief", 60_000);
   await waitUntil("the agent to be back", () => agent.ready);
   expect(agent.unreadyReason).toBeUndefined();

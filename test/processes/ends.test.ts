@@ -221,10 +221,10 @@ describe("certificates", () => {
   });
 });
 
-test("a server that would let in any agent is not even made", async () => {
+test("a server that would admit any agent is not even made", async () => {
   const { config } = keep(await openFixture({ agents: 0 })).server;
   const open = { ...config.agents, tls: { ...config.agents.tls, clientCaFile: "" } };
-  expect(() => new ProxyServer({ ...config, agents: open })).toThrow("nobody asked for that");
+  expect(() => new ProxyServer({ ...config, agents: open })).toThrow("no flag asks for that");
   expect(() => new ProxyServer({ ...config, agents: { ...open, allowUnauthenticated: true } })).not.toThrow();
 });
 
