@@ -108,3 +108,19 @@ test("foreign text becomes one plain line of bounded length", async () => {
   expect(finding?.evidence).toEqual([finding?.message]);
   expect(finding?.remedy.length).toBeLessThan(700);
 });
+
+test("a check that cleans up is awaited after the run is called off, and what it found counts", async () => {
+  const stop = new AbortController();
+  let isClean = false;
+  const check = defineCheck({
+    ...{ id: "proof", about: "It leaves nothing", needs: [], cleansUp: true },
+    async judge() {
+      stop.abort(new Error("interrupted"));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      isClean = true;
+      return [ok("everything was removed")];
+    },
+  });
+  expect(await runChecks([check], {}, { signal: stop.signal })).toMatchObject([{ state: "ok" }]);
+  expect(isClean).toBe(true);
+});
