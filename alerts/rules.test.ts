@@ -5,8 +5,8 @@ import { controllerMetrics } from "../src/cluster/nodes/controller/run.js";
 import { approverMetrics } from "../src/cluster/nodes/csr/approver/run.js";
 import { servingMetrics } from "../src/cluster/nodes/serving/metrics.js";
 import { doctorMetrics } from "../src/insight/diagnosis/workers/watch.js";
-import { AgentMetrics } from "../src/insight/observe/metrics/agent-metrics.js";
-import { ServerMetrics } from "../src/insight/observe/metrics/server-metrics.js";
+import { agentMetrics } from "../src/insight/observe/metrics/agent-metrics.js";
+import { serverMetrics } from "../src/insight/observe/metrics/server-metrics.js";
 import type { AgentReadings, ServerReadings } from "../src/tunnel/events/readings.js";
 import { sidecarMetrics } from "../src/tunnel/sidecar/metrics.js";
 import type { Sidecar } from "../src/tunnel/sidecar/sidecar.js";
@@ -19,14 +19,15 @@ function exported(): Set<string> {
   const families: Family[] = [];
   const register = vi.spyOn(MetricsRegistry.prototype, "register").mockImplementation((family) => {
     families.push(family);
+    return family;
   });
   const never = () => {
     throw new Error("nobody scrapes");
   };
   const source = {};
-  new ServerMetrics(source, { paths: never } as unknown as ServerReadings).close();
-  new AgentMetrics(source, {} as AgentReadings).close();
-  sidecarMetrics({} as Sidecar).close();
+  serverMetrics(source, { paths: never } as unknown as ServerReadings).end();
+  agentMetrics(source, {} as AgentReadings).end();
+  sidecarMetrics({} as Sidecar).end();
   approverMetrics(never, never);
   controllerMetrics(never, never);
   servingMetrics(never);

@@ -45,3 +45,21 @@ export class Channel<T extends Sourced> {
     };
   }
 }
+
+/** Listeners for the events of one source, which end together. */
+export class Subscriptions {
+  readonly #source: object;
+  readonly #endings: (() => void)[] = [];
+
+  constructor(source: object) {
+    this.#source = source;
+  }
+
+  on<T extends Sourced>(channel: Channel<T>, listener: (event: T) => void): void {
+    this.#endings.push(channel.subscribe(listener, this.#source));
+  }
+
+  end(): void {
+    for (const end of this.#endings.splice(0)) end();
+  }
+}

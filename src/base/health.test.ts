@@ -4,7 +4,7 @@ import { performance } from "node:perf_hooks";
 import { afterEach, describe, expect, test } from "vitest";
 import { startAgentHealth, startServerHealth } from "./health.js";
 import type { RunningHttp } from "./http.js";
-import { gaugeRead, MetricsRegistry } from "./metrics/registry.js";
+import { MetricsRegistry } from "./metrics/registry.js";
 
 const anywhere = { host: "127.0.0.1", port: 0 };
 const running: RunningHttp[] = [];
@@ -13,7 +13,7 @@ const readiness = { ready: () => ready };
 
 function registry(): MetricsRegistry {
   const made = new MetricsRegistry();
-  gaugeRead(made, "depth", "How deep.", () => 7);
+  made.gauge("depth", "How deep.", () => 7);
   return made;
 }
 
@@ -83,7 +83,7 @@ describe("the server's health port", () => {
 
   test("does not tell the reason of its own failures", async () => {
     const broken = registry();
-    gaugeRead(broken, "hidden", "Cannot be read.", () => {
+    broken.gauge("hidden", "Cannot be read.", () => {
       throw new Error("secret path");
     });
     const get = await started(startServerHealth(anywhere, readiness, broken));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DurationHistogram, goFloat } from "./histogram.js";
+import { goFloat } from "./histogram.js";
 import { MetricsRegistry } from "./registry.js";
 
 describe("goFloat", () => {
@@ -19,11 +19,7 @@ describe("goFloat", () => {
 describe("DurationHistogram", () => {
   test("is printed by the registry as Go prints it, bounds included in their bucket", async () => {
     const registry = new MetricsRegistry();
-    const histogram = new DurationHistogram(registry, {
-      name: "walk_seconds",
-      help: "A walk.",
-      buckets: [1e-6, 0.5, 2],
-    });
+    const histogram = registry.histogram("walk_seconds", "A walk.", [1e-6, 0.5, 2]);
     for (const seconds of [0.5, 0.25, 3]) histogram.observe(seconds);
     expect(registry.text()).toBe(
       [
@@ -42,7 +38,7 @@ describe("DurationHistogram", () => {
 
   test("keeps one series per set of labels", async () => {
     const registry = new MetricsRegistry();
-    const histogram = new DurationHistogram(registry, { name: "walk_seconds", help: "A walk.", buckets: [1] });
+    const histogram = registry.histogram("walk_seconds", "A walk.", [1]);
     histogram.observeWith({ dog: "Rex" }, 0.5);
     histogram.observeWith({ dog: "Rex" }, 2);
     histogram.observeWith({ dog: "Bello" }, 0.5);
@@ -54,7 +50,7 @@ describe("DurationHistogram", () => {
 
   test("is not shown before its first observation", async () => {
     const registry = new MetricsRegistry();
-    new DurationHistogram(registry, { name: "walk_seconds", help: "A walk.", buckets: [1] });
+    registry.histogram("walk_seconds", "A walk.", [1]);
     expect(registry.text()).toBe("");
   });
 });

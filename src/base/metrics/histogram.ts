@@ -1,4 +1,4 @@
-import type { Family, Labels, MetricsRegistry, Sample } from "./registry.js";
+import type { Family, Labels, Sample } from "./registry.js";
 
 /** Observations by bucket: plain numbers, cheap enough to be counted for every flush. */
 export class DurationCounts {
@@ -26,13 +26,6 @@ interface Series {
   readonly durations: DurationCounts;
 }
 
-export interface HistogramOptions {
-  readonly name: string;
-  readonly help: string;
-  /** Upper bounds in ascending order. */
-  readonly buckets: readonly number[];
-}
-
 export class DurationHistogram implements Family {
   readonly type = "histogram";
   readonly name: string;
@@ -40,11 +33,10 @@ export class DurationHistogram implements Family {
   readonly #bounds: readonly number[];
   readonly #series = new Map<string, Series>();
 
-  constructor(registry: MetricsRegistry, options: HistogramOptions) {
-    this.name = options.name;
-    this.help = options.help;
-    this.#bounds = options.buckets;
-    registry.register(this);
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.name = name;
+    this.help = help;
+    this.#bounds = bounds;
   }
 
   observe(seconds: number): void {

@@ -5,13 +5,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { type Connections, processConnections } from "../connections.js";
-import { countersRead, gaugeRead, gaugesRead, type MetricsRegistry, type Sample } from "./registry.js";
+import type { MetricsRegistry, Sample } from "./registry.js";
 
 export function processMetrics(registry: MetricsRegistry): void {
-  const gauge = (name: string, help: string, read: () => number) =>
-    gaugeRead(registry, name, help, () => orNotKnown(read));
+  const gauge = (name: string, help: string, read: () => number) => registry.gauge(name, help, () => orNotKnown(read));
 
-  countersRead(registry, "process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", () => {
+  registry.counterRead("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", () => {
     const { user, system } = process.cpuUsage();
     return [[{}, (user + system) / 1e6]];
   });
@@ -45,9 +44,7 @@ export function processMetrics(registry: MetricsRegistry): void {
     "Share of time since start in which the event loop had work to do.",
     () => performance.eventLoopUtilization().utilization,
   );
-  gaugesRead(registry, "nodejs_version_info", "Version of the Node.js runtime.", () => [
-    [{ version: process.version }, 1],
-  ]);
+  registry.gauge("nodejs_version_info", "Version of the Node.js runtime.", () => [[{ version: process.version }, 1]]);
 }
 
 /** A hidden /proc must not cost the whole scrape. */
@@ -71,17 +68,15 @@ function maxFileDescriptors(): number {
 
 /** The connections that the process's listeners hold, in every role. */
 export function connectionMetrics(registry: MetricsRegistry, connections: Connections = processConnections): void {
-  gaugesRead(registry, "drawbridge_connections_open", "Connections that a listener accepted and that are open.", () =>
+  registry.gauge("drawbridge_connections_open", "Connections that a listener accepted and that are open.", () =>
     connections.readings().map(({ name, open }): Sample => [{ listener: name }, open]),
   );
-  gaugesRead(
-    registry,
+  registry.gauge(
     "drawbridge_connections_pending",
     "Open connections whose peer is not known yet, or has not asked for anything.",
     () => connections.readings().map(({ name, pending }): Sample => [{ listener: name }, pending]),
   );
-  countersRead(
-    registry,
+  registry.counterRead(
     "drawbridge_connections_closed_total",
     "Connections that were closed because their peer was late, or because there were too many.",
     function* (): Iterable<Sample> {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { countersRead, EventCounter, gaugeRead, gaugesRead, MetricsRegistry } from "./registry.js";
+import { MetricsRegistry } from "./registry.js";
 
 test("families stand in order of their name, and none before its first sample", () => {
   const registry = new MetricsRegistry();
-  gaugeRead(registry, "zebra_count", "Zebras.", () => 2);
-  const seen = new EventCounter(registry, "animals_total", "Animals seen.", ["kind"]);
-  new EventCounter(registry, "keepers_total", "Keepers.");
+  registry.gauge("zebra_count", "Zebras.", () => 2);
+  const seen = registry.counter("animals_total", "Animals seen.", ["kind"]);
+  registry.counter("keepers_total", "Keepers.");
   expect(registry.text()).toBe(
     [
       "# HELP keepers_total Keepers.",
@@ -27,7 +27,7 @@ test("families stand in order of their name, and none before its first sample", 
 
 test("what would break a line is escaped", () => {
   const registry = new MetricsRegistry();
-  gaugesRead(registry, "depth", "one\\two\nthree", () => [
+  registry.gauge("depth", "one\\two\nthree", () => [
     [{ id: 'a"b\\c\nd' }, Number.NaN],
     [{ id: "e" }, Number.POSITIVE_INFINITY],
   ]);
@@ -44,7 +44,7 @@ test("what would break a line is escaped", () => {
 
 test("counters that several others count are added up", () => {
   const registry = new MetricsRegistry();
-  countersRead(registry, "bytes_total", "Bytes.", () => [
+  registry.counterRead("bytes_total", "Bytes.", () => [
     [{ segment: "a" }, 3],
     [{ segment: "b" }, 1],
     [{ segment: "a" }, 4],
@@ -54,6 +54,6 @@ test("counters that several others count are added up", () => {
 
 test("two families may not share a name", () => {
   const registry = new MetricsRegistry();
-  gaugeRead(registry, "depth", "How deep.", () => 1);
-  expect(() => gaugeRead(registry, "depth", "How deep.", () => 2)).toThrow("two families are called depth");
+  registry.gauge("depth", "How deep.", () => 1);
+  expect(() => registry.gauge("depth", "How deep.", () => 2)).toThrow("two families are called depth");
 });

@@ -3,6 +3,8 @@
  * memory; and because Go's way is the contract: families by name, none before its first sample.
  */
 
+import { DurationHistogram } from "./histogram.js";
+
 export type Labels = Readonly<Record<string, string>>;
 
 export type Sample = readonly [labels: Labels, value: number, suffix?: string];
@@ -19,9 +21,36 @@ export class MetricsRegistry {
   readonly contentType = "text/plain; version=0.0.4; charset=utf-8";
   readonly #families = new Map<string, Family>();
 
-  register(family: Family): void {
+  register<Made extends Family>(family: Made): Made {
     if (this.#families.has(family.name)) throw new Error(`two families are called ${family.name}`);
     this.#families.set(family.name, family);
+    return family;
+  }
+
+  /** A counter that events increase; one without labels shows its zero, as Go's do. */
+  counter(name: string, help: string, labelNames: readonly string[] = []): EventCounter {
+    const counter = this.register(new EventCounter(name, help));
+    if (labelNames.length === 0) counter.inc({}, 0);
+    return counter;
+  }
+
+  /** `buckets`: upper bounds in seconds, in ascending order. */
+  histogram(name: string, help: string, buckets: readonly number[]): DurationHistogram {
+    return this.register(new DurationHistogram(name, help, buckets));
+  }
+
+  /** A gauge that is read at scrape time: one number, or samples whose label values come and go. */
+  gauge(name: string, help: string, read: () => number | Iterable<Sample>): void {
+    const samples = (): Iterable<Sample> => {
+      const value = read();
+      return typeof value === "number" ? [[{}, value]] : value;
+    };
+    this.register({ name, help, type: "gauge", samples });
+  }
+
+  /** A counter that is read at scrape time; samples with equal labels are added. */
+  counterRead(name: string, help: string, read: () => Iterable<Sample>): void {
+    this.register({ name, help, type: "counter", samples: () => addedUp(read()) });
   }
 
   text(): string {
@@ -53,18 +82,15 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value);
 }
 
-/** A counter that events increase; one without labels shows its zero, as Go's do. */
 export class EventCounter implements Family {
   readonly type = "counter";
   readonly name: string;
   readonly help: string;
   readonly #series = new Map<string, { readonly labels: Labels; value: number }>();
 
-  constructor(registry: MetricsRegistry, name: string, help: string, labelNames: readonly string[] = []) {
+  constructor(name: string, help: string) {
     this.name = name;
     this.help = help;
-    if (labelNames.length === 0) this.inc({}, 0);
-    registry.register(this);
   }
 
   inc(labels: Labels = {}, by = 1): void {
@@ -75,26 +101,6 @@ export class EventCounter implements Family {
   }
 
   readonly samples = (): Iterable<Sample> => [...this.#series.values()].map(({ labels, value }) => [labels, value]);
-}
-
-/** A gauge without labels, read at scrape time. */
-export function gaugeRead(registry: MetricsRegistry, name: string, help: string, read: () => number): void {
-  registry.register({ name, help, type: "gauge", samples: () => [[{}, read()]] });
-}
-
-/** A gauge whose label values come and go with what is read. */
-export function gaugesRead(registry: MetricsRegistry, name: string, help: string, read: () => Iterable<Sample>): void {
-  registry.register({ name, help, type: "gauge", samples: read });
-}
-
-/** A counter that others count; samples with equal labels are added. */
-export function countersRead(
-  registry: MetricsRegistry,
-  name: string,
-  help: string,
-  read: () => Iterable<Sample>,
-): void {
-  registry.register({ name, help, type: "counter", samples: () => addedUp(read()) });
 }
 
 function addedUp(samples: Iterable<Sample>): Iterable<Sample> {

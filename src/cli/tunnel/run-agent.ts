@@ -9,7 +9,7 @@ import type { KubeAccess } from "../../cluster/kube/open.js";
 import type { LeaseCount } from "../../cluster/membership/lease-count.js";
 import { startAdmin } from "../../insight/observe/admin.js";
 import { logEvents } from "../../insight/observe/log-events.js";
-import { AgentMetrics } from "../../insight/observe/metrics/agent-metrics.js";
+import { agentMetrics } from "../../insight/observe/metrics/agent-metrics.js";
 import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
 import { tellOfCrash } from "../../insight/observe/recorder/dump-moments.js";
 import { AgentSubject } from "../../insight/observe/roles/agent.js";
@@ -36,7 +36,7 @@ export async function runAgent(
   const agent = new ProxyAgent(config, { program: `drawbridge/${version}`, countServers: () => leases?.count() });
   const logger = new Logger(logging);
   logEvents(logger, agent);
-  const metrics = new AgentMetrics(agent, agent.readings());
+  const metrics = agentMetrics(agent, agent.readings());
   const health = await startAgentHealth(
     config.health,
     { ready: () => agent.ready, why: () => agent.unreadyReason },

@@ -7,7 +7,7 @@ import { nextSignal } from "../../base/signals.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import { startAdmin } from "../../insight/observe/admin.js";
 import { logEvents } from "../../insight/observe/log-events.js";
-import { ServerMetrics } from "../../insight/observe/metrics/server-metrics.js";
+import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
 import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
 import { tellOfCrash, tellOfStalls } from "../../insight/observe/recorder/dump-moments.js";
 import { ServerSubject } from "../../insight/observe/roles/server.js";
@@ -32,7 +32,7 @@ export async function runServer(
   const server = new ProxyServer(config, await loadParts(config));
   const logger = new Logger(logging);
   logEvents(logger, server);
-  const metrics = new ServerMetrics(server, server.readings());
+  const metrics = serverMetrics(server, server.readings());
   const { dumpDir = "" } = config;
   const { flights } = server.board;
   if (flights !== undefined) {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RunningHttp } from "../../base/http.js";
-import { gaugeRead, MetricsRegistry } from "../../base/metrics/registry.js";
+import { MetricsRegistry } from "../../base/metrics/registry.js";
 import { livePage } from "./admin/page-file.js";
 import { type Asking, ask as askPort } from "./admin/testing/asker.js";
 import { PlayedRole } from "./admin/testing/role.js";
@@ -31,7 +31,7 @@ const options = (overrides: Partial<AdminOptions> = {}): AdminOptions => ({
 
 function registry(): MetricsRegistry {
   const made = new MetricsRegistry();
-  gaugeRead(made, "depth", "How deep.", () => 7);
+  made.gauge("depth", "How deep.", () => 7);
   return made;
 }
 

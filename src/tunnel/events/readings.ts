@@ -17,7 +17,7 @@ export interface AgentLoad {
   readonly queuedBytes: number;
 }
 
-interface CommonReadings {
+export interface CommonReadings {
   /** The same segment may come up several times; the counts are added. */
   segments(): Iterable<readonly [segment: string, counters: SegmentCounters]>;
   /** Bytes waiting for slow readers in the whole process. */

@@ -1,4 +1,5 @@
 /** The sidecar's events as log lines; what processes of all roles say is added by logEvents. */
+import { Subscriptions } from "../../base/channel.js";
 import type { Logger } from "../../base/log/log.js";
 import { PacedLog } from "../../base/log/paced-log.js";
 import { connectionClosed, fallbackChanged, probeEnded, requestDecided } from "./channels.js";
@@ -7,37 +8,34 @@ import { connectionClosed, fallbackChanged, probeEnded, requestDecided } from ".
 const DETAIL = 4;
 const EVERY_CONNECTION = 5;
 
-/** Until the answer is called. */
+/** Writes lines for the events of `source` until the function that it returns is called. */
 export function logSidecar(logger: Logger, source: object): () => void {
   const paced = new PacedLog(logger);
+  const events = new Subscriptions(source);
   const failing = new Set<string>();
-  const endings = [
-    requestDecided.subscribe(({ source: _, ...event }) => {
-      if (event.outcome === "established" || event.outcome === "abandoned") {
-        logger.info(EVERY_CONNECTION, "connection asked for", event);
-      } else if (logger.verbosity >= DETAIL) {
-        paced.warn("request was not served", event);
-      }
-    }, source),
-    connectionClosed.subscribe(({ source: _, ...event }) => {
-      logger.info(EVERY_CONNECTION, "connection closed", event);
-    }, source),
-    fallbackChanged.subscribe(({ listener, active, why }) => {
-      if (active) logger.warn("the tunnel does not work; targets are dialled straight from here", { listener, why });
-      else logger.info(1, "the tunnel works again", { listener });
-    }, source),
-    // Only changes: a probe every few seconds would be all one reads.
-    probeEnded.subscribe(({ listener, error, code }) => {
-      if (error !== "" && !failing.has(listener)) {
-        failing.add(listener);
-        logger.warn("the probe through the tunnel fails", { listener, error, code });
-      } else if (error === "" && failing.delete(listener)) {
-        logger.info(1, "the probe through the tunnel works again", { listener });
-      }
-    }, source),
-    () => paced.close(),
-  ];
+  events.on(requestDecided, ({ source: _, ...event }) => {
+    if (event.outcome === "established" || event.outcome === "abandoned") {
+      logger.info(EVERY_CONNECTION, "connection asked for", event);
+    } else if (logger.verbosity >= DETAIL) {
+      paced.warn("request was not served", event);
+    }
+  });
+  events.on(connectionClosed, ({ source: _, ...event }) => logger.info(EVERY_CONNECTION, "connection closed", event));
+  events.on(fallbackChanged, ({ listener, active, why }) => {
+    if (active) logger.warn("the tunnel does not work; targets are dialled straight from here", { listener, why });
+    else logger.info(1, "the tunnel works again", { listener });
+  });
+  // Only changes: a probe every few seconds would be all one reads.
+  events.on(probeEnded, ({ listener, error, code }) => {
+    if (error !== "" && !failing.has(listener)) {
+      failing.add(listener);
+      logger.warn("the probe through the tunnel fails", { listener, error, code });
+    } else if (error === "" && failing.delete(listener)) {
+      logger.info(1, "the probe through the tunnel works again", { listener });
+    }
+  });
   return () => {
-    for (const end of endings.splice(0)) end();
+    events.end();
+    paced.close();
   };
 }

@@ -1,8 +1,7 @@
 /** The sidecar's /metrics. */
 
-import { DurationHistogram } from "../../base/metrics/histogram.js";
-import { processMetrics } from "../../base/metrics/process-metrics.js";
-import { countersRead, EventCounter, gaugeRead, gaugesRead, MetricsRegistry } from "../../base/metrics/registry.js";
+import { EventMetrics } from "../../base/metrics/event-metrics.js";
+import type { Sample } from "../../base/metrics/registry.js";
 import { fallbackChanged, probeEnded, requestDecided, routeTaken } from "./channels.js";
 import type { Sidecar } from "./sidecar.js";
 
@@ -11,88 +10,72 @@ const PREFIX = "drawbridge_sidecar_";
 /** In seconds; as the agent has them for its dials. */
 const DIAL_BUCKETS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 30];
 
-/** The answer ends the counting. */
-export function sidecarMetrics(sidecar: Sidecar): { readonly registry: MetricsRegistry; close(): void } {
-  const registry = new MetricsRegistry();
-  readings(registry, sidecar);
-  const endings = [...requestMetrics(registry, sidecar), ...routeMetrics(registry, sidecar)];
-  processMetrics(registry);
-  return {
-    registry,
-    close: () => {
-      for (const end of endings.splice(0)) end();
-    },
-  };
+export function sidecarMetrics(sidecar: Sidecar): EventMetrics {
+  const metrics = new EventMetrics(sidecar);
+  connectionMetrics(metrics, sidecar);
+  requestMetrics(metrics);
+  routeMetrics(metrics, sidecar);
+  return metrics;
 }
 
-function readings(registry: MetricsRegistry, sidecar: Sidecar): void {
-  gaugeRead(registry, `${PREFIX}client_connections`, "Connections of clients, whatever their state.", () => {
-    return sidecar.limit.open;
-  });
-  gaugesRead(registry, `${PREFIX}connections_open`, "Connections between a client and a target.", () =>
-    sidecar.listeners.map(({ config, handler }) => [{ listener: config.name }, handler.connectionCount]),
+function connectionMetrics({ registry }: EventMetrics, { limit, listeners }: Sidecar): void {
+  registry.gauge(`${PREFIX}client_connections`, "Connections of clients, whatever their state.", () => limit.open);
+  registry.gauge(`${PREFIX}connections_open`, "Connections between a client and a target.", () =>
+    listeners.map(({ config, handler }): Sample => [{ listener: config.name }, handler.connectionCount]),
   );
-  countersRead(registry, `${PREFIX}bytes_total`, "Bytes carried between clients and targets, by direction.", () =>
-    sidecar.listeners.flatMap(({ config: { name: listener }, handler: { traffic } }) => [
-      [{ listener, direction: "to_target" }, traffic.toTarget] as const,
-      [{ listener, direction: "from_target" }, traffic.fromTarget] as const,
+  registry.counterRead(`${PREFIX}bytes_total`, "Bytes carried between clients and targets, by direction.", () =>
+    listeners.flatMap(({ config: { name: listener }, handler: { traffic } }): Sample[] => [
+      [{ listener, direction: "to_target" }, traffic.toTarget],
+      [{ listener, direction: "from_target" }, traffic.fromTarget],
     ]),
   );
-  gaugeRead(registry, `${PREFIX}ready`, "1 when the last probe through the tunnel reached an agent.", () =>
-    sidecar.readiness.ready ? 1 : 0,
-  );
 }
 
-function requestMetrics(registry: MetricsRegistry, source: object): (() => void)[] {
+function requestMetrics(metrics: EventMetrics): void {
+  const { registry } = metrics;
   const labels = ["listener", "outcome"];
-  const connections = new EventCounter(
-    registry,
+  const connections = registry.counter(
     `${PREFIX}connections_total`,
     "Connections that clients asked for by SOCKS5, CONNECT or Upgrade, by outcome.",
     labels,
   );
-  const requests = new EventCounter(
-    registry,
+  const requests = registry.counter(
     `${PREFIX}forwarded_requests_total`,
     "Plain HTTP requests, and connections that never became one, by outcome.",
     labels,
   );
-  const dials = new DurationHistogram(registry, {
-    name: `${PREFIX}dial_seconds`,
-    help: "Time from a client's request until the target was connected.",
-    buckets: DIAL_BUCKETS,
+  const dials = registry.histogram(
+    `${PREFIX}dial_seconds`,
+    "Time from a client's request until the target was connected.",
+    DIAL_BUCKETS,
+  );
+  metrics.on(requestDecided, ({ listener, kind, outcome, dialMs }) => {
+    (kind === "forward" ? requests : connections).inc({ listener, outcome });
+    if (dialMs !== undefined) dials.observeWith({ listener }, dialMs / 1000);
   });
-  return [
-    requestDecided.subscribe(({ listener, kind, outcome, dialMs }) => {
-      (kind === "forward" ? requests : connections).inc({ listener, outcome });
-      if (dialMs !== undefined) dials.observeWith({ listener }, dialMs / 1000);
-    }, source),
-  ];
 }
 
-function routeMetrics(registry: MetricsRegistry, source: object): (() => void)[] {
-  const routes = new EventCounter(
-    registry,
+function routeMetrics(metrics: EventMetrics, { readiness }: Sidecar): void {
+  const { registry } = metrics;
+  registry.gauge(`${PREFIX}ready`, "1 when the last probe through the tunnel reached an agent.", () =>
+    Number(readiness.ready),
+  );
+  const routes = registry.counter(
     `${PREFIX}routes_total`,
     "Connections made, by the route they took: tunnel, customer-proxy, direct or fallback.",
     ["listener", "route"],
   );
-  const probes = new EventCounter(registry, `${PREFIX}probes_total`, "Probes through the tunnel, by result.", [
+  const probes = registry.counter(`${PREFIX}probes_total`, "Probes through the tunnel, by result.", [
     "listener",
     "result",
   ]);
-  const fallbacks = new Map<string, number>();
-  gaugesRead(
-    registry,
-    `${PREFIX}fallback`,
-    "1 while targets are dialled straight because the tunnel does not work.",
-    () => [...fallbacks].map(([listener, active]) => [{ listener }, active]),
+  const fallbacks = new Map<string, boolean>();
+  registry.gauge(`${PREFIX}fallback`, "1 while targets are dialled straight because the tunnel does not work.", () =>
+    Array.from(fallbacks, ([listener, active]): Sample => [{ listener }, Number(active)]),
   );
-  return [
-    routeTaken.subscribe(({ listener, route }) => routes.inc({ listener, route }), source),
-    probeEnded.subscribe(({ listener, error }) => {
-      probes.inc({ listener, result: error === "" ? "answered" : "failed" });
-    }, source),
-    fallbackChanged.subscribe(({ listener, active }) => void fallbacks.set(listener, active ? 1 : 0), source),
-  ];
+  metrics.on(routeTaken, ({ listener, route }) => routes.inc({ listener, route }));
+  metrics.on(probeEnded, ({ listener, error }) => {
+    probes.inc({ listener, result: error === "" ? "answered" : "failed" });
+  });
+  metrics.on(fallbackChanged, ({ listener, active }) => fallbacks.set(listener, active));
 }

@@ -17,13 +17,13 @@ const CONNECTED = "HTTP/1.1 200 Connection established\r\n\r\n".length;
 describe("a sidecar", () => {
   test("counts what it does, by listener and outcome", async () => {
     const fixture = await startSidecarFixture("http");
-    const { registry, close } = sidecarMetrics(fixture.sidecar);
-    onTestFinished(close);
+    const metrics = sidecarMetrics(fixture.sidecar);
+    onTestFinished(() => metrics.end());
     const port = await openTarget(echo);
     const client = await fixture.client();
     client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\nhello`);
     await readExactly(client, CONNECTED + 5);
-    expect(registry.text()).toContain('drawbridge_sidecar_connections_open{listener="http"} 1\n');
+    expect(metrics.registry.text()).toContain('drawbridge_sidecar_connections_open{listener="http"} 1\n');
     client.end();
     await readAll(client);
     fixture.router.failure = new RouteError("name", "DB_DIAL_FAILED", "no");
@@ -31,7 +31,7 @@ describe("a sidecar", () => {
     refused.write("GET http://nowhere/ HTTP/1.1\r\nHost: nowhere\r\n\r\n");
     await readAll(refused);
     await eventually(() => expect(fixture.sidecar.listeners[0]?.handler.connectionCount).toBe(0));
-    const text = registry.text();
+    const text = metrics.registry.text();
     for (const line of [
       'connections_total{listener="http",outcome="established"} 1',
       'connections_open{listener="http"} 0',

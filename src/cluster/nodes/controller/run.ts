@@ -2,7 +2,7 @@
 import { messageOf } from "../../../base/errors/error.js";
 import type { Endpoint } from "../../../base/http.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
-import { EventCounter, gaugeRead, MetricsRegistry } from "../../../base/metrics/registry.js";
+import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { collectionPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { eventAbout } from "../objects.js";
@@ -67,20 +67,15 @@ const PREFIX = "drawbridge_nodepool_";
 
 export function controllerMetrics(controller: () => PoolController, leading: () => boolean) {
   const registry = new MetricsRegistry();
-  const passes = new EventCounter(
-    registry,
+  const passes = registry.counter(
     `${PREFIX}passes_total`,
     "Passes over pools, by what follows: wait for a change, a time to look again (at), or retry after a failure.",
     ["next"],
   );
-  const failures = new EventCounter(
-    registry,
-    `${PREFIX}failures_total`,
-    "Complaints about pools, and lost connections.",
-  );
-  gaugeRead(registry, `${PREFIX}pools`, "Pools in the namespace.", () => controller().view.pools.size);
-  gaugeRead(registry, `${PREFIX}queue_length`, "Pools that wait for a pass.", () => controller().queued);
-  gaugeRead(registry, `${PREFIX}leader`, "Whether this replica writes.", () => Number(leading()));
+  const failures = registry.counter(`${PREFIX}failures_total`, "Complaints about pools, and lost connections.");
+  registry.gauge(`${PREFIX}pools`, "Pools in the namespace.", () => controller().view.pools.size);
+  registry.gauge(`${PREFIX}queue_length`, "Pools that wait for a pass.", () => controller().queued);
+  registry.gauge(`${PREFIX}leader`, "Whether this replica writes.", () => Number(leading()));
   processMetrics(registry);
   return { registry, passed: (next: WorkOutcome["next"]) => passes.inc({ next }), failed: () => failures.inc() };
 }

@@ -5,7 +5,7 @@ import { metricsRoute } from "../../../base/health.js";
 import { type Endpoint, type Route, type RunningHttp, sendText, startHttp } from "../../../base/http.js";
 import { Logger } from "../../../base/log/log.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
-import { EventCounter, gaugeRead, gaugesRead, MetricsRegistry } from "../../../base/metrics/registry.js";
+import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { nextSignal } from "../../../base/signals.js";
 import { diagnosePools, type PoolDiagnosis, type WorkersDoctorOptions } from "./doctor.js";
 
@@ -90,17 +90,17 @@ const PREFIX = "drawbridge_workers_doctor_";
 export function doctorMetrics() {
   const registry = new MetricsRegistry();
   let last: { readonly diagnoses: readonly PoolDiagnosis[]; readonly at: number } = { diagnoses: [], at: 0 };
-  const looks = new EventCounter(registry, `${PREFIX}looks_total`, "Looks at pools and their workers.");
-  const failures = new EventCounter(registry, `${PREFIX}failures_total`, "Looks that came to no result.");
-  const fixes = new EventCounter(registry, `${PREFIX}fixes_total`, "Fixes, by their outcome.", ["code", "outcome"]);
-  gaugesRead(registry, `${PREFIX}findings`, "Findings with a code now: failed, or a warning.", () =>
+  const looks = registry.counter(`${PREFIX}looks_total`, "Looks at pools and their workers.");
+  const failures = registry.counter(`${PREFIX}failures_total`, "Looks that came to no result.");
+  const fixes = registry.counter(`${PREFIX}fixes_total`, "Fixes, by their outcome.", ["code", "outcome"]);
+  registry.gauge(`${PREFIX}findings`, "Findings with a code now: failed, or a warning.", () =>
     last.diagnoses.flatMap(({ findings, pool }) =>
       findings.flatMap(({ code, state, subject = "" }) =>
         code === undefined ? [] : [[{ code, pool, state, subject }, 1] as const],
       ),
     ),
   );
-  gaugeRead(registry, `${PREFIX}last_look_seconds`, "When pools were last looked at, in seconds since 1970.", () =>
+  registry.gauge(`${PREFIX}last_look_seconds`, "When pools were last looked at, in seconds since 1970.", () =>
     Math.round(last.at / 1000),
   );
   processMetrics(registry);

@@ -1,6 +1,7 @@
 /** Tunnels and queues per agent, with a bound on how many agents get a series of their own. */
-import { gaugesRead, type MetricsRegistry, type Sample } from "../../../base/metrics/registry.js";
-import type { AgentLoad } from "../../../tunnel/events/readings.js";
+import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
+import type { Sample } from "../../../base/metrics/registry.js";
+import type { AgentLoad, ServerReadings } from "../../../tunnel/events/readings.js";
 
 /** A cluster of thousands of agents must not become thousands of series on every scrape. */
 const MAX_AGENTS = 500;
@@ -9,31 +10,19 @@ const MAX_ID_LENGTH = 128;
 /** Not a value an agent is likely to choose. */
 const OTHERS = "(others)";
 
-interface Load {
-  tunnels: number;
-  queuedBytes: number;
-}
-
-export function agentLoads(registry: MetricsRegistry, readings: { agents(): Iterable<AgentLoad> }): void {
-  const gauges = (name: string, help: string, value: (load: Load) => number) =>
-    gaugesRead(registry, `drawbridge_server_agent_${name}`, help, function* (): Iterable<Sample> {
-      for (const [agentId, load] of foldLoads(readings.agents())) yield [{ agent_id: agentId }, value(load)];
-    });
-  gauges(
-    "tunnels",
-    `Open tunnels per agent; agents beyond the first ${MAX_AGENTS} are added up as ${OTHERS}.`,
-    (load) => load.tunnels,
-  );
-  gauges(
-    "queued_bytes",
-    `Bytes waiting for slow readers per agent; agents beyond the first ${MAX_AGENTS} are added up as ${OTHERS}.`,
-    (load) => load.queuedBytes,
-  );
+export function agentLoads({ registry }: EventMetrics, { agents }: Pick<ServerReadings, "agents">): void {
+  const others = `agents beyond the first ${MAX_AGENTS} are added up as ${OTHERS}.`;
+  const gauge = (name: string, help: string, value: "tunnels" | "queuedBytes"): void =>
+    registry.gauge(`drawbridge_server_agent_${name}`, `${help}; ${others}`, () =>
+      Array.from(addedUp(agents()), ([agentId, load]): Sample => [{ agent_id: agentId }, load[value]]),
+    );
+  gauge("tunnels", "Open tunnels per agent", "tunnels");
+  gauge("queued_bytes", "Bytes waiting for slow readers per agent", "queuedBytes");
 }
 
 /** First come, first shown: series stay the same from scrape to scrape while agents stay. */
-function foldLoads(agents: Iterable<AgentLoad>): Map<string, Load> {
-  const loads = new Map<string, Load>();
+function addedUp(agents: Iterable<AgentLoad>): Map<string, { tunnels: number; queuedBytes: number }> {
+  const loads = new Map<string, { tunnels: number; queuedBytes: number }>();
   for (const { agentId, tunnels, queuedBytes } of agents) {
     const id = agentId.slice(0, MAX_ID_LENGTH);
     const key = loads.has(id) || loads.size < MAX_AGENTS ? id : OTHERS;

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
-import { AgentMetrics } from "./agent-metrics.js";
+import { agentMetrics } from "./agent-metrics.js";
 
 const K = "konnectivity_network_proxy_agent_";
 const source = { name: "the agent under test" };
-let metrics: AgentMetrics;
+let metrics: EventMetrics;
 
 async function samples(name: string): Promise<string[]> {
   const text = metrics.registry.text();
@@ -14,7 +15,7 @@ async function samples(name: string): Promise<string[]> {
 }
 
 beforeEach(() => {
-  metrics = new AgentMetrics(source, {
+  metrics = agentMetrics(source, {
     openServerConnections: () => 0,
     knownServerCount: () => 1,
     openEndpointConnections: () => 9,
@@ -22,9 +23,9 @@ beforeEach(() => {
     queuedBytes: () => 0,
   });
 });
-afterEach(() => metrics.close());
+afterEach(() => metrics.end());
 
-describe("AgentMetrics", () => {
+describe("agentMetrics", () => {
   test("shows its gauges from the start and no family without a sample", async () => {
     expect(await samples(K)).toEqual([
       `${K}known_server_count 1`,

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
-import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { EventMetrics } from "../../../base/metrics/event-metrics.js";
 import { serverLinkRecycled, serverPathChecked } from "../../../tunnel/events/channels.js";
 import { pathMetrics } from "./path-metrics.js";
 
-test("paths by state, checks by result, round trips and links that were ended", () => {
-  const registry = new MetricsRegistry();
+test("paths are counted by state, checks by result, round trips by bucket, and links that were ended", () => {
   const source = {};
-  const endings = pathMetrics(registry, source, () => ["ok", "unknown", "ok"]);
+  const metrics = new EventMetrics(source);
+  pathMetrics(metrics, () => ["ok", "unknown", "ok"]);
   const about = { source, agentId: "a", stream: 1 };
   serverPathChecked.publish({ ...about, failures: 0, failuresBefore: 0, roundTripMs: 4 });
   serverPathChecked.publish({ ...about, failures: 1, failuresBefore: 0, error: "silence" });
   serverPathChecked.publish({ ...about, source: {}, failures: 1, failuresBefore: 0, error: "another server's" });
   serverLinkRecycled.publish({ ...about, failures: 3, error: "silence" });
-  for (const end of endings) end();
+  metrics.end();
   serverLinkRecycled.publish({ ...about, failures: 3, error: "after the end" });
-  const lines = registry.text().split("\n");
+  const lines = metrics.registry.text().split("\n");
   expect(lines).toEqual(
     expect.arrayContaining([
       'drawbridge_server_agent_paths{state="ok"} 2',

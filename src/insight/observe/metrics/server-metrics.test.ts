@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
 import { DurationCounts } from "../../../base/metrics/histogram.js";
 import type { Tunnel } from "../../../tunnel/connection/tunnel.js";
 import * as channels from "../../../tunnel/events/channels.js";
@@ -6,13 +7,13 @@ import { type AgentLoad, LATENCY_BUCKETS, type ServerReadings } from "../../../t
 import { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { PACKET_NAMES, type PacketName } from "../../../tunnel/wire/packet.js";
-import { ServerMetrics } from "./server-metrics.js";
+import { serverMetrics } from "./server-metrics.js";
 
 const K = "konnectivity_network_proxy_server_";
 const source = { name: "the server under test" };
 let loads: AgentLoad[] = [];
 let toAgent = new SegmentCounters();
-let metrics: ServerMetrics;
+let metrics: EventMetrics;
 const frontendWrites = new DurationCounts(LATENCY_BUCKETS);
 
 const readings: ServerReadings = {
@@ -48,11 +49,11 @@ function count(counters: SegmentCounters, packet: PacketName, times: number): vo
 beforeEach(() => {
   loads = [];
   toAgent = new SegmentCounters();
-  metrics = new ServerMetrics(source, readings);
+  metrics = serverMetrics(source, readings);
 });
-afterEach(() => metrics.close());
+afterEach(() => metrics.end());
 
-describe("ServerMetrics", () => {
+describe("serverMetrics", () => {
   test("reads gauges when it is scraped", async () => {
     expect(await samples(K)).toEqual([
       `${K}culled_leases_count 0`,
@@ -180,7 +181,7 @@ describe("ServerMetrics", () => {
   test("hears only its own server, and nothing after close", async () => {
     const refusal = { referenceId: "r1", address: "10.0.0.1:443", explanation: {} };
     channels.serverRefused.publish({ ...refusal, source: { name: "another server" } });
-    metrics.close();
+    metrics.end();
     channels.serverRefused.publish({ ...refusal, source });
     expect(await samples("drawbridge_server_refusals_total")).toEqual(["drawbridge_server_refusals_total 0"]);
   });

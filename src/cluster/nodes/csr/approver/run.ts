@@ -1,7 +1,7 @@
 /** The approver as a process, with its metrics. */
 import type { Endpoint } from "../../../../base/http.js";
 import { processMetrics } from "../../../../base/metrics/process-metrics.js";
-import { EventCounter, gaugeRead, MetricsRegistry } from "../../../../base/metrics/registry.js";
+import { MetricsRegistry } from "../../../../base/metrics/registry.js";
 import { APPROVER_NAME } from "../../permissions.js";
 import { Replica } from "../../replica.js";
 import { type Decision, noDecisionLog, openDecisionLog } from "../decide.js";
@@ -62,26 +62,23 @@ const PREFIX = "drawbridge_csr_";
 
 export function approverMetrics(approver: () => Approver, leading: () => boolean) {
   const registry = new MetricsRegistry();
-  const decisions = new EventCounter(
-    registry,
+  const decisions = registry.counter(
     `${PREFIX}decisions_total`,
     "Decisions about requests, by the rule that was broken first (all: none was).",
     ["action", "kind", "rule"],
   );
-  const failures = new EventCounter(registry, `${PREFIX}failures_total`, "Looks that failed, and lost connections.");
-  gaugeRead(
-    registry,
+  const failures = registry.counter(`${PREFIX}failures_total`, "Looks that failed, and lost connections.");
+  registry.gauge(
     `${PREFIX}pending`,
     "Undecided requests of kubelets that are younger than an hour.",
     () => approver().pendingCounts.pending,
   );
-  gaugeRead(
-    registry,
+  registry.gauge(
     `${PREFIX}pending_limit`,
     "Above this many of them nothing is approved.",
     () => approver().pendingCounts.limit,
   );
-  gaugeRead(registry, `${PREFIX}leader`, "Whether this replica decides.", () => Number(leading()));
+  registry.gauge(`${PREFIX}leader`, "Whether this replica decides.", () => Number(leading()));
   processMetrics(registry);
   return {
     registry,
