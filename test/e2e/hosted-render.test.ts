@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkConfig } from "../../src/cluster/hosted/config/check-config.js";
+import { checkConfig } from "../../src/cluster/hosted/config/config.js";
 import { proxiedComponents } from "../../src/cluster/hosted/model/components.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../../src/cluster/hosted/model/model.js";
 import { type Rendering, renderHosted } from "../../src/cluster/hosted/render/render.js";

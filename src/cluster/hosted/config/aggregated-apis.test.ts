@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Authority, createAuthority } from "../../../tunnel/pki/issue.js";
-import { checkConfig } from "./check-config.js";
-import type { ServedApi } from "./config.js";
+import type { ServedApi } from "./aggregated-apis.js";
+import { checkConfig } from "./config.js";
 
 let authority: Authority;
 let directory: string;

@@ -3,100 +3,102 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { messageOf } from "../../../base/errors/error.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
-import { presets } from "../model/components.js";
-import type { Registration, ServedApi } from "./config.js";
-import { type ConfigFaults, type DocumentFields, isDnsName, isIpAddress, isLabel, isPrefix } from "./fields.js";
+import { PRESETS } from "../model/components.js";
+import { type DocumentFields, isDnsName, isIpAddress, isLabel, isPrefix } from "./fields.js";
 
-interface Surroundings {
-  /** Of the server's image. */
-  readonly kind: string;
-  /** Files are named from here. */
-  readonly directory: string;
+/** Something that is served inside the control plane. */
+export interface ServedApi {
+  /** An IP address, a name or a prefix. */
+  readonly address: string;
+  /** Undefined where another program registers the API. */
+  readonly registration: Registration | undefined;
 }
 
+/** How the hosted cluster finds an API: a Service without pods, and APIServices that lead to it. */
+export type Registration = ReturnType<typeof registrationOf>;
+
+/** `kind` is that of the server's image; files are named from `directory`. */
 export function aggregatedApisOf(
   fields: DocumentFields,
-  { kind, directory }: Surroundings,
-  faults: ConfigFaults,
+  { kind, directory }: { readonly kind: string; readonly directory: string },
 ): ServedApi[] {
-  const apis = fields.items("aggregatedApis").map((item) => {
-    if (typeof item !== "string") return registered(item, directory, faults);
-    checkPlain(item, kind, faults);
-    return { address: item, registration: undefined };
+  const apis = fields.items("aggregatedApis").map((item): ServedApi => {
+    if (typeof item === "string") {
+      checkPlain(fields, item, kind);
+      return { address: item, registration: undefined };
+    }
+    const address = item.text("address") ?? "";
+    if (!isIpAddress(address))
+      item.fault(
+        `${item.path("address")} "${address}" is no IP address`,
+        "give the ClusterIP of its Service in the management cluster",
+      );
+    return { address, registration: registrationOf(item, directory) };
   });
   const registrations = apis.flatMap(({ registration }) => registration ?? []);
-  refuseTwice(
-    registrations.map(({ name }) => name),
-    "two APIs are called",
-    faults,
-  );
+  const names = registrations.map(({ name }) => name);
   const served = registrations.flatMap((each) => each.served.map(({ group, version }) => `${version}.${group}`));
-  refuseTwice(served, "two APIs serve", faults);
+  refuseTwice(fields, names, "two APIs are called");
+  refuseTwice(fields, served, "two APIs serve");
   return apis;
 }
 
-function refuseTwice(words: readonly string[], what: string, faults: ConfigFaults): void {
+function refuseTwice(fields: DocumentFields, words: readonly string[], what: string): void {
   for (const word of new Set(words.filter((each, at) => words.indexOf(each) !== at)))
-    faults.add(`${what} ${word} in aggregatedApis`, "keep one of them");
+    fields.fault(`${what} ${word} in aggregatedApis`, "keep one of them");
 }
 
-function checkPlain(entry: string, kind: string, faults: ConfigFaults): void {
+function checkPlain(fields: DocumentFields, entry: string, kind: string): void {
   if (isIpAddress(entry) || isDnsName(entry)) return;
   if (!isPrefix(entry))
-    faults.add(`aggregatedApis has "${entry}"`, "give IP addresses, names or prefixes that the control plane serves");
+    fields.fault(`aggregatedApis has "${entry}"`, "give IP addresses, names or prefixes that the control plane serves");
   else if (kind !== "drawbridge")
-    faults.add(
+    fields.fault(
       `aggregatedApis has the prefix "${entry}"`,
       "only drawbridge's own server chooses by prefix: list the addresses, or use its image",
     );
 }
 
-function registered(entry: DocumentFields, directory: string, faults: ConfigFaults): ServedApi {
+function registrationOf(entry: DocumentFields, directory: string) {
   const name = entry.text("name") ?? "";
   if (!isLabel(name) || !/^[a-z]/.test(name))
-    faults.add(`${entry.path("name")} "${name}" is no Service's name`, "as in packageserver");
+    entry.fault(`${entry.path("name")} "${name}" is no Service's name`, "as in packageserver");
   if (name === "kubernetes")
-    faults.add(`${entry.path("name")} is the kube-apiserver's own Service`, "choose another name");
-  const address = entry.text("address") ?? "";
-  if (!isIpAddress(address))
-    faults.add(
-      `${entry.path("address")} "${address}" is no IP address`,
-      "give the ClusterIP of its Service in the management cluster",
-    );
-  const preset = Object.hasOwn(presets, name) ? presets[name] : undefined;
-  const registration = {
+    entry.fault(`${entry.path("name")} is the kube-apiserver's own Service`, "choose another name");
+  const preset = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
+  return {
+    /** The name of the Service. */
     name,
-    served: servedOf(entry, preset?.apiServices ?? [], faults),
+    served: servedOf(entry, preset?.apiServices ?? []),
     groupPriorityMinimum: entry.whole("groupPriorityMinimum", 1, 20_000) ?? preset?.groupPriorityMinimum ?? 1000,
     versionPriority: entry.whole("versionPriority", 1, 1000) ?? 15,
-    caBundle: caOf(entry, directory, faults),
+    /** PEM of who signed the API's own certificate. */
+    caBundle: caOf(entry, directory),
   };
-  entry.refuseOthers();
-  return { address, registration };
 }
 
-function servedOf(entry: DocumentFields, usual: readonly string[], faults: ConfigFaults): Registration["served"] {
+function servedOf(entry: DocumentFields, usual: readonly string[]) {
   const given = entry.texts("apiServices");
   const names = given.length === 0 ? usual : given;
   if (names.length === 0)
-    faults.add(
+    entry.fault(
       `${entry.path("apiServices")} is missing`,
-      `say what it serves, as in [v1.apps.example.com]; only ${Object.keys(presets).join(", ")} are known by name`,
+      `say what it serves, as in [v1.apps.example.com]; only ${Object.keys(PRESETS).join(", ")} are known by name`,
     );
   return names.map((name) => {
     const [version = "", ...labels] = name.split(".");
     // Groups without a dot are the kube-apiserver's own.
     if (!isLabel(version) || labels.length < 2 || !isDnsName(labels.join(".")))
-      faults.add(`${entry.path("apiServices")} has "${name}"`, "write version.group, as in v1.apps.example.com");
+      entry.fault(`${entry.path("apiServices")} has "${name}"`, "write version.group, as in v1.apps.example.com");
     return { group: labels.join("."), version };
   });
 }
 
 /** Only the certificates of the file are passed on, not the keys or texts between them. */
-function caOf(entry: DocumentFields, directory: string, faults: ConfigFaults): string {
+function caOf(entry: DocumentFields, directory: string): string {
   const [text, file] = [entry.text("caBundle"), entry.text("caFile")];
   if ((text === undefined) === (file === undefined)) {
-    faults.add(
+    entry.fault(
       `${entry.where} needs one of caBundle and caFile`,
       "give the authority that signed the API's certificate, as PEM or in a file",
     );
@@ -108,7 +110,7 @@ function caOf(entry: DocumentFields, directory: string, faults: ConfigFaults): s
     return found.map(({ pem }) => pem).join("");
   } catch (reason) {
     const path = entry.path(text === undefined ? "caFile" : "caBundle");
-    faults.add(`${path} cannot be used: ${messageOf(reason)}`, "give certificates as PEM");
+    entry.fault(`${path} cannot be used: ${messageOf(reason)}`, "give certificates as PEM");
     return "";
   }
 }

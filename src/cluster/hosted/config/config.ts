@@ -1,103 +1,238 @@
 /** The description of a hosted control plane, from which everything that is rendered follows. */
-import type { HostedImageKind } from "../model/images.js";
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { parse } from "yaml";
+import { isRecord } from "../../../base/at.js";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DEFAULT_IMAGE_KIND, HOSTED_IMAGE_KINDS } from "../model/images.js";
+import { aggregatedApisOf } from "./aggregated-apis.js";
+import { DocumentFields, isDnsName, isIpAddress, isLabel, isPrefix, isProxyUrl, isPullSpec } from "./fields.js";
 
-export type PublishingType = "Route" | "NodePort" | "LoadBalancer";
+/** A description whose defaults are filled in. */
+export type HostedConfig = Readonly<ReturnType<typeof configOf>>;
 
-export const publishingTypes = ["Route", "NodePort", "LoadBalancer"] as const satisfies readonly PublishingType[];
-
-/** How agents in the hosted cluster reach the servers. */
-export interface Publishing {
-  readonly type: PublishingType;
-  /** DNS name or IP address that agents dial; undefined where the cluster assigns it. */
-  readonly host: string | undefined;
-  /** The port that agents dial; the type's usual one unless the description names another. */
-  readonly port: number;
-  /** Who serves a Route: the management cluster's routers, or one inside the control plane's namespace. */
-  readonly router: "management" | "cluster";
+/** Throws DB_HOSTED_CONFIG with every fault. `source` begins the sentence; files are named from `directory`. */
+export function checkConfig(document: unknown, source: string, directory = "."): HostedConfig {
+  const fields = new DocumentFields(document);
+  const config = configOf(fields, directory);
+  fields.finish(source);
+  return config;
 }
 
-export interface ProxyUrls {
-  readonly http: string;
-  readonly https: string;
-  readonly noProxy: readonly string[];
-  /** Secret with both URLs, as httpProxy and httpsProxy, in their place: they are in no pod's specification then. */
-  readonly secret: string | undefined;
+function configOf(fields: DocumentFields, directory: string) {
+  const name = fields.required("name", isDnsName, "give the cluster's name as in DNS");
+  const owner = fields.text("namespace") ?? "clusters";
+  // HyperShift's rule.
+  const controlPlaneNamespace = fields.text("controlPlaneNamespace") ?? `${owner}-${name.replaceAll(".", "-")}`;
+  if (name !== "" && !isLabel(controlPlaneNamespace))
+    fields.fault(
+      `the control plane's namespace "${controlPlaneNamespace}" is no namespace's name`,
+      "give controlPlaneNamespace with at most 63 lower-case letters, digits and dashes",
+    );
+  const image = imageOf(fields.group("image"));
+  const signers = fields.choice("signers", ["separate", "shared"]) ?? "separate";
+  const mayShowPassword = fields.yesNo(ALLOWANCE) ?? false;
+  return {
+    name,
+    controlPlaneNamespace,
+    /** How agents in the hosted cluster reach the servers. */
+    publishing: publishingOf(fields.group("publishing")),
+    /** The number of servers, which is that of kube-apiservers. */
+    replicas: fields.whole("replicas", 1, 9) ?? 3,
+    image,
+    /** The one list behind identifiers, claim rules and the hosted cluster's objects. */
+    aggregatedApis: aggregatedApisOf(fields, { kind: image.kind, directory }),
+    /** `shared` is what a HyperShift has, to be put in its place. */
+    signers,
+    /** The proxy of the hosted cluster. */
+    proxy: customerProxyOf(fields.group("proxy"), mayShowPassword),
+    /** The proxy of the management cluster, by which sidecars reach cloud APIs past the tunnel. */
+    managementProxy: proxyUrlsOf(fields.group("managementProxy"), mayShowPassword),
+    platform: platformOf(fields.group("platform")),
+    networks: networksOf(fields.group("networks")),
+    certificates: certificatesOf(fields.group("certificates")),
+    tls: tlsOf(fields.group("tls")),
+    /** Whether pods of the hosted cluster record that they reach the kube-apiserver. */
+    connectionChecker: checkerOf(fields, image.kind) ?? (image.kind === "drawbridge" && signers === "separate"),
+    /** Whether agents in the hosted cluster use their nodes' network. */
+    agentHostNetwork: fields.yesNo("agentHostNetwork") ?? true,
+    /** Whether the management cluster chooses users for pods itself (OpenShift), and refuses others. */
+    managementChoosesUsers: fields.yesNo("managementChoosesUsers") ?? image.kind === "payload",
+    /** The priority class of the control-plane agents; undefined for none. */
+    priorityClass: fields.text("priorityClass") ?? (signers === "shared" ? "hypershift-control-plane" : undefined),
+    /** The port of the kube-apiserver itself, which a network policy must leave open. */
+    apiServerPort: fields.whole("apiServerPort", 1, 65_535) ?? 6443,
+  };
 }
 
-export interface CustomerProxy extends ProxyUrls {
-  /** ConfigMap of the control plane's namespace with `ca-bundle.crt`. */
-  readonly trustedCa: string | undefined;
+const PUBLISHING_TYPES = ["Route", "NodePort", "LoadBalancer"] as const;
+
+export type Publishing = ReturnType<typeof publishingOf>;
+
+function publishingOf(group: DocumentFields) {
+  const type = group.choice("type", PUBLISHING_TYPES);
+  if (type === undefined)
+    group.fault("publishing.type is missing", `say how agents reach the servers: ${PUBLISHING_TYPES.join(", ")}`);
+  const hostname = group.text("hostname", [isDnsName, "is no DNS name", "an IP address goes into publishing.address"]);
+  const address = group.text("address", [
+    (text) => isIpAddress(text) || isDnsName(text),
+    "is neither an IP address nor a DNS name",
+    "give what agents dial",
+  ]);
+  if (hostname !== undefined && address !== undefined)
+    group.fault("publishing has both hostname and address", "keep the one that agents dial");
+  const port = group.whole("port", 1, 65_535);
+  if (type === "Route" && address !== undefined && isIpAddress(address))
+    group.fault("a Route cannot be reached by IP address", "routers tell clusters apart by name: give hostname");
+  if (type === "NodePort" && (hostname ?? address) === undefined)
+    group.fault("publishing.address is missing", "give an address of the management cluster's nodes");
+  if (type === "NodePort" && port === undefined)
+    group.fault("publishing.port is missing", "choose a free port in the management cluster's NodePort range");
+  if (type === "LoadBalancer" && port !== undefined && port !== 8091)
+    group.fault("publishing.port cannot be chosen for a LoadBalancer", "leave it out: agents dial 8091");
+  return {
+    type: type ?? "Route",
+    /** The DNS name or IP address that agents dial; undefined where the cluster assigns it. */
+    host: hostname ?? address,
+    /** The port that agents dial. */
+    port: port ?? (type === "Route" ? 443 : 8091),
+    /** Who serves a Route: the management cluster's routers, or one inside the control plane's namespace. */
+    router: group.choice("router", ["management", "cluster"]) ?? "management",
+  };
 }
 
-/** How the hosted cluster finds an API: a Service without pods, and APIServices that lead to it. */
-export interface Registration {
-  /** Of the Service. */
-  readonly name: string;
-  readonly served: readonly { readonly group: string; readonly version: string }[];
-  readonly groupPriorityMinimum: number;
-  readonly versionPriority: number;
-  /** Who signed the API's own certificate; PEM. */
-  readonly caBundle: string;
+function imageOf(group: DocumentFields) {
+  const kind = group.choice("kind", HOSTED_IMAGE_KINDS) ?? DEFAULT_IMAGE_KIND;
+  const image = (name: string, payload: string): string | undefined => {
+    const remedy = "give registry/name:tag or registry/name@digest";
+    const spec = group.text(name, [isPullSpec, "is no pull spec", remedy]);
+    if (kind === "payload" && spec === undefined)
+      group.fault(
+        `image.${name} is missing`,
+        `a payload's images have no fixed name: oc adm release info --image-for=${payload}`,
+      );
+    return spec;
+  };
+  const [server, agent] = [image("server", "apiserver-network-proxy"), image("agent", "apiserver-network-proxy")];
+  return { kind, server, agent, sidecar: image("sidecar", "hypershift") };
 }
 
-/** Something that is served inside the control plane. */
-export interface ServedApi {
-  /** IP address, name or prefix. */
-  readonly address: string;
-  /** Undefined where another program registers the API. */
-  readonly registration: Registration | undefined;
+/** HyperShift has a checker of its own. */
+function checkerOf(fields: DocumentFields, kind: string): boolean | undefined {
+  const wanted = fields.yesNo("connectionChecker");
+  if (wanted && kind !== "drawbridge")
+    fields.fault("connectionChecker needs drawbridge's own image", "leave it out, or set image.kind to drawbridge");
+  return wanted;
 }
+
+const AZURE_CLOUDS = [
+  ...(["AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud"] as const),
+  ...(["AzureGermanCloud", "AzureStackCloud"] as const),
+];
+
+export type HostedPlatform = NonNullable<ReturnType<typeof platformOf>>;
 
 /** For what only a cloud's machines have to reach; others need nothing. */
-export type HostedPlatform =
-  | { readonly type: "AWS"; readonly region: string }
-  | { readonly type: "Azure"; readonly cloud: AzureCloud };
+function platformOf(group: DocumentFields) {
+  if (!group.isGiven) return undefined;
+  const type = group.choice("type", ["AWS", "Azure"]);
+  if (type === undefined)
+    group.fault("platform.type is missing", "say AWS or Azure; for anything else leave platform out");
+  if (type === "AWS") return { type, region: group.required("region", isLabel, "as in eu-west-1") };
+  const cloud = type === "Azure" ? group.choice("cloud", AZURE_CLOUDS) : undefined;
+  return { type: "Azure" as const, cloud: cloud ?? "AzurePublicCloud" };
+}
 
-export const azureClouds = [
-  "AzurePublicCloud",
-  "AzureUSGovernmentCloud",
-  "AzureChinaCloud",
-  "AzureGermanCloud",
-  "AzureStackCloud",
-] as const;
-type AzureCloud = (typeof azureClouds)[number];
+function networksOf(group: DocumentFields) {
+  const prefixes = (name: string): string[] => {
+    const entries = group.texts(name);
+    for (const entry of entries) {
+      if (!isPrefix(entry)) group.fault(`networks.${name} has "${entry}"`, "give prefixes such as 10.132.0.0/14");
+    }
+    return entries;
+  };
+  return { machine: prefixes("machine"), service: prefixes("service"), cluster: prefixes("cluster") };
+}
 
-export interface HostedConfig {
-  readonly name: string;
-  readonly controlPlaneNamespace: string;
-  readonly publishing: Publishing;
-  /** Servers, which is kube-apiservers. */
-  readonly replicas: number;
-  readonly image: {
-    readonly kind: HostedImageKind;
-    readonly server: string | undefined;
-    readonly agent: string | undefined;
-    readonly sidecar: string | undefined;
-  };
-  /** The one list behind identifiers, claim rules and the hosted cluster's objects. */
-  readonly aggregatedApis: readonly ServedApi[];
-  /** `shared` is what a HyperShift has, to be put in its place. */
-  readonly signers: "separate" | "shared";
-  /** Of the hosted cluster. */
-  readonly proxy: CustomerProxy | undefined;
-  /** Of the management cluster, by which sidecars reach cloud APIs past the tunnel. */
-  readonly managementProxy: ProxyUrls | undefined;
-  readonly platform: HostedPlatform | undefined;
-  readonly networks: {
-    readonly machine: readonly string[];
-    readonly service: readonly string[];
-    readonly cluster: readonly string[];
-  };
-  readonly certificates: { readonly validDays: number; readonly renewDays: number };
-  readonly tls: { readonly minVersion: string; readonly cipherSuites: readonly string[] };
-  /** Whether agents in the hosted cluster use their nodes' network. */
-  readonly agentHostNetwork: boolean;
-  /** Whether pods of the hosted cluster stamp that they reach the kube-apiserver. */
-  readonly connectionChecker: boolean;
-  /** The management cluster chooses users for pods itself (OpenShift), and refuses others. */
-  readonly managementChoosesUsers: boolean;
-  /** Of the control-plane agents; undefined for none. */
-  readonly priorityClass: string | undefined;
-  /** Port of the kube-apiserver itself, which a network policy must leave open. */
-  readonly apiServerPort: number;
+function certificatesOf(group: DocumentFields) {
+  const validDays = group.whole("validDays", 1, 3650) ?? 365;
+  const renewDays = group.whole("renewDays", 1, 3650) ?? Math.min(30, Math.ceil(validDays / 3));
+  if (renewDays >= validDays)
+    group.fault(
+      `certificates are renewed ${renewDays} days before an end that is ${validDays} days away`,
+      "make renewDays smaller than validDays",
+    );
+  return { validDays, renewDays };
+}
+
+const tlsOf = (group: DocumentFields) => ({
+  minVersion: group.choice("minVersion", ["VersionTLS12", "VersionTLS13"]) ?? "VersionTLS12",
+  cipherSuites: group.texts("cipherSuites"),
+});
+
+/** The field that lets passwords of proxies be written into pods. */
+const ALLOWANCE = "allowProxyPasswordInArguments";
+
+function customerProxyOf(group: DocumentFields, mayShowPassword: boolean) {
+  const urls = proxyUrlsOf(group, mayShowPassword);
+  const remedy = "name one of the control plane's namespace";
+  /** A ConfigMap of the control plane's namespace with `ca-bundle.crt`. */
+  const trustedCa = group.text("trustedCA", [isDnsName, "is no ConfigMap's name", remedy]);
+  return urls && { ...urls, trustedCa };
+}
+
+export type ProxyUrls = NonNullable<ReturnType<typeof proxyUrlsOf>>;
+
+function proxyUrlsOf(group: DocumentFields, mayShowPassword: boolean) {
+  const [http = "", https = ""] = [group.text("http"), group.text("https")];
+  for (const [name, url] of Object.entries({ http, https })) {
+    // Its text may hold a password, so it is not repeated.
+    if (url === "") continue;
+    if (!isProxyUrl(url)) group.fault(`${group.path(name)} is no proxy's URL`, "write http://host:port");
+    else if (new URL(url).password !== "" && !mayShowPassword)
+      group.fault(
+        `${group.path(name)} has a password, which everybody who sees pods would see`,
+        `put the URLs into a Secret as httpProxy and httpsProxy and name it in ${group.path("secret")}, or say ${ALLOWANCE}: true`,
+      );
+  }
+  /** A Secret with both URLs, as httpProxy and httpsProxy, in their place: they are in no pod's specification then. */
+  const secret = group.text("secret", [isDnsName, "is no Secret's name", "name one of the namespace that uses it"]);
+  const isUrlGiven = http !== "" || https !== "";
+  if (isUrlGiven && secret !== undefined)
+    group.fault(`${group.where} has both URLs and a Secret with them`, "keep one of the two");
+  if (group.isGiven && !isUrlGiven && secret === undefined)
+    group.fault(`${group.where} has neither http nor https nor secret`, `give one, or leave ${group.where} out`);
+  const noProxy = group.texts("noProxy");
+  return group.isGiven ? { http, https, noProxy, secret } : undefined;
+}
+
+/** Fields given on the command line; they override the file's. */
+export type Overrides = Readonly<Record<string, unknown>>;
+
+/** Reads YAML or JSON. Without a file, the overrides are the whole description. */
+export async function readHostedConfig(file: string, overrides: Overrides): Promise<HostedConfig> {
+  const document = file === "" ? {} : await readDocument(file);
+  const source = file === "" ? "The command line" : file;
+  return checkConfig(merged(document, overrides), source, dirname(file));
+}
+
+async function readDocument(file: string): Promise<unknown> {
+  try {
+    return parse(await readFile(file, "utf8")) as unknown;
+  } catch (reason) {
+    // The parser quotes the line at fault, which may hold a proxy's password.
+    const why = messageOf(reason).split("\n")[0];
+    throw new DrawbridgeError("DB_HOSTED_CONFIG", `${file} cannot be read: ${why}`, { cause: reason });
+  }
+}
+
+/** Mappings are joined, anything else is replaced. */
+function merged(document: unknown, overrides: Overrides): unknown {
+  if (Object.keys(overrides).length === 0) return document;
+  const result: Record<string, unknown> = isRecord(document) ? { ...document } : {};
+  for (const [name, value] of Object.entries(overrides)) {
+    const before = result[name];
+    result[name] = isRecord(value) && isRecord(before) ? { ...before, ...value } : value;
+  }
+  return result;
 }

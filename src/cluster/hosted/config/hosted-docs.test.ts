@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { hostedFlags } from "../../../cli/hosted/shared.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
-import { checkConfig } from "./check-config.js";
+import { checkConfig } from "./config.js";
 
 const text = readFileSync(new URL("../../../../docs/hosted.md", import.meta.url), "utf8");
 

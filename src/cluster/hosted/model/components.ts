@@ -82,7 +82,7 @@ const openshift = (...groups: readonly string[]): Preset => ({
   groupPriorityMinimum: 9900,
 });
 
-export const presets: Readonly<Record<string, Preset>> = {
+export const PRESETS: Readonly<Record<string, Preset>> = {
   "openshift-apiserver": openshift(
     ...["apps", "authorization", "build", "image", "project", "quota", "route", "security", "template"],
   ),

@@ -4,7 +4,7 @@ import type { HostedConfig } from "../config/config.js";
 /** `payload` is the OpenShift release's own, `upstream` the Kubernetes project's, `drawbridge` ours. */
 export type HostedImageKind = "payload" | "upstream" | "drawbridge";
 
-export const hostedImageKinds = ["payload", "upstream", "drawbridge"] as const satisfies readonly HostedImageKind[];
+export const HOSTED_IMAGE_KINDS = ["payload", "upstream", "drawbridge"] as const satisfies readonly HostedImageKind[];
 export const DEFAULT_IMAGE_KIND: HostedImageKind = "drawbridge";
 
 export interface ProgramResources {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkConfig } from "../config/check-config.js";
+import { checkConfig } from "../config/config.js";
 import { noProxy } from "./model.js";
 
 const usual = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".hypershift.local"];

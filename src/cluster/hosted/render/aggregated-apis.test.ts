@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
 import type { KubeManifest } from "../../kube/apply.js";
-import { checkConfig } from "../config/check-config.js";
+import { checkConfig } from "../config/config.js";
 import { hostedModel } from "../model/model.js";
 import { renderHosted } from "./render.js";
 

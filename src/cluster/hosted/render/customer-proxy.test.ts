@@ -1,6 +1,6 @@
 /** Where a proxy's password may be seen: nowhere, unless somebody says so. */
 import { expect, test } from "vitest";
-import { checkConfig } from "../config/check-config.js";
+import { checkConfig } from "../config/config.js";
 import { hostedModel } from "../model/model.js";
 import { renderHosted } from "./render.js";
 

@@ -5,7 +5,7 @@ import { hostedProfile } from "../../../tunnel/pki/profiles.js";
 import { parseClaimRules } from "../../../tunnel/server/agents/claims.js";
 import type { Identifiers } from "../../../tunnel/wire/identifiers.js";
 import type { KubeManifest } from "../../kube/apply.js";
-import { checkConfig } from "../config/check-config.js";
+import { checkConfig } from "../config/config.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import type { Certificates } from "./certificates.js";
 import type { Side } from "./manifest.js";

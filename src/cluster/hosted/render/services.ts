@@ -1,7 +1,7 @@
 /** How callers and agents find the servers. */
 import { isIP } from "node:net";
 import { tcpPort } from "../../kube/builders.js";
-import type { Registration, ServedApi } from "../config/config.js";
+import type { Registration, ServedApi } from "../config/aggregated-apis.js";
 import type { HostedModel } from "../model/model.js";
 import { API_NAMESPACE, hostedPorts, hypershift, names } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";

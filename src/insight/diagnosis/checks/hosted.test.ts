@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkConfig } from "../../../cluster/hosted/config/check-config.js";
+import { checkConfig } from "../../../cluster/hosted/config/config.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import type { Check, FactSource } from "../check.js";
 import { runChecks } from "../run.js";

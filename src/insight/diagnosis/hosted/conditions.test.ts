@@ -1,7 +1,7 @@
 /** Item 17 of HyperShift's conformance list: every row of its table of conditions. */
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
-import { checkConfig } from "../../../cluster/hosted/config/check-config.js";
+import { checkConfig } from "../../../cluster/hosted/config/config.js";
 import { createKubeApi } from "../../../cluster/kube/client.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { ApiStub, reply, replyStatus } from "../../../cluster/kube/testing/api-stub.js";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { checkConfig } from "./check-config.js";
+import { checkConfig } from "./config.js";
 
 const least = { name: "demo", publishing: { type: "Route", hostname: "konnectivity.example.test" } };
 const check = (document: unknown) => checkConfig(document, "hosted.yaml");
