@@ -5,28 +5,37 @@ import type { ProxyUrls } from "../config/config.js";
 import { controlPlaneAgentArguments, hostedAgentArguments } from "../model/arguments.js";
 import { type HostedModel, noProxy } from "../model/model.js";
 import { AGENT_NAMESPACE, hostedPorts, hypershift, mounts, names } from "../model/names.js";
-import { type Certificates, certificateHash } from "./certificates.js";
-import { own, type RenderedObject } from "./manifest.js";
+import { type Certificates, hashAnnotation } from "./certificates.js";
+import { own, type RenderedObject, type Side } from "./manifest.js";
 
-export interface AgentPod {
+interface AgentPod {
   readonly args: readonly string[];
-  /** With their certificate. */
+  /** The name of the Secret with the agents' certificate. */
   readonly secret: string;
   readonly caMode: number;
-  /** The health port is on loopback only. */
-  readonly onHost: boolean;
+  /** Whether the health port is on loopback only. */
+  readonly onHost?: boolean;
   readonly env: readonly object[];
+  readonly labels: Readonly<Record<string, string>>;
+  /** What the specification of the pod has besides. */
+  readonly spec: object;
 }
 
-export function agentContainer(model: HostedModel, { args, onHost, env, ...pod }: AgentPod) {
+/** The pod template of an agent on either side. */
+function agentTemplate(model: HostedModel, certificates: Certificates | undefined, pod: AgentPod) {
   const { image, command, resources } = model.images.agent;
+  const { args, env, labels, secret } = pod;
+  const files: FileVolume[] = [
+    { name: "agent-certs", secret, path: mounts.agent, mode: 0o640 },
+    { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca, mode: pod.caMode },
+  ];
   const probe = (path: string, periodSeconds: number, failureThreshold: number) => ({
-    httpGet: { path, port: hostedPorts.health, scheme: "HTTP", ...(onHost ? { host: "127.0.0.1" } : {}) },
+    httpGet: { path, port: hostedPorts.health, scheme: "HTTP", ...(pod.onHost ? { host: "127.0.0.1" } : {}) },
     periodSeconds,
     timeoutSeconds: 5,
     failureThreshold,
   });
-  return {
+  const container = {
     name: names.agent,
     image,
     imagePullPolicy: "IfNotPresent",
@@ -39,32 +48,54 @@ export function agentContainer(model: HostedModel, { args, onHost, env, ...pod }
     readinessProbe: probe("/readyz", 30, 1),
     securityContext: { ...UNPRIVILEGED, runAsNonRoot: true },
     terminationMessagePolicy: "FallbackToLogsOnError",
-    volumeMounts: mountsOf(agentVolumeList(pod)),
+    volumeMounts: mountsOf(files),
+  };
+  return {
+    metadata: { labels, annotations: hashAnnotation(model, certificates, [secret]) },
+    spec: {
+      serviceAccountName: names.agent,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      ...pod.spec,
+      containers: [container],
+      volumes: volumesOf(files),
+    },
   };
 }
 
-export const agentVolumes = (pod: Pick<AgentPod, "secret" | "caMode">) => volumesOf(agentVolumeList(pod));
+/** The name of this agent in the servers' metrics and logs. */
+const agentId = (fieldPath: string) => ({ name: "PROXY_AGENT_ID", valueFrom: { fieldRef: { fieldPath } } });
 
-function agentVolumeList({ secret, caMode }: Pick<AgentPod, "secret" | "caMode">): FileVolume[] {
-  return [
-    { name: "agent-certs", secret, path: mounts.agent, mode: 0o640 },
-    { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca, mode: caMode },
-  ];
-}
+const serviceAccount = (model: HostedModel, side: Side, labels: Readonly<Record<string, string>>) =>
+  own(model, side, "ServiceAccount", { name: names.agent, labels }, { automountServiceAccountToken: false });
 
-/** How servers name this agent in metrics and logs. */
-export const agentId = (fieldPath: string) => ({ name: "PROXY_AGENT_ID", valueFrom: { fieldRef: { fieldPath } } });
+const selector = { app: names.agent };
 
-// The hosted cluster's side: an agent on every node.
-
-/** Root's group may read the certificates. */
-const user = { runAsUser: 1000, runAsGroup: 0 };
-
+/** The hosted cluster's side: an agent on every node. */
 export function hostedAgentObjects(model: HostedModel, certificates: Certificates | undefined): RenderedObject[] {
+  const template = agentTemplate(model, certificates, {
+    args: hostedAgentArguments(model),
+    secret: names.agent,
+    caMode: 0o640,
+    onHost: model.agentHostNetwork,
+    // Workers may have to leave their network through a proxy to reach the server.
+    env: [agentId("spec.nodeName"), ...(model.proxy ? proxyVariables(model.proxy, noProxy(model)) : [])],
+    labels: selector,
+    spec: {
+      // The nodes' resolver is there before the cluster's own.
+      ...(model.agentHostNetwork ? { hostNetwork: true, dnsPolicy: "Default" } : {}),
+      priorityClassName: "system-node-critical",
+      tolerations: [{ operator: "Exists" }],
+      // Root's group may read the certificates.
+      securityContext: { runAsUser: 1000, runAsGroup: 0, seccompProfile: { type: "RuntimeDefault" } },
+    },
+  });
+  const updateStrategy = { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%", maxSurge: 0 } };
+  const spec = { selector: { matchLabels: selector }, updateStrategy, template };
   return [
     ...(model.agentHostNetwork ? [namespaceLabels()] : []),
-    own(model, "hosted", "ServiceAccount", { name: names.agent }, { automountServiceAccountToken: false }),
-    daemonSet(model, certificates),
+    serviceAccount(model, "hosted", {}),
+    own(model, "hosted", "DaemonSet", { name: names.agent, labels: selector }, { spec }),
   ];
 }
 
@@ -75,118 +106,43 @@ function namespaceLabels(): RenderedObject {
   return { side: "hosted", manifest: kubeManifest("Namespace", { name: AGENT_NAMESPACE, labels }), isBorrowed: true };
 }
 
-function daemonSet(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
-  const labels = { app: names.agent };
-  const pod: AgentPod = {
-    args: hostedAgentArguments(model),
-    secret: names.agent,
-    caMode: 0o640,
-    onHost: model.agentHostNetwork,
-    // Workers may have to leave their network through a proxy to reach the server.
-    env: [agentId("spec.nodeName"), ...(model.proxy ? proxyVariables(model.proxy, noProxy(model)) : [])],
-  };
-  const annotations =
-    model.images.reloads || certificates === undefined
-      ? {}
-      : { [hypershift.configHash]: certificateHash(certificates, [names.agent]) };
-  return own(
-    model,
-    "hosted",
-    "DaemonSet",
-    { name: names.agent, labels },
-    {
-      spec: {
-        selector: { matchLabels: labels },
-        updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%", maxSurge: 0 } },
-        template: {
-          metadata: { labels, annotations },
-          spec: {
-            // The nodes' resolver is there before the cluster's own.
-            ...(model.agentHostNetwork ? { hostNetwork: true, dnsPolicy: "Default" } : {}),
-            serviceAccountName: names.agent,
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            priorityClassName: "system-node-critical",
-            tolerations: [{ operator: "Exists" }],
-            securityContext: { ...user, seccompProfile: { type: "RuntimeDefault" } },
-            containers: [agentContainer(model, pod)],
-            volumes: agentVolumes(pod),
-          },
-        },
-      },
-    },
-  );
-}
-
-// Agents inside the control plane: for API servers that run there, of which the hosted cluster only has the names.
-
 const USER = 1001;
 
+/** Agents inside the control plane: for API servers that run there, of which the hosted cluster only has the names. */
 export function controlPlaneAgentObjects(model: HostedModel, certificates: Certificates | undefined): RenderedObject[] {
-  if (model.controlPlaneAgents.replicas === 0) return [];
-  const labels = { "kubernetes.io/cluster-service": "true" };
-  return [
-    own(
-      model,
-      "control-plane",
-      "ServiceAccount",
-      { name: names.agent, labels },
-      { automountServiceAccountToken: false },
-    ),
-    agentDeployment(model, certificates),
-  ];
-}
-
-function agentDeployment(model: HostedModel, certificates: Certificates | undefined): RenderedObject {
   const { replicas, secret } = model.controlPlaneAgents;
-  const selector = { app: names.agent };
-  const labels = {
-    ...selector,
-    [hypershift.component]: names.agent,
-    [hypershift.hostedControlPlane]: model.namespace,
-  };
-  const pod: AgentPod = {
+  if (replicas === 0) return [];
+  const template = agentTemplate(model, certificates, {
     args: controlPlaneAgentArguments(model),
     secret,
     caMode: 0o644,
-    onHost: false,
     env: [agentId("metadata.name")],
-  };
-  const annotations =
-    model.images.reloads || certificates === undefined
-      ? {}
-      : { [hypershift.configHash]: certificateHash(certificates, [secret]) };
-  return own(
-    model,
-    "control-plane",
-    "Deployment",
-    { name: names.agent, labels: selector },
-    {
-      spec: {
-        replicas,
-        revisionHistoryLimit: 2,
-        selector: { matchLabels: selector },
-        strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-        template: {
-          metadata: { labels, annotations },
-          spec: {
-            serviceAccountName: names.agent,
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            ...(model.priorityClass === undefined ? {} : { priorityClassName: model.priorityClass }),
-            tolerations: tolerations(model),
-            affinity: affinity(model, selector),
-            securityContext: {
-              seccompProfile: { type: "RuntimeDefault" },
-              ...(model.managementChoosesUsers ? {} : { runAsUser: USER, fsGroup: USER }),
-            },
-            containers: [agentContainer(model, pod)],
-            volumes: agentVolumes(pod),
-          },
-        },
+    labels: {
+      ...selector,
+      [hypershift.component]: names.agent,
+      [hypershift.hostedControlPlane]: model.namespace,
+    },
+    spec: {
+      ...(model.priorityClass === undefined ? {} : { priorityClassName: model.priorityClass }),
+      tolerations: tolerations(model),
+      affinity: affinity(model),
+      securityContext: {
+        seccompProfile: { type: "RuntimeDefault" },
+        ...(model.managementChoosesUsers ? {} : { runAsUser: USER, fsGroup: USER }),
       },
     },
-  );
+  });
+  const spec = {
+    replicas,
+    revisionHistoryLimit: 2,
+    selector: { matchLabels: selector },
+    strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+    template,
+  };
+  return [
+    serviceAccount(model, "control-plane", { "kubernetes.io/cluster-service": "true" }),
+    own(model, "control-plane", "Deployment", { name: names.agent, labels: selector }, { spec }),
+  ];
 }
 
 /** Nodes may be set apart for control planes, or for this one. */
@@ -198,32 +154,22 @@ const reserved = ({ namespace }: HostedModel): [key: string, value: string][] =>
 const tolerations = (model: HostedModel) =>
   reserved(model).map(([key, value]) => ({ key, operator: "Equal", value, effect: "NoSchedule" }));
 
-function affinity(model: HostedModel, selector: Readonly<Record<string, string>>) {
-  const { replicas } = model.controlPlaneAgents;
-  const apart = (topologyKey: string) => ({ labelSelector: { matchLabels: selector }, topologyKey });
-  const together = {
-    labelSelector: { matchLabels: { [hypershift.hostedControlPlane]: model.namespace } },
-    topologyKey: "kubernetes.io/hostname",
-  };
+function affinity(model: HostedModel) {
+  const [zone, host] = ["topology.kubernetes.io/zone", "kubernetes.io/hostname"];
+  const near = (matchLabels: object, topologyKey: string) => ({ labelSelector: { matchLabels }, topologyKey });
+  const nodes = reserved(model).map(([key, value], index) => ({
+    weight: index === 0 ? 50 : 100,
+    preference: { matchExpressions: [{ key, operator: "In", values: [value] }] },
+  }));
+  const controlPlane = near({ [hypershift.hostedControlPlane]: model.namespace }, host);
+  const others = [near(selector, zone), near(selector, host)];
   return {
-    nodeAffinity: {
-      preferredDuringSchedulingIgnoredDuringExecution: reserved(model).map(([key, value], index) => ({
-        weight: index === 0 ? 50 : 100,
-        preference: { matchExpressions: [{ key, operator: "In", values: [value] }] },
-      })),
-    },
+    nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: nodes },
     podAffinity: {
-      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: together }],
+      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: controlPlane }],
     },
-    ...(replicas > 1
-      ? {
-          podAntiAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: [
-              apart("topology.kubernetes.io/zone"),
-              apart("kubernetes.io/hostname"),
-            ],
-          },
-        }
+    ...(model.controlPlaneAgents.replicas > 1
+      ? { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: others } }
       : {}),
   };
 }

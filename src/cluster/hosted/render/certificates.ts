@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { UpToDatePki } from "../../../tunnel/pki/keep.js";
 import type { HostedModel } from "../model/model.js";
-import { names } from "../model/names.js";
+import { hypershift, names } from "../model/names.js";
 import { own, type RenderedObject, type Side } from "./manifest.js";
 
 export type Certificates = Pick<UpToDatePki, "signers" | "leaves" | "bundles">;
@@ -60,10 +60,15 @@ function caOf(leaf: string, model: HostedModel, { bundles }: Certificates): stri
   return bundles.get(byHolder[leaf] ?? names.caBundle) ?? "";
 }
 
-/** For pods whose programs read certificates only when they start. */
-export function certificateHash(certificates: Certificates, leaves: readonly string[]): string {
+/** An annotation that rolls out pods whose programs read certificates only when they start. */
+export function hashAnnotation(
+  { images }: HostedModel,
+  certificates: Certificates | undefined,
+  leaves: readonly string[],
+): Readonly<Record<string, string>> {
+  if (images.reloads || certificates === undefined) return {};
   const hash = createHash("sha256");
   for (const name of leaves) hash.update(certificates.leaves.get(name)?.certificatePem ?? "");
   for (const [, text] of certificates.bundles) hash.update(text);
-  return hash.digest("hex").slice(0, 16);
+  return { [hypershift.configHash]: hash.digest("hex").slice(0, 16) };
 }

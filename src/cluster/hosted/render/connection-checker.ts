@@ -23,36 +23,21 @@ export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
 
 function deployment(model: HostedModel): RenderedObject {
   const labels = { app: name };
-  const { image } = model.images.agent;
-  return own(
-    model,
-    "hosted",
-    "Deployment",
-    { name, labels },
-    {
-      spec: {
-        replicas: 3,
-        selector: { matchLabels: labels },
-        template: {
-          metadata: { labels },
-          spec: {
-            serviceAccountName: name,
-            tolerations: [{ operator: "Exists" }],
-            securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: "RuntimeDefault" } },
-            containers: [
-              {
-                name,
-                image,
-                imagePullPolicy: "IfNotPresent",
-                command: ["/usr/bin/drawbridge", "hosted", "check-connection"],
-                resources: { requests: { cpu: "5m", memory: "64Mi" } },
-                securityContext: UNPRIVILEGED,
-                terminationMessagePolicy: "FallbackToLogsOnError",
-              },
-            ],
-          },
-        },
-      },
-    },
-  );
+  const container = {
+    name,
+    image: model.images.agent.image,
+    imagePullPolicy: "IfNotPresent",
+    command: ["/usr/bin/drawbridge", "hosted", "check-connection"],
+    resources: { requests: { cpu: "5m", memory: "64Mi" } },
+    securityContext: UNPRIVILEGED,
+    terminationMessagePolicy: "FallbackToLogsOnError",
+  };
+  const pod = {
+    serviceAccountName: name,
+    tolerations: [{ operator: "Exists" }],
+    securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [container],
+  };
+  const spec = { replicas: 3, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } };
+  return own(model, "hosted", "Deployment", { name, labels }, { spec });
 }

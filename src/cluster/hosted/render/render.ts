@@ -62,7 +62,7 @@ export function renderHosted(model: HostedModel, certificates?: Certificates): R
         comment: "The same container with its volumes, for a pod that you write yourself.",
         document: serverFragment(model),
       },
-      ...sidecarPatches(model).map(({ component, document }) => ({
+      ...sidecarPatches(model).map(([component, document]) => ({
         component,
         file: `patches/${component}.yaml`,
         comment: `For: kubectl patch deployment ${component} --type strategic --patch-file THIS_FILE`,

@@ -10,8 +10,8 @@ import {
   PRE_STOP_SECONDS,
 } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
-import { hostedPorts, hypershift, mounts, names } from "../model/names.js";
-import { type Certificates, certificateHash } from "./certificates.js";
+import { hostedPorts, mounts, names } from "../model/names.js";
+import { type Certificates, hashAnnotation } from "./certificates.js";
 import { own, type RenderedObject } from "./manifest.js";
 
 function serverVolumes(model: HostedModel): FileVolume[] {
@@ -89,26 +89,17 @@ export function serverFragment(model: HostedModel) {
  * one list that a patch could only replace, so the flag is its owner's to add.
  */
 export function apiServerPatch(model: HostedModel, certificates: Certificates | undefined) {
-  const annotations =
-    model.images.reloads || certificates === undefined
-      ? {}
-      : { [hypershift.configHash]: certificateHash(certificates, [names.server, names.cluster]) };
-  return kubeManifest(
-    "Deployment",
-    { name: names.apiServer, namespace: model.namespace },
-    {
-      spec: {
-        template: {
-          metadata: { labels: { app: names.apiServer }, annotations },
-          spec: {
-            terminationGracePeriodSeconds: POD_GRACE_SECONDS,
-            containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
-            volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model)]),
-          },
-        },
-      },
+  const annotations = hashAnnotation(model, certificates, [names.server, names.cluster]);
+  const template = {
+    metadata: { labels: { app: names.apiServer }, annotations },
+    spec: {
+      terminationGracePeriodSeconds: POD_GRACE_SECONDS,
+      containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
+      volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model)]),
     },
-  );
+  };
+  const metadata = { name: names.apiServer, namespace: model.namespace };
+  return kubeManifest("Deployment", metadata, { spec: { template } });
 }
 
 export const apiServerComment = `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE

@@ -9,13 +9,8 @@ import { own, type RenderedObject } from "./manifest.js";
 const apiServerPods = { app: names.apiServer };
 
 export function localService(model: HostedModel): RenderedObject {
-  return own(
-    model,
-    "control-plane",
-    "Service",
-    { name: names.serverLocal },
-    { spec: { type: "ClusterIP", selector: apiServerPods, ports: [port(hostedPorts.frontend)] } },
-  );
+  const spec = { type: "ClusterIP", selector: apiServerPods, ports: [port(hostedPorts.frontend)] };
+  return own(model, "control-plane", "Service", { name: names.serverLocal }, { spec });
 }
 
 export function agentService(model: HostedModel): RenderedObject {
@@ -24,22 +19,13 @@ export function agentService(model: HostedModel): RenderedObject {
     type === "LoadBalancer" && host !== undefined && isIP(host) === 0
       ? { annotations: { "external-dns.alpha.kubernetes.io/hostname": host } }
       : {};
-  return own(
-    model,
-    "control-plane",
-    "Service",
-    { name: names.server, ...annotations },
-    {
-      spec: {
-        type: type === "Route" ? "ClusterIP" : type,
-        selector: {
-          ...apiServerPods,
-          ...(model.signers === "shared" ? { [hypershift.component]: names.apiServer } : {}),
-        },
-        ports: [{ ...port(hostedPorts.agent), ...(type === "NodePort" ? { nodePort: published } : {}) }],
-      },
-    },
-  );
+  const component = model.signers === "shared" ? { [hypershift.component]: names.apiServer } : {};
+  const spec = {
+    type: type === "Route" ? "ClusterIP" : type,
+    selector: { ...apiServerPods, ...component },
+    ports: [{ ...port(hostedPorts.agent), ...(type === "NodePort" ? { nodePort: published } : {}) }],
+  };
+  return own(model, "control-plane", "Service", { name: names.server, ...annotations }, { spec });
 }
 
 const port = (number: number) => ({ protocol: "TCP", port: number, targetPort: number });
@@ -51,36 +37,25 @@ export function agentRoute(model: HostedModel): RenderedObject {
     router === "cluster"
       ? { [hypershift.hostedControlPlane]: model.namespace, [hypershift.internalRoute]: "true" }
       : {};
-  return own(
-    model,
-    "control-plane",
-    "Route",
-    {
-      name: names.server,
-      labels,
-      // Agents look for every server behind this one name.
-      annotations: { "haproxy.router.openshift.io/balance": "roundrobin" },
-    },
-    {
-      spec: {
-        ...(host === undefined ? {} : { host }),
-        to: { kind: "Service", name: names.server, weight: 100 },
-        port: { targetPort: hostedPorts.agent },
-        tls: { termination: "passthrough", insecureEdgeTerminationPolicy: "None" },
-        wildcardPolicy: "None",
-      },
-    },
-  );
+  // Agents look for every server behind this one name.
+  const annotations = { "haproxy.router.openshift.io/balance": "roundrobin" };
+  const spec = {
+    ...(host === undefined ? {} : { host }),
+    to: { kind: "Service", name: names.server, weight: 100 },
+    port: { targetPort: hostedPorts.agent },
+    tls: { termination: "passthrough", insecureEdgeTerminationPolicy: "None" },
+    wildcardPolicy: "None",
+  };
+  return own(model, "control-plane", "Route", { name: names.server, labels, annotations }, { spec });
 }
+
+const POLICY_GROUP = "network.openshift.io/policy-group";
+const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [POLICY_GROUP]: group } } });
 
 /**
  * Who may reach the kube-apiserver's pods, in which the servers are. A policy that selects a pod closes all its other
  * ports, so the kube-apiserver's own is opened as well; HyperShift's own policies only add to these.
  */
-
-const POLICY_GROUP = "network.openshift.io/policy-group";
-const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [POLICY_GROUP]: group } } });
-
 export function networkPolicies(model: HostedModel): RenderedObject[] {
   return [
     policy(model, names.server, [
@@ -103,20 +78,13 @@ function publishedRule({ publishing }: HostedModel): [name: string, rules: reado
 }
 
 function policy(model: HostedModel, name: string, ingress: readonly object[]): RenderedObject {
-  const podSelector = { matchLabels: { app: names.apiServer } };
-  return own(
-    model,
-    "control-plane",
-    "NetworkPolicy",
-    { name },
-    { spec: { podSelector, policyTypes: ["Ingress"], ingress } },
-  );
+  const spec = { podSelector: { matchLabels: apiServerPods }, policyTypes: ["Ingress"], ingress };
+  return own(model, "control-plane", "NetworkPolicy", { name }, { spec });
 }
-
-// How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to.
 
 const API_PORT = 443;
 
+/** How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to. */
 export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
   return model.aggregatedApis.flatMap(({ address, registration }: ServedApi) =>
     registration === undefined
@@ -137,23 +105,9 @@ function serviceAt(model: HostedModel, name: string, address: string): RenderedO
 }
 
 function apiServices(model: HostedModel, { name, served, caBundle, ...priorities }: Registration): RenderedObject[] {
-  const { groupPriorityMinimum, versionPriority } = priorities;
+  const service = { name, namespace: API_NAMESPACE, port: API_PORT };
+  const common = { ...priorities, caBundle: Buffer.from(caBundle).toString("base64"), service };
   return served.map(({ group, version }) =>
-    own(
-      model,
-      "hosted",
-      "APIService",
-      { name: `${version}.${group}` },
-      {
-        spec: {
-          group,
-          version,
-          groupPriorityMinimum,
-          versionPriority,
-          caBundle: Buffer.from(caBundle).toString("base64"),
-          service: { name, namespace: API_NAMESPACE, port: API_PORT },
-        },
-      },
-    ),
+    own(model, "hosted", "APIService", { name: `${version}.${group}` }, { spec: { group, version, ...common } }),
   );
 }

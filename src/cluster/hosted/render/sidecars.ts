@@ -14,39 +14,26 @@ const volumes: readonly FileVolume[] = [
 const TRUST_BUNDLE = "proxy-additional-trust-bundle";
 const TRUST_FILE = "proxy-trusted-ca.pem";
 
-export interface SidecarPatch {
-  readonly component: string;
-  readonly document: object;
-}
-
-export function sidecarPatches(model: HostedModel): SidecarPatch[] {
-  return proxiedComponents.map((component) => ({ component: component.name, document: patchOf(component, model) }));
+/** Strategic merge patches, by the name of the Deployment. */
+export function sidecarPatches(model: HostedModel): [component: string, document: object][] {
+  return proxiedComponents.map((component) => [component.name, patchOf(component, model)]);
 }
 
 function patchOf(component: ProxiedComponent, model: HostedModel) {
-  const variables = Object.entries(component.environment).map(([name, value]) => ({
-    name,
+  const { name, environment, sidecars } = component;
+  const env = Object.entries(environment).map(([variable, value]) => ({
+    name: variable,
     value: typeof value === "string" ? value : value.join(","),
   }));
-  const sidecars = component.sidecars.map((sidecar) => sidecarContainer(sidecar, component, model));
-  return kubeManifest(
-    "Deployment",
-    { name: component.name, namespace: model.namespace },
-    {
-      spec: {
-        template: {
-          spec: {
-            containers: [...(variables.length === 0 ? [] : [{ name: component.name, env: variables }]), ...sidecars],
-            volumes: [
-              ...volumesOf([...volumes, ...component.sidecars.flatMap((sidecar) => proxyFiles(sidecar, model))]),
-              { name: "tmp-dir", emptyDir: {} },
-              ...trustVolume(model),
-            ],
-          },
-        },
-      },
-    },
-  );
+  const files = [...volumes, ...sidecars.flatMap((sidecar) => proxyFiles(sidecar, model))];
+  const spec = {
+    containers: [
+      ...(env.length === 0 ? [] : [{ name, env }]),
+      ...sidecars.map((sidecar) => sidecarContainer(sidecar, component, model)),
+    ],
+    volumes: [...volumesOf(files), { name: "tmp-dir", emptyDir: {} }, ...trustVolume(model)],
+  };
+  return kubeManifest("Deployment", { name, namespace: model.namespace }, { spec: { template: { spec } } });
 }
 
 /** ovnkube's is the network operator's to name. */
