@@ -41,6 +41,8 @@ export interface RequestContext extends ClusterState {
   readonly claims: readonly Claim[];
 }
 
+export type ReadableRequest = RequestContext & { readonly facts: RequestFacts };
+
 export function requestContext(request: SigningRequest, kind: RequestKind, state: ClusterState): RequestContext {
   let facts: RequestFacts | undefined;
   let unreadable = "";

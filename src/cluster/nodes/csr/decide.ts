@@ -3,8 +3,7 @@
 import { type LineLog, openLineLog } from "../line-log.js";
 import { BRAKE_WINDOW_MS, type ClusterState, namesOf, type RequestContext, requestContext } from "./case.js";
 import { heldNamesOf, type NodeRecord, withApproval } from "./memory.js";
-import { clientRules, renewalRules, servingRules } from "./rules/node.js";
-import { BRAKE_RULE, type Rule, shapeRules } from "./rules/shape.js";
+import { BRAKE_RULE, firstRules, type Rules, rules } from "./rules.js";
 import {
   createdAt,
   kindOf,
@@ -38,12 +37,6 @@ export interface Decision {
   readonly remember: NodeRecord;
 }
 
-const rulesFor: Readonly<Record<RequestKind, readonly Rule[]>> = {
-  client: [...shapeRules, ...clientRules],
-  renewal: [...shapeRules, ...renewalRules],
-  serving: [...shapeRules, ...servingRules],
-};
-
 /** Undefined for requests that are not ours to decide: another signer's, and those that somebody decided. */
 export function decide(
   request: SigningRequest,
@@ -53,29 +46,23 @@ export function decide(
   const kind = kindOf(request);
   if (kind === undefined || outcomeOf(request) !== "pending") return undefined;
   const of = requestContext(request, kind, state);
-  const results = rulesFor[kind].map((rule) => ({ rule, objection: objectionOf(rule, of) }));
-  const broken = results.filter(
-    ({ objection, rule }) => objection !== undefined && !(rule.yields && despite.has(rule.id)),
-  );
+  // Of a request that cannot be read nobody knows whether it keeps the other rules.
+  const results = [...apply(firstRules, of), ...(of.facts ? apply(rules, { ...of, facts: of.facts }) : [])];
+  const broken = results.filter(({ objection, rule, yields }) => objection && !(yields && despite.has(rule)));
   const [first] = broken;
   // In a flood nothing is touched at all, not even forgeries: answering is what a flood is after.
-  const mayDeny = state.policy.deniesForgery && first?.rule.id !== BRAKE_RULE;
+  const mayDeny = state.policy.deniesForgery && first?.rule !== BRAKE_RULE;
   const forgery = mayDeny ? broken.find(({ objection }) => objection?.forgery === true) : undefined;
   const worst = forgery ?? first;
   return {
     action: worst === undefined ? "approve" : forgery === undefined ? "leave" : "deny",
-    rule: worst?.rule.id ?? "all",
+    rule: worst?.rule ?? "all",
     explanation: worst?.objection?.why ?? approvalText(of),
     request: requestName(request),
     kind,
     node: of.nodeName,
     pool: of.poolName,
-    findings: results.map(({ objection, rule: { demands, id, yields } }) => ({
-      rule: id,
-      demands,
-      yields,
-      objection: objection?.why,
-    })),
+    findings: results.map(({ objection, ...result }) => ({ ...result, objection: objection?.why })),
     remember: remember(of),
   };
 }
@@ -90,9 +77,12 @@ export function countRecentPending(requests: Iterable<SigningRequest>, now: numb
   return count;
 }
 
-function objectionOf(rule: Rule, of: RequestContext): { readonly why: string; readonly forgery?: boolean } | undefined {
-  const found = rule.check(of);
-  return typeof found === "string" ? { why: found } : found;
+function apply<Context extends RequestContext>(rules: Rules<Context>, of: Context) {
+  const own = Object.entries(rules).filter(([, { kinds }]) => kinds?.includes(of.kind) ?? true);
+  return own.map(([rule, { check, demands, yields = false }]) => {
+    const found = check(of);
+    return { rule, demands, yields, objection: typeof found === "string" ? { why: found } : found };
+  });
 }
 
 function approvalText({ kind, nodeName, poolName }: RequestContext): string {

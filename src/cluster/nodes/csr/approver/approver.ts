@@ -17,7 +17,7 @@ import {
   withCertificate,
   withoutApproval,
 } from "../memory.js";
-import { mostPending } from "../rules/shape.js";
+import { mostPending } from "../rules.js";
 import {
   createdAt,
   issuedServing,
