@@ -1,5 +1,6 @@
 /** Reading and changing single objects. The API refuses a write over a version that the writer has not seen. */
 import { isConflict, isNotFound } from "./errors.js";
+import { collectionPath, type Kind, objectPath, typed } from "./paths.js";
 import type { DeleteOptions, KubeApi, KubeObject, RequestOptions } from "./port.js";
 
 /** Repeats the attempt, which reads and writes, while it loses to somebody else's write; the last conflict is thrown. */
@@ -38,6 +39,18 @@ export async function change<T extends KubeObject>(
     if (isNotFound(reason)) return undefined;
     throw reason;
   }
+}
+
+/** Updates an object that was read from the API, on the condition that nobody wrote since, and creates any other. */
+export function createOrUpdate<T extends KubeObject>(
+  api: Pick<KubeApi, "create" | "update">,
+  kind: Kind,
+  object: T,
+): Promise<T> {
+  const whole = typed(kind, object);
+  const { namespace, resourceVersion } = object.metadata ?? {};
+  if (resourceVersion === undefined) return api.create(collectionPath(kind, namespace), whole);
+  return api.update(objectPath(whole), whole);
 }
 
 /** The object, or undefined when the API says that there is none. Any other failure is thrown. */

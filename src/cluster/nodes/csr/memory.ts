@@ -1,10 +1,10 @@
 /** What the approver remembers: requests are deleted an hour after they were decided, certificates last for years. */
 
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { find } from "../../kube/objects.js";
-import { collectionPath } from "../../kube/paths.js";
+import { createOrUpdate, find } from "../../kube/objects.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import type { ConfigMap, ObjectName } from "../objects.js";
+import { type ConfigMap, type ObjectName, pathOf } from "../objects.js";
 import { canonicalAddress } from "./names.js";
 
 interface Approval {
@@ -168,12 +168,11 @@ export class MemoryStore {
   }
 
   async load(): Promise<Memory> {
-    const { namespace, name } = this.#name;
-    this.#stored = await find<ConfigMap>(this.#api, `${this.#collection}/${encodeURIComponent(name)}`);
+    this.#stored = await find<ConfigMap>(this.#api, namedPath("ConfigMap", this.#name));
     try {
       this.#memory = readMemory(this.#stored?.data);
     } catch (reason) {
-      const sentence = `the ConfigMap ${namespace}/${name}, which holds what was approved, cannot be read: ${messageOf(reason)}`;
+      const sentence = `the ConfigMap ${pathOf(this.#name)}, which holds what was approved, cannot be read: ${messageOf(reason)}`;
       throw new DrawbridgeError("DB_CSR_INVENTORY", sentence, { cause: reason });
     }
     return this.#memory;
@@ -183,19 +182,8 @@ export class MemoryStore {
   async remember(changes: Memory, forgotten: readonly string[] = []): Promise<void> {
     const next = new Map<string, NodeRecord>([...this.#memory, ...changes]);
     for (const name of forgotten) next.delete(name);
-    const { namespace, name } = this.#name;
-    const data = writeMemory(next);
-    if (this.#stored === undefined) {
-      const made = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data };
-      this.#stored = await this.#api.create<ConfigMap>(this.#collection, made);
-    } else {
-      const path = `${this.#collection}/${encodeURIComponent(name)}`;
-      this.#stored = await this.#api.update<ConfigMap>(path, { ...this.#stored, data });
-    }
+    const map: ConfigMap = { ...(this.#stored ?? { metadata: this.#name }), data: writeMemory(next) };
+    this.#stored = await createOrUpdate(this.#api, "ConfigMap", map);
     this.#memory = next;
-  }
-
-  get #collection(): string {
-    return collectionPath("ConfigMap", this.#name.namespace);
   }
 }

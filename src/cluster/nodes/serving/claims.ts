@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
-import { find } from "../../kube/objects.js";
-import { collectionPath, namedPath } from "../../kube/paths.js";
+import { createOrUpdate, find } from "../../kube/objects.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Claim, INVENTORY_LABEL, readInventory } from "../csr/inventory.js";
 import { type ConfigMap, type ObjectName, secondTime } from "../objects.js";
@@ -75,18 +75,12 @@ export function claimsInFile(path: string): ClaimStore {
 }
 
 /** Replicas share it: a write over somebody else's fails and is tried again. */
-export function claimsInConfigMap(api: KubeApi, { namespace, name }: ObjectName): ClaimStore {
-  const path = namedPath("ConfigMap", { namespace, name });
-  const labels = { [INVENTORY_LABEL]: "true" };
+export function claimsInConfigMap(api: KubeApi, name: ObjectName): ClaimStore {
   return async (claims, now) => {
-    const found = await find<ConfigMap>(api, path);
+    const found = await find<ConfigMap>(api, namedPath("ConfigMap", name));
     const text = writeClaims(withClaims(readClaims(found?.data?.claims ?? ""), claims, now));
-    const map: ConfigMap = {
-      ...(found ?? { apiVersion: "v1", kind: "ConfigMap" }),
-      metadata: { ...found?.metadata, name, namespace, labels: { ...found?.metadata?.labels, ...labels } },
-      data: { ...found?.data, claims: text },
-    };
-    if (found === undefined) await api.create(collectionPath("ConfigMap", namespace), map);
-    else await api.update(path, map);
+    const labels = { ...found?.metadata?.labels, [INVENTORY_LABEL]: "true" };
+    const map = { ...found, metadata: { ...found?.metadata, ...name, labels }, data: { ...found?.data, claims: text } };
+    await createOrUpdate<ConfigMap>(api, "ConfigMap", map);
   };
 }

@@ -4,9 +4,8 @@ import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { requireConfig } from "../../ignition/parse.js";
-import { isNotFound } from "../../kube/errors.js";
-import { againOnConflict, find } from "../../kube/objects.js";
-import { collectionPath, namedPath, typed } from "../../kube/paths.js";
+import { againOnConflict, createOrUpdate, find } from "../../kube/objects.js";
+import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import {
   annotation,
@@ -186,26 +185,11 @@ type Data = Readonly<Record<string, string>>;
 
 /** Somebody else may be making workers of the same pool. */
 function change(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
-  return againOnConflict(ATTEMPTS, () => changeOnce(api, pool, make));
-}
-
-async function changeOnce(api: KubeApi, pool: ObjectName, make: (data: Data) => Data): Promise<Secret> {
-  const { namespace } = pool;
-  const name = `worker-tokens-${pool.name}`;
-  const path = namedPath("Secret", { namespace, name });
-  try {
-    const secret = typed("Secret", await api.get<Secret>(path));
-    return await api.update(path, { ...secret, data: make(secret.data ?? {}) });
-  } catch (reason) {
-    if (!isNotFound(reason)) throw reason;
-  }
+  const name = { namespace: pool.namespace, name: `worker-tokens-${pool.name}` };
   const annotations = { [WORKER_TOKENS_ANNOTATION]: "true", [annotation.nodePool]: pathOf(pool) };
-  const secret: Secret = {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name, namespace, annotations },
-    type: "Opaque",
-    data: make({}),
-  };
-  return api.create(collectionPath("Secret", namespace), secret);
+  const fresh: Secret = { metadata: { ...name, annotations }, type: "Opaque" };
+  return againOnConflict(ATTEMPTS, async () => {
+    const secret = (await find<Secret>(api, namedPath("Secret", name))) ?? fresh;
+    return createOrUpdate(api, "Secret", { ...secret, data: make(secret.data ?? {}) });
+  });
 }

@@ -1,10 +1,10 @@
 /** A directory of YAML files as a collection of Kubernetes objects: read as a whole, each file replaced whole or not at all. */
-import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { Document, parseAllDocuments } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { LockError, withLock } from "../../../../base/file-lock.js";
 import { replaceFile } from "../../../../base/files.js";
 import { KubeApiError } from "../../../kube/errors.js";
 import { collectionPath, type Kind } from "../../../kube/paths.js";
@@ -23,6 +23,8 @@ export interface StoredObject {
 
 const DEFAULT_NAMESPACE = "default";
 
+/** Writes take milliseconds. */
+const LOCK_WAIT_MS = 15_000;
 const DEEPEST = 4;
 const LARGEST_FILE = 8 * 1024 * 1024;
 
@@ -54,8 +56,11 @@ export class ObjectFiles {
     return found;
   }
 
+  /** One writer at a time in the directory, of all processes. */
   alone<T>(run: () => Promise<T>): Promise<T> {
-    return locked(this.#directory, run);
+    return withLock(join(this.#directory, ".lock"), run, LOCK_WAIT_MS).catch((reason: unknown) => {
+      throw reason instanceof LockError ? new DrawbridgeError("DB_NODEPOOL_DIRECTORY", reason.message) : reason;
+    });
   }
 
   /** Replaces the object in its file, or makes a file for it. */
@@ -166,56 +171,6 @@ function documentsText(documents: readonly { toString(): string }[]): string {
 
 function unusable(file: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_NODEPOOL_DIRECTORY", `${file} cannot be used: ${why}`);
-}
-
-const RETRY_MS = 5;
-/** Writes take milliseconds; a process that holds the lock for longer was killed. */
-const STALE_MS = 10_000;
-const PATIENCE_MS = 15_000;
-
-/** One writer at a time in a directory, of all processes. */
-async function locked<T>(directory: string, run: () => Promise<T>): Promise<T> {
-  const path = join(directory, ".lock");
-  await acquire(path);
-  try {
-    return await run();
-  } finally {
-    await rm(path, { force: true });
-  }
-}
-
-async function acquire(path: string): Promise<void> {
-  const until = Date.now() + PATIENCE_MS;
-  while (Date.now() < until) {
-    try {
-      await (await open(path, "wx", 0o600)).close();
-      return;
-    } catch (reason) {
-      if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
-    }
-    if (await isStale(path)) await discard(path);
-    else await delay(RETRY_MS);
-  }
-  throw new DrawbridgeError("DB_NODEPOOL_DIRECTORY", `${path} is held by another process for too long`);
-}
-
-async function isStale(path: string): Promise<boolean> {
-  try {
-    return Date.now() - (await stat(path)).mtimeMs > STALE_MS;
-  } catch {
-    return false;
-  }
-}
-
-/** By renaming: of two that find it stale only one succeeds. */
-async function discard(path: string): Promise<void> {
-  const away = `${path}.${randomBytes(6).toString("hex")}`;
-  try {
-    await rename(path, away);
-    await rm(away, { force: true });
-  } catch {
-    // The other one was faster.
-  }
 }
 
 /** The object, or the collection, that a path of the API means. */
