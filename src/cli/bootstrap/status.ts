@@ -2,7 +2,7 @@
 import { table } from "../../base/text.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import type { BridgeStatus } from "../../cluster/bootstrap/host/status.js";
-import { inGroup, text } from "../flags/flag.js";
+import { clusterFlags } from "../flags/kubernetes.js";
 import { defineCommand } from "../framework/define.js";
 import { stateDirFlag } from "./bridge-flags.js";
 
@@ -12,9 +12,9 @@ export const bootstrapStatus = defineCommand({
   examples: ["drawbridge bootstrap status"],
   flags: {
     ...stateDirFlag,
-    ...inGroup("kubernetes", { kubeconfig: text("Kubeconfig of an administrator. If empty, the one that up used.") }),
+    ...clusterFlags("an administrator", "the one that up used"),
   },
-  config: ({ kubeconfig, stateDir }, { env }) => ({ kubeconfig, env, stateDirectory: checkStateDirectory(stateDir) }),
+  config: ({ stateDir, ...cluster }, { env }) => ({ ...cluster, env, stateDirectory: checkStateDirectory(stateDir) }),
   async run(options) {
     const [{ bridgeStatus }, { thisHost }, { openApi }] = await Promise.all([
       import("../../cluster/bootstrap/host/status.js"),

@@ -12,6 +12,7 @@ import type { TeardownOptions } from "../../cluster/bootstrap/teardown/teardown.
 import { networkFlags } from "../firewall/command.js";
 import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
+import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
 import { note } from "../framework/output.js";
@@ -33,9 +34,7 @@ const teardownFlags = {
     "Shell command that restarts a bare kube-apiserver without the flag. If empty, the one that up was given.",
   ),
   ...stateDirFlag,
-  ...inGroup("kubernetes", {
-    kubeconfig: text("Kubeconfig of an administrator. If empty, KUBECONFIG, then the one that up used."),
-  }),
+  ...clusterFlags("an administrator", "the one of --dir, else the files of KUBECONFIG, then the one that up used"),
   ...inGroup("advanced", networkFlags("as the cluster says")),
   ...sshFlags("Address of the bootstrap host, with --dir. If empty, as --dir says."),
 };
@@ -84,7 +83,8 @@ function optionsOf(flags: TeardownFlags, { env }: Input): TeardownOptions {
   const { byoNetwork, force, infraId, machineNetwork: machineNetworks, platform, upi } = flags;
   return {
     for: flags.forPlatform,
-    kubeconfig: flags.kubeconfig || env.KUBECONFIG || "",
+    kubeconfig: kubeconfigOf(flags.kubeconfig, env),
+    context: flags.context,
     stateDirectory: flags.stateDir,
     timeoutMs: flags.timeout,
     force,

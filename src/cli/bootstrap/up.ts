@@ -6,7 +6,8 @@ import type { UpOptions } from "../../cluster/bootstrap/host/plan.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import type { Progress, StepResult } from "../../cluster/bootstrap/host/step.js";
 import type { UpResult } from "../../cluster/bootstrap/host/up.js";
-import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
 import { note } from "../framework/output.js";
@@ -30,11 +31,10 @@ const upFlags = {
   ),
   timeout: lifetime("5m", "How long to wait for kube-apiserver and agents, each."),
   ...stateDirFlag,
-  ...inGroup("kubernetes", {
-    kubeconfig: text(
-      "Kubeconfig of an administrator. If empty, KUBECONFIG, then kubeadm's own admin.conf, then what an earlier run used.",
-    ),
-  }),
+  ...clusterFlags(
+    "an administrator",
+    "what an earlier run used, then the files of KUBECONFIG, then kubeadm's admin.conf",
+  ),
   ...programFlags({
     kind: "Programs that run in pods: drawbridge's (default), upstream's, or an OpenShift payload's.",
     image: "Pull spec of the image with both programs. If empty, the image kind's own.",
@@ -74,9 +74,11 @@ function checkedOptions(flags: Values<typeof upFlags>, { env, given }: Input): U
   if (flags.for < SHORTEST_MS) throw refused("--for must be at least one minute");
   if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
   return {
-    ...{ env, version: VERSION, ownProgram: ownProgram() },
+    ...{ env: { ...env, KUBECONFIG: absolute(env.KUBECONFIG ?? "") }, version: VERSION, ownProgram: ownProgram() },
     for: flags.forPlatform,
-    kubeconfig: flags.kubeconfig && resolve(flags.kubeconfig),
+    // The record is read from other directories.
+    kubeconfig: absolute(flags.kubeconfig),
+    context: flags.context,
     address: flags.address || undefined,
     validForMs: flags.for,
     serverForm: flags.server,
@@ -98,6 +100,12 @@ function checkedOptions(flags: Values<typeof upFlags>, { env, given }: Input): U
     stateDirectory: flags.stateDir,
     timeoutMs: flags.timeout,
   };
+}
+
+/** Each of several files, as in KUBECONFIG. */
+function absolute(kubeconfig: string): string {
+  const files = kubeconfig.split(":").filter((file) => file !== "");
+  return files.map((file) => resolve(file)).join(":");
 }
 
 /** The proxy-server that was installed with this program. */

@@ -33,12 +33,15 @@ interface HostedValues extends ClusterValues {
   readonly hostedContext: string;
 }
 
-/** The hosted cluster; a context alone is one of --kubeconfig. Undefined: neither of its flags is given. */
-export function hostedCluster(flags: HostedValues): ClusterValues | undefined {
-  const { context, hostedContext, hostedKubeconfig, kubeconfig } = flags;
-  if (hostedKubeconfig === "" && (hostedContext === "" || hostedContext === context)) return undefined;
-  return { kubeconfig: hostedKubeconfig || kubeconfig, context: hostedContext };
+/** The second of two clusters; a context alone is one of --kubeconfig. Undefined: it is the first one. */
+export function secondCluster(first: ClusterValues, { kubeconfig, context }: ClusterValues): ClusterValues | undefined {
+  if (kubeconfig === "" && (context === "" || context === first.context)) return undefined;
+  return { kubeconfig: kubeconfig || first.kubeconfig, context };
 }
+
+/** The cluster of --hosted-kubeconfig and --hosted-context. Undefined: it is that of --kubeconfig. */
+export const hostedCluster = (flags: HostedValues): ClusterValues | undefined =>
+  secondCluster(flags, { kubeconfig: flags.hostedKubeconfig, context: flags.hostedContext });
 
 /** The flag, else all files of KUBECONFIG, which are merged as kubectl merges them; empty: the cluster of this pod. */
 export const kubeconfigOf = (given: string, env: Readonly<Record<string, string | undefined>> = process.env): string =>

@@ -72,6 +72,20 @@ describe("drawbridge ignition serve", () => {
     expect(stderr).toMatch(/^Error: .*tls\.(crt|key).* \(DB_\w+: .*\)\n$/);
   });
 
+  test("reads the cluster of the claims from the context of --claims-context", async () => {
+    const kubeconfig = join(dir, "claims");
+    const contexts = [{ name: "here", context: { cluster: "lab", user: "me" } }];
+    const clusters = [{ name: "lab", cluster: { server: "http://127.0.0.1:1" } }];
+    writeFileSync(kubeconfig, JSON.stringify({ contexts, clusters, users: [{ name: "me", user: { token: "t" } }] }));
+    const claims = [`--directory=${dir}`, "--claims-configmap=ns/claims", `--claims-kubeconfig=${kubeconfig}`];
+    expect(await serve(...enough, ...claims, "--claims-context=there")).toBe(1);
+    expect(stderr).toMatch(/"there".*DB_KUBECONFIG/);
+    stderr = "";
+    // The context is good: the next thing that is missing is the certificate.
+    expect(await serve(...enough, ...claims, "--claims-context=here", `--cert-file=${dir}/none`)).toBe(1);
+    expect(stderr).toContain(`${dir}/none`);
+  });
+
   test("says so when the audit log cannot be written", async () => {
     const audit = `--audit-log=${join(dir, "none", "audit.jsonl")}`;
     expect(await serve(...enough, `--directory=${dir}`, audit)).toBe(1);

@@ -5,7 +5,7 @@ import type { KubeApi } from "../../cluster/kube/port.js";
 import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import type { ClaimStore } from "../../cluster/nodes/serving/claims.js";
 import { inGroup, text, type Values } from "../flags/flag.js";
-import { openCluster } from "../flags/kubernetes.js";
+import { openCluster, secondCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, type Input, VERSION } from "../framework/define.js";
 import { checkObjects, objectFlags, openObjects } from "../framework/objects.js";
@@ -36,8 +36,8 @@ const serveFlags = (env: Environment) => ({
     "audit-log": text("File to which every fetch is appended as a line of JSON. If empty, fetches are logged."),
     "claims-file": text("File of an inventory directory that records claims, for csr approver --require-claim."),
     "claims-configmap": text("ConfigMap of an inventory in the cluster that records claims, as namespace/name."),
-    "claims-kubeconfig": text("Kubeconfig of the cluster of --claims-configmap. If empty, --kubeconfig."),
   }),
+  ...secondClusterFlags("claims", "the cluster of --claims-configmap", "it is the cluster of the token Secrets"),
 });
 
 type ServeFlags = Values<ReturnType<typeof serveFlags>>;
@@ -121,12 +121,14 @@ function endpoint(name: string, value: string): Endpoint {
 }
 
 async function claimStores(
-  { claimsFile, claimsKubeconfig }: ServeFlags,
+  flags: ServeFlags,
   configMap: { readonly namespace: string; readonly name: string } | undefined,
   api: KubeApi,
 ): Promise<ClaimStore[]> {
   const { claimsInConfigMap, claimsInFile } = await import("../../cluster/nodes/serving/claims.js");
-  const cluster = claimsKubeconfig === "" ? api : await openCluster({ kubeconfig: claimsKubeconfig, context: "" });
+  const { claimsContext: context, claimsFile, claimsKubeconfig: kubeconfig } = flags;
+  const other = secondCluster(flags, { kubeconfig, context });
+  const cluster = other === undefined ? api : await openCluster(other);
   return [
     ...(claimsFile === "" ? [] : [claimsInFile(claimsFile)]),
     ...(configMap === undefined ? [] : [claimsInConfigMap(cluster, configMap)]),

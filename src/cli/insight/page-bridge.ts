@@ -81,7 +81,7 @@ export async function bridgeProvider(stateDirectory: string): Promise<Provider> 
     const { flag }: Instructions = instructionsFor(keeper.model, setting);
     const atWork = isUpAtWork(await host.processes(), stateDirectory, records.DEFAULT_STATE_DIRECTORY);
     // Its own cluster, as up recorded it: the page's may be another.
-    const status = await bridgeStatus(host, { stateDirectory, kubeconfig: "", env: process.env }, openApi);
+    const status = await bridgeStatus(host, { stateDirectory, kubeconfig: "", context: "", env: process.env }, openApi);
     return bridgeInfo(status, { atWork, setting, flag });
   };
   return {

@@ -9,6 +9,7 @@ import { type BridgeOptions, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST, type Topology } from "../model/names.js";
 import type { Host } from "./host.js";
 import { type BridgeRecord, RecordKeeper, type SettingMethod } from "./record.js";
+import { type BridgeCluster, chosenCluster } from "./step.js";
 import { addressNow } from "./steps/host.js";
 
 /** What `up` may be told. Undefined or empty: as before, or the default. */
@@ -16,6 +17,7 @@ export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"
   readonly for: Topology | undefined;
   readonly address: string | undefined;
   readonly kubeconfig: string;
+  readonly context: string;
   /** Change the kube-apiserver, too. */
   readonly apply: boolean;
   /** Shell commands that (re)start a bare kube-apiserver with and without the flag. */
@@ -32,7 +34,7 @@ export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"
 export interface Plan {
   readonly keeper: RecordKeeper;
   /** The one to use now; the recorded one is for those who name none. */
-  readonly kubeconfig: string;
+  readonly cluster: BridgeCluster;
   /** The host's address as it is now. */
   readonly choose: () => Promise<AddressChoice>;
   readonly choice: AddressChoice;
@@ -41,7 +43,7 @@ export interface Plan {
 /** Before anything is made: throws when it should not be. */
 export type Objection = (draft: Draft) => Promise<void>;
 
-export type Draft = Pick<BridgeRecord, "options" | "kubeconfig" | "setting">;
+export type Draft = Pick<BridgeRecord, "options" | "kubeconfig" | "context" | "setting">;
 
 /** Finds the record of the bridge that is to stand, or begins one. */
 export async function makePlan(host: Host, wishes: UpOptions, object: Objection): Promise<Plan> {
@@ -52,19 +54,20 @@ export async function makePlan(host: Host, wishes: UpOptions, object: Objection)
     const setting = settingOf(earlier.record.options, wishes);
     // How it is told may change from one run to the next, as long as nothing was changed yet.
     if (setting.by === "command") await earlier.willChange(setting);
-    const kubeconfig = wishes.kubeconfig || earlier.record.kubeconfig;
-    await object({ ...earlier.record, kubeconfig });
-    return { keeper: earlier, kubeconfig, choose, choice: await choose() };
+    const cluster = chosenCluster(wishes, earlier.record);
+    await object({ ...earlier.record, ...cluster });
+    return { keeper: earlier, cluster, choose, choice: await choose() };
   }
   const choice = await choose();
   const options = await freshOptions(host, wishes, choice.target);
   const model = bridgeModel(options);
   await refuseForeignDirectories(host, model.paths.ownDirectories);
   const kubeconfig = await chooseKubeconfig(host, wishes.kubeconfig, wishes.env.KUBECONFIG);
-  const draft = { options, kubeconfig, setting: settingOf(options, wishes) };
+  const cluster = { kubeconfig, context: wishes.context };
+  const draft = { options, ...cluster, setting: settingOf(options, wishes) };
   await object(draft);
   const keeper = await RecordKeeper.begin(host, wishes.stateDirectory, draft);
-  return { keeper, kubeconfig, choose, choice };
+  return { keeper, cluster, choose, choice };
 }
 
 const DEFAULT_MANIFESTS = "/etc/kubernetes/manifests";

@@ -39,6 +39,8 @@ export interface BridgeRecord {
   /** The model is made from these again. */
   readonly options: BridgeOptions;
   readonly kubeconfig: string;
+  /** Of the kubeconfig; missing or empty: its current one. */
+  readonly context?: string;
   readonly setting: SettingMethod;
   readonly madeAt: string;
   readonly opened: readonly RecordEntry[];
@@ -78,7 +80,7 @@ export class RecordKeeper {
   static async begin(
     host: Host,
     directory: string,
-    start: Pick<BridgeRecord, "options" | "kubeconfig" | "setting">,
+    start: Pick<BridgeRecord, "options" | "kubeconfig" | "context" | "setting">,
   ): Promise<RecordKeeper> {
     const madeAt = new Date(host.now()).toISOString();
     const keeper = new RecordKeeper(host, directory, { version: 1, ...start, madeAt, opened: [] });

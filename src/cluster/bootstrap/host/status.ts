@@ -3,7 +3,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { runningApiServers } from "./api-server.js";
 import type { Host } from "./host.js";
 import { RecordKeeper } from "./record.js";
-import { ApiAccess, type OpenApi, type Site, type StepState } from "./step.js";
+import { ApiAccess, chosenCluster, type OpenApi, type Site, type StepState } from "./step.js";
 import { type NodeConnection, nodeConnections } from "./steps/agents.js";
 import { addressNow, certificatesEnd } from "./steps/host.js";
 import { healthUrl } from "./steps/server.js";
@@ -13,6 +13,7 @@ export interface StatusOptions {
   readonly stateDirectory: string;
   /** Empty: as recorded. */
   readonly kubeconfig: string;
+  readonly context: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -43,7 +44,7 @@ export async function bridgeStatus(host: Host, wishes: StatusOptions, openApi: O
     throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${wishes.stateDirectory}.`);
   }
   const { record, model } = keeper;
-  const api = new ApiAccess(host, openApi, wishes.kubeconfig || record.kubeconfig, record.setting);
+  const api = new ApiAccess(host, openApi, chosenCluster(wishes, record), record.setting);
   try {
     const site: Site = { host, keeper, model, api, timeoutMs: 0 };
     const choose = () => addressNow(host, { address: undefined, env: wishes.env }, model);

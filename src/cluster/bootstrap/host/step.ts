@@ -83,8 +83,23 @@ async function carryOut(
 
 // What every step of one bridge has to do with.
 
+/** The cluster that a bridge belongs to. */
+export interface BridgeCluster {
+  /** One file or, as in KUBECONFIG, several separated by colons. */
+  readonly kubeconfig: string;
+  /** Empty: the current context of the kubeconfig. */
+  readonly context: string;
+}
+
+/** What was given wins over what was recorded; a context that is given alone is one of the recorded kubeconfig. */
+export function chosenCluster(given: BridgeCluster, recorded: Partial<BridgeCluster> = {}): BridgeCluster {
+  if (given.kubeconfig !== "") return given;
+  const { context = "", kubeconfig = "" } = recorded;
+  return { kubeconfig, context: given.context || context };
+}
+
 /** `server`: another kube-apiserver of the same cluster than the kubeconfig names. */
-export type OpenApi = (kubeconfig: string, server?: string) => Promise<KubeApi>;
+export type OpenApi = (cluster: BridgeCluster, server?: string) => Promise<KubeApi>;
 
 export interface Site {
   readonly host: Host;
@@ -103,9 +118,9 @@ export class ApiAccess {
   #cluster: Promise<KubeApi> | undefined;
   #local: Promise<KubeApi> | undefined;
 
-  constructor(host: Host, open: OpenApi, kubeconfig: string, setting: SettingMethod) {
+  constructor(host: Host, open: OpenApi, cluster: BridgeCluster, setting: SettingMethod) {
     this.#host = host;
-    this.#open = (server) => open(kubeconfig, server);
+    this.#open = (server) => open(cluster, server);
     this.#setting = setting;
   }
 
@@ -153,11 +168,11 @@ export async function isReady(api: KubeApi): Promise<boolean> {
 
 // Loaded only by commands that have a kubeconfig to use.
 
-export const openApi: OpenApi = async (kubeconfig, server) => {
+export const openApi: OpenApi = async ({ kubeconfig, context }, server) => {
   const [{ createKubeApi }, { kubeconfigEndpoint }] = await Promise.all([
     import("../../kube/client.js"),
     import("../../kube/kubeconfig/endpoint.js"),
   ]);
-  const endpoint = await kubeconfigEndpoint(kubeconfig);
+  const endpoint = await kubeconfigEndpoint(kubeconfig, context);
   return createKubeApi(server === undefined ? endpoint : { ...endpoint, server });
 };

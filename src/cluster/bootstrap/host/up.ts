@@ -23,8 +23,8 @@ export interface UpResult {
 
 export async function bringUp(host: Host, wishes: UpOptions, openApi: OpenApi, progress: Progress): Promise<UpResult> {
   let isUp = false;
-  const object = async ({ options, kubeconfig, setting }: Draft): Promise<void> => {
-    const api = new ApiAccess(host, openApi, kubeconfig, setting);
+  const object = async ({ options, kubeconfig, context = "", setting }: Draft): Promise<void> => {
+    const api = new ApiAccess(host, openApi, { kubeconfig, context }, setting);
     try {
       isUp = await api.clusterReady();
       if (options.for !== "kubeadm" || !isUp || wishes.onlyThisApiServer) return;
@@ -33,9 +33,9 @@ export async function bringUp(host: Host, wishes: UpOptions, openApi: OpenApi, p
       await api.close();
     }
   };
-  const { keeper, kubeconfig, choose, choice } = await makePlan(host, wishes, object);
+  const { keeper, cluster, choose, choice } = await makePlan(host, wishes, object);
   const { setting } = keeper.record;
-  const api = new ApiAccess(host, openApi, kubeconfig, setting);
+  const api = new ApiAccess(host, openApi, cluster, setting);
   try {
     const site: Site = { host, keeper, model: keeper.model, api, timeoutMs: wishes.timeoutMs };
     const steps = stepsOf(site, { apply: wishes.apply || setting.by === "command", isUp, choose });

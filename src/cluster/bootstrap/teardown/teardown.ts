@@ -4,7 +4,7 @@ import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Host, waitFor } from "../host/host.js";
 import { type BridgeThing, nameOf, RecordKeeper } from "../host/record.js";
-import { ApiAccess, type OpenApi } from "../host/step.js";
+import { ApiAccess, chosenCluster, type OpenApi } from "../host/step.js";
 import { type CreatedObject, createdObjects } from "../model/created.js";
 import type { Topology } from "../model/names.js";
 import { externalCleanup, type FirewallOptions } from "./firewall.js";
@@ -18,6 +18,7 @@ export interface TeardownOptions {
   readonly for: Topology | undefined;
   /** Empty: as recorded; without a record, only the host is cleaned. */
   readonly kubeconfig: string;
+  readonly context: string;
   readonly stateDirectory: string;
   /** For everything together. */
   readonly timeoutMs: number;
@@ -42,9 +43,11 @@ export async function takeDown(host: Host, wishes: TeardownOptions, openApi: Ope
   const limit = new TeardownLimit(host, wishes.timeoutMs);
   const { elsewhere } = wishes;
   const keeper = elsewhere === undefined ? await RecordKeeper.find(host, wishes.stateDirectory) : undefined;
-  const kubeconfig = wishes.kubeconfig || keeper?.record.kubeconfig || "";
+  const cluster = chosenCluster(wishes, keeper?.record);
   const api =
-    kubeconfig === "" ? undefined : new ApiAccess(host, openApi, kubeconfig, keeper?.record.setting ?? { by: "hand" });
+    cluster.kubeconfig === ""
+      ? undefined
+      : new ApiAccess(host, openApi, cluster, keeper?.record.setting ?? { by: "hand" });
   try {
     // A kubeconfig that cannot be used is a mistake to be told at once, an API that is away is not.
     const kube = await openedApi(api, wishes.kubeconfig !== "", tell);

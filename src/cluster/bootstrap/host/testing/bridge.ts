@@ -48,7 +48,7 @@ export class TestBridge {
   }
 
   status(): Promise<BridgeStatus> {
-    return bridgeStatus(this.host, { stateDirectory, kubeconfig: "", env: {} }, this.openApi());
+    return bridgeStatus(this.host, { stateDirectory, kubeconfig: "", context: "", env: {} }, this.openApi());
   }
 
   teardown(wishes: Partial<TeardownOptions> = {}, fuse = new Fuse()): Promise<Receipt> {
@@ -58,7 +58,7 @@ export class TestBridge {
   }
 
   openApi(fuse = new Fuse()): OpenApi {
-    return async (kubeconfig) => {
+    return async ({ kubeconfig }) => {
       if (kubeconfig === "/broken") throw new Error("the kubeconfig /broken is broken");
       return fusedApi(this.cluster.open(), fuse);
     };
@@ -80,12 +80,13 @@ export class TestBridge {
 }
 
 const defaults: UpOptions = {
-  ...{ for: undefined, address: undefined, kubeconfig: "", apply: false, onlyThisApiServer: false },
+  ...{ for: undefined, address: undefined, kubeconfig: "", context: "", apply: false, onlyThisApiServer: false },
   ...{ applyCommand: undefined, restoreCommand: undefined, ownProgram: undefined },
   ...{ stateDirectory, timeoutMs: 60_000, env: {}, validForMs: 2 * 60 * 60_000 },
 };
 
 const teardownDefaults: TeardownOptions = {
-  ...{ for: undefined, kubeconfig: "", stateDirectory, timeoutMs: 60_000, force: false, restoreCommand: undefined },
+  ...{ for: undefined, kubeconfig: "", context: "", stateDirectory, timeoutMs: 60_000, force: false },
+  restoreCommand: undefined,
   firewall: { platform: undefined, upi: false, byoNetwork: false, infraId: undefined, machineNetworks: [] },
 };
