@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { catalogue } from "./errors/catalogue.js";
+import { remedies } from "./errors/catalogue.js";
 import { DrawbridgeError } from "./errors/error.js";
 import { CheckFailure, failed, failureOf, ok, skipped, warning } from "./finding.js";
 
@@ -16,7 +16,7 @@ test("judgements are printed as JSON with the same keys in the same order", () =
 test("an error thrown by a check is a failure with the remedy that the error knows", () => {
   expect(failureOf(new CheckFailure("broke", "Mend it."))).toEqual(failed("broke", "Mend it."));
   expect(failureOf(new DrawbridgeError("DB_KUBECONFIG", "no such file"))).toEqual({
-    ...failed("no such file", catalogue.DB_KUBECONFIG.remedy),
+    ...failed("no such file", remedies.DB_KUBECONFIG),
     code: "DB_KUBECONFIG",
   });
   const remedy = "Run the command again with --output json and report it.";

@@ -1,5 +1,5 @@
 /** The one result of every diagnosis: doctor, workers doctor, hosted status, bootstrap verify, analyze and inject --check. */
-import { catalogue, type ErrorCode } from "./errors/catalogue.js";
+import { type ErrorCode, remedies } from "./errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
 
 /** Worst first. Only `failed` makes a command fail. */
@@ -60,7 +60,7 @@ export const failed = (message: string, remedy: string, ...evidence: string[]): 
 
 /** A failure with a code, and the remedy of the catalogue. */
 export const coded = (code: ErrorCode, message: string, ...evidence: string[]): Judgement => ({
-  ...{ ...failed(message, catalogue[code].remedy, ...evidence), code },
+  ...{ ...failed(message, remedies[code], ...evidence), code },
 });
 
 /** A failed finding that may explain others. */

@@ -1,4 +1,4 @@
-import { catalogue, type ErrorCode } from "./catalogue.js";
+import { type ErrorCode, remedies } from "./catalogue.js";
 
 /** The one error family: a stable code, a sentence with the particulars, the cause kept. */
 export class DrawbridgeError extends Error {
@@ -12,7 +12,7 @@ export class DrawbridgeError extends Error {
 
   /** What the reader can do next. */
   get remedy(): string {
-    return catalogue[this.code].remedy;
+    return remedies[this.code];
   }
 }
 

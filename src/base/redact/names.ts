@@ -1,5 +1,5 @@
 /** Whether a name says that its value is a secret: `DB_PASSWORD`, `client-key-data`, `bearerToken`. */
-import { catalogue } from "../errors/catalogue.js";
+import { remedies } from "../errors/catalogue.js";
 
 /** What the value of a name that ends so is about; the secret itself is elsewhere. */
 const ABOUT = new Set(
@@ -47,7 +47,7 @@ const LONGEST_NAME = 200;
 
 export function isSecretName(name: string): boolean {
   // A code of an error is no name, although some speak of tokens.
-  if (name.length > LONGEST_NAME || Object.hasOwn(catalogue, name)) return false;
+  if (name.length > LONGEST_NAME || Object.hasOwn(remedies, name)) return false;
   const words = wordsOf(name);
   const last = words.at(-1) ?? "";
   if (isKeyId(words)) return true;

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { catalogue } from "../../../base/errors/catalogue.js";
+import { remedies } from "../../../base/errors/catalogue.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeObject } from "../../../cluster/kube/port.js";
 import { outcomeOf, requestPath, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
@@ -75,7 +75,7 @@ describe("a payload that is not made", () => {
     const [one] = await fixture.problems();
     expect(one).toMatchObject({ code: "DB_NODE_PAYLOAD", state: "failed" });
     expect(one?.message).toContain("511: the pull secret is missing");
-    expect(one?.remedy).toBe(catalogue.DB_NODE_PAYLOAD.remedy);
+    expect(one?.remedy).toBe(remedies.DB_NODE_PAYLOAD);
   });
 
   test("is explained by the pool's conditions when it has no configuration", async () => {

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { systemClock } from "../../../base/clock.js";
-import { catalogue } from "../../../base/errors/catalogue.js";
+import { remedies } from "../../../base/errors/catalogue.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { TokenFile } from "../../../base/token-file.js";
@@ -69,7 +69,7 @@ export class Guard {
         "the API answers only to its own address, and the Host header names another",
       );
     }
-    if (socket.encrypted !== true && !isLoopback(socket.localAddress)) throw catalogued(403, "DB_ADMIN_TLS");
+    if (socket.encrypted !== true && !isLoopback(socket.localAddress)) throw closed("DB_ADMIN_TLS");
   }
 
   /** Before what somebody sends along is even read. */
@@ -101,7 +101,7 @@ export class Guard {
   }
 
   #openTokens(): TokenFile {
-    if (this.#tokens === undefined) throw catalogued(403, "DB_ADMIN_CLOSED");
+    if (this.#tokens === undefined) throw closed("DB_ADMIN_CLOSED");
     return this.#tokens;
   }
 
@@ -144,7 +144,11 @@ function foreign(): ApiFailure {
   return new ApiFailure(403, "cross-site", "the request was sent by a page of another site");
 }
 
-function catalogued(status: number, code: "DB_ADMIN_TLS" | "DB_ADMIN_CLOSED"): ApiFailure {
-  const { meaning, remedy } = catalogue[code];
-  return new ApiFailure(status, code, meaning, { remedy });
+const CLOSED_BECAUSE = {
+  DB_ADMIN_TLS: "The admin API is spoken in the clear on loopback only.",
+  DB_ADMIN_CLOSED: "The admin API is closed, because there is no token to ask for.",
+};
+
+function closed(code: keyof typeof CLOSED_BECAUSE): ApiFailure {
+  return new ApiFailure(403, code, CLOSED_BECAUSE[code], { remedy: remedies[code] });
 }
