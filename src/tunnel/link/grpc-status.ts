@@ -17,25 +17,11 @@ export const GrpcStatus = {
 
 export type GrpcStatusName = keyof typeof GrpcStatus;
 
-const GO_NAMES = [
-  "OK",
-  "Canceled",
-  "Unknown",
-  "InvalidArgument",
-  "DeadlineExceeded",
-  "NotFound",
-  "AlreadyExists",
-  "PermissionDenied",
-  "ResourceExhausted",
-  "FailedPrecondition",
-  "Aborted",
-  "OutOfRange",
-  "Unimplemented",
-  "Internal",
-  "Unavailable",
-  "DataLoss",
-  "Unauthenticated",
-];
+/** By number. */
+const GO_NAMES = (
+  "OK Canceled Unknown InvalidArgument DeadlineExceeded NotFound AlreadyExists PermissionDenied ResourceExhausted " +
+  "FailedPrecondition Aborted OutOfRange Unimplemented Internal Unavailable DataLoss Unauthenticated"
+).split(" ");
 
 export function goCodeName(status: number): string {
   return GO_NAMES[status] ?? "Unknown";

@@ -1,6 +1,6 @@
 /** One whole protobuf body to a Packet. The streaming reader (packet-reader.ts) calls it for all that is not bulk DATA. */
 
-import { type ConnectId, type DialId, type Packet, PacketType, WireError } from "./packet.js";
+import { type ConnectId, type DialId, type Packet, PacketType, payloadField, WireError } from "./packet.js";
 import { FieldReader } from "./varint.js";
 
 /** Undefined for a packet type this version does not know: peers may be newer than we are. */
@@ -20,7 +20,7 @@ export function decodePacket(body: Buffer): Packet | undefined {
       to = fields.to;
     }
   }
-  const expected = payloadNumberOf(type);
+  const expected = payloadField(type);
   if (expected === undefined) return undefined;
   if (payloadNumber !== expected) throw new WireError(`packet of type ${type} has no payload`);
   return build(type, new Payload(body, from, to));
@@ -28,31 +28,6 @@ export function decodePacket(body: Buffer): Packet | undefined {
 
 function isPayloadNumber(number: number): boolean {
   return (number >= 2 && number <= 8) || number === PacketType.CREDIT || number === PacketType.END_OF_STREAM;
-}
-
-/** Upstream's types 0 to 6 have their payload at 2 to 8, except that DATA and the close packets are swapped around. */
-function payloadNumberOf(type: number): number | undefined {
-  switch (type) {
-    case PacketType.DIAL_REQ:
-      return 2;
-    case PacketType.DIAL_RSP:
-      return 3;
-    case PacketType.DATA:
-      return 4;
-    case PacketType.CLOSE_REQ:
-      return 5;
-    case PacketType.CLOSE_RSP:
-      return 6;
-    case PacketType.DIAL_CLS:
-      return 7;
-    case PacketType.DRAIN:
-      return 8;
-    case PacketType.CREDIT:
-    case PacketType.END_OF_STREAM:
-      return type;
-    default:
-      return undefined;
-  }
 }
 
 function build(type: number, payload: Payload): Packet {

@@ -1,5 +1,5 @@
 /** Packets to bytes, each with its five-byte gRPC prefix (no compression, big-endian length). */
-import { type ConnectId, type ControlPacket, type Packet, PacketType } from "./packet.js";
+import { type ConnectId, type ControlPacket, type Packet, PacketType, payloadField } from "./packet.js";
 import { int64Length, MAX_VARINT_BYTES, varintLength, writeInt64, writeVarint } from "./varint.js";
 
 export const GRPC_PREFIX_BYTES = 5;
@@ -7,17 +7,8 @@ export const GRPC_PREFIX_BYTES = 5;
 /** The most a DATA packet adds in front of its payload: prefix, type, three length-prefixed tags, one int64. */
 export const MAX_DATA_HEADER_BYTES = 5 + 2 + 1 + 5 + 1 + 10 + 1 + 5;
 
-/** Field tags of Packet's payload members (number << 3 | wire type 2). */
-const TAG_DIAL_REQUEST = 0x12;
-const TAG_DIAL_RESPONSE = 0x1a;
+/** The tag of DATA's payload in Packet (field number << 3 | wire type 2), which the reader looks for. */
 export const TAG_DATA = 0x22;
-const TAG_CLOSE_REQUEST = 0x2a;
-const TAG_CLOSE_RESPONSE = 0x32;
-const TAG_CLOSE_DIAL = 0x3a;
-const TAG_DRAIN = 0x42;
-/** Ours carry the same number as their packet type, so that upstream's next fields never collide with them. */
-const TAG_CREDIT = (PacketType.CREDIT << 3) | 2;
-const TAG_END_OF_STREAM = (PacketType.END_OF_STREAM << 3) | 2;
 
 const VARINT_1 = 0x08;
 const VARINT_2 = 0x10;
@@ -64,31 +55,21 @@ export function controlBound(packet: ControlPacket): number {
 export function writeControl(into: Buffer, at: number, packet: ControlPacket): number {
   switch (packet.type) {
     case "DIAL_REQ":
-      return write(into, at, 0, TAG_DIAL_REQUEST, packet.protocol, packet.address, 0, 0, packet.random);
+      return write(into, at, PacketType.DIAL_REQ, packet.protocol, packet.address, 0, 0, packet.random);
     case "DIAL_RSP":
-      return write(
-        into,
-        at,
-        PacketType.DIAL_RSP,
-        TAG_DIAL_RESPONSE,
-        packet.error,
-        "",
-        0,
-        packet.connectId,
-        packet.random,
-      );
+      return write(into, at, PacketType.DIAL_RSP, packet.error, "", 0, packet.connectId, packet.random);
     case "CLOSE_REQ":
-      return write(into, at, PacketType.CLOSE_REQ, TAG_CLOSE_REQUEST, "", "", packet.connectId, 0, 0);
+      return write(into, at, PacketType.CLOSE_REQ, "", "", packet.connectId, 0, 0);
     case "CLOSE_RSP":
-      return write(into, at, PacketType.CLOSE_RSP, TAG_CLOSE_RESPONSE, packet.error, "", 0, packet.connectId, 0);
+      return write(into, at, PacketType.CLOSE_RSP, packet.error, "", 0, packet.connectId, 0);
     case "DIAL_CLS":
-      return write(into, at, PacketType.DIAL_CLS, TAG_CLOSE_DIAL, "", "", packet.random, 0, 0);
+      return write(into, at, PacketType.DIAL_CLS, "", "", packet.random, 0, 0);
     case "DRAIN":
-      return write(into, at, PacketType.DRAIN, TAG_DRAIN, "", "", 0, 0, 0);
+      return write(into, at, PacketType.DRAIN, "", "", 0, 0, 0);
     case "CREDIT":
-      return write(into, at, PacketType.CREDIT, TAG_CREDIT, "", "", packet.connectId, packet.bytes, 0);
+      return write(into, at, PacketType.CREDIT, "", "", packet.connectId, packet.bytes, 0);
     case "END_OF_STREAM":
-      return write(into, at, PacketType.END_OF_STREAM, TAG_END_OF_STREAM, "", "", packet.connectId, 0, 0);
+      return write(into, at, PacketType.END_OF_STREAM, "", "", packet.connectId, 0, 0);
   }
 }
 
@@ -111,7 +92,6 @@ function write(
   into: Buffer,
   at: number,
   type: number,
-  payloadTag: number,
   text1: string,
   text2: string,
   int1: ConnectId,
@@ -121,6 +101,7 @@ function write(
   const bytes1 = text1 === "" ? 0 : Buffer.byteLength(text1);
   const bytes2 = text2 === "" ? 0 : Buffer.byteLength(text2);
   const inner = textLength(bytes1) + textLength(bytes2) + intLength(int1) + intLength(int2) + intLength(int3);
+  const payloadTag = (payloadField(type)! << 3) | 2;
   const typeLength = type === 0 ? 0 : 1 + varintLength(type);
   let to = writePrefix(into, at, typeLength + varintLength(payloadTag) + varintLength(inner) + inner);
   if (type !== 0) {

@@ -51,14 +51,8 @@ export type RawHeaders = readonly string[];
 
 /** Meant for the next hop only, whether `Connection` lists them or not (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "transfer-encoding",
-  "upgrade",
+  ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"],
+  ...["te", "transfer-encoding", "upgrade"],
 ]);
 
 /** Say where a message ends and for whom it is: `Connection` cannot take them away, and a trailer cannot bring them. */

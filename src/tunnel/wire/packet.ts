@@ -16,20 +16,10 @@ export const PacketType = {
   END_OF_STREAM: 1001,
 } as const;
 
-/** Names by dense index: what metrics and the flight recorder print. */
-export const PACKET_NAMES = [
-  "DIAL_REQ",
-  "DIAL_RSP",
-  "CLOSE_REQ",
-  "CLOSE_RSP",
-  "DATA",
-  "DIAL_CLS",
-  "DRAIN",
-  "CREDIT",
-  "END_OF_STREAM",
-] as const;
+export type PacketName = keyof typeof PacketType;
 
-export type PacketName = (typeof PACKET_NAMES)[number];
+/** Names by dense index, in the order above: what metrics and the flight recorder print. */
+export const PACKET_NAMES = Object.keys(PacketType) as PacketName[];
 export const PACKET_TYPE_COUNT = PACKET_NAMES.length;
 
 /** Dense index by name. */
@@ -37,6 +27,15 @@ export const PACKET_INDEX = Object.fromEntries(PACKET_NAMES.map((name, index) =>
   PacketName,
   number
 >;
+
+/** Field numbers of upstream's payloads in `Packet`, by packet type 0 to 6. */
+const PAYLOAD_FIELDS: readonly number[] = [2, 3, 5, 6, 4, 7, 8];
+
+/** The field of a packet type's payload; undefined for a type that this version does not know. */
+export function payloadField(type: number): number | undefined {
+  // Ours carry the same number as their packet type, so that upstream's next fields never collide with them.
+  return PAYLOAD_FIELDS[type] ?? (type === PacketType.CREDIT || type === PacketType.END_OF_STREAM ? type : undefined);
+}
 
 /**
  * An agent's number for a connection. Upstream's is an int64 counter from 1; a number while it fits exactly, a bigint

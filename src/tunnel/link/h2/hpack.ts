@@ -3,70 +3,22 @@ import { ErrorCode, SessionError } from "./frames.js";
 
 export type Header = readonly [name: string, value: string];
 
-/** The specification's table, by index from 1. */
-const STATIC: readonly Header[] = [
-  [":authority", ""],
-  [":method", "GET"],
-  [":method", "POST"],
-  [":path", "/"],
-  [":path", "/index.html"],
-  [":scheme", "http"],
-  [":scheme", "https"],
-  [":status", "200"],
-  [":status", "204"],
-  [":status", "206"],
-  [":status", "304"],
-  [":status", "400"],
-  [":status", "404"],
-  [":status", "500"],
-  ["accept-charset", ""],
-  ["accept-encoding", "gzip, deflate"],
-  ["accept-language", ""],
-  ["accept-ranges", ""],
-  ["accept", ""],
-  ["access-control-allow-origin", ""],
-  ["age", ""],
-  ["allow", ""],
-  ["authorization", ""],
-  ["cache-control", ""],
-  ["content-disposition", ""],
-  ["content-encoding", ""],
-  ["content-language", ""],
-  ["content-length", ""],
-  ["content-location", ""],
-  ["content-range", ""],
-  ["content-type", ""],
-  ["cookie", ""],
-  ["date", ""],
-  ["etag", ""],
-  ["expect", ""],
-  ["expires", ""],
-  ["from", ""],
-  ["host", ""],
-  ["if-match", ""],
-  ["if-modified-since", ""],
-  ["if-none-match", ""],
-  ["if-range", ""],
-  ["if-unmodified-since", ""],
-  ["last-modified", ""],
-  ["link", ""],
-  ["location", ""],
-  ["max-forwards", ""],
-  ["proxy-authenticate", ""],
-  ["proxy-authorization", ""],
-  ["range", ""],
-  ["referer", ""],
-  ["refresh", ""],
-  ["retry-after", ""],
-  ["server", ""],
-  ["set-cookie", ""],
-  ["strict-transport-security", ""],
-  ["transfer-encoding", ""],
-  ["user-agent", ""],
-  ["vary", ""],
-  ["via", ""],
-  ["www-authenticate", ""],
-];
+/** The specification's static table, by index from 1, as `name` or `name=value`. */
+const STATIC: readonly Header[] = (
+  ":authority|:method=GET|:method=POST|:path=/|:path=/index.html|:scheme=http|:scheme=https|:status=200|" +
+  ":status=204|:status=206|:status=304|:status=400|:status=404|:status=500|accept-charset|" +
+  "accept-encoding=gzip, deflate|accept-language|accept-ranges|accept|access-control-allow-origin|age|allow|" +
+  "authorization|cache-control|content-disposition|content-encoding|content-language|content-length|" +
+  "content-location|content-range|content-type|cookie|date|etag|expect|expires|from|host|if-match|" +
+  "if-modified-since|if-none-match|if-range|if-unmodified-since|last-modified|link|location|max-forwards|" +
+  "proxy-authenticate|proxy-authorization|range|referer|refresh|retry-after|server|set-cookie|" +
+  "strict-transport-security|transfer-encoding|user-agent|vary|via|www-authenticate"
+)
+  .split("|")
+  .map((entry) => {
+    const [name = "", value = ""] = entry.split("=");
+    return [name, value];
+  });
 
 /** What the specification gives an encoder by default; we never allow more. */
 const TABLE_BYTES = 4096;
