@@ -3,15 +3,7 @@
 import { type Clock, systemClock } from "../../base/clock.js";
 import { Budget } from "../connection/budget.js";
 import { untilDate } from "../connection/until-date.js";
-import {
-  agentDialEnded,
-  agentDraining,
-  agentServerDisconnected,
-  agentTunnelClosed,
-  note,
-  streamError,
-  tunnelCut,
-} from "../events/channels.js";
+import { agentDraining, agentServerDisconnected, note, streamError } from "../events/channels.js";
 import type { AgentReadings } from "../events/readings.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
@@ -131,62 +123,25 @@ export class ProxyAgent {
     const { extended, echo } = connection.features;
     const number = ++this.#connections;
     const link = new ServerLink({
-      number,
-      serverId,
-      address,
-      extended,
-      echo,
+      ...{ source: this, number, serverId, address, echo },
+      ...{ budget: this.#budget, clock: this.#clock, policy: this.#policy, resolver: this.resolver },
+      nextConnectId: () => ++this.#connectIds,
       openStream: (owner) =>
         new PacketStream(stream, owner, {
-          received: this.#received,
-          sent: this.#sent,
-          extended,
+          ...{ received: this.#received, sent: this.#sent, extended },
           observer: this.flights?.open(number, serverId),
         }),
-      budget: this.#budget,
-      clock: this.#clock,
-      policy: this.#policy,
-      resolver: this.resolver,
-      nextConnectId: () => ++this.#connectIds,
-      events: {
-        onDialEnded: (link, asked, outcome, error) => {
-          const { id, address, askedAt } = asked;
-          const durationMs = this.#clock.now() - askedAt;
-          agentDialEnded.publish({ source: this, link, asked, address, connectId: id, outcome, error, durationMs });
-        },
-        onTunnelFinished: (link, tunnel, reason) => {
-          agentTunnelClosed.publish({
-            source: this,
-            link,
-            tunnel,
-            address: tunnel.info.address,
-            connectId: tunnel.connectId,
-            durationMs: this.#clock.now() - tunnel.info.openedAt,
-            bytesToServer: tunnel.bytesToFar,
-            bytesToEndpoint: tunnel.bytesToNear,
-            reason,
-          });
-        },
-        onTunnelCut: (tunnel, queuedBytes) =>
-          tunnelCut.publish({
-            source: this,
-            address: tunnel.info.address,
-            connectId: tunnel.connectId,
-            queuedBytes,
-            reason: `the endpoint did not read while server ${serverId}, which knows no window, went on sending`,
-          }),
-        onClosed: (closed, end) => {
-          endTimeBox();
-          this.#links.delete(closed);
-          this.flights?.close(closed.number);
-          this.#servers.forget(closed);
-          session.destroy();
-          if (end.status !== 0) {
-            const code = goCodeName(end.status);
-            streamError.publish({ source: this, segment: "to_agent", code, packetType: "Unknown" });
-          }
-          agentServerDisconnected.publish({ source: this, serverId, address, reason: end.reason });
-        },
+      onClosed: (end) => {
+        endTimeBox();
+        this.#links.delete(link);
+        this.flights?.close(number);
+        this.#servers.forget(link);
+        session.destroy();
+        if (end.status !== 0) {
+          const code = goCodeName(end.status);
+          streamError.publish({ source: this, segment: "to_agent", code, packetType: "Unknown" });
+        }
+        agentServerDisconnected.publish({ source: this, serverId, address, reason: end.reason });
       },
     });
     const endTimeBox = this.#timeBox(link);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget } from "../connection/budget.js";
+import { agentDialEnded, agentTunnelClosed, tunnelCut } from "../events/channels.js";
 import { PacketMeter, SegmentCounters } from "../link/packet-meter.js";
 import type { PacketStream } from "../link/packet-stream.js";
 import { Resolver } from "../resolver/resolver.js";
@@ -34,16 +35,14 @@ function linkTo(echo: boolean) {
       packets.push(packet);
     },
   };
+  agentDialEnded.subscribe(({ outcome }) => events.push(outcome), stream);
+  agentTunnelClosed.subscribe(() => events.push("finished"), stream);
+  tunnelCut.subscribe(() => events.push("cut"), stream);
   const link = new ServerLink({
-    ...{ number: 1, serverId: "s", address: "a:1", extended: true, echo, nextConnectId: () => ++ids },
+    ...{ source: stream, number: 1, serverId: "s", address: "a:1", echo, nextConnectId: () => ++ids },
     ...{ budget: new Budget(), clock: new ManualClock(), policy: new DestinationPolicy([], []) },
     resolver: new Resolver(),
-    events: {
-      onDialEnded: (_link, _asked, outcome) => events.push(outcome),
-      onTunnelFinished: () => events.push("finished"),
-      onTunnelCut: () => events.push("cut"),
-      onClosed() {},
-    },
+    onClosed() {},
     openStream: () => stream as unknown as PacketStream,
   });
   /** As a real stream hands packets over: counted first. */

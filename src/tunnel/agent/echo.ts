@@ -4,37 +4,7 @@
  * are not counted, not shown, and do not keep the agent from being idle.
  */
 import { ByteQueue } from "../../base/byte-queue.js";
-import { type TableOptions, TunnelTable } from "../connection/table.js";
 import type { NearEvents, Port } from "../connection/tunnel.js";
-import { ECHO_ADDRESS } from "../wire/destination.js";
-
-/** A watchdog uses one at a time and closes it. */
-const MAX_OPEN = 4;
-
-export class EchoTunnels {
-  readonly tunnels: TunnelTable;
-
-  constructor(options: Pick<TableOptions, "carrier" | "budget" | "clock">) {
-    this.tunnels = new TunnelTable({
-      ...options,
-      closeWith: "CLOSE_RSP",
-      pendingDials: () => 0,
-      onFinished: () => {},
-      onCut: () => {},
-    });
-  }
-
-  get full(): boolean {
-    return this.tunnels.size >= MAX_OPEN;
-  }
-
-  /** From here on what comes for `connectId` goes back. */
-  open(connectId: number): void {
-    const now = this.tunnels.clock.now();
-    const info = { id: connectId, address: ECHO_ADDRESS, askedAt: now, dialledAt: now, openedAt: now };
-    this.tunnels.add(connectId, new EchoPort(), info).start();
-  }
-}
 
 export class EchoPort implements Port {
   readonly canHalfClose = true;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget, DEFAULT_LIMITS } from "../connection/budget.js";
+import { agentDialEnded } from "../events/channels.js";
 import type { PacketStream } from "../link/packet-stream.js";
 import { Resolver } from "../resolver/resolver.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
@@ -11,16 +12,13 @@ import { MAX_PENDING_DIALS, ServerLink } from "./server-link.js";
 test("a link without tunnels is idle, but not done while its last bytes wait for the transport", () => {
   const stream = { queuedBytes: 5 };
   const link = new ServerLink({
-    number: 1,
-    serverId: "s",
-    address: "a:1",
-    extended: true,
+    ...{ source: stream, number: 1, serverId: "s", address: "a:1" },
     budget: new Budget(DEFAULT_LIMITS),
     clock: new ManualClock(),
     policy: new DestinationPolicy([], []),
     resolver: new Resolver(),
     nextConnectId: () => 1,
-    events: { onDialEnded() {}, onTunnelFinished() {}, onTunnelCut() {}, onClosed() {} },
+    onClosed() {},
     openStream: () => stream as PacketStream,
   });
   expect([link.idle, link.flushing]).toEqual([true, true]);
@@ -32,15 +30,17 @@ test("a server that asks for dials without end gets so many at once, and is told
   const answers: ControlPacket[] = [];
   let connectIds = 0;
   let ended = 0;
+  const source = {};
+  agentDialEnded.subscribe(() => ended++, source);
   const link = new ServerLink({
-    ...{ number: 1, serverId: "s", address: "a:1", extended: true },
+    ...{ source, number: 1, serverId: "s", address: "a:1" },
     budget: new Budget(DEFAULT_LIMITS),
     clock: new ManualClock(),
     policy: new DestinationPolicy([], []),
     // Lookups that nobody answers.
     resolver: { lookup: () => () => {} } as unknown as Resolver,
     nextConnectId: () => ++connectIds,
-    events: { onDialEnded: () => ended++, onTunnelFinished() {}, onTunnelCut() {}, onClosed() {} },
+    onClosed() {},
     openStream: () =>
       ({ control: (packet: ControlPacket) => answers.push(packet), closed: false }) as unknown as PacketStream,
   });

@@ -6,12 +6,14 @@ import type { Budget } from "../connection/budget.js";
 import { SocketPort } from "../connection/socket-port.js";
 import { TunnelTable } from "../connection/table.js";
 import type { DialFacts, Tunnel } from "../connection/tunnel.js";
+import { agentDialEnded, agentTunnelClosed, tunnelCut } from "../events/channels.js";
+import type { AgentDialEnded } from "../events/events.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../link/packet-stream.js";
 import type { Resolver } from "../resolver/resolver.js";
 import { ECHO_ADDRESS } from "../wire/destination.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
-import { type DialFailure, EndpointDial } from "./dialer.js";
-import { EchoTunnels } from "./echo.js";
+import { EndpointDial } from "./dialer.js";
+import { EchoPort } from "./echo.js";
 import type { DestinationPolicy } from "./policy.js";
 
 /** Dials of one server that may wait for their endpoints; each has a socket or a lookup of its own. */
@@ -20,13 +22,17 @@ export const MAX_PENDING_DIALS = 4096;
 /** A name has 253 characters at most, and a port five; nobody needs to see more. */
 const MAX_ADDRESS_CHARS = 300;
 
+/** Connections to the echo: a watchdog uses one at a time and closes it. */
+const MAX_ECHOES = 4;
+
 export interface ServerLinkOptions {
+  /** Identity of the agent in events. */
+  readonly source: object;
   /** The agent's own number for this connection. */
   readonly number: number;
   readonly serverId: string;
   /** Where the server was reached, for people. */
   readonly address: string;
-  readonly extended: boolean;
   /** The server may ask for the built-in echo. */
   readonly echo?: boolean;
   readonly budget: Budget;
@@ -35,19 +41,10 @@ export interface ServerLinkOptions {
   readonly resolver: Resolver;
   /** Connection numbers are unique in the whole agent, not only on one stream. */
   readonly nextConnectId: () => number;
-  readonly events: ServerLinkEvents;
+  readonly onClosed: (end: StreamEnd) => void;
   /** Makes the stream of packets that the link owns. */
   readonly openStream: (link: ServerLink) => PacketStream;
 }
-
-export interface ServerLinkEvents {
-  onDialEnded(link: ServerLink, asked: DialFacts, outcome: DialOutcome, error: string): void;
-  onTunnelFinished(link: ServerLink, tunnel: Tunnel, reason: string): void;
-  onTunnelCut(tunnel: Tunnel, queuedBytes: number): void;
-  onClosed(link: ServerLink, end: StreamEnd): void;
-}
-
-export type DialOutcome = "established" | "cancelled" | DialFailure["outcome"];
 
 export class ServerLink implements StreamOwner {
   readonly number: number;
@@ -59,7 +56,6 @@ export class ServerLink implements StreamOwner {
   readonly connectedAt: number;
   /** The server sent GOAWAY. */
   leaving = false;
-  readonly #echo: EchoTunnels | undefined;
   readonly #options: ServerLinkOptions;
   readonly #dials = new ShortLivedMap<DialId, { readonly dial: EndpointDial; readonly asked: DialFacts }>();
 
@@ -69,18 +65,32 @@ export class ServerLink implements StreamOwner {
     this.connectedAt = options.clock.now();
     this.serverId = options.serverId;
     this.address = options.address;
-    this.extended = options.extended;
     this.stream = options.openStream(this);
-    const { budget, clock } = options;
-    const shared = { carrier: this.stream, budget, clock };
+    this.extended = this.stream.extended;
+    const { source, serverId, budget, clock } = options;
     this.tunnels = new TunnelTable({
-      ...shared,
+      ...{ carrier: this.stream, budget, clock },
       closeWith: "CLOSE_RSP",
       pendingDials: () => this.#dials.size,
-      onFinished: (tunnel, reason) => options.events.onTunnelFinished(this, tunnel, reason),
-      onCut: (tunnel, queuedBytes) => options.events.onTunnelCut(tunnel, queuedBytes),
+      onFinished: (tunnel, reason) => this.#tunnelClosed(tunnel, reason),
+      onCut: ({ info: { address }, connectId }, queuedBytes) => {
+        const reason = `the endpoint did not read while server ${serverId}, which knows no window, went on sending`;
+        tunnelCut.publish({ source, address, connectId, queuedBytes, reason });
+      },
     });
-    this.#echo = options.echo ? new EchoTunnels(shared) : undefined;
+  }
+
+  #tunnelClosed(tunnel: Tunnel, reason: string): void {
+    const { info, connectId } = tunnel;
+    if (info.isProbe === true) return;
+    const { source, clock } = this.#options;
+    agentTunnelClosed.publish({
+      ...{ source, link: this, tunnel, address: info.address, connectId },
+      durationMs: clock.now() - info.openedAt,
+      bytesToServer: tunnel.bytesToFar,
+      bytesToEndpoint: tunnel.bytesToNear,
+      reason,
+    });
   }
 
   /** Nothing open and nothing being opened. */
@@ -114,20 +124,15 @@ export class ServerLink implements StreamOwner {
   // ---- StreamOwner: what comes from the server ---------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {
-    const tunnel = this.#tunnel(connectId);
+    const tunnel = this.tunnels.get(connectId);
     if (tunnel !== undefined) tunnel.onFarData(chunk);
     else if (connectId !== 0) this.stream.control({ type: "CLOSE_RSP", connectId, error: "unrecognized connectID" });
-  }
-
-  /** To an endpoint, or else of the built-in echo. */
-  #tunnel(connectId: ConnectId): Tunnel | undefined {
-    return this.tunnels.get(connectId) ?? this.#echo?.tunnels.get(connectId);
   }
 
   onControl(packet: ControlPacket): void {
     switch (packet.type) {
       case "DIAL_REQ":
-        if (packet.address === ECHO_ADDRESS && this.#echo !== undefined) this.#answerEcho(this.#echo, packet.random);
+        if (packet.address === ECHO_ADDRESS && this.#options.echo === true) this.#answerEcho(packet.random);
         else this.#dial(packet.protocol, packet.address, packet.random);
         break;
       case "DIAL_CLS":
@@ -136,33 +141,27 @@ export class ServerLink implements StreamOwner {
       case "CLOSE_REQ":
         this.#close(packet.connectId);
         break;
-      case "CREDIT":
-        if (this.extended) this.#tunnel(packet.connectId)?.onFarCredit(packet.bytes);
-        break;
-      case "END_OF_STREAM":
-        if (this.extended) this.#tunnel(packet.connectId)?.onFarEnd();
-        break;
       default:
         // Answers and DRAIN travel the other way only.
-        break;
+        this.tunnels.onControl(packet);
     }
   }
 
   #dial(protocol: string, address: string, random: DialId): void {
-    const { clock, policy, resolver, nextConnectId, events } = this.#options;
+    const { clock, policy, resolver, nextConnectId } = this.#options;
     const connectId = nextConnectId();
     const startedAt = clock.now();
     const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
     const refusal = this.#refusal(address, random);
     if (refusal !== undefined) {
-      events.onDialEnded(this, { ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "unknown", refusal);
+      this.#dialEnded({ ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "unknown", refusal);
       this.stream.control({ type: "DIAL_RSP", error: refusal, connectId: 0, random });
       return;
     }
     let port: SocketPort | undefined;
-    const ended = (outcome: DialOutcome, error: string): void => {
+    const ended = (outcome: AgentDialEnded["outcome"], error: string): void => {
       this.#dials.delete(random);
-      events.onDialEnded(this, asked, outcome, error);
+      this.#dialEnded(asked, outcome, error);
     };
     const dial = new EndpointDial(
       protocol,
@@ -172,13 +171,7 @@ export class ServerLink implements StreamOwner {
         onConnected: (socket: Socket) => {
           port = new SocketPort(socket, clock);
           ended("established", "");
-          const tunnel = this.tunnels.add(connectId, port, {
-            id: connectId,
-            address,
-            askedAt: startedAt,
-            dialledAt: startedAt,
-            openedAt: clock.now(),
-          });
+          const tunnel = this.tunnels.add(connectId, port, { ...asked, openedAt: clock.now() });
           this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
           tunnel.start();
         },
@@ -193,6 +186,13 @@ export class ServerLink implements StreamOwner {
     if (!dial.over) this.#dials.set(random, { dial, asked });
   }
 
+  #dialEnded(asked: DialFacts, outcome: AgentDialEnded["outcome"], error: string): void {
+    const { source, clock } = this.#options;
+    const { id: connectId, address, askedAt } = asked;
+    const durationMs = clock.now() - askedAt;
+    agentDialEnded.publish({ source, link: this, asked, address, connectId, outcome, error, durationMs });
+  }
+
   /** Why a dial is not even tried. */
   #refusal(address: string, random: DialId): string | undefined {
     if (address.length > MAX_ADDRESS_CHARS)
@@ -203,33 +203,34 @@ export class ServerLink implements StreamOwner {
   }
 
   /** No events and no counts: it is nobody's connection. */
-  #answerEcho(echo: EchoTunnels, random: DialId): void {
+  #answerEcho(random: DialId): void {
     this.stream.received.uncount("DIAL_REQ");
-    if (echo.full) {
+    if (this.tunnels.probes >= MAX_ECHOES) {
       this.stream.control({ type: "DIAL_RSP", error: "too many connections to the echo", connectId: 0, random });
       this.stream.sent.uncount("DIAL_RSP");
       return;
     }
-    const connectId = this.#options.nextConnectId();
+    const { nextConnectId, clock } = this.#options;
+    const connectId = nextConnectId();
     this.stream.leaveUncounted(connectId);
     this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
-    echo.open(connectId);
+    const now = clock.now();
+    const asked = { id: connectId, address: ECHO_ADDRESS, askedAt: now, dialledAt: now };
+    this.tunnels.add(connectId, new EchoPort(), { ...asked, openedAt: now, isProbe: true }).start();
   }
 
   #close(connectId: ConnectId): void {
-    const tunnel = this.#tunnel(connectId);
+    const tunnel = this.tunnels.get(connectId);
     tunnel?.onFarClosed("the server closed the connection");
     this.stream.control({ type: "CLOSE_RSP", connectId, error: tunnel === undefined ? "Unknown connectID" : "" });
   }
 
   onSettle(): void {
     this.tunnels.settle();
-    this.#echo?.tunnels.settle();
   }
 
   onDrain(): void {
     this.tunnels.drained();
-    this.#echo?.tunnels.drained();
   }
 
   onEmpty(): void {}
@@ -241,7 +242,6 @@ export class ServerLink implements StreamOwner {
   onClosed(end: StreamEnd): void {
     for (const { dial } of [...this.#dials.values()]) dial.cancel();
     this.tunnels.linkLost("the stream to the server ended");
-    this.#echo?.tunnels.linkLost("the stream to the server ended");
-    this.#options.events.onClosed(this, end);
+    this.#options.onClosed(end);
   }
 }

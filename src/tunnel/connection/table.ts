@@ -2,10 +2,10 @@
 
 import type { Clock } from "../../base/clock.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
-import type { ConnectId } from "../wire/packet.js";
+import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import type { Budget } from "./budget.js";
 import { Overflow } from "./overflow.js";
-import { type Carrier, type Port, Tunnel, type TunnelInfo, type TunnelKeeper } from "./tunnel.js";
+import { type Carrier, type Port, Tunnel, type TunnelInfo } from "./tunnel.js";
 
 export interface TableOptions {
   readonly carrier: Carrier & { pause(): void; resume(): void };
@@ -18,13 +18,14 @@ export interface TableOptions {
   readonly onCut: (tunnel: Tunnel, queuedBytes: number) => void;
 }
 
-export class TunnelTable implements TunnelKeeper {
+export class TunnelTable {
   readonly carrier: TableOptions["carrier"];
   readonly budget: Budget;
   readonly clock: Clock;
   readonly #options: TableOptions;
   readonly #tunnels = new ShortLivedMap<ConnectId, Tunnel>();
   readonly #overflow: Overflow;
+  #probes = 0;
   /** Of tunnels that have ended. */
   #pastToFar = 0;
   #pastToNear = 0;
@@ -36,23 +37,22 @@ export class TunnelTable implements TunnelKeeper {
     this.carrier = options.carrier;
     this.budget = options.budget;
     this.clock = options.clock;
-    this.#overflow = new Overflow(
-      options.clock,
-      {
-        pauseReading: () => options.carrier.pause(),
-        resumeReading: () => options.carrier.resume(),
-        sharedWithOthers: () => this.#tunnels.size > 1 || options.pendingDials() > 0,
-        cutSlowReader: (tunnel, queuedBytes) => {
-          options.onCut(tunnel, queuedBytes);
-          tunnel.cut("its reader was too slow");
-        },
-      },
-      options.budget,
-    );
+    this.#overflow = new Overflow(this);
   }
 
+  /** Tunnels, those of the watchdog not counted. */
   get size(): number {
-    return this.#tunnels.size;
+    return this.#tunnels.size - this.#probes;
+  }
+
+  /** Tunnels of the watchdog. */
+  get probes(): number {
+    return this.#probes;
+  }
+
+  /** Whether a slow reader holds up anybody else when this link is not read. */
+  get isShared(): boolean {
+    return this.size > 1 || this.#options.pendingDials() > 0;
   }
 
   /** The link is not read because a slow reader holds too much. */
@@ -64,15 +64,15 @@ export class TunnelTable implements TunnelKeeper {
   traffic(): { toFar: number; toNear: number } {
     let toFar = this.#pastToFar;
     let toNear = this.#pastToNear;
-    for (const tunnel of this.#tunnels.values()) {
+    for (const tunnel of this.values()) {
       toFar += tunnel.bytesToFar;
       toNear += tunnel.bytesToNear;
     }
     return { toFar, toNear };
   }
 
-  values(): IterableIterator<Tunnel> {
-    return this.#tunnels.values();
+  *values(): IterableIterator<Tunnel> {
+    for (const tunnel of this.#tunnels.values()) if (tunnel.info.isProbe !== true) yield tunnel;
   }
 
   get(connectId: ConnectId): Tunnel | undefined {
@@ -82,19 +82,29 @@ export class TunnelTable implements TunnelKeeper {
   add(connectId: ConnectId, port: Port, info: TunnelInfo): Tunnel {
     const tunnel = new Tunnel(connectId, port, info, this, this.#options.closeWith);
     this.#tunnels.set(connectId, tunnel);
+    if (info.isProbe === true) this.#probes++;
     return tunnel;
   }
 
-  /** Ends the turn: every port that was written to lets go at once. False when there was none. */
+  /** Credit and end of stream, if both were agreed on with the peer; other packets are not for a tunnel alone. */
+  onControl(packet: ControlPacket): void {
+    if (!this.carrier.extended) return;
+    if (packet.type === "CREDIT") this.get(packet.connectId)?.onFarCredit(packet.bytes);
+    else if (packet.type === "END_OF_STREAM") this.get(packet.connectId)?.onFarEnd();
+  }
+
+  /** Ends the turn: every port that was written to is flushed at once. False when there was none but the watchdog's. */
   settle(): boolean {
     const touched = this.#touched;
     if (touched.length === 0) return false;
     this.#touched = [];
+    let isTraffic = false;
     for (const tunnel of touched) {
       tunnel.isTouched = false;
+      if (tunnel.info.isProbe !== true) isTraffic = true;
       tunnel.settle();
     }
-    return true;
+    return isTraffic;
   }
 
   /** The link takes bytes again. */
@@ -108,24 +118,36 @@ export class TunnelTable implements TunnelKeeper {
     for (const tunnel of [...this.#tunnels.values()]) tunnel.linkLost(reason);
   }
 
+  /** Bytes were written to the tunnel's port, which is flushed at the end of this turn. */
   touched(tunnel: Tunnel): void {
     if (tunnel.isTouched) return;
     tunnel.isTouched = true;
     this.#touched.push(tunnel);
   }
 
+  /** The tunnel's source is paused until the link takes bytes again. */
   blocked(tunnel: Tunnel): void {
     this.#blocked.add(tunnel);
   }
 
+  /** The port of a tunnel without a window holds too much. */
   overflowing(tunnel: Tunnel): void {
     this.#overflow.add(tunnel);
   }
 
+  /** The tunnel's reader has held up others for too long. */
+  cut(tunnel: Tunnel, queuedBytes: number): void {
+    this.#options.onCut(tunnel, queuedBytes);
+    tunnel.cut("its reader was too slow");
+  }
+
   finished(tunnel: Tunnel, reason: string): void {
     this.#tunnels.delete(tunnel.connectId);
-    this.#pastToFar += tunnel.bytesToFar;
-    this.#pastToNear += tunnel.bytesToNear;
+    if (tunnel.info.isProbe === true) this.#probes--;
+    else {
+      this.#pastToFar += tunnel.bytesToFar;
+      this.#pastToNear += tunnel.bytesToNear;
+    }
     this.#blocked.delete(tunnel);
     this.#overflow.remove(tunnel);
     this.#options.onFinished(tunnel, reason);

@@ -4,9 +4,9 @@
  * With a drawbridge peer each direction has its window and can end on its own. With an upstream peer the protocol has
  * neither: the near queue is bounded (overflow.ts) and any end closes both directions.
  */
-import type { Clock } from "../../base/clock.js";
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
-import type { Budget, QueueHolder } from "./budget.js";
+import type { QueueHolder } from "./budget.js";
+import type { TunnelTable } from "./table.js";
 import { ReceiveWindow, SendWindow } from "./window.js";
 
 /** What a tunnel needs of the link it runs over. */
@@ -16,20 +16,6 @@ export interface Carrier {
   readonly extended: boolean;
   data(connectId: ConnectId, payload: Uint8Array): boolean;
   control(packet: ControlPacket): void;
-}
-
-/** What the link's table does for its tunnels. */
-export interface TunnelKeeper {
-  readonly carrier: Carrier;
-  readonly budget: Budget;
-  readonly clock: Clock;
-  /** Bytes were written to the port: flush it at the end of this turn. */
-  touched(tunnel: Tunnel): void;
-  /** The source is paused until the link takes bytes again. */
-  blocked(tunnel: Tunnel): void;
-  /** The port of a tunnel without a window holds too much. */
-  overflowing(tunnel: Tunnel): void;
-  finished(tunnel: Tunnel, reason: string): void;
 }
 
 /**
@@ -53,6 +39,8 @@ export interface DialFacts {
 export interface TunnelInfo extends DialFacts {
   /** By the link's clock: when the dial was answered. */
   readonly openedAt: number;
+  /** The watchdog's: nobody's traffic, so it is not counted, not shown and not waited for. */
+  readonly isProbe?: boolean;
 }
 
 export class Tunnel implements NearEvents, QueueHolder {
@@ -66,12 +54,12 @@ export class Tunnel implements NearEvents, QueueHolder {
   firstToNearAt = 0;
   nearEndedAt = 0;
   farEndedAt = 0;
-  /** Set by the keeper between touched() and settle(). */
+  /** Set by the table between touched() and settle(). */
   isTouched = false;
   /** Set by overflow.ts while this tunnel's reader holds the link up. */
   overflowing = false;
 
-  readonly #keeper: TunnelKeeper;
+  readonly #table: TunnelTable;
   readonly #carrier: Carrier;
   /** What closes the tunnel at the far end: CLOSE_REQ from a server, CLOSE_RSP from an agent. */
   readonly #closePacket: ControlPacket;
@@ -88,19 +76,19 @@ export class Tunnel implements NearEvents, QueueHolder {
     connectId: ConnectId,
     port: Port,
     info: TunnelInfo,
-    keeper: TunnelKeeper,
+    table: TunnelTable,
     closeWith: "CLOSE_REQ" | "CLOSE_RSP",
   ) {
     this.connectId = connectId;
     this.port = port;
     this.info = info;
-    this.#keeper = keeper;
-    this.#carrier = keeper.carrier;
+    this.#table = table;
+    this.#carrier = table.carrier;
     this.#closePacket =
       closeWith === "CLOSE_REQ" ? { type: closeWith, connectId } : { type: closeWith, connectId, error: "" };
-    if (keeper.carrier.extended) {
+    if (table.carrier.extended) {
       this.#send = new SendWindow();
-      this.#receive = new ReceiveWindow(keeper.budget);
+      this.#receive = new ReceiveWindow(table.budget);
     }
   }
 
@@ -131,7 +119,7 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   onNearData(chunk: Uint8Array): void {
     if (this.#closed) return;
-    if (this.bytesToFar === 0) this.firstToFarAt = this.#keeper.clock.now();
+    if (this.bytesToFar === 0) this.firstToFarAt = this.#table.clock.now();
     this.bytesToFar += chunk.length;
     this.#send?.sent(chunk.length);
     const room = this.#carrier.data(this.connectId, chunk);
@@ -141,7 +129,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   onNearEnd(): void {
     if (this.#closed || this.#nearEnded) return;
     this.#nearEnded = true;
-    this.nearEndedAt = this.#keeper.clock.now();
+    this.nearEndedAt = this.#table.clock.now();
     if (!this.#carrier.extended) this.close("the near end closed");
     else {
       this.#carrier.control({ type: "END_OF_STREAM", connectId: this.connectId });
@@ -159,13 +147,13 @@ export class Tunnel implements NearEvents, QueueHolder {
       this.#paused = true;
       this.port.pause();
     }
-    if (this.#carrier.congested) this.#keeper.blocked(this);
+    if (this.#carrier.congested) this.#table.blocked(this);
   }
 
   /** The link drained, or credit came: go on if neither holds us back. */
   resumeNear(): void {
     if (!this.#paused || this.#closed) return;
-    if (this.#carrier.congested) this.#keeper.blocked(this);
+    if (this.#carrier.congested) this.#table.blocked(this);
     else if (this.#send?.open !== false) {
       this.#paused = false;
       this.port.resume();
@@ -176,10 +164,10 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   onFarData(chunk: Buffer): void {
     if (this.#closed || this.#farEnded) return;
-    if (this.bytesToNear === 0) this.firstToNearAt = this.#keeper.clock.now();
+    if (this.bytesToNear === 0) this.firstToNearAt = this.#table.clock.now();
     this.bytesToNear += chunk.length;
     this.port.write(chunk);
-    this.#keeper.touched(this);
+    this.#table.touched(this);
     if (this.#receive?.received(chunk.length) === false) this.close("the peer sent more than its window");
   }
 
@@ -202,7 +190,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   onFarEnd(): void {
     if (this.#closed || this.#farEnded) return;
     this.#farEnded = true;
-    this.farEndedAt = this.#keeper.clock.now();
+    this.farEndedAt = this.#table.clock.now();
     if (!this.port.canHalfClose) this.close("the far end closed");
     else if (this.#nearEnded) this.#finish("both ends closed", "close");
     else {
@@ -225,7 +213,7 @@ export class Tunnel implements NearEvents, QueueHolder {
       return;
     }
     if (queued === 0 && !this.#queueBooked) return;
-    const budget = this.#keeper.budget;
+    const budget = this.#table.budget;
     budget.setQueued(this, queued);
     this.#queueBooked = queued > 0;
     if (queued > budget.limits.tunnelQueueBytes) this.overflow();
@@ -238,12 +226,12 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   /** This tunnel's reader holds more than its share of memory. */
   overflow(): void {
-    this.#keeper.overflowing(this);
+    this.#table.overflowing(this);
   }
 
   #watchSilence(): void {
     const before = this.bytesToFar + this.bytesToNear;
-    this.#cancelSilence = this.#keeper.clock.after(HALF_OPEN_SILENCE_MS, () => {
+    this.#cancelSilence = this.#table.clock.after(HALF_OPEN_SILENCE_MS, () => {
       if (this.bytesToFar + this.bytesToNear === before) this.close("one direction had ended and the other was silent");
       else this.#watchSilence();
     });
@@ -275,10 +263,10 @@ export class Tunnel implements NearEvents, QueueHolder {
     this.#closed = true;
     this.#cancelSilence?.();
     this.#receive?.close();
-    if (this.#queueBooked) this.#keeper.budget.setQueued(this, 0);
+    if (this.#queueBooked) this.#table.budget.setQueued(this, 0);
     if (how === "close") this.port.close();
     else this.port.destroy();
-    this.#keeper.finished(this, reason);
+    this.#table.finished(this, reason);
   }
 }
 

@@ -1,7 +1,7 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
 import { ShortLivedMap } from "../../../base/short-lived.js";
 import { TunnelTable } from "../../connection/table.js";
-import type { DialFacts, Tunnel } from "../../connection/tunnel.js";
+import type { DialFacts } from "../../connection/tunnel.js";
 import { serverAgentDraining, serverDialEnded, tunnelCut } from "../../events/channels.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
@@ -89,23 +89,20 @@ export class AgentLink implements StreamOwner {
     const { budget, clock } = board;
     this.connectedAt = clock.now();
     this.stream = openStream(this, number);
-    const shared = { carrier: this.stream, budget, clock };
     this.tunnels = new TunnelTable({
-      ...shared,
+      ...{ carrier: this.stream, budget, clock },
       closeWith: "CLOSE_REQ",
       pendingDials: () => this.#pending.size,
       onFinished: (tunnel, reason) => {
         this.#closing.add(tunnel.connectId);
-        board.onTunnelFinished(this, tunnel, reason);
+        if (tunnel.info.isProbe !== true) board.onTunnelFinished(this, tunnel, reason);
       },
       onCut: ({ info: { address }, connectId }, queuedBytes) => {
         const reason = `the caller did not read while agent ${identity.agentId}, which knows no window, went on sending`;
         tunnelCut.publish({ source: board.source, address, connectId, queuedBytes, reason });
       },
     });
-    this.probe = identity.echo
-      ? new PathProbe(this.stream, shared, (connectId) => this.#closing.add(connectId))
-      : undefined;
+    this.probe = identity.echo ? new PathProbe(this.stream, this.tunnels) : undefined;
   }
 
   /** Open and pending tunnels: what the choice among agents compares. */
@@ -172,14 +169,9 @@ export class AgentLink implements StreamOwner {
   // ---- StreamOwner: what comes from the agent ----------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {
-    const tunnel = this.#tunnel(connectId);
+    const tunnel = this.tunnels.get(connectId);
     if (tunnel !== undefined) tunnel.onFarData(chunk);
     else if (connectId !== 0 && !this.#closing.has(connectId)) this.stream.control({ type: "CLOSE_REQ", connectId });
-  }
-
-  /** A caller's, or else the watchdog's. */
-  #tunnel(connectId: ConnectId): Tunnel | undefined {
-    return this.tunnels.get(connectId) ?? this.probe?.tunnels.get(connectId);
   }
 
   onControl(packet: ControlPacket): void {
@@ -194,21 +186,15 @@ export class AgentLink implements StreamOwner {
         break;
       }
       case "CLOSE_RSP":
-        this.#tunnel(packet.connectId)?.onFarClosed("the agent closed the connection");
+        this.tunnels.get(packet.connectId)?.onFarClosed("the agent closed the connection");
         this.#closing.delete(packet.connectId);
         break;
       case "DRAIN":
         this.drain();
         break;
-      case "CREDIT":
-        if (this.extended) this.#tunnel(packet.connectId)?.onFarCredit(packet.bytes);
-        break;
-      case "END_OF_STREAM":
-        if (this.extended) this.#tunnel(packet.connectId)?.onFarEnd();
-        break;
       default:
         // DIAL_REQ and CLOSE_REQ travel the other way only; upstream ignores them here, too.
-        break;
+        this.tunnels.onControl(packet);
     }
   }
 
@@ -226,7 +212,7 @@ export class AgentLink implements StreamOwner {
     }
     this.#pending.delete(dialId);
     if (error !== "") dial.onAgentError(this, error);
-    else if (connectId === 0 || this.#tunnel(connectId) !== undefined) {
+    else if (connectId === 0 || this.tunnels.get(connectId) !== undefined) {
       dial.onAgentError(this, `agent answered with connection number ${connectId}, which it may not use`);
     } else {
       this.#closing.delete(connectId);
@@ -237,12 +223,10 @@ export class AgentLink implements StreamOwner {
   onSettle(): void {
     const before = performance.now();
     if (this.tunnels.settle()) this.#board.frontendWrites.observe((performance.now() - before) / 1000);
-    this.probe?.tunnels.settle();
   }
 
   onDrain(): void {
     this.tunnels.drained();
-    this.probe?.tunnels.drained();
   }
 
   onEmpty(): void {}

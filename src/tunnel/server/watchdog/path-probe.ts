@@ -1,9 +1,9 @@
 /**
- * The watchdog's way through one agent link: dials the agent's echo over the same packets, windows and queues as
- * callers' connections, in a table of its own, so that nobody counts, shows or waits for it. One probe at a time.
+ * The watchdog's connection through one agent link: dials the agent's echo over the same packets, windows and queues as
+ * callers' connections, marked so that nobody counts, shows or waits for it. One probe at a time.
  */
 import { randomBytes } from "node:crypto";
-import { type TableOptions, TunnelTable } from "../../connection/table.js";
+import type { TunnelTable } from "../../connection/table.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
 import type { PacketStream } from "../../link/packet-stream.js";
 import { ECHO_ADDRESS } from "../../wire/destination.js";
@@ -22,26 +22,14 @@ interface Probe {
 }
 
 export class PathProbe {
-  readonly tunnels: TunnelTable;
+  readonly #tunnels: TunnelTable;
   readonly #stream: PacketStream;
   readonly #givenUp = new Set<DialId>();
   #probe: Probe | undefined;
 
-  /** `onFinished`: the agent may still send for that connection. */
-  constructor(
-    stream: PacketStream,
-    shared: Pick<TableOptions, "budget" | "clock">,
-    onFinished: (connectId: ConnectId) => void,
-  ) {
+  constructor(stream: PacketStream, tunnels: TunnelTable) {
     this.#stream = stream;
-    this.tunnels = new TunnelTable({
-      ...shared,
-      carrier: stream,
-      closeWith: "CLOSE_REQ",
-      pendingDials: () => 0,
-      onFinished: ({ connectId }) => onFinished(connectId),
-      onCut: () => {},
-    });
+    this.#tunnels = tunnels;
   }
 
   get busy(): boolean {
@@ -94,9 +82,9 @@ export class PathProbe {
     this.#stream.leaveUncounted(connectId);
     const port = new ProbePort(randomBytes(NONCE_BYTES), (failure) => this.#finish(probe, failure));
     probe.tunnel = { connectId, port };
-    const now = this.tunnels.clock.now();
-    const info = { id: 0, address: ECHO_ADDRESS, askedAt: now, dialledAt: now, openedAt: now };
-    this.tunnels.add(connectId, port, info).start();
+    const now = this.#tunnels.clock.now();
+    const info = { id: 0, address: ECHO_ADDRESS, askedAt: now, dialledAt: now, openedAt: now, isProbe: true };
+    this.#tunnels.add(connectId, port, info).start();
   }
 
   #finish(probe: Probe, failure?: string): void {
@@ -107,7 +95,7 @@ export class PathProbe {
   }
 
   #close({ tunnel }: Probe): void {
-    if (tunnel !== undefined) this.tunnels.get(tunnel.connectId)?.close("the probe is over");
+    if (tunnel !== undefined) this.#tunnels.get(tunnel.connectId)?.close("the probe is over");
   }
 }
 
