@@ -5,39 +5,12 @@
 import { type Clock, systemClock } from "../../base/clock.js";
 import { shown } from "../../base/redact/redact.js";
 import type { FlightPacket, FlightRecord, FlightSummary } from "../events/facts.js";
-import {
-  type ConnectId,
-  type DialId,
-  PACKET_INDEX,
-  PACKET_NAMES,
-  PACKET_TYPE_COUNT,
-  type PacketName,
-} from "../wire/packet.js";
+import { type ConnectId, type DialId, PACKET_INDEX, PACKET_NAMES, PACKET_TYPE_COUNT } from "../wire/packet.js";
 import type { Direction, PacketObserver } from "./packet-meter.js";
 
 /** A power of two, so that the place of the next one is a mask. With it a link takes 15 KiB more. */
 const KEPT = 512;
 const SENT = 0x80;
-
-export interface SeenPacket {
-  /** By the recorder's clock. */
-  readonly at: number;
-  readonly direction: Direction;
-  readonly type: PacketName;
-  /** 0 where the packet names none. */
-  readonly connectId: number;
-  /** DATA: of its payload. CREDIT: granted. Meaningless for others, as is the next for what is not about a dial. */
-  readonly bytes: number;
-  readonly dialId: DialId;
-}
-
-export interface PacketTotal {
-  readonly direction: Direction;
-  readonly type: PacketName;
-  readonly packets: number;
-  /** Payload of DATA. */
-  readonly bytes: number;
-}
 
 export class FlightRecorder implements PacketObserver {
   readonly #clock: Clock;
@@ -91,31 +64,32 @@ export class FlightRecorder implements PacketObserver {
     return at;
   }
 
-  /** The last ones, oldest first. */
-  *last(limit = KEPT): Iterable<SeenPacket> {
-    const from = Math.max(0, this.#count - Math.min(limit, KEPT));
-    for (let each = from; each < this.#count; each++) {
+  /** The last ones, oldest first, as they are seen at `now`. */
+  *last(now: number): Iterable<FlightPacket> {
+    for (let each = Math.max(0, this.#count - KEPT); each < this.#count; each++) {
       const at = each & (KEPT - 1);
       const kind = this.#kinds[at]!;
+      const type = PACKET_NAMES[kind & ~SENT]!;
+      const connectId = this.#connectIds[at]!;
       yield {
-        at: this.#times[at]!,
+        agoMs: Math.round((now - this.#times[at]!) * 1000) / 1000,
         direction: kind & SENT ? "sent" : "received",
-        type: PACKET_NAMES[kind & ~SENT]!,
-        connectId: this.#connectIds[at]!,
-        bytes: this.#bytes[at]!,
-        dialId: this.#dialIds[at]!,
+        type,
+        ...(connectId === 0 ? {} : { connectId }),
+        ...(type === "DATA" || type === "CREDIT" ? { bytes: this.#bytes[at]! } : {}),
+        ...(type.startsWith("DIAL_") ? { dial: lastDigits(this.#dialIds[at]!) } : {}),
       };
     }
   }
 
   /** Since the link began; what never came is left out. */
-  *totals(): Iterable<PacketTotal> {
+  *totals(): Iterable<FlightRecord["totals"][number]> {
     for (const direction of ["sent", "received"] as const) {
       const sent = direction === "sent";
       for (const [index, type] of PACKET_NAMES.entries()) {
         const packets = this.#totals[sent ? index + PACKET_TYPE_COUNT : index]!;
         const bytes = index !== PACKET_INDEX.DATA ? 0 : sent ? this.#sentBytes : this.#receivedBytes;
-        if (packets > 0) yield { direction, type, packets, bytes };
+        if (packets > 0) yield { direction, type, packets, ...(bytes > 0 ? { bytes } : {}) };
       }
     }
   }
@@ -181,8 +155,8 @@ export class FlightHistory {
     return {
       ...this.#summary(flight),
       at: this.#wall(now),
-      totals: [...recorder.totals()].map(({ bytes, ...total }) => ({ ...total, ...(bytes > 0 ? { bytes } : {}) })),
-      last: Array.from(recorder.last(), (packet) => describe(packet, now)),
+      totals: [...recorder.totals()],
+      last: [...recorder.last(now)],
     };
   }
 
@@ -196,17 +170,6 @@ export class FlightHistory {
   #wall(at: number): number {
     return Math.round(this.#epoch + at);
   }
-}
-
-function describe({ at, direction, type, connectId, bytes, dialId }: SeenPacket, now: number): FlightPacket {
-  return {
-    agoMs: Math.round((now - at) * 1000) / 1000,
-    direction,
-    type,
-    ...(connectId === 0 ? {} : { connectId }),
-    ...(type === "DATA" || type === "CREDIT" ? { bytes } : {}),
-    ...(type.startsWith("DIAL_") ? { dial: lastDigits(dialId) } : {}),
-  };
 }
 
 /** Enough of a dial's random number to tell one from another. */

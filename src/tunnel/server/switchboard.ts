@@ -107,8 +107,7 @@ export class Switchboard {
 
   /** `tried`: who was asked to dial, when the dial has failed. */
   explainChoice(address: string, tried?: readonly AgentLink[]): ChoiceExplanation {
-    const matches = this.registry.matchesFor(address);
-    return explainChoice({ address, matches, links: [...this.registry.links()], tried, now: this.clock.now() });
+    return explainChoice(this.registry, address, tried, this.clock.now());
   }
 
   // ---- agents ------------------------------------------------------------------------------------------------------

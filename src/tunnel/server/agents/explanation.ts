@@ -1,24 +1,23 @@
 import type { ChoiceExplanation } from "../../events/facts.js";
 import type { AgentLink } from "./agent-link.js";
 import { standingOf } from "./choice.js";
-import type { DestinationMatches } from "./registry.js";
+import type { AgentRegistry } from "./registry.js";
 
 /** More would make a log line nobody reads. */
 const EXPLAINED_AGENTS = 20;
 
-export interface ChoiceMade {
-  readonly address: string;
-  readonly matches: DestinationMatches;
-  /** All agent streams that are connected. */
-  readonly links: readonly AgentLink[];
-  /** Those that were asked to dial, when the dial has failed; undefined: nobody has dialled. */
-  readonly tried: readonly AgentLink[] | undefined;
-  readonly now: number;
-}
-
-/** Why nobody took a dial, or who would: for the log and the admin API, never for the caller. */
-export function explainChoice({ address, matches, links, tried, now }: ChoiceMade): ChoiceExplanation {
-  const { host, isReserved, strategies } = matches;
+/**
+ * Why nobody took a dial, or who would: for the log and the admin API, never for the caller. `tried` are the streams that
+ * were asked to dial, when the dial has failed; undefined: nobody has dialled.
+ */
+export function explainChoice(
+  registry: AgentRegistry,
+  address: string,
+  tried: readonly AgentLink[] | undefined,
+  now: number,
+): ChoiceExplanation {
+  const { host, isReserved, strategies } = registry.matchesFor(address);
+  const links = [...registry.links()];
   const isMatch = (link: AgentLink) =>
     strategies.some(({ candidates }) => candidates.some((candidate) => candidate.links.includes(link)));
   const passedOver = (link: AgentLink): string => {

@@ -3,8 +3,10 @@
  * callers' connections, marked so that nobody counts, shows or waits for it. One probe at a time.
  */
 import { randomBytes } from "node:crypto";
+import { shown } from "../../../base/redact/redact.js";
 import type { TunnelTable } from "../../connection/table.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
+import type { PathHealth } from "../../events/facts.js";
 import type { PacketStream } from "../../link/packet-stream.js";
 import { ECHO_ADDRESS } from "../../wire/destination.js";
 import type { ConnectId, DialId } from "../../wire/packet.js";
@@ -22,6 +24,22 @@ interface Probe {
 }
 
 export class PathProbe {
+  /** By the server's clock: when the next probe is due, 0 before the first was planned, and when this one has to be over. */
+  nextAt = 0;
+  deadline = 0;
+  /** In a row. */
+  failures = 0;
+  /**
+   * Those of them, in a row, during which no caller's byte moved either. A link that carries something is slow, not
+   * wedged, and ending it would only hurt.
+   */
+  silentFailures = 0;
+  #state: PathHealth["state"] = "unknown";
+  #askedAt = 0;
+  #checkedAt = 0;
+  #roundTripMs = 0;
+  #error = "";
+  #trafficBefore = 0;
   readonly #tunnels: TunnelTable;
   readonly #stream: PacketStream;
   readonly #givenUp = new Set<DialId>();
@@ -37,11 +55,48 @@ export class PathProbe {
   }
 
   /** `onOver` is called once, with one sentence when it failed, unless the probe is given up before. */
-  start(onOver: (failure?: string) => void): void {
+  start(now: number, onOver: (failure?: string) => void): void {
+    this.#askedAt = now;
+    this.#trafficBefore = this.#traffic();
     const dialId = newDialId();
     this.#probe = { dialId, onOver };
     this.#stream.control({ type: "DIAL_REQ", protocol: "tcp", address: ECHO_ADDRESS, random: dialId });
     this.#stream.sent.uncount("DIAL_REQ");
+  }
+
+  /** Callers' bytes, both ways. */
+  #traffic(): number {
+    const { toFar, toNear } = this.#tunnels.traffic();
+    return toFar + toNear;
+  }
+
+  /** Everything came back; answers how long it took. */
+  worked(now: number): number {
+    this.#state = "ok";
+    this.#checkedAt = now;
+    this.failures = 0;
+    this.silentFailures = 0;
+    this.#roundTripMs = now - this.#askedAt;
+    return this.#roundTripMs;
+  }
+
+  failed(now: number, error: string): void {
+    this.#state = "failing";
+    this.#checkedAt = now;
+    this.failures++;
+    this.silentFailures = this.#traffic() === this.#trafficBefore ? this.silentFailures + 1 : 0;
+    // An agent may have worded it.
+    this.#error = shown(error);
+  }
+
+  /** What is known of the path; `epoch` is what the clock has to be added to for milliseconds since 1970. */
+  health(epoch: number): PathHealth {
+    if (this.#state === "unknown") return { state: "unknown" };
+    const checkedAt = Math.round(epoch + this.#checkedAt);
+    if (this.#state === "ok") {
+      return { state: "ok", checkedAt, roundTripMs: Math.round(this.#roundTripMs * 100) / 100 };
+    }
+    return { state: "failing", checkedAt, failures: this.failures, error: this.#error };
   }
 
   /** Ends the probe without a verdict of its own; answers how far it had come. */

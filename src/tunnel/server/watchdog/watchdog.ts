@@ -3,13 +3,13 @@
  * comes of it is shown; a link on which nothing moves any more is ended, so that its agent connects again.
  */
 import type { Clock } from "../../../base/clock.js";
-import { shown } from "../../../base/redact/redact.js";
 import { serverLinkRecycled, serverPathChecked } from "../../events/channels.js";
 import type { PathHealth } from "../../events/facts.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import type { AgentLink } from "../agents/agent-link.js";
 import type { AgentRegistry } from "../agents/registry.js";
 import type { WatchdogConfig } from "../config.js";
+import type { PathProbe } from "./path-probe.js";
 
 /** All agents share one timer, that ticks this often; with shorter intervals more often. */
 const SLOWEST_TICK_MS = 1_000;
@@ -34,7 +34,6 @@ export interface WatchdogParts {
 export class Watchdog {
   readonly #parts: WatchdogParts;
   readonly #random: () => number;
-  readonly #watches = new WeakMap<AgentLink, PathWatch>();
   readonly #tickMs: number;
   readonly #epoch: number;
   #lastTick = 0;
@@ -60,7 +59,7 @@ export class Watchdog {
 
   /** `unknown` for those that have no echo, and before the first answer. */
   pathOf(link: AgentLink): PathHealth {
-    return this.#watches.get(link)?.health(this.#epoch) ?? { state: "unknown" };
+    return link.probe?.health(this.#epoch) ?? { state: "unknown" };
   }
 
   /** Works when that of one agent does. */
@@ -82,56 +81,49 @@ export class Watchdog {
     this.#lastTick = now;
     let burst = Math.max(LEAST_BURST, Math.ceil((2 * registry.size * this.#tickMs) / config.intervalMs));
     for (const link of [...registry.links()]) {
-      if (link.probe === undefined) continue;
-      const watch = this.#watchOf(link, now);
-      if (link.probe.busy) {
-        watch.deadline += stoodStill;
-        if (now >= watch.deadline) this.#failed(link, watch, `${link.probe.giveUp()} within ${config.timeoutMs} ms`);
-      } else if (now >= watch.nextAt && burst > 0) {
+      const { probe } = link;
+      if (probe === undefined) continue;
+      if (probe.nextAt === 0) probe.nextAt = now + this.#random() * Math.min(FIRST_WITHIN_MS, config.intervalMs);
+      if (probe.busy) {
+        probe.deadline += stoodStill;
+        if (now >= probe.deadline) this.#failed(link, probe, `${probe.giveUp()} within ${config.timeoutMs} ms`);
+      } else if (now >= probe.nextAt && burst > 0) {
         burst--;
-        this.#ask(link, watch, now);
+        this.#ask(link, probe, now);
       }
     }
     this.#armTick();
   };
 
-  #watchOf(link: AgentLink, now: number): PathWatch {
-    const known = this.#watches.get(link);
-    if (known !== undefined) return known;
-    const watch = new PathWatch(now + this.#random() * Math.min(FIRST_WITHIN_MS, this.#parts.config.intervalMs));
-    this.#watches.set(link, watch);
-    return watch;
-  }
-
   // ---- one question ------------------------------------------------------------------------------------------------
 
-  #ask(link: AgentLink, watch: PathWatch, now: number): void {
+  #ask(link: AgentLink, probe: PathProbe, now: number): void {
     const { clock, config } = this.#parts;
-    watch.asked(now, now + config.timeoutMs, trafficOf(link));
-    watch.nextAt = now + config.intervalMs * (1 - SPREAD + 2 * SPREAD * this.#random());
-    link.probe!.start((failure) => {
-      if (failure === undefined) this.#worked(link, watch, clock.now());
-      else this.#failed(link, watch, failure);
+    probe.deadline = now + config.timeoutMs;
+    probe.nextAt = now + config.intervalMs * (1 - SPREAD + 2 * SPREAD * this.#random());
+    probe.start(now, (failure) => {
+      if (failure === undefined) this.#worked(link, probe, clock.now());
+      else this.#failed(link, probe, failure);
     });
   }
 
-  #worked(link: AgentLink, watch: PathWatch, now: number): void {
-    const failuresBefore = watch.failures;
-    const roundTripMs = watch.worked(now);
+  #worked(link: AgentLink, probe: PathProbe, now: number): void {
+    const failuresBefore = probe.failures;
+    const roundTripMs = probe.worked(now);
     serverPathChecked.publish({ ...this.#about(link), failures: 0, failuresBefore, roundTripMs });
   }
 
-  #failed(link: AgentLink, watch: PathWatch, error: string): void {
+  #failed(link: AgentLink, probe: PathProbe, error: string): void {
     const { clock, config, registry } = this.#parts;
     const now = clock.now();
-    const failuresBefore = watch.failures;
-    watch.failed(now, error, trafficOf(link));
+    const failuresBefore = probe.failures;
+    probe.failed(now, error);
     // Asked again at once: callers wait for this link.
-    watch.nextAt = now;
+    probe.nextAt = now;
     registry.demote(link);
-    const { failures } = watch;
+    const { failures } = probe;
     serverPathChecked.publish({ ...this.#about(link), failures, failuresBefore, error });
-    if (watch.silentFailures >= config.failures) this.#recycle(link, failures, error);
+    if (probe.silentFailures >= config.failures) this.#recycle(link, failures, error);
   }
 
   #recycle(link: AgentLink, failures: number, error: string): void {
@@ -142,71 +134,6 @@ export class Watchdog {
 
   #about(link: AgentLink) {
     return { source: this.#parts.source, agentId: link.identity.agentId, stream: link.number };
-  }
-}
-
-/** Of callers' connections only, both ways. */
-function trafficOf(link: AgentLink): number {
-  const { toFar, toNear } = link.tunnels.traffic();
-  return toFar + toNear;
-}
-
-/** What the watchdog knows of one agent's path. */
-export class PathWatch {
-  /** By the server's clock. */
-  nextAt: number;
-  deadline = 0;
-  /** In a row. */
-  failures = 0;
-  /**
-   * Those of them, in a row, during which no caller's byte moved either. A link that carries something is slow, not
-   * wedged, and ending it would only hurt.
-   */
-  silentFailures = 0;
-  #state: PathHealth["state"] = "unknown";
-  #askedAt = 0;
-  #checkedAt = 0;
-  #roundTripMs = 0;
-  #error = "";
-  #trafficBefore = 0;
-
-  constructor(nextAt: number) {
-    this.nextAt = nextAt;
-  }
-
-  asked(now: number, deadline: number, traffic: number): void {
-    this.#askedAt = now;
-    this.deadline = deadline;
-    this.#trafficBefore = traffic;
-  }
-
-  /** Answers how long it took. */
-  worked(now: number): number {
-    this.#state = "ok";
-    this.#checkedAt = now;
-    this.failures = 0;
-    this.silentFailures = 0;
-    this.#roundTripMs = now - this.#askedAt;
-    return this.#roundTripMs;
-  }
-
-  failed(now: number, error: string, traffic: number): void {
-    this.#state = "failing";
-    this.#checkedAt = now;
-    this.failures++;
-    this.silentFailures = traffic === this.#trafficBefore ? this.silentFailures + 1 : 0;
-    // An agent may have worded it.
-    this.#error = shown(error);
-  }
-
-  /** `epoch`: what the clock has to be added to for milliseconds since 1970. */
-  health(epoch: number): PathHealth {
-    if (this.#state === "unknown") return { state: "unknown" };
-    const checkedAt = Math.round(epoch + this.#checkedAt);
-    if (this.#state === "ok") {
-      return { state: "ok", checkedAt, roundTripMs: Math.round(this.#roundTripMs * 100) / 100 };
-    }
-    return { state: "failing", checkedAt, failures: this.failures, error: this.#error };
   }
 }
 
