@@ -63,14 +63,21 @@ export function refuse(response: ServerResponse, refusal: ProxyRefusal): void {
   response.end(`${refusal.text}\n`);
 }
 
-/** Closing while bytes of the peer are unread would reset the connection, and with it our last words. */
+/** Closing while bytes of the peer are unread would reset the connection, and with it the answer. */
 const LINGER_MS = 2_000;
+/** A client that sends more than this after it was refused is not read any further. */
+const LINGER_BYTES = 128 * 1024;
 
-/** Says something last, hears the peer out for a moment, and closes. */
-export function closeLingering(socket: Socket, words: string | Uint8Array): void {
+/** Writes the answer, discards what the peer still sends, up to a time and a number of bytes, and closes. */
+export function closeLingering(socket: Socket, answer: string | Uint8Array): void {
   if (socket.destroyed) return;
   const late = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once("close", () => clearTimeout(late));
-  if (socket.writable) socket.end(words);
+  if (socket.writable) socket.end(answer);
+  let discarded = 0;
+  socket.on("data", (chunk: Buffer) => {
+    discarded += chunk.length;
+    if (discarded > LINGER_BYTES) socket.destroy();
+  });
   socket.resume();
 }

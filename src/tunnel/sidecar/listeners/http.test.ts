@@ -160,6 +160,17 @@ describe("an HTTP client is refused", () => {
     expect(answer).toContain("Connection: close");
   });
 
+  test("and is not read for long when it sends on, although it has been answered", async () => {
+    const client = await (await startSidecarFixture("http")).client();
+    client.resume().write("CONNECT 127.0.0.1:1 HTTP/1.1\r\n");
+    const header = Buffer.from(`X: ${"a".repeat(64_000)}\r\n`);
+    while (!client.destroyed) {
+      if (!client.write(header)) await Promise.race([once(client, "drain"), once(client, "close")]).catch(() => {});
+    }
+    // Most of this is in the kernel's buffers; a client that is read until it has had its time sends hundreds of megabytes.
+    expect(client.bytesWritten).toBeLessThan(32 << 20);
+  });
+
   test("when it takes too long, whether it said something or nothing", async () => {
     const fixture = await startSidecarFixture("http", { handshakeTimeoutMs: 200 });
     const [silent, slow] = [await fixture.client(), await fixture.client()];
