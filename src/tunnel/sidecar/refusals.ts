@@ -3,6 +3,7 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { linger } from "../../base/linger.js";
 import { type ProxyRefusal, type RefusalStatus, refusalHeaders } from "../wire/http-proxy.js";
 import { SOCKS5_REPLY, type Socks5Reply } from "../wire/socks5.js";
 import type { RequestOutcome } from "./channels.js";
@@ -63,21 +64,11 @@ export function refuse(response: ServerResponse, refusal: ProxyRefusal): void {
   response.end(`${refusal.text}\n`);
 }
 
-/** Closing while bytes of the peer are unread would reset the connection, and with it the answer. */
 const LINGER_MS = 2_000;
-/** A client that sends more than this after it was refused is not read any further. */
-const LINGER_BYTES = 128 * 1024;
 
-/** Writes the answer, discards what the peer still sends, up to a time and a number of bytes, and closes. */
+/** Writes the answer and closes once the peer has had time to read it. */
 export function closeLingering(socket: Socket, answer: string | Uint8Array): void {
   if (socket.destroyed) return;
-  const late = setTimeout(() => socket.destroy(), LINGER_MS);
-  socket.once("close", () => clearTimeout(late));
   if (socket.writable) socket.end(answer);
-  let discarded = 0;
-  socket.on("data", (chunk: Buffer) => {
-    discarded += chunk.length;
-    if (discarded > LINGER_BYTES) socket.destroy();
-  });
-  socket.resume();
+  linger(socket, LINGER_MS);
 }

@@ -164,7 +164,15 @@ describe.each(ROLES)("a %s", (role) => {
     },
   );
 
-  test("closes the connection of such a peer although it never reads", async () => {
+  test("reads a peer whose session it has ended no further than a few reads", () => {
+    const { session, wire, say } = start(role, true);
+    say(...many(ping, 400_000));
+    expect(session.destroyed).toBe(true);
+    for (const read of many(ping, 20_000)) wire.emit("data", read);
+    expect(wire.destroyed).toBe(true);
+  });
+
+  test("closes the connection of a peer that floods it and never reads", async () => {
     const { wire, say } = start(role, false);
     say(...many(ping, 400_000));
     await once(wire, "close");

@@ -5,6 +5,7 @@
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { linger } from "../../../base/linger.js";
 import { transportFailure } from "../transport-failure.js";
 import { ControlQueue } from "./control-queue.js";
 import { FloodGuard } from "./flood-guard.js";
@@ -193,19 +194,17 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   }
 
   /**
-   * Ends once the transport has taken what was said, or after a moment when it does not. What a peer that was in the
-   * wrong still sends meanwhile is thrown away: if it were left unread, it would reset the connection before the peer
-   * has read why.
+   * Ends once the transport has taken what was written, or after a moment when it does not. A peer that broke the
+   * protocol gets a moment to read why.
    */
   #leave(): void {
     if (this.destroyed) return;
     const { socket } = this;
     this.#control.flush();
-    const late = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    socket.once("close", () => clearTimeout(late));
     socket.end(() => {
       if (this.failure === undefined) socket.destroy();
     });
+    linger(socket, LINGER_MS);
     this.#end();
   }
 
