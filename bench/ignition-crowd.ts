@@ -131,7 +131,7 @@ async function amongStrangers(at: Omit<Crowd, "tokens">, machines: number, pid: 
 async function prepare(dir: string, workers: readonly (readonly string[])[]): Promise<string> {
   const authority = await createAuthority({ commonName: "crowd" });
   const pair = await issueCertificate(authority, {
-    profile: "server",
+    use: "server",
     commonName: "crowd",
     ipAddresses: ["127.0.0.1"],
   });

@@ -51,10 +51,10 @@ export class Pki {
     const { callers, agents } = this.#authorities;
     const address = [...new Set(["127.0.0.1", this.#serverHost])];
     await Promise.all([
-      this.#issue(callers, "frontend", { profile: "server", commonName: "proxy-server", ipAddresses: address }),
-      this.#issue(callers, "caller", { profile: "client", commonName: "kube-apiserver" }),
-      this.#issue(agents, "agent-listener", { profile: "server", commonName: "proxy-server", ipAddresses: address }),
-      ...AGENTS.map((name) => this.#issue(agents, name, { profile: "client", commonName: name })),
+      this.#issue(callers, "frontend", { use: "server", commonName: "proxy-server", ipAddresses: address }),
+      this.#issue(callers, "caller", { use: "client", commonName: "kube-apiserver" }),
+      this.#issue(agents, "agent-listener", { use: "server", commonName: "proxy-server", ipAddresses: address }),
+      ...AGENTS.map((name) => this.#issue(agents, name, { use: "client", commonName: name })),
     ]);
   }
 
@@ -65,7 +65,7 @@ export class Pki {
         writePem(this.#folder, `${name}-ca`, { certificatePem }),
       ),
     );
-    await this.#issue(webhook, "webhook", { profile: "server", commonName: "webhook", dnsNames: [WEBHOOK_NAME] });
+    await this.#issue(webhook, "webhook", { use: "server", commonName: "webhook", dnsNames: [WEBHOOK_NAME] });
     await this.rotate();
   }
 

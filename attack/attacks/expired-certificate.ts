@@ -39,7 +39,7 @@ export const expiredCertificate: Attack = {
     });
     const ends = Date.now() + VALID_MS;
     const pair = await issueCertificate(authority, {
-      ...{ profile: "client", commonName: "expiring", validForMs: VALID_MS, backdateMs: 60_000 },
+      ...{ use: "client", commonName: "expiring", validForMs: VALID_MS, backdateMs: 60_000 },
     });
     const tls = {
       ...{ host: "127.0.0.1", port: place.port, ca: read(place.ca), ALPNProtocols: ["h2"] },

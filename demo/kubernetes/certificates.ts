@@ -23,13 +23,13 @@ export async function makeClusterCertificates(folder: string): Promise<ClusterCe
   const ca = (await writePem(folder, "ca", { certificatePem: authority.certificatePem })).certFile;
   const [serving, admin] = await Promise.all([
     issue(folder, ca, authority, "serving", {
-      profile: "server",
+      use: "server",
       commonName: "kube-apiserver",
       dnsNames: ["kubernetes.default.svc"],
       ipAddresses: ["127.0.0.1"],
     }),
     issue(folder, ca, authority, "admin", {
-      profile: "client",
+      use: "client",
       commonName: "admin",
       organizations: ["system:masters"],
     }),

@@ -46,7 +46,7 @@ export class StandInApi {
 
   static async start(directory: string): Promise<StandInApi> {
     const authority = await createAuthority({ commonName: "demo cluster" });
-    const request = { profile: "server", commonName: "kube-apiserver", ipAddresses: ["127.0.0.1"] } as const;
+    const request = { use: "server", commonName: "kube-apiserver", ipAddresses: ["127.0.0.1"] } as const;
     const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(authority, request);
     const api = createDirectoryApi({ directory });
     const token = randomUUID();

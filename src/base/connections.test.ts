@@ -17,7 +17,7 @@ const endings: (() => void)[] = [];
 beforeAll(async () => {
   const authority = await createAuthority({ commonName: "ca" });
   const { certificatePem, privateKeyPem } = await issueCertificate(authority, {
-    profile: "server",
+    use: "server",
     commonName: "here",
     ipAddresses: ["127.0.0.1"],
   });

@@ -40,8 +40,8 @@ beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "drawbridge-kubeconfig-"));
   const authority = await createAuthority({ commonName: "cluster" });
   const names = { dnsNames: ["api.test"], ipAddresses: ["127.0.0.1"] };
-  const server = await issueCertificate(authority, { profile: "server", commonName: "api", ...names });
-  const client = await issueCertificate(authority, { profile: "client", commonName: "somebody" });
+  const server = await issueCertificate(authority, { use: "server", commonName: "api", ...names });
+  const client = await issueCertificate(authority, { use: "client", commonName: "somebody" });
   Object.assign(material, { ca: authority.certificatePem, cert: client.certificatePem, key: client.privateKeyPem });
   const tls = {
     ca: authority.certificatePem,

@@ -63,7 +63,7 @@ describe("certificates", () => {
   beforeAll(async () => {
     const { writePem } = await import("../../tunnel/pki/write-pki.js");
     const ca = await createAuthority({ commonName: "konnectivity-signer" });
-    const agent = await issueCertificate(ca, { profile: "client", commonName: "konnectivity-agent" });
+    const agent = await issueCertificate(ca, { use: "client", commonName: "konnectivity-agent" });
     await writePem(pki, "ca", { certificatePem: ca.certificatePem });
     await writePem(pki, "agent", agent);
     key = Buffer.from(agent.privateKeyPem).toString("base64");

@@ -13,7 +13,7 @@ const endings: (() => Promise<void> | void)[] = [];
 beforeEach(async () => {
   const authority = await createAuthority({ commonName: "cluster" });
   ca = authority.certificatePem;
-  const server = await issueCertificate(authority, { profile: "server", commonName: "api", dnsNames: ["api.test"] });
+  const server = await issueCertificate(authority, { use: "server", commonName: "api", dnsNames: ["api.test"] });
   stub = await ApiStub.start(
     ({ message }, response) => reply(response, 200, { kind: String((message.socket as TLSSocket).servername) }),
     { cert: server.certificatePem, key: server.privateKeyPem },

@@ -29,7 +29,7 @@ beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "drawbridge-socket-"));
   const authority = await createAuthority({ commonName: "ca" });
   const pair = await issueCertificate(authority, {
-    profile: "both",
+    use: "both",
     commonName: "server",
     dnsNames: [NAME, "localhost"],
     ipAddresses: ["127.0.0.1"],

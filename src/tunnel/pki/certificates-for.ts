@@ -51,7 +51,7 @@ export async function issueLeaf(
   now: Date,
 ): Promise<PemPair> {
   const { key, backdateMs } = form;
-  return inFormat(form, await issueCertificate(signer, { ...plan, profile: use, key, backdateMs, now }));
+  return inFormat(form, await issueCertificate(signer, { ...plan, use: use, key, backdateMs, now }));
 }
 
 export function bundlesOf(

@@ -18,7 +18,7 @@ let server: PemPair;
 beforeAll(async () => {
   authority = await createAuthority({ commonName: "test authority" });
   server = await issueCertificate(authority, {
-    profile: "server",
+    use: "server",
     commonName: "proxy-server",
     dnsNames: ["localhost", "*.example.test"],
     ipAddresses: ["127.0.0.1", "2001:db8::7"],
@@ -54,7 +54,7 @@ describe("issueCertificate", () => {
   });
 
   test("gives every certificate its own sixteen-byte serial", async () => {
-    const other = await issueCertificate(authority, { profile: "client", commonName: "agent" });
+    const other = await issueCertificate(authority, { use: "client", commonName: "agent" });
     const serials = [authority, server, other].map((pem) => new X509Certificate(pem.certificatePem).serialNumber);
     expect(new Set(serials).size).toBe(3);
     for (const serial of serials) expect(serial).toMatch(/^[4-7][0-9A-F]{31}$/);
@@ -65,16 +65,16 @@ describe("issueCertificate", () => {
     ["client", ["1.3.6.1.5.5.7.3.2"]],
     ["both", ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]],
   ] as const)("limits a %s certificate to its purpose", async (profile, usages) => {
-    const pem = await issueCertificate(authority, { profile, commonName: "x", dnsNames: ["x.test"] });
+    const pem = await issueCertificate(authority, { use: profile, commonName: "x", dnsNames: ["x.test"] });
     expect(new X509Certificate(pem.certificatePem).keyUsage).toEqual(usages);
   });
 
   test("never lets a certificate outlive its authority", async () => {
     const short = await createAuthority({ commonName: "short", validForMs: 60_000, now });
-    const pem = await issueCertificate(short, { profile: "client", commonName: "agent", now });
+    const pem = await issueCertificate(short, { use: "client", commonName: "agent", now });
     expect(new X509Certificate(pem.certificatePem).validTo).toBe(new X509Certificate(short.certificatePem).validTo);
     const later = new Date(now.getTime() + 120_000);
-    await expect(issueCertificate(short, { profile: "client", commonName: "agent", now: later })).rejects.toThrow(
+    await expect(issueCertificate(short, { use: "client", commonName: "agent", now: later })).rejects.toThrow(
       /expired/,
     );
   });
@@ -87,16 +87,14 @@ describe("issueCertificate", () => {
     [{}, /at least one DNS name/],
     [{ dnsNames: ["a.test"], validForMs: 0 }, /at least one second/],
   ])("refuses %j", async (part, sentence) => {
-    await expect(issueCertificate(authority, { profile: "server", commonName: "x", ...part })).rejects.toThrow(
-      sentence,
-    );
+    await expect(issueCertificate(authority, { use: "server", commonName: "x", ...part })).rejects.toThrow(sentence);
   });
 
   test("signs with an authority that was stored and loaded again", async () => {
     for (const key of ["p256", "rsa2048"] as const) {
       const made = await createAuthority({ commonName: `stored ${key}`, key });
       const loaded = await loadAuthority({ certificatePem: made.certificatePem, privateKeyPem: made.privateKeyPem });
-      const pem = await issueCertificate(loaded, { profile: "client", commonName: "agent" });
+      const pem = await issueCertificate(loaded, { use: "client", commonName: "agent" });
       const parent = new X509Certificate(made.certificatePem);
       expect(new X509Certificate(pem.certificatePem).verify(parent.publicKey)).toBe(true);
     }
@@ -105,7 +103,7 @@ describe("issueCertificate", () => {
 
   test("names an authority exactly as it names itself, odd characters included", async () => {
     const odd = await createAuthority({ commonName: oddName });
-    const pem = await issueCertificate(odd, { profile: "client", commonName: "agent" });
+    const pem = await issueCertificate(odd, { use: "client", commonName: "agent" });
     const certificate = new X509Certificate(pem.certificatePem);
     const parent = new X509Certificate(odd.certificatePem);
     expect(certificate.issuer).toBe(parent.subject);
@@ -114,7 +112,7 @@ describe("issueCertificate", () => {
 
   test("is accepted by both ends of a mutual TLS handshake", async () => {
     const client = await issueCertificate(authority, {
-      profile: "client",
+      use: "client",
       commonName: "agent",
       organizations: ["a, b"],
     });
@@ -151,7 +149,7 @@ describe.skipIf(!hasOpenssl)("as openssl sees it", () => {
 
   test.each(["p256", "rsa2048"] as const)("a %s chain verifies for its purpose and no other", async (key) => {
     const ca = await createAuthority({ commonName: "ca", key });
-    const leaf = await issueCertificate(ca, { profile: "client", commonName: "agent", key });
+    const leaf = await issueCertificate(ca, { use: "client", commonName: "agent", key });
     writeFileSync(join(dir, "ca.crt"), ca.certificatePem);
     writeFileSync(join(dir, "leaf.crt"), leaf.certificatePem);
     const verify = (purpose: string) =>

@@ -16,7 +16,7 @@ import {
   validateRequest,
 } from "./request.js";
 
-export type { CertificateProfile, CertificateRequest, KeyKind } from "./request.js";
+export type { CertificateRequest, CertificateUse as CertificateProfile, KeyKind } from "./request.js";
 
 /** A certificate and its private key (PKCS #8), both PEM. */
 export interface PemPair {
@@ -131,7 +131,7 @@ export async function issueCertificate(authority: Authority, request: Certificat
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(leafUsages(request), true),
-      new x509.ExtendedKeyUsageExtension([...extendedKeyUsages[request.profile]]),
+      new x509.ExtendedKeyUsageExtension([...extendedKeyUsages[request.use]]),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       authorityKeyIdentifier(authority.certificate) ??
         (await x509.AuthorityKeyIdentifierExtension.create(authority.certificate.publicKey)),
@@ -238,7 +238,7 @@ export async function makeSigningRequest(
     name: distinguishedName(wanted).toJSON(),
     keys,
     signingAlgorithm: signingAlgorithm(keys.privateKey),
-    extensions: subjectAlternativeNames({ ...wanted, profile: "both" }),
+    extensions: subjectAlternativeNames({ ...wanted, use: "both" }),
   });
   return {
     requestPem: pemText("CERTIFICATE REQUEST", Buffer.from(request.rawData)),

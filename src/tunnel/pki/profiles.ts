@@ -1,7 +1,7 @@
 /** What a set of certificates consists of, as data: who signs, who is signed, which signers are trusted together. */
 
 import { isIP } from "node:net";
-import { type CertificateProfile, DEFAULT_BACKDATE_MS, dayMs, HOUR_MS, issueError, type KeyKind } from "./request.js";
+import { type CertificateUse, DEFAULT_BACKDATE_MS, dayMs, HOUR_MS, issueError, type KeyKind } from "./request.js";
 
 export interface SignerPlan {
   /** Its file is `<name>.crt`. */
@@ -17,7 +17,7 @@ export interface LeafPlan {
   readonly name: string;
   /** The name of the signer. */
   readonly signer: string;
-  readonly use: CertificateProfile;
+  readonly use: CertificateUse;
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly dnsNames: readonly string[];

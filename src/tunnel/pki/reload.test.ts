@@ -19,8 +19,8 @@ beforeAll(async () => {
   const other = await createAuthority({ commonName: "two", key: "rsa2048" });
   ca = authority.certificatePem;
   otherCa = other.certificatePem;
-  first = await issueCertificate(authority, { profile: "client", commonName: "first" });
-  second = await issueCertificate(other, { profile: "client", commonName: "second" });
+  first = await issueCertificate(authority, { use: "client", commonName: "first" });
+  second = await issueCertificate(other, { use: "client", commonName: "second" });
 }, 60_000);
 
 beforeEach(() => {

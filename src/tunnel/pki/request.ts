@@ -2,13 +2,13 @@ import { isIP } from "node:net";
 import { DrawbridgeError } from "../../base/errors/error.js";
 
 /** What a certificate is for. `both` suits a process that listens and dials with one identity. */
-export type CertificateProfile = "server" | "client" | "both";
+export type CertificateUse = "server" | "client" | "both";
 
 /** P-256 unless a peer insists on RSA. Both are accepted by FIPS hosts. */
 export type KeyKind = "p256" | "rsa2048";
 
 export interface CertificateRequest {
-  readonly profile: CertificateProfile;
+  readonly use: CertificateUse;
   readonly commonName: string;
   /** Kubernetes reads these as groups. */
   readonly organizations?: readonly string[];
@@ -31,7 +31,7 @@ export const DEFAULT_BACKDATE_MS = 5 * 60_000;
 export const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 export const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
-export const extendedKeyUsages: Readonly<Record<CertificateProfile, readonly string[]>> = {
+export const extendedKeyUsages: Readonly<Record<CertificateUse, readonly string[]>> = {
   server: [SERVER_AUTH],
   client: [CLIENT_AUTH],
   both: [SERVER_AUTH, CLIENT_AUTH],
@@ -56,7 +56,7 @@ export function validateRequest(request: CertificateRequest): void {
     }
   }
   const names = (request.dnsNames?.length ?? 0) + (request.ipAddresses?.length ?? 0);
-  if (request.profile !== "client" && names === 0) {
+  if (request.use !== "client" && names === 0) {
     throw issueError(
       `the certificate for "${request.commonName}" is a server's and needs at least one DNS name or IP address, since clients ignore the common name`,
     );

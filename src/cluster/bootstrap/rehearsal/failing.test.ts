@@ -48,7 +48,7 @@ describe("a webhook that fails", () => {
 
   test("a common name does not count", async () => {
     const pair = await issueCertificate(fixture.authority, {
-      ...{ profile: "server", commonName: "hooks.shop.svc", ipAddresses: ["127.0.0.1"] },
+      ...{ use: "server", commonName: "hooks.shop.svc", ipAddresses: ["127.0.0.1"] },
     });
     await fixture.listen(allow, { cert: pair.certificatePem, key: pair.privateKeyPem });
     fixture.configure();

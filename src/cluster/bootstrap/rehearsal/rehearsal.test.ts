@@ -95,7 +95,7 @@ describe("a webhook that answers", () => {
 
   test("trusts a certificate that is itself the bundle, as Go does", async () => {
     const { certificatePem, privateKeyPem } = await issueCertificate(fixture.authority, {
-      ...{ profile: "server", commonName: "leaf", dnsNames: ["hooks.shop.svc"] },
+      ...{ use: "server", commonName: "leaf", dnsNames: ["hooks.shop.svc"] },
     });
     await fixture.listen(allow, { cert: certificatePem, key: privateKeyPem });
     const service = { namespace: "shop", name: "hooks" };

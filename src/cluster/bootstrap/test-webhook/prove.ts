@@ -82,7 +82,7 @@ async function plan(bridge: TestedBridge, api: KubeApi, given: string, signal: A
   const hour = { validForMs: 60 * 60_000 };
   const authority = await createAuthority({ commonName: "drawbridge-verify", ...hour });
   const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(authority, {
-    ...{ profile: "server", commonName: "drawbridge-verify", ...hour },
+    ...{ use: "server", commonName: "drawbridge-verify", ...hour },
     dnsNames: [`${testName(token)}.${name}.svc`],
   });
   const uid = namespace.metadata?.uid ?? "";

@@ -16,7 +16,7 @@ let files: { certFile: string; keyFile: string };
 beforeAll(async () => {
   const authority = await createAuthority({ commonName: "test" });
   ca = authority.certificatePem;
-  const pair = await issueCertificate(authority, { profile: "server", commonName: "t", ipAddresses: ["127.0.0.1"] });
+  const pair = await issueCertificate(authority, { use: "server", commonName: "t", ipAddresses: ["127.0.0.1"] });
   const written = await writePem(folder, "tls", pair);
   files = { certFile: written.certFile, keyFile: written.keyFile! };
   webhook = await serveTestWebhook({ host: "127.0.0.1", port: 0, ...files });

@@ -30,7 +30,7 @@ describe("the Ignition server", () => {
   const fetches = new EventEmitter();
 
   const certify = async (commonName: string) => {
-    const pair = await issueCertificate(authority, { profile: "server", commonName, ipAddresses: ["127.0.0.1"] });
+    const pair = await issueCertificate(authority, { use: "server", commonName, ipAddresses: ["127.0.0.1"] });
     for (const [name, text] of Object.entries({ "tls.crt": pair.certificatePem, "tls.key": pair.privateKeyPem })) {
       writeFileSync(join(dir, `${name}.new`), text, { mode: 0o600 });
       renameSync(join(dir, `${name}.new`), join(dir, name));

@@ -200,11 +200,11 @@ describe("kubeconfig", () => {
   test("carries its certificates to an API server that asks for them", async () => {
     const authority = await createAuthority({ commonName: "cluster" });
     const server = await issueCertificate(authority, {
-      profile: "server",
+      use: "server",
       commonName: "api",
       ipAddresses: ["127.0.0.1"],
     });
-    const client = await issueCertificate(authority, { profile: "client", commonName: "proxy-server" });
+    const client = await issueCertificate(authority, { use: "client", commonName: "proxy-server" });
     const stub = await ApiStub.start(
       ({ message }, response) =>
         reply(response, 200, { kind: (message.socket as TLSSocket).getPeerCertificate().subject.CN }),

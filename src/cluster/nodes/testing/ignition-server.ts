@@ -29,7 +29,7 @@ export const bearer = (token: string): Record<string, string> => ({ authorizatio
 export async function startIgnition({ api, book, namespace, secret }: IgnitionFixtureOptions) {
   const authority = await createAuthority({ commonName: "ignition-root-ca" });
   const pair = await issueCertificate(authority, {
-    ...{ profile: "server", commonName: "ignition-server", ipAddresses: ["127.0.0.1"] },
+    ...{ use: "server", commonName: "ignition-server", ipAddresses: ["127.0.0.1"] },
   });
   const current = { cert: pair.certificatePem, key: pair.privateKeyPem };
   const events: string[] = [];

@@ -151,7 +151,7 @@ describe("server-reachable", () => {
     const serve = async (names: { ipAddresses: string[] }, life: { validForMs?: number; now?: Date } = {}) => {
       const directory = mkdtempSync(join(folder, "pki-"));
       const authority = await createAuthority({ commonName: "verify", ...life });
-      const pair = await issueCertificate(authority, { profile: "server", commonName: "s", ...names, ...life });
+      const pair = await issueCertificate(authority, { use: "server", commonName: "s", ...names, ...life });
       await writePem(directory, "ca", { certificatePem: authority.certificatePem });
       const server = createServer({ cert: pair.certificatePem, key: pair.privateKeyPem });
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -202,7 +202,7 @@ describe("certificates", () => {
   const issue = async (address: string) => {
     const directory = mkdtempSync(join(folder, "set-"));
     const authority = await createAuthority({ commonName: "konnectivity-signer" });
-    const server = await issueCertificate(authority, { profile: "server", commonName: "s", ipAddresses: [address] });
+    const server = await issueCertificate(authority, { use: "server", commonName: "s", ipAddresses: [address] });
     await writePem(directory, "ca", { certificatePem: authority.certificatePem });
     await writePem(directory, "server", server);
     return directory;

@@ -27,7 +27,7 @@ const paths = () => ({ certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.k
 
 async function certify(dnsName: string): Promise<void> {
   const names = { dnsNames: [dnsName], ipAddresses: ["127.0.0.1"] };
-  const pair = await issueCertificate(authority, { profile: "server", commonName: dnsName, ...names });
+  const pair = await issueCertificate(authority, { use: "server", commonName: dnsName, ...names });
   writeFileSync(paths().certFile, pair.certificatePem);
   writeFileSync(paths().keyFile, pair.privateKeyPem, { mode: 0o600 });
 }

@@ -34,7 +34,7 @@ test("an Ignition server tells what it served, whom it turned away, and until wh
 
   const authority = await createAuthority({ commonName: "root" });
   const pair = await issueCertificate(authority, {
-    profile: "server",
+    use: "server",
     commonName: "ignition",
     dnsNames: ["i.example"],
   });

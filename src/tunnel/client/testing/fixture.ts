@@ -92,8 +92,8 @@ export async function startTunnelFixture(settings: Partial<ServerConfig> = {}): 
 async function makeCertificates(dir: string) {
   const ca = await createAuthority({ commonName: "fixture" });
   const names = { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"] };
-  const server = await issueCertificate(ca, { profile: "server", commonName: "fixture-server", ...names });
-  const caller = await issueCertificate(ca, { profile: "client", commonName: "fixture-caller" });
+  const server = await issueCertificate(ca, { use: "server", commonName: "fixture-server", ...names });
+  const caller = await issueCertificate(ca, { use: "client", commonName: "fixture-caller" });
   return {
     caFile: (await writePem(dir, "ca", { certificatePem: ca.certificatePem })).certFile,
     server: await writePem(dir, "server", server),

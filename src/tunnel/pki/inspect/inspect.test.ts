@@ -206,7 +206,7 @@ describe("certificates of other makers", () => {
 
   test("a leaf that outlives its signer is told before it fails", async () => {
     const signer = await createAuthority({ commonName: "ca", validForMs: 48 * hour, now });
-    const leaf = await issueCertificate(signer, { profile: "client", commonName: "a", validForMs: 48 * hour, now });
+    const leaf = await issueCertificate(signer, { use: "client", commonName: "a", validForMs: 48 * hour, now });
     put("client.crt", leaf.certificatePem);
     put("client.key", leaf.privateKeyPem);
     // The same signer with a shorter life, as when a bundle was not handed out again after a renewal.

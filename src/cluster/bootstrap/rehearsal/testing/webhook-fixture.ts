@@ -43,7 +43,7 @@ export async function serving(
   dnsNames: string[],
   life: { now?: Date; validForMs?: number } = {},
 ): Promise<ServerOptions> {
-  const pair = await issueCertificate(by, { profile: "server", commonName: dnsNames[0]!, dnsNames, ...life });
+  const pair = await issueCertificate(by, { use: "server", commonName: dnsNames[0]!, dnsNames, ...life });
   return { cert: pair.certificatePem, key: pair.privateKeyPem };
 }
 

@@ -446,7 +446,7 @@ describe("what serving certificates hold", () => {
     const now = new Date(clock.date());
     const authority = await createAuthority({ commonName: "signer", validForMs: 3 * lifeMs, now });
     const { certificatePem } = await issueCertificate(authority, {
-      ...{ profile: "server", commonName: `system:node:${node}`, organizations: ["system:nodes"] },
+      ...{ use: "server", commonName: `system:node:${node}`, organizations: ["system:nodes"] },
       ...{ dnsNames: [node], ipAddresses: [address], validForMs: lifeMs, now },
     });
     const found = cluster.requests.objects.get(request) as SigningRequest;

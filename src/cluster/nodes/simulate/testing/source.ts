@@ -22,7 +22,7 @@ export class Source {
   static async start(): Promise<Source> {
     const authority = await createAuthority({ commonName: "source" });
     const names = { dnsNames: ["source.example"], ipAddresses: ["127.0.0.1"] };
-    const wanted = { profile: "server", commonName: "source", ...names } as const;
+    const wanted = { use: "server", commonName: "source", ...names } as const;
     const { certificatePem, privateKeyPem } = await issueCertificate(authority, wanted);
     const source = new Source(authority, certificatePem, privateKeyPem);
     await new Promise<void>((resolve) => source.#server.listen(0, "127.0.0.1", resolve));
