@@ -106,7 +106,7 @@ const commands: readonly Row[] = [
 ];
 
 /** Commands that do not know --context yet. */
-const NO_CONTEXT = /^(bootstrap verify|doctor)/;
+const NO_CONTEXT = /^bootstrap verify/;
 
 describe.each(commands)("drawbridge $line", ({ line, without }) => {
   async function run(...more: string[]): Promise<void> {

@@ -1,14 +1,14 @@
 /** A running sidecar's settings: its command line, parsed by the code that parsed it when it started. */
 import { basename } from "node:path";
 import { messageOf } from "../../base/errors/error.js";
-import type { SidecarSettings } from "../../insight/diagnosis/context.js";
-import type { RunningProgram } from "../../insight/diagnosis/facts.js";
+import { CheckFailure } from "../../base/finding.js";
+import type { RunningProgram, SidecarSettings } from "../../insight/diagnosis/facts.js";
 import { processFile } from "../../insight/diagnosis/host/this-host.js";
 import { sidecarNames } from "../../insight/diagnosis/programs.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 
-/** A sentence when they cannot be understood from here. */
-export async function sidecarSettings(running: RunningProgram): Promise<SidecarSettings | string> {
+/** Throws CheckFailure when they cannot be understood from here. */
+export async function sidecarSettings(running: RunningProgram): Promise<SidecarSettings> {
   const [{ sidecarCommand }, { httpsProxyCommand, socks5ProxyCommand }] = await Promise.all([
     import("../tunnel/sidecar.js"),
     import("../tunnel/konnectivity.js"),
@@ -18,7 +18,7 @@ export async function sidecarSettings(running: RunningProgram): Promise<SidecarS
   const command = commands[sidecarNames.findIndex((name) => name === basename(running.words[at] ?? ""))];
   try {
     const invocation = command?.parse(running.words.slice(at + 1), process.env, "sidecar");
-    if (invocation === undefined || invocation.help !== undefined) return "the sidecar's flags are not known";
+    if (invocation === undefined || invocation.help !== undefined) throw new Error("they are not known");
     const file = (path: string) => processFile(running.pid, path);
     const { listeners } = invocation.config.config;
     const distinct = new Map(
@@ -32,7 +32,11 @@ export async function sidecarSettings(running: RunningProgram): Promise<SidecarS
       })),
     };
   } catch (reason) {
-    return `the flags of the sidecar (${running.source}) cannot be understood here: ${messageOf(reason).replace(/\.$/, "")}`;
+    const why = messageOf(reason).replace(/\.$/, "");
+    throw new CheckFailure(
+      `the flags of the sidecar (${running.source}) cannot be understood here: ${why}`,
+      "Give --kubeconfig, --frontend and files as the sidecar sees them.",
+    );
   }
 }
 

@@ -2,9 +2,12 @@
 import { hasFailed } from "../../base/finding.js";
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
-import type { DoctorSettings } from "../../insight/diagnosis/open-context.js";
+import { diagnosisText } from "../../insight/diagnosis/doctor.js";
+import type { DoctorSettings } from "../../insight/diagnosis/place.js";
 import { roles } from "../../insight/diagnosis/programs.js";
+import { findingsJson } from "../../insight/diagnosis/report.js";
 import { inGroup, list, number, oneOf, text, type Values } from "../flags/flag.js";
+import { clusterFlags } from "../flags/kubernetes.js";
 import { defineCommand, type Environment } from "../framework/define.js";
 import { adminPortFlags, checkAdminUrl } from "../tunnel/admin-port.js";
 
@@ -16,8 +19,8 @@ export const placeFlags = {
   address: text(
     "Address at which agents dial the server, or machines the Ignition server. If empty, as the agent here, the address's record, the certificates or the clusters say.",
   ),
+  ...clusterFlags("the cluster", "from --dir, the program here, else the host's usual one"),
   ...inGroup("kubernetes", {
-    kubeconfig: text("Kubeconfig of the cluster. If empty, from --dir, the program here, else the host's usual one."),
     namespace: text("Namespace of pools, tokens and leases. If empty, as the program here has it."),
   }),
   ...inGroup("advanced", {
@@ -56,31 +59,18 @@ Doctor changes nothing. It ends with 1 when a check failed; warnings alone end w
   examples: ["drawbridge doctor", "drawbridge doctor --role agent --output json"],
   flags: doctorFlags,
   async run(flags, { given }) {
-    const { admin: url, tokenFile, caFile } = flags;
-    if (url !== "") checkAdminUrl(url);
-    const [{ diagnose, placeOf }, { closeContext, openContext }, report] = await Promise.all([
-      import("../../insight/diagnosis/doctor.js"),
-      import("../../insight/diagnosis/open-context.js"),
-      import("../../insight/diagnosis/report.js"),
-    ]);
-    const context = await openContext(doctorSettings(flags, given, { url, tokenFile, caFile }));
-    const { role } = context;
-    const findings = await diagnose(context).finally(() => closeContext(context));
-    const text = `${placeOf(role)}\n\n${report.findingsText(findings)}`;
-    return { findings, text, json: report.findingsJson({ role }, findings) };
+    const { admin, tokenFile, caFile } = flags;
+    if (admin !== "") checkAdminUrl(admin);
+    const { diagnose } = await import("../../insight/diagnosis/doctor.js");
+    return diagnose(doctorSettings(flags, given, { admin, tokenFile, caFile }));
   },
-  show: { text: ({ text }) => text, json: ({ json }) => json },
+  show: { text: diagnosisText, json: ({ role, findings }) => findingsJson({ role }, findings) },
   exitCode: ({ findings }) => (hasFailed(findings) ? 1 : 0),
 });
 
-const NO_ADMIN: DoctorSettings["admin"] = { url: "", tokenFile: "", caFile: "" };
+const NO_ADMIN = { admin: "", tokenFile: "", caFile: "" };
 
-export function doctorSettings(flags: PlaceFlags, given: ReadonlySet<string>, admin = NO_ADMIN): DoctorSettings {
-  const { for: topology, dir: installDirectory, stateDir, machineNetwork, podNetwork, serviceNetwork, ...rest } = flags;
-  return {
-    ...{ ...rest, topology, installDirectory, admin },
-    stateDirectory: { path: stateDir, isGiven: given.has("state-dir") },
-    networks: { machine: machineNetwork, pod: podNetwork, service: serviceNetwork },
-    sidecarSettings: async (running) => (await import("./doctor-sidecar.js")).sidecarSettings(running),
-  };
-}
+export const doctorSettings = (flags: PlaceFlags, given: ReadonlySet<string>, admin = NO_ADMIN): DoctorSettings => ({
+  ...{ ...flags, ...admin, isStateDirGiven: given.has("state-dir") },
+  sidecarSettings: async (running) => (await import("./doctor-sidecar.js")).sidecarSettings(running),
+});

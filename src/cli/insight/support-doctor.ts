@@ -7,18 +7,15 @@ export function doctorPart(flags: PlaceFlags, given: ReadonlySet<string>): Part 
   return {
     name: "doctor",
     async collect() {
-      const [{ diagnose, placeOf }, { closeContext, openContext }, { findingsJson, findingsText }] = await Promise.all([
+      const [{ diagnose, diagnosisText }, { findingsJson }] = await Promise.all([
         import("../../insight/diagnosis/doctor.js"),
-        import("../../insight/diagnosis/open-context.js"),
         import("../../insight/diagnosis/report.js"),
       ]);
       // It asks the process that runs here: those of --admin are in the bundle themselves.
-      const context = await openContext(doctorSettings(flags, given));
-      const { role } = context;
-      const findings = await diagnose(context).finally(() => closeContext(context));
+      const diagnosis = await diagnose(doctorSettings(flags, given));
       return [
-        { path: "doctor.json", content: findingsJson({ role }, findings) },
-        { path: "doctor.txt", content: `${placeOf(role)}\n\n${findingsText(findings)}` },
+        { path: "doctor.json", content: findingsJson({ role: diagnosis.role }, diagnosis.findings) },
+        { path: "doctor.txt", content: diagnosisText(diagnosis) },
       ];
     },
   };

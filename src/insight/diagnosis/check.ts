@@ -5,8 +5,8 @@
  *
  * To add a check:
  * 1. Look into facts.ts for the facts that it needs. If one is missing, declare it there and gather it in every source
- *    that can: a member of the source, called at most once and only when a check needs it. A source that cannot gather a
- *    fact this time returns `new Unavailable(reason, remedy)`; a source that never can leaves the member out.
+ *    that can: a member of the source, called at most once and only when a check, or another fact, asks for it. A source
+ *    that cannot gather a fact this time calls `unavailable(reason, remedy)`; one that never can leaves the member out.
  * 2. Write `defineCheck({ id, about, needs, uses, judge })` in checks/. `judge` is pure: it is called with the facts
  *    and returns `ok`, `warning`, `failed` or `skipped` (base/finding.ts) for each thing that it looked at. Only checks
  *    whose question is an action (calling a webhook, say) are asynchronous; they end soon after the signal fires.
@@ -20,30 +20,31 @@ import type { Facts } from "./facts.js";
 
 export type FactName = keyof Facts;
 
-/** A fact that could not be gathered this time. With an empty reason its checks say nothing: another check reports it. */
-export class Unavailable {
-  readonly reason: string;
+/** A fact could not be gathered this time. With an empty message its checks say nothing: another check reports it. */
+export class Unavailable extends Error {
   readonly remedy: string;
 
-  constructor(reason: string, remedy = "") {
-    this.reason = reason;
+  constructor(message: string, remedy: string) {
+    super(message);
     this.remedy = remedy;
   }
 }
 
-export type Gathered<Name extends FactName> = Facts[Name] | Unavailable;
+export function unavailable(reason: string, remedy = ""): never {
+  throw new Unavailable(reason, remedy);
+}
 
 /** Gathers each fact of a source at most once. */
 export interface Gatherer {
   /** Fires when the whole run is called off. */
   readonly signal: AbortSignal;
   has(name: FactName): boolean;
-  /** Unavailable, too, when the source leaves the fact out; rejects when gathering failed unexpectedly. */
-  get<Name extends FactName>(name: Name): Promise<Gathered<Name>>;
+  /** Rejects with what the source threw, or Unavailable when the source leaves the fact out. */
+  get<Name extends FactName>(name: Name): Promise<Facts[Name]>;
 }
 
 export type FactSource = {
-  readonly [Name in FactName]?: (gatherer: Gatherer) => Gathered<Name> | Promise<Gathered<Name>>;
+  readonly [Name in FactName]?: (facts: Gatherer) => Facts[Name] | Promise<Facts[Name]>;
 };
 
 export interface Check<Need extends FactName = FactName, Use extends FactName = FactName> {

@@ -1,5 +1,6 @@
 /** `drawbridge doctor`: the checks that make sense in each role. */
 import type { Finding } from "../../base/finding.js";
+import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Check } from "./check.js";
 import * as admin from "./checks/admin.js";
 import * as certificates from "./checks/certificates.js";
@@ -8,8 +9,9 @@ import { egressAgreement } from "./checks/egress.js";
 import * as host from "./checks/host.js";
 import * as networks from "./checks/networks.js";
 import { nameResolution, running } from "./checks/programs.js";
-import type { DoctorContext } from "./context.js";
+import { type DoctorSettings, findPlace } from "./place.js";
 import { bridgeRoles, type DoctorRole, roles } from "./programs.js";
+import { findingsText } from "./report.js";
 import { runChecks } from "./run.js";
 import { hostSource } from "./sources/host.js";
 
@@ -49,10 +51,25 @@ export const selection: readonly (readonly [Check, readonly DoctorRole[]])[] = [
   [host.clock, roles],
 ];
 
-export function diagnose(context: DoctorContext): Promise<Finding[]> {
-  const checks = selection.flatMap(([check, among]) => (among.includes(context.role) ? [check] : []));
-  return runChecks(checks, hostSource(context));
+export interface Diagnosis {
+  readonly role: DoctorRole;
+  readonly findings: readonly Finding[];
 }
+
+export async function diagnose(settings: DoctorSettings): Promise<Diagnosis> {
+  const place = await findPlace(settings);
+  const { role } = place;
+  const opened: KubeApi[] = [];
+  const checks = selection.flatMap(([check, among]) => (among.includes(role) ? [check] : []));
+  try {
+    return { role, findings: await runChecks(checks, hostSource(place, opened)) };
+  } finally {
+    for (const api of opened) api.close();
+  }
+}
+
+export const diagnosisText = ({ role, findings }: Diagnosis): string =>
+  `Checks for ${places[role]} (--role ${role}).\n\n${findingsText(findings)}`;
 
 const places: Readonly<Record<DoctorRole, string>> = {
   server: "a server's host",
@@ -64,6 +81,3 @@ const places: Readonly<Record<DoctorRole, string>> = {
   nodepool: "a pool controller's host",
   approver: "a CSR approver's host",
 };
-
-/** The heading of the report. */
-export const placeOf = (role: DoctorRole): string => `Checks for ${places[role]} (--role ${role}).`;

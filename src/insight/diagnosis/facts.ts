@@ -7,6 +7,7 @@ import type { EgressReading } from "../../cluster/bootstrap/settings/egress-conf
 import type { ApiServerSettings } from "../../cluster/bootstrap/settings/programs.js";
 import type { currentCertificates } from "../../cluster/hosted/apply/apply.js";
 import type { HostedConfig } from "../../cluster/hosted/config/config.js";
+import type { KubeEndpoint } from "../../cluster/kube/endpoint.js";
 import type { Lease } from "../../cluster/kube/lease.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Secret } from "../../cluster/nodes/objects.js";
@@ -64,19 +65,23 @@ interface ProgramFacts {
     | (Dialled & { readonly frontend: Frontend })
     | { readonly frontend: Frontend; readonly isListening: boolean }
   )[];
+  readonly sidecar: SidecarSettings;
   readonly nameResolution: readonly NameResolution[];
   readonly ignitionPort: { readonly where: string; readonly handshake: Handshake };
   /** Where machines are told to find the Ignition server; a sentence when nothing tells. */
   readonly ignitionNames: readonly string[] | string;
-  readonly adminPort: { readonly address: string; readonly overview: Overview };
+  /** What the process answers on its admin port; `metrics` is empty when they could not be read. */
+  readonly adminPort: { readonly address: string; readonly overview: Overview; readonly metrics: string };
   /** The same, silently unavailable when the admin port does not answer: the check admin-api reports that. */
   readonly overview: Overview;
-  readonly adminMetrics: string;
   /** Sockets among the listeners of the overview that accept no connection. */
   readonly deadSockets: readonly string[];
 }
 
 interface ClusterFacts {
+  readonly cluster: { readonly api: KubeApi; readonly endpoint: KubeEndpoint };
+  /** Where pools, tokens and leases are: in that cluster, or in a directory. */
+  readonly objects: KubeApi;
   readonly apiVersion: { readonly server: string; readonly version: string };
   /** Permissions that a bridge needs and the user lacks. */
   readonly missingPermissions: readonly string[];
@@ -184,6 +189,12 @@ export interface Dialled {
   readonly handshake: Handshake;
   /** The dialler's authorities, where they are known. */
   readonly ca: { readonly file: string; readonly text: string | undefined };
+}
+
+/** The running sidecar's settings, as it understood its own flags. */
+export interface SidecarSettings {
+  readonly frontends: readonly Frontend[];
+  readonly listeners: readonly Omit<NameResolution, "hasCluster">[];
 }
 
 export interface NameResolution {

@@ -13,6 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
+const lost = new FakeHost([]);
 const nothing = { machine: [], pod: [], service: [] };
 const api = (objects: Readonly<Record<string, unknown>>, nodes: object[] = []) =>
   ({
@@ -30,9 +31,10 @@ test("flags come before the install directory, which comes before the cluster", 
   writeFileSync(join(dir, ".openshift_install_state.json"), JSON.stringify(state));
   const found = await findNetworks({
     given: { ...nothing, pod: ["10.4.0.0/14"] },
-    installDirectory: dir,
+    dir,
     api: undefined,
     role: "workstation",
+    network: lost,
   });
   expect(found).toEqual({
     machine: ["10.0.0.0/16"],
@@ -47,13 +49,13 @@ test("networks are read from an install-config that was not used yet", async () 
     join(dir, "install-config.yaml"),
     stringify({ networking: { clusterNetwork: [{ cidr: "fd01::/48" }] } }),
   );
-  const found = await findNetworks({ given: nothing, installDirectory: dir, api: undefined, role: "workstation" });
+  const found = await findNetworks({ given: nothing, dir, api: undefined, role: "workstation", network: lost });
   expect(found.pod).toEqual(["fd01::/48"]);
 });
 
 test("a cluster's networks are read from OpenShift's Network, kubeadm's configuration or the nodes", async () => {
   const of = (given: KubeApi) =>
-    findNetworks({ given: nothing, installDirectory: undefined, api: given, role: "workstation" });
+    findNetworks({ given: nothing, dir: "", api: given, role: "workstation", network: lost });
   const openshift = { spec: { clusterNetwork: [{ cidr: "10.128.0.0/14" }], serviceNetwork: ["172.30.0.0/16"] } };
   expect(await of(api({ "/apis/config.openshift.io/v1/networks/cluster": openshift }))).toMatchObject({
     pod: ["10.128.0.0/14"],
@@ -80,7 +82,7 @@ test("the machine network is that of the host's own address, not that of its pod
   });
   const found = await findNetworks({
     given: nothing,
-    installDirectory: undefined,
+    dir: "",
     api: undefined,
     role: "server",
     network,

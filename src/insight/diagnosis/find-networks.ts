@@ -2,9 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { at, listOf } from "../../base/at.js";
-import { type HostNetwork, hostNetwork } from "../../cluster/bootstrap/address/host-network.js";
+import type { HostNetwork } from "../../cluster/bootstrap/address/host-network.js";
 import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
 import { textAt, yamlOf } from "../../cluster/bootstrap/settings/command-line.js";
+import { collectionPath, namedPath } from "../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
 import type { ClusterNetworks } from "./facts.js";
 import type { DoctorRole } from "./programs.js";
@@ -13,25 +14,25 @@ type Found = Omit<ClusterNetworks, "from">;
 
 export interface NetworkSources {
   readonly given: Found;
-  readonly installDirectory: string | undefined;
+  /** The install directory of openshift-install, if there is one. */
+  readonly dir: string;
   readonly api: KubeApi | undefined;
   readonly role: DoctorRole;
-  readonly network?: HostNetwork;
+  readonly network: HostNetwork;
 }
 
+const TIMEOUT = { timeoutMs: 10_000 };
 const none: Found = { machine: [], pod: [], service: [] };
 
 /** Each kind from the first source that has it. */
 export async function findNetworks(sources: NetworkSources): Promise<ClusterNetworks> {
-  const { given, installDirectory, api, role } = sources;
+  const { given, dir, api, role } = sources;
   const found: [string, Found][] = [["flags", given]];
-  if (installDirectory !== undefined)
-    found.push(["the install directory", await fromInstallDirectory(installDirectory)]);
+  if (dir !== "") found.push(["the install directory", await fromInstallDirectory(dir)]);
   found.push(["this host's manifests", await fromBootstrapHost()]);
   if (api !== undefined) found.push(["the cluster", await fromCluster(api)]);
-  if (role === "server" || role === "bootstrap") {
-    found.push(["this host's own address", await fromAddress(sources.network ?? hostNetwork())]);
-  }
+  if (role === "server" || role === "bootstrap")
+    found.push(["this host's own address", await fromAddress(sources.network)]);
   const pick = (kind: keyof Found) => found.find(([, networks]) => networks[kind].length > 0);
   const used = new Set((["machine", "pod", "service"] as const).flatMap((kind) => pick(kind)?.[0] ?? []));
   const of = (kind: keyof Found) => pick(kind)?.[1][kind] ?? [];
@@ -67,13 +68,15 @@ async function fromBootstrapHost(): Promise<Found> {
   return typeof config === "string" ? fromInstallConfig(yamlOf(config)) : none;
 }
 
+/** As OpenShift, then as kubeadm keeps them. */
 async function fromCluster(api: KubeApi): Promise<Found> {
-  const openshift = await get(api, "/apis/config.openshift.io/v1/networks/cluster");
+  const get = (path: string): Promise<unknown> => api.get(path, TIMEOUT).catch(() => undefined);
+  const openshift = await get(namedPath("Network", { name: "cluster" }));
   if (openshift !== undefined) {
     const spec = at(openshift, "spec");
     return { machine: [], pod: cidrs(at(spec, "clusterNetwork")), service: cidrs(at(spec, "serviceNetwork")) };
   }
-  const kubeadm = await get(api, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config");
+  const kubeadm = await get(namedPath("ConfigMap", { namespace: "kube-system", name: "kubeadm-config" }));
   const configuration = at(kubeadm, "data", "ClusterConfiguration");
   const networking = typeof configuration === "string" ? at(yamlOf(configuration), "networking") : undefined;
   const split = (value: unknown): string[] => (typeof value === "string" ? value.split(",").filter(Boolean) : []);
@@ -87,20 +90,8 @@ async function fromCluster(api: KubeApi): Promise<Found> {
 
 /** What the nodes hand out, when nobody says what it is a part of. */
 async function ofNodes(api: KubeApi): Promise<string[]> {
-  try {
-    const { items } = await api.list<KubeObject>("/api/v1/nodes", { timeoutMs: 10_000 });
-    return items.flatMap((node) => listOf(at(node, "spec", "podCIDRs")).map(String));
-  } catch {
-    return [];
-  }
-}
-
-async function get(api: KubeApi, path: string): Promise<unknown> {
-  try {
-    return await api.get<KubeObject>(path, { timeoutMs: 10_000 });
-  } catch {
-    return undefined;
-  }
+  const { items } = await api.list<KubeObject>(collectionPath("Node"), TIMEOUT).catch(() => ({ items: [] }));
+  return items.flatMap((node) => listOf(at(node, "spec", "podCIDRs")).map(String));
 }
 
 /** The network that holds the address this host would use towards others; other interfaces may be the pods' own. */

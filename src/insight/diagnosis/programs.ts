@@ -5,8 +5,8 @@ import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { bridgeOnThisHost } from "../../cluster/bootstrap/gather/presence.js";
 import type { Topology } from "../../cluster/bootstrap/model/names.js";
 import { isProxyServer } from "../../cluster/bootstrap/settings/command-line.js";
-import type { DoctorHost } from "./context.js";
 import type { RunningProgram } from "./facts.js";
+import type { DoctorHost } from "./host/this-host.js";
 
 /** Where a bridge is built, runs, or is managed from. */
 export const bridgeRoles = ["server", "agent", "bootstrap", "workstation"] as const;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { CheckFailure, failed, type Judgement, ok, skipped } from "../../base/finding.js";
-import { type Check, defineCheck, Unavailable } from "./check.js";
+import { type Check, defineCheck, unavailable } from "./check.js";
 import { runChecks } from "./run.js";
 
 const NOON = new Date("2026-01-01T12:00:00Z");
@@ -56,8 +56,8 @@ test("a check is left out without its fact, skipped when the fact is unavailable
   const needing = defineCheck({ id: "a", about: "", needs: ["now"], judge: () => [ok("judged")] });
   const using = defineCheck({ id: "b", about: "", needs: [], uses: ["now"], judge: ({ now }) => [ok(`${now}`)] });
   expect(await runChecks([needing], {})).toEqual([]);
-  const unavailable = { now: () => new Unavailable("there is no clock", "Buy one.") };
-  expect(await runChecks([needing, using], unavailable)).toMatchObject([
+  const withoutClock = { now: () => unavailable("there is no clock", "Buy one.") };
+  expect(await runChecks([needing, using], withoutClock)).toMatchObject([
     { state: "skipped", message: "there is no clock", remedy: "Buy one." },
     { state: "ok", message: "undefined" },
   ]);

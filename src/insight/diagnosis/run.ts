@@ -3,7 +3,8 @@ import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { messageOf } from "../../base/errors/error.js";
 import { CheckFailure, coded, type Finding, failed, failureOf, type Judgement, skipped } from "../../base/finding.js";
 import { plainText } from "../../base/text.js";
-import { type Check, type FactName, type FactSource, type Gathered, type Gatherer, Unavailable } from "./check.js";
+import { type Check, type FactName, type FactSource, type Gatherer, Unavailable, unavailable } from "./check.js";
+import type { Facts } from "./facts.js";
 
 export interface RunOptions {
   /** Calls off the whole run: what was not checked by then has failed. */
@@ -14,8 +15,6 @@ export interface RunOptions {
   readonly uncheckedCode?: ErrorCode;
   /** How many checks run at a time. */
   readonly atOnce?: number;
-  /** Called when a check begins. */
-  readonly onStart?: (check: Check) => void;
 }
 
 const DEADLINE_MS = 60_000;
@@ -34,7 +33,6 @@ export async function runChecks(
   const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [index, check] = next;
-      options.onStart?.(check);
       const began = performance.now();
       const judgements = await judge(check, gatherer, signal, { ...options, deadlineMs });
       const durationMs = Math.round(performance.now() - began);
@@ -51,16 +49,16 @@ export function gathererOf(source: FactSource, signal: AbortSignal): Gatherer {
   const gatherer: Gatherer = {
     signal,
     has: (name) => source[name] !== undefined,
-    get<Name extends FactName>(name: Name): Promise<Gathered<Name>> {
+    get<Name extends FactName>(name: Name): Promise<Facts[Name]> {
       let fact = gathered.get(name);
       if (fact === undefined) {
-        const gather = source[name];
-        fact = (async () => (gather === undefined ? new Unavailable(`${name} is not known here`) : gather(gatherer)))();
+        const gather = source[name] ?? (() => unavailable(`${name} is not known here`));
+        fact = (async () => gather(gatherer))();
         // Whoever asks next gets the same rejection.
         fact.catch(() => {});
         gathered.set(name, fact);
       }
-      return fact as Promise<Gathered<Name>>;
+      return fact as Promise<Facts[Name]>;
     },
   };
   return gatherer;
@@ -81,6 +79,7 @@ async function judge(
   } catch (reason) {
     // What the check itself found counts, also when the time is over.
     if (reason instanceof CheckFailure) return [failureOf(reason)];
+    if (reason instanceof Unavailable) return reason.message === "" ? [] : [skipped(reason.message, reason.remedy)];
     if (whole.aborted) return [calledOff(whole)];
     if (deadline.aborted) {
       const remedy = "Find out who does not answer; the other findings may tell.";
@@ -94,16 +93,14 @@ async function judge(
 
 async function gatherAndJudge(check: Check, gatherer: Gatherer, signal: AbortSignal): Promise<readonly Judgement[]> {
   const facts: Partial<Record<FactName, unknown>> = {};
-  const needed = await Promise.all(check.needs.map((name) => gatherer.get(name)));
-  for (const [index, fact] of needed.entries()) {
-    if (fact instanceof Unavailable) return fact.reason === "" ? [] : [skipped(fact.reason, fact.remedy)];
-    facts[check.needs[index]!] = fact;
-  }
-  for (const name of check.uses ?? []) {
-    const fact = await gatherer.get(name);
-    facts[name] = fact instanceof Unavailable ? undefined : fact;
-  }
+  const needed = check.needs.map((name) => [name, gatherer.get(name)] as const);
+  for (const [name, fact] of needed) facts[name] = await fact;
+  for (const name of check.uses ?? []) facts[name] = await gatherer.get(name).catch(undefinedIfUnavailable);
   return check.judge(facts as Parameters<Check["judge"]>[0], signal);
+}
+
+function undefinedIfUnavailable(reason: unknown): undefined {
+  if (!(reason instanceof Unavailable)) throw reason;
 }
 
 function calledOff(signal: AbortSignal): Judgement {
@@ -112,6 +109,7 @@ function calledOff(signal: AbortSignal): Judgement {
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
+  if (signal.aborted) return Promise.reject(signal.reason);
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 

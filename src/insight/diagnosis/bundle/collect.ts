@@ -1,6 +1,6 @@
 /** Reads a bundle once, from the first file to the last, and keeps the facts that checks ask for. */
 import type { TarEntry } from "../../../base/tar.js";
-import { type FactSource, Unavailable } from "../check.js";
+import { type FactSource, unavailable } from "../check.js";
 import { BundleFacts } from "./facts.js";
 import {
   readAddresses,
@@ -51,10 +51,11 @@ export async function readBundle(path: string): Promise<BundleFacts> {
 /** A bundle as a source, whole or as much of it as one host gives. */
 export function bundleSource(facts: BundleFacts): FactSource {
   // Without a reason: what a bundle lacks is no finding.
-  const lacking = new Unavailable("");
   const { egressFiles, serverPrograms } = facts;
   const shared = { egress: egressFiles[0], serverFlags: serverPrograms[0] };
-  const members = Object.entries({ ...facts, ...shared }).map(([name, fact]) => [name, () => fact ?? lacking] as const);
+  const members = Object.entries({ ...facts, ...shared }).map(
+    ([name, fact]) => [name, () => fact ?? unavailable("")] as const,
+  );
   return Object.fromEntries(members) as FactSource;
 }
 

@@ -21,13 +21,11 @@ test("admin-api reports an admin port that does not answer, and the other admin 
   expect(await messagesOf(adminApi, context(admin()))).toEqual([
     "ok: the server server-1 answers on its admin port 127.0.0.1:8095",
   ]);
-  const failed = {
-    admin: { state: "failed", why: "the admin token /t cannot be read", remedy: "Run as root." },
-  } as const;
-  expect(await messagesOf(adminApi, context(failed))).toEqual(["failed: the admin token /t cannot be read"]);
+  const failed = context({ admin: "http://127.0.0.1:8095", tokenFile: "/t" });
+  expect(await messagesOf(adminApi, failed)).toEqual(["failed: the admin token /t cannot be read"]);
   expect(await messagesOf(adminApi, context())).toEqual(["skipped: the process was not asked through its admin port"]);
   for (const check of [agentsConnected, path, refusals, certificatesInUse, ownListeners]) {
-    expect(await messagesOf(check, context(failed))).toEqual([]);
+    expect(await messagesOf(check, failed)).toEqual([]);
   }
 });
 

@@ -69,14 +69,14 @@ const KNOWN_SERVERS = /^konnectivity_network_proxy_agent_known_server_count(?:\{
 
 export const serversConnected = defineCheck({
   ...{ id: "servers-connected", about: "The agent is connected to every server" },
-  ...{ needs: ["overview"], uses: ["adminMetrics"] },
-  judge({ overview: { servers = [], process }, adminMetrics = "" }) {
+  ...{ needs: ["overview"], uses: ["adminPort"] },
+  judge({ overview: { servers = [], process }, adminPort }) {
     const lines = servers.map(({ id = "?", address }) => `${id} at ${address}`);
     if (servers.length === 0) {
       const remedy = "See the check server-reachable, and the agent's log.";
       return [failed("the agent has no server", remedy, ...unreadyReason(process))];
     }
-    const known = Number(KNOWN_SERVERS.exec(adminMetrics)?.[1]);
+    const known = Number(KNOWN_SERVERS.exec(adminPort?.metrics ?? "")?.[1]);
     if (known > servers.length) {
       const message = `the agent has ${servers.length} of the ${known} servers it should know`;
       const remedy =

@@ -32,7 +32,7 @@ function objects(
       return found;
     },
   };
-  return { objects: { api: api as unknown as KubeApi, namespace: "clusters" } };
+  return { facts: { objects: () => api as unknown as KubeApi } };
 }
 
 const closing: (() => void)[] = [];
@@ -155,7 +155,9 @@ describe("check lease", () => {
     expect(await ask("approver", {})).toEqual([
       "failed: no CSR approver has ever held its Lease, so nothing is decided",
     ]);
-    expect(await messagesOf(lease, context({ role: "approver" }))).toEqual([expect.stringMatching(/^skipped/)]);
+    expect(await messagesOf(lease, context({ role: "approver" }))).toEqual([
+      expect.stringMatching(/^failed: No kubeconfig is given and this process does not run in a pod/),
+    ]);
     const dry = context(
       { role: "approver", ...objects({}) },
       { approver: ["drawbridge", "csr", "approver", "--dry-run"] },
@@ -185,7 +187,7 @@ test("health is skipped for a program without a health port", async () => {
     port(createHttp((_request, response) => response.writeHead(status).end(text)) as Server);
   const words = (at: number) => ["drawbridge", "csr", "approver", `--health-port=${at}`];
   const ask = (approver?: readonly string[]) =>
-    messagesOf(running, context({ role: "approver", ports: { health: 0, admin: 0 } }, approver ? { approver } : {}));
+    messagesOf(running, context({ role: "approver" }, approver ? { approver } : {}));
   expect(await ask(words(await answer(200, "ok")))).toEqual(["ok: the CSR approver is ready"]);
   expect(await ask(words(await answer(500, "the inventory cannot be read")))).toEqual([
     "failed: the CSR approver is not ready",

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { CheckFailure } from "../../../base/finding.js";
 import { certificatesFor } from "../../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../../tunnel/pki/write-pki.js";
-import type { SidecarSettings } from "../context.js";
+import type { SidecarSettings } from "../facts.js";
 import { context, messagesOf } from "../testing/context.js";
 import { frontend } from "./certificates.js";
 import { nameResolution } from "./programs.js";
@@ -47,7 +48,7 @@ describe("check frontend", () => {
     messagesOf(
       frontend,
       context(
-        { role: "sidecar", sidecar: settings({ frontends }), now: () => new Date() },
+        { role: "sidecar", facts: { sidecar: () => settings({ frontends }) }, now: () => new Date() },
         { files: { "/ca.crt": pem("ca.crt") } },
       ),
     );
@@ -75,8 +76,10 @@ describe("check frontend", () => {
     expect(await messagesOf(frontend, context({ role: "sidecar" }))).toEqual([
       expect.stringMatching(/^skipped: no sidecar runs/),
     ]);
-    const sidecar = "the flags of the sidecar (process 7) cannot be understood here: no";
-    expect(await messagesOf(frontend, context({ role: "sidecar", sidecar }))).toEqual([`failed: ${sidecar}`]);
+    const sidecarSettings = () =>
+      Promise.reject(new CheckFailure("its flags cannot be understood here", "Correct them."));
+    const given = context({ role: "sidecar", sidecarSettings }, { sidecar: ["drawbridge", "sidecar"] });
+    expect(await messagesOf(frontend, given)).toEqual(["failed: its flags cannot be understood here"]);
   });
 });
 
@@ -85,7 +88,7 @@ test("resolution reports resolvers behind agent, a fallback without cluster-dns,
     const env = inCluster ? { KUBERNETES_SERVICE_HOST: "10.0.0.1" } : {};
     return messagesOf(
       nameResolution,
-      context({ env, sidecar: settings({ listeners: [{ ...listener, ...changes }] }) }),
+      context({ env, facts: { sidecar: () => settings({ listeners: [{ ...listener, ...changes }] }) } }),
     );
   };
   const inOrder = ["ok: names are looked up in an order that makes sense"];

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { isAbsolute } from "node:path";
-import { hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
+import { type HostNetwork, hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
 import { commandLine, textAt } from "../../../cluster/bootstrap/settings/command-line.js";
 import {
   hostPids,
@@ -12,9 +12,21 @@ import {
   networkProcesses,
   wordsOf,
 } from "../../../cluster/bootstrap/settings/programs.js";
-import type { DoctorHost } from "../context.js";
 import type { RunningProgram, TcpListener } from "../facts.js";
-import { isProgram } from "../programs.js";
+import { isProgram, type ProgramKind } from "../programs.js";
+
+/** A host that is asked without changing anything. */
+export interface DoctorHost {
+  readonly network: HostNetwork;
+  /** TCP listeners in this network. */
+  listeners(): Promise<readonly TcpListener[]>;
+  /** The program of this kind that runs in this network. */
+  running(program: ProgramKind): Promise<RunningProgram | undefined>;
+  /** Undefined when the file does not exist. */
+  readText(path: string): Promise<string | undefined>;
+  /** Routes that cover an address, the default route left out; each as `ip` prints it. */
+  routesTo(address: string): Promise<readonly string[]>;
+}
 
 /** The path, for us, of a file that a process names: it may have another working directory, or be in a container. */
 export function processFile(pid: number, path: string): string {

@@ -12,7 +12,7 @@ import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
 import { DialRefusedError, dialThrough, type Frontend } from "../../../tunnel/client/index.js";
 import type { Bridge } from "../bridge.js";
-import { type FactSource, Unavailable } from "../check.js";
+import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import type { ConnectedAgents, Facts, FrontendAnswer } from "../facts.js";
 import { handshakeWith } from "../host/handshake.js";
 import { titles } from "../programs.js";
@@ -31,16 +31,16 @@ export function bridgeClusterSource(bridge: Bridge, access: ApiAccess): FactSour
   const { namespace, address, agentPort } = bridge;
   const withApi =
     <T>(read: (api: KubeApi, signal: AbortSignal) => Promise<T>) =>
-    async ({ signal }: { readonly signal: AbortSignal }): Promise<T | Unavailable> => {
-      if (access.api === undefined) return new Unavailable("the cluster cannot be asked, see kubeconfig");
+    async ({ signal }: Gatherer): Promise<T> => {
+      if (access.api === undefined) return unavailable("the cluster cannot be asked, see kubeconfig");
       // The check kubeconfig says what is wrong with it.
-      return read(access.api, signal).catch((reason) => new Unavailable(messageOf(reason)));
+      return read(access.api, signal).catch((reason) => unavailable(messageOf(reason)));
     };
   return {
     agentPlace: () => ({ namespace, dialled: joinHostPort(address ?? "this host", agentPort) }),
     async apiVersion({ signal }) {
       if (access.api === undefined) {
-        if (access.problem === undefined) return new Unavailable("no kubeconfig was given", API_REMEDY);
+        if (access.problem === undefined) return unavailable("no kubeconfig was given", API_REMEDY);
         throw new CheckFailure(access.problem, API_REMEDY);
       }
       const options = { signal, timeoutMs: 10_000 };
@@ -99,14 +99,13 @@ export function bridgeSource(bridge: Bridge, access: ApiAccess): FactSource {
     program: () => ({ kind: "server", title: titles.server, running: undefined }),
     egress: () => egress,
     apiServer: () => apiServer,
-    serverFlags: () => server ?? new Unavailable("the server's flags cannot be seen here"),
+    serverFlags: () => server ?? unavailable("the server's flags cannot be seen here"),
     health: async ({ signal }) => {
       const url = `${health}/readyz`;
       return { url, answer: await httpGet(url, { signal }).catch(messageOf) };
     },
     socket: async () => {
-      if (!("uds" in frontend))
-        return new Unavailable(`the frontend is ${describeFrontend(frontend)}, not a Unix socket`);
+      if (!("uds" in frontend)) return unavailable(`the frontend is ${describeFrontend(frontend)}, not a Unix socket`);
       return { ...(await socketFile(frontend.uds)), directory: undefined, isExpected: true };
     },
     frontendAnswer: ({ signal }) => askFrontend(frontend, signal),
@@ -124,12 +123,12 @@ export function bridgeSource(bridge: Bridge, access: ApiAccess): FactSource {
   };
 }
 
-async function inspectCertificates({ pki, address }: Bridge): Promise<Facts["certificates"] | Unavailable> {
+async function inspectCertificates({ pki, address }: Bridge): Promise<Facts["certificates"]> {
   const { directory, given } = pki;
   if (!existsSync(directory)) {
     const remedy = "Give the directory of ca.crt, server.crt and server.key with --pki.";
     if (given) throw new CheckFailure(`${directory} does not exist`, remedy);
-    return new Unavailable(`${directory} does not exist here`, remedy);
+    return unavailable(`${directory} does not exist here`, remedy);
   }
   const { inspectPath } = await import("../../../tunnel/pki/inspect/inspect.js");
   return inspectPath(directory, address === undefined ? {} : { address });

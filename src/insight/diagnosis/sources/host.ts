@@ -3,66 +3,84 @@ import { existsSync } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { joinHostPort, splitHostPort } from "../../../base/address.js";
+import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
 import { parsePrefix } from "../../../cluster/bootstrap/address/ip.js";
-import { readAddressRecord } from "../../../cluster/bootstrap/address/record.js";
+import { findAddressRecord } from "../../../cluster/bootstrap/address/record.js";
+import { ports } from "../../../cluster/bootstrap/model/names.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
 import { type Lease, leasePath } from "../../../cluster/kube/lease.js";
 import { find } from "../../../cluster/kube/objects.js";
-import { collectionPath } from "../../../cluster/kube/paths.js";
-import type { KubeObject } from "../../../cluster/kube/port.js";
+import { collectionPath, typed } from "../../../cluster/kube/paths.js";
+import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { publishedAddresses } from "../../../cluster/nodes/controller/certificate.js";
 import type { ConfigMap, Secret } from "../../../cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
-import { type FactSource, Unavailable } from "../check.js";
-import type { DoctorContext, PoolObjects } from "../context.js";
+import type { Overview } from "../../observe/admin/contract.js";
+import { AdminPort } from "../../watch/admin-port.js";
+import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import type { Facts, SocketFile } from "../facts.js";
+import { findNetworks } from "../find-networks.js";
 import { handshakeWith } from "../host/handshake.js";
 import { isListening, processFile } from "../host/this-host.js";
-import { dialableHost, healthPortOf, programOf, titles } from "../programs.js";
+import { type DoctorPlace, worksOnObjects } from "../place.js";
+import { adminPortOf, dialableHost, healthPortOf, programOf, titles } from "../programs.js";
 
 const API_TIMEOUT = { timeoutMs: 10_000 };
 const HEALTH_TIMEOUT_MS = 6_000;
 const FIPS_FILE = "/proc/sys/crypto/fips_enabled";
 
-export function hostSource(context: DoctorContext): FactSource {
-  const { address, agentPort, egressConfig, env, host, model, networks, now, pki, ports, role, socket } = context;
+/** Clients of clusters that are opened on the way are added to `opened`; the caller closes them. */
+export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
+  const { address, agentPort, egressConfig, env, host, model, now, pki, role, socket } = place;
   const kind = programOf(role) ?? "server";
-  const program = async () => ({ kind, title: titles[kind], running: await host.running(kind) });
   return {
     now,
     role: () => role,
     model: () => model,
-    program,
+    program: async () => ({ kind, title: titles[kind], running: await host.running(kind) }),
     nodeVersion: () => process.versions.node,
-    networks: () => networks,
     listeners: () => host.listeners(),
-    serverPorts: () => ({ agent: agentPort, ...ports }),
     socket: () => socketFile(socket),
+
+    async networks(facts) {
+      const cluster = await facts.get("cluster").catch(() => undefined);
+      const { machineNetwork: machine, podNetwork: pod, serviceNetwork: service } = place;
+      const given = { machine, pod, service };
+      return findNetworks({ given, dir: place.dir, role, api: cluster?.api, network: host.network });
+    },
+
+    async serverPorts(facts) {
+      const { running } = await facts.get("program");
+      // A server that runs here knows better than the bridge it may have nothing to do with.
+      const health = running === undefined ? ports.health : (healthPortOf(kind, running)?.port ?? 0);
+      const admin = (running && adminPortOf(kind, running)?.port) ?? ports.admin;
+      return { agent: agentPort, health: place.healthPort || health, admin: place.adminPort || admin };
+    },
 
     async isFips() {
       const enabled = await host.readText(FIPS_FILE);
-      return enabled === undefined ? new Unavailable(`${FIPS_FILE} does not exist here`) : enabled.trim() === "1";
+      return enabled === undefined ? unavailable(`${FIPS_FILE} does not exist here`) : enabled.trim() === "1";
     },
 
-    async podRoutes() {
-      const pods = networks.pod.flatMap((text) => parsePrefix(text) ?? []);
-      if (pods.length === 0) return new Unavailable("the pod network is not known", "Give --pod-network.");
+    async podRoutes(facts) {
+      const pods = (await facts.get("networks")).pod.flatMap((text) => parsePrefix(text) ?? []);
+      if (pods.length === 0) return unavailable("the pod network is not known", "Give --pod-network.");
       return Promise.all(pods.map(async (prefix) => ({ prefix, routes: await host.routesTo(prefix.firstHost) })));
     },
 
-    async address() {
+    async address(facts) {
       try {
-        const { machine: machineNetworks, service: serviceNetworks } = networks;
+        const { machine: machineNetworks, service: serviceNetworks } = await facts.get("networks");
         const choice = await chooseAddress({ env, host: host.network, machineNetworks, serviceNetworks });
-        const record = (await readAddressRecord(pki)) ?? (await readAddressRecord(dirname(egressConfig)));
+        const record = await findAddressRecord([pki, dirname(egressConfig)]);
         return { ...choice, recorded: record?.target };
       } catch (reason) {
         throw reason instanceof DrawbridgeError ? new CheckFailure(reason.message, reason.remedy) : reason;
@@ -71,49 +89,47 @@ export function hostSource(context: DoctorContext): FactSource {
 
     async certificates() {
       if (!existsSync(pki))
-        return new Unavailable(`${pki} does not exist here`, "Name the directory of the certificates with --pki.");
+        return unavailable(`${pki} does not exist here`, "Name the directory of the certificates with --pki.");
       const { inspectPath } = await import("../../../tunnel/pki/inspect/inspect.js");
       // An agent has no certificate of the server's to look at; the handshake shows it.
-      const dialled = address === undefined || role === "agent" ? {} : { address };
+      const dialled = address === "" || role === "agent" ? {} : { address };
       return inspectPath(pki, { ...dialled, now: now() });
     },
 
     async egress() {
       const reading = await readEgress(egressConfig);
       const remedy = "Name the file of the kube-apiserver's --egress-selector-config-file with --egress-config.";
-      return reading.state === "absent" ? new Unavailable(`${reading.path} does not exist`, remedy) : reading;
+      return reading.state === "absent" ? unavailable(`${reading.path} does not exist`, remedy) : reading;
     },
 
     async serverFlags() {
       const server = (await host.running("server")) ?? (await serverSettings(model, [socket], false, async () => []));
-      return server ?? new Unavailable("no server is here");
+      return server ?? unavailable("no server is here");
     },
 
-    async openFiles() {
-      const { running, title } = await program();
+    async openFiles(facts) {
+      const { running, title } = await facts.get("program");
       const path = `/proc/${running?.pid ?? "self"}/limits`;
       const line = (await host.readText(path))?.split("\n").find((text) => text.startsWith("Max open files"));
-      if (line === undefined) return new Unavailable(`${path} cannot be read`);
       const who = running === undefined ? "a program started from here" : `the running ${title} (${running.source})`;
-      return { who, path, line };
+      return { who, path, line: line ?? unavailable(`${path} cannot be read`) };
     },
 
-    async health() {
-      const { running, title } = await program();
-      if (running === undefined) return new Unavailable(`no ${title} runs in this network`);
-      const own = healthPortOf(kind, running, ports.health);
+    async health(facts) {
+      const { running, title } = await facts.get("program");
+      if (running === undefined) return unavailable(`no ${title} runs in this network`);
+      const own = healthPortOf(kind, running, place.healthPort || undefined);
       const remedy = "Start it with --health-port to see whether it is ready.";
-      if (own === undefined) return new Unavailable(`the ${title} has no health port`, remedy);
+      if (own === undefined) return unavailable(`the ${title} has no health port`, remedy);
       const url = `http://${own.text}/${kind === "ignition" ? "metrics" : "readyz"}`;
       return { url, answer: await httpGet(url, { timeoutMs: HEALTH_TIMEOUT_MS }).catch(messageOf) };
     },
 
     async agentPort() {
-      if (address === undefined)
-        return new Unavailable("where agents dial the server is not known", "Give it with --address.");
+      if (address === "") return unavailable("where agents dial the server is not known", "Give it with --address.");
       // Without a server there is nothing to reach, and the check health says so.
       if (role !== "agent" && (await host.running("server")) === undefined)
-        return new Unavailable("no proxy-server runs here");
+        return unavailable("no proxy-server runs here");
       const file = join(pki, "ca.crt");
       return {
         ...{ where: joinHostPort(address, agentPort), port: agentPort, name: address },
@@ -122,10 +138,10 @@ export function hostSource(context: DoctorContext): FactSource {
       };
     },
 
-    ...sidecarFacts(context),
-    ...adminFacts(context, program),
-    ...clusterFacts(context),
-    ...poolFacts(context),
+    ...sidecarFacts(place),
+    ...adminFacts(place),
+    ...clusterFacts(place, opened),
+    ...objectFacts(place, opened),
   };
 }
 
@@ -141,8 +157,7 @@ export async function socketFile(path: string): Promise<SocketFile> {
   };
 }
 
-function sidecarFacts({ env, host, sidecar }: DoctorContext): FactSource {
-  const unknown = new Unavailable("no sidecar runs in this network, so its settings are not known");
+function sidecarFacts({ env, host, sidecarSettings }: DoctorPlace): FactSource {
   const dialled = async (frontend: Frontend): Promise<Facts["frontends"][number]> => {
     if ("uds" in frontend) return { frontend, isListening: await isListening(frontend.uds) };
     const { caFile = "", servername = frontend.host, ca } = frontend.tls;
@@ -153,15 +168,16 @@ function sidecarFacts({ env, host, sidecar }: DoctorContext): FactSource {
     };
   };
   return {
-    frontends() {
-      if (typeof sidecar === "string")
-        throw new CheckFailure(sidecar, "Give --kubeconfig, --frontend and files as the sidecar sees them.");
-      return sidecar === undefined ? unknown : Promise.all(sidecar.frontends.map(dialled));
+    async sidecar() {
+      const running = await host.running("sidecar");
+      if (running === undefined) return unavailable("no sidecar runs in this network, so its settings are not known");
+      return sidecarSettings(running);
     },
-    nameResolution() {
-      if (sidecar === undefined || typeof sidecar === "string") return unknown;
+    frontends: async (facts) => Promise.all((await facts.get("sidecar")).frontends.map(dialled)),
+    async nameResolution(facts) {
+      const { listeners } = await facts.get("sidecar");
       const isPod = env.KUBERNETES_SERVICE_HOST !== undefined;
-      return sidecar.listeners.map((listener) => ({
+      return listeners.map((listener) => ({
         ...listener,
         hasCluster: listener.kubeconfig === "" ? isPod : existsSync(listener.kubeconfig),
       }));
@@ -169,23 +185,46 @@ function sidecarFacts({ env, host, sidecar }: DoctorContext): FactSource {
   };
 }
 
-function adminFacts({ admin }: DoctorContext, program: () => Promise<Facts["program"]>): FactSource {
-  const silent = new Unavailable("");
+/** Whoever was named, else the program that runs here, asked on its admin port. */
+function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource {
   return {
-    adminPort() {
-      if (admin.state === "failed") throw new CheckFailure(admin.why, admin.remedy);
-      return admin.state === "open"
-        ? admin
-        : new Unavailable("the process was not asked through its admin port", admin.remedy);
+    async adminPort(facts) {
+      const { kind, running } = await facts.get("program");
+      const own = running && adminPortOf(kind, running);
+      const scheme = running?.flags.get("admin-cert-file") ? "https" : "http";
+      const url = admin || (own && `${scheme}://${own.text}`);
+      const ownTokenFile = running?.flags.get("admin-token-file");
+      const file = tokenFile || (ownTokenFile && running && processFile(running.pid, ownTokenFile));
+      if (!url || !file) {
+        const toStart = running ? "Start it with an admin port to see more (docs/admin-api.md)." : "";
+        const toName = "Start it with --admin-token-file, or name that file with --token-file, to see more.";
+        return unavailable("the process was not asked through its admin port", url ? toName : toStart);
+      }
+      const token = (await host.readText(file))?.trim();
+      if (token === undefined) {
+        const remedy = "Run doctor as root, or name a copy of it with --token-file.";
+        throw new CheckFailure(`the admin token ${file} cannot be read`, remedy);
+      }
+      const port = new AdminPort({
+        url: new URL(url),
+        token,
+        ca: caFile === "" ? undefined : await host.readText(caFile),
+      });
+      try {
+        // Only an agent's metrics say how many servers it looks for.
+        const [overview, metrics] = await Promise.all([port.get<Overview>(""), port.text("/metrics").catch(() => "")]);
+        return { address: port.address, overview, metrics };
+      } catch (reason) {
+        const remedy = reason instanceof DrawbridgeError ? reason.remedy : "Check --admin and --token-file.";
+        throw new CheckFailure(withoutStop(reason), remedy);
+      }
     },
-    overview: () => (admin.state === "open" ? admin.overview : silent),
-    adminMetrics: () => (admin.state === "open" ? admin.metrics : silent),
-    async deadSockets() {
-      if (admin.state !== "open") return silent;
-      const { running } = await program();
-      if (running === undefined)
-        return new Unavailable("the process is not on this host, so its listeners cannot be seen");
-      const sockets = admin.overview.listeners.map(({ address }) => address).filter((each) => each.startsWith("/"));
+    overview: async (facts) => (await facts.get("adminPort").catch(() => unavailable(""))).overview,
+    async deadSockets(facts) {
+      const { listeners } = await facts.get("overview");
+      const { running } = await facts.get("program");
+      if (running === undefined) return unavailable("the process is not on this host, so its listeners cannot be seen");
+      const sockets = listeners.map(({ address }) => address).filter((each) => each.startsWith("/"));
       const dead: string[] = [];
       for (const path of sockets) if (!(await isListening(processFile(running.pid, path)))) dead.push(path);
       return dead;
@@ -213,44 +252,71 @@ interface AccessReview extends KubeObject {
   readonly status?: { readonly allowed?: boolean };
 }
 
-function clusterFacts({ cluster, model, now }: DoctorContext): FactSource {
-  const none = new Unavailable("no kubeconfig to look at the cluster with", "Give it with --kubeconfig, or --dir.");
+const API_REMEDY = "Check server and credentials with kubectl --kubeconfig FILE version.";
+
+function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
+  const { context, kubeconfig, model, now, role } = place;
   return {
-    async apiVersion() {
-      const remedy = "Check server and credentials with kubectl --kubeconfig FILE version.";
-      if (typeof cluster === "string") throw new CheckFailure(cluster, remedy);
-      if (cluster === undefined) return none;
-      const { gitVersion = "" } = await cluster.api
+    async cluster(facts) {
+      const isInCluster = kubeconfig === "" && worksOnObjects(role) && !(await keepsFiles(facts));
+      if (kubeconfig === "" && !isInCluster)
+        return unavailable("no kubeconfig to look at the cluster with", "Give it with --kubeconfig, or --dir.");
+      const [{ createKubeApi }, { kubeconfigEndpoint }, { inClusterEndpoint }] = await Promise.all([
+        import("../../../cluster/kube/client.js"),
+        import("../../../cluster/kube/kubeconfig/endpoint.js"),
+        import("../../../cluster/kube/endpoint.js"),
+      ]);
+      try {
+        const endpoint = isInCluster ? inClusterEndpoint() : await kubeconfigEndpoint(kubeconfig, context);
+        const api = createKubeApi(endpoint);
+        opened.push(api);
+        return { api, endpoint };
+      } catch (reason) {
+        throw new CheckFailure(withoutStop(reason), API_REMEDY);
+      }
+    },
+    async apiVersion(facts) {
+      const { api, endpoint } = await facts.get("cluster");
+      const { gitVersion = "" } = await api
         .get<KubeObject & { gitVersion?: string }>("/version", API_TIMEOUT)
         .catch((reason: unknown) => {
-          throw new CheckFailure(withoutStop(reason), remedy);
+          throw new CheckFailure(withoutStop(reason), API_REMEDY);
         });
-      return { server: cluster.server, version: gitVersion };
+      return { server: endpoint.server, version: gitVersion };
     },
-    async missingPermissions() {
-      if (cluster === undefined || typeof cluster === "string") return none;
+    async missingPermissions(facts) {
       const missing: string[] = [];
       try {
+        const { api } = await facts.get("cluster");
         for (const resourceAttributes of neededPermissions(model.namespace)) {
-          const kind = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" };
-          const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-          const review: AccessReview = { ...kind, spec: { resourceAttributes } };
-          const { status } = await cluster.api.create<AccessReview>(path, review, API_TIMEOUT);
+          const review = typed<AccessReview>("SelfSubjectAccessReview", { spec: { resourceAttributes } });
+          const path = collectionPath("SelfSubjectAccessReview");
+          const { status } = await api.create<AccessReview>(path, review, API_TIMEOUT);
           if (status?.allowed !== true) missing.push(describePermission(resourceAttributes));
         }
       } catch (reason) {
-        return new Unavailable(`the API cannot be asked about permissions: ${withoutStop(reason)}`);
+        return unavailable(`the API cannot be asked about permissions: ${withoutStop(reason)}`);
       }
       return missing;
     },
-    async apiTime() {
-      if (cluster === undefined || typeof cluster === "string")
-        return new Unavailable("there is no API server to compare clocks with", "Give --kubeconfig.");
+    async apiTime(facts) {
+      const { endpoint } = await facts
+        .get("cluster")
+        .catch(() => unavailable("there is no API server to compare clocks with", "Give --kubeconfig."));
+      const { KubeConnection } = await import("../../../cluster/kube/connection.js");
+      const connection = new KubeConnection(endpoint, systemClock);
       try {
-        const { date, tookMs } = await cluster.date();
-        return { server: cluster.server, here: now(), there: date, tookMs };
+        const began = performance.now();
+        // Refused answers have a date as well.
+        const response = await connection.open({ method: "GET", path: "/version" }, AbortSignal.timeout(10_000));
+        response.resume();
+        const there = new Date(response.headers.date ?? "");
+        if (Number.isNaN(there.getTime())) throw new Error("its answer has no date");
+        return { server: endpoint.server, here: now(), there, tookMs: performance.now() - began };
       } catch (reason) {
-        return new Unavailable(`the API server's clock cannot be read: ${withoutStop(reason)}`);
+        return unavailable(`the API server's clock cannot be read: ${withoutStop(reason)}`);
+      } finally {
+        connection.close();
       }
     },
   };
@@ -261,48 +327,54 @@ function describePermission({ verb, resource, subresource, namespace }: Readonly
   return namespace === undefined ? `${verb} ${what}` : `${verb} ${what} -n ${namespace}`;
 }
 
-function poolFacts({ address, host, objects, role }: DoctorContext): FactSource {
-  const none = new Unavailable("the objects of the cluster are not known", "Give --kubeconfig and --namespace.");
-  const withObjects =
-    <T>(read: (usable: PoolObjects) => Promise<T | Unavailable>) =>
-    async () => {
-      if (typeof objects === "string") throw new CheckFailure(objects, "Check --kubeconfig with kubectl version.");
-      return objects === undefined ? none : read(objects);
-    };
+/** The directory in which the program here keeps its objects instead of in a cluster. */
+async function keepsFiles(facts: Gatherer): Promise<string | undefined> {
+  const { running } = await facts.get("program");
+  const directory = running?.flags.get("directory");
+  return directory && running && processFile(running.pid, directory);
+}
+
+/** Pools, tokens and leases. */
+function objectFacts({ address, host, kubeconfig, namespace, role }: DoctorPlace, opened: KubeApi[]): FactSource {
+  const listed = async <T extends KubeObject>(facts: Gatherer, kind: "NodePool" | "Secret" | "ConfigMap") => {
+    const api = await facts.get("objects");
+    return { namespace, items: (await api.list<T>(collectionPath(kind, namespace), API_TIMEOUT)).items };
+  };
   return {
-    lease: withObjects(async ({ api, namespace }) => {
-      const running = role === "approver" ? await host.running("approver") : undefined;
-      if (running?.flags.get("dry-run") === "true") {
-        return new Unavailable("the CSR approver runs with --dry-run and decides nothing, so it holds no Lease");
-      }
+    async objects(facts) {
+      const directory = await keepsFiles(facts);
+      if (directory === undefined || kubeconfig !== "") return (await facts.get("cluster")).api;
+      const { createDirectoryApi } = await import("../../../cluster/nodes/controller/directory/api.js");
+      const api = createDirectoryApi({ directory });
+      opened.push(api);
+      return api;
+    },
+    async lease(facts) {
+      const { running } = await facts.get("program");
+      if (role === "approver" && running?.flags.get("dry-run") === "true")
+        return unavailable("the CSR approver runs with --dry-run and decides nothing, so it holds no Lease");
       const name = role === "nodepool" ? CONTROLLER_NAME : APPROVER_NAME;
-      const lease = await find<Lease>(api, leasePath(namespace, name), API_TIMEOUT);
+      const lease = await find<Lease>(await facts.get("objects"), leasePath(namespace, name), API_TIMEOUT);
       return { path: `Lease ${namespace}/${name}`, namespace, lease };
-    }),
-    pools: withObjects(async ({ api, namespace }) => {
-      const { items } = await api.list<NodePool>(collectionPath("NodePool", namespace), API_TIMEOUT);
-      return { namespace, items };
-    }),
-    tokenSecrets: withObjects(async ({ api, namespace }) => {
-      const { items } = await api.list<Secret>(collectionPath("Secret", namespace), API_TIMEOUT);
+    },
+    pools: (facts) => listed<NodePool>(facts, "NodePool"),
+    async tokenSecrets(facts) {
+      const { items } = await listed<Secret>(facts, "Secret");
       return { namespace, items: items.filter(isTokenSecret) };
-    }),
+    },
     async ignitionPort() {
       const running = await host.running("ignition");
-      if (running === undefined) return new Unavailable("no Ignition server runs in this network");
+      if (running === undefined) return unavailable("no Ignition server runs in this network");
       const split = splitHostPort(running.flags.get("addr") ?? "0.0.0.0:9090");
-      if ("error" in split) return new Unavailable(`its --addr cannot be read: ${split.error}`);
+      if ("error" in split) return unavailable(`its --addr cannot be read: ${split.error}`);
       const at = dialableHost(split.host);
       const handshake = await handshakeWith(at, Number(split.port), "http/1.1");
       return { where: joinHostPort(at, split.port), handshake };
     },
-    async ignitionNames() {
-      if (address !== undefined) return [address];
-      if (objects === undefined || typeof objects === "string")
-        return objects ?? "where machines find this server is not known";
-      const { api, namespace } = objects;
+    async ignitionNames(facts) {
+      if (address !== "") return [address];
       try {
-        const { items } = await api.list<ConfigMap>(collectionPath("ConfigMap", namespace), API_TIMEOUT);
+        const { items } = await listed<ConfigMap>(facts, "ConfigMap");
         // Whoever signed it, it must be for the address.
         const maps = items.map(({ data = {}, ...map }) => ({ ...map, data: { ...data, ignitionCA: "" } }));
         const { dnsNames, ipAddresses } = publishedAddresses(maps);

@@ -7,7 +7,7 @@ import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
-import { type FactName, type FactSource, type Gathered, Unavailable } from "../check.js";
+import { type FactSource, unavailable } from "../check.js";
 import { controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "../hosted/conditions.js";
 import { PROBE_LABEL, removeForgotten, type WebhookTarget } from "../hosted/webhook-probe.js";
 
@@ -56,18 +56,16 @@ export interface HostedControlPlane {
 
 export function hostedSource({ clusters: { hosted, management }, config, version }: HostedControlPlane): FactSource {
   const { aggregatedApis, controlPlaneNamespace: namespace, publishing } = config;
-  const inHosted =
-    <Name extends FactName>(read: (api: KubeApi) => Gathered<Name> | Promise<Gathered<Name>>) =>
-    () =>
-      hosted === undefined
-        ? new Unavailable("no kubeconfig of the hosted cluster was given", "Give --hosted-kubeconfig.")
-        : read(hosted);
+  const workload = async (api: KubeApi, kind: "Deployment" | "DaemonSet", place: string) => ({
+    workload: await find<HostedWorkload>(api, namedPath(kind, { namespace: place, name: names.agent })),
+  });
   return {
     hostedConfig: () => config,
-    hostedApi: inHosted<"hostedApi">((api) => api),
+    hostedApi: () =>
+      hosted ?? unavailable("no kubeconfig of the hosted cluster was given", "Give --hosted-kubeconfig."),
     infrastructureReady: () => infrastructureReady(management, config),
-    dataPlaneConnection: inHosted<"dataPlaneConnection">(dataPlaneConnection),
-    controlPlaneConnection: inHosted<"controlPlaneConnection">((api) => controlPlaneConnection(api)),
+    dataPlaneConnection: async (facts) => dataPlaneConnection(await facts.get("hostedApi")),
+    controlPlaneConnection: async (facts) => controlPlaneConnection(await facts.get("hostedApi")),
 
     async issuedCertificates() {
       const { host } = await publishedAddress(management, namespace, publishing);
@@ -75,42 +73,34 @@ export function hostedSource({ clusters: { hosted, management }, config, version
     },
 
     async apiServerDeployment() {
-      const found = await find<HostedWorkload>(
-        management,
-        namedPath("Deployment", { namespace, name: names.apiServer }),
-      );
-      return found ?? new Unavailable(`there is no Deployment ${namespace}/${names.apiServer}`);
+      const path = namedPath("Deployment", { namespace, name: names.apiServer });
+      const found = await find<HostedWorkload>(management, path);
+      return found ?? unavailable(`there is no Deployment ${namespace}/${names.apiServer}`);
     },
 
-    async controlPlaneAgents() {
-      if (aggregatedApis.length === 0) return new Unavailable("the control plane serves no aggregated API");
-      return {
-        workload: await find<HostedWorkload>(management, namedPath("Deployment", { namespace, name: names.agent })),
-      };
-    },
+    controlPlaneAgents: () =>
+      aggregatedApis.length === 0
+        ? unavailable("the control plane serves no aggregated API")
+        : workload(management, "Deployment", namespace),
 
-    agents: inHosted<"agents">(async (api) => ({
-      workload: await find<HostedWorkload>(
-        api,
-        namedPath("DaemonSet", { namespace: AGENT_NAMESPACE, name: names.agent }),
-      ),
-    })),
+    agents: async (facts) => workload(await facts.get("hostedApi"), "DaemonSet", AGENT_NAMESPACE),
 
-    webhooks: inHosted<"webhooks">(async (api) => {
+    async webhooks(facts) {
+      const api = await facts.get("hostedApi");
       await removeForgotten(api);
       const found: HostedWebhook[] = [];
-      for (const kind of ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]) {
-        const { items } = await api.list<WebhookConfiguration>(`/apis/admissionregistration.k8s.io/v1/${kind}`);
+      for (const kind of ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] as const) {
+        const { items } = await api.list<WebhookConfiguration>(collectionPath(kind));
         const others = items.filter(({ metadata }) => metadata?.labels?.[PROBE_LABEL] === undefined);
         found.push(...others.flatMap(webhooksOf));
       }
       return found;
-    }),
+    },
 
-    apiServices: inHosted<"apiServices">(async (api) => {
-      const { items } = await api.list<AggregatedApi>(collectionPath("APIService", undefined));
+    async apiServices(facts) {
+      const { items } = await (await facts.get("hostedApi")).list<AggregatedApi>(collectionPath("APIService"));
       return items.filter(({ spec }) => spec?.service != null);
-    }),
+    },
   };
 }
 

@@ -35,7 +35,7 @@ import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.
 import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
 import { poolHash } from "../../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../../cluster/nodes/workers/worker.js";
-import { type FactSource, type Gatherer, Unavailable } from "../check.js";
+import { type FactSource, unavailable } from "../check.js";
 import { fixesOf } from "../workers/fixes.js";
 
 /** How pools are looked at, and with whose rules. */
@@ -104,14 +104,12 @@ const NETWORK_CERTIFICATE = "ovn-control-plane-metrics-cert";
 /** `names`: only these workers; empty for all of the pool. */
 export function poolSource(context: RecoveryContext, pool: ObjectName, names: readonly string[]): FactSource {
   const { clusters, isHosted } = context;
-  // Rejected or not, it is always a value here: nothing makes it unavailable.
-  const stateOf = (gatherer: Gatherer) => gatherer.get("poolState") as Promise<PoolState>;
   return {
     poolState: () => readPool(context, pool, names),
     fixes: () => fixesOf(context),
-    ignitionAnswers: async (gatherer) => ignitionAnswers(await stateOf(gatherer)),
-    async waitingRequests(gatherer) {
-      const { now } = await stateOf(gatherer);
+    ignitionAnswers: async (facts) => ignitionAnswers(await facts.get("poolState")),
+    async waitingRequests(facts) {
+      const { now } = await facts.get("poolState");
       const { inventory, policy } = context;
       const memory = await context.memory().load();
       const look = await readRequests({ api: clusters.nodes, inventory, memory, policy, now });
@@ -120,11 +118,11 @@ export function poolSource(context: RecoveryContext, pool: ObjectName, names: re
         return decision === undefined ? [] : [{ decision, ageMs: look.state.now - createdAt(request) }];
       });
     },
-    async networkCertificate(gatherer) {
+    async networkCertificate(facts) {
       if (!isHosted)
-        return new Unavailable("nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.");
+        return unavailable("nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.");
       const from = { namespace: "openshift-ovn-kubernetes", name: NETWORK_CERTIFICATE };
-      const to = { namespace: (await stateOf(gatherer)).controlPlane, name: NETWORK_CERTIFICATE };
+      const to = { namespace: (await facts.get("poolState")).controlPlane, name: NETWORK_CERTIFICATE };
       const [inside, outside] = await Promise.all([
         find<Secret>(clusters.nodes, namedPath("Secret", from)),
         find<Secret>(clusters.pools, namedPath("Secret", to)),

@@ -4,9 +4,10 @@ import type { Finding } from "../../../base/finding.js";
 import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
 import { commandLine } from "../../../cluster/bootstrap/settings/command-line.js";
-import type { Check } from "../check.js";
-import type { DoctorContext, DoctorHost } from "../context.js";
+import type { Check, FactSource } from "../check.js";
 import type { RunningProgram, TcpListener } from "../facts.js";
+import type { DoctorHost } from "../host/this-host.js";
+import type { DoctorPlace } from "../place.js";
 import type { ProgramKind } from "../programs.js";
 import { runChecks } from "../run.js";
 import { hostSource } from "../sources/host.js";
@@ -33,30 +34,26 @@ export function fakeHost(fake: FakeDoctorHost = {}): DoctorHost {
   };
 }
 
-export function context(changes: Partial<DoctorContext> = {}, host: FakeDoctorHost = {}): DoctorContext {
-  return {
-    role: "server",
-    model: bridgeModel({ for: "bare" }),
-    host: fakeHost(host),
-    env: {},
+/** The facts of a host; `facts` are given instead of gathered. */
+export function context(
+  { facts, ...changes }: Partial<DoctorPlace> & { readonly facts?: FactSource } = {},
+  host: FakeDoctorHost = {},
+): FactSource {
+  const place: DoctorPlace = {
+    ...{ role: "server", for: undefined, dir: "", model: bridgeModel({ for: "bare" }), host: fakeHost(host), env: {} },
     now: () => new Date("2026-11-16T00:00:00Z"),
-    address: undefined,
-    agentPort: 8091,
-    pki: "/nowhere/pki",
-    socket: "/nowhere/s.sock",
-    egressConfig: "/nowhere/egress.yaml",
-    ports: { health: 2041, admin: 8095 },
-    networks: { machine: [], pod: [], service: [], from: "nowhere" },
-    cluster: undefined,
-    admin: { state: "closed", remedy: "Give --token-file." },
-    sidecar: undefined,
-    objects: undefined,
+    ...{ address: "", agentPort: 8091, healthPort: 0, adminPort: 0, namespace: "clusters" },
+    ...{ pki: "/nowhere/pki", socket: "/nowhere/s.sock", egressConfig: "/nowhere/egress.yaml" },
+    ...{ kubeconfig: "", context: "", stateDir: "", isStateDirGiven: false },
+    ...{ machineNetwork: [], podNetwork: [], serviceNetwork: [], admin: "", tokenFile: "", caFile: "" },
+    sidecarSettings: () => Promise.reject(new Error("no test of this starts a sidecar")),
     ...changes,
   };
+  return { ...hostSource(place, []), ...facts };
 }
 
-export async function findingsOf(check: Check, given: DoctorContext): Promise<Finding[]> {
-  const findings = await runChecks([check], hostSource(given));
+export async function findingsOf(check: Check, given: FactSource): Promise<Finding[]> {
+  const findings = await runChecks([check], given);
   for (const { state, message, remedy } of findings) {
     if (/\.$|undefined/.test(message)) throw new Error(`a message is a sentence without its full stop: ${message}`);
     if ((state === "failed" || state === "warning") && remedy === "") throw new Error(`no remedy for: ${message}`);
@@ -65,6 +62,6 @@ export async function findingsOf(check: Check, given: DoctorContext): Promise<Fi
 }
 
 /** `state: message` of each finding. */
-export async function messagesOf(check: Check, given: DoctorContext): Promise<string[]> {
+export async function messagesOf(check: Check, given: FactSource): Promise<string[]> {
   return (await findingsOf(check, given)).map(({ state, message }) => `${state}: ${message}`);
 }

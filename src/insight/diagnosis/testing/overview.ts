@@ -1,6 +1,6 @@
 /** What a process says of itself when all is well, for tests to change. */
 import type { AgentPeer, CertificateInfo, Overview, ProcessInfo } from "../../observe/admin/contract.js";
-import type { DoctorContext } from "../context.js";
+import type { FactSource } from "../check.js";
 
 /** The tests' now. */
 export const now = Date.parse("2026-11-16T00:00:00Z");
@@ -28,7 +28,7 @@ export const certificate: CertificateInfo = {
   ...{ serial: "1", fingerprint: "ab", notBeforeAt: now - day, notAfterAt: now + 300 * day },
 };
 
-export function admin(changes: Partial<Overview> = {}, metrics = ""): Pick<DoctorContext, "admin"> {
+export function admin(changes: Partial<Overview> = {}, metrics = ""): { readonly facts: FactSource } {
   const overview: Overview = {
     process: processInfo,
     totals: {
@@ -38,5 +38,5 @@ export function admin(changes: Partial<Overview> = {}, metrics = ""): Pick<Docto
     ...{ agents: [agent], listeners: [], certificates: [certificate], refusals: [] },
     ...changes,
   };
-  return { admin: { state: "open", address: "127.0.0.1:8095", overview, metrics } };
+  return { facts: { adminPort: () => ({ address: "127.0.0.1:8095", overview, metrics }) } };
 }

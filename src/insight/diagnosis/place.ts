@@ -1,0 +1,108 @@
+/** The place that doctor looks at: what flags say, completed by what runs and lies on this host. */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
+import { type BridgeRecord, recordedHere } from "../../cluster/bootstrap/host/record.js";
+import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
+import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
+import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
+import type { RunningProgram, SidecarSettings } from "./facts.js";
+import { type DoctorHost, processFile, thisHost } from "./host/this-host.js";
+import { type DoctorRole, detectRole, detectTopology, programOf } from "./programs.js";
+
+/** The values of doctor's flags; empty, 0 or undefined: find it out. */
+export interface DoctorSettings {
+  readonly role: DoctorRole | undefined;
+  readonly for: Topology | undefined;
+  /** The install directory of openshift-install. */
+  readonly dir: string;
+  readonly address: string;
+  readonly agentPort: number;
+  readonly healthPort: number;
+  readonly adminPort: number;
+  readonly pki: string;
+  readonly socket: string;
+  readonly egressConfig: string;
+  readonly kubeconfig: string;
+  readonly context: string;
+  readonly namespace: string;
+  readonly stateDir: string;
+  readonly isStateDirGiven: boolean;
+  readonly machineNetwork: readonly string[];
+  readonly podNetwork: readonly string[];
+  readonly serviceNetwork: readonly string[];
+  /** URL of an admin port. */
+  readonly admin: string;
+  readonly tokenFile: string;
+  readonly caFile: string;
+  /** Parses the flags of a running sidecar. Throws CheckFailure when they cannot be understood. */
+  sidecarSettings(running: RunningProgram): Promise<SidecarSettings>;
+}
+
+/** The same, with what was found out. An address or kubeconfig that is still empty is not known. */
+export interface DoctorPlace extends DoctorSettings {
+  readonly role: DoctorRole;
+  readonly model: BridgeModel;
+  readonly host: DoctorHost;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: () => Date;
+}
+
+export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> {
+  const host = thisHost();
+  const role = settings.role ?? (await detectRole(host, process.env));
+  const program = programOf(role);
+  const running = program && (await host.running(program));
+  const record = await recordOf(settings, role);
+  const topology = settings.for ?? (settings.dir === "" ? detectTopology() : "openshift");
+  const model = bridgeModel(record?.options ?? { for: topology });
+  const pki = settings.pki || (role === "agent" ? "/etc/konnectivity" : model.paths.pki.host);
+  const egressConfig = settings.egressConfig || model.paths.egressConfig.host;
+  const isBridges = role === "server" || role === "bootstrap" || role === "workstation";
+  const recorded = isBridges ? await findAddressRecord([pki, dirname(egressConfig)]) : undefined;
+  const port = running?.flags.get(role === "agent" ? "proxy-server-port" : "agent-port");
+  return {
+    ...{ ...settings, role, model, host, pki, egressConfig, env: process.env, now: () => new Date() },
+    address: settings.address || running?.flags.get("proxy-server-host") || recorded?.target || "",
+    agentPort: settings.agentPort || Number(port ?? ports.agent),
+    // A path inside another container is not on this host.
+    socket: settings.socket || existing(running?.flags.get("uds-name")) || model.paths.socket.host,
+    kubeconfig: await kubeconfigOf(settings, role, running, record),
+    namespace: settings.namespace || running?.flags.get("namespace") || "drawbridge",
+  };
+}
+
+const existing = (path = ""): string => (existsSync(path) ? path : "");
+
+/** The record of `up`, where it may have run and no other kind of bridge is meant. */
+async function recordOf(
+  { stateDir, isStateDirGiven, for: topology }: DoctorSettings,
+  role: DoctorRole,
+): Promise<BridgeRecord | undefined> {
+  if (role !== "server" && !isStateDirGiven) return undefined;
+  const found = await recordedHere(stateDir, isStateDirGiven);
+  return topology === undefined || topology === found?.options.for ? found : undefined;
+}
+
+async function kubeconfigOf(
+  { dir, kubeconfig }: DoctorSettings,
+  role: DoctorRole,
+  running: RunningProgram | undefined,
+  record: BridgeRecord | undefined,
+): Promise<string> {
+  const directory = dir === "" ? undefined : await openInstallDirectory(dir);
+  const installed = await directory?.kubeconfig().catch(() => undefined);
+  return kubeconfig || installed || record?.kubeconfig || usualKubeconfig(role, running);
+}
+
+function usualKubeconfig(role: DoctorRole, running: RunningProgram | undefined): string {
+  if (role === "workstation") return process.env.KUBECONFIG ?? "";
+  if (role === "server") return existing("/etc/kubernetes/admin.conf");
+  if (role === "bootstrap") return existing("/opt/openshift/auth/kubeconfig-loopback");
+  const own = worksOnObjects(role) ? running?.flags.get("kubeconfig") : undefined;
+  return own && running ? processFile(running.pid, own) : "";
+}
+
+/** Whether the role is about a program that works on objects of a cluster, its own if there is no kubeconfig. */
+export const worksOnObjects = (role: DoctorRole): boolean =>
+  role === "ignition" || role === "nodepool" || role === "approver";
