@@ -2,14 +2,16 @@
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { parsePrefix } from "../address/ip.js";
 import type { PatchResult } from "./manifest/patch.js";
-import type {
-  FirewallPlan,
-  PlanAction,
-  PlanInput,
-  PlanStep,
-  Platform,
-  PlatformPlan,
-  PlatformPlanInput,
+import {
+  type FirewallPlan,
+  type PlanAction,
+  type PlanInput,
+  type PlanStep,
+  type Platform,
+  type PlatformPlan,
+  type PlatformPlanInput,
+  words,
+  you,
 } from "./plan.js";
 import { awsPlan } from "./platforms/aws.js";
 import { azurePlan } from "./platforms/azure.js";
@@ -19,17 +21,16 @@ import { ibmCloudPlan, powerVsPlan } from "./platforms/ibm.js";
 import { openStackPlan } from "./platforms/openstack.js";
 
 export function firewallPlan(input: PlanInput): FirewallPlan {
-  const { platform, rule, upi, byoNetwork } = input;
+  const { platform, rule, upi, byoNetwork, infraId = INFRA_ID } = input;
   check(input);
   const machineNetworks = input.machineNetworks.map((network) => parsePrefix(network)?.text ?? network);
-  const asked = { ...input, machineNetworks, infraId: input.infraId ?? INFRA_ID };
   const notes = input.infraId === undefined && platform !== "host" ? [WHERE_THE_ID_IS] : [];
-  const plan = planners[platform](asked);
+  const plan = planners[platform]({ platform, upi, byoNetwork, infraId, machineNetworks, port: rule.port });
   return {
     platform,
     provisioning:
       platform === "host" ? "host" : upi ? "user" : byoNetwork ? "installer, network of your own" : "installer",
-    infraId: asked.infraId,
+    infraId,
     rule,
     ...plan,
     notes: [...plan.notes, ...notes],
@@ -135,28 +136,24 @@ function steps(title: string, all: readonly PlanStep[]): string {
 }
 
 /** Where the installer makes no firewall at all: whoever runs the network lets nodes through. */
-export function unmanagedPlan(asked: PlatformPlanInput): PlatformPlan {
-  const { platform, rule, machineNetworks } = asked;
-  const way = `TCP ${rule.port} from the nodes (${machineNetworks.join(", ")}) to the address of the bootstrap host`;
+function unmanagedPlan(asked: PlatformPlanInput): PlatformPlan {
+  const { platform, port, machineNetworks } = asked;
+  const traffic = `TCP ${port} from the nodes (${machineNetworks.join(", ")}) to the address of the bootstrap host`;
   const host = hostPlan(asked);
   return {
     where: guards[platform] ?? "whatever stands between nodes and bootstrap host",
     sources: machineNetworks,
-    opened: [{ by: "you", what: "no installer opens anything here" }],
-    removed: [{ by: "you", what: "no installer removes anything here" }],
+    opened: [you("no installer opens anything here")],
+    removed: [you("no installer removes anything here")],
     forgotten: ["Every rule that was opened for the bridge: nobody but you knows it."],
     open: [
-      {
-        title: "Ask whoever runs the network for this rule",
-        language: "words",
-        text: `Allow ${way}, from its start until bootstrap is complete.`,
-      },
+      words(
+        "Ask whoever runs the network for this rule",
+        `Allow ${traffic}, from its start until bootstrap is complete.`,
+      ),
       ...host.open,
     ],
-    remove: [
-      { title: "Ask them to take it away again", language: "words", text: `No longer allow ${way}.` },
-      ...host.remove,
-    ],
+    remove: [words("Ask them to take it away again", `No longer allow ${traffic}.`), ...host.remove],
     notes: [
       "Nodes and bootstrap host in one subnet with nothing between them need no rule.",
       "RHCOS filters nothing on the bootstrap host itself; the commands for a host are for other systems.",

@@ -55,14 +55,26 @@ export interface FirewallPlan extends PlatformPlan {
 }
 
 /** As the platforms see it: nothing is left open. */
-export type PlatformPlanInput = Omit<PlanInput, "infraId"> & { readonly infraId: string };
-
-// Small parts that the commands of several platforms share.
+export type PlatformPlanInput = Omit<PlanInput, "infraId" | "rule"> & {
+  readonly infraId: string;
+  readonly port: number;
+};
 
 /** Lines of one command block. */
-export function lines(...parts: readonly (string | readonly string[])[]): string {
-  return parts.flat().join("\n");
-}
+type Lines = readonly (string | readonly string[])[];
+
+const stepIn =
+  (language: PlanStep["language"]) =>
+  (title: string, ...lines: Lines): PlanStep => ({ title, language, text: lines.flat().join("\n") });
+
+export const shell = stepIn("shell");
+export const yaml = stepIn("yaml");
+export const json = stepIn("json");
+export const terraform = stepIn("terraform");
+export const words = stepIn("words");
+
+export const by = (who: string, what: string): PlanAction => ({ by: who, what });
+export const you = (what: string): PlanAction => by("you", what);
 
 export const isIPv6 = (prefix: string): boolean => prefix.includes(":");
 

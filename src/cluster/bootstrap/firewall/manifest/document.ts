@@ -14,7 +14,6 @@ import {
   stringify,
   type YAMLSeq,
 } from "yaml";
-import type { FirewallRule } from "../../model/created.js";
 
 /** Why a manifest cannot be changed; the file's name is added where it is known. */
 export class UnknownShape extends Error {}
@@ -169,31 +168,3 @@ function contentEnd(node: Node): number {
   if (!isPair(last)) return contentEnd(last as Node);
   return Math.max(contentEnd(last.key as Node), last.value === null ? 0 : contentEnd(last.value as Node));
 }
-
-// What each kind of cluster manifest needs so that agents reach the bootstrap host; and what of it is ours.
-
-export interface ManifestChange {
-  /** The security group or rule list, for people. */
-  readonly where: string;
-  /** The rule, for people. */
-  readonly rule: string;
-}
-
-export interface ManifestOutcome {
-  readonly changes: readonly ManifestChange[];
-  /** Sentences about what was found and left alone. */
-  readonly notes: readonly string[];
-}
-
-export interface ManifestRules {
-  readonly kind: string;
-  readonly apiVersions: readonly string[];
-  /** Throws UnknownShape. */
-  open(manifest: Manifest, rule: FirewallRule): ManifestOutcome;
-  close(manifest: Manifest, rule: FirewallRule): ManifestOutcome;
-}
-
-export const GROUP = "infrastructure.cluster.x-k8s.io";
-
-/** Above every rule we add. */
-export const COMMENT = "drawbridge: agents reach the bootstrap host, until it is gone";

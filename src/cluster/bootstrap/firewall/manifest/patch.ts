@@ -5,26 +5,29 @@ import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { replaceFile } from "../../../../base/files.js";
 import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
-import { GROUP, Manifest, type ManifestChange, type ManifestRules, UnknownShape } from "./document.js";
-import { awsRules, azureRules, ibmCloudRules, powerVsRules } from "./kinds.js";
+import { Manifest, UnknownShape } from "./document.js";
+import { awsCluster, azureCluster, COMMENT, GROUP, ibmVpcCluster, type ManifestKind, powerVsCluster } from "./kinds.js";
 
-const rulesOf: Partial<Readonly<Record<Platform, ManifestRules>>> = {
-  aws: awsRules,
-  azure: azureRules,
-  azurestack: azureRules,
-  ibmcloud: ibmCloudRules,
-  powervs: powerVsRules,
+const kinds: Partial<Readonly<Record<Platform, ManifestKind>>> = {
+  aws: awsCluster,
+  azure: azureCluster,
+  azurestack: azureCluster,
+  ibmcloud: ibmVpcCluster,
+  powervs: powerVsCluster,
 };
 
-export const patchablePlatforms = Object.keys(rulesOf);
+interface ManifestChanges {
+  /** Each names the security group or list, and the rule, for people. */
+  readonly changes: readonly { readonly where: string; readonly rule: string }[];
+  /** Sentences about what was found and left alone. */
+  readonly notes: readonly string[];
+}
 
-export interface PatchResult {
+export interface PatchResult extends ManifestChanges {
   readonly file: string;
   readonly kind: string;
   readonly cluster: string;
   readonly changed: boolean;
-  readonly changes: readonly ManifestChange[];
-  readonly notes: readonly string[];
 }
 
 export interface PatchInput {
@@ -36,25 +39,57 @@ export interface PatchInput {
 
 /** Throws DB_FIREWALL_MANIFEST, and then the file is as it was. */
 export async function patchManifest({ dir, platform, rule, direction }: PatchInput): Promise<PatchResult> {
-  const rules = rulesOf[platform];
-  if (rules === undefined) {
-    const which = `only ${patchablePlatforms.join(", ")} have the rule in a manifest`;
+  const kind = kinds[platform];
+  if (kind === undefined) {
+    const which = `only ${Object.keys(kinds).join(", ")} have the rule in a manifest`;
     throw new DrawbridgeError("DB_FIREWALL_MANIFEST", `There is no manifest to change for ${platform}: ${which}.`);
   }
-  const { file, text, manifest } = await findManifest(dir, rules.kind);
+  const { file, text, manifest } = await findManifest(dir, kind.kind);
   try {
-    if (!rules.apiVersions.includes(manifest.apiVersion)) {
-      throw new UnknownShape(`its apiVersion ${manifest.apiVersion} is not one of ${rules.apiVersions.join(", ")}`);
-    }
+    if (!kind.apiVersions.includes(manifest.apiVersion))
+      throw new UnknownShape(`its apiVersion ${manifest.apiVersion} is not one of ${kind.apiVersions.join(", ")}`);
     if (!/^[a-z0-9][a-z0-9.-]*$/.test(manifest.name)) throw new UnknownShape("it has no usable metadata.name");
-    const { changes, notes } = rules[direction](manifest, rule);
+    const result = direction === "open" ? openIn(manifest, kind, rule.port) : closeIn(manifest, kind, rule.port);
     const changed = manifest.text !== text;
     if (changed) await replaceKeepingMode(file, manifest.text);
-    return { file, kind: rules.kind, cluster: manifest.name, changed, changes, notes };
+    return { file, kind: kind.kind, cluster: manifest.name, changed, ...result };
   } catch (reason) {
     const what = reason instanceof UnknownShape ? "cannot be changed" : "cannot be written";
     throw new DrawbridgeError("DB_FIREWALL_MANIFEST", `${file} ${what}: ${messageOf(reason)}.`, { cause: reason });
   }
+}
+
+function openIn(manifest: Manifest, kind: ManifestKind, port: number): ManifestChanges {
+  const { where, paths } = kind.lists(manifest, "open");
+  const lists = paths.map((path) => manifest.list(...path));
+  const [present, ...others] = lists.map((rules) => rules.find((rule) => kind.admits(rule, port)));
+  if (present !== undefined && others.every((rule) => rule !== undefined)) {
+    const note = `${where} already has ${kind.title(present)} for port ${port}.`;
+    return { changes: [], notes: [note + (kind.presentNote?.(present, manifest.name) ?? "")] };
+  }
+  const rule = kind.rule(manifest.name, port, lists.flat()) as { readonly name?: string };
+  for (const [index, path] of paths.entries()) {
+    const isThere = rule.name !== undefined && lists[index]?.some(({ name }) => name === rule.name);
+    if (!isThere) manifest.append(path, rule, COMMENT);
+  }
+  const notes = kind.addedNote === undefined ? [] : [kind.addedNote];
+  return { changes: [{ where, rule: kind.ruleText(manifest.name, port) }], notes };
+}
+
+function closeIn(manifest: Manifest, kind: ManifestKind, port: number): ManifestChanges {
+  const { where, paths } = kind.lists(manifest, "close");
+  const { name } = manifest;
+  const dropped = paths.map((path) =>
+    manifest.drop(path, ({ value, comment }) => kind.isOurs(value, comment, name, port)),
+  );
+  const others = paths.flatMap((path) => manifest.list(...path)).filter((rule) => kind.admits(rule, port));
+  const titles = new Set(others.map((rule) => kind.title(rule)));
+  return {
+    changes: dropped.some((count) => count > 0) ? [{ where, rule: kind.ruleText(name, port) }] : [],
+    notes: [...titles].map(
+      (title) => `${title.replace(/^./, (first) => first.toUpperCase())} for port ${port} is not ours and stays.`,
+    ),
+  };
 }
 
 /** By kind, not by name: the installer calls the file 02_infra-cluster.yaml on AWS and otherwise elsewhere. */
