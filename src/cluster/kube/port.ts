@@ -5,6 +5,8 @@ export interface ObjectMeta {
   readonly namespace?: string;
   readonly uid?: string;
   readonly resourceVersion?: string;
+  /** Set while the object is being deleted. */
+  readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -31,6 +33,8 @@ export interface ListOptions extends RequestOptions {
   readonly fieldSelector?: string;
   /** `"0"` accepts what the API server has in its cache; empty asks for the newest. */
   readonly resourceVersion?: string;
+  /** Set while the object is being deleted. */
+  readonly deletionTimestamp?: string;
 }
 
 export interface WatchOptions {
@@ -52,6 +56,8 @@ export interface WatchEvent<T> {
 export interface DeleteOptions extends RequestOptions {
   /** Delete only what is still at this version. */
   readonly resourceVersion?: string;
+  /** Set while the object is being deleted. */
+  readonly deletionTimestamp?: string;
   /** `Background` answers at once and lets the garbage collector take what the object owns; empty: the API's own default. */
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
 }

@@ -1,7 +1,7 @@
 /** What let agents through to the host, and who takes it away. */
-
+import { at, listOf } from "../../../base/at.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
-import type { KubeApi, KubeObject } from "../../kube/port.js";
+import type { KubeApi } from "../../kube/port.js";
 import { firewallPlan } from "../firewall/make-plan.js";
 import { type Platform, platforms } from "../firewall/plan.js";
 import { machineNetworksIn, yamlValue } from "../install-dir.js";
@@ -47,52 +47,34 @@ function unknown(port: number, why: string, platform?: Platform): ExternalCleanu
   return { firewall: undefined, notes: [note] };
 }
 
-interface FirewallFacts {
-  readonly platform?: Platform;
-  readonly infraId?: string;
-  readonly machineNetworks?: readonly string[];
-}
-
-interface Infrastructure extends KubeObject {
-  readonly status?: {
-    readonly infrastructureName?: string;
-    readonly platformStatus?: { readonly type?: string; readonly azure?: { readonly cloudName?: string } };
-  };
-}
-
-interface ConfigMap extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
-interface Node extends KubeObject {
-  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
-}
-
-/** Each is one source of several: what cannot be read is passed over. */
-async function clusterFacts(kube: KubeApi, model: BridgeModel, limit: TeardownLimit): Promise<FirewallFacts> {
-  const get = <T extends KubeObject>(path: string): Promise<T | undefined> =>
-    kube.get<T>(path, { timeoutMs: limit.requestMs(5_000) }).catch(() => undefined);
-  if (model.for !== "openshift") return { machineNetworks: await nodePrefixes(kube, limit) };
-  const infrastructure = await get<Infrastructure>("/apis/config.openshift.io/v1/infrastructures/cluster");
-  const config = await get<ConfigMap>(namedPath("ConfigMap", { namespace: "kube-system", name: "cluster-config-v1" }));
-  const { infrastructureName, platformStatus } = infrastructure?.status ?? {};
-  const type = platformStatus?.type?.toLowerCase();
-  const stack = platformStatus?.azure?.cloudName === "AzureStackCloud";
-  const platform = stack ? "azurestack" : platforms.find((name) => name === type && name !== "host");
+/** Each is one source of several: what cannot be read is skipped. */
+async function clusterFacts(
+  kube: KubeApi,
+  model: BridgeModel,
+  limit: TeardownLimit,
+): Promise<Partial<FirewallOptions>> {
+  const options = { timeoutMs: limit.requestMs(5_000) };
+  if (model.for !== "openshift") {
+    const nodes = await kube.list(collectionPath("Node"), options).catch(() => undefined);
+    return { machineNetworks: nodePrefixes(nodes?.items ?? []) };
+  }
+  const get = (path: string): Promise<unknown> => kube.get(path, options).catch(() => undefined);
+  const status = at(await get("/apis/config.openshift.io/v1/infrastructures/cluster"), "status");
+  const config = await get(namedPath("ConfigMap", { namespace: "kube-system", name: "cluster-config-v1" }));
+  const type = String(at(status, "platformStatus", "type")).toLowerCase();
+  const isStack = at(status, "platformStatus", "azure", "cloudName") === "AzureStackCloud";
   return {
-    ...(platform !== undefined && { platform }),
-    ...(infrastructureName !== undefined && { infraId: infrastructureName }),
-    machineNetworks: machineNetworksIn(yamlValue(config?.data?.["install-config"])),
+    platform: isStack ? "azurestack" : platforms.find((name) => name === type && name !== "host"),
+    infraId: at(status, "infrastructureName") as string | undefined,
+    machineNetworks: machineNetworksIn(yamlValue(at(config, "data", "install-config"))),
   };
 }
 
 /** Every node's own address: wider than needed is worse than long. */
-async function nodePrefixes(kube: KubeApi, limit: TeardownLimit): Promise<string[]> {
-  const nodes = await kube
-    .list<Node>(collectionPath("Node"), { timeoutMs: limit.requestMs(5_000) })
-    .catch(() => ({ items: [] as readonly Node[] }));
-  return nodes.items
-    .flatMap(({ status }) => status?.addresses ?? [])
-    .filter(({ type }) => type === "InternalIP")
-    .map(({ address }) => `${address}/${address.includes(":") ? 128 : 32}`);
+function nodePrefixes(nodes: readonly unknown[]): string[] {
+  return nodes
+    .flatMap((node) => listOf(at(node, "status", "addresses")))
+    .filter((entry) => at(entry, "type") === "InternalIP")
+    .map((entry) => String(at(entry, "address")))
+    .map((address) => `${address}/${address.includes(":") ? 128 : 32}`);
 }

@@ -7,7 +7,7 @@ import { serverProcesses } from "../host/steps/server.js";
 import type { BridgeModel } from "../model/model.js";
 import { openshiftHost } from "../model/names.js";
 import { SshFailure } from "../ssh/ssh.js";
-import type { FinalState } from "./receipt.js";
+import type { Removal } from "./receipt.js";
 import {
   type ApiServerRelease,
   bootkubeMarks,
@@ -16,18 +16,14 @@ import {
   released,
   type TeardownLimit,
 } from "./release.js";
-import { isNeeded } from "./scope.js";
+import { isNeededByBootkube } from "./scope.js";
 import library from "./shell/remove.sh?raw";
-
-export interface RemovedThing extends Removed {
-  readonly thing: BridgeThing;
-}
 
 export interface HostSide {
   /** Before all else: the kube-apiserver lets go. */
   release(): Promise<ApiServerRelease>;
   /** Server first, directories after what is in them. */
-  remove(): AsyncIterable<RemovedThing>;
+  remove(): AsyncIterable<readonly [BridgeThing, Removal]>;
   /** Whether it is unknown what is left there. */
   readonly isUnknown: boolean;
   /** What only somebody else can see to; one sentence each. */
@@ -38,61 +34,52 @@ export function thisHostSide(input: ReleaseInput, things: readonly BridgeThing[]
   const { host, model, limit } = input;
   return {
     release: () => releaseApiServer(input),
-    remove: () => removeInTurn(host, model, things, limit),
+    async *remove() {
+      const isAtWork = model.for === "openshift" && (await host.files.status(bootkubeMarks.through)) === undefined;
+      for (const thing of things) {
+        if (isAtWork && isNeededByBootkube(thing)) continue;
+        yield [thing, await removeHostThing(host, model, thing, limit).catch(leftBecause)] as const;
+      }
+    },
     isUnknown: false,
     notes: [],
   };
 }
 
-async function* removeInTurn(host: Host, model: BridgeModel, things: readonly BridgeThing[], limit: TeardownLimit) {
-  for (const thing of things) yield { thing, ...(await removeHostThing(host, model, thing, limit)) };
-}
-
-// Takes the bridge's server, socket, certificates and files from the host.
-
-export interface Removed {
-  readonly state: FinalState;
-  readonly detail: string;
-}
+const leftBecause = (reason: unknown): Removal => ({ state: "left", detail: messageOf(reason).replace(/\.$/, "") });
 
 const GRACE_MS = 10_000;
 
-export async function removeHostThing(
+async function removeHostThing(
   host: Host,
   model: BridgeModel,
   thing: BridgeThing,
   limit: TeardownLimit,
-): Promise<Removed> {
-  try {
-    switch (thing.type) {
-      case "static-pod": {
-        const there = await host.files.remove(thing.path);
-        return serverGone(host, model, there, limit, "the kubelet has not ended its container yet");
-      }
-      case "unit":
-        return await removeUnit(host, model, thing, limit);
-      case "process":
-        return await endProcesses(host, model);
-      case "parent": {
-        const before = await host.files.status(thing.path);
-        if (before === undefined) return gone(false);
-        return (await host.files.removeEmpty(thing.path))
-          ? gone(true)
-          : { state: "absent", detail: "others use it now, so it stays" };
-      }
-      case "socket":
-      case "file":
-      case "directory":
-        return gone(await host.files.remove(thing.path));
-      default:
-        throw new Error(`a ${thing.type} is not a thing of the host`);
+): Promise<Removal> {
+  switch (thing.type) {
+    case "static-pod": {
+      const there = await host.files.remove(thing.path);
+      return serverGone(host, model, there, limit, "the kubelet has not ended its container yet");
     }
-  } catch (reason) {
-    return { state: "left", detail: messageOf(reason).replace(/\.$/, "") };
+    case "unit":
+      return removeUnit(host, model, thing, limit);
+    case "process":
+      return endProcesses(host, model);
+    case "parent": {
+      const there = (await host.files.status(thing.path)) !== undefined;
+      if (await host.files.removeEmpty(thing.path)) return gone(there);
+      return { state: "absent", detail: "others use it now, so it stays" };
+    }
+    case "socket":
+    case "file":
+    case "directory":
+      return gone(await host.files.remove(thing.path));
+    default:
+      throw new Error(`a ${thing.type} is not a thing of the host`);
   }
 }
 
-function gone(there: boolean): Removed {
+function gone(there: boolean): Removal {
   return { state: there ? "removed" : "absent", detail: "" };
 }
 
@@ -101,7 +88,7 @@ async function removeUnit(
   model: BridgeModel,
   { path, name }: Extract<BridgeThing, { type: "unit" }>,
   limit: TeardownLimit,
-): Promise<Removed> {
+): Promise<Removal> {
   const there = (await host.files.status(path)) !== undefined;
   if (there) {
     const { code, stderr } = await host.run(["systemctl", "disable", "--now", name], {
@@ -122,13 +109,13 @@ async function serverGone(
   there: boolean,
   limit: TeardownLimit,
   why: string,
-): Promise<Removed> {
+): Promise<Removal> {
   const isGone = async () => (await serverProcesses(host, model)).length === 0;
   return (await waitFor(host, limit.end, isGone)) ? gone(there) : { state: "left", detail: why };
 }
 
 /** Told to end, then made to. */
-async function endProcesses(host: Host, model: BridgeModel): Promise<Removed> {
+async function endProcesses(host: Host, model: BridgeModel): Promise<Removal> {
   const running = await serverProcesses(host, model);
   if (running.length === 0) return gone(false);
   const isGone = async () => (await serverProcesses(host, model)).length === 0;
@@ -139,9 +126,6 @@ async function endProcesses(host: Host, model: BridgeModel): Promise<Removed> {
   return { state: "left", detail: `process ${running.map(({ pid }) => pid).join(", ")} does not end` };
 }
 
-// An OpenShift bootstrap host, seen from a workstation: drawbridge is not there, so a script does what is to be done. When
-// nothing answers any more, the machine is taken for gone, and what was on it with it.
-
 export interface RemoteHost {
   /** Where it answers. */
   readonly name: string;
@@ -149,16 +133,14 @@ export interface RemoteHost {
   run(script: string, timeoutMs: number): Promise<string>;
 }
 
-interface Answer {
-  readonly path: string;
-  readonly state: string;
-  readonly detail: string;
-}
-
 const LOOK_MS = 30_000;
 /** For ssh itself, beside what the script waits for. */
 const MARGIN_MS = 5_000;
 
+/**
+ * An OpenShift bootstrap host, seen from a workstation: drawbridge is not there, so a script does what is to be done.
+ * When nothing answers any more, the machine is taken for gone, and what was on it with it.
+ */
 export class RemoteHostSide implements HostSide {
   readonly notes: string[] = [];
   isUnknown = false;
@@ -166,8 +148,8 @@ export class RemoteHostSide implements HostSide {
   readonly #model: BridgeModel;
   readonly #things: readonly BridgeThing[];
   readonly #limit: TeardownLimit;
-  /** What it has of these; undefined when nobody can tell. */
-  #marks: ReadonlySet<string> | undefined;
+  /** How far bootkube.sh is; undefined when nobody can tell. */
+  #marks: ReadonlyMap<string, Answer> | undefined;
 
   constructor(host: RemoteHost | undefined, model: BridgeModel, things: readonly BridgeThing[], limit: TeardownLimit) {
     this.#host = host;
@@ -185,36 +167,37 @@ export class RemoteHostSide implements HostSide {
     }
     const { assets } = openshiftHost;
     try {
-      const answers = await this.#ask(
-        [assets, bootkubeMarks.done, bootkubeMarks.through].map((path) => ["look", path]),
-        LOOK_MS,
-      );
-      this.#marks = new Set(answers.filter(({ state }) => state === "there").map(({ path }) => path));
+      const looked = [assets, bootkubeMarks.done, bootkubeMarks.through].map((path) => ["look", path]);
+      this.#marks = await this.#ask(looked, LOOK_MS);
     } catch (reason) {
       return this.#unseen(reason, this.#host);
     }
-    const isAtWork = this.#marks.has(assets) && !this.#marks.has(bootkubeMarks.done);
-    return isAtWork ? bootkubeMarks.release : released();
+    return this.#hasMark(assets) && !this.#hasMark(bootkubeMarks.done) ? bootkubeMarks.release : released();
   }
 
-  async *remove(): AsyncGenerator<RemovedThing> {
-    const marks = this.#marks;
-    if (marks === undefined) return;
-    const isThrough = marks.has(bootkubeMarks.through);
-    const things = this.#things.filter((thing) => "path" in thing && (isThrough || !isNeeded(thing.path)));
+  async *remove(): AsyncGenerator<readonly [BridgeThing, Removal]> {
+    if (this.#marks === undefined) return;
+    const isThrough = this.#hasMark(bootkubeMarks.through);
+    const things = this.#things.flatMap((thing) =>
+      "path" in thing && (isThrough || !isNeededByBootkube(thing)) ? [thing] : [],
+    );
     const seconds = Math.max(1, Math.min(60, Math.floor((this.#limit.leftMs - MARGIN_MS) / 1000)));
-    let answers: readonly Answer[];
+    const calls = things.map(({ type, path }) =>
+      type === "static-pod" ? ["drop_pod", path, this.#model.paths.socket.server, String(seconds)] : ["drop", path],
+    );
+    let removalOf: (path: string) => Removal;
     try {
-      answers = await this.#ask(
-        things.flatMap((thing) => callFor(thing, this.#model, seconds)),
-        seconds * 1000 + MARGIN_MS,
-      );
+      const answers = await this.#ask(calls, seconds * 1000 + MARGIN_MS);
+      removalOf = (path) => removalIn(answers, path);
     } catch (reason) {
       this.isUnknown = true;
-      for (const thing of things) yield { thing, state: "left", detail: messageOf(reason).replace(/\.$/, "") };
-      return;
+      removalOf = () => leftBecause(reason);
     }
-    for (const thing of things) yield { thing, ...stateOf(thing, answers) };
+    for (const thing of things) yield [thing, removalOf(thing.path)];
+  }
+
+  #hasMark(path: string): boolean {
+    return this.#marks?.get(path)?.state === "there";
   }
 
   #unseen(reason: unknown, { name }: RemoteHost): ApiServerRelease {
@@ -231,30 +214,27 @@ export class RemoteHostSide implements HostSide {
     };
   }
 
-  async #ask(calls: readonly (readonly string[])[], timeoutMs: number): Promise<Answer[]> {
-    const lines = calls.map((words) => `  ${words.map(quoted).join(" ")}`);
+  async #ask(calls: readonly (readonly string[])[], timeoutMs: number): Promise<Map<string, Answer>> {
+    const lines = calls.map((call) => `  ${call.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ")}`);
     // In a function, so that bash has read it all before any command could read from the same input.
     const script = `${library}\nanswer() {\n${lines.join("\n")}\n}\nanswer </dev/null\n`;
     const text = (await this.#host?.run(script, timeoutMs)) ?? "";
-    return text.split("\n").flatMap((line) => {
-      const [path = "", state = "", detail = ""] = line.split("\t");
-      return state === "" ? [] : [{ path, state, detail }];
-    });
+    return new Map(
+      text.split("\n").map((line) => {
+        const [path = "", state = "", detail = ""] = line.split("\t");
+        return [path, { state, detail }];
+      }),
+    );
   }
 }
 
-function callFor(thing: BridgeThing, { paths }: BridgeModel, seconds: number): string[][] {
-  if (!("path" in thing)) return [];
-  if (thing.type === "static-pod") return [["drop_pod", thing.path, paths.socket.server, String(seconds)]];
-  return [["drop", thing.path]];
+interface Answer {
+  readonly state: string;
+  readonly detail: string;
 }
 
-function stateOf(thing: BridgeThing, answers: readonly Answer[]): Pick<RemovedThing, "state" | "detail"> {
-  const answer = answers.find(({ path }) => "path" in thing && path === thing.path);
-  if (answer?.state === "removed" || answer?.state === "absent") return { state: answer.state, detail: answer.detail };
-  return { state: "left", detail: answer?.detail || "the host did not say what became of it" };
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
+function removalIn(answers: ReadonlyMap<string, Answer>, path: string): Removal {
+  const { state, detail } = answers.get(path) ?? { state: "", detail: "" };
+  if (state === "removed" || state === "absent") return { state, detail };
+  return { state: "left", detail: detail || "the host did not say what became of it" };
 }

@@ -13,15 +13,19 @@ export type FinalState =
   /** It is there still, and nobody is on it. */
   | "left";
 
-export interface ReceiptItem {
+/** What became of one thing. */
+export interface Removal {
+  readonly state: FinalState;
+  /** Half a sentence; empty where the state says it all. */
+  readonly detail: string;
+}
+
+export interface ReceiptItem extends Removal {
   /** One text for each thing. */
   readonly name: string;
   readonly thing: BridgeThing;
   /** When `up` was about to make it, ISO 8601; undefined when no record tells. */
   readonly openedAt: string | undefined;
-  readonly state: FinalState;
-  /** Half a sentence; empty where the state says it all. */
-  readonly detail: string;
 }
 
 /** 0 clean; 1 stopped before anything could break; 3 something is left, or the API did not answer. */

@@ -12,11 +12,9 @@ import type { ApiAccess } from "../host/step.js";
 import { apiServerFlag } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { openshiftHost } from "../model/names.js";
-import type { FinalState } from "./receipt.js";
+import type { Removal } from "./receipt.js";
 
-export interface ApiServerRelease {
-  readonly state: Extract<FinalState, "restored" | "absent" | "left">;
-  readonly detail: string;
+export interface ApiServerRelease extends Removal {
   readonly warnings: readonly string[];
 }
 

@@ -1,11 +1,8 @@
 /** What there is to look for: what the record names, or, without one, every place where a bridge may have left something. */
-import type { Host } from "../host/host.js";
-import { detectTopology } from "../host/plan.js";
 import { type BridgeThing, nameOf, type RecordEntry, type RecordKeeper, type SettingMethod } from "../host/record.js";
 import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST, openshiftHost, type Topology } from "../model/names.js";
-import { bootkubeMarks } from "./release.js";
 
 export interface TeardownScope {
   readonly model: BridgeModel;
@@ -19,7 +16,7 @@ export interface TeardownScope {
 
 type HostThing = Exclude<BridgeThing, { type: "object" | "setting" }>;
 
-export async function recordedScope({ record, model, directory }: RecordKeeper): Promise<TeardownScope> {
+export function recordedScope({ record, model, directory }: RecordKeeper): TeardownScope {
   const opened = new Map(record.opened.map((entry) => [nameOf(entry.thing), entry]));
   const recorded = onHost(record.opened.map(({ thing }) => thing));
   // From the inside out.
@@ -42,57 +39,29 @@ export async function recordedScope({ record, model, directory }: RecordKeeper):
   };
 }
 
-/** After the record was lost or the machine is gone, from a workstation, or a second time. */
-export async function unrecordedScope(
-  host: Host,
-  topology: Topology | undefined,
-  isOpenShift: () => Promise<boolean>,
-): Promise<TeardownScope> {
-  const local = await detectTopology(host, "/etc/kubernetes/manifests");
-  const kind = topology ?? (local === "bare" && (await isOpenShift()) ? "openshift" : local);
-  const model = bridgeModel({ for: kind });
-  const forms = kind === "openshift" ? [model] : formsOf(kind);
-  const made = forms.flatMap((each) => onHost(createdObjects(each)));
+/**
+ * After the record was lost or the machine is gone, from a workstation, or a second time: every place where such a
+ * bridge may have left something.
+ */
+export function unrecordedScope(topology: Topology): TeardownScope {
+  const model = bridgeModel({ for: topology });
+  const forms = topology === "openshift" ? (["static-pod"] as const) : (["static-pod", "systemd"] as const);
+  const made = forms.flatMap((serverForm) => onHost(createdObjects(bridgeModel({ for: topology, serverForm }))));
   const manifest = `/etc/kubernetes/manifests/${KUBEADM_MANIFEST}`;
   return {
     model,
-    way: kind === "kubeadm" ? { by: "manifest", manifest } : { by: "hand" },
+    way: topology === "kubeadm" ? { by: "manifest", manifest } : { by: "hand" },
     objects: anyObjects(model),
-    hostThings: distinct([
-      ...made.filter(isServer),
-      { type: "process", socket: model.paths.socket.server },
-      ...(await withoutNeeded(host, model, made)),
-    ]),
+    hostThings: distinct([...made.filter(isServer), { type: "process", socket: model.paths.socket.server }, ...made]),
     opened: new Map(),
   };
 }
 
-const formsOf = (kind: Topology): BridgeModel[] =>
-  (["static-pod", "systemd"] as const).map((serverForm) => bridgeModel({ for: kind, serverForm }));
-
-/** Scripts that bootkube.sh still reads must stay until it is through; all of them go with the machine anyway. */
-async function withoutNeeded(host: Host, model: BridgeModel, things: readonly HostThing[]): Promise<HostThing[]> {
-  if (model.for !== "openshift" || (await host.files.status(bootkubeMarks.through)) !== undefined) return [...things];
-  return things.filter((thing) => !("path" in thing) || !isNeeded(thing.path));
-}
-
-/** As long as bootkube.sh is at work. */
-export function isNeeded(path: string): boolean {
+/** Whether bootkube.sh reads it as long as it is at work; all such files go with the machine anyway. */
+export function isNeededByBootkube(thing: BridgeThing): boolean {
   const { assets, manifests, stages, ...shipped } = openshiftHost;
   const needed: readonly string[] = [...Object.values(shipped), ...stages.map((stage) => `${assets}/${stage}.done`)];
-  return needed.includes(path);
-}
-
-/** What an OpenShift bridge may have left in the cluster and on a bootstrap host that is not this one. */
-export function farScope(): TeardownScope {
-  const model = bridgeModel({ for: "openshift" });
-  return {
-    model,
-    way: { by: "hand" },
-    objects: anyObjects(model),
-    hostThings: onHost(createdObjects(model)),
-    opened: new Map(),
-  };
+  return "path" in thing && needed.includes(thing.path);
 }
 
 /** An object is the bridge's by its label, whatever made it. */

@@ -1,18 +1,18 @@
 /** Takes a bridge down and writes the receipt. Safe to repeat; a second run finds nothing and says so. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { isNotFound } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Host, waitFor } from "../host/host.js";
+import { detectTopology } from "../host/plan.js";
 import { type BridgeThing, nameOf, RecordKeeper } from "../host/record.js";
 import { ApiAccess, chosenCluster, type OpenApi } from "../host/step.js";
-import { type CreatedObject, createdObjects } from "../model/created.js";
+import { createdObjects } from "../model/created.js";
 import type { Topology } from "../model/names.js";
 import { externalCleanup, type FirewallOptions } from "./firewall.js";
 import { type HostSide, type RemoteHost, RemoteHostSide, thisHostSide } from "./host-side.js";
-import { leftConfigurations, pathOf, remainsOf, removeObjects } from "./objects.js";
-import type { Receipt, ReceiptItem, TeardownExit } from "./receipt.js";
+import { remainsOf, removeObjects } from "./objects.js";
+import type { Receipt, ReceiptItem, Removal, TeardownExit } from "./receipt.js";
 import { TeardownLimit } from "./release.js";
-import { farScope, recordedScope, type TeardownScope, unrecordedScope } from "./scope.js";
+import { recordedScope, type TeardownScope, unrecordedScope } from "./scope.js";
 
 export interface TeardownOptions {
   readonly for: Topology | undefined;
@@ -57,31 +57,33 @@ export async function takeDown(host: Host, wishes: TeardownOptions, openApi: Ope
       elsewhere === undefined
         ? thisHostSide({ host, model, way, api: kube && api, limit, tell }, hostThings)
         : new RemoteHostSide(elsewhere.bootstrap, model, hostThings, limit);
-    const work = new Teardown({ host, limit, tell, scope, kube, side, force: wishes.force });
-    const done = await work.run();
-    const isDirty = done.items.some(({ state }) => state === "left") || side.isUnknown || done.apiAnswered === false;
-    const exitCode: TeardownExit = done.isStopped ? 1 : isDirty ? 3 : 0;
+    const work = new Teardown({ host, limit, tell, scope, kube, side });
+    const isStopped = !(await work.release()) && !wishes.force;
+    if (isStopped) work.leaveAll();
+    else await work.removeAll();
+    const { items, apiAnswered, warnings } = work;
+    const isDirty = items.some(({ state }) => state === "left") || side.isUnknown || apiAnswered === false;
+    const exitCode: TeardownExit = isStopped ? 1 : isDirty ? 3 : 0;
     if (exitCode === 0 && elsewhere === undefined) await host.files.remove(wishes.stateDirectory);
-    const nothingToDo = keeper === undefined && done.isIdle && !side.isUnknown;
-    const others = await externalCleanup(model, wishes.firewall, done.apiAnswered === true ? kube : undefined, limit);
+    const others = await externalCleanup(model, wishes.firewall, apiAnswered === true ? kube : undefined, limit);
     return {
       version: 1,
       bridge: {
-        for: scope.model.for,
-        namespace: scope.model.namespace,
+        for: model.for,
+        namespace: model.namespace,
         address: keeper?.record.options.serverAddresses?.[0],
-        port: scope.model.ports.agent,
+        port: model.ports.agent,
         madeAt: keeper?.record.madeAt,
       },
       startedAt,
       finishedAt: new Date(host.now()).toISOString(),
-      nothingToDo,
+      nothingToDo: keeper === undefined && work.isIdle && !side.isUnknown,
       clean: exitCode === 0,
       exitCode,
-      apiAnswered: done.apiAnswered,
-      items: done.items,
+      apiAnswered,
+      items,
       others: { ...others, notes: [...side.notes, ...others.notes] },
-      warnings: done.warnings,
+      warnings,
     };
   } finally {
     await api?.close();
@@ -94,12 +96,21 @@ async function scopeOf(
   keeper: RecordKeeper | undefined,
   kube: KubeApi | undefined,
 ): Promise<TeardownScope> {
-  if (elsewhere !== undefined) return farScope();
+  if (elsewhere !== undefined) return unrecordedScope("openshift");
   const scope =
-    keeper === undefined
-      ? await unrecordedScope(host, topology, async () => kube !== undefined && (await isOpenShift(kube)))
-      : await recordedScope(keeper);
-  return withCommand(scope, restoreCommand);
+    keeper === undefined ? unrecordedScope(topology ?? (await topologyHere(host, kube))) : recordedScope(keeper);
+  return restoreCommand === undefined
+    ? scope
+    : { ...scope, way: { by: "command", apply: "", restore: restoreCommand } };
+}
+
+async function topologyHere(host: Host, kube: KubeApi | undefined): Promise<Topology> {
+  const local = await detectTopology(host, "/etc/kubernetes/manifests");
+  if (local !== "bare" || kube === undefined) return local;
+  return kube.get("/apis/security.openshift.io", { timeoutMs: 5_000 }).then(
+    () => "openshift",
+    () => "bare",
+  );
 }
 
 async function openedApi(api: ApiAccess | undefined, isTold: boolean, tell: Tell): Promise<KubeApi | undefined> {
@@ -112,111 +123,76 @@ async function openedApi(api: ApiAccess | undefined, isTold: boolean, tell: Tell
   }
 }
 
-function withCommand(scope: TeardownScope, restore: string | undefined): TeardownScope {
-  return restore === undefined ? scope : { ...scope, way: { by: "command", apply: "", restore } };
-}
-
-async function isOpenShift(kube: KubeApi): Promise<boolean> {
-  try {
-    await kube.get("/apis/security.openshift.io", { timeoutMs: 5_000 });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-interface Job {
+interface TeardownParts {
   readonly host: Host;
   readonly limit: TeardownLimit;
   readonly tell: Tell;
   readonly scope: TeardownScope;
   readonly kube: KubeApi | undefined;
   readonly side: HostSide;
-  readonly force: boolean;
-}
-
-interface Done {
-  readonly items: readonly ReceiptItem[];
-  readonly warnings: readonly string[];
-  readonly apiAnswered: boolean | undefined;
-  /** Nothing but the kube-apiserver's own configuration was touched. */
-  readonly isStopped: boolean;
-  /** Nothing had to be changed. */
-  readonly isIdle: boolean;
 }
 
 class Teardown {
-  readonly #job: Job;
-  readonly #items: ReceiptItem[] = [];
-  readonly #warnings: string[] = [];
-  #apiAnswered: boolean | undefined;
-  #isIdle = true;
+  readonly #parts: TeardownParts;
+  readonly items: ReceiptItem[] = [];
+  readonly warnings: string[] = [];
+  /** Undefined when nobody asked it. */
+  apiAnswered: boolean | undefined;
+  /** Nothing had to be changed. */
+  isIdle = true;
 
-  constructor(job: Job) {
-    this.#job = job;
-  }
-
-  async run(): Promise<Done> {
-    const isStopped = !(await this.#release()) && !this.#job.force;
-    if (isStopped) this.#leaveAll();
-    else {
-      await this.#removeObjects();
-      await this.#removeFromHost();
-      await this.#verify();
-    }
-    return {
-      ...{ items: this.#items, warnings: this.#warnings, apiAnswered: this.#apiAnswered, isStopped },
-      isIdle: this.#isIdle,
-    };
+  constructor(parts: TeardownParts) {
+    this.#parts = parts;
   }
 
   /** False when a kube-apiserver still uses the bridge. */
-  async #release(): Promise<boolean> {
-    const { scope, side } = this.#job;
-    const { state, detail, warnings } = await side.release();
-    for (const warning of warnings) this.#warn(warning);
-    const [setting] = createdObjects(scope.model).filter(({ type }) => type === "setting");
-    if (setting !== undefined) this.#note(setting, state, detail);
-    return state !== "left";
+  async release(): Promise<boolean> {
+    const { scope, side } = this.#parts;
+    const release = await side.release();
+    this.warnings.push(...release.warnings);
+    const setting = createdObjects(scope.model).find(({ type }) => type === "setting");
+    if (setting !== undefined) this.#note(setting, release);
+    return release.state !== "left";
   }
 
-  #leaveAll(): void {
-    const { objects, hostThings } = this.#job.scope;
+  /** Nothing but the kube-apiserver's own configuration is touched. */
+  leaveAll(): void {
+    const { objects, hostThings } = this.#parts.scope;
     for (const thing of [...objects, ...hostThings]) {
-      if (this.#openedAt(thing) !== undefined) this.#note(thing, "left", "the kube-apiserver may still need it");
+      if (this.#openedAt(thing) !== undefined) this.#left(thing, "the kube-apiserver may still need it");
     }
   }
 
+  async removeAll(): Promise<void> {
+    await this.#removeObjects();
+    for await (const [thing, removal] of this.#parts.side.remove()) this.#note(thing, removal);
+    await this.#verify();
+  }
+
   async #removeObjects(): Promise<void> {
-    const { host, kube, scope, limit, tell } = this.#job;
+    const { host, kube, scope, limit, tell } = this.#parts;
     if (kube === undefined) {
       const known = scope.objects.filter((object) => this.#openedAt(object) !== undefined);
-      for (const object of known) this.#note(object, "left", "no usable kubeconfig");
-      if (known.length === 0) this.#warn("Without a kubeconfig nothing was looked for in the cluster.");
+      for (const object of known) this.#left(object, "no usable kubeconfig");
+      if (known.length === 0) this.warnings.push("Without a kubeconfig nothing was looked for in the cluster.");
       return;
     }
     // What stays of the limit is for the host.
     const share = new TeardownLimit(host, limit.leftMs - Math.min(15_000, limit.leftMs / 4));
-    const objects = [...((await leftConfigurations(host, kube, share)) ?? []), ...scope.objects];
-    const removal = await removeObjects(host, kube, objects, share, (object) => isOfOlderLayout(kube, object));
-    this.#apiAnswered = removal.apiAnswered;
-    for (const { object, state, detail, toldBefore } of removal.objects)
-      this.#note(object, state, detail, toldBefore ?? state === "absent");
-    if (removal.apiAnswered) return;
-    this.#warn(
+    const { removed, apiAnswered } = await removeObjects(host, kube, scope.objects, share);
+    this.apiAnswered = apiAnswered;
+    for (const [object, removal] of removed) this.#note(object, removal, removal.isUntouched);
+    if (apiAnswered) return;
+    this.warnings.push(
       `The Kubernetes API did not answer, so the agents' objects stay in namespace ${scope.model.namespace}; run the teardown again when it does.`,
     );
     tell("Going on with the host.");
   }
 
-  async #removeFromHost(): Promise<void> {
-    for await (const { thing, state, detail } of this.#job.side.remove()) this.#note(thing, state, detail);
-  }
-
   /** Whatever carries the label and stays, wherever it came from. */
   async #verify(): Promise<void> {
-    const { host, kube, limit } = this.#job;
-    if (kube === undefined || this.#apiAnswered !== true) return;
+    const { host, kube, limit } = this.#parts;
+    if (kube === undefined || this.apiAnswered !== true) return;
     let remains = await remainsOf(kube, limit);
     // Pods of a deleted DaemonSet, and of a static pod, go a moment later.
     const isEmpty = async (): Promise<boolean> => {
@@ -224,42 +200,28 @@ class Teardown {
       return remains.objects.length === 0;
     };
     if (remains.objects.length > 0) await waitFor(host, Math.min(limit.end, host.now() + 30_000), isEmpty, 500);
-    for (const sentence of remains.unknown) this.#warn(sentence);
+    this.warnings.push(...remains.unknown);
     for (const object of remains.objects) {
-      if (this.#items.some((item) => item.name === nameOf(object) && item.state === "left")) continue;
-      this.#note(object, "left", "it carries the bridge's label and nobody removes it");
+      if (this.items.some((item) => item.name === nameOf(object) && item.state === "left")) continue;
+      this.#left(object, "it carries the bridge's label and nobody removes it");
     }
-    if (remains.unknown.length > 0) this.#apiAnswered = false;
+    if (remains.unknown.length > 0) this.apiAnswered = false;
+  }
+
+  #left(thing: BridgeThing, detail: string): void {
+    this.#note(thing, { state: "left", detail });
   }
 
   /** `isUntouched`: as it was found. */
-  #note(thing: BridgeThing, state: ReceiptItem["state"], detail: string, isUntouched = state === "absent"): void {
-    if (!isUntouched) this.#isIdle = false;
+  #note(thing: BridgeThing, { state, detail }: Removal, isUntouched = state === "absent"): void {
+    if (!isUntouched) this.isIdle = false;
     const name = nameOf(thing);
-    this.#items.push({ name, thing, openedAt: this.#openedAt(thing), state, detail });
+    this.items.push({ name, thing, openedAt: this.#openedAt(thing), state, detail });
     if (state === "absent") return;
-    this.#job.tell(`${name}: ${state === "going" ? "being removed" : state}${detail === "" ? "" : ` (${detail})`}`);
+    this.#parts.tell(`${name}: ${state === "going" ? "being removed" : state}${detail === "" ? "" : ` (${detail})`}`);
   }
 
   #openedAt(thing: BridgeThing): string | undefined {
-    return this.#job.scope.opened.get(nameOf(thing))?.at;
-  }
-
-  #warn(sentence: string): void {
-    this.#warnings.push(sentence);
-  }
-}
-
-/**
- * The older layout's Secret may have no label. A DaemonSet of that name without one belongs to somebody's permanent
- * Konnectivity, and so does a Secret beside it.
- */
-async function isOfOlderLayout(kube: KubeApi, object: CreatedObject): Promise<boolean> {
-  if (object.kind !== "Secret" || object.namespace !== "kube-system") return false;
-  try {
-    await kube.get(pathOf({ ...object, apiVersion: "apps/v1", kind: "DaemonSet", name: "konnectivity-agent" }));
-    return false;
-  } catch (reason) {
-    return isNotFound(reason);
+    return this.#parts.scope.opened.get(nameOf(thing))?.at;
   }
 }
