@@ -1,7 +1,7 @@
 /**
  * What a reader of the admin API's events costs a server: one look at all its tunnels, as it is taken twice a second. A
  * real server with an agent, whose tunnels have sockets that lead nowhere: that bytes move is for other rows to measure.
- * By hand: `npx tsx bench/admin-look.ts [tunnels...]`; 1000 and 10000 unless told.
+ * By hand: `npx tsx bench/admin-look.ts [tunnels...]`; 1000 and 10000 by default.
  */
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -93,10 +93,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const asked = process.argv.slice(2).map(Number);
   for (const tunnels of asked.length === 0 ? [1_000, 10_000] : asked) {
     const { still, busy, longestTurn, rows } = await measureLooks(tunnels, 500);
-    const told = ({ median, most }: Spread) => `${median.toFixed(2)} ms (at most ${most.toFixed(2)})`;
+    const text = ({ median, most }: Spread) => `${median.toFixed(2)} ms (at most ${most.toFixed(2)})`;
     process.stdout.write(
-      `${tunnels} tunnels, median of 500 looks: ${told(still)} while nothing moves; ${told(busy)} when all have moved,` +
-        ` with ${rows} rows made and sent, ${told(longestTurn)} of it in one turn\n`,
+      `${tunnels} tunnels, median of 500 looks: ${text(still)} while nothing moves; ${text(busy)} when all have moved,` +
+        ` with ${rows} rows made and sent, ${text(longestTurn)} of it in one turn\n`,
     );
   }
 }

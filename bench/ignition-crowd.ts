@@ -122,10 +122,10 @@ async function amongStrangers(at: Omit<Crowd, "tokens">, machines: number, pid: 
   const results = await crowd({ ...at, tokens });
   const known = results.filter((_, index) => index % 2 === 0);
   const strangers = results.filter((_, index) => index % 2 === 1);
-  const told = strangers.filter(({ error }) => error === "status 511").length;
+  const refused = strangers.filter(({ error }) => error === "status 511").length;
   const failures = report("half of them strangers", known, cpuSeconds(pid) - before);
-  process.stdout.write(`  ${told} of ${strangers.length} strangers got 511\n`);
-  return failures + strangers.length - told;
+  process.stdout.write(`  ${refused} of ${strangers.length} strangers got 511\n`);
+  return failures + strangers.length - refused;
 }
 
 async function prepare(dir: string, workers: readonly (readonly string[])[]): Promise<string> {

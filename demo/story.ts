@@ -25,11 +25,11 @@ import { startWebhook } from "./steps/webhook.js";
 const script = JSON.parse(process.argv[2] ?? "") as Script;
 const { folder, isolation, means } = script;
 // With JSON on stdout the audience reads stderr.
-const stage = script.output === "json" ? process.stderr : process.stdout;
+const screen = script.output === "json" ? process.stderr : process.stdout;
 const scope = new Scope();
 const processes = new Processes(folder, script.tie);
 const interruption = new Interruption();
-const recorder = new Recorder(TITLES, tell, painter(stage), processes.lost);
+const recorder = new Recorder(TITLES, tell, painter(screen), processes.lost);
 const caller = new Caller(script.caller);
 const begin = performance.now();
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -40,7 +40,7 @@ try {
   await interruption.race(play());
 } catch (reason) {
   const failed = recorder.records.some(({ result }) => result === "failed");
-  if (!failed && !interruption.happened) stage.write(`the demo failed: ${messageOf(reason)}\n`);
+  if (!failed && !interruption.happened) screen.write(`the demo failed: ${messageOf(reason)}\n`);
   if (failed && !interruption.happened) showLogs();
 }
 await endAll();
@@ -67,7 +67,7 @@ async function play(): Promise<void> {
 
 /** An interrupted step fails because its props are taken away: that is not worth telling. */
 function tell(line: string): void {
-  if (!interruption.happened) stage.write(`${line}\n`);
+  if (!interruption.happened) screen.write(`${line}\n`);
 }
 
 /** After a story that went well there is nothing left to end. */
@@ -76,27 +76,27 @@ async function endAll(): Promise<void> {
     await processes.close();
     await scope.close();
     rmSync(folder, { recursive: true, force: true });
-    if (!hasPassed(recorder.records)) stage.write("\neverything the demo had started was ended and removed\n");
+    if (!hasPassed(recorder.records)) screen.write("\neverything the demo had started was ended and removed\n");
   } catch (reason) {
-    stage.write(`\nnot everything could be removed: ${messageOf(reason)}\n`);
+    screen.write(`\nnot everything could be removed: ${messageOf(reason)}\n`);
   }
 }
 
 function showLogs(): void {
   for (const running of processes.all) {
-    stage.write(`\nlast lines of ${running.name}${running.alive ? "" : " (ended)"}:\n${running.tail(6)}\n`);
+    screen.write(`\nlast lines of ${running.name}${running.alive ? "" : " (ended)"}:\n${running.tail(6)}\n`);
   }
 }
 
 function report(): number {
   if (interruption.happened) {
-    stage.write("the demo was interrupted\n");
+    screen.write("the demo was interrupted\n");
     return interruption.exitCode;
   }
   const seconds = (performance.now() - begin) / 1000;
   const verdict: Verdict = { isolation, means, caller: caller.name, seconds };
   const { records } = recorder;
   if (script.output === "json") process.stdout.write(summaryJson(records, verdict));
-  stage.write(summaryText(records, verdict, stage.columns ?? 120, painter(stage)));
+  screen.write(summaryText(records, verdict, screen.columns ?? 120, painter(screen)));
   return hasPassed(records) ? 0 : 1;
 }

@@ -19,9 +19,9 @@ const folder: FixtureKind = {
 /** Blocks as a page has them: marker, language, text. */
 async function played(...blocks: (readonly [string, string, string])[]) {
   const markdown = blocks.map(([marker, language, text]) => `<!-- ${marker} -->\n\`\`\`${language}\n${text}\n\`\`\`\n`);
-  const told: Played[] = [];
-  const isWhole = await playStage("folder", folder, readPage(markdown.join("\n")), (each) => told.push(each));
-  return { isWhole, failures: told.flatMap(({ failure }) => failure ?? []), count: told.length - 1 };
+  const reported: Played[] = [];
+  const isWhole = await playStage("folder", folder, readPage(markdown.join("\n")), (each) => reported.push(each));
+  return { isWhole, failures: reported.flatMap(({ failure }) => failure ?? []), count: reported.length - 1 };
 }
 
 test("commands of a page follow each other in one folder, with words and variables filled in", async () => {
@@ -71,16 +71,16 @@ test("a program that stays runs beside what follows, until another takes its nam
 
 test("the lab does its steps where the page has them, and knows no others", async () => {
   const page = (step: string) => readPage(`<!-- lab: folder, ${step} -->\n`);
-  const told: Played[] = [];
-  expect(await playStage("folder", folder, page("a step"), (each) => told.push(each))).toBe(true);
+  const reported: Played[] = [];
+  expect(await playStage("folder", folder, page("a step"), (each) => reported.push(each))).toBe(true);
   expect(done).toEqual(["a step"]);
-  expect(await playStage("folder", folder, page("a dance"), (each) => told.push(each))).toBe(false);
-  expect(told.at(-1)?.failure).toBe('the fixture folder has no step "a dance"');
+  expect(await playStage("folder", folder, page("a dance"), (each) => reported.push(each))).toBe(false);
+  expect(reported.at(-1)?.failure).toBe('the fixture folder has no step "a dance"');
 });
 
-test("a lab that cannot be set is told as such", async () => {
-  const told: Played[] = [];
+test("a lab that cannot be set is reported as such", async () => {
+  const reported: Played[] = [];
   const broken = { ...folder, set: async () => Promise.reject(new Error("no nodes today")) };
-  expect(await playStage("folder", broken, [], (each) => told.push(each))).toBe(false);
-  expect(told).toMatchObject([{ line: 0, failure: "no nodes today" }]);
+  expect(await playStage("folder", broken, [], (each) => reported.push(each))).toBe(false);
+  expect(reported).toMatchObject([{ line: 0, failure: "no nodes today" }]);
 });

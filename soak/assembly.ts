@@ -5,8 +5,8 @@ import type { Veterans } from "./faults/plan.js";
 import { AGENTS, type Fixture, openFixture, SERVERS } from "./fixture/fixture.js";
 import type { Ground } from "./load/ground.js";
 import { Hub } from "./load/hub.js";
+import { LongTunnels } from "./load/long-tunnels.js";
 import { Runner } from "./load/runner.js";
-import { Standing } from "./load/standing.js";
 import { Traffic } from "./load/traffic.js";
 import type { SoakOptions } from "./options.js";
 import { Random } from "./random.js";
@@ -20,7 +20,7 @@ import { Tally } from "./watch/tally.js";
 import { Verdicts } from "./watch/verdicts.js";
 import { Watchdog } from "./watch/watchdog.js";
 
-/** Everything a run consists of, put together and standing. */
+/** Everything a run consists of, put together and started. */
 export interface Assembly {
   readonly random: Random;
   readonly fixture: Fixture;
@@ -28,7 +28,7 @@ export interface Assembly {
   readonly veterans: Veterans;
   readonly runner: Runner;
   readonly traffic: Traffic;
-  readonly standing: Standing;
+  readonly longTunnels: LongTunnels;
   readonly conductor: Conductor;
   readonly verdicts: Verdicts;
   readonly poller: Poller;
@@ -72,7 +72,7 @@ export async function assemble(options: SoakOptions, dir: string, say: (line: st
     await hub.close();
     await fixture.close();
   };
-  const standing = new Standing(runner);
+  const longTunnels = new LongTunnels(runner);
   const poller = new Poller(fixture, ground.jobs);
   return {
     random,
@@ -81,7 +81,7 @@ export async function assemble(options: SoakOptions, dir: string, say: (line: st
     veterans,
     runner,
     traffic,
-    standing,
+    longTunnels,
     conductor,
     verdicts,
     poller,

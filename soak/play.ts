@@ -8,8 +8,8 @@ import { ending } from "./watch/ending.js";
 import { growthIn } from "./watch/growth.js";
 
 const CONNECTED_WITHIN_MS = 20_000;
-const STANDING = { pingPong: 2, idle: 6 } as const;
-const STANDING_IN_SMOKE = { pingPong: 1, idle: 2 } as const;
+const LONG_TUNNELS = { pingPong: 2, idle: 6 } as const;
+const LONG_TUNNELS_IN_SMOKE = { pingPong: 1, idle: 2 } as const;
 const NOBODY = { size: 0, count: () => 0 };
 
 export interface Script {
@@ -22,10 +22,10 @@ export interface Script {
 
 /** Warm-up, rounds, ending. Rejects with a sentence when something did not come back or does not add up. */
 export async function play({ options, assembly, census, onStage }: Script): Promise<void> {
-  const { random, fixture, ground, traffic, standing, conductor } = assembly;
+  const { random, fixture, ground, traffic, longTunnels, conductor } = assembly;
   const schedule = scheduleOf(options.minutes, options.smoke);
   await untilLinksStand(fixture, {}, CONNECTED_WITHIN_MS);
-  standing.start(random.fork("standing"), options.smoke ? STANDING_IN_SMOKE : STANDING);
+  longTunnels.start(random.fork("standing"), options.smoke ? LONG_TUNNELS_IN_SMOKE : LONG_TUNNELS);
   traffic.start(random.fork("warm-up"));
   await sleep(schedule.warmUpMs);
   await count(assembly, census, "warm-up census");
@@ -38,7 +38,7 @@ export async function play({ options, assembly, census, onStage }: Script): Prom
     await count(assembly, census, `${round} census`);
   }
   onStage("ending");
-  await standing.stop();
+  await longTunnels.stop();
   await account(fixture, ground.hub, NOBODY, ground.court.seconds);
   await assembly.poller.stop();
   await ending(fixture);
@@ -46,10 +46,10 @@ export async function play({ options, assembly, census, onStage }: Script): Prom
 
 /** Load comes to rest, then everything is counted. */
 async function count(assembly: Assembly, census: CensusRow[], label: string): Promise<void> {
-  const { random, fixture, ground, runner, traffic, standing, verdicts } = assembly;
+  const { random, fixture, ground, runner, traffic, longTunnels, verdicts } = assembly;
   await traffic.stop();
   verdicts.decideAll();
-  census.push(await takeCensus({ fixture, hub: ground.hub, runner, standing, random: random.fork(label) }));
+  census.push(await takeCensus({ fixture, hub: ground.hub, runner, longTunnels, random: random.fork(label) }));
   const [growth] = growthIn(census);
   if (growth) throw new Error(growth);
 }

@@ -7,7 +7,7 @@ import type { Work } from "../harness/work.js";
 import { CONNECT_PATH, PROXY_PATH } from "../raw/headers.js";
 import { RawPeer } from "../raw/peer.js";
 
-/** A link that stands: preface and SETTINGS were exchanged; stream 1 is open unless the attacker is a stranger. */
+/** An open link: preface and SETTINGS were exchanged; stream 1 is open unless the attacker is a stranger. */
 export interface HostileLink {
   readonly peer: RawPeer;
   readonly socket: Socket;
@@ -27,7 +27,7 @@ const PLACES = {
 type PlaceName = keyof typeof PLACES;
 
 export interface LinkAttack extends Omit<Attack, "against" | "fixture" | "run"> {
-  /** Where it can be made; everywhere unless told. */
+  /** Where it can be made; everywhere by default. */
   readonly places?: readonly PlaceName[];
   /** Where it is made in a short run. */
   readonly shortPlaces: readonly PlaceName[];

@@ -31,20 +31,20 @@ export async function playSuite({ attacks, short, seed, origin, onVerdict }: Sui
   const verdicts: Verdict[] = [];
   try {
     const ground = await layGround(scope, origin);
-    let standing: Stand | undefined;
-    scope.defer(() => standing?.close());
+    let fixture: AttackedFixture | undefined;
+    scope.defer(() => fixture?.close());
     for (const attack of attacks) {
       const key = `${attack.fixture} ${frontendOf(attack)}`;
       let verdict: Verdict;
       const skipped = attack.unavailable?.();
       if (skipped !== undefined) verdict = { ...judge(attack, [], false), skipped, failures: [] };
       else {
-        if (standing && (!short || standing.key !== key || !standing.usable)) {
-          await standing.close();
-          standing = undefined;
+        if (fixture && (!short || fixture.key !== key || !fixture.usable)) {
+          await fixture.close();
+          fixture = undefined;
         }
-        standing ??= await Stand.up(key, attack, ground);
-        verdict = await standing.withstand(attack, { short, seed });
+        fixture ??= await AttackedFixture.up(key, attack, ground);
+        verdict = await fixture.withstand(attack, { short, seed });
       }
       verdicts.push(verdict);
       onVerdict(verdict);
@@ -71,7 +71,7 @@ async function patiently<T>(make: () => Promise<T>): Promise<T> {
 }
 
 /** A fixture with its sink and its attacker. */
-class Stand {
+class AttackedFixture {
   readonly key: string;
   readonly #ground: Ground;
   readonly #fixture: Fixture;
@@ -83,10 +83,10 @@ class Stand {
     [this.key, this.#ground, this.#fixture, this.#sinkTarget] = [key, ground, fixture, sinkTarget];
   }
 
-  static async up(key: string, attack: Attack, ground: Ground): Promise<Stand> {
+  static async up(key: string, attack: Attack, ground: Ground): Promise<AttackedFixture> {
     const fixture = await patiently(() => makeFixture(attack.fixture, ground, frontendOf(attack)));
     const { target, identities } = fixture;
-    return new Stand(
+    return new AttackedFixture(
       key,
       ground,
       fixture,

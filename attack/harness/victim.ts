@@ -114,7 +114,7 @@ class Round {
   #answered = 0;
   #over = false;
 
-  /** The long tunnel stands before this resolves: the round begins with a victim at work. */
+  /** The long tunnel is open when this resolves: the round begins with a victim at work. */
   async start(plan: CallerPlan): Promise<void> {
     let long: Tunnel | undefined = await open(plan);
     const overLongTunnel = async () => {

@@ -10,9 +10,9 @@ import { painter } from "../report/paint.js";
 import { Recorder } from "../report/recorder.js";
 import type { Show } from "../report/show.js";
 import { hasPassed, summaryJson, summaryText, type Verdict } from "../report/summary.js";
-import { bringUp, callDirectly, callThrough, loseAgent, startWebhook, verify } from "./standing.js";
 import { showReceipt, takeDown, tidyUp } from "./taking-down.js";
 import { BRIDGE_TITLES } from "./titles.js";
+import { bringUp, callDirectly, callThrough, loseAgent, startWebhook, verify } from "./use.js";
 
 const MEANS = "one machine as four hosts: real etcd, kube-apiservers, controllers, kubelets and containerd";
 
@@ -35,7 +35,7 @@ async function requireMeans(): Promise<void> {
 }
 
 class BridgeStory {
-  readonly #stage: NodeJS.WriteStream;
+  readonly #screen: NodeJS.WriteStream;
   readonly #interruption = new Interruption();
   readonly #recorder: Recorder<keyof typeof BRIDGE_TITLES>;
   readonly #begin = performance.now();
@@ -45,10 +45,10 @@ class BridgeStory {
   /** For the verdict. */
   #caller = "kube-apiserver";
 
-  constructor(stage: NodeJS.WriteStream) {
-    this.#stage = stage;
+  constructor(screen: NodeJS.WriteStream) {
+    this.#screen = screen;
     const tell = (line: string) => this.#tell(line);
-    this.#recorder = new Recorder(BRIDGE_TITLES, tell, painter(stage), new Promise<never>(() => {}));
+    this.#recorder = new Recorder(BRIDGE_TITLES, tell, painter(screen), new Promise<never>(() => {}));
   }
 
   /** Returns when everything is told and gone, however it went. */
@@ -69,14 +69,14 @@ class BridgeStory {
   /** The exit code. */
   report(output: Options["output"]): number {
     if (this.#interruption.happened) {
-      this.#stage.write("the demo was interrupted\n");
+      this.#screen.write("the demo was interrupted\n");
       return this.#interruption.exitCode;
     }
     const { records } = this.#recorder;
     const seconds = (performance.now() - this.#begin) / 1000;
     const verdict: Verdict = { isolation: "namespace", means: MEANS, caller: this.#caller, seconds };
     if (output === "json") process.stdout.write(summaryJson(records, verdict));
-    this.#stage.write(summaryText(records, verdict, this.#stage.columns ?? 120, painter(this.#stage)));
+    this.#screen.write(summaryText(records, verdict, this.#screen.columns ?? 120, painter(this.#screen)));
     return hasPassed(records) ? 0 : 1;
   }
 
@@ -111,21 +111,21 @@ class BridgeStory {
   }
 
   async #endAll(): Promise<void> {
-    if (this.#interruption.happened) this.#stage.write("\ninterrupted: ending and removing everything\n");
+    if (this.#interruption.happened) this.#screen.write("\ninterrupted: ending and removing everything\n");
     // A lab that could not be started has removed itself.
     const lab = await this.#lab?.catch(() => undefined);
     try {
       await lab?.stop();
-      this.#stage.write("everything the demo had started was ended and removed\n");
+      this.#screen.write("everything the demo had started was ended and removed\n");
     } catch (reason) {
-      this.#stage.write(`not everything could be removed: ${messageOf(reason)}\n`);
+      this.#screen.write(`not everything could be removed: ${messageOf(reason)}\n`);
     }
   }
 
   /** An interrupted step fails because its props are taken away: that is not worth telling. Nor is the lab's folder. */
   #tell(line: string): void {
     if (this.#interruption.happened) return;
-    this.#stage.write(`${this.#folder === undefined ? line : line.replaceAll(this.#folder, "")}\n`);
+    this.#screen.write(`${this.#folder === undefined ? line : line.replaceAll(this.#folder, "")}\n`);
   }
 }
 

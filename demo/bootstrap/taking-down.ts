@@ -8,7 +8,7 @@ import { Writes } from "../../test/support/lab/bridge/writes.js";
 import { must } from "../../test/support/lab/run.js";
 import { until } from "../../test/support/lab/wait.js";
 import type { Show } from "../report/show.js";
-import { HOOK } from "./standing.js";
+import { HOOK } from "./use.js";
 
 /** The files of the receipt. */
 export interface ReceiptFiles {

@@ -19,7 +19,7 @@ const MEANS = "a directory of YAML objects instead of a cluster; a stand-in sign
 /** Ends the process: after an interruption a step may still be waiting. */
 export async function playNodes({ output }: Options): Promise<never> {
   // With JSON on stdout the audience reads stderr.
-  const stage = output === "json" ? process.stderr : process.stdout;
+  const screen = output === "json" ? process.stderr : process.stdout;
   const begin = performance.now();
   const folder = mkdtempSync(join(tmpdir(), "drawbridge-demo-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -27,9 +27,9 @@ export async function playNodes({ output }: Options): Promise<never> {
   const interruption = new Interruption();
   /** An interrupted step fails because its props are taken away: that is not worth telling. Nor is the folder. */
   const tell = (line: string) => {
-    if (!interruption.happened) stage.write(`${line.replaceAll(`${folder}/`, "")}\n`);
+    if (!interruption.happened) screen.write(`${line.replaceAll(`${folder}/`, "")}\n`);
   };
-  const recorder = new Recorder(NODES_TITLES, tell, painter(stage), processes.lost);
+  const recorder = new Recorder(NODES_TITLES, tell, painter(screen), processes.lost);
   tell("drawbridge demo: machines become nodes of a pool, only the right ones");
   tell(`isolation: simulated (${MEANS})`);
   try {
@@ -39,17 +39,17 @@ export async function playNodes({ output }: Options): Promise<never> {
     if (!failed) tell(`the demo failed: ${messageOf(reason)}`);
     for (const running of processes.all) tell(`\nlast lines of ${running.name}:\n${running.tail(6)}`);
     await processes.close();
-    stage.write("\neverything the demo had started was ended and removed\n");
+    screen.write("\neverything the demo had started was ended and removed\n");
   }
   if (interruption.happened) {
-    stage.write("the demo was interrupted\n");
+    screen.write("the demo was interrupted\n");
     process.exit(interruption.exitCode);
   }
   const { records } = recorder;
   const seconds = (performance.now() - begin) / 1000;
   const verdict: Verdict = { isolation: "simulated", means: MEANS, caller: "two simulated nodes", seconds };
   if (output === "json") process.stdout.write(summaryJson(records, verdict));
-  stage.write(summaryText(records, verdict, stage.columns ?? 120, painter(stage)));
+  screen.write(summaryText(records, verdict, screen.columns ?? 120, painter(screen)));
   process.exit(hasPassed(records) ? 0 : 1);
 }
 

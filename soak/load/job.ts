@@ -17,7 +17,7 @@ export class Job implements Waiter {
   readonly kind: string;
   readonly frontend: DoorKind;
   readonly server: number;
-  /** Learned from the server while the tunnel stands. */
+  /** Learned from the server while the tunnel is open. */
   agent: number | undefined;
   readonly address: string;
   readonly random: Random;
@@ -54,7 +54,7 @@ export class Job implements Waiter {
     return { server: this.server, agent: this.agent };
   }
 
-  /** Dials; both ends stand when this resolves. */
+  /** Dials; both ends are connected when this resolves. */
   async open(): Promise<Ends> {
     const caller = this.#end("caller", await this.dial());
     this.#caller = caller;
@@ -120,7 +120,7 @@ export class Job implements Waiter {
   }
 
   #accept(socket: Duplex): void {
-    // The tunnel stands already: an agent that was silent when it was asked has woken up, and its answer comes too late.
+    // The tunnel is open already: an agent that was silent when it was asked has woken up, and its answer comes too late.
     if (this.#endpoint !== undefined && this.#endpoint.sent + this.#endpoint.received > 0) {
       this.#end("endpoint", socket).leave();
       return;
@@ -128,7 +128,7 @@ export class Job implements Waiter {
     this.redialled ||= this.#endpoint !== undefined;
     this.#endpoint?.leave();
     this.#endpoint = this.#end("endpoint", socket);
-    // What broke was the first agent's connection; the tunnel over the second one stands and is simply left.
+    // What broke was the first agent's connection; the tunnel over the second one is open and is left as it is.
     if (this.#broken) this.#caller?.leave();
     this.#onAccepted();
   }

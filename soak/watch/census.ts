@@ -4,9 +4,9 @@ import type { Fixture } from "../fixture/fixture.js";
 import { figuresOf } from "../fixture/look.js";
 import { sleep } from "../load/end.js";
 import type { Hub } from "../load/hub.js";
+import type { LongTunnels } from "../load/long-tunnels.js";
 import type { Runner } from "../load/runner.js";
 import { short } from "../load/scenarios/talking.js";
-import type { Standing } from "../load/standing.js";
 import type { Random } from "../random.js";
 import { countTunnels } from "./counts.js";
 
@@ -35,20 +35,20 @@ export interface CensusOptions {
   readonly fixture: Fixture;
   readonly hub: Hub;
   readonly runner: Runner;
-  readonly standing: Standing;
+  readonly longTunnels: LongTunnels;
   readonly random: Random;
 }
 
 /** In a calm without faults: everything serves, everything is accounted for. Rejects with a sentence. */
-export async function takeCensus({ fixture, hub, runner, standing, random }: CensusOptions): Promise<CensusRow> {
+export async function takeCensus({ fixture, hub, runner, longTunnels, random }: CensusOptions): Promise<CensusRow> {
   await untilLinksStand(fixture, {}, BACK_WITHIN_MS);
-  standing.ask();
-  await waitUntil("every standing tunnel to answer", () => standing.silent.length === 0, {
+  longTunnels.ask();
+  await waitUntil("every long tunnel to answer", () => longTunnels.silent.length === 0, {
     withinMs: ANSWER_WITHIN_MS,
-    context: () => `; silent: ${standing.silent.join(", ")}`,
+    context: () => `; silent: ${longTunnels.silent.join(", ")}`,
   });
   await everyDoorServes(fixture, runner, random);
-  return await account(fixture, hub, standing, runner.ground.court.seconds);
+  return await account(fixture, hub, longTunnels, runner.ground.court.seconds);
 }
 
 async function everyDoorServes(fixture: Fixture, runner: Runner, random: Random): Promise<void> {
@@ -70,12 +70,12 @@ async function everyDoorServes(fixture: Fixture, runner: Runner, random: Random)
 export async function account(
   fixture: Fixture,
   hub: Hub,
-  standing: Pick<Standing, "size" | "count">,
+  longTunnels: Pick<LongTunnels, "size" | "count">,
   seconds: number,
 ): Promise<CensusRow> {
   let mismatches: readonly string[] = [];
   const agree = async () => {
-    const counts = await countTunnels(fixture, hub, standing);
+    const counts = await countTunnels(fixture, hub, longTunnels);
     mismatches = counts.mismatches;
     return mismatches.length === 0;
   };
@@ -84,7 +84,7 @@ export async function account(
     context: () => `: ${mismatches.join("; ")}`,
   });
   await sleep(REST_MS);
-  const { tunnels } = await countTunnels(fixture, hub, standing);
+  const { tunnels } = await countTunnels(fixture, hub, longTunnels);
   const processes = fixture.daemons.map(({ name, pid }, index) => {
     const figures = figuresOf(pid) ?? { residentMiB: Number.NaN, openFiles: Number.NaN };
     return { name, pid, ...figures, tunnels: tunnels[index]! };

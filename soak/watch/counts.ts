@@ -1,6 +1,6 @@
 import type { Fixture } from "../fixture/fixture.js";
 import type { Hub } from "../load/hub.js";
-import type { Standing } from "../load/standing.js";
+import type { LongTunnels } from "../load/long-tunnels.js";
 
 const SERVER = "konnectivity_network_proxy_server_";
 const AGENT = "konnectivity_network_proxy_agent_";
@@ -13,11 +13,11 @@ export interface Counts {
   readonly mismatches: readonly string[];
 }
 
-/** `standing` is all that may be open. */
+/** `longTunnels` is all that may be open. */
 export async function countTunnels(
   fixture: Fixture,
   hub: Hub,
-  standing: Pick<Standing, "size" | "count">,
+  longTunnels: Pick<LongTunnels, "size" | "count">,
 ): Promise<Counts> {
   const mismatches: string[] = [];
   const compare = (what: string, got: number, really: number) => {
@@ -28,7 +28,7 @@ export async function countTunnels(
     const { index, daemon } = server;
     const samples = await server.samples();
     const read = (name: string) => samples.get(SERVER + name) ?? Number.NaN;
-    const [http, grpc] = [standing.count(index, ["connect"]), standing.count(index, ["grpc", "grpc-go"])];
+    const [http, grpc] = [longTunnels.count(index, ["connect"]), longTunnels.count(index, ["grpc", "grpc-go"])];
     compare(`established_connections of ${daemon.name}`, read("established_connections"), http + grpc);
     compare(`pending_backend_dials of ${daemon.name}`, read("pending_backend_dials"), 0);
     compare(`http_connections of ${daemon.name}`, read("http_connections"), http);
@@ -41,7 +41,7 @@ export async function countTunnels(
     atEndpoints += open;
     tunnels.push(open);
   }
-  compare("open_endpoint_connections of all agents", atEndpoints, standing.size);
-  compare("connections at the endpoints", hub.open, standing.size);
+  compare("open_endpoint_connections of all agents", atEndpoints, longTunnels.size);
+  compare("connections at the endpoints", hub.open, longTunnels.size);
   return { tunnels, mismatches };
 }

@@ -84,11 +84,11 @@ afterAll(() => scope.close());
 
 describe.each(rows)("the admin port of a running $role", ({ role, lists, listeners, metric }) => {
   const at = (path: string, asking: Asking = {}) => ask(roles.ports[role], path, asking);
-  const told = (path: string, headers: Record<string, string> = {}) =>
+  const request = (path: string, headers: Record<string, string> = {}) =>
     at(API + path, { headers: { authorization, ...headers } });
   const codeOf = (answer: Answer) => [answer.status, answer.json<ApiError>().error.code];
   const json = async <T>(path: string): Promise<T> => {
-    const answer = await told(path);
+    const answer = await request(path);
     expect([path, answer.status, answer.headers["content-type"]]).toEqual([path, 200, "application/json"]);
     return answer.json<T>();
   };
@@ -102,15 +102,15 @@ describe.each(rows)("the admin port of a running $role", ({ role, lists, listene
     }
     expect((await at(`${API}process?token=${TOKEN}`)).status).toBe(401);
     expect((await at(`${API}drain`, { method: "POST" })).status).toBe(401);
-    expect((await told("dump")).body).not.toContain(TOKEN);
+    expect((await request("dump")).body).not.toContain(TOKEN);
   });
 
   test("refuses another Host and another site, whatever they bring", async () => {
-    expect(codeOf(await told("process", { host: "evil.example" }))).toEqual([403, "wrong-host"]);
-    expect((await told("process", { host: `localhost:${roles.ports[role]}` })).status).toBe(200);
+    expect(codeOf(await request("process", { host: "evil.example" }))).toEqual([403, "wrong-host"]);
+    expect((await request("process", { host: `localhost:${roles.ports[role]}` })).status).toBe(200);
     const strangers = [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }];
     for (const headers of strangers as Record<string, string>[]) {
-      const answer = await told("process", headers);
+      const answer = await request("process", headers);
       expect(codeOf(answer)).toEqual([403, "cross-site"]);
       expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
       const post = await at(`${API}drain`, { method: "POST", headers: { authorization, ...headers } });
@@ -142,7 +142,7 @@ describe.each(rows)("the admin port of a running $role", ({ role, lists, listene
     expect(faultsOf(await json("totals"), totalsShape)).toEqual([]);
     for (const list of LISTS) {
       if (lists.includes(list)) expect(faultsOf(await json(list), listShapes[list], list)).toEqual([]);
-      else expect([list, ...codeOf(await told(list))]).toEqual([list, 404, "not-found"]);
+      else expect([list, ...codeOf(await request(list))]).toEqual([list, 404, "not-found"]);
     }
     const opened = (await json<Page<ListenerInfo>>("listeners")).items;
     expect(opened.map(({ what }) => what).sort()).toEqual([...listeners].sort());

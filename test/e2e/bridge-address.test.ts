@@ -160,10 +160,14 @@ describe.skipIf(!ready)("I1: the address agents dial", () => {
       eth0: { addresses: ["192.168.66.10/24"], gateways: ["192.168.66.1"] },
       eth1: { addresses: ["192.168.67.10/24"] },
     });
-    const told = (address: string) => choose({ env: { OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP: address } });
-    expect(await told("192.168.67.10")).toMatchObject({ target: "192.168.67.10", source: "environment", warnings: [] });
-    await expect(told("api-int.lab.example.com")).rejects.toMatchObject({ code: "DB_ADDRESS_REFUSED" });
-    await expect(told("127.0.0.1")).rejects.toThrow("loopback");
+    const chosenWith = (address: string) => choose({ env: { OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP: address } });
+    expect(await chosenWith("192.168.67.10")).toMatchObject({
+      target: "192.168.67.10",
+      source: "environment",
+      warnings: [],
+    });
+    await expect(chosenWith("api-int.lab.example.com")).rejects.toMatchObject({ code: "DB_ADDRESS_REFUSED" });
+    await expect(chosenWith("127.0.0.1")).rejects.toThrow("loopback");
   });
 
   test("an interface that is down has no say", async () => {

@@ -24,7 +24,7 @@ const rbac = "rbac.authorization.k8s.io";
 
 export const serverRights: readonly Right[] = ignitionServerRules.flatMap(oneByOne);
 
-export interface Stage {
+export interface PermissionFixture {
   readonly scope: Scope;
   readonly plane: ControlPlane;
   /** Of --payload. */
@@ -32,15 +32,15 @@ export interface Stage {
 }
 
 /** In a namespace of its own; resolves to what it complained of. Without a right to miss it does all its work first. */
-export async function complaintsWithout(stage: Stage, missing: Right | undefined): Promise<string[]> {
+export async function complaintsWithout(fixture: PermissionFixture, missing: Right | undefined): Promise<string[]> {
   const index = missing === undefined ? "none" : String(serverRights.indexOf(missing));
   const [namespace, user] = [`without-${index}`, `server-${index}`];
   const granted = serverRights.filter((right) => right !== missing);
-  await stage.plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  await stage.plane.admin.apply(...objectsIn(namespace, user, granted));
-  const api = playedBy(user, stage);
+  await fixture.plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await fixture.plane.admin.apply(...objectsIn(namespace, user, granted));
+  const api = playedBy(user, fixture);
   for (const right of granted) await until(titleOf(right), SOON, () => isAllowed(api, right, namespace), 20);
-  const server = new Server(api, namespace, stage.recipe);
+  const server = new Server(api, namespace, fixture.recipe);
   try {
     await server.liveUntil((errors) => missing !== undefined && errors.some((error) => isAbout(error, missing)));
   } finally {
@@ -142,7 +142,7 @@ function objectsIn(namespace: string, user: string, granted: readonly Right[]): 
 }
 
 /** By an administrator, who is let do what that user may. */
-function playedBy(user: string, { plane, scope }: Stage): KubeApi {
+function playedBy(user: string, { plane, scope }: PermissionFixture): KubeApi {
   const read = (file: string) => readFileSync(scope.file(file), "utf8");
   const tls = { ca: readFileSync(plane.ca.cert, "utf8"), cert: read("admin.crt"), key: read("admin.key") };
   const headers = { "impersonate-user": user };

@@ -312,9 +312,9 @@ describe.skipIf(!ready)("the Ignition server", () => {
   });
 
   test("without a complaint it lives on the rights that install gives it, and misses each one of them", async () => {
-    const stage = { scope, plane, recipe: scope.file("kubelet.yaml") };
-    expect(await complaintsWithout(stage, undefined)).toEqual([]);
-    const complaints = await Promise.all(serverRights.map((right) => complaintsWithout(stage, right)));
+    const fixture = { scope, plane, recipe: scope.file("kubelet.yaml") };
+    expect(await complaintsWithout(fixture, undefined)).toEqual([]);
+    const complaints = await Promise.all(serverRights.map((right) => complaintsWithout(fixture, right)));
     for (const [index, right] of serverRights.entries()) {
       expect([titleOf(right), complaints[index]!.some((complaint) => isAbout(complaint, right))]).toEqual([
         titleOf(right),

@@ -317,10 +317,10 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
   test("every right that install gives is needed", async () => {
     for (const replica of replicas) await replica.stop();
     const api = createKubeApi(await kubeconfigEndpoint(access), { qps: -1 });
-    const stage = { admin, api, namespace: NAMESPACE, pool, config: configOf };
+    const fixture = { admin, api, namespace: NAMESPACE, pool, config: configOf };
     try {
       for (const [round, right] of rights.entries()) {
-        const complaint = await complaintWithout(stage, right, round);
+        const complaint = await complaintWithout(fixture, right, round);
         expect(isMissed(complaint, right), `${titleOf(right)}: ${complaint}`).toBe(true);
       }
     } finally {

@@ -31,7 +31,7 @@ export function isMissed(complaint: string, right: Right): boolean {
 
 const isForOwners = (right: Right): boolean => titleOf(right) === "delete nodepools";
 
-export interface Stage {
+export interface PermissionFixture {
   readonly admin: KubeApi;
   /** With the controller's own identity. */
   readonly api: KubeApi;
@@ -41,8 +41,8 @@ export interface Stage {
 }
 
 /** Takes the right away, runs, gives it back. Resolves to what the controller complained of. */
-export async function complaintWithout(stage: Stage, right: Right, round: number): Promise<string> {
-  const { admin, api, namespace } = stage;
+export async function complaintWithout(fixture: PermissionFixture, right: Right, round: number): Promise<string> {
+  const { admin, api, namespace } = fixture;
   const isClusterWide = clusterRights.includes(right);
   const place = isClusterWide ? undefined : namespace;
   const path = isClusterWide
@@ -53,7 +53,7 @@ export async function complaintWithout(stage: Stage, right: Right, round: number
   await admin.update(path, { ...role, rules: left.map(ruleOf) });
   try {
     await until(`${titleOf(right)} is withdrawn`, SOON, async () => !(await isAllowed(api, right, place)), 20);
-    return await complaint(stage, right, `t${round}`);
+    return await complaint(fixture, right, `t${round}`);
   } finally {
     const now = await admin.get<Role>(path);
     await admin.update(path, { ...now, rules: role.rules });
@@ -61,8 +61,8 @@ export async function complaintWithout(stage: Stage, right: Right, round: number
   }
 }
 
-async function complaint(stage: Stage, right: Right, name: string): Promise<string> {
-  const { admin, api, namespace } = stage;
+async function complaint(fixture: PermissionFixture, right: Right, name: string): Promise<string> {
+  const { admin, api, namespace } = fixture;
   const errors: string[] = [];
   const onError = (sentence: string) => errors.push(sentence);
   const found = () => errors.find((sentence) => isMissed(sentence, right));
@@ -82,7 +82,7 @@ async function complaint(stage: Stage, right: Right, name: string): Promise<stri
   election.start();
   controller.start();
   try {
-    await live(stage, name, found);
+    await live(fixture, name, found);
     // Leases are renewed after a while only.
     await until(`it misses ${titleOf(right)}`, SOON, () => found() !== undefined, 20);
     return found() ?? "";
@@ -91,12 +91,16 @@ async function complaint(stage: Stage, right: Right, name: string): Promise<stri
   } finally {
     await controller.stop();
     await election.stop();
-    await sweep(stage, name);
+    await sweep(fixture, name);
   }
 }
 
 /** Everything that happens to pools; ends early when the complaint is there. */
-async function live({ admin, config, namespace, pool }: Stage, name: string, found: () => string | undefined) {
+async function live(
+  { admin, config, namespace, pool }: PermissionFixture,
+  name: string,
+  found: () => string | undefined,
+) {
   const step = (what: string, holds: () => Promise<boolean>) =>
     until(what, SOON, async () => found() !== undefined || (await holds()), 20);
   const path = namedPath("NodePool", { namespace, name });
@@ -137,7 +141,7 @@ const orphan = (namespace: string, name: string): Secret => ({
   },
 });
 
-async function sweep({ admin, namespace }: Stage, prefix: string): Promise<void> {
+async function sweep({ admin, namespace }: PermissionFixture, prefix: string): Promise<void> {
   for (const kind of ["NodePool", "Secret", "ConfigMap"] as const) {
     const { items } = await admin.list<NodePool>(collectionPath(kind, namespace));
     for (const { metadata } of items.filter((item) => item.metadata?.name?.includes(prefix))) {

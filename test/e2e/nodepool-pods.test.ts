@@ -21,7 +21,7 @@ import { bootstrapAccess, bootstrapper, NAMESPACE, POOL, poolObjects } from "./n
 
 const SOON = 60_000;
 const ENDPOINT = "ignition.lab.test";
-const DOOR = 9090;
+const PORT = 9090;
 const PARTS = [CONTROLLER_NAME, APPROVER_NAME, IGNITION_SERVER_NAME];
 
 interface Pod {
@@ -93,7 +93,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
           "--config",
           "-",
         ],
-        ...["--resolve", `${ENDPOINT}:${DOOR}:${status.podIP}`, `https://${ENDPOINT}:${DOOR}/ignition`],
+        ...["--resolve", `${ENDPOINT}:${PORT}:${status.podIP}`, `https://${ENDPOINT}:${PORT}/ignition`],
       ],
       { netns: lab.nodes[0]!.netns, input: headers },
     );
@@ -195,7 +195,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
     const objects = poolObjects({
       apiServer: lab.bs.api.url,
       apiServerCA: readFileSync(lab.plane.ca.cert, "utf8"),
-      ignitionEndpoint: `${ENDPOINT}:${DOOR}`,
+      ignitionEndpoint: `${ENDPOINT}:${PORT}`,
       token: (await lab.kubectl("create", "token", name, "-n", namespace, "--duration=1h")).trim(),
     });
     const recipe = stringify({ profile: "kubelet", kubelet: { clusterDns: ["10.96.0.10"] } });

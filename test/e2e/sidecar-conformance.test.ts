@@ -14,7 +14,7 @@ import { endedCaller, makePki, type TestPki } from "../support/processes/certs.j
 import { type Origin, peersAvailable } from "../support/processes/executables.js";
 import { freePort } from "../support/processes/ports.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
-import { DNS_HOST, type Fixture, NEVER, routerOn, setStage, startRecorded } from "../support/sidecar/fixture.js";
+import { DNS_HOST, type Fixture, NEVER, routerOn, startRecorded, useFixture } from "../support/sidecar/fixture.js";
 import { startHttpProxy } from "../support/sidecar/http-proxy.js";
 import { askSocks5, ipv4, type Socks5Request } from "../support/sidecar/socks5-client.js";
 import { startBanner } from "../support/targets/echo.js";
@@ -26,7 +26,7 @@ const origins: readonly Origin[] = peersAvailable("proxy-server", "proxy-agent")
 let fixture: Fixture;
 
 beforeAll(async () => {
-  fixture = await setStage(
+  fixture = await useFixture(
     {
       "idp.guest.example": ["127.0.0.1"],
       "both.guest.example": ["127.0.0.1", "::1"],

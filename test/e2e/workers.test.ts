@@ -95,10 +95,10 @@ describe.skipIf(!ready)("workers", () => {
     await killedAt("the second machine is being made", () => existsSync(`${fixture.machines}/workers-1`), ...upFlags());
     rmSync(hold);
     expect(records().map(({ made }) => made)).toEqual([true, false]);
-    const risen = await workers(...upFlags());
-    expect(risen).toMatchObject({ code: 0 });
-    expect(risen.stdout).toContain(`All 2 workers of ${NAMESPACE}/workers are at work.`);
-    expect(risen.stderr).toMatch(/workers-1: client certificate request csr-workers-1 approved/);
+    const brought = await workers(...upFlags());
+    expect(brought).toMatchObject({ code: 0 });
+    expect(brought.stdout).toContain(`All 2 workers of ${NAMESPACE}/workers are at work.`);
+    expect(brought.stderr).toMatch(/workers-1: client certificate request csr-workers-1 approved/);
     expect(readFileSync(scope.file("made.txt"), "utf8")).toBe("workers-0\nworkers-1\nworkers-1\n");
     expect(await nodeNames()).toEqual(["workers-0", "workers-1"]);
     // Its pods are gone again.

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
 });
 
-class Stage {
+class ListenerHarness {
   readonly clock = new ManualClock();
   readonly connections = new Connections({ clock: this.clock });
 
@@ -37,7 +37,7 @@ class Stage {
 }
 
 test("an agent's connection is pending until its token was accepted, and closed when it was not", async () => {
-  const stage = new Stage();
+  const harness = new ListenerHarness();
   const decide = new Map<string, (isGood: boolean) => void>();
   const tokens = {
     authenticate: ([header = ""]: readonly string[]) =>
@@ -46,7 +46,7 @@ test("an agent's connection is pending until its token was accepted, and closed 
         decide.set(header, (isGood) => (isGood ? resolve(account) : reject(new Error("no"))));
       }),
   };
-  const fixture = await stage.open({ agentsShowCertificates: false, parts: { tokens } });
+  const fixture = await harness.open({ agentsShowCertificates: false, parts: { tokens } });
   const agents = ["Bearer good", "Bearer bad"].map((authorization) =>
     rawAgent(fixture, { agentid: "a", authorization }),
   );
@@ -54,20 +54,20 @@ test("an agent's connection is pending until its token was accepted, and closed 
     for (const { socket } of agents) socket.destroy();
   });
   await waitUntil("both tokens to be looked at", () => decide.size === 2);
-  expect(stage.pending("agent")).toBe(2);
+  expect(harness.pending("agent")).toBe(2);
   decide.get("Bearer good")!(true);
   decide.get("Bearer bad")!(false);
   await Promise.all(agents.map(({ headers }) => headers));
-  expect(stage.pending("agent")).toBe(1);
-  stage.pass(200_000);
+  expect(harness.pending("agent")).toBe(1);
+  harness.pass(200_000);
   await waitUntil("the stranger's connection to be closed", () => agents[1]!.socket.destroyed);
   expect(agents[0]!.ended()).toBeUndefined();
   expect(fixture.server.board.registry.size).toBe(1);
 });
 
 test("an agent with a certificate that never opens a stream is closed after a minute", async () => {
-  const stage = new Stage();
-  const fixture = await stage.open();
+  const harness = new ListenerHarness();
+  const fixture = await harness.open();
   const agent = rawAgent(fixture);
   endings.push(() => agent.socket.destroy());
   await agent.headers;
@@ -76,16 +76,16 @@ test("an agent with a certificate that never opens a stream is closed after a mi
   endings.push(() => silent.destroy());
   // The server's settings.
   await once(silent, "data");
-  stage.pass(59_000);
-  expect(stage.pending("agent")).toBe(1);
-  stage.pass(3_000);
+  harness.pass(59_000);
+  expect(harness.pending("agent")).toBe(1);
+  harness.pass(3_000);
   await waitUntil("it to be closed", () => silent.closed);
   expect(agent.ended()).toBeUndefined();
 });
 
 test("callers on Unix sockets that say nothing are closed after a minute; one that sends its head byte by byte is served", async () => {
-  const stage = new Stage();
-  const fixture = await stage.open({ agents: 1 });
+  const harness = new ListenerHarness();
+  const fixture = await harness.open({ agents: 1 });
   const echo = await startEcho();
   endings.push(() => echo.close());
   const silent: Socket[] = [fixture.connectPath, fixture.grpcPath].map((path) => connect(path).resume());
@@ -101,9 +101,9 @@ test("callers on Unix sockets that say nothing are closed after a minute; one th
   expect(await readHead(slow)).toMatch(/^HTTP\/1\.1 200 /);
   await waitUntil(
     "both to be accepted",
-    () => stage.pending("grpc frontend") === 1 && stage.pending("http-connect frontend") === 1,
+    () => harness.pending("grpc frontend") === 1 && harness.pending("http-connect frontend") === 1,
   );
-  stage.pass(61_000);
+  harness.pass(61_000);
   await waitUntil("both to be closed", () => silent.every(({ closed }) => closed));
   expect(slow.destroyed).toBe(false);
 });

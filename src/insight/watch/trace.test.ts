@@ -111,7 +111,7 @@ test("one that nobody takes says why", async () => {
   };
   const traced = await trace(frontend(), TARGET, admin(), 5_000);
   expect(traced).toMatchObject({ ok: false, explanation, error: expect.stringContaining("503") });
-  expect(traced.steps[1]).toEqual({ name: "choose an agent", ms: 1.5, detail: "in vain" });
+  expect(traced.steps[1]).toEqual({ name: "choose an agent", ms: 1.5, detail: "failed" });
 });
 
 test("without the server's word only this side's times are known, and it says so", async () => {
@@ -126,5 +126,5 @@ test("without the server's word only this side's times are known, and it says so
 test("a door that is not there is not reached", async () => {
   const traced = await trace({ mode: "http-connect", uds: join(folder, "nothing") }, TARGET, undefined, 5_000);
   expect(traced.ok).toBe(false);
-  expect(traced.steps).toMatchObject([{ name: "reach the frontend", detail: `${join(folder, "nothing")}, in vain` }]);
+  expect(traced.steps).toMatchObject([{ name: "reach the frontend", detail: `${join(folder, "nothing")}, failed` }]);
 });

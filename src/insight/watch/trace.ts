@@ -113,7 +113,7 @@ function stepsOf(
   totalMs: number,
   ok: boolean,
 ): Step[] {
-  if (reachedMs === undefined) return [{ name: "reach the frontend", ms: totalMs, detail: `${where}, in vain` }];
+  if (reachedMs === undefined) return [{ name: "reach the frontend", ms: totalMs, detail: `${where}, failed` }];
   const steps: Step[] = [{ name: "reach the frontend", ms: reachedMs, detail: where }];
   const { dialled, answered, ended } = tunnel?.marks ?? {};
   const inServer = answered ?? ended;
@@ -125,7 +125,7 @@ function stepsOf(
     steps.push({ name: "choose an agent", ms: dialled, ...(agent === undefined ? {} : { detail: agent }) });
     steps.push({ name: ok ? "agent dials the target" : "agent tries the target", ms: inServer - dialled });
   } else {
-    steps.push({ name: "choose an agent", ms: inServer, detail: "in vain" });
+    steps.push({ name: "choose an agent", ms: inServer, detail: "failed" });
   }
   // The rest is the way of question and answer between this process and the server.
   steps.push({ name: "way to the server and back", ms: Math.max(0, totalMs - reachedMs - inServer) });

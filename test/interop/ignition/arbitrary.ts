@@ -6,7 +6,7 @@ const paths = fc.constantFrom("/a", "/b", "/c", "/d", "/a/x");
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 });
 const members = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) =>
   fc.record(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, optional(value)])));
-/** A list in which every key stands once. */
+/** A list in which every key occurs once. */
 const list = (entry: fc.Arbitrary<object>, key: string) =>
   fc.uniqueArray(entry, { maxLength: 3, selector: (value) => JSON.stringify((value as Record<string, unknown>)[key]) });
 const strings = fc.uniqueArray(few, { maxLength: 3 });

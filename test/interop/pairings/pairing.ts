@@ -10,7 +10,7 @@ export interface Pairing {
 }
 
 /** What every chapter of the story gets: the tunnel is up when its tests run. */
-export interface Stage {
+export interface PairingFixture {
   readonly pairing: Pairing;
   readonly tunnel: () => Tunnel;
 }

@@ -10,13 +10,13 @@ import { refusals } from "./chapters/refusals.js";
 import { stalled } from "./chapters/stalled.js";
 import { strangers } from "./chapters/strangers.js";
 import { webhook } from "./chapters/webhook.js";
-import { type Pairing, type Stage, titleOf } from "./pairing.js";
+import { type Pairing, type PairingFixture, titleOf } from "./pairing.js";
 
 /** The same story for every pairing, told by real processes; the chapters that break things come last. */
 export function tellStory(pairing: Pairing): void {
   describe(titleOf(pairing), () => {
     let tunnel: Tunnel | undefined;
-    const stage: Stage = {
+    const fixture: PairingFixture = {
       pairing,
       tunnel: () => {
         if (!tunnel) throw new Error("the tunnel did not start");
@@ -29,15 +29,15 @@ export function tellStory(pairing: Pairing): void {
     }, 60_000);
     afterAll(() => tunnel?.close(), 60_000);
 
-    greeting(stage);
-    webhook(stage);
-    strangers(stage);
-    bulk(stage);
-    ends(stage);
-    refusals(stage);
-    crowd(stage);
-    stalled(stage);
-    leftovers(stage);
-    failures(stage);
+    greeting(fixture);
+    webhook(fixture);
+    strangers(fixture);
+    bulk(fixture);
+    ends(fixture);
+    refusals(fixture);
+    crowd(fixture);
+    stalled(fixture);
+    leftovers(fixture);
+    failures(fixture);
   });
 }

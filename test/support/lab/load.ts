@@ -126,7 +126,7 @@ export async function echoed(socket: Socket, question: Buffer): Promise<void> {
   if (!answer.equals(question)) throw new Error("the answer has other bytes than the question");
 }
 
-/** A tunnel that stands, or a sentence why not. */
+/** An open tunnel, or a sentence that says why there is none. */
 export async function dialOnce(frontend: Frontend, target: string): Promise<Socket> {
   const socket =
     frontend.transport === "plain" ? await openPlain(frontend.port) : await openFrontend(frontend, HANGS_AFTER_MS);

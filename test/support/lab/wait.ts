@@ -27,5 +27,5 @@ export async function until<T>(
 
 function timedOut(what: string, deadlineMs: number, last: unknown): string {
   const reason = last === undefined ? "" : `; last attempt: ${last instanceof Error ? last.message : String(last)}`;
-  return `waited ${deadlineMs / 1000} s in vain for ${what}${reason}`;
+  return `waited ${deadlineMs / 1000} s for ${what}, which did not come${reason}`;
 }

@@ -36,7 +36,7 @@ export interface Fixture extends Scope {
 /** An address of this host that nobody else uses: its port 53 is the cluster's DNS. */
 export const DNS_HOST = "127.0.53.10";
 
-export async function setStage(zone: Zone, services: Readonly<Record<string, readonly string[]>>): Promise<Fixture> {
+export async function useFixture(zone: Zone, services: Readonly<Record<string, readonly string[]>>): Promise<Fixture> {
   const scope = new Scope();
   try {
     const dir = scope.tempDir();

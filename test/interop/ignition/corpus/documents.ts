@@ -88,7 +88,7 @@ export const documentRules: readonly Rule[] = [
     ],
   },
   {
-    rule: "users and groups stand once, and so do a user's groups and keys",
+    rule: "users and groups are listed once, and so are a user's groups and keys",
     accept: [
       users({ name: "a", groups: ["b", "c"], sshAuthorizedKeys: ["k", "l"], uid: 1 }, { name: "b" }),
       { passwd: { groups: [{ name: "a", gid: 1 }, { name: "b" }] } },
@@ -103,7 +103,7 @@ export const documentRules: readonly Rule[] = [
     ],
   },
   {
-    rule: "kernel arguments stand once across both lists",
+    rule: "kernel arguments are listed once across both lists",
     accept: [kernelArguments({ shouldExist: ["a", "b"], shouldNotExist: ["c"] })],
     reject: [
       kernelArguments({ shouldExist: ["a", "a"] }),

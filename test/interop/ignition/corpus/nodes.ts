@@ -92,7 +92,7 @@ export const nodeRules: readonly Rule[] = [
     ],
   },
   {
-    rule: "a path stands once across files, directories and links",
+    rule: "a path is listed once across files, directories and links",
     accept: [storage({ files: [{ path: "/a" }, { path: "/b" }], directories: [{ path: "/c" }] })],
     reject: [
       storage({ files: [{ path: "/a" }, { path: "/a" }] }),

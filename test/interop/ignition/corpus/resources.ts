@@ -208,7 +208,7 @@ export const resourceRules: readonly Rule[] = [
     ],
   },
   {
-    rule: "sources stand once in a list, except appended contents",
+    rule: "sources are listed once, except appended contents",
     accept: [file({ append: [{ source: "data:,a" }, { source: "data:,a" }, {}] })],
     reject: [
       { ignition: { config: { merge: [{ source: "data:,a" }, { source: "data:,a" }] } } },

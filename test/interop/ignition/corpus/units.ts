@@ -73,7 +73,7 @@ export const unitRules: readonly Rule[] = [
     ],
   },
   {
-    rule: "units and drop-ins stand once",
+    rule: "units and drop-ins are listed once",
     accept: [units({ name: "a.service" }, { name: "b.service" })],
     reject: [
       units({ name: "a.service" }, { name: "a.service" }),

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { payload, readLine, readToEnd, sha256 } from "../../../support/callers/bytes.js";
 import { forSink, GO, startSink, startSource } from "../../../support/targets/bulk.js";
-import type { Stage } from "../pairing.js";
+import type { PairingFixture } from "../pairing.js";
 
 const SIZE = 20 * 1024 * 1024;
 const WITHIN_MS = 60_000;
 
-export function bulk({ tunnel }: Stage): void {
+export function bulk({ tunnel }: PairingFixture): void {
   test(
     "carries 20 MiB from the endpoint, checksum intact",
     async () => {

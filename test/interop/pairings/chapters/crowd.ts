@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { payload, readExactly, sha256 } from "../../../support/callers/bytes.js";
 import { startEcho } from "../../../support/targets/echo.js";
-import type { Stage } from "../pairing.js";
+import type { PairingFixture } from "../pairing.js";
 
 const CALLERS = 100;
 const LARGEST = 96 * 1024;
 
-export function crowd({ tunnel }: Stage): void {
+export function crowd({ tunnel }: PairingFixture): void {
   test(`serves ${CALLERS} callers at once, each hearing only its own words`, async () => {
     const echo = await startEcho();
     try {

@@ -5,7 +5,7 @@ import { waitUntil, within } from "../../../support/processes/deadline.js";
 import { metricSum } from "../../../support/processes/http.js";
 import { GO, startSource } from "../../../support/targets/bulk.js";
 import { startAnswerAfterEnd, startSteered } from "../../../support/targets/half-open.js";
-import { carriesHalfClose, PROMPTLY_MS, type Stage } from "../pairing.js";
+import { carriesHalfClose, type PairingFixture, PROMPTLY_MS } from "../pairing.js";
 
 const REQUEST = payload("request", 256 * 1024);
 const ANSWER = payload("answer", 1024 * 1024);
@@ -13,11 +13,11 @@ const ANSWER = payload("answer", 1024 * 1024);
 const SPEECH = payload("speech", 5 * 1024 * 1024);
 
 /** Half-open ends: kept where all hops are ours, upstream's teardown (everything before the end, then close) elsewhere. */
-export function ends(stage: Stage): void {
+export function ends(fixture: PairingFixture): void {
   test("delivers everything an endpoint said before it ended, then the end", async () => {
     const source = await startSource(ANSWER);
     try {
-      const socket = await stage.tunnel().open(source.address);
+      const socket = await fixture.tunnel().open(source.address);
       socket.write(GO);
       const ending = await readToEnd(socket);
       socket.destroy();
@@ -28,11 +28,11 @@ export function ends(stage: Stage): void {
     }
   });
 
-  if (carriesHalfClose(stage.pairing)) halfClose(stage);
-  else teardown(stage);
+  if (carriesHalfClose(fixture.pairing)) halfClose(fixture);
+  else teardown(fixture);
 }
 
-function halfClose({ tunnel }: Stage): void {
+function halfClose({ tunnel }: PairingFixture): void {
   test("lets a caller end its side and still hear the whole answer", async () => {
     const endpoint = await startAnswerAfterEnd((request) => Buffer.concat([Buffer.from(sha256(request)), ANSWER]));
     try {
@@ -64,7 +64,7 @@ function halfClose({ tunnel }: Stage): void {
   });
 }
 
-function teardown({ pairing, tunnel }: Stage): void {
+function teardown({ pairing, tunnel }: PairingFixture): void {
   test("closes both sides when a caller ends its own, after what was said before", async () => {
     const endpoint = await startSteered();
     try {

@@ -5,12 +5,12 @@ import { within } from "../../../support/processes/deadline.js";
 import { GO, startEndlessSource } from "../../../support/targets/bulk.js";
 import { startEcho } from "../../../support/targets/echo.js";
 import { startSteered } from "../../../support/targets/half-open.js";
-import { PROMPTLY_MS, type Stage } from "../pairing.js";
+import { type PairingFixture, PROMPTLY_MS } from "../pairing.js";
 
 const NO_AGENT = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/plain\r\n\r\n";
 
 /** Every test here leaves the tunnel in the state in which the next one finds it. */
-export function failures({ pairing, tunnel }: Stage): void {
+export function failures({ pairing, tunnel }: PairingFixture): void {
   async function echoes(): Promise<void> {
     const echo = await startEcho();
     try {

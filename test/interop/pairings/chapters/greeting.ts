@@ -3,12 +3,12 @@ import { payload, readExactly } from "../../../support/callers/bytes.js";
 import type { Dialled, Tunnel } from "../../../support/processes/tunnel.js";
 import { startBanner, startEcho } from "../../../support/targets/echo.js";
 import { ForeignCaller, freshRandom } from "../foreign/caller.js";
-import type { Pairing, Stage } from "../pairing.js";
+import type { Pairing, PairingFixture } from "../pairing.js";
 
 const ESTABLISHED = "HTTP/1.1 200 Connection Established\r\n\r\n";
 const BANNERS = 20;
 
-export function greeting({ pairing, tunnel }: Stage): void {
+export function greeting({ pairing, tunnel }: PairingFixture): void {
   test("dials an endpoint and carries bytes both ways", async () => {
     const echo = await startEcho();
     try {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { freePort } from "../../../support/processes/ports.js";
 import { startBlackHole } from "../../../support/targets/black-hole.js";
-import type { Stage } from "../pairing.js";
+import type { PairingFixture } from "../pairing.js";
 
 /** Too long for a DNS label: no resolver of any kind knows it, and none is asked over the network. */
 const UNRESOLVABLE = `${"x".repeat(64)}.invalid`;
@@ -10,7 +10,7 @@ const HEADERS = "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\
 const BAD_GATEWAY = `HTTP/1.1 502 Bad Gateway\r\n${HEADERS}`;
 const GATEWAY_TIMEOUT = `HTTP/1.1 504 Gateway Timeout\r\n${HEADERS}`;
 
-export function refusals({ pairing, tunnel }: Stage): void {
+export function refusals({ pairing, tunnel }: PairingFixture): void {
   async function refused(target: string, head: string): Promise<string> {
     const dialled = await tunnel().dial(target);
     if (dialled.ok) throw new Error(`${target} was reached`);

@@ -5,7 +5,7 @@ import { waitUntil, within } from "../../../support/processes/deadline.js";
 import { forSink, GO, startEndlessSource } from "../../../support/targets/bulk.js";
 import { startEcho } from "../../../support/targets/echo.js";
 import { startSlowReader } from "../../../support/targets/stalled.js";
-import { PROMPTLY_MS, type Stage } from "../pairing.js";
+import { type PairingFixture, PROMPTLY_MS } from "../pairing.js";
 
 const FLOOD = 16 * 1024 * 1024;
 const PINGS = 30;
@@ -14,7 +14,7 @@ const PINGS = 30;
  * Someone who does not read hurts only itself. With upstream on the side that faces it the whole agent stream freezes,
  * so these tests are told only where that side is ours.
  */
-export function stalled({ pairing, tunnel }: Stage): void {
+export function stalled({ pairing, tunnel }: PairingFixture): void {
   async function neighbour(): Promise<{ ping(): Promise<void>; close(): Promise<void> }> {
     const echo = await startEcho();
     const socket = await tunnel().open(echo.address);

@@ -4,10 +4,10 @@ import { connectRequest, openFrontend } from "../../../support/callers/connect.j
 import type { CertFiles } from "../../../support/processes/certs.js";
 import type { Tunnel } from "../../../support/processes/tunnel.js";
 import { startEcho } from "../../../support/targets/echo.js";
-import type { Stage } from "../pairing.js";
+import type { PairingFixture } from "../pairing.js";
 
 /** The TCP frontend opens only to certificates of its own authority. */
-export function strangers({ pairing, tunnel }: Stage): void {
+export function strangers({ pairing, tunnel }: PairingFixture): void {
   if (pairing.frontend !== "connect-tcp") return;
   test.each([
     ["without a certificate", ({ pki }: Tunnel): Partial<CertFiles> => ({ ca: pki.frontend.ca })],

@@ -3,11 +3,11 @@ import { Agent, request } from "node:https";
 import { connect as connectTls } from "node:tls";
 import { expect, test } from "vitest";
 import { startWebhook } from "../../../support/targets/webhook.js";
-import type { Stage } from "../pairing.js";
+import type { PairingFixture } from "../pairing.js";
 
 const REVIEW = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request: { uid: "7f0b2891" } };
 
-export function webhook({ tunnel }: Stage): void {
+export function webhook({ tunnel }: PairingFixture): void {
   test("carries an admission review to an HTTPS webhook, twice on one connection", async () => {
     const { pki } = tunnel();
     const hook = await startWebhook(pki.webhook);

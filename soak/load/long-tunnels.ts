@@ -18,7 +18,7 @@ interface Slot {
 const LOOK_MS = 100;
 
 /** Tunnels that are there all the time: some talk without a pause, most are silent for long and must still answer. */
-export class Standing {
+export class LongTunnels {
   readonly #runner: Runner;
   readonly #slots: Slot[] = [];
   readonly #loops: Promise<void>[] = [];

@@ -1,4 +1,4 @@
-/** The steps while the bridge is to stand. */
+/** The steps while the bridge is in use. */
 import { type BridgeByCommand, isReady, NAMESPACE } from "../../test/support/lab/bridge/by-command.js";
 import type { BridgeLab } from "../../test/support/lab/bridge/lab.js";
 import type { WebhookPod } from "../../test/support/lab/bridge/webhook-pod.js";

@@ -1,8 +1,8 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { freePort } from "../../test/support/processes/ports.js";
 
-/** Stands before a port: while it is closed nobody listens, while it is open connections are passed on. */
-export class Gate {
+/** A port in front of another one: while it is closed nobody listens, while it is open connections are passed on. */
+export class SwitchedPort {
   readonly port: number;
   readonly #to: number;
   readonly #sockets = new Set<Socket>();
@@ -13,8 +13,8 @@ export class Gate {
     this.#to = to;
   }
 
-  static async before(to: number): Promise<Gate> {
-    return new Gate(await freePort(), to);
+  static async before(to: number): Promise<SwitchedPort> {
+    return new SwitchedPort(await freePort(), to);
   }
 
   open(): Promise<void> {
