@@ -134,7 +134,7 @@ describe("a server with two agents", () => {
     for (const { stderr } of outcomes) expect(stderr.trim().split("\n")).toHaveLength(1);
   });
 
-  test("without agents explain and trace say why there is no way", async () => {
+  test("without agents explain and trace say why there is no route", async () => {
     await tunnel.killAgents();
     const explained = await drawbridge("explain", echo.address, ...admin);
     expect(explained.code).toBe(1);

@@ -54,7 +54,7 @@ describe.skipIf(!ready)("beside HyperShift", () => {
     return [crd.metadata?.resourceVersion, ...items.map(({ metadata }) => metadata?.name)].join(" ");
   }
 
-  test("neither install nor controller touches its pools", async () => {
+  test("neither install nor the controller changes HyperShift's pools", async () => {
     const before = await mark();
     const refused = { code: 1, stdout: "", stderr: expect.stringContaining("DB_NODEPOOL_HYPERSHIFT") };
     expect(await asAdmin("nodepool", "install", "--image=registry.example/drawbridge:1")).toMatchObject(refused);
@@ -62,7 +62,7 @@ describe.skipIf(!ready)("beside HyperShift", () => {
     expect(await mark()).toBe(before);
   });
 
-  test("workers are made from its user data: its endpoint, its token, and the worker's own name", async () => {
+  test("workers are made from HyperShift's user data: its endpoint, its token, and the worker's own name", async () => {
     const flags = ["--namespace=clusters", "--pool=workers", "--count=2", "--zones=a,b", `--state=${state()}`];
     expect(await asAdmin("workers", "create", ...flags)).toMatchObject({ code: 0, stderr: "" });
     const text = readFileSync(`${state()}/workers-0.ign`, "utf8");

@@ -315,7 +315,7 @@ describe.skipIf(!onHost)("a bootstrap host behind SSH", () => {
     expect(workstation.leftovers()).toEqual([]);
   });
 
-  test("L1: the same host when it gets through: the failure of the stage is history", async () => {
+  test("L1: when the failed stage succeeds later, analyze reports its failure as history", async () => {
     host.toggle("no-image", false);
     host.toggle("control-plane-ready");
     const running = host.startBootkube({});

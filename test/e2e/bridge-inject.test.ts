@@ -195,7 +195,7 @@ describe.skipIf(!ready)("an injected bootstrap host", { timeout: 600_000 }, () =
     await finalize(plane);
   });
 
-  test("once more does nothing", async () => {
+  test("inject on a file that was injected before changes nothing", async () => {
     const before = host.recorded().length;
     expect(await host.bootkube()).toMatchObject({ code: 0 });
     expect(host.recorded()).toHaveLength(before);

@@ -107,7 +107,7 @@ describe.skipIf(!ready)("two nodes and a production API server", () => {
     expect(metric(await production.admin.raw("/metrics"), EGRESS_DIALS)).toBe(0);
   });
 
-  test("with the agents' namespace the controllers take down the agents, and only the bootstrap side notices", async () => {
+  test("when the agents' namespace is deleted the controllers delete the agents, and only the bootstrap side notices", async () => {
     await lab.kubectl("delete", "namespace", AGENTS, "--wait=true", "--timeout=110s");
     await until("no backends", 60_000, async () => (await bridge.readyBackends()) === 0);
     const { code, stderr } = await create(lab.bs.admin, "unheard");

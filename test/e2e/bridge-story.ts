@@ -67,7 +67,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
     });
     afterAll(() => lab?.stop());
 
-    test("N1: without it the bootstrap host reaches the webhook's pod neither by curl nor through its kube-apiserver", async () => {
+    test("N1: without the bridge the bootstrap host reaches the webhook's pod neither by curl nor through its kube-apiserver", async () => {
       const url = `https://${scene.webhook.address}:${WEBHOOK_PORT}/`;
       const direct = await lab.bs.run(["curl", "-skS", "--max-time", "5", url]);
       expect(direct.stderr).toMatch(/No route to host|Network is unreachable|Failed to connect/);
@@ -115,7 +115,7 @@ export const tellStory = ({ title, ready, programs }: StoryOptions) =>
       for (const pod of pods) expect((await bridge.agentReadiness(pod)).status).toBe(200);
     });
 
-    test("P1: its certificates are a chain of at most a day for the address that was found, as openssl sees it", async () => {
+    test("P1: the bridge's certificates are a chain of at most a day for the address that was found, as openssl sees it", async () => {
       const pki = join(bridge.directories.etc, "pki");
       const [ca, server, agent] = [join(pki, "ca.crt"), join(pki, "server.crt"), lab.scope.file("agent-of-secret.crt")];
       const secret = ["get", "secret", "-n", NAMESPACE, "konnectivity-agent-certs", "-ojsonpath={.data.tls\\.crt}"];

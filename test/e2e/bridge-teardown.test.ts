@@ -101,7 +101,7 @@ describe.skipIf(!ready)("a bridge on a bare host", () => {
     expect(stderr).toContain("failed calling webhook");
   });
 
-  test("T4: with the bridge both do, each by its own way", async () => {
+  test("T4: with the bridge both API servers reach the webhook, each by its own route", async () => {
     await startedBridge();
     expect(await create(lab.bs.admin)).toMatchObject(ADMITTED);
     expect(metric(await lab.bs.admin.raw("/metrics"), EGRESS_DIALS)).toBeGreaterThan(0);

@@ -108,7 +108,7 @@ describe.skipIf(!ready)("verify", () => {
     expect(asked[0]?.from).toMatch(/^10\.128\./);
   });
 
-  test("as a table for people, without any secret", async () => {
+  test("verify prints a table for people, without any secret", async () => {
     const { code, stdout } = await verify("--webhook=validate-in-pod");
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {7}health: The proxy-server is ready\.\n/);
@@ -183,7 +183,7 @@ describe.skipIf(!ready)("verify", () => {
     await lab.apply(objects.drawings(lab.plane.ca.cert));
   });
 
-  test("without agents it names the nodes and the way to mend it", async () => {
+  test("verify without agents names the nodes and the remedy", async () => {
     const patch = { spec: { template: { spec: { nodeSelector: { nowhere: "yes" } } } } };
     await lab.kubectl("patch", ...AGENTS, "--type=merge", "-p", JSON.stringify(patch));
     const pods = () => lab.kubectl("get", "pods", "-n", "drawbridge-bootstrap", "-oname");

@@ -191,7 +191,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
   describe("a first request", () => {
     test.each(clientRows)("$what: $rule", async (row) => expectOutcome(await fileRow(row, "client"), row));
 
-    test("that nobody could have signed, or that is none, the API refuses by itself", async () => {
+    test("a request with a wrong signature, or that is none, is refused by the API server itself", async () => {
       const pem = lab.request(subjectOf("altered"));
       for (const text of [altered(pem), "hello", pem.replaceAll("CERTIFICATE REQUEST", "CERTIFICATE")]) {
         const filing = file(bootstrapper, { name: "csr-none", pem: text, signerName: CLIENT_SIGNER, usages: CLIENT });
@@ -306,7 +306,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     }
   });
 
-  test("in a flood nothing is approved; when it is over, what was in order is", async () => {
+  test("in a flood of requests nothing is approved; when it is over, the valid ones are", async () => {
     const pem = lab.request(subjectOf("flood"));
     const names = Array.from({ length: 160 }, (_, index) => `csr-flood-${index}`);
     await Promise.all(
@@ -452,7 +452,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
       expect({ approved, errors }).toEqual({ approved: ["client", "serving"], errors: [] });
     });
 
-    test("it can approve for kubelets' two signers and for nobody else", async () => {
+    test("the approver may approve for the kubelets' two signers and for no other", async () => {
       const signers = [CLIENT_SIGNER, SERVING_SIGNER, "kubernetes.io/kube-apiserver-client", "example.com/signer"];
       const verdicts = await Promise.all(signers.map(approvalAs));
       expect(verdicts).toEqual(["approved", "approved", "forbidden", "forbidden"]);

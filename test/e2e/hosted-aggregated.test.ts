@@ -209,7 +209,7 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
     expect(await dialsOf(agents.plane)).toBe(before);
   });
 
-  test("the operator's curl recipe shows each way: by host, by prefix, by default", async () => {
+  test("the operator's curl recipe shows each route: by host, by prefix, by default", async () => {
     expect([await callerSeenBy(A), await callerSeenBy(B)]).toEqual([PLANE_AGENT, PLANE_AGENT]);
     for (let ask = 0; ask < 6; ask++) expect(await callerSeenBy(DATA_PLANE.onN2)).toBe("10.128.2.1");
     // Chosen by lot: so often that one of the two is missed once in a million runs.
@@ -245,7 +245,7 @@ describe.skipIf(!ready)("a server with agents on both sides", () => {
     });
   });
 
-  test("with one signer for all and no rules the same worker is let in, and attracts the control plane's traffic", async () => {
+  test("with one signer for all and no claim rules the same worker is admitted and attracts the control plane's traffic", async () => {
     const shared = await HostedPki.make(scope, "shared-pki", BOOTSTRAP, ["--shared-signer"]);
     const open = new ProxyServer(scope, {
       name: "proxy-server-open",

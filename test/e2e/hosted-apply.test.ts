@@ -75,7 +75,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
   });
   afterAll(() => Promise.all(scopes.map((scope) => scope.close())));
 
-  test("without the namespace it says how to make it", async () => {
+  test("apply without the namespace says how to make it", async () => {
     describeCluster({ publishing: route, aggregatedApis });
     const { status, stderr } = await command("apply");
     expect(status).toBe(1);
@@ -175,7 +175,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     expect(await isSettled()).toEqual([]);
   });
 
-  test("what is no longer wanted is pruned, and nobody else's things are", async () => {
+  test("apply prunes objects that are no longer described, and no others", async () => {
     const other = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "others", namespace: NAMESPACE } };
     await management.admin.apply(other);
     describeCluster({ publishing: { type: "NodePort", address: "192.0.2.7", port: 30_091 } });

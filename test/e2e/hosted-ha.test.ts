@@ -133,7 +133,7 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
     await fleet.settled();
   });
 
-  test("a server and an agent that are killed: what they carried ends at once, everything else goes on", async () => {
+  test("when a server and an agent are killed, their tunnels end at once and all others go on", async () => {
     const carried = await LongTunnel.open("carried", frontendOf(0), echo.address);
     let killedAt = 0;
     const report = await underLoad(fleet, frontend, echo.address, async () => {

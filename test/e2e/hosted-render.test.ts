@@ -205,7 +205,7 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
     }
   });
 
-  test("so do the patches of every component with a proxy", async () => {
+  test("the rendered patches of every component with a proxy are accepted by the API server", async () => {
     // With the customer's proxy as URLs, and out of a Secret.
     const patches = [3, 4].flatMap((index) => renderings[index]!.rendering.patches);
     for (const { file, document } of patches) {

@@ -112,7 +112,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     expect((await one.ask("/ignition", [bearer(TOKEN)], ["-I"])).status).toBe(200);
   });
 
-  test("what came of the payload is in its Secret; wrong headers leave the rest as it is, right ones do not", async () => {
+  test("the result of a fetch is recorded in the token's Secret; wrong headers leave the rest as it is, right ones do not", async () => {
     const name = "token-workers-11111111";
     const secret = await secretOf(name);
     expect(readTokenSecret(secret).outcome).toEqual({
@@ -219,7 +219,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     expect(await one.metric("ign_server_payload_cache_total")).toBeGreaterThan(2 * hashes.length);
   });
 
-  test("what cannot be made is told in the Secret, and made as soon as it can be", async () => {
+  test("a payload that cannot be made is reported in its Secret, and made as soon as it can be", async () => {
     const token = "c1f1d8e2-7a52-4b19-8a2f-6f0e7d3b4a55";
     tokens.add(token);
     await put(tokenSecret("33333333", token, { pullSecretHash: "00000000" }));
@@ -280,7 +280,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     await three.process.stop();
   });
 
-  test("without an API machines are served on; a token that falls due meanwhile is rotated when it is back", async () => {
+  test("while the API is away machines are served; a token that falls due meanwhile is rotated when the API is back", async () => {
     const token = "a5d5b2c6-4e96-4f53-9e63-0d4c1b7f8e99";
     tokens.add(token);
     const due = Date.now() + 4_000;
@@ -311,7 +311,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     for (const log of logs.slice(0, 3)) expect(log).toContain("ignition server is up");
   });
 
-  test("without a complaint it lives on the rights that install gives it, and misses each one of them", async () => {
+  test("the Ignition server needs exactly the rights that install gives it", async () => {
     const fixture = { scope, plane, recipe: scope.file("kubelet.yaml") };
     expect(await complaintsWithout(fixture, undefined)).toEqual([]);
     const complaints = await Promise.all(serverRights.map((right) => complaintsWithout(fixture, right)));
@@ -323,7 +323,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     }
   });
 
-  test("ends when it is told to", async () => {
+  test("the Ignition server ends on SIGTERM", async () => {
     await one.process.stop();
     expect(one.process.log()).toContain("shutting down");
   });

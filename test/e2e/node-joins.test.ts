@@ -71,7 +71,7 @@ describe.skipIf(!ready)("a machine joins", () => {
     expect(boot.text("etc/systemd/system-preset/20-ignition.preset")).toContain("enable kubelet.service");
   });
 
-  test("its kubelet gets both certificates and the node is Ready", async () => {
+  test("the kubelet of a new node gets both certificates and the node is Ready", async () => {
     const { namespace, podGateway, podSubnet } = lab.hosts.nodes[0]!;
     const executables = nodeExecutables();
     machine = await switchOn(lab.scope, boot, { netns: namespace.name, podGateway, podSubnet, executables });

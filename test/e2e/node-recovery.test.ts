@@ -217,7 +217,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     expect(everything).not.toContain(data["tls.key"]);
   });
 
-  test("--watch --fix: what happens is in the log and in metrics, and mended", async () => {
+  test("workers doctor --watch --fix repairs what happens and reports it in its log and in metrics", async () => {
     const port = await freePort();
     const flags = ["--watch", "--fix", "--interval=300ms", `--health-port=${port}`, "--health-bind-address=127.0.0.1"];
     const watch = lab.process("watch", ...lab.doctorFlags(...flags));

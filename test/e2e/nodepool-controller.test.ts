@@ -328,7 +328,7 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
     }
   });
 
-  test("neither install nor controller works where the resource is HyperShift's", async () => {
+  test("neither install nor the controller works where the NodePool resource is HyperShift's", async () => {
     const crd = await admin.get<KubeObject>(crdPath);
     const { [OWNER_LABEL]: _, ...labels } = crd.metadata?.labels ?? {};
     await admin.update(crdPath, { ...crd, metadata: { ...crd.metadata, labels } });

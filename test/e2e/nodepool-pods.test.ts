@@ -157,7 +157,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
     });
   });
 
-  test("when those that do the work are lost, others go on where they were", async () => {
+  test("when the leaders are lost, other replicas go on where they stopped", async () => {
     const [controller, approver] = [await leaderOf(CONTROLLER_NAME), await leaderOf(APPROVER_NAME)];
     const servers = await pods(IGNITION_SERVER_NAME);
     const before = await secretsOf(`token-${POOL}-`);

@@ -208,7 +208,7 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
       .toMatch(/denied.*intruder.*membership in system:masters.*rule subject-group.*csr-intruder/);
   });
 
-  test("what this role does not have is not shown", async () => {
+  test("the page shows no part that this role does not have", async () => {
     for (const selector of [".tiles", ".tunnels", ".charts", "#peers-title", "#certificates-title"])
       expect(await page.locator(selector).count(), selector).toBe(0);
   });

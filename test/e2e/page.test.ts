@@ -134,7 +134,7 @@ describe.skipIf(!ready)("a server with traffic", () => {
     await expect.poll(() => page.getAttribute("[role=columnheader].to", "aria-sort"), SOON).toBe("descending");
   });
 
-  test("by keyboard: the arrow chooses a tunnel, its life is shown, Escape leaves it", async () => {
+  test("the keyboard works on the page: the arrow chooses a tunnel, its life is shown, Escape leaves it", async () => {
     await page.focus("[role=grid]");
     await page.keyboard.press("ArrowDown");
     await expect.poll(() => page.textContent(".waterfall"), SOON).toContain("open both ways");
@@ -183,7 +183,7 @@ describe.skipIf(!ready)("a server with traffic", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("it survives a restart of the server without being asked for the token again", async () => {
+  test("the page survives a restart of the server without asking for the token again", async () => {
     const before = await page.textContent(".whoami .name");
     await tunnel.restartServer();
     await expect.poll(() => page.textContent(".whoami .name"), { timeout: 20_000 }).not.toBe(before);

@@ -273,7 +273,7 @@ describe.skipIf(missing.length > 0)("through the sidecar's proxies", () => {
     expect(await dialled()).toBe(before + 1);
   });
 
-  test("the same works through a gRPC frontend", async () => {
+  test("curl works through a sidecar with a gRPC frontend", async () => {
     const [proxy, health] = (await freePorts(2)) as [number, number];
     const other = await startSidecar(
       health,

@@ -183,7 +183,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
     expect(ofSidecar).not.toContain(PASSWORD);
   });
 
-  test("what cannot be is one sentence, and leaves nothing behind", async () => {
+  test("a bundle that cannot be written is refused with one sentence and leaves nothing behind", async () => {
     const said = async (...words: string[]) => {
       const { code, stderr } = await run([drawbridge, "support", ...words], { netns: topology.infra });
       return [code, /\((DB_\w+): /.exec(stderr)?.[1], stderr.trim().split("\n").length];

@@ -123,7 +123,7 @@ describe.skipIf(!ready)("workers", () => {
     expect(JSON.parse(again.stdout).made.map(({ action }: { action: string }) => action)).toEqual(["kept", "kept"]);
   });
 
-  test("that are not Ready are named with what is missing", async () => {
+  test("workers that are not Ready are named with what is missing", async () => {
     fixture.hypervisor.broken.add("workers-1");
     await until("it says so", SOON, async () =>
       (await node("workers-1")).status?.conditions?.some(({ status, type }) => type === "Ready" && status === "False"),

@@ -256,7 +256,7 @@ describe("the socket file", () => {
     await expect(new ProxyServer(config(false)).start()).rejects.toMatchObject({ code: expect.stringMatching(/^DB_/) });
   });
 
-  test("what is no socket is left alone, even where upstream would delete it", async () => {
+  test("a file at the socket's path that is not a socket is kept, although upstream would delete it", async () => {
     const { dir, config } = await plan();
     writeFileSync(join(dir, "connect.sock"), "somebody's notes");
     await expect(new ProxyServer(config(true)).start()).rejects.toMatchObject({ code: "DB_UDS_NOT_SOCKET" });

@@ -63,7 +63,7 @@ test("a hundred of them keep no quick name waiting, and each ends with its own d
   expect(resolver.pending).toBe(0);
 });
 
-test("as many as there may be keep neither a quick name waiting nor an agent from its server", async () => {
+test("the most lookups that may hang delay neither a quick name nor the agent's connection to its server", async () => {
   const cancels = Array.from({ length: 300 }, (_, index) => resolver.lookup(`slow-${index}.example`, () => {}));
   expect(resolver.pending).toBe(256);
   await reachQuick();

@@ -88,7 +88,7 @@ describe("both ends ours", () => {
     expect(queued(fixture)).toBeLessThan(3 * MIB);
   });
 
-  test("it goes on where it stood once the caller reads again", async () => {
+  test("a stalled tunnel goes on where it stopped once the caller reads again", async () => {
     const fixture = keep(await openFixture());
     const body = payload("whole", 8 * MIB);
     const source = keep(await listen((socket) => socket.end(body)));
