@@ -210,7 +210,7 @@ describe("a caller that ends its stream in good order", () => {
     expect([end, errors]).toEqual([{ grpcStatus: "0" }, []]);
   });
 
-  test("a connection that is aborted when it is connected has its endpoint closed, with status 0", async () => {
+  test("while its tunnel is open has its endpoint closed and gets status 0", async () => {
     const errors: string[] = [];
     const unsubscribe = streamError.subscribe(({ code }) => errors.push(code), fixture.server);
     const before = fixture.server.board.establishedTunnels;
