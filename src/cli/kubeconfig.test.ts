@@ -101,12 +101,10 @@ const commands: readonly Row[] = [
   { line: `bootstrap up --for-platform=bare ${BRIDGE} --state-dir=FOLDER/none/drawbridge` },
   { line: "bootstrap status --state-dir=FOLDER/drawbridge", without: "it uses what up recorded" },
   { line: "bootstrap teardown --dir=FOLDER --timeout=5s", without: "--dir has a kubeconfig of its own" },
+  { line: "bootstrap gather --out=FOLDER/gathered.tar.gz" },
   { line: "bootstrap verify --for=bare" },
   { line: "doctor --role=workstation" },
 ];
-
-/** Commands that do not know --context yet. */
-const NO_CONTEXT = /^bootstrap verify/;
 
 describe.each(commands)("drawbridge $line", ({ line, without }) => {
   async function run(...more: string[]): Promise<void> {
@@ -136,7 +134,7 @@ describe.each(commands)("drawbridge $line", ({ line, without }) => {
     expect(cluster.requests[0]?.headers.authorization).toBe("Bearer secret");
   });
 
-  test.skipIf(NO_CONTEXT.test(line))("uses the context of --context", async () => {
+  test("uses the context of --context", async () => {
     vi.stubEnv("KUBECONFIG", "");
     await run(`--kubeconfig=${second}`, "--context=here");
     expect(cluster.requests[0]?.headers.authorization).toBe("Bearer secret");

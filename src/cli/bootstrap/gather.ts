@@ -5,9 +5,9 @@ import type { GatherOptions } from "../../cluster/bootstrap/gather/gather.js";
 import type { HostPlan } from "../../cluster/bootstrap/gather/plan.js";
 import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
 import { inGroup, lifetime, list, number, repeated, text, type Values } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
+import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
 import { note } from "../framework/output.js";
@@ -21,10 +21,8 @@ const gatherFlags = {
   out: text("Archive to write. If empty, drawbridge-gather-<time>.tar.gz in --dir or here."),
   timeout: lifetime("5m", "How long each host and the cluster may take."),
   ...sshFlags("Host to gather from over SSH. If empty, as --dir says, else this host."),
-  ...inGroup("kubernetes", {
-    kubeconfig: text("Kubeconfig for the agents' part. If empty, as --dir says, else that part is left out."),
-    namespace: list("Further namespace in which agents run; repeatable."),
-  }),
+  ...clusterFlags("the agents' cluster", "that of --dir, then the files of KUBECONFIG, else agents are not asked"),
+  ...inGroup("kubernetes", { namespace: list("Further namespace in which agents run; repeatable.") }),
   ...inGroup("advanced", {
     ...stateDirFlag,
     node: list("Host where an agent runs, to gather from over SSH; repeatable."),
@@ -92,52 +90,33 @@ async function optionsOf(
   directory: InstallDirectory | undefined,
   folder: string,
 ): Promise<GatherOptions> {
+  const [{ archiveName }, { isBridgeHost }, { recordedHere }, { checkedHost }] = await Promise.all([
+    import("../../cluster/bootstrap/gather/gather.js"),
+    import("../../cluster/bootstrap/gather/plan.js"),
+    import("../../cluster/bootstrap/host/record.js"),
+    import("../../cluster/bootstrap/ssh/ssh.js"),
+  ]);
+  const { context, dir, namespace, node, stateDir } = flags;
   const now = new Date();
-  const bootstrap = await bootstrapTarget(flags, directory, folder);
-  const plan = {
-    ...hostPlan(flags),
-    recorded: bootstrap === undefined ? await recordOf(flags.stateDir, given) : undefined,
-  };
-  const kubeconfig = flags.kubeconfig || (await directory?.kubeconfig().catch(() => undefined));
-  const name = `drawbridge-gather-${now.toISOString().replace(/[-:]|\..*$/g, "")}.tar.gz`;
-  const here = bootstrap === undefined && (kubeconfig === undefined || (await hasBridge(plan)));
-  if (here && !(await hasBridge(plan))) {
+  const over = await bootstrapTarget(flags, directory, folder);
+  const record = over === undefined ? await recordedHere(stateDir, given.has("state-dir")) : undefined;
+  const recorded = record && { directory: stateDir, model: bridgeModel(record.options) };
+  const plan = { ...hostPlan(flags), recorded };
+  const kubeconfig = kubeconfigOf(flags.kubeconfig || ((await directory?.kubeconfig().catch(() => "")) ?? ""));
+  if (kubeconfig === "" && context !== "") throw refused("--context needs --kubeconfig, --dir or KUBECONFIG");
+  const isBridgeHere = record !== undefined || plan.logs.length > 0 || plan.pki.length > 0 || isBridgeHost();
+  if (over === undefined && kubeconfig === "" && !isBridgeHere)
     throw new DrawbridgeError("DB_GATHER", "There is nothing of a bridge on this host.");
-  }
-  return {
-    out: flags.out || join(flags.dir, name),
-    version: VERSION,
-    now,
-    host: bootstrap !== undefined || here ? { over: bootstrap, plan } : undefined,
-    ...(await nodeTargets(flags, directory, bootstrap)),
-    cluster: kubeconfig === undefined ? undefined : { kubeconfig, namespaces: flags.namespace },
-    timeoutMs: flags.timeout,
-  };
-}
-
-/** Machines of the control plane have private addresses: the bootstrap host is the way to them. */
-async function nodeTargets(
-  flags: GatherFlags,
-  directory: InstallDirectory | undefined,
-  bootstrap: SshTarget | undefined,
-): Promise<Pick<GatherOptions, "nodes" | "optional">> {
-  const { checkedHost } = await import("../../cluster/bootstrap/ssh/ssh.js");
-  const named = flags.node.length > 0;
-  const hosts = named ? flags.node : ((await directory?.controlPlaneHosts()) ?? []);
-  if (hosts.length > 0 && bootstrap === undefined) {
+  const hosts = node.length > 0 ? node : ((await directory?.controlPlaneHosts()) ?? []);
+  if (hosts.length > 0 && over === undefined)
     throw refused("--node needs --bootstrap or --dir: nodes are reached through the bootstrap host");
-  }
-  const optional = { nodes: !named, cluster: flags.kubeconfig === "" };
-  return { nodes: hosts.map((host) => ({ ...bootstrap!, host: checkedHost(host), through: bootstrap })), optional };
-}
-
-async function recordOf(directory: string, given: ReadonlySet<string>): Promise<HostPlan["recorded"]> {
-  const { recordedHere } = await import("../../cluster/bootstrap/host/record.js");
-  const record = await recordedHere(directory, given.has("state-dir"));
-  return record && { directory, model: bridgeModel(record.options) };
-}
-
-async function hasBridge({ logs, pki, recorded }: HostPlan): Promise<boolean> {
-  const { bridgeOnThisHost } = await import("../../cluster/bootstrap/gather/presence.js");
-  return recorded !== undefined || logs.length > 0 || pki.length > 0 || bridgeOnThisHost();
+  return {
+    out: flags.out || join(dir, `${archiveName(now)}.tar.gz`),
+    ...{ version: VERSION, now, timeoutMs: flags.timeout },
+    host: over !== undefined || isBridgeHere ? { over, plan } : undefined,
+    // Machines of the control plane have private addresses, so they are reached through the bootstrap host.
+    nodes: hosts.map((host) => ({ ...over!, host: checkedHost(host), through: over })),
+    cluster: kubeconfig === "" ? undefined : { kubeconfig, context, namespaces: namespace },
+    optional: { nodes: node.length === 0, cluster: flags.kubeconfig === "" },
+  };
 }

@@ -4,22 +4,21 @@ import { join } from "node:path";
 import { splitHostPort } from "../../base/address.js";
 import { messageOf } from "../../base/errors/error.js";
 import { type Finding, hasFailed } from "../../base/finding.js";
-import { type BridgeRecord, DEFAULT_STATE_DIRECTORY, recordFile } from "../../cluster/bootstrap/host/record.js";
+import { DEFAULT_STATE_DIRECTORY, recordFile } from "../../cluster/bootstrap/host/record.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import type { Topology } from "../../cluster/bootstrap/model/names.js";
-import { topologies } from "../../cluster/bootstrap/model/names.js";
-import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
+import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
 import type { BridgeDescription } from "../../insight/diagnosis/bridge.js";
-import type { ApiAccess } from "../../insight/diagnosis/sources/bridge.js";
-import type { RemoteHost, VerifyOptions } from "../../insight/diagnosis/verify.js";
+import type { BridgeApi } from "../../insight/diagnosis/sources/bridge.js";
+import type { BridgeVerification } from "../../insight/diagnosis/verify.js";
 import { duration, inGroup, list, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
+import { type ClusterValues, clusterFlags, kubeconfigOf, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
-import { defineCommand, type Environment, type Input } from "../framework/define.js";
+import { defineCommand, type Input } from "../framework/define.js";
 import { note } from "../framework/output.js";
 import { checkSshFlags, knownTarget, sshFlags } from "./ssh-flags.js";
 
-const verifyFlags = (env: Environment) => ({
+const verifyFlags = {
   for: oneOf(topologies, "Kind of control plane that the bridge is for. If empty, the one this host has."),
   dir: text(
     "Install directory of openshift-install on a workstation: asks the cluster of its auth/kubeconfig and the bootstrap host over SSH, not this host.",
@@ -35,13 +34,11 @@ const verifyFlags = (env: Environment) => ({
   ),
   "test-image": text("drawbridge's image, for --deploy-test-webhook. If empty, the agents' image."),
   timeout: duration("3m", "How long everything together may take; removals are finished all the same."),
-  ...inGroup("kubernetes", {
-    kubeconfig: text(
-      "Way to the kube-apiserver that uses the bridge. If empty, the files of KUBECONFIG, or what this kind of host has.",
-      env.KUBECONFIG ?? "",
-    ),
-    namespace: text("Namespace of the agents. If empty, as this kind of host has it."),
-  }),
+  ...clusterFlags(
+    "the kube-apiserver that uses the bridge",
+    "that of --dir, then the files of KUBECONFIG, then what this kind of host has",
+  ),
+  ...inGroup("kubernetes", { namespace: text("Namespace of the agents. If empty, as this kind of host has it.") }),
   ...inGroup("tls", {
     "frontend-ca": text("File with the authority of the certificate of --frontend."),
     "frontend-cert": text("File with a client certificate for --frontend."),
@@ -66,9 +63,9 @@ const verifyFlags = (env: Environment) => ({
     ),
   }),
   ...sshFlags("Address of the bootstrap host, with --dir. If empty, as --dir says."),
-});
+};
 
-type VerifyFlags = Values<ReturnType<typeof verifyFlags>>;
+type VerifyFlags = Values<typeof verifyFlags>;
 
 export const bootstrapVerify = defineCommand({
   purpose: `Says whether the bridge works: server, socket, ports, certificates, egress configuration, agents, and then a
@@ -80,7 +77,7 @@ there. Ends with 0 when nothing failed, with 1 otherwise.`,
   flags: verifyFlags,
   config: checked,
   async run(config) {
-    const stop = stopSignal(config);
+    const stop = stopSignal(config.flags);
     const findings = config.flags.dir === "" ? await verifyHere(config, stop) : await verifyFrom(config, stop);
     return { findings, report: await import("../../insight/diagnosis/report.js") };
   },
@@ -94,20 +91,24 @@ there. Ends with 0 when nothing failed, with 1 otherwise.`,
 
 type VerifyConfig = ReturnType<typeof checked>;
 
-function checked(flags: VerifyFlags, { given }: Input) {
+function checked(flags: VerifyFlags, { env, given }: Input) {
   if (given.has("test-image") && !flags.deployTestWebhook)
     throw refused("--test-image is for --deploy-test-webhook, which is missing");
   if (flags.dir !== "" && flags.deployTestWebhook)
     throw refused("--deploy-test-webhook reads the server's metrics; run it on the bootstrap host, without --dir");
+  if (given.has("kubeconfig") && given.has("dir")) throw refused("--kubeconfig and --dir exclude each other");
   checkSshFlags(flags, given, flags.dir);
   if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
-  const kubeconfig = kubeconfigOf(flags, given);
+  const kubeconfig =
+    flags.dir === ""
+      ? kubeconfigOf(flags.kubeconfig, env) || hostKubeconfig(flags.for)
+      : join(flags.dir, "auth", "kubeconfig");
   const hasNone = kubeconfig === "" && !existsSync(recordFile(flags.stateDir));
   if (hasNone && (flags.deployTestWebhook || given.has("webhook") || given.has("conversion")))
     throw refused("--webhook, --conversion and --deploy-test-webhook need --kubeconfig");
   return {
-    ...{ flags, kubeconfig, bridge: bridgeOf(flags, given), timeoutMs: flags.timeout },
-    record: { directory: flags.stateDir, given: given.has("state-dir") },
+    ...{ flags, bridge: bridgeOf(flags, given), cluster: { kubeconfig, context: flags.context } },
+    isStateDirGiven: given.has("state-dir"),
     rehearse: { webhooks: flags.webhook, conversions: flags.conversion },
     testWebhook: flags.deployTestWebhook ? { image: flags.testImage } : undefined,
   };
@@ -125,10 +126,7 @@ const HOST_CONFIGS: readonly { readonly of: Topology; readonly file: string }[] 
   { of: "kubeadm", file: "/etc/kubernetes/admin.conf" },
 ];
 
-function kubeconfigOf({ kubeconfig, dir, for: topology }: VerifyFlags, given: ReadonlySet<string>): string {
-  if (given.has("kubeconfig") && given.has("dir")) throw refused("--kubeconfig and --dir exclude each other");
-  if (dir !== "") return join(dir, "auth", "kubeconfig");
-  if (kubeconfig !== "") return kubeconfig;
+function hostKubeconfig(topology: Topology | undefined): string {
   const fits = HOST_CONFIGS.filter(({ of }) => topology === undefined || topology === of);
   return fits.find(({ file }) => existsSync(file))?.file ?? "";
 }
@@ -171,38 +169,45 @@ function healthOf(text: string): string {
 }
 
 async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
-  const record = await recordOf(config);
-  const recorded = record && bridgeModel(record.options);
-  const kubeconfig = config.kubeconfig || (record?.kubeconfig ?? "");
-  return verified({ ...config, kubeconfig, bridge: { ...config.bridge, recorded } }, stop);
+  const { recordedHere } = await import("../../cluster/bootstrap/host/record.js");
+  const { bridge, cluster, flags } = config;
+  const found = await recordedHere(flags.stateDir, config.isStateDirGiven);
+  // Unless another bridge is meant.
+  const record = bridge.topology === undefined || found?.options.for === bridge.topology ? found : undefined;
+  const kubeconfig = cluster.kubeconfig || (record?.kubeconfig ?? "");
+  return verified(
+    {
+      ...config,
+      cluster: { ...cluster, kubeconfig },
+      bridge: { ...bridge, recorded: record && bridgeModel(record.options) },
+    },
+    stop,
+  );
 }
 
 /** What can be seen from a workstation that has the install directory. */
 async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
-  const [{ openInstallDirectory }, { withPrivateFolder }] = await Promise.all([
+  const [{ openInstallDirectory }, { withPrivateFolder }, { hostEntries }, { bootstrapCalls }] = await Promise.all([
     import("../../cluster/bootstrap/install-dir.js"),
     import("../../cluster/bootstrap/ssh/ssh.js"),
+    import("../../cluster/bootstrap/gather/host.js"),
+    import("../../cluster/bootstrap/gather/plan.js"),
   ]);
   const directory = await openInstallDirectory(config.flags.dir);
   return withPrivateFolder(async (folder) => {
     const over = await knownTarget(config.flags, directory, folder);
-    return verified(config, stop, { host: over && (await remoteHost(over)) });
+    const files = (timeoutMs: number) => hostEntries(bootstrapCalls(), over, timeoutMs);
+    return verified(config, stop, { host: over && { name: over.host, files } });
   });
 }
 
-async function remoteHost(over: SshTarget): Promise<RemoteHost> {
-  const [{ hostEntries }, { collectionScript }, { bootstrapCalls }] = await Promise.all([
-    import("../../cluster/bootstrap/gather/host-part.js"),
-    import("../../cluster/bootstrap/gather/script.js"),
-    import("../../cluster/bootstrap/gather/plan.js"),
-  ]);
-  const script = collectionScript(bootstrapCalls());
-  return { name: over.host, files: (timeoutMs) => hostEntries({ script, over, timeoutMs }) };
-}
-
-async function verified(config: VerifyConfig, stop: AbortSignal, remote?: VerifyOptions["remote"]): Promise<Finding[]> {
+async function verified(
+  config: VerifyConfig,
+  stop: AbortSignal,
+  remote?: BridgeVerification["remote"],
+): Promise<Finding[]> {
   const { verifyBridge } = await import("../../insight/diagnosis/verify.js");
-  const access = await openApi(config.kubeconfig);
+  const access = await openApi(config.cluster);
   try {
     return await verifyBridge({ ...config, access, remote }, stop);
   } finally {
@@ -210,22 +215,15 @@ async function verified(config: VerifyConfig, stop: AbortSignal, remote?: Verify
   }
 }
 
-/** Unless another bridge is meant. */
-async function recordOf({ bridge, record }: VerifyConfig): Promise<BridgeRecord | undefined> {
-  const { recordedHere } = await import("../../cluster/bootstrap/host/record.js");
-  const found = await recordedHere(record.directory, record.given);
-  return bridge.topology === undefined || found?.options.for === bridge.topology ? found : undefined;
-}
-
 /** Fires at the deadline, or when somebody has had enough. */
-function stopSignal({ timeoutMs, testWebhook }: VerifyConfig): AbortSignal {
+function stopSignal({ timeout, deployTestWebhook }: VerifyFlags): AbortSignal {
   const controller = new AbortController();
   const stop = (sentence: string): void => controller.abort(new Error(sentence));
-  setTimeout(() => stop(`--timeout (${timeoutMs / 1000} s) is over`), timeoutMs).unref();
+  setTimeout(() => stop(`--timeout (${timeout / 1000} s) is over`), timeout).unref();
   const onSignal = (signal: NodeJS.Signals): void => {
     // A second one ends the process at once, as usual.
     for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(name, onSignal);
-    if (testWebhook !== undefined) note("Removing what was made; once more to leave it behind.\n");
+    if (deployTestWebhook) note("Removing what was made; once more to leave it behind.\n");
     stop(`interrupted (${signal})`);
   };
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, onSignal);
@@ -233,11 +231,10 @@ function stopSignal({ timeoutMs, testWebhook }: VerifyConfig): AbortSignal {
 }
 
 /** A kubeconfig that cannot be used is a result, not the end: much can be said without the API. */
-async function openApi(kubeconfig: string): Promise<ApiAccess> {
-  if (kubeconfig === "") return { api: undefined, problem: undefined };
+async function openApi(cluster: ClusterValues): Promise<BridgeApi> {
+  if (cluster.kubeconfig === "") return { api: undefined, problem: undefined };
   try {
-    const { openKubeApi } = await import("../../cluster/kube/open.js");
-    return { api: await openKubeApi({ kubeconfig, qps: 50, burst: 100 }), kubeconfig };
+    return { api: await openCluster(cluster, { qps: 50, burst: 100 }), kubeconfig: cluster.kubeconfig };
   } catch (reason) {
     return { api: undefined, problem: messageOf(reason) };
   }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { TarEntry } from "../../base/tar.js";
 import { SshFailure } from "../../cluster/bootstrap/ssh/ssh.js";
-import { checkRemoteHost, type RemoteHost } from "./verify.js";
+import { checkRemoteHost, type GatheredHost } from "./verify.js";
 
 const record = (...entries: object[]) => ["bootstrap/services/bootkube.json", JSON.stringify(entries)] as const;
 const start = { timestamp: "2026-11-16T00:00:00Z", phase: "service start" };
@@ -11,7 +11,7 @@ const ended = (stage: string, result: string) => [
   { timestamp: "2026-11-16T00:00:02Z", phase: "stage end", stage, result },
 ];
 
-function host(...files: (readonly [path: string, text: string])[]): RemoteHost {
+function host(...files: (readonly [path: string, text: string])[]): GatheredHost {
   return {
     name: "192.0.2.50",
     async *files(): AsyncGenerator<TarEntry> {
@@ -27,7 +27,7 @@ function host(...files: (readonly [path: string, text: string])[]): RemoteHost {
     },
   };
 }
-const asked = async (host: RemoteHost | undefined) => (await checkRemoteHost(host, new AbortController().signal))[0]!;
+const asked = async (host: GatheredHost | undefined) => (await checkRemoteHost(host, new AbortController().signal))[0]!;
 
 describe("the bootstrap host from afar", () => {
   test("in order, with what it is at", async () => {
@@ -50,7 +50,7 @@ describe("the bootstrap host from afar", () => {
   });
 
   test("unknown, away, or closed to us", async () => {
-    const failing = (reason: Error): RemoteHost => ({
+    const failing = (reason: Error): GatheredHost => ({
       name: "x",
       // biome-ignore lint/correctness/useYield: it never comes so far
       async *files() {

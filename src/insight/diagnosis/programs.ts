@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
-import { bridgeOnThisHost } from "../../cluster/bootstrap/gather/presence.js";
+import { isBridgeHost } from "../../cluster/bootstrap/gather/plan.js";
 import type { Topology } from "../../cluster/bootstrap/model/names.js";
 import { isProxyServer } from "../../cluster/bootstrap/settings/command-line.js";
 import type { RunningProgram } from "./facts.js";
@@ -71,7 +71,7 @@ export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.
   if ((await host.running("agent")) !== undefined) return "agent";
   if (bootstrapHost.some(existsSync)) return "bootstrap";
   for (const program of programs) if ((await host.running(program)) !== undefined) return program;
-  if (bridgeOnThisHost()) return "server";
+  if (isBridgeHost()) return "server";
   // A pod that runs nothing else is where an agent is, or will be.
   if (env.KUBERNETES_SERVICE_HOST) return "agent";
   return controlPlane.some(existsSync) ? "server" : "workstation";

@@ -18,21 +18,21 @@ import { egressAgreement } from "./checks/egress.js";
 import { socketFile } from "./checks/host.js";
 import { running } from "./checks/programs.js";
 import { gathererOf, runChecks } from "./run.js";
-import { type ApiAccess, bridgeClusterSource, bridgeSource } from "./sources/bridge.js";
+import { type BridgeApi, bridgeClusterSource, bridgeSource } from "./sources/bridge.js";
 
 /** The bootstrap host, seen from a workstation. */
-export interface RemoteHost {
+export interface GatheredHost {
   /** Its address. */
   readonly name: string;
   /** What a gather would take from it. Throws DB_SSH. */
   files(timeoutMs: number): AsyncIterable<TarEntry>;
 }
 
-export interface VerifyOptions {
+export interface BridgeVerification {
   readonly bridge: BridgeDescription;
-  readonly access: ApiAccess;
+  readonly access: BridgeApi;
   /** From a workstation: the server is not on this host but on another one, if it is known where. */
-  readonly remote?: { readonly host: RemoteHost | undefined } | undefined;
+  readonly remote?: { readonly host: GatheredHost | undefined } | undefined;
   readonly rehearse: RehearsalSelection;
   readonly testWebhook: { readonly image: string } | undefined;
   readonly processes?: Processes;
@@ -47,7 +47,7 @@ const ONLY_THERE = "only the server's own host can tell; run drawbridge bootstra
 /** Webhooks are independent of each other, and each may take up to 30 s until it times out. */
 const REHEARSALS_AT_ONCE = 4;
 
-export async function verifyBridge(options: VerifyOptions, signal: AbortSignal): Promise<Finding[]> {
+export async function verifyBridge(options: BridgeVerification, signal: AbortSignal): Promise<Finding[]> {
   const { access, remote, processes = hostProcesses } = options;
   const found = await describeBridge(options.bridge, remote ? async () => [] : processes, access.api, signal);
   const source = gathererOf((remote ? bridgeClusterSource : bridgeSource)(found, access), signal);
@@ -63,7 +63,7 @@ export async function verifyBridge(options: VerifyOptions, signal: AbortSignal):
 }
 
 async function checkCalls(
-  { bridge: given, remote, rehearse, testWebhook }: VerifyOptions,
+  { bridge: given, remote, rehearse, testWebhook }: BridgeVerification,
   found: Bridge,
   api: KubeApi | undefined,
   signal: AbortSignal,
@@ -95,7 +95,7 @@ function action(id: string, about: string, perform: (signal: AbortSignal) => Pro
 const GATHER_MS = 60_000;
 
 /** The findings on the files that a gather would take from the bootstrap host, or one on the host as a whole. */
-export async function checkRemoteHost(host: RemoteHost | undefined, signal: AbortSignal): Promise<Finding[]> {
+export async function checkRemoteHost(host: GatheredHost | undefined, signal: AbortSignal): Promise<Finding[]> {
   const causes: Finding[] = [];
   const summary = await runChecks(
     [

@@ -11,9 +11,8 @@ import { writePki } from "../../../tunnel/pki/write-pki.js";
 import { bridgeModel } from "../model/model.js";
 import { checkedHost, checkedUser, type SshTarget, sshCommand, sshFailure } from "../ssh/ssh.js";
 import { gather } from "./gather.js";
-import { hostEntries } from "./host-part.js";
+import { collectionScript, scriptEntries } from "./host.js";
 import { bootstrapCalls, type Call, nodeCalls, nothingFurther } from "./plan.js";
-import { collectionScript } from "./script.js";
 import { serviceRun } from "./testing/service-run.js";
 
 let scratch: string;
@@ -34,7 +33,7 @@ function put(path: string, text = `contents of ${path}\n`): void {
 async function collected(calls: readonly Call[]): Promise<Record<string, string>> {
   const script = collectionScript(calls, join(scratch, "root"));
   const found: Record<string, string> = {};
-  for await (const entry of hostEntries({ script, over: undefined, timeoutMs: 30_000 })) {
+  for await (const entry of scriptEntries({ script, over: undefined, timeoutMs: 30_000 })) {
     const pieces: Buffer[] = [];
     for await (const piece of entry.content()) pieces.push(piece);
     found[entry.path] = Buffer.concat(pieces).toString();
@@ -145,7 +144,7 @@ describe("on a bootstrap host", () => {
         ["journal", "other.service", "bootstrap"],
       ]);
       const found: Record<string, string> = {};
-      for await (const entry of hostEntries({ script, over: undefined, timeoutMs: 30_000 })) {
+      for await (const entry of scriptEntries({ script, over: undefined, timeoutMs: 30_000 })) {
         for await (const piece of entry.content()) found[entry.path] = piece.toString();
       }
       expect(found).toMatchObject({
@@ -161,7 +160,7 @@ describe("on a bootstrap host", () => {
 
   test("a script that hangs is ended in time", async () => {
     const script = "exec 2>&1; sleep 60";
-    const run = hostEntries({ script, over: undefined, timeoutMs: 300 });
+    const run = scriptEntries({ script, over: undefined, timeoutMs: 300 });
     await expect(run.next()).rejects.toMatchObject({
       code: "DB_GATHER",
       message: "This host was not done within 0.3 s.",

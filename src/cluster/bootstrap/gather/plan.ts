@@ -1,4 +1,5 @@
-/** What is collected on a host: words for collect.sh, from the same model that put the things there. */
+/** What is collected on a host: words for collect.sh, from the same model that put the files there. */
+import { existsSync } from "node:fs";
 import { DEFAULT_STATE_DIRECTORY } from "../host/record.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { AGENT_NAME, openshiftHost, ports, SERVER_NAME, SERVER_UNIT, topologies } from "../model/names.js";
@@ -14,7 +15,7 @@ export interface HostPlan {
   /** Ports of a server that does not use ours. */
   readonly healthPort?: number | undefined;
   readonly adminPort?: number | undefined;
-  /** A bridge that stands elsewhere than bridges do by themselves, as `up` recorded it. */
+  /** A bridge in directories of its own, as `up` recorded it. */
   readonly recorded?: { readonly directory: string; readonly model: BridgeModel } | undefined;
 }
 
@@ -38,9 +39,7 @@ export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
     ["answer", `http://127.0.0.1:${healthPort}/healthz`, "bootstrap/health/healthz.txt"],
     ["metrics", `http://127.0.0.1:${adminPort}/metrics`, "bootstrap/metrics/server.txt"],
     ...openshiftCalls(),
-    ...(plan.recorded === undefined
-      ? []
-      : [...placeCalls(plan.recorded.model), ...stateCalls(plan.recorded.directory)]),
+    ...(plan.recorded ? [...placeCalls(plan.recorded.model), ...stateCalls(plan.recorded.directory)] : []),
     ...topologies.flatMap((topology) => placeCalls(bridgeModel({ for: topology }))),
     ...stateCalls(DEFAULT_STATE_DIRECTORY),
   ];
@@ -75,6 +74,8 @@ function networkCalls(folder: string): Call[] {
   ];
 }
 
+const CONFIGS = "/etc/kubernetes/bootstrap-configs";
+
 /** Where an OpenShift bootstrap host keeps what bootstrap.ign brought and what its scripts made of it. */
 function openshiftCalls(): Call[] {
   const rendered = "rendered-assets/openshift";
@@ -88,11 +89,7 @@ function openshiftCalls(): Call[] {
     ),
     ...stages.map((stage): Call => ["listing", `${assets}/${stage}.done`, `${rendered}/done.txt`]),
     ...publicOf(`${assets}/tls/konnectivity`, `${rendered}/tls/konnectivity`),
-    [
-      "file",
-      "/etc/kubernetes/bootstrap-configs/kube-apiserver-config.yaml",
-      "bootstrap/kubernetes/kube-apiserver-config.yaml",
-    ],
+    ["file", `${CONFIGS}/kube-apiserver-config.yaml`, "bootstrap/kubernetes/kube-apiserver-config.yaml"],
   ];
 }
 
@@ -109,4 +106,13 @@ function placeCalls({ for: topology, paths }: BridgeModel): Call[] {
 
 function publicOf(directory: string, target: string): Call[] {
   return publicFiles.map((pattern): Call => ["files", directory, pattern, target]);
+}
+
+/** Whether this is a host where a bridge is, was or should have been. */
+export function isBridgeHost(): boolean {
+  const places = topologies.flatMap((topology) => {
+    const { paths } = bridgeModel({ for: topology });
+    return [paths.socket.host, paths.staticPod, paths.unit, paths.egressConfig.host, paths.pki.host];
+  });
+  return [...places, openshiftHost.functions, "/usr/local/bin/bootkube.sh", DEFAULT_STATE_DIRECTORY].some(existsSync);
 }

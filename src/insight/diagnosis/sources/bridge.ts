@@ -19,7 +19,7 @@ import { titles } from "../programs.js";
 import { socketFile } from "./host.js";
 
 /** An API to ask, or why there is none; neither when nobody gave a kubeconfig. */
-export type ApiAccess =
+export type BridgeApi =
   | { readonly api: KubeApi; readonly kubeconfig: string }
   | { readonly api: undefined; readonly problem: string | undefined };
 
@@ -27,7 +27,7 @@ const API_REMEDY =
   "Give a kubeconfig of this host's kube-apiserver that may read nodes and webhooks with --kubeconfig.";
 
 /** What can be asked from anywhere. */
-export function bridgeClusterSource(bridge: Bridge, access: ApiAccess): FactSource {
+export function bridgeClusterSource(bridge: Bridge, access: BridgeApi): FactSource {
   const { namespace, address, agentPort } = bridge;
   const withApi =
     <T>(read: (api: KubeApi, signal: AbortSignal) => Promise<T>) =>
@@ -89,7 +89,7 @@ function stateOf(pod: AgentPod): string {
 }
 
 /** The same with what only the server's own host can tell. */
-export function bridgeSource(bridge: Bridge, access: ApiAccess): FactSource {
+export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
   const { address, agentPort, apiServer, egress, frontend, health, model, pki, server } = bridge;
   return {
     ...bridgeClusterSource(bridge, access),

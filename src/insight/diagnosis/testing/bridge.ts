@@ -5,7 +5,7 @@ import type { ClusterEgress } from "../../../cluster/bootstrap/settings/egress-c
 import type { Bridge } from "../bridge.js";
 import type { Check } from "../check.js";
 import { runChecks } from "../run.js";
-import { type ApiAccess, bridgeSource } from "../sources/bridge.js";
+import { type BridgeApi, bridgeSource } from "../sources/bridge.js";
 
 export function bridgeOf(differences: Partial<Bridge> = {}): Bridge {
   const model = bridgeModel({ for: "bare" });
@@ -31,7 +31,7 @@ export function egressRead(cluster: Partial<ClusterEgress>): Bridge["egress"] {
 }
 
 /** The first finding of a check on the facts of a bridge. */
-export async function ask(check: Check, differences: Partial<Bridge> = {}, access?: ApiAccess): Promise<Finding> {
+export async function ask(check: Check, differences: Partial<Bridge> = {}, access?: BridgeApi): Promise<Finding> {
   const source = bridgeSource(bridgeOf(differences), access ?? { api: undefined, problem: undefined });
   const [finding] = await runChecks([check], source);
   return finding!;
