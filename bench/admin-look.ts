@@ -41,8 +41,7 @@ export async function measureLooks(tunnels: number, looks: number, warmUp = WARM
       return link.tunnels.add(index + 1, new SocketPort(new Socket(), board.clock), { ...info, ...times });
     });
     const subject = new ServerSubject(fixture.server);
-    const { refusals, ended } = subject;
-    const model = new AdminModel({ source: fixture.server, version: "0.0.0", subject, refusals, ended });
+    const model = new AdminModel({ source: fixture.server, version: "0.0.0", subject });
     const differ = new Differ(model);
     // As a reader's snapshot would: from here on all of them are known.
     for (const live of subject.tunnels()) differ.rowOf(live, false);

@@ -127,7 +127,7 @@ function movement(perSecond: number): string {
 
 function noteOf({ tunnels, rate: perSecond, state }: PeerOnMap): string {
   const load = perSecond > 0 ? rate(perSecond) : tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
-  return state === "fine" ? load : `${state}, ${load}`;
+  return state === "ok" ? load : `${state}, ${load}`;
 }
 
 function leftOut({ peersLeftOut, targetsLeftOut }: FlowMap): string {

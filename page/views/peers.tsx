@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { AgentPeer, ServerPeer } from "../../src/insight/observe/admin/contract.js";
 import { bytes, count, duration } from "../../src/insight/watch/view/format.js";
-import type { World } from "../../src/insight/watch/view/world.js";
+import { peerId, type World } from "../../src/insight/watch/view/world.js";
 import { drainAgent } from "../state/api.js";
 
 /** More rows than anybody reads would only make the page slow; search is in the list of tunnels. */
@@ -33,12 +33,12 @@ export function Peers({ world, now }: { world: World; now: number }) {
           </thead>
           <tbody>
             {agents.slice(0, SHOWN).map((agent) => (
-              <PeerRow key={agent.key} name={agent.id} peer={agent} now={now}>
+              <PeerRow key={agent.key} peer={agent} now={now}>
                 <Drain agent={agent} />
               </PeerRow>
             ))}
             {servers.slice(0, SHOWN).map((server) => (
-              <PeerRow key={server.key} name={server.id ?? server.address} peer={server} now={now} />
+              <PeerRow key={server.key} peer={server} now={now} />
             ))}
           </tbody>
         </table>
@@ -49,13 +49,13 @@ export function Peers({ world, now }: { world: World; now: number }) {
   );
 }
 
-function PeerRow(props: { name: string; peer: AgentPeer | ServerPeer; now: number; children?: preact.ComponentChild }) {
-  const { name, peer, now, children } = props;
+function PeerRow(props: { peer: AgentPeer | ServerPeer; now: number; children?: preact.ComponentChild }) {
+  const { peer, now, children } = props;
   const moved = peer.bytesToTarget === undefined ? undefined : peer.bytesToTarget + (peer.bytesFromTarget ?? 0);
   return (
     <tr>
       <th scope="row" class="name" title={"identifiers" in peer ? peer.identifiers : peer.address}>
-        {name}
+        {peerId(peer)}
         {peer.draining === true && <span class="pill warn">draining</span>}
         {"demotedUntil" in peer && peer.demotedUntil !== undefined && <span class="pill warn">demoted</span>}
         {peer.path?.state === "failing" && <span class="pill bad">path fails</span>}

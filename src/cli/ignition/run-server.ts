@@ -147,7 +147,7 @@ async function openAdmin(
   registry: MetricsRegistry,
 ): Promise<RunningHttp> {
   const admin = await startAdmin(endpoint, registry, {
-    ...{ source: subject, version, subject, refusals: subject.refusals, ended: subject.ended },
+    ...{ source: subject, version, subject },
     ...{ tokenFile, profiling: false },
     tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
   });

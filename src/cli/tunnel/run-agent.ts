@@ -54,7 +54,7 @@ export async function runAgent(
     config.admin,
     { healthPort: config.health.port },
     {
-      ...{ source: agent, version, subject, refusals: subject.refusals, ended: subject.ended, tokenFile, profiling },
+      ...{ source: agent, version, subject, tokenFile, profiling },
       tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
     },
   );

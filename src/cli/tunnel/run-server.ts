@@ -51,7 +51,7 @@ export async function runServer(
   );
   const { tokenFile, profiling, tls } = config.admin;
   const admin = await startAdmin(config.admin, metrics.registry, {
-    ...{ source: server, version, subject, refusals: subject.refusals, ended: subject.ended, tokenFile, profiling },
+    ...{ source: server, version, subject, tokenFile, profiling },
     tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
   });
   await server.start();

@@ -68,7 +68,7 @@ function startSidecarAdmin(
   const { tokenFile, tls } = place;
   if (tokenFile !== "") subject.remember();
   return startAdmin(place, registry, {
-    ...{ source: sidecar, version, subject, refusals: subject.refusals, ended: subject.ended },
+    ...{ source: sidecar, version, subject },
     ...{ tokenFile, profiling: false },
     tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
   });

@@ -2,7 +2,6 @@
  * The admin port: upstream's /metrics and /debug/pprof; and, when a token file is given, our API under /drawbridge/v1/ and
  * the live page. Without one it cannot be told from upstream's.
  */
-import { X509Certificate } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { metricsRoute } from "../../base/health.js";
@@ -19,15 +18,15 @@ import {
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
 import { certificatesRefused, certificatesReloaded } from "../../tunnel/events/channels.js";
 import { AdminApi, orFailure } from "./admin/api.js";
-import { CertificateBook } from "./admin/certificate-book.js";
+import { CertificateReader } from "./admin/certificates.js";
 import { API_PREFIX } from "./admin/contract.js";
 import { Guard } from "./admin/guard.js";
-import { AdminModel, type ModelParts } from "./admin/model.js";
+import { AdminModel, type ModelOptions } from "./admin/model.js";
 import { type LivePage, readLivePage } from "./admin/page-file.js";
 import { Readers } from "./admin/readers.js";
 import { profilingRoutes } from "./profiling.js";
 
-export interface AdminOptions extends ModelParts {
+export interface AdminOptions extends ModelOptions {
   /** Empty: the API is closed. */
   readonly tokenFile: string;
   readonly profiling: boolean;
@@ -65,7 +64,7 @@ export async function startAdmin(
     "admin",
     endpoint,
     { exact, prefixes },
-    options.tls && told(options.tls, options, model),
+    options.tls && published(options.tls, options, model),
   );
   return {
     ...http,
@@ -77,13 +76,13 @@ export async function startAdmin(
   };
 }
 
-/** The port's own certificate, in the log and among the others of the process. */
-function told(
+/** The port's own certificate, published for the log and shown among the others of the process. */
+function published(
   { certFile, follow }: NonNullable<AdminOptions["tls"]>,
   { source }: AdminOptions,
   model: AdminModel,
 ): HttpTls {
-  const book = new CertificateBook((pem) => [new X509Certificate(pem)]);
+  const reader = new CertificateReader();
   const files = [certFile];
   return ({ onChange }) => {
     const followed = follow({
@@ -94,7 +93,7 @@ function told(
       onProblem: (error) => certificatesRefused.publish({ source, files, error: error.message }),
     });
     model.ownCertificates = () =>
-      book.describe({ file: certFile, use: "admin", kind: "own" }, String(followed.current.cert));
+      reader.describe({ file: certFile, use: "admin", kind: "own" }, String(followed.current.cert));
     return followed;
   };
 }

@@ -106,7 +106,7 @@ test("one that nobody takes says why", async () => {
     const { agent: _agent, ...asked } = role.open(6, TARGET);
     role.list.delete(6);
     const marks = { ended: 1.5 };
-    role.ended.add({ ...asked, askedAt: Date.now(), state: "failed", marks, refusalId: "REF1" });
+    role.end({ ...asked, askedAt: Date.now(), state: "failed", marks, refusalId: "REF1" });
     caller.end("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
   };
   const traced = await trace(frontend(), TARGET, admin(), 5_000);

@@ -3,10 +3,8 @@
 import type { RunningHttp } from "../../../src/base/http.js";
 import { MetricsRegistry } from "../../../src/base/metrics/registry.js";
 import type { AgentPeer, Tunnel } from "../../../src/insight/observe/admin/contract.js";
-import { EndedTunnels } from "../../../src/insight/observe/admin/ended.js";
 import type { LiveTunnel, Subject } from "../../../src/insight/observe/admin/subject.js";
 import { startAdmin } from "../../../src/insight/observe/admin.js";
-import { RefusalLog } from "../../../src/insight/observe/refusals.js";
 
 export interface Crowd {
   readonly agents: number;
@@ -25,8 +23,6 @@ export async function startCrowd(tokenFile: string, crowd: Crowd): Promise<Runni
     profiling: false,
     version: "0.0.0",
     subject: subjectOf(crowd),
-    refusals: new RefusalLog(),
-    ended: new EndedTunnels(),
   });
 }
 

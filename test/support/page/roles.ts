@@ -3,7 +3,6 @@
 import type { RunningHttp } from "../../../src/base/http.js";
 import { MetricsRegistry } from "../../../src/base/metrics/registry.js";
 import type { ProcessInfo, ServerPeer, Totals, Tunnel } from "../../../src/insight/observe/admin/contract.js";
-import { EndedTunnels } from "../../../src/insight/observe/admin/ended.js";
 import type { Subject } from "../../../src/insight/observe/admin/subject.js";
 import { startAdmin } from "../../../src/insight/observe/admin.js";
 import { RefusalLog } from "../../../src/insight/observe/refusals.js";
@@ -20,8 +19,8 @@ export async function startRole(tokenFile: string, role: PlayedRole, busy: boole
   }
   if (busy && role === "agent")
     refusals.add({ target: "169.254.169.254:80", why: "link-local addresses are forbidden" });
-  const subject = subjectOf(role, busy ? rows(role) : []);
-  const parts = { subject, refusals, ended: new EndedTunnels(), version: "0.0.0", source: {} };
+  const subject = { ...subjectOf(role, busy ? rows(role) : []), refusals };
+  const parts = { subject, version: "0.0.0", source: {} };
   const options = { ...parts, tokenFile, profiling: false };
   return startAdmin({ host: "127.0.0.1", port }, new MetricsRegistry(), options);
 }

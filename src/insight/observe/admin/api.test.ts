@@ -92,7 +92,7 @@ describe("tunnels", () => {
     role.open(4);
     expect((await ask("tunnels/4")).json<Tunnel>()).toMatchObject({ id: 4, state: "open", marks: { answered: 2.5 } });
     expect((await ask("tunnels/5")).status).toBe(404);
-    for (let id = 1; id <= 600; id++) role.ended.add({ ...role.open(id), state: "closed", endReason: "the end" });
+    for (let id = 1; id <= 600; id++) role.end({ ...role.open(id), state: "closed", endReason: "the end" });
     const ended = await page<Tunnel>("ended?limit=3");
     expect([ids(ended), ended.total, ended.next]).toEqual([[600, 599, 598], 500, 3]);
     expect(ids(await page("ended?limit=1&after=499"))).toEqual([101]);

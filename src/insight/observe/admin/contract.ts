@@ -54,7 +54,7 @@ export interface ProcessInfo {
   readonly now: number;
   readonly ready: boolean;
   /** Absent when ready. */
-  readonly unreadyReason?: string;
+  readonly unreadyReason?: string | undefined;
   /** It is on its way out: a server that shuts down, an agent that asked to be spared. */
   readonly draining: boolean;
   /** Role `server`: how many servers agents should look for. */
@@ -96,16 +96,16 @@ export interface ServerPeer {
   readonly address: string;
   readonly drawbridge?: boolean;
   /** What its program calls itself. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   readonly connectedAt?: number;
-  readonly roundTripMs?: number;
+  readonly roundTripMs?: number | undefined;
   /** It said goodbye: no new tunnels come over it. */
   readonly draining?: boolean;
   readonly tunnels?: number;
   readonly bytesToTarget?: number;
   readonly bytesFromTarget?: number;
   readonly queuedBytes?: number;
-  readonly path?: PathHealth;
+  readonly path?: PathHealth | undefined;
 }
 
 /** An agent as a server sees it: one stream. Two may claim one ID. */
@@ -118,17 +118,17 @@ export interface AgentPeer {
   readonly identifiers: string;
   readonly remote: string;
   /** Whom its certificate or token names. */
-  readonly principal?: string;
+  readonly principal?: string | undefined;
   readonly drawbridge: boolean;
   /** What its program calls itself: `drawbridge/0.1.0`, `grpc-go/1.73.0`. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   readonly connectedAt: number;
   /** Of the last ping. */
-  readonly roundTripMs?: number;
+  readonly roundTripMs?: number | undefined;
   /** New dials go to others while there are others. */
   readonly draining: boolean;
   /** Recent dials failed for reasons of its own: others are preferred until then. */
-  readonly demotedUntil?: number;
+  readonly demotedUntil?: number | undefined;
   readonly tunnels: number;
   readonly pendingDials: number;
   /** Since it connected, tunnels that are over included. */
@@ -136,7 +136,7 @@ export interface AgentPeer {
   readonly bytesFromTarget: number;
   /** Bytes that wait for the link itself. */
   readonly queuedBytes: number;
-  readonly path?: PathHealth;
+  readonly path?: PathHealth | undefined;
 }
 
 /**
@@ -176,7 +176,7 @@ export interface Tunnel {
   /** Bytes that this process holds for the tunnel's own reader. */
   readonly queuedBytes: number;
   /** Its source is held back at present: the link is full, the window is closed, or the reader is slow. */
-  readonly paused?: boolean;
+  readonly paused?: boolean | undefined;
   /** Why the last attempt failed, or why it ended in disorder. */
   readonly lastError?: string;
   /** Once it is over. */
@@ -230,7 +230,7 @@ export interface Forecast {
   /** Role `server`: the strategy that decides, and whom it chooses among, the favourites first. */
   readonly strategy?: string;
   readonly candidates?: readonly Candidate[];
-  readonly candidatesLeftOut?: number;
+  readonly candidatesLeftOut?: number | undefined;
   readonly explanation?: ChoiceExplanation;
 }
 
@@ -319,9 +319,9 @@ export interface Done {
 export interface Overview extends Elsewhere {
   readonly process: ProcessInfo;
   readonly totals: Totals;
-  readonly path?: PathHealth;
-  readonly servers?: readonly ServerPeer[];
-  readonly agents?: readonly AgentPeer[];
+  readonly path?: PathHealth | undefined;
+  readonly servers?: readonly ServerPeer[] | undefined;
+  readonly agents?: readonly AgentPeer[] | undefined;
   readonly listeners: readonly ListenerInfo[];
   readonly certificates: readonly CertificateInfo[];
   /** Newest first. */
@@ -365,9 +365,9 @@ export interface TunnelsEvent {
 export interface ChangeEvent extends Elsewhere {
   readonly totals: Totals;
   readonly process?: ProcessInfo;
-  readonly path?: PathHealth;
-  readonly agents?: Changes<AgentPeer>;
-  readonly servers?: Changes<ServerPeer>;
+  readonly path?: PathHealth | undefined;
+  readonly agents?: Changes<AgentPeer> | undefined;
+  readonly servers?: Changes<ServerPeer> | undefined;
   readonly tunnels?: TunnelChanges;
   /** New ones, newest first. */
   readonly refusals?: readonly Refusal[];

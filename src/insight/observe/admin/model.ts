@@ -1,7 +1,7 @@
-/** All that can be known about one process: what its role tells, and what is kept of the past. */
+/** All that can be known about one process: what its role tells, and what is remembered of the past. */
 import { randomBytes } from "node:crypto";
 import { listening } from "../../../tunnel/events/channels.js";
-import type { RefusalLog } from "../refusals.js";
+import { RefusalLog } from "../refusals.js";
 import {
   API_VERSION,
   type CertificateInfo,
@@ -10,16 +10,15 @@ import {
   type ProcessInfo,
   type Totals,
 } from "./contract.js";
-import type { EndedTunnels } from "./ended.js";
 import type { Subject } from "./subject.js";
+import { EndedTunnels } from "./tunnel-row.js";
 
-export interface ModelParts {
+export interface ModelOptions {
   /** The server, agent, sidecar or Ignition server in events. */
   readonly source: object;
+  /** Of drawbridge. */
   readonly version: string;
   readonly subject: Subject;
-  readonly refusals: RefusalLog;
-  readonly ended: EndedTunnels;
 }
 
 export class AdminModel {
@@ -34,10 +33,10 @@ export class AdminModel {
   readonly #version: string;
   readonly #stopListening: () => void;
 
-  constructor({ source, version, subject, refusals, ended }: ModelParts) {
+  constructor({ source, version, subject }: ModelOptions) {
     this.subject = subject;
-    this.refusals = refusals;
-    this.ended = ended;
+    this.refusals = subject.refusals ?? new RefusalLog();
+    this.ended = subject.ended ?? new EndedTunnels();
     this.#version = version;
     this.#stopListening = listening.subscribe(({ what, address }) => this.listeners.push({ what, address }), source);
   }
@@ -62,18 +61,17 @@ export class AdminModel {
   }
 
   certificates(): readonly CertificateInfo[] {
-    return [...this.subject.certificates(), ...this.ownCertificates()];
+    return [...(this.subject.certificates?.() ?? []), ...this.ownCertificates()];
   }
 
   overview(): Overview {
     const { subject } = this;
-    const path = subject.path?.();
     return {
       process: this.process(),
       totals: this.totals(),
-      ...(path === undefined ? {} : { path }),
-      ...(subject.servers === undefined ? {} : { servers: [...subject.servers()] }),
-      ...(subject.agents === undefined ? {} : { agents: [...subject.agents()] }),
+      path: subject.path?.(),
+      servers: subject.servers && [...subject.servers()],
+      agents: subject.agents && [...subject.agents()],
       listeners: this.listeners,
       certificates: this.certificates(),
       refusals: this.refusals.list(),

@@ -98,7 +98,7 @@ describe("a reader", () => {
   test("gets everything first, tunnels in portions", async () => {
     for (let id = 1; id <= 450; id++) role.open(id);
     role.addAgent(1);
-    role.ended.add({ ...role.open(0), state: "closed" });
+    role.end({ ...role.open(0), state: "closed" });
     role.list.delete(0);
     await serve();
     const reader = await read();
@@ -126,7 +126,7 @@ describe("a reader", () => {
     role.open(4);
     role.peers.shift();
     role.refusals.add({ id: "r", target: "a:1", why: "No agent is connected." });
-    role.ended.add({ ...role.open(9), state: "failed" });
+    role.end({ ...role.open(9), state: "failed" });
     role.list.delete(9);
     await poll(() => reader.changes.length).toBe(1);
     expect(reader.changes[0]).toMatchObject({

@@ -1,5 +1,6 @@
 /** What a role tells the admin API about itself. Everything here is asked only when somebody wants to know. */
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
+import type { RefusalLog } from "../refusals.js";
 import type {
   AgentPeer,
   CertificateInfo,
@@ -10,15 +11,16 @@ import type {
   ServerPeer,
   Totals,
   Tunnel,
-  TunnelState,
 } from "./contract.js";
+import type { EndedTunnels } from "./tunnel-row.js";
 
 type OfEveryRole = "apiVersion" | "version" | "instance" | "startedAt" | "now";
 
 export interface Subject {
   process(): Omit<ProcessInfo, OfEveryRole>;
   totals(): Omit<Totals, "at">;
-  certificates(): readonly CertificateInfo[];
+  certificates?(): readonly CertificateInfo[];
+  readonly refusals?: RefusalLog;
   path?(): PathHealth | undefined;
   /** The last packets of its links. */
   readonly flights?: FlightHistory | undefined;
@@ -28,23 +30,18 @@ export interface Subject {
   elsewhere?(): Elsewhere;
   /** Those being dialled included. */
   tunnels?(): Iterable<LiveTunnel>;
+  readonly ended?: EndedTunnels;
   /** What would become of a dial. */
   explain?(target: string): Forecast | Promise<Forecast>;
-  /** The three answer false when there is no such thing (any more). */
+  /** The three return false when there is no such thing (any more). */
   closeTunnel?(id: number): boolean;
   drainAgent?(key: number): boolean;
   drain?(): boolean;
 }
 
 /** A tunnel at this moment: what shows whether it has changed costs nothing, the whole row is made on demand. */
-export interface LiveTunnel {
-  readonly id: number;
-  readonly target: string;
+export interface LiveTunnel
+  extends Pick<Tunnel, "id" | "target" | "state" | "bytesToTarget" | "bytesFromTarget" | "queuedBytes" | "paused"> {
   readonly agentKey?: number | undefined;
-  readonly state: TunnelState;
-  readonly bytesToTarget: number;
-  readonly bytesFromTarget: number;
-  readonly queuedBytes: number;
-  readonly paused?: boolean | undefined;
   describe(): Tunnel;
 }

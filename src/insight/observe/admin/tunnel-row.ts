@@ -8,7 +8,7 @@ import type { LiveTunnel } from "./subject.js";
 /** What is needed of a tunnel; times are of the role's clock, 0 for what has not happened. */
 export interface TunnelFacts {
   readonly connectId?: ConnectId | undefined;
-  readonly info: ShownFacts & { readonly openedAt: number };
+  readonly info: DialFacts & { readonly openedAt: number };
   readonly bytesToFar: number;
   readonly bytesToNear: number;
   readonly firstToFarAt: number;
@@ -22,7 +22,7 @@ export interface TunnelFacts {
 }
 
 /** What is known of a dial from the first moment. */
-export interface ShownFacts {
+export interface DialFacts {
   readonly id: number;
   readonly address: string;
   readonly frontend?: TunnelFrontend;
@@ -31,16 +31,14 @@ export interface ShownFacts {
   readonly dialledAt: number;
 }
 
-/** Who carries it, as the role sees it. */
-export type Carrier =
-  | { readonly agent: NonNullable<Tunnel["agent"]> }
-  | { readonly server: NonNullable<Tunnel["server"]> };
+/** The agent or the server at the other end of the link. */
+export type LinkPeer = Pick<Tunnel, "agent" | "server">;
 
 export interface TunnelEnd {
   readonly at: number;
   readonly reason: string;
-  readonly error?: string;
-  readonly refusalId?: string;
+  readonly error?: string | undefined;
+  readonly refusalId?: string | undefined;
 }
 
 /** Turns facts into rows for one role. Ten thousand at a time, twice a second: hence the plain code. */
@@ -48,50 +46,53 @@ export class TunnelRows {
   readonly targetIsNear: boolean;
   readonly #epoch: number;
 
-  /** A sidecar stands where a server does. `epoch`: what the role's clock has to be added to for milliseconds since 1970. */
+  /** A sidecar has its targets where a server does. `epoch`: the role's clock plus this is milliseconds since 1970. */
   constructor(role: "server" | "agent", epoch: number) {
     this.targetIsNear = role === "agent";
     this.#epoch = epoch;
   }
 
-  live(tunnel: TunnelFacts, carrier?: Carrier): LiveTunnel {
-    return new StandingTunnel(this, tunnel, carrier);
+  open(tunnel: TunnelFacts, peer: LinkPeer = {}): LiveTunnel {
+    return new CurrentTunnel(this, tunnel.info, peer, tunnel);
   }
 
-  dialing(asked: ShownFacts, carrier: Carrier | undefined): LiveTunnel {
-    return new DialledTunnel(this, asked, carrier);
+  dialing(dial: DialFacts, peer: LinkPeer = {}): LiveTunnel {
+    return new CurrentTunnel(this, dial, peer, undefined);
   }
 
-  closed(tunnel: TunnelFacts, carrier: Carrier | undefined, end: TunnelEnd): Tunnel {
-    return withEnd(this.row(tunnel, carrier, "closed"), end, tunnel.info.askedAt);
+  /**
+   * A tunnel that has ended, or a dial that failed. Thousands end in a second, and hardly one of them is ever asked for:
+   * only what the row needs is kept, and the row is made on demand.
+   */
+  ended(ended: TunnelFacts | DialFacts, peer: LinkPeer | undefined, end: TunnelEnd): EndedTunnel {
+    const tunnel = "info" in ended ? copyOf(ended) : undefined;
+    const dial = "info" in ended ? ended.info : ended;
+    const state = tunnel === undefined ? "failed" : "closed";
+    return { id: dial.id, describe: () => withEnd(this.row(dial, peer ?? {}, state, tunnel), end, dial.askedAt) };
   }
 
-  failed(asked: ShownFacts, carrier: Carrier | undefined, end: TunnelEnd): Tunnel {
-    return withEnd(this.asked(asked, carrier, "failed"), end, asked.askedAt);
-  }
-
-  asked(asked: ShownFacts, carrier: Carrier | undefined, state: TunnelState): MutableTunnel {
-    const row: MutableTunnel = {
-      id: asked.id,
-      target: shown(asked.address),
+  row(dial: DialFacts, { agent, server }: LinkPeer, state: TunnelState, tunnel?: TunnelFacts): Tunnel {
+    const marks: Mutable<TunnelMarks> = {};
+    const row: Mutable<Tunnel> = {
+      id: dial.id,
+      target: shown(dial.address),
       state,
-      askedAt: Math.round(this.#epoch + asked.askedAt),
-      marks: asked.dialledAt > 0 ? { dialled: sinceAsked(asked.dialledAt, asked.askedAt) } : {},
+      askedAt: Math.round(this.#epoch + dial.askedAt),
+      marks,
       bytesToTarget: 0,
       bytesFromTarget: 0,
       queuedBytes: 0,
     };
-    if (asked.frontend !== undefined) row.frontend = asked.frontend;
-    if (asked.listener !== undefined) row.listener = asked.listener;
-    if (carrier === undefined) return row;
-    if ("agent" in carrier) row.agent = carrier.agent;
-    else row.server = carrier.server;
-    return row;
-  }
-
-  row(tunnel: TunnelFacts, carrier: Carrier | undefined, state: TunnelState): Tunnel {
-    const { info, sendWindow, receiveWindow } = tunnel;
-    const row = this.asked(info, carrier, state);
+    if (dial.frontend !== undefined) row.frontend = dial.frontend;
+    if (dial.listener !== undefined) row.listener = dial.listener;
+    if (agent !== undefined) row.agent = agent;
+    if (server !== undefined) row.server = server;
+    const mark = (name: keyof TunnelMarks, at: number): void => {
+      if (at > 0) marks[name] = sinceAsked(at, dial.askedAt);
+    };
+    mark("dialled", dial.dialledAt);
+    if (tunnel === undefined) return row;
+    const { sendWindow, receiveWindow } = tunnel;
     const near = this.targetIsNear;
     if (tunnel.connectId !== undefined) row.connectId = String(tunnel.connectId);
     row.bytesToTarget = near ? tunnel.bytesToNear : tunnel.bytesToFar;
@@ -100,11 +101,7 @@ export class TunnelRows {
     row.paused = tunnel.paused;
     if (sendWindow !== undefined) row.sendWindowBytes = sendWindow;
     if (receiveWindow !== undefined) row.receiveWindowBytes = receiveWindow;
-    const marks: MutableMarks = row.marks;
-    const mark = (name: keyof TunnelMarks, at: number): void => {
-      if (at > 0) marks[name] = sinceAsked(at, info.askedAt);
-    };
-    mark("answered", info.openedAt);
+    mark("answered", tunnel.info.openedAt);
     mark("firstByteToTarget", near ? tunnel.firstToNearAt : tunnel.firstToFarAt);
     mark("firstByteFromTarget", near ? tunnel.firstToFarAt : tunnel.firstToNearAt);
     mark("callerEnded", near ? tunnel.farEndedAt : tunnel.nearEndedAt);
@@ -113,97 +110,84 @@ export class TunnelRows {
   }
 }
 
-type MutableTunnel = { -readonly [Key in keyof Tunnel]: Tunnel[Key] };
-type MutableMarks = { -readonly [Mark in keyof TunnelMarks]: TunnelMarks[Mark] };
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-class StandingTunnel implements LiveTunnel {
+/** A tunnel that is open or, without one, a dial under way. */
+class CurrentTunnel implements LiveTunnel {
   readonly #rows: TunnelRows;
-  readonly #tunnel: TunnelFacts;
-  readonly #carrier: Carrier | undefined;
+  readonly #dial: DialFacts;
+  readonly #peer: LinkPeer;
+  readonly #tunnel: TunnelFacts | undefined;
 
-  constructor(rows: TunnelRows, tunnel: TunnelFacts, carrier: Carrier | undefined) {
+  constructor(rows: TunnelRows, dial: DialFacts, peer: LinkPeer, tunnel: TunnelFacts | undefined) {
     this.#rows = rows;
+    this.#dial = dial;
+    this.#peer = peer;
     this.#tunnel = tunnel;
-    this.#carrier = carrier;
   }
 
   get id(): number {
-    return this.#tunnel.info.id;
+    return this.#dial.id;
   }
 
   get target(): string {
-    return this.#tunnel.info.address;
+    return this.#dial.address;
   }
 
   get agentKey(): number | undefined {
-    return agentKeyOf(this.#carrier);
+    return this.#peer.agent?.key;
   }
 
   get state(): TunnelState {
-    return this.#tunnel.nearEndedAt > 0 || this.#tunnel.farEndedAt > 0 ? "half-closed" : "open";
+    const tunnel = this.#tunnel;
+    if (tunnel === undefined) return "dialing";
+    return tunnel.nearEndedAt > 0 || tunnel.farEndedAt > 0 ? "half-closed" : "open";
   }
 
   get bytesToTarget(): number {
-    return this.#rows.targetIsNear ? this.#tunnel.bytesToNear : this.#tunnel.bytesToFar;
+    return (this.#rows.targetIsNear ? this.#tunnel?.bytesToNear : this.#tunnel?.bytesToFar) ?? 0;
   }
 
   get bytesFromTarget(): number {
-    return this.#rows.targetIsNear ? this.#tunnel.bytesToFar : this.#tunnel.bytesToNear;
+    return (this.#rows.targetIsNear ? this.#tunnel?.bytesToFar : this.#tunnel?.bytesToNear) ?? 0;
   }
 
   get queuedBytes(): number {
-    return this.#tunnel.port.queuedBytes;
+    return this.#tunnel?.port.queuedBytes ?? 0;
   }
 
-  get paused(): boolean {
-    return this.#tunnel.paused;
-  }
-
-  describe(): Tunnel {
-    return this.#rows.row(this.#tunnel, this.#carrier, this.state);
-  }
-}
-
-class DialledTunnel implements LiveTunnel {
-  readonly state = "dialing";
-  readonly bytesToTarget = 0;
-  readonly bytesFromTarget = 0;
-  readonly queuedBytes = 0;
-  readonly #rows: TunnelRows;
-  readonly #asked: ShownFacts;
-  readonly #carrier: Carrier | undefined;
-
-  constructor(rows: TunnelRows, asked: ShownFacts, carrier: Carrier | undefined) {
-    this.#rows = rows;
-    this.#asked = asked;
-    this.#carrier = carrier;
-  }
-
-  get id(): number {
-    return this.#asked.id;
-  }
-
-  get target(): string {
-    return this.#asked.address;
-  }
-
-  get agentKey(): number | undefined {
-    return agentKeyOf(this.#carrier);
+  get paused(): boolean | undefined {
+    return this.#tunnel?.paused;
   }
 
   describe(): Tunnel {
-    return this.#rows.asked(this.#asked, this.#carrier, "dialing");
+    return this.#rows.row(this.#dial, this.#peer, this.state, this.#tunnel);
   }
 }
 
-function agentKeyOf(carrier: Carrier | undefined): number | undefined {
-  return carrier !== undefined && "agent" in carrier ? carrier.agent.key : undefined;
+/** Without the tunnel itself, which holds sockets and buffers. */
+function copyOf(tunnel: TunnelFacts): TunnelFacts {
+  return {
+    info: tunnel.info,
+    connectId: tunnel.connectId,
+    bytesToFar: tunnel.bytesToFar,
+    bytesToNear: tunnel.bytesToNear,
+    firstToFarAt: tunnel.firstToFarAt,
+    firstToNearAt: tunnel.firstToNearAt,
+    nearEndedAt: tunnel.nearEndedAt,
+    farEndedAt: tunnel.farEndedAt,
+    sendWindow: tunnel.sendWindow,
+    receiveWindow: tunnel.receiveWindow,
+    paused: tunnel.paused,
+    port: NO_PORT,
+  };
 }
+
+const NO_PORT = { queuedBytes: 0 };
 
 function withEnd(row: Tunnel, end: TunnelEnd, askedAt: number): Tunnel {
   return {
     ...row,
-    queuedBytes: 0,
     marks: { ...row.marks, ended: sinceAsked(end.at, askedAt) },
     endReason: shown(end.reason),
     ...(end.error === undefined ? {} : { lastError: shown(end.error) }),
@@ -214,4 +198,35 @@ function withEnd(row: Tunnel, end: TunnelEnd, askedAt: number): Tunnel {
 /** A hundredth of a millisecond is as fine as anybody draws. */
 function sinceAsked(at: number, askedAt: number): number {
   return Math.round((at - askedAt) * 100) / 100;
+}
+
+const MAX_ENDED = 500;
+
+export type EndedTunnel = Pick<LiveTunnel, "id" | "describe">;
+
+/** The last tunnels that have ended, for whoever asks what became of one. */
+export class EndedTunnels {
+  /** A ring: `#count` is how many there ever were, and the newest is the one before that place. */
+  readonly #ring: EndedTunnel[] = [];
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(tunnel: EndedTunnel): void {
+    this.#ring[this.#count++ % MAX_ENDED] = tunnel;
+  }
+
+  /** Those after the first `count` there ever were, newest first, `limit` at most. */
+  since(count: number, limit = MAX_ENDED): Tunnel[] {
+    const found: Tunnel[] = [];
+    const first = Math.max(count, this.#count - Math.min(limit, MAX_ENDED));
+    for (let at = this.#count - 1; at >= first; at--) found.push(this.#ring[at % MAX_ENDED]!.describe());
+    return found;
+  }
+
+  find(id: number): Tunnel | undefined {
+    return this.#ring.find((tunnel) => tunnel.id === id)?.describe();
+  }
 }

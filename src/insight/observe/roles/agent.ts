@@ -6,16 +6,13 @@ import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import { agentDialEnded, agentTunnelClosed } from "../../../tunnel/events/channels.js";
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
-import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
-import { CertificateBook, rereadNowAndThen } from "../admin/certificate-book.js";
-import type { CertificateInfo, Forecast, ServerPeer, Totals } from "../admin/contract.js";
-import { EndedTunnels } from "../admin/ended.js";
-import { onceEach } from "../admin/once-each.js";
+import { CertificateReader, reread } from "../admin/certificates.js";
+import type { Forecast, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, Subject } from "../admin/subject.js";
-import { DialTally } from "../admin/tally.js";
-import { type Carrier, TunnelRows } from "../admin/tunnel-row.js";
+import { EndedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
 import { RefusalLog } from "../refusals.js";
+import { DialCounts, hundredths, onceEach } from "./common.js";
 
 /** As long as a dial would look. */
 const EXPLAIN_LOOKUP_MS = 5_000;
@@ -27,11 +24,11 @@ export class AgentSubject implements Subject {
   readonly #agent: ProxyAgent;
   readonly #rows: TunnelRows;
   readonly #epoch: number;
-  readonly #tally = new DialTally();
-  readonly #carrierOf = onceEach(
-    (link: ServerLink): Carrier => ({ server: { key: link.number, id: shown(link.serverId) } }),
+  readonly #dials = new DialCounts();
+  readonly #peerOf = onceEach(
+    (link: ServerLink): LinkPeer => ({ server: { key: link.number, id: shown(link.serverId) } }),
   );
-  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+  readonly #certificates = new CertificateReader();
 
   constructor(agent: ProxyAgent) {
     this.#agent = agent;
@@ -39,17 +36,17 @@ export class AgentSubject implements Subject {
     this.#rows = new TunnelRows("agent", this.#epoch);
   }
 
-  /** Keeps what is over from here on. */
+  /** Keeps ended tunnels, failed dials and refusals from here on. */
   remember(): void {
     const agent = this.#agent;
     agentDialEnded.subscribe(({ link, asked, outcome, error, durationMs }) => {
-      this.#tally.count(outcome === "established", durationMs);
+      this.#dials.count(outcome === "established", durationMs);
       if (outcome === "policy") this.refusals.add({ target: asked.address, why: error });
       if (outcome === "established") return;
-      this.ended.add(this.#rows.failed(asked, this.#carrierOf(link), { at: agent.clock.now(), reason: error, error }));
+      this.ended.add(this.#rows.ended(asked, this.#peerOf(link), { at: agent.clock.now(), reason: error, error }));
     }, agent);
     agentTunnelClosed.subscribe(({ link, tunnel, reason }) => {
-      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: agent.clock.now(), reason });
+      this.ended.add(this.#rows.ended(tunnel, this.#peerOf(link), { at: agent.clock.now(), reason }));
     }, agent);
   }
 
@@ -60,7 +57,7 @@ export class AgentSubject implements Subject {
       id: config.agentId,
       ready,
       draining,
-      ...(ready ? {} : { unreadyReason: unreadyReason ?? "no server is connected" }),
+      unreadyReason: ready ? undefined : (unreadyReason ?? "no server is connected"),
       identifiers: config.identifiers,
     };
   }
@@ -79,23 +76,14 @@ export class AgentSubject implements Subject {
       bytesFromTarget: traffic.toServers,
       tunnelsOpen: readings.openEndpointConnections(),
       dialsPending,
-      ...this.#tally.totals,
+      ...this.#dials.totals,
       queuedBytes: readings.queuedBytes(),
     };
   }
 
-  readonly certificates = rereadNowAndThen((last: readonly CertificateInfo[] = []) => {
+  readonly certificates = reread(() => {
     const { tls } = this.#agent.config;
-    try {
-      const { cert, ca } = readCertificateSet(tls);
-      return [
-        ...this.#book.describe({ file: tls.certFile, use: "servers", kind: "own" }, cert),
-        ...this.#book.describe({ file: tls.caFile, use: "servers", kind: "trusted" }, ca),
-      ];
-    } catch {
-      // The next connection will say so, in the log; what is shown here is what there was.
-      return last;
-    }
+    return this.#certificates.describeSet("servers", tls, readCertificateSet(tls));
   });
 
   *servers(): Iterable<ServerPeer> {
@@ -108,7 +96,7 @@ export class AgentSubject implements Subject {
         address: link.address,
         drawbridge: link.extended,
         connectedAt: Math.round(this.#epoch + link.connectedAt),
-        ...(roundTripMs === undefined ? {} : { roundTripMs: Math.round(roundTripMs * 100) / 100 }),
+        roundTripMs: hundredths(roundTripMs),
         draining: link.leaving,
         tunnels: link.tunnels.size,
         bytesToTarget: toNear,
@@ -120,9 +108,9 @@ export class AgentSubject implements Subject {
 
   *tunnels(): Iterable<LiveTunnel> {
     for (const link of this.#agent.links()) {
-      const carrier = this.#carrierOf(link);
-      for (const asked of link.dials()) yield this.#rows.dialing(asked, carrier);
-      for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel, carrier);
+      const peer = this.#peerOf(link);
+      for (const asked of link.dials()) yield this.#rows.dialing(asked, peer);
+      for (const tunnel of link.tunnels.values()) yield this.#rows.open(tunnel, peer);
     }
   }
 

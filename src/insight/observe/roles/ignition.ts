@@ -2,18 +2,15 @@
 import { hostname } from "node:os";
 import type { FetchRecorder, RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
 import type { CertificateSet } from "../../../tunnel/pki/certificate-set.js";
-import { certificatesIn } from "../../../tunnel/pki/pem.js";
-import { CertificateBook } from "../admin/certificate-book.js";
+import { CertificateReader } from "../admin/certificates.js";
 import type { CertificateInfo, Totals } from "../admin/contract.js";
-import { EndedTunnels } from "../admin/ended.js";
 import type { Subject } from "../admin/subject.js";
 import { RefusalLog } from "../refusals.js";
+import { NO_TRAFFIC } from "./common.js";
 
 export class IgnitionSubject implements Subject {
-  /** It has no tunnels. */
-  readonly ended = new EndedTunnels();
   readonly refusals = new RefusalLog();
-  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+  readonly #certificates = new CertificateReader();
   /** Where the certificate is, and what is in force; known once the server is up. */
   #certificate: { readonly place: string; readonly current: () => CertificateSet } | undefined;
   #served = 0;
@@ -45,22 +42,17 @@ export class IgnitionSubject implements Subject {
       id: hostname(),
       ready,
       draining: false,
-      ...(ready ? {} : { unreadyReason: "there is no certificate to serve with yet" }),
+      unreadyReason: ready ? undefined : "there is no certificate to serve with yet",
     };
   }
 
   totals(): Omit<Totals, "at"> {
-    return {
-      ...{ bytesToTarget: 0, bytesFromTarget: 0, tunnelsOpen: 0, queuedBytes: 0 },
-      ...{ dialsPending: 0, dialsEstablished: 0, dialsFailed: 0, dialMsSum: 0 },
-      payloadsServed: this.#served,
-      fetchesRefused: this.#refused,
-    };
+    return { ...NO_TRAFFIC, payloadsServed: this.#served, fetchesRefused: this.#refused };
   }
 
   certificates(): readonly CertificateInfo[] {
     if (this.#certificate === undefined) return [];
     const { place, current } = this.#certificate;
-    return this.#book.describe({ file: place, use: "machines", kind: "own" }, current().cert);
+    return this.#certificates.describe({ file: place, use: "machines", kind: "own" }, current().cert);
   }
 }

@@ -3,19 +3,16 @@
 import { shown } from "../../../base/redact/redact.js";
 import { serverDialEnded, serverTunnelClosed } from "../../../tunnel/events/channels.js";
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
-import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { preferredOf, STANDINGS, standingOf } from "../../../tunnel/server/agents/choice.js";
 import type { ProxyServer } from "../../../tunnel/server/server.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
-import { CertificateBook } from "../admin/certificate-book.js";
+import { CertificateReader } from "../admin/certificates.js";
 import type { AgentPeer, Candidate, CertificateInfo, Forecast, PathHealth, Totals } from "../admin/contract.js";
-import { EndedTunnels } from "../admin/ended.js";
-import { onceEach } from "../admin/once-each.js";
 import type { LiveTunnel, Subject } from "../admin/subject.js";
-import { DialTally } from "../admin/tally.js";
-import { type Carrier, TunnelRows } from "../admin/tunnel-row.js";
+import { EndedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
 import { keepServerRefusals, RefusalLog } from "../refusals.js";
+import { DialCounts, hundredths, onceEach } from "./common.js";
 
 /** Whom the most crowded of servers would choose among; nobody reads them all. */
 const MAX_CANDIDATES = 20;
@@ -25,14 +22,14 @@ export class ServerSubject implements Subject {
   readonly refusals = new RefusalLog();
   readonly #server: ProxyServer;
   readonly #rows: TunnelRows;
-  /** What the clock has to be added to for milliseconds since 1970. */
+  /** The role's clock plus this is milliseconds since 1970. */
   readonly #epoch: number;
-  readonly #tally = new DialTally();
-  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+  readonly #dials = new DialCounts();
+  readonly #certificates = new CertificateReader();
   /** Texts that strangers chose, looked through once. */
   readonly #textsOf = onceEach(textsOf);
-  readonly #carrierOf = onceEach(
-    (link: AgentLink): Carrier => ({ agent: { key: link.number, id: this.#textsOf(link).id } }),
+  readonly #peerOf = onceEach(
+    (link: AgentLink): LinkPeer => ({ agent: { key: link.number, id: this.#textsOf(link).id } }),
   );
 
   constructor(server: ProxyServer) {
@@ -41,19 +38,18 @@ export class ServerSubject implements Subject {
     this.#rows = new TunnelRows("server", this.#epoch);
   }
 
-  /** Keeps what is over from here on. */
+  /** Keeps ended tunnels, failed dials and refusals from here on. */
   remember(): void {
-    const { board } = this.#server;
+    const { clock } = this.#server.board;
     keepServerRefusals(this.refusals, this.#server);
     serverDialEnded.subscribe(({ dial, outcome, durationMs, error, referenceId: refusalId }) => {
-      this.#tally.count(outcome === "established", durationMs);
+      this.#dials.count(outcome === "established", durationMs);
       if (outcome === "established" || dial === undefined) return;
-      const { asked, link } = dial;
-      const end = { at: board.clock.now(), reason: error, error, ...(refusalId === undefined ? {} : { refusalId }) };
-      this.ended.add(this.#rows.failed(asked, link && this.#carrierOf(link), end));
+      const end = { at: clock.now(), reason: error, error, refusalId };
+      this.ended.add(this.#rows.ended(dial.asked, dial.link && this.#peerOf(dial.link), end));
     }, this.#server);
     serverTunnelClosed.subscribe(({ link, tunnel, reason }) => {
-      this.ended.keep(this.#rows, tunnel, this.#carrierOf(link), { at: board.clock.now(), reason });
+      this.ended.add(this.#rows.ended(tunnel, this.#peerOf(link), { at: clock.now(), reason }));
     }, this.#server);
   }
 
@@ -64,7 +60,7 @@ export class ServerSubject implements Subject {
       id: config.serverId,
       ready,
       draining,
-      ...(ready ? {} : { unreadyReason: unreadyReason ?? "no agent is connected" }),
+      unreadyReason: ready ? undefined : (unreadyReason ?? "no agent is connected"),
       serverCount: config.serverCount,
       strategies: config.strategies,
     };
@@ -85,7 +81,7 @@ export class ServerSubject implements Subject {
       bytesFromTarget: traffic.fromAgents,
       tunnelsOpen: board.establishedTunnels,
       dialsPending: board.pendingDials,
-      ...this.#tally.totals,
+      ...this.#dials.totals,
       queuedBytes: board.budget.queuedBytes,
     };
   }
@@ -93,10 +89,9 @@ export class ServerSubject implements Subject {
   certificates(): readonly CertificateInfo[] {
     return this.#server
       .certificates()
-      .flatMap(({ use, watched: { files, current } }) => [
-        ...this.#book.describe({ file: files.certFile, use, kind: "own" }, current.cert),
-        ...this.#book.describe({ file: files.clientCaFile, use, kind: "trusted" }, current.ca),
-      ]);
+      .flatMap(({ use, watched: { files, current } }) =>
+        this.#certificates.describeSet(use, { certFile: files.certFile, caFile: files.clientCaFile }, current),
+      );
   }
 
   *agents(): Iterable<AgentPeer> {
@@ -111,24 +106,24 @@ export class ServerSubject implements Subject {
         remote: link.identity.remote,
         drawbridge: link.identity.extended,
         connectedAt: Math.round(this.#epoch + link.connectedAt),
-        ...(roundTripMs === undefined ? {} : { roundTripMs: Math.round(roundTripMs * 100) / 100 }),
+        roundTripMs: hundredths(roundTripMs),
         draining: link.draining,
-        ...(demotedUntil > now ? { demotedUntil: Math.round(this.#epoch + demotedUntil) } : {}),
+        demotedUntil: demotedUntil > now ? Math.round(this.#epoch + demotedUntil) : undefined,
         tunnels: link.tunnels.size,
         pendingDials: link.pendingDials,
         bytesToTarget: toFar,
         bytesFromTarget: toNear,
         queuedBytes,
-        ...(this.#server.watchdog === undefined ? {} : { path: this.#server.watchdog.pathOf(link) }),
+        path: this.#server.watchdog?.pathOf(link),
       };
     }
   }
 
   *tunnels(): Iterable<LiveTunnel> {
     for (const link of this.#server.board.registry.links()) {
-      const carrier = this.#carrierOf(link);
-      for (const { asked } of link.dials()) yield this.#rows.dialing(asked, carrier);
-      for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel, carrier);
+      const peer = this.#peerOf(link);
+      for (const { asked } of link.dials()) yield this.#rows.dialing(asked, peer);
+      for (const tunnel of link.tunnels.values()) yield this.#rows.open(tunnel, peer);
     }
   }
 
@@ -156,7 +151,7 @@ export class ServerSubject implements Subject {
       why: `Strategy ${strategy} decides, with ${matches.length} of ${registry.agents} agents to choose among.`,
       strategy,
       candidates: candidates.slice(0, MAX_CANDIDATES),
-      ...(candidates.length > MAX_CANDIDATES ? { candidatesLeftOut: candidates.length - MAX_CANDIDATES } : {}),
+      candidatesLeftOut: candidates.length > MAX_CANDIDATES ? candidates.length - MAX_CANDIDATES : undefined,
       explanation,
     };
   }
@@ -187,7 +182,7 @@ function textsOf({ identity }: AgentLink): Pick<AgentPeer, "id" | "identifiers" 
   return {
     id: shown(agentId),
     identifiers: shown(identifierText),
-    ...(principal === "" ? {} : { principal: shown(principal) }),
-    ...(program === "" ? {} : { version: shown(program) }),
+    principal: principal === "" ? undefined : shown(principal),
+    version: program === "" ? undefined : shown(program),
   };
 }

@@ -1,17 +1,15 @@
 /** What a sidecar tells the admin API about itself. */
 import { hostname } from "node:os";
 import { certificatesOf, describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
-import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { requestDecided } from "../../../tunnel/sidecar/channels.js";
 import type { RelayedConnection, UnservedRequest } from "../../../tunnel/sidecar/connection-handler.js";
 import type { Sidecar } from "../../../tunnel/sidecar/sidecar.js";
-import { CertificateBook, rereadNowAndThen } from "../admin/certificate-book.js";
-import type { CertificateInfo, PathHealth, ServerPeer, Totals } from "../admin/contract.js";
-import { EndedTunnels } from "../admin/ended.js";
+import { CertificateReader, reread } from "../admin/certificates.js";
+import type { PathHealth, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, Subject } from "../admin/subject.js";
-import { DialTally } from "../admin/tally.js";
-import { type TunnelFacts, TunnelRows } from "../admin/tunnel-row.js";
+import { EndedTunnels, type TunnelFacts, TunnelRows } from "../admin/tunnel-row.js";
 import { RefusalLog } from "../refusals.js";
+import { DialCounts, NO_TRAFFIC } from "./common.js";
 
 export class SidecarSubject implements Subject {
   readonly ended = new EndedTunnels();
@@ -19,36 +17,35 @@ export class SidecarSubject implements Subject {
   readonly #sidecar: Sidecar;
   readonly #frontends: readonly Frontend[];
   readonly #rows = new TunnelRows("server", performance.timeOrigin);
-  readonly #tally = new DialTally();
-  readonly #book = new CertificateBook((pem) => certificatesIn(pem).map(({ certificate }) => certificate));
+  readonly #dials = new DialCounts();
+  readonly #certificates = new CertificateReader();
 
   constructor(sidecar: Sidecar) {
     this.#sidecar = sidecar;
-    const all = sidecar.config.listeners.flatMap(({ routing: way }) => way.frontends);
+    const all = sidecar.config.listeners.flatMap(({ routing }) => routing.frontends);
     this.#frontends = [...new Map(all.map((frontend) => [describeFrontend(frontend), frontend])).values()];
   }
 
-  /** Keeps what is over from here on. */
+  /** Keeps ended connections, failed dials and refusals from here on. */
   remember(): void {
     requestDecided.subscribe(({ outcome, dialMs = 0 }) => {
-      this.#tally.count(outcome === "established", dialMs);
+      this.#dials.count(outcome === "established", dialMs);
     }, this.#sidecar);
-    for (const { handler: desk } of this.#sidecar.listeners) {
-      desk.onUnserved = (unserved) => this.#keep(unserved);
-      desk.onEnded = (pair, error) => {
-        const end = { at: performance.now(), reason: error || "both ends closed", ...(error === "" ? {} : { error }) };
-        this.ended.keep(this.#rows, factsOf(pair), undefined, end);
+    for (const { handler } of this.#sidecar.listeners) {
+      handler.onUnserved = (unserved) => this.#keep(unserved);
+      handler.onEnded = (connection, error) => {
+        const end = { at: performance.now(), reason: error || "both ends closed", error: error || undefined };
+        this.ended.add(this.#rows.ended(factsOf(connection), undefined, end));
       };
     }
   }
 
-  /** Whoever left was not refused, but what was dialled for them came to nothing all the same. */
-  #keep({ request: asked, outcome, error, code }: UnservedRequest): void {
-    const refused = { target: asked?.address ?? "", why: error, ...(code === undefined ? {} : { code }) };
-    const refusal = outcome === "abandoned" ? {} : { refusalId: this.refusals.add(refused) };
-    if (asked === undefined || asked.dialledAt === 0) return;
-    const end = { at: performance.now(), reason: error, error, ...refusal };
-    this.ended.add(this.#rows.failed(asked, undefined, end));
+  /** A client that hung up was not refused, but what was dialled for it came to nothing all the same. */
+  #keep({ request, outcome, error, code }: UnservedRequest): void {
+    const refused = { target: request?.address ?? "", why: error, ...(code === undefined ? {} : { code }) };
+    const refusalId = outcome === "abandoned" ? undefined : this.refusals.add(refused);
+    if (request === undefined || request.dialledAt === 0) return;
+    this.ended.add(this.#rows.ended(request, undefined, { at: performance.now(), reason: error, error, refusalId }));
   }
 
   process() {
@@ -58,7 +55,7 @@ export class SidecarSubject implements Subject {
       id: hostname(),
       ready: readiness.ready,
       draining,
-      ...(readiness.ready ? {} : { unreadyReason: readiness.why }),
+      unreadyReason: readiness.ready ? undefined : readiness.why,
     };
   }
 
@@ -68,56 +65,41 @@ export class SidecarSubject implements Subject {
   }
 
   totals(): Omit<Totals, "at"> {
-    const totals = {
-      ...{ bytesToTarget: 0, bytesFromTarget: 0, tunnelsOpen: 0, dialsPending: 0, queuedBytes: 0 },
-      ...this.#tally.totals,
-    };
-    for (const { handler: desk } of this.#sidecar.listeners) {
-      totals.bytesToTarget += desk.traffic.toTarget;
-      totals.bytesFromTarget += desk.traffic.fromTarget;
-      totals.tunnelsOpen += desk.connectionCount;
-      totals.dialsPending += desk.dialling;
-      for (const { relay } of desk.connections()) totals.queuedBytes += relay.status.queuedBytes;
+    const totals = { ...NO_TRAFFIC, ...this.#dials.totals };
+    for (const { handler } of this.#sidecar.listeners) {
+      totals.bytesToTarget += handler.traffic.toTarget;
+      totals.bytesFromTarget += handler.traffic.fromTarget;
+      totals.tunnelsOpen += handler.connectionCount;
+      totals.dialsPending += handler.dialling;
+      for (const { relay } of handler.connections()) totals.queuedBytes += relay.status.queuedBytes;
     }
     return totals;
   }
 
-  readonly certificates = rereadNowAndThen((last: readonly CertificateInfo[] = []) => {
-    try {
-      return this.#frontends.flatMap((frontend) => this.#certificatesOf(frontend));
-    } catch {
-      // The next dial will say so, in the log; what is shown here is what there was.
-      return last;
-    }
-  });
-
-  #certificatesOf(frontend: Frontend): readonly CertificateInfo[] {
-    if (!("tls" in frontend)) return [];
-    const { tls } = frontend;
-    const { cert, ca } = certificatesOf(tls);
-    const use = `frontend ${describeFrontend(frontend)}`;
-    return [
-      ...this.#book.describe({ file: tls.certFile ?? "", use, kind: "own" }, cert),
-      ...this.#book.describe({ file: tls.caFile ?? "", use, kind: "trusted" }, ca),
-    ];
-  }
+  readonly certificates = reread(() =>
+    this.#frontends.flatMap((frontend) => {
+      if (!("tls" in frontend)) return [];
+      const use = `frontend ${describeFrontend(frontend)}`;
+      return this.#certificates.describeSet(use, frontend.tls, certificatesOf(frontend.tls));
+    }),
+  );
 
   servers(): readonly ServerPeer[] {
     return this.#frontends.map((frontend, at) => ({ key: at + 1, address: describeFrontend(frontend) }));
   }
 
   *tunnels(): Iterable<LiveTunnel> {
-    for (const { handler: desk } of this.#sidecar.listeners) {
-      for (const asked of desk.dials()) yield this.#rows.dialing(asked, undefined);
-      for (const pair of desk.connections()) yield this.#rows.live(factsOf(pair));
+    for (const { handler } of this.#sidecar.listeners) {
+      for (const dial of handler.dials()) yield this.#rows.dialing(dial);
+      for (const connection of handler.connections()) yield this.#rows.open(factsOf(connection));
     }
   }
 
   closeTunnel(id: number): boolean {
-    for (const { handler: desk } of this.#sidecar.listeners) {
-      for (const pair of desk.connections()) {
-        if (pair.info.id !== id) continue;
-        pair.relay.cut("closed by an operator");
+    for (const { handler } of this.#sidecar.listeners) {
+      for (const { info, relay } of handler.connections()) {
+        if (info.id !== id) continue;
+        relay.cut("closed by an operator");
         return true;
       }
     }
@@ -126,6 +108,6 @@ export class SidecarSubject implements Subject {
 }
 
 function factsOf({ relay, info }: RelayedConnection): TunnelFacts {
-  const { queuedBytes, ...standing } = relay.status;
-  return { ...standing, info, port: { queuedBytes }, sendWindow: undefined, receiveWindow: undefined };
+  const { queuedBytes, ...status } = relay.status;
+  return { ...status, info, port: { queuedBytes }, sendWindow: undefined, receiveWindow: undefined };
 }

@@ -20,10 +20,8 @@ const FIRST_ANSWERS_MS = 3_000;
 
 export async function startOverview({ port, tokenFile, version, providers }: OverviewOptions): Promise<RunningHttp> {
   const subject = new OverviewSubject(providers);
-  const { refusals, ended } = subject;
-  const http = await startAdmin({ host: "127.0.0.1", port }, new MetricsRegistry(), {
-    ...{ source: subject, version, subject, refusals, ended, tokenFile, profiling: false },
-  });
+  const options = { source: subject, version, subject, tokenFile, profiling: false };
+  const http = await startAdmin({ host: "127.0.0.1", port }, new MetricsRegistry(), options);
   listening.publish({ source: subject, what: "admin", address: http.address });
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise((resolve) => {

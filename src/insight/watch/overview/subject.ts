@@ -1,18 +1,14 @@
 /** A process that has nothing of its own to show, and gathers what others know. */
 import { hostname } from "node:os";
-import type { Elsewhere, Totals } from "../../observe/admin/contract.js";
-import { EndedTunnels } from "../../observe/admin/ended.js";
+import type { Elsewhere } from "../../observe/admin/contract.js";
 import type { Subject } from "../../observe/admin/subject.js";
-import { RefusalLog } from "../../observe/refusals.js";
+import { NO_TRAFFIC } from "../../observe/roles/common.js";
 import { type Provider, Source } from "./source.js";
 
 /** Nobody follows more, and an API server should not notice. */
 const EVERY_MS = 3_000;
 
 export class OverviewSubject implements Subject {
-  /** It carries and refuses nothing. */
-  readonly ended = new EndedTunnels();
-  readonly refusals = new RefusalLog();
   readonly #sources: readonly Source[];
 
   constructor(providers: readonly Provider[], everyMs = EVERY_MS) {
@@ -28,15 +24,8 @@ export class OverviewSubject implements Subject {
     return { role: "overview" as const, id: hostname(), ready: true, draining: false };
   }
 
-  totals(): Omit<Totals, "at"> {
-    return {
-      ...{ bytesToTarget: 0, bytesFromTarget: 0, tunnelsOpen: 0, queuedBytes: 0 },
-      ...{ dialsPending: 0, dialsEstablished: 0, dialsFailed: 0, dialMsSum: 0 },
-    };
-  }
-
-  certificates() {
-    return [];
+  totals() {
+    return NO_TRAFFIC;
   }
 
   elsewhere(): Elsewhere {

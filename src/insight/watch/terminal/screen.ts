@@ -3,7 +3,7 @@ import { plainText } from "../../../base/text.js";
 import { bytes, clock, count, countdown, duration, rate } from "../view/format.js";
 import type { History } from "../view/history.js";
 import { listTunnels, type Order, peerName } from "../view/tunnel-list.js";
-import type { World } from "../view/world.js";
+import { type PeerState, peerId, peerState, type World } from "../view/world.js";
 import { cell, clipped, line, type Paint, painted, sparkline } from "./cells.js";
 
 export interface Size {
@@ -95,13 +95,12 @@ function peerLines(world: World, width: number, now: number): string[] {
   const what = world.facts.process.role === "server" ? "AGENTS" : "SERVERS";
   const nameWidth = Math.max(10, width - 52);
   const lines = peers.slice(0, PEERS_SHOWN).map((peer) => {
-    const name = "identifiers" in peer ? peer.id : (peer.id ?? peer.address);
-    const [note, paint] = standing(peer);
+    const [note, ...paint] = PEER_NOTES[peerState(peer)];
     const moved = (peer.bytesToTarget ?? 0) + (peer.bytesFromTarget ?? 0);
     const trip = peer.roundTripMs === undefined ? "" : duration(peer.roundTripMs);
     const age = peer.connectedAt === undefined ? "" : duration(now - peer.connectedAt);
     return [
-      cell(name, nameWidth),
+      cell(peerId(peer), nameWidth),
       painted(cell(note, 10), ...paint),
       cell(age, 10, "right"),
       cell(trip, 8, "right"),
@@ -114,15 +113,12 @@ function peerLines(world: World, width: number, now: number): string[] {
   return [painted(cell(heading, width), "bold"), ...lines, ""];
 }
 
-function standing(peer: {
-  readonly draining?: boolean;
-  readonly demotedUntil?: number;
-  readonly path?: { readonly state: string };
-}): [string, Paint[]] {
-  if (peer.path?.state === "failing") return ["path fails", ["red"]];
-  if (peer.draining === true) return ["draining", ["yellow"]];
-  return peer.demotedUntil === undefined ? ["", []] : ["demoted", ["yellow"]];
-}
+const PEER_NOTES: Record<PeerState, [text: string, ...paints: Paint[]]> = {
+  ok: [""],
+  draining: ["draining", "yellow"],
+  demoted: ["demoted", "yellow"],
+  failing: ["path fails", "red"],
+};
 
 function tunnelLines(
   world: World,

@@ -1,6 +1,6 @@
 /** Who talks to whom, and how much: the tunnels summed up for the map. */
 import type { Tunnel } from "../../observe/admin/contract.js";
-import type { World } from "./world.js";
+import { type PeerState, peerId, peerState, type World } from "./world.js";
 
 /** One line of the map: from the peer that carries the tunnels to a target. */
 export interface Flow {
@@ -17,7 +17,7 @@ export interface PeerOnMap {
   readonly name: string;
   readonly tunnels: number;
   readonly rate: number;
-  readonly state: "fine" | "draining" | "demoted" | "failing";
+  readonly state: PeerState;
 }
 
 export interface FlowMap {
@@ -72,7 +72,7 @@ export class FlowMeter {
     const sums = sumBy(flows, ({ peer }) => peer);
     return [...this.#listeners].flatMap(([name, key]) => {
       const sum = sums.get(key);
-      return sum === undefined ? [] : [{ key, name, ...sum, state: "fine" }];
+      return sum === undefined ? [] : [{ key, name, ...sum, state: "ok" }];
     });
   }
 }
@@ -114,26 +114,12 @@ function drawing(peers: readonly PeerOnMap[], flows: readonly Flow[]): FlowMap {
 
 function peersOf({ agents, servers }: World, flows: readonly Flow[]): PeerOnMap[] {
   const sums = sumBy(flows, ({ peer }) => peer);
-  const load = (key: number) => sums.get(key) ?? { tunnels: 0, rate: 0 };
-  return [
-    ...[...agents.values()].map((agent) => ({
-      key: agent.key,
-      name: agent.id,
-      ...load(agent.key),
-      state: agent.path?.state === "failing" ? "failing" : standing(agent.draining, agent.demotedUntil),
-    })),
-    ...[...servers.values()].map((server) => ({
-      key: server.key,
-      name: server.id ?? server.address,
-      ...load(server.key),
-      state: server.path?.state === "failing" ? "failing" : standing(server.draining === true, undefined),
-    })),
-  ] as PeerOnMap[];
-}
-
-function standing(draining: boolean, demotedUntil: number | undefined): PeerOnMap["state"] {
-  if (draining) return "draining";
-  return demotedUntil === undefined ? "fine" : "demoted";
+  return [...agents.values(), ...servers.values()].map((peer) => ({
+    key: peer.key,
+    name: peerId(peer),
+    ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
+    state: peerState(peer),
+  }));
 }
 
 function sumBy<Key>(flows: readonly Flow[], keyOf: (flow: Flow) => Key): Map<Key, { tunnels: number; rate: number }> {

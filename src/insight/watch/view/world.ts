@@ -54,6 +54,18 @@ export class World {
   }
 }
 
+/** A server that did not say its ID is known by its address. */
+export const peerId = (peer: AgentPeer | ServerPeer): string =>
+  "address" in peer ? (peer.id ?? peer.address) : peer.id;
+
+export type PeerState = "ok" | "draining" | "demoted" | "failing";
+
+export function peerState(peer: AgentPeer | ServerPeer): PeerState {
+  if (peer.path?.state === "failing") return "failing";
+  if (peer.draining === true) return "draining";
+  return "demotedUntil" in peer && peer.demotedUntil !== undefined ? "demoted" : "ok";
+}
+
 /** A snapshot that was taken between two changes, after a loss, has some of the next change already. */
 function newestFirst<Item extends { readonly id: string | number }>(
   news: readonly Item[],

@@ -2,8 +2,8 @@
 
 import { RefusalLog } from "../../refusals.js";
 import type { AgentPeer, CertificateInfo, Tunnel } from "../contract.js";
-import { EndedTunnels } from "../ended.js";
 import type { LiveTunnel, Subject } from "../subject.js";
+import { EndedTunnels } from "../tunnel-row.js";
 
 export type PlayedTunnel = { -readonly [Key in keyof Tunnel]: Tunnel[Key] };
 
@@ -22,7 +22,7 @@ export class PlayedRole implements Subject {
   described = 0;
 
   get parts() {
-    return { source: this.source, version: "1.2.3", subject: this, refusals: this.refusals, ended: this.ended };
+    return { source: this.source, version: "1.2.3", subject: this };
   }
 
   open(id: number, target = `10.0.0.1:${id}`): PlayedTunnel {
@@ -35,6 +35,11 @@ export class PlayedRole implements Subject {
     };
     this.list.set(id, tunnel);
     return tunnel;
+  }
+
+  /** Remembers a tunnel that has ended. */
+  end(tunnel: Tunnel): void {
+    this.ended.add({ id: tunnel.id, describe: () => tunnel });
   }
 
   addAgent(key: number, id = `agent-${key}`): void {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { EndedTunnels } from "./ended.js";
-import { type TunnelFacts, TunnelRows } from "./tunnel-row.js";
+import { EndedTunnels, type TunnelFacts, TunnelRows } from "./tunnel-row.js";
 
 const rows = new TunnelRows("server", 1_000_000);
 
@@ -11,10 +10,10 @@ const tunnel = (id: number): TunnelFacts => ({
   ...{ sendWindow: 65_536, receiveWindow: undefined },
 });
 
-test("tells the whole life of a tunnel although its row is made only when somebody asks", () => {
+test("an ended tunnel shows its whole life although its row is made only on demand", () => {
   const ended = new EndedTunnels();
   const agent = { agent: { key: 3, id: "a-3" } };
-  ended.keep(rows, tunnel(42), agent, { at: 50, reason: "both ends closed", error: "a hiccup" });
+  ended.add(rows.ended(tunnel(42), agent, { at: 50, reason: "both ends closed", error: "a hiccup" }));
   expect(ended.find(42)).toEqual({
     ...{ id: 42, target: "10.0.0.1:42", frontend: "grpc", state: "closed", askedAt: 1_000_042, ...agent },
     ...{ connectId: "42", bytesToTarget: 420, bytesFromTarget: 4200, queuedBytes: 0, paused: false },
@@ -23,12 +22,15 @@ test("tells the whole life of a tunnel although its row is made only when somebo
   });
 });
 
-test("keeps the last five hundred, and what was handed out stays as it was", () => {
+test("the last five hundred ended tunnels are kept, and rows that were handed out stay as they were", () => {
   const ended = new EndedTunnels();
-  ended.keep(rows, tunnel(1), undefined, { at: 9, reason: "the first" });
+  ended.add(rows.ended(tunnel(1), undefined, { at: 9, reason: "the first" }));
   const first = ended.find(1);
-  ended.add({ ...first!, id: 2, state: "failed" });
-  for (let id = 3; id <= 502; id++) ended.keep(rows, tunnel(id), undefined, { at: id + 9, reason: `of ${id}` });
+  ended.add(rows.ended(tunnel(2).info, undefined, { at: 9, reason: "refused" }));
+  expect(ended.find(2)).toMatchObject({ state: "failed", endReason: "refused" });
+  for (let id = 3; id <= 502; id++) {
+    ended.add(rows.ended(tunnel(id), undefined, { at: id + 9, reason: `of ${id}` }));
+  }
   expect(first).toMatchObject({ target: "10.0.0.1:1", endReason: "the first" });
   expect([ended.find(1), ended.find(2), ended.count]).toEqual([undefined, undefined, 502]);
   expect(ended.since(0).map(({ id }) => id)).toEqual(Array.from({ length: 500 }, (_, at) => 502 - at));
