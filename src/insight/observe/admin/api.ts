@@ -11,11 +11,11 @@ import type { AdminModel } from "./model.js";
 import { endedPage, pageOf, tunnelPage } from "./pages.js";
 import type { Readers } from "./readers.js";
 import type { Session } from "./sessions.js";
-import type { LiveTunnel } from "./subject.js";
+import type { Subject } from "./subject.js";
 
 const MAX_BODY_BYTES = 16 * 1024;
 const MAX_TARGET_CHARS = 300;
-/** So long may a session that is over, or a token that was replaced, still be told what changes. */
+/** How long a stream may go on after its session has expired or its token was replaced. */
 const RECHECK_MS = 10_000;
 
 const JSON_HEADERS = {
@@ -23,6 +23,37 @@ const JSON_HEADERS = {
   "Cache-Control": "no-store",
   "X-Content-Type-Options": "nosniff",
 };
+
+/** GET NAME; undefined where the role has no such thing. */
+const LISTS = new Map<string, (model: AdminModel, query: URLSearchParams) => object | undefined | Promise<object>>([
+  ["", (model) => model.overview()],
+  ["process", (model) => model.process()],
+  ["totals", (model) => model.totals()],
+  ["servers", ({ subject }, query) => subject.servers && pageOf([...subject.servers()], query)],
+  ["agents", ({ subject }, query) => subject.agents && pageOf([...subject.agents()], query)],
+  ["tunnels", ({ subject }, query) => subject.tunnels && tunnelPage(subject.tunnels(), query)],
+  ["ended", ({ subject, ended }, query) => subject.tunnels && endedPage(ended.since(0), query)],
+  ["refusals", ({ refusals }, query) => pageOf(refusals.list(), query)],
+  ["certificates", (model, query) => pageOf(model.certificates(), query)],
+  ["listeners", ({ listeners }, query) => pageOf(listeners, query)],
+  ["flight", ({ subject }, query) => subject.flights && pageOf(subject.flights.list(), query)],
+  ["explain", ({ subject }, query) => subject.explain?.(targetIn(query))],
+]);
+
+/** GET NAME/NUMBER. */
+const ITEMS = new Map<string, (model: AdminModel, number: number) => object | undefined>([
+  ["agents", ({ subject }, number) => first(subject.agents?.(), ({ key }) => key === number)],
+  ["tunnels", ({ subject }, number) => first(subject.tunnels?.(), ({ id }) => id === number)?.describe()],
+  ["ended", ({ ended }, number) => ended.find(number)],
+  ["flight", ({ subject }, number) => subject.flights?.find(number)],
+]);
+
+/** POST NAME/NUMBER/VERB or POST NAME; undefined where the role cannot do that, false where there is no such thing. */
+const ACTIONS = new Map<string, (subject: Subject, number: number) => boolean | undefined>([
+  ["tunnels/*/close", (subject, number) => subject.closeTunnel?.(number)],
+  ["agents/*/drain", (subject, number) => subject.drainAgent?.(number)],
+  ["drain", (subject) => subject.drain?.()],
+]);
 
 export class AdminApi {
   readonly #model: AdminModel;
@@ -39,102 +70,36 @@ export class AdminApi {
 
   readonly route = async (request: HttpRequest, response: ServerResponse): Promise<void> => {
     await orFailure(response, async () => {
-      const [name = "", id, verb, ...more] = request.path.slice(API_PREFIX.length).split("/");
+      const words = request.path.slice(API_PREFIX.length).split("/");
       const { method } = request.message;
-      const isPost = method === "POST";
-      if (isPost && more.length === 0) {
-        await this.#post(request, response, [name, id, verb].filter(Boolean).join("/"), id ?? "");
-        return;
-      }
-      // What is there and what is not is for those who are let in, too.
+      if (method === "POST" && words.length <= 3) return await this.#post(request, response, words);
+      // Which routes there are is for those who are admitted, too.
       const session = await this.#guard.admit(request.message);
-      if (!isPost && method !== "GET" && method !== "HEAD") throw wrongMethod("GET, HEAD, POST");
-      if (isPost || verb !== undefined) throw notFound(request.path);
-      await this.#get(request, response, name, id, session);
+      if (!["GET", "HEAD", "POST"].includes(method ?? "")) throw wrongMethod("GET, HEAD, POST");
+      if (method === "POST" || words.length > 2) throw notFound(request.path);
+      await this.#get(request, response, words, session);
     });
   };
 
-  // ---- GET -----------------------------------------------------------------------------------------------------------
-
-  async #get(
-    request: HttpRequest,
-    response: ServerResponse,
-    name: string,
-    id: string | undefined,
-    session: Session | undefined,
-  ): Promise<void> {
-    if (name === "events" && id === undefined) this.#openStream(request, response);
-    else if (name === "dump" && id === undefined) await sendDump(this.#model, response);
-    else if (name === "session" && id === undefined) {
+  async #get(request: HttpRequest, response: ServerResponse, words: string[], session?: Session): Promise<void> {
+    const { path, query } = request;
+    const [name = "", id] = words;
+    if (id === undefined && name === "events") return this.#openStream(request, response);
+    if (id === undefined && name === "dump") return await sendDump(this.#model, response);
+    if (id === undefined && name === "session") {
       if (session === undefined) throw new ApiFailure(404, "not-found", "the request came with the token itself");
-      sendJson(response, { expiresAt: session.expiresAt } satisfies SessionInfo);
-    } else if (name === "flight" && id !== undefined && request.query.get("format") === "text") {
-      const found = this.#one(name, id) as FlightRecord | undefined;
-      if (found === undefined) throw notFound(request.path);
-      sendText(response, 200, flightText(found), { ...JSON_HEADERS, "Content-Type": "text/plain; charset=utf-8" });
-    } else {
-      const found = id === undefined ? await this.#list(name, request) : this.#one(name, id);
-      if (found === undefined) throw notFound(request.path);
-      sendJson(response, found);
+      return sendJson(response, { expiresAt: session.expiresAt } satisfies SessionInfo);
     }
+    const found = id === undefined ? await LISTS.get(name)?.(this.#model, query) : this.#find(name, id);
+    if (found === undefined) throw notFound(path);
+    if (name !== "flight" || id === undefined || query.get("format") !== "text") return sendJson(response, found);
+    const headers = { ...JSON_HEADERS, "Content-Type": "text/plain; charset=utf-8" };
+    sendText(response, 200, flightText(found as FlightRecord), headers);
   }
 
-  /** Undefined where the role, or the API, has no such thing. */
-  #list(name: string, { query }: HttpRequest): object | undefined | Promise<object> {
-    const model = this.#model;
-    const { subject } = model;
-    switch (name) {
-      case "":
-        return model.overview();
-      case "process":
-        return model.process();
-      case "totals":
-        return model.totals();
-      case "servers":
-        return subject.servers && pageOf([...subject.servers()], query);
-      case "agents":
-        return subject.agents && pageOf([...subject.agents()], query);
-      case "tunnels":
-        return subject.tunnels && tunnelPage(subject.tunnels(), query);
-      case "ended":
-        return subject.tunnels && endedPage(model.ended.since(0), query);
-      case "refusals":
-        return pageOf(model.refusals.list(), query);
-      case "certificates":
-        return pageOf(model.certificates(), query);
-      case "listeners":
-        return pageOf(model.listeners, query);
-      case "flight":
-        return subject.flights && pageOf(subject.flights.list(), query);
-      case "explain":
-        return subject.explain?.(targetIn(query));
-      default:
-        return undefined;
-    }
-  }
-
-  #one(name: string, id: string): object | undefined {
-    const model = this.#model;
-    if (name === "refusals") return model.refusals.find(id);
-    const number = /^\d{1,15}$/.test(id) ? Number(id) : undefined;
-    if (number === undefined) return undefined;
-    switch (name) {
-      case "agents":
-        return [...(model.subject.agents?.() ?? [])].find(({ key }) => key === number);
-      case "tunnels":
-        return this.#liveTunnel(number)?.describe();
-      case "ended":
-        return model.ended.find(number);
-      case "flight":
-        return model.subject.flights?.find(number);
-      default:
-        return undefined;
-    }
-  }
-
-  #liveTunnel(id: number): LiveTunnel | undefined {
-    for (const tunnel of this.#model.subject.tunnels?.() ?? []) if (tunnel.id === id) return tunnel;
-    return undefined;
+  #find(name: string, id: string): object | undefined {
+    if (name === "refusals") return this.#model.refusals.find(id);
+    return isNumber(id) ? ITEMS.get(name)?.(this.#model, Number(id)) : undefined;
   }
 
   #openStream({ message }: HttpRequest, response: ServerResponse): void {
@@ -151,43 +116,35 @@ export class AdminApi {
     response.once("close", () => clearInterval(check));
   }
 
-  // ---- POST ----------------------------------------------------------------------------------------------------------
-
-  async #post(request: HttpRequest, response: ServerResponse, path: string, id: string): Promise<void> {
-    const { message } = request;
-    if (path === "login") {
+  async #post(request: HttpRequest, response: ServerResponse, words: string[]): Promise<void> {
+    const { message, path } = request;
+    const route = words.join("/");
+    const setCookie = (cookie: string): void =>
+      void response.writeHead(204, { "Set-Cookie": cookie, "Cache-Control": "no-store" }).end();
+    if (route === "login") {
       this.#guard.admitLogin(message);
-      const cookie = await this.#guard.logIn(message, await tokenIn(request));
-      response.writeHead(204, { "Set-Cookie": cookie, "Cache-Control": "no-store" }).end();
-      return;
+      return setCookie(await this.#guard.logIn(message, await tokenIn(request)));
     }
     await this.#guard.admit(message);
-    if (path === "logout") {
-      const cookie = this.#guard.logOut(message);
-      response.writeHead(204, { "Set-Cookie": cookie, "Cache-Control": "no-store" }).end();
-      return;
-    }
-    const { subject } = this.#model;
-    const number = /^\d{1,15}$/.test(id) ? Number(id) : -1;
-    if (path === `tunnels/${id}/close`) act(subject.closeTunnel && (() => subject.closeTunnel!(number)), request.path);
-    else if (path === `agents/${id}/drain`)
-      act(subject.drainAgent && (() => subject.drainAgent!(number)), request.path);
-    else if (path === "drain") act(subject.drain && (() => subject.drain!()), request.path);
-    else throw wrongMethodOrNothing(path, request.path);
+    if (route === "logout") return setCookie(this.#guard.logOut(message));
+    const [name = "", id = "", verb] = words;
+    const action = ACTIONS.get(verb === undefined ? route : `${name}/*/${verb}`);
+    if (action === undefined) throw isReadOnly(words) ? wrongMethod("GET, HEAD") : notFound(path);
+    const done = action(this.#model.subject, isNumber(id) ? Number(id) : -1);
+    if (done === undefined) throw new ApiFailure(409, "not-possible", "this role cannot do that");
+    if (!done) throw notFound(path);
     sendJson(response, { done: true } satisfies Done);
   }
 }
 
-function act(action: (() => boolean) | undefined, path: string): void {
-  if (action === undefined) throw new ApiFailure(409, "not-possible", "this role cannot do that");
-  if (!action()) throw notFound(path);
-}
+const isNumber = (id: string): boolean => /^\d{1,15}$/.test(id);
 
-const READ_ONLY =
-  /^(|process|totals|servers|agents|tunnels|ended|refusals|certificates|listeners|explain|flight|dump|events)(\/[^/]*)?$/;
+const isReadOnly = ([name = "", ...more]: string[]): boolean =>
+  more.length < 2 && (LISTS.has(name) || name === "dump" || name === "events");
 
-function wrongMethodOrNothing(path: string, asked: string): ApiFailure {
-  return READ_ONLY.test(path) ? wrongMethod("GET, HEAD") : notFound(asked);
+function first<Item>(items: Iterable<Item> | undefined, fits: (item: Item) => boolean): Item | undefined {
+  for (const item of items ?? []) if (fits(item)) return item;
+  return undefined;
 }
 
 function wrongMethod(allow: string): ApiFailure {
@@ -205,7 +162,7 @@ function targetIn(query: URLSearchParams): string {
 }
 
 async function tokenIn({ message }: HttpRequest): Promise<string> {
-  // Another site's form cannot send this type without asking first, and we never say yes.
+  // Another site's form cannot send this type without asking first, and it is never allowed here.
   if (!/^application\/json\b/i.test(message.headers["content-type"] ?? "")) {
     throw new ApiFailure(400, "malformed", "the body must be application/json");
   }
@@ -216,7 +173,7 @@ async function tokenIn({ message }: HttpRequest): Promise<string> {
     const { token } = JSON.parse(body) as { token?: unknown };
     if (typeof token === "string" && /^\S+$/.test(token)) return token;
   } catch {
-    // Said below, without a word of what came.
+    // The answer below repeats nothing of what was sent.
   }
   throw wanted;
 }

@@ -18,7 +18,7 @@ test("tunnels of one agent to one target are one flow, whose rate is what moved 
   world.tunnels.set(2, tunnel(2, to("a:1", 1, 1500)));
   const map = meter.measure(world, 3000);
   expect(map.flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 1000 }]);
-  expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, state: "fine" }]);
+  expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, state: "ok" }]);
   expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000 }]);
 });
 
@@ -62,8 +62,8 @@ test("a sidecar's tunnels, which no peer is known to carry, come from its listen
   world.add({ tunnels: [through(3, "https", "a:1", 500)], more: false });
   const map = meter.measure(world, 2000);
   expect(map.peers).toMatchObject([
-    { name: "https", tunnels: 1, rate: 500, state: "fine" },
-    { name: "socks", tunnels: 2, rate: 0, state: "fine" },
+    { name: "https", tunnels: 1, rate: 500, state: "ok" },
+    { name: "socks", tunnels: 2, rate: 0, state: "ok" },
   ]);
   expect(map.targets).toEqual([
     { name: "a:1", tunnels: 2, rate: 500 },
