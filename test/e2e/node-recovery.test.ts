@@ -184,7 +184,7 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     expect(pem).toMatch(/BEGIN CERTIFICATE[\s\S]*BEGIN PRIVATE KEY/);
     expect(stdout + stderr).not.toMatch(/PRIVATE KEY|eyJ/);
     const idle = await lab.doctor("far-0");
-    expect(found(idle.findings, "DB_NODE_NOT_READY").evidence).toEqual(["its kubelet has said nothing yet"]);
+    expect(found(idle.findings, "DB_NODE_NOT_READY").evidence).toEqual(["its kubelet has reported nothing yet"]);
     await lab.setReady("far-0", "True");
     expect(await lab.doctor("far-0")).toMatchObject({ code: 0 });
     expect(await stranger).toMatchObject({ code: 1, stderr: expect.stringContaining("neither approved nor denied") });

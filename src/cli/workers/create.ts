@@ -37,22 +37,18 @@ ${PROVIDERS_HELP}
   async run(flags) {
     checkAccess(flags);
     checkMaking(flags);
-    const [{ createWorkers }, { ensureTokens }, { poolUserData }] = await Promise.all([
+    const [{ createWorkers }, { poolUserData }] = await Promise.all([
       import("../../cluster/nodes/workers/machines.js"),
-      import("../../cluster/nodes/workers/user-data.js"),
       import("../../cluster/nodes/workers/user-data.js"),
     ]);
     const pool = poolOf(flags);
     const { dryRun, window: joinWithinMs, zones } = flags;
     return withState(flags.state, (store) =>
       withClusters(flags, async (clusters) => {
-        const userData = await poolUserData(clusters.pools, pool);
-        const template = templateOf(flags);
         const workers = await createWorkers({
-          ...{ store, userData, group: { ...groupOf(flags), zones }, now: Date.now(), dryRun, joinWithinMs },
-          template: { ...template, ownToken: template.ownToken ?? userData.isOurs },
-          ownTokens: async (names) => (names.length === 0 ? new Map() : ensureTokens(clusters.pools, pool, names)),
-          beforeMachines: publisher(flags, clusters),
+          ...{ store, clusters, pool, now: Date.now(), dryRun, joinWithinMs, publish: publisher(flags, clusters) },
+          ...{ group: { ...groupOf(flags), zones }, template: templateOf(flags) },
+          userData: await poolUserData(clusters.pools, pool),
         });
         return { workers, inventory: store.inventoryDirectory };
       }),

@@ -107,14 +107,14 @@ export async function withWorkers<T>(
 
 /** A pool that is not there yet is no reason to stop. */
 async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void> {
-  const [{ requireHostedAccess }, { isPoolMissing, poolHash }] = await Promise.all([
+  const [{ requireHostedAccess }, { PoolMissing, poolHash }] = await Promise.all([
     import("../../cluster/nodes/workers/status.js"),
     import("../../cluster/nodes/workers/user-data.js"),
   ]);
   try {
     requireHostedAccess(clusters, (await poolHash(clusters.pools, pool)).object);
   } catch (reason) {
-    if (!isPoolMissing(reason)) throw reason;
+    if (!(reason instanceof PoolMissing)) throw reason;
   }
 }
 

@@ -46,7 +46,7 @@ itself, or what the machine was given. A worker is behind when its pool has anot
 });
 
 async function look(flags: WorkersFlags, workers: readonly Worker[]): Promise<Seen> {
-  const [{ isHosted, listNodes }, { isPoolMissing, poolHash }] = await Promise.all([
+  const [{ isHosted, listNodes }, { PoolMissing, poolHash }] = await Promise.all([
     import("../../cluster/nodes/workers/status.js"),
     import("../../cluster/nodes/workers/user-data.js"),
   ]);
@@ -59,7 +59,7 @@ async function look(flags: WorkersFlags, workers: readonly Worker[]): Promise<Se
         hashes.set(pool, hash);
         isElsewhere ||= clusters.nodes === clusters.pools && isHosted(object);
       } catch (reason) {
-        if (!isPoolMissing(reason)) throw reason;
+        if (!(reason instanceof PoolMissing)) throw reason;
       }
     }
     return { hashes, nodes: isElsewhere ? undefined : await listNodes(clusters.nodes) };

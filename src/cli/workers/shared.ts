@@ -2,7 +2,7 @@
 
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import type { MachineTemplate } from "../../cluster/nodes/workers/machines.js";
-import { placeholders, splitCommand } from "../../cluster/nodes/workers/machines.js";
+import { PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
@@ -136,7 +136,7 @@ type MakingFlags = Values<typeof makingFlags> & { readonly namespace: string };
 
 /** What each provider does, for --help. */
 export const PROVIDERS_HELP = `Providers: files writes user data and leaves the machines to you; command runs --create-command for each worker, without
-a shell, in which these are replaced: ${placeholders.map((name) => `{${name}}`).join(" ")}; gcloud runs
+a shell, in which these are replaced: ${PLACEHOLDERS_TEXT}; gcloud runs
 gcloud compute instances create. After a kill a command may be run once more for the same worker: it must then do nothing.`;
 
 export function checkMaking(flags: MakingFlags): void {
@@ -156,7 +156,7 @@ export function groupOf(
   return { pool: `${namespace}/${name}`, prefix: flags.namePrefix || name, count: flags.count };
 }
 
-export function templateOf(flags: MakingFlags): Omit<MachineTemplate, "ownToken"> & { ownToken: boolean | undefined } {
+export function templateOf(flags: MakingFlags): MachineTemplate {
   const { createCommand, deleteCommand, provider } = flags;
   const isCommand = provider === "command";
   if (isCommand && createCommand === "") throw refused("--provider command needs --create-command");

@@ -1,40 +1,29 @@
 /** What the commands that change a pool's workers share. */
 
 import { deleteIfPresent } from "../../kube/objects.js";
-import type { ObjectName } from "../objects.js";
 import type { Approval } from "./approving.js";
 import type { Deadline } from "./deadline.js";
 import { cordon, type DrainRules, drain } from "./drain.js";
-import { type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
+import { type MachineContext, type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
 import { nodePath } from "./node.js";
-import type { Clusters } from "./status.js";
-import type { WorkerStore } from "./store.js";
-import { ensureTokens, poolUserData, revokeTokens } from "./user-data.js";
+import { poolUserData, revokeTokens } from "./user-data.js";
 import type { Worker } from "./worker.js";
 
-export interface WorkersContext {
-  readonly clusters: Clusters;
-  readonly pool: ObjectName;
-  readonly store: WorkerStore;
+export interface WorkersContext extends MachineContext {
   readonly deadline: Deadline;
   readonly rules: DrainRules;
   readonly drainMs: number;
   /** How many workers may be missing at a time. */
   readonly maxUnavailable: number;
-  /** How long a new worker may take to ask for its certificate. */
-  readonly joinWithinMs: number;
   readonly approval: Approval;
-  /** Writes into the cluster which workers its approver should expect. */
-  readonly publish: (workers: readonly Worker[]) => Promise<void>;
 }
 
 /** Options with the pool's current user data; rejects, before anything is changed, when it has none. */
 export async function makeOptionsFor(context: WorkersContext): Promise<MakeOptions> {
-  const { clusters, deadline, joinWithinMs, pool, publish, store } = context;
+  const { clusters, deadline, pool } = context;
   const userData = await deadline.poll(`the user data of ${pool.name}`, () => poolUserData(clusters.pools, pool));
   return {
-    ...{ store, userData, joinWithinMs, now: deadline.clock.date(), dryRun: false, beforeMachines: publish },
-    ownTokens: async (names) => (names.length === 0 ? new Map() : ensureTokens(clusters.pools, pool, names)),
+    ...{ ...context, userData, now: deadline.clock.date(), dryRun: false },
     onMade: ({ action, name, userData: file }) => {
       const what = action === "made" ? "its machine is made" : `boot its machine with the user data in ${file}`;
       deadline.progress.log(`${name}: ${what}`);

@@ -1,13 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  gcloudCreate,
-  gcloudDelete,
-  renderCommand,
-  runCommand,
-  runMachineCommand,
-  shellText,
-  splitCommand,
-} from "./machines.js";
+import { gcloudCommand, renderCommand, runCommand, runMachineCommand, shellText, splitCommand } from "./machines.js";
 import type { Worker } from "./worker.js";
 
 const worker: Worker = {
@@ -57,23 +49,23 @@ describe("commands of one's own", () => {
 
 describe("gcloud", () => {
   test("is given the tool's own arguments, and user data as a file", () => {
-    expect(gcloudCreate(worker, "/s/w-0.ign")).toEqual([
+    expect(gcloudCommand("create", worker, "/s/w-0.ign")).toEqual([
       ...["gcloud", "compute", "instances", "create", "w-0", "--zone=europe-a", "--project=mine"],
       ...["--machine-type=n2-standard-4", "--subnet=nodes", "--image=rhcos-418", "--image-project=rhcos-cloud"],
       ...["--boot-disk-size=120GB", "--metadata-from-file=user-data=/s/w-0.ign", "--quiet"],
     ]);
-    expect(shellText(gcloudDelete(worker))).toBe(
+    expect(shellText(gcloudCommand("delete", worker, ""))).toBe(
       "gcloud compute instances delete w-0 --zone=europe-a --project=mine --quiet",
     );
   });
 
   test("leaves out what was not said, but a zone must be", () => {
     const shape = { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" };
-    expect(gcloudCreate({ ...worker, shape }, "f")).toEqual([
+    expect(gcloudCommand("create", { ...worker, shape }, "f")).toEqual([
       ...["gcloud", "compute", "instances", "create", "w-0", "--zone=europe-a"],
       ...["--metadata-from-file=user-data=f", "--quiet"],
     ]);
-    expect(() => gcloudCreate({ ...worker, zone: "" }, "f")).toThrow("give --zones");
+    expect(() => gcloudCommand("create", { ...worker, zone: "" }, "f")).toThrow("give --zones");
   });
 
   test("takes a machine that is there already, or gone already, for made, or removed", async () => {

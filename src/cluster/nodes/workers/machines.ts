@@ -1,30 +1,38 @@
 /** Makes and removes workers one after the other. Each step is recorded, so that a command that was killed can be repeated. */
 
 import { execFile } from "node:child_process";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { type DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import type { ObjectName } from "../objects.js";
+import type { Clusters } from "./status.js";
 import type { WorkerStore } from "./store.js";
-import { type PoolUserData, workerUserData } from "./user-data.js";
+import { ensureTokens, type PoolUserData, workerUserData } from "./user-data.js";
 import { isInGroup, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
 
-export interface MakeOptions {
+/** Where machines are made, and for whom. */
+export interface MachineContext {
+  readonly clusters: Clusters;
+  readonly pool: ObjectName;
   readonly store: WorkerStore;
-  readonly userData: PoolUserData;
+  /** How long a new worker may take to ask for its certificate. */
   readonly joinWithinMs: number;
+  /** Writes into the cluster which workers its approver should expect. */
+  readonly publish: (workers: readonly Worker[]) => Promise<void>;
+}
+
+export interface MakeOptions extends MachineContext {
+  readonly userData: PoolUserData;
   readonly now: number;
   /** Changes nothing and returns what would be done. */
   readonly dryRun: boolean;
-  /** Of workers that should have one of their own. */
-  readonly ownTokens: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
-  /** When the records are complete and before the first machine. */
-  readonly beforeMachines?: (workers: readonly Worker[]) => Promise<void>;
   readonly onMade?: (made: MadeWorker) => void;
 }
 
 /** What workers that are made together have in common. */
-export type MachineTemplate = Pick<
-  Worker,
-  "provider" | "shape" | "ownToken" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"
->;
+export interface MachineTemplate
+  extends Pick<Worker, "provider" | "shape" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"> {
+  /** If undefined, workers get tokens of their own when the Ignition server is ours: others know no such tokens. */
+  readonly ownToken: boolean | undefined;
+}
 
 interface CreateOptions extends MakeOptions {
   readonly group: WorkerGroup;
@@ -44,11 +52,11 @@ export interface MadeWorker {
 export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
 
 export async function createWorkers(creation: CreateOptions): Promise<MadeWorker[]> {
-  const { store, template, group } = creation;
+  const { group, store, userData } = creation;
+  const template = { ...creation.template, ownToken: creation.template.ownToken ?? userData.isOurs };
   const before = await store.read();
   const planned = planWorkers(before, group, await store.numbers()).map((plan) => ({
-    ...{ ...template, ...plan },
-    ...{ pool: group.pool, ips: [] },
+    ...{ ...template, ...plan, pool: group.pool, ips: [] },
   }));
   const own = before.filter((worker) => isInGroup(worker, group));
   // With today's template: a command that failed may have been corrected.
@@ -64,39 +72,44 @@ export async function createWorkers(creation: CreateOptions): Promise<MadeWorker
 
 /** Records them all, instead of workers that they replace and that are gone, and makes their machines. */
 export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorker[]): Promise<MadeWorker[]> {
-  const { store } = making;
-  const fresh = drafts.map((draft) => recordOf(draft, making));
-  if (making.dryRun) return fresh.map((worker) => dryRunOf(worker, store));
-  const names = new Set(fresh.map(({ name }) => name));
-  const tokens = await making.ownTokens(fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name));
-  const tailored = fresh.map((worker) => ({ worker, text: userDataFor(worker, tokens, making) }));
-  const all = await store.change((before) => [
-    ...before.filter(({ name }) => !names.has(name) && !fresh.some(({ replaces }) => replaces === name)),
-    ...fresh,
-  ]);
-  await making.beforeMachines?.(all);
+  const { clusters, dryRun, joinWithinMs, now, onMade, pool, publish, store, userData } = making;
+  const time = (at: number) => new Date(at).toISOString();
+  const record = { hash: userData.hash, notBefore: time(now), deadline: time(now + joinWithinMs), made: false };
+  const fresh = drafts.map((draft): Worker => ({ ...draft, ...record }));
+  const madeOf = (worker: Worker, action: MadeWorker["action"] | undefined): MadeWorker => {
+    const { name, zone } = worker;
+    const file = store.userDataFile(name);
+    const command = machineCommand("create", worker, file);
+    return {
+      name,
+      zone,
+      userData: file,
+      command,
+      action: action ?? (command.length > 0 ? "made" : "user data written"),
+    };
+  };
+  if (dryRun) return fresh.map((worker) => madeOf(worker, "would be made"));
+  const holders = fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name);
+  const tokens = holders.length === 0 ? undefined : await ensureTokens(clusters.pools, pool, holders);
+  const texts = fresh.map((worker) => workerUserData(userData.text, worker, tokens?.get(worker.name)));
+  const isReplaced = (old: Worker) => fresh.some(({ name, replaces }) => name === old.name || replaces === old.name);
+  const all = await store.change((before) => [...before.filter((worker) => !isReplaced(worker)), ...fresh]);
+  // Before the first machine: nobody admits one that is not expected.
+  await publish(all);
   const done: MadeWorker[] = [];
-  for (const { text, worker } of tailored) {
-    const userData = await store.writeUserData(worker.name, text);
-    const command = machineCommand("create", worker, userData);
-    const isRun = command.length > 0;
-    if (isRun) await runMachineCommand("create", worker, command);
+  for (const [index, worker] of fresh.entries()) {
+    await store.writeUserData(worker.name, texts[index]!);
+    const made = madeOf(worker, undefined);
+    const isRun = made.command.length > 0;
+    if (isRun) await runMachineCommand("create", worker, made.command);
     // Machines that people make are not reported to us; giving the same user data again does no harm.
     if (isRun || worker.provider === "files") {
       await store.change((workers) => workers.map((one) => (one.name === worker.name ? { ...one, made: true } : one)));
     }
-    const action = isRun ? "made" : "user data written";
-    const made: MadeWorker = { name: worker.name, zone: worker.zone, userData, command, action };
-    making.onMade?.(made);
+    onMade?.(made);
     done.push(made);
   }
   return done;
-}
-
-function dryRunOf(worker: Worker, store: WorkerStore): MadeWorker {
-  const { name, zone } = worker;
-  const userData = store.userDataFile(name);
-  return { name, zone, userData, command: machineCommand("create", worker, userData), action: "would be made" };
 }
 
 interface RemovedWorker {
@@ -120,9 +133,7 @@ export async function deleteWorkers(
       continue;
     }
     if (command.length > 0) await runMachineCommand("delete", worker, command);
-    const left = await store.change((workers) => workers.filter(({ name }) => name !== worker.name));
-    await store.removeUserData(worker.name);
-    await publish(left);
+    await publish(await store.forget(worker.name));
     removed.push({ name: worker.name, command, action: command.length > 0 ? "removed" : "forgotten" });
   }
   return removed;
@@ -139,25 +150,14 @@ export async function knownWorkers(store: WorkerStore, names: readonly string[])
 export function unknownWorker(name: string, all: readonly Worker[]): DrawbridgeError {
   const known = all.slice(0, 20).map((worker) => worker.name);
   const there = known.length === 0 ? "none is recorded" : `there is ${known.join(", ")}`;
-  return new DrawbridgeError("DB_WORKERS", `there is no worker ${name}: ${there}${all.length > 20 ? ", ..." : ""}`);
-}
-
-/** From now on. */
-function recordOf(draft: NewWorker, { now, userData, joinWithinMs }: MakeOptions): Worker {
-  const time = (at: number) => new Date(at).toISOString();
-  return { ...draft, hash: userData.hash, notBefore: time(now), deadline: time(now + joinWithinMs), made: false };
-}
-
-function userDataFor(worker: Worker, tokens: ReadonlyMap<string, string>, { userData }: MakeOptions): string {
-  const { ignitionAddress = "", name, setHostname = true } = worker;
-  return workerUserData(userData.text, { name, setHostname, ignitionAddress, token: tokens.get(name) });
+  return workersError(`there is no worker ${name}: ${there}${all.length > 20 ? ", ..." : ""}`);
 }
 
 type Verb = "create" | "delete";
 
 /** The command that makes or removes a worker's machine; empty where people do it. */
 export function machineCommand(verb: Verb, worker: Worker, userData: string): string[] {
-  if (worker.provider === "gcloud") return verb === "create" ? gcloudCreate(worker, userData) : gcloudDelete(worker);
+  if (worker.provider === "gcloud") return gcloudCommand(verb, worker, userData);
   if (worker.provider !== "command") return [];
   return renderCommand(verb === "create" ? worker.createCommand : worker.deleteCommand, worker, userData);
 }
@@ -174,12 +174,13 @@ export async function runMachineCommand(verb: Verb, worker: Worker, command: rea
   }
 }
 
-export function gcloudCreate({ name, shape, zone }: Worker, userDataFile: string): string[] {
-  if (zone === "") throw new DrawbridgeError("DB_WORKERS", `gcloud needs a zone for ${name}: give --zones`);
+export function gcloudCommand(verb: Verb, { name, shape, zone }: Worker, userDataFile: string): string[] {
   const optional = (flag: string, value: string) => (value === "" ? [] : [`--${flag}=${value}`]);
+  const head = ["gcloud", "compute", "instances", verb, name, `--zone=${zone}`, ...optional("project", shape.project)];
+  if (verb === "delete") return [...head, "--quiet"];
+  if (zone === "") throw workersError(`gcloud needs a zone for ${name}: give --zones`);
   return [
-    ...["gcloud", "compute", "instances", "create", name, `--zone=${zone}`],
-    ...optional("project", shape.project),
+    ...head,
     ...optional("machine-type", shape.machineType),
     ...optional("subnet", shape.subnet),
     ...optional("image", shape.image),
@@ -191,23 +192,24 @@ export function gcloudCreate({ name, shape, zone }: Worker, userDataFile: string
   ];
 }
 
-export function gcloudDelete({ name, shape, zone }: Worker): string[] {
-  const project = shape.project === "" ? [] : [`--project=${shape.project}`];
-  return ["gcloud", "compute", "instances", "delete", name, `--zone=${zone}`, ...project, "--quiet"];
-}
+/** What --create-command and --delete-command may contain in braces. */
+const placeholderValues: Readonly<Record<string, (worker: Worker, userData: string) => string>> = {
+  name: ({ name }) => name,
+  pool: ({ pool }) => pool,
+  zone: ({ zone }) => zone,
+  userdata: (_, userData) => userData,
+  "machine-type": ({ shape }) => shape.machineType,
+  disk: ({ shape }) => shape.diskGb,
+  subnet: ({ shape }) => shape.subnet,
+  image: ({ shape }) => shape.image,
+  "image-project": ({ shape }) => shape.imageProject,
+  project: ({ shape }) => shape.project,
+};
 
-export const placeholders = [
-  "name",
-  "pool",
-  "zone",
-  "userdata",
-  "machine-type",
-  "disk",
-  "subnet",
-  "image",
-  "image-project",
-  "project",
-] as const;
+/** `{name} {pool} ...`. */
+export const PLACEHOLDERS_TEXT = Object.keys(placeholderValues)
+  .map((name) => `{${name}}`)
+  .join(" ");
 
 const TIMEOUT_MS = 15 * 60_000;
 
@@ -227,33 +229,17 @@ export function splitCommand(text: string): string[] {
   }
   if (text.slice(end).trim() !== "") throw workersError(`a quote is not closed: ${text.slice(end).trim()}`);
   if (words.length === 0) throw workersError("the command is empty");
-  const unknown = [...text.matchAll(/\{([a-z-]+)\}/g)].find(
-    ([, name]) => !placeholders.some((known) => known === name),
-  );
-  if (unknown !== undefined) {
-    throw workersError(`${unknown[0]} is not known; there are ${placeholders.map((name) => `{${name}}`).join(" ")}`);
-  }
+  const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name = ""]) => !Object.hasOwn(placeholderValues, name));
+  if (unknown !== undefined) throw workersError(`${unknown[0]} is not known; there are ${PLACEHOLDERS_TEXT}`);
   return words;
 }
 
-export function renderCommand(
-  template: readonly string[],
-  { name, pool, shape, zone }: Worker,
-  userdata: string,
-): string[] {
-  const values: Readonly<Record<string, string>> = {
-    name,
-    pool,
-    zone,
-    userdata,
-    "machine-type": shape.machineType,
-    disk: shape.diskGb,
-    subnet: shape.subnet,
-    image: shape.image,
-    "image-project": shape.imageProject,
-    project: shape.project,
-  };
-  return template.map((word) => word.replace(/\{([a-z-]+)\}/g, (all, key: string) => values[key] ?? all));
+const PLACEHOLDER = /\{([a-z-]+)\}/g;
+
+export function renderCommand(template: readonly string[], worker: Worker, userData: string): string[] {
+  return template.map((word) =>
+    word.replace(PLACEHOLDER, (all, key: string) => placeholderValues[key]?.(worker, userData) ?? all),
+  );
 }
 
 /** As a person could type it. */

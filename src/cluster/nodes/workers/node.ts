@@ -44,7 +44,7 @@ export function isReady(node: Node | undefined): boolean {
 export function whyNotReady(node: Node): string {
   const condition = readyCondition(node);
   if (condition?.status === "True") return "";
-  if (condition === undefined) return "its kubelet has said nothing yet";
+  if (condition === undefined) return "its kubelet has reported nothing yet";
   return [condition.reason, condition.message].filter(Boolean).join(": ") || `Ready is ${condition.status}`;
 }
 

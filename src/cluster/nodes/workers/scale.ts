@@ -60,8 +60,7 @@ async function carryOutPlan(context: WorkersContext, { leave, make, group }: Sca
   const workers = (await store.read()).filter(({ name }) => leave.includes(name));
   await eachOf(workers, maxUnavailable, async (worker) => {
     await takeOutOfService(worker, context);
-    const left = await store.change((all) => all.filter(({ name }) => name !== worker.name));
-    await store.removeUserData(worker.name);
+    const left = await store.forget(worker.name);
     await deadline.retry("the inventory", () => context.publish(left));
     deadline.progress.log(`${worker.name} is removed`);
   });

@@ -78,7 +78,7 @@ describe("what a worker lacks", () => {
       "doctor",
     ],
     ["lost", {}, ready("Unknown"), "its node is not Ready: Ready is Unknown", "doctor"],
-    ["mute", {}, withNode({ metadata: { name: "w-0" } }), "its kubelet has said nothing yet", "doctor"],
+    ["mute", {}, withNode({ metadata: { name: "w-0" } }), "its kubelet has reported nothing yet", "doctor"],
     ["cordoned", {}, withNode({ ...good, spec: { unschedulable: true } }), "is cordoned", "kubectl uncordon w-0"],
     ["bare", {}, withNode({ ...good, metadata: { name: "w-0" } }), "its node lacks label tier=front", "workers up"],
   ])("%s", (_, change, seen, what, remedy) => {

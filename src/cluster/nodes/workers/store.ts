@@ -76,6 +76,13 @@ export class WorkerStore {
     return path;
   }
 
+  /** Drops a worker and its user data; resolves to the workers that are left. */
+  async forget(worker: string): Promise<Worker[]> {
+    const left = await this.change((workers) => workers.filter(({ name }) => name !== worker));
+    await this.removeUserData(worker);
+    return left;
+  }
+
   async removeUserData(worker: string): Promise<void> {
     await rm(this.userDataFile(worker), { force: true });
   }

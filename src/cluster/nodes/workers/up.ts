@@ -5,7 +5,7 @@ import { approving } from "./approving.js";
 import { makeOptionsFor, type WorkersContext } from "./change.js";
 import { createWorkers, type MachineTemplate, type MadeWorker } from "./machines.js";
 import { poolReport } from "./status.js";
-import { isUserDataMissing, poolHash, poolUserData } from "./user-data.js";
+import { poolHash, poolUserData, UserDataMissing } from "./user-data.js";
 import { type VerifyOptions, type VerifyResult, verifyWorkers } from "./verify.js";
 import { isInGroup, planWorkers, type WorkerGroup, workersError } from "./worker.js";
 
@@ -13,8 +13,7 @@ interface UpOptions extends Pick<VerifyOptions, "pod"> {
   /** The pool and the objects it refers to; empty when they are in the cluster already. */
   readonly objects: readonly KubeObject[];
   readonly group: WorkerGroup;
-  /** Without `ownToken`, workers get tokens of their own when the Ignition server is ours. */
-  readonly template: Omit<MachineTemplate, "ownToken"> & { readonly ownToken: boolean | undefined };
+  readonly template: MachineTemplate;
 }
 
 export interface UpResult {
@@ -23,17 +22,16 @@ export interface UpResult {
 }
 
 export async function bringUp(context: WorkersContext, options: UpOptions): Promise<UpResult> {
-  await apply(context, options.objects);
-  await prepare(context, options.group);
-  return approving(context, async () => {
-    const made = await create(context, options);
-    return { made, verdict: await labelAndVerify(context, options) };
-  });
-}
-
-async function apply({ clusters, deadline }: WorkersContext, objects: readonly KubeObject[]): Promise<void> {
+  const { group, objects, pod, template } = options;
+  const { clusters, deadline, store } = context;
   const outcomes = await applyObjects(clusters.pools, objects, { dryRun: false, force: false });
   for (const { action, object } of outcomes) deadline.progress.log(`${object} ${action}`);
+  await prepare(context, group);
+  return approving(context, async () => {
+    const made = await createWorkers({ ...(await makeOptionsFor(context)), group, template });
+    const workers = (await store.read()).filter((worker) => isInGroup(worker, group));
+    return { made, verdict: await verifyWorkers({ ...context, workers, pod, labelsNodes: true }) };
+  });
 }
 
 /** Rejects, before anything is made, when the workers cannot be made; waits for user data of a pool that is new. */
@@ -48,17 +46,6 @@ export async function prepare(context: WorkersContext, group: WorkerGroup): Prom
   await awaitUserData(context);
 }
 
-async function create(context: WorkersContext, { group, template }: UpOptions): Promise<MadeWorker[]> {
-  const options = await makeOptionsFor(context);
-  const ownToken = template.ownToken ?? options.userData.isOurs;
-  return createWorkers({ ...options, group, template: { ...template, ownToken } });
-}
-
-async function labelAndVerify(context: WorkersContext, { group, pod }: UpOptions): Promise<VerifyResult> {
-  const workers = (await context.store.read()).filter((worker) => isInGroup(worker, group));
-  return verifyWorkers({ ...context, workers, pod, labelsNodes: true });
-}
-
 async function awaitUserData({ clusters: { pools }, deadline, pool }: WorkersContext): Promise<void> {
   const what = `waiting for user data of pool ${pool.name}`;
   await deadline.poll(what, async () => {
@@ -67,7 +54,7 @@ async function awaitUserData({ clusters: { pools }, deadline, pool }: WorkersCon
       deadline.progress.log(`pool ${pool.name} has user data, hash ${hash}`);
       return true;
     } catch (reason) {
-      if (!isUserDataMissing(reason)) throw reason;
+      if (!(reason instanceof UserDataMissing)) throw reason;
     }
     const { hash, object } = await poolHash(pools, pool);
     const { problems } = poolReport(pool.name, { pool: object, hash });

@@ -40,7 +40,7 @@ describe("a worker's user data", () => {
 
   test("never leaves the pool's token beside the worker's own, however the header is written", () => {
     const token = "22222222-2222-4222-8222-222222222222";
-    const text = workerUserData(pool().replace('"Authorization"', '"authorization"'), { ...plain, token });
+    const text = workerUserData(pool().replace('"Authorization"', '"authorization"'), plain, token);
     const headers = JSON.parse(text).ignition.config.merge[0].httpHeaders as { name: string; value: string }[];
     expect(headers.filter(({ name }) => /^authorization$/i.test(name)).map(({ value }) => value)).toEqual([
       `Bearer ${Buffer.from(token).toString("base64")}`,
@@ -63,11 +63,11 @@ describe("a worker's user data", () => {
 
   test("opens the configuration with the worker's own token", () => {
     const token = "22222222-2222-4222-8222-222222222222";
-    const text = workerUserData(pool(), { ...plain, token });
+    const text = workerUserData(pool(), plain, token);
     const headers = JSON.parse(text).ignition.config.merge[0].httpHeaders;
     expect(headers[0]).toEqual({ name: "Authorization", value: `Bearer ${Buffer.from(token).toString("base64")}` });
     expect(headers.slice(1)).toEqual(JSON.parse(pool()).ignition.config.merge[0].httpHeaders.slice(1));
-    expect(() => workerUserData(pool(), { ...plain, token: "" })).toThrow("an empty token");
+    expect(() => workerUserData(pool(), plain, "")).toThrow("an empty token");
   });
 
   test("passes nothing on that a machine would refuse", () => {

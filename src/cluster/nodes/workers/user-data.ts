@@ -56,28 +56,13 @@ export async function poolHash(api: KubeApi, pool: ObjectName): Promise<{ hash: 
   return { hash: object.metadata?.annotations?.[annotation.currentConfigVersion] ?? "", object };
 }
 
-class PoolMissing extends DrawbridgeError {}
+export class PoolMissing extends DrawbridgeError {}
 
-class UserDataMissing extends DrawbridgeError {}
+/** The pool's controller will make it, if it can. */
+export class UserDataMissing extends DrawbridgeError {}
 
-/** Whose controller will make it, if it can. */
-export function isUserDataMissing(reason: unknown): boolean {
-  return reason instanceof UserDataMissing;
-}
-
-export function isPoolMissing(reason: unknown): boolean {
-  return reason instanceof PoolMissing;
-}
-
-interface WorkerSettings {
-  readonly name: string;
-  /** A node has its machine's host name, and only nodes of the inventory are approved. */
-  readonly setHostname: boolean;
-  /** `10.0.0.1` or `10.0.0.1:443`, for machines that cannot resolve names. Empty: as published. */
-  readonly ignitionAddress: string;
-  /** Instead of the pool's. */
-  readonly token?: string | undefined;
-}
+/** How a worker's user data is made, as its record has it. */
+type WorkerSettings = Pick<Worker, "name" | "setHostname" | "ignitionAddress">;
 
 interface Source {
   readonly source: string;
@@ -89,10 +74,11 @@ interface Pointer {
   readonly storage?: { readonly files?: readonly { readonly path: string }[] };
 }
 
-/** A pool's user data for one worker: with its host name, its token, and another address of the Ignition server. */
+/** A pool's user data for one worker: with its host name, its own token if any, and another address of the Ignition server. */
 export function workerUserData(
   poolText: string,
-  { ignitionAddress, name, setHostname, token }: WorkerSettings,
+  { ignitionAddress = "", name, setHostname = true }: WorkerSettings,
+  token?: string,
 ): string {
   // Whoever made it: what a machine would refuse must not get that far.
   requireConfig(poolText, "the pool's user data");
@@ -142,23 +128,17 @@ function reachedAt(source: string, address: string): string {
   return url.href;
 }
 
-interface FreshUserData {
-  readonly hash: string;
-  readonly text: string;
-}
-
 /** A worker's user data with its pool's current configuration and token, with the settings it was made with by default. */
 export async function freshUserData(
   api: KubeApi,
   worker: Worker,
-  said: Partial<Pick<WorkerSettings, "ignitionAddress" | "setHostname">> = {},
-): Promise<FreshUserData> {
-  const { ignitionAddress = "", name, ownToken, setHostname = true } = worker;
-  const [namespace = "", pool = ""] = worker.pool.split("/");
-  const owner = { namespace, name: pool };
-  const token = ownToken ? (await ensureTokens(api, owner, [name])).get(name) : undefined;
-  const { hash, text } = await poolUserData(api, owner);
-  return { hash, text: workerUserData(text, { name, token, setHostname, ignitionAddress, ...said }) };
+  settings: Omit<WorkerSettings, "name"> = {},
+): Promise<Pick<PoolUserData, "hash" | "text">> {
+  const [namespace = "", name = ""] = worker.pool.split("/");
+  const pool = { namespace, name };
+  const tokens = worker.ownToken ? await ensureTokens(api, pool, [worker.name]) : undefined;
+  const { hash, text } = await poolUserData(api, pool);
+  return { hash, text: workerUserData(text, { ...worker, ...settings }, tokens?.get(worker.name)) };
 }
 
 const ATTEMPTS = 5;

@@ -100,7 +100,7 @@ describe("verifying", () => {
   });
 
   test.each([
-    [{}, "no pod is scheduled on it: the scheduler has said nothing yet"],
+    [{}, "no pod is scheduled on it: the scheduler has reported nothing yet"],
     [
       { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", message: "0/2 nodes are available" }] },
       "no pod is scheduled on it: 0/2 nodes are available",

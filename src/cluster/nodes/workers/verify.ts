@@ -47,115 +47,106 @@ export async function verifyWorkers(
   isEnough: (verdict: VerifyResult) => boolean = ({ ok }) => ok,
 ): Promise<VerifyResult> {
   const { deadline } = options;
-  const pods = new Map<string, TestPod>();
+  const pods: TestPods = new Map();
   let verdict: VerifyResult | undefined;
-  let trouble: unknown;
   try {
-    do {
-      if (verdict !== undefined || trouble !== undefined) await deadline.pause();
+    for (;;) {
+      let failure: unknown;
       try {
         verdict = await look(options, pods);
-        trouble = undefined;
         deadline.progress.status(summary(verdict));
+        if (isEnough(verdict) || deadline.hasPassed) return verdict;
       } catch (reason) {
         if (!isTransient(reason)) throw reason;
-        trouble = reason;
+        failure = reason;
         deadline.progress.status(messageOf(reason));
       }
-    } while ((verdict === undefined || trouble !== undefined || !isEnough(verdict)) && !deadline.hasPassed);
+      if (deadline.hasPassed) return outdated(verdict, failure);
+      await deadline.pause();
+    }
   } finally {
     await removeTestPods(options, pods);
   }
-  if (verdict === undefined) throw trouble;
-  // What was seen before the API went away is no verdict about now.
-  return trouble === undefined ? verdict : withTrouble(verdict, messageOf(trouble));
 }
 
-interface TestPod {
-  readonly pod: Pod;
-  isMade: boolean;
-  started: boolean;
-  because: string;
+/** What was seen before the API went away is no verdict about now. */
+function outdated(verdict: VerifyResult | undefined, failure: unknown): VerifyResult {
+  if (verdict === undefined) throw failure;
+  const remedy = "bring the API back and verify again; below is what was seen before";
+  const problem: WorkerProblem = { what: messageOf(failure), remedy };
+  return { ...verdict, ok: false, pool: { ...verdict.pool, problems: [problem, ...verdict.pool.problems] } };
 }
 
-async function look(options: VerifyOptions, pods: Map<string, TestPod>): Promise<VerifyResult> {
-  const { clusters, deadline, pool, workers } = options;
-  let scene = await readPool(clusters, pool, workers, deadline.clock.date());
-  if (options.labelsNodes && (await labelNodes(options, scene))) {
-    scene = await readPool(clusters, pool, workers, deadline.clock.date());
-  }
+/** The test pods by their nodes' names; one whose name is taken waits to be made. */
+type TestPods = Map<string, { readonly pod: Pod; readonly state: "waiting" | "made" | "started" }>;
+
+async function look(options: VerifyOptions, pods: TestPods): Promise<VerifyResult> {
+  const { clusters, deadline, labelsNodes, pod: wanted, pool, workers } = options;
+  const read = () => readPool(clusters, pool, workers, deadline.clock.date());
+  let snapshot = await read();
+  if (labelsNodes && (await labelNodes(options, snapshot))) snapshot = await read();
+  const { taints } = nodeSettingsOf(snapshot.pool);
   const verified: VerifiedWorker[] = [];
   for (const worker of workers) {
-    const standing = workerStatus(worker, scene);
-    const isTried = standing.problem === undefined && isToBeTried(worker, options, pods);
-    verified.push(isTried ? await runTestPod(standing, scene, options, pods) : { ...standing, pod: undefined });
+    const { name } = worker;
+    const status = workerStatus(worker, snapshot);
+    const isNext = wanted?.on === "all" || pods.size === 0 || pods.has(name);
+    if (wanted === undefined || status.problem !== undefined || !isNext) verified.push({ ...status, pod: undefined });
+    else {
+      const problem = await runTestPod(clusters.nodes, name, testPod(name, { ...wanted, taints }), pods);
+      verified.push({ ...status, pod: problem === undefined ? "started" : "not started", problem });
+    }
   }
-  const report = poolReport(pathOf(pool), scene);
+  const report = poolReport(pathOf(pool), snapshot);
   const ok = report.problems.length === 0 && verified.every(({ problem }) => problem === undefined);
   return { ok, pool: report, workers: verified };
 }
 
-function isToBeTried({ name }: Worker, { pod }: VerifyOptions, pods: ReadonlyMap<string, TestPod>): boolean {
-  return pod?.on === "all" || (pod?.on === "one" && (pods.size === 0 || pods.has(name)));
-}
-
-async function labelNodes({ clusters, deadline, workers }: VerifyOptions, scene: PoolSnapshot): Promise<boolean> {
+async function labelNodes({ clusters, deadline, workers }: VerifyOptions, snapshot: PoolSnapshot): Promise<boolean> {
   let isChanged = false;
   for (const { hash, leaving, name } of workers) {
-    if (!scene.nodes.has(name) || leaving !== undefined) continue;
-    if (!(await labelNode(clusters.nodes, name, nodeSettingsOf(scene.pool), hash))) continue;
+    if (!snapshot.nodes.has(name) || leaving !== undefined) continue;
+    if (!(await labelNode(clusters.nodes, name, nodeSettingsOf(snapshot.pool), hash))) continue;
     isChanged = true;
     deadline.progress.log(`${name}: its node has joined, and has the pool's labels and taints`);
   }
   return isChanged;
 }
 
-async function runTestPod(
-  standing: WorkerStatus,
-  scene: PoolSnapshot,
-  { clusters: { nodes: api }, pod: wanted }: VerifyOptions,
-  pods: Map<string, TestPod>,
-): Promise<VerifiedWorker> {
-  const { name } = standing;
-  const { taints } = nodeSettingsOf(scene.pool);
-  const tried = pods.get(name) ?? {
-    pod: testPod(name, { ...wanted!, taints }),
-    isMade: false,
-    started: false,
-    because: "",
-  };
-  pods.set(name, tried);
-  if (!tried.isMade) {
-    tried.isMade = (await startTestPod(api, tried.pod)) === "started";
-    tried.because = tried.isMade ? "" : "a pod of an earlier run is still on it";
-  } else if (!tried.started) await watchPod(api, tried);
-  if (tried.started) return { ...standing, pod: "started" };
-  const problem: WorkerProblem = {
-    what: tried.because || "a pod was made for it and has not started yet",
-    remedy: `kubectl describe pod ${tried.pod.metadata?.name} -n ${tried.pod.metadata?.namespace} while this waits, or drawbridge workers doctor`,
-  };
-  return { ...standing, pod: "not started", problem };
+/** Undefined once the pod has started on the node; otherwise why it has not. */
+async function runTestPod(api: KubeApi, node: string, pod: Pod, pods: TestPods): Promise<WorkerProblem | undefined> {
+  const what = await podProblem(api, node, pod, pods);
+  if (what === undefined) return undefined;
+  const { name, namespace } = pod.metadata ?? {};
+  const describe = `kubectl describe pod ${name} -n ${namespace} while this waits`;
+  return { what, remedy: `${describe}, or drawbridge workers doctor` };
 }
 
-async function watchPod(api: Clusters["nodes"], tried: TestPod): Promise<void> {
-  const pod = await find<Pod>(api, podPath(tried.pod));
-  if (pod === undefined) {
-    // Somebody deleted it: once more.
-    tried.isMade = false;
-    tried.because = "its pod was deleted before it started";
-    return;
+async function podProblem(api: KubeApi, node: string, pod: Pod, pods: TestPods): Promise<string | undefined> {
+  const { state = "waiting" } = pods.get(node) ?? {};
+  if (state === "started") return undefined;
+  if (state === "waiting") {
+    pods.set(node, { pod, state: "waiting" });
+    try {
+      await api.create(podsPath(pod.metadata?.namespace ?? ""), pod);
+    } catch (reason) {
+      if (!isConflict(reason)) throw reason;
+      await deleteIfPresent(api, podPath(pod));
+      return "a pod of an earlier run is still on it";
+    }
+    pods.set(node, { pod, state: "made" });
+    return "a pod was made for it and has not started yet";
   }
-  const standing = podStartOf(pod);
-  tried.started = standing === "started";
-  tried.because = standing === "started" ? "" : standing.because;
+  const found = await find<Pod>(api, podPath(pod));
+  const why = found === undefined ? "its pod was deleted before it started" : whyNotStarted(found);
+  if (found === undefined) pods.set(node, { pod, state: "waiting" });
+  else if (why === undefined) pods.set(node, { pod, state: "started" });
+  return why;
 }
 
-async function removeTestPods(
-  { clusters, deadline }: VerifyOptions,
-  pods: ReadonlyMap<string, TestPod>,
-): Promise<void> {
-  for (const { isMade, pod } of pods.values()) {
-    if (!isMade) continue;
+async function removeTestPods({ clusters, deadline }: VerifyOptions, pods: TestPods): Promise<void> {
+  for (const { pod, state } of pods.values()) {
+    if (state === "waiting") continue;
     try {
       await deleteIfPresent(clusters.nodes, podPath(pod));
     } catch (reason) {
@@ -164,16 +155,8 @@ async function removeTestPods(
   }
 }
 
-function withTrouble(verdict: VerifyResult, sentence: string): VerifyResult {
-  const problem: WorkerProblem = {
-    what: sentence,
-    remedy: "bring the API back and verify again; below is what was seen before",
-  };
-  return { ...verdict, ok: false, pool: { ...verdict.pool, problems: [problem, ...verdict.pool.problems] } };
-}
-
 function summary({ pool, workers }: VerifyResult): string {
-  const ready = workers.filter(({ ready }) => ready).length;
+  const ready = workers.filter((worker) => worker.ready).length;
   const first = workers.find(({ problem }) => problem !== undefined);
   const what = pool.problems[0]?.what ?? (first && `${first.name}: ${first.problem?.what}`);
   return `${ready} of ${workers.length} workers are Ready${what === undefined ? "" : `; ${what}`}`;
@@ -233,27 +216,13 @@ function testPod(node: string, { image, namespace, taints }: TestPodOptions): Po
   return { apiVersion: "v1", kind: "Pod", metadata, spec } as Pod;
 }
 
-/** One that an earlier run left behind makes room first. */
-async function startTestPod(api: KubeApi, pod: Pod): Promise<"started" | "waiting"> {
-  try {
-    await api.create(podsPath(pod.metadata?.namespace ?? ""), pod);
-    return "started";
-  } catch (reason) {
-    if (!isConflict(reason)) throw reason;
-    await deleteIfPresent(api, podPath(pod));
-    return "waiting";
-  }
-}
-
-type PodStart = "started" | { readonly because: string };
-
-function podStartOf({ status }: Pod): PodStart {
-  if (status?.phase === "Running" || status?.phase === "Succeeded") return "started";
+function whyNotStarted({ status }: Pod): string | undefined {
+  if (status?.phase === "Running" || status?.phase === "Succeeded") return undefined;
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status !== "True") {
-    return { because: `no pod is scheduled on it: ${scheduled?.message ?? "the scheduler has said nothing yet"}` };
+    return `no pod is scheduled on it: ${scheduled?.message ?? "the scheduler has reported nothing yet"}`;
   }
   const waiting = status?.containerStatuses?.[0]?.state?.waiting;
-  const why = [waiting?.reason, waiting?.message].filter(Boolean).join(": ") || "its kubelet has said nothing yet";
-  return { because: `a pod is scheduled on it and does not start: ${why}` };
+  const why = [waiting?.reason, waiting?.message].filter(Boolean).join(": ") || "its kubelet has reported nothing yet";
+  return `a pod is scheduled on it and does not start: ${why}`;
 }

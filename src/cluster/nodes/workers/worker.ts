@@ -39,9 +39,9 @@ export interface Worker {
   /** Templates, for provider command; kept so that deleting needs no flags. */
   readonly createCommand: readonly string[];
   readonly deleteCommand: readonly string[];
-  /** How its user data was made, for the next time; absent: true. */
+  /** Whether its user data names it: a node has its machine's host name. If undefined, true. */
   readonly setHostname?: boolean;
-  /** Absent: as published. */
+  /** `10.0.0.1` or `10.0.0.1:443`, for machines that cannot resolve names. If empty or undefined, as published. */
   readonly ignitionAddress?: string;
   /** Set while it is being taken out of service, so that a command that was killed can be continued. */
   readonly leaving?: "removed" | "replaced";

@@ -169,7 +169,7 @@ describe("user data", () => {
     await change("w-0", () => "{}");
     await fixture.api.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "w-0" } });
     expect((await fixture.problems()).map(({ code, evidence }) => [code, evidence])).toEqual([
-      ["DB_NODE_NOT_READY", ["its kubelet has said nothing yet"]],
+      ["DB_NODE_NOT_READY", ["its kubelet has reported nothing yet"]],
     ]);
   });
 });
