@@ -115,28 +115,14 @@ export const noDecisionLog: DecisionLog = { write: () => {} };
 export const openDecisionLog = (path: string): LineLog<DecisionEntry> =>
   openLineLog("decision log", path, "DB_CSR_LOG");
 
-export interface DecisionEntry {
-  readonly at: string;
-  /** `leader`, `by hand`, `dry run`. */
-  readonly by: string;
-  readonly action: Decision["action"];
-  readonly rule: string;
-  readonly explanation: string;
-  readonly request: string;
-  readonly uid: string;
-  readonly signer: string;
-  readonly user: string;
-  readonly node: string;
-  readonly pool: string;
-  readonly despite?: readonly string[];
-}
+export type DecisionEntry = ReturnType<typeof entryOf> & { readonly despite?: readonly string[] };
 
-export function entryOf(decision: Decision, request: SigningRequest, now: number, by: string): DecisionEntry {
+/** `by`: `leader`, `by hand`, `dry run`. */
+export function entryOf(decision: Decision, request: SigningRequest, now: number, by: string) {
   const { action, explanation, node, pool = "", rule } = decision;
   const { signerName: signer = "", username: user = "" } = request.spec ?? {};
-  const uid = request.metadata?.uid ?? "";
   return {
-    ...{ at: new Date(now).toISOString(), by, action, rule, explanation },
-    ...{ request: decision.request, uid, signer, user, node, pool },
+    ...{ at: new Date(now).toISOString(), by, action, rule, explanation, request: decision.request },
+    ...{ uid: request.metadata?.uid ?? "", signer, user, node, pool },
   };
 }

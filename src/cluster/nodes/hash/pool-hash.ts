@@ -63,17 +63,9 @@ export function trustBundleHash(pem: string): string {
 }
 
 /** The order of HyperShift's type; parts it does not know come last, by name. */
-const partOrder = [
-  "apiServer",
-  "authentication",
-  "featureGate",
-  "image",
-  "ingress",
-  "network",
-  "oauth",
-  "operatorhub",
-  "scheduler",
-  "proxy",
+const PART_ORDER = [
+  ...["apiServer", "authentication", "featureGate", "image", "ingress"],
+  ...["network", "oauth", "operatorhub", "scheduler", "proxy"],
 ];
 
 /**
@@ -83,8 +75,8 @@ const partOrder = [
 export function configurationHash(configuration: ClusterConfiguration | undefined): string {
   if (configuration === undefined) return fnv1a("null");
   const present = Object.keys(configuration).filter((name) => configuration[name] !== undefined);
-  const others = present.filter((name) => !partOrder.includes(name)).sort();
-  const names = [...partOrder.filter((name) => present.includes(name)), ...others];
+  const others = present.filter((name) => !PART_ORDER.includes(name)).sort();
+  const names = [...PART_ORDER.filter((name) => present.includes(name)), ...others];
   const made: Readonly<Record<string, () => unknown>> = {
     proxy: () => proxySpec(configuration.proxy),
     image: () => imageSpec(configuration.image),
@@ -99,26 +91,28 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
 }
 
+type Texts = readonly string[];
+
 interface ProxySpec {
   readonly httpProxy?: string;
   readonly httpsProxy?: string;
   readonly noProxy?: string;
-  readonly readinessEndpoints?: readonly string[];
+  readonly readinessEndpoints?: Texts;
   readonly trustedCA?: { readonly name?: string };
 }
 
 interface ImageSpec {
   readonly allowedRegistriesForImport?: readonly { readonly domainName?: string; readonly insecure?: boolean }[];
-  readonly externalRegistryHostnames?: readonly string[];
+  readonly externalRegistryHostnames?: Texts;
   readonly additionalTrustedCA?: { readonly name?: string };
-  readonly registrySources?: {
-    readonly insecureRegistries?: readonly string[];
-    readonly blockedRegistries?: readonly string[];
-    readonly allowedRegistries?: readonly string[];
-    readonly containerRuntimeSearchRegistries?: readonly string[];
-  };
+  readonly registrySources?: Readonly<Partial<Record<(typeof REGISTRY_LISTS)[number], Texts>>>;
   readonly imageStreamImportMode?: string;
 }
+
+const REGISTRY_LISTS = [
+  ...(["insecureRegistries", "blockedRegistries"] as const),
+  ...(["allowedRegistries", "containerRuntimeSearchRegistries"] as const),
+];
 
 /** `spec.configuration` of a HostedCluster, or the key `configuration` of our ConfigMap for a cluster. */
 export interface ClusterConfiguration {
@@ -128,11 +122,7 @@ export interface ClusterConfiguration {
   readonly [part: string]: unknown;
 }
 
-export interface ClusterNetworks {
-  readonly machine?: readonly string[];
-  readonly cluster?: readonly string[];
-  readonly service?: readonly string[];
-}
+export type ClusterNetworks = Readonly<Partial<Record<"machine" | "cluster" | "service", readonly string[]>>>;
 
 /** What a proxy object's status says: what machines really use. */
 export interface EffectiveProxy {
@@ -142,7 +132,7 @@ export interface EffectiveProxy {
   readonly noProxy: readonly string[];
 }
 
-const neverProxied = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".local"];
+const NEVER_PROXIED = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".local"];
 
 /** Undefined when there is no proxy. */
 export function effectiveProxy(spec: ProxySpec = {}, networks: ClusterNetworks = {}): EffectiveProxy | undefined {
@@ -150,7 +140,7 @@ export function effectiveProxy(spec: ProxySpec = {}, networks: ClusterNetworks =
   if (httpProxy === "" && httpsProxy === "" && noProxy === "") return undefined;
   const { machine = [], cluster = [], service = [] } = networks;
   const users = noProxy.split(",").map((item) => item.trim());
-  const all = new Set([...neverProxied, ...machine, ...cluster, ...service, ...users].filter((item) => item !== ""));
+  const all = new Set([...NEVER_PROXIED, ...machine, ...cluster, ...service, ...users].filter((item) => item !== ""));
   return {
     ...(httpProxy === "" ? {} : { httpProxy }),
     ...(httpsProxy === "" ? {} : { httpsProxy }),
@@ -178,16 +168,8 @@ export function globalConfig(
 const metadata = { name: "cluster", creationTimestamp: null };
 
 function proxyObject(spec: ProxySpec = {}, networks?: ClusterNetworks) {
-  const effective = effectiveProxy(spec, networks);
-  return {
-    metadata,
-    spec: proxySpec(spec),
-    status: {
-      httpProxy: effective?.httpProxy,
-      httpsProxy: effective?.httpsProxy,
-      noProxy: omitEmpty(effective?.noProxy.join(",")),
-    },
-  };
+  const { noProxy, ...proxies } = effectiveProxy(spec, networks) ?? {};
+  return { metadata, spec: proxySpec(spec), status: { ...proxies, noProxy: omitEmpty(noProxy?.join(",")) } };
 }
 
 function imageObject(spec?: ImageSpec) {
@@ -216,12 +198,7 @@ function imageSpec(spec: ImageSpec = {}) {
     ),
     externalRegistryHostnames: omitEmpty(spec.externalRegistryHostnames),
     additionalTrustedCA: { name: spec.additionalTrustedCA?.name ?? "" },
-    registrySources: {
-      insecureRegistries: omitEmpty(registrySources.insecureRegistries),
-      blockedRegistries: omitEmpty(registrySources.blockedRegistries),
-      allowedRegistries: omitEmpty(registrySources.allowedRegistries),
-      containerRuntimeSearchRegistries: omitEmpty(registrySources.containerRuntimeSearchRegistries),
-    },
+    registrySources: Object.fromEntries(REGISTRY_LISTS.map((list) => [list, omitEmpty(registrySources[list])])),
     imageStreamImportMode: omitEmpty(spec.imageStreamImportMode),
   };
 }
@@ -250,16 +227,12 @@ export function fnv1a(input: string | Uint8Array): string {
   return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
-export interface ReleaseVersion {
-  readonly major: number;
-  readonly minor: number;
-  readonly patch: number;
-}
+type ReleaseVersion = Readonly<Record<"major" | "minor" | "patch", number>>;
 
-const SHAPE = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
+const VERSION = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 
 export function parseVersion(text: string): ReleaseVersion {
-  const found = SHAPE.exec(text);
+  const found = VERSION.exec(text);
   if (found === null) throw new DrawbridgeError("DB_NODEPOOL", `"${text}" is not a release version such as 4.18.3`);
   const [major, minor, patch] = found.slice(1, 4).map(Number) as [number, number, number];
   return { major, minor, patch };

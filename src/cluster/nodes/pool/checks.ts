@@ -1,7 +1,7 @@
 /** The conditions that are set before anything is written, in the order in which they are set; each may end the pass. */
 import { messageOf } from "../../../base/errors/error.js";
 import { annotation, type Secret, tokenSecretName } from "../objects.js";
-import { readTokenSecret } from "../token/token-secret.js";
+import { readTokenSecret, type TokenSecretView } from "../token/token-secret.js";
 import {
   AS_EXPECTED,
   type Conditions,
@@ -28,8 +28,7 @@ export interface PassContext {
  * HyperShift's SupportedVersionSkew, AllMachinesReady and AllNodesHealthy need a HyperShift and are never set.
  */
 export function setConditions(context: PassContext): PoolTarget {
-  checkAutoscaling(context);
-  checkManagement(context);
+  checkSpec(context);
   const version = checkRelease(context);
   checkIgnitionEndpoint(context);
   checkArchitecture(context);
@@ -41,69 +40,54 @@ export function setConditions(context: PassContext): PoolTarget {
   return target;
 }
 
-function checkAutoscaling({ conditions, problems, world }: PassContext): void {
+function checkSpec({ conditions, problems, world }: PassContext): void {
   const wrong = problemOf(problems, "spec.autoScaling", "spec.replicas");
-  const { autoScaling } = world.pool.spec ?? {};
-  if (wrong !== undefined) conditions.set("AutoscalingEnabled", isFalse(VALIDATION_FAILED, wrong));
-  else if (autoScaling === undefined) conditions.set("AutoscalingEnabled", isFalse(AS_EXPECTED, ""));
-  else {
-    const range = `Minimum nodes: ${autoScaling.min}, maximum nodes: ${autoScaling.max}; nobody scales platform None`;
-    conditions.set("AutoscalingEnabled", isTrue(range));
-  }
-}
-
-function checkManagement({ conditions, problems }: PassContext): void {
-  const wrong = problemOf(problems, "spec.management");
-  conditions.set("UpdateManagementEnabled", wrong === undefined ? isTrue() : isFalse(VALIDATION_FAILED, wrong));
-  if (wrong !== undefined) throw PassEnd.untilChange(wrong);
+  const { autoScaling: range } = world.pool.spec ?? {};
+  const nobody = range && `Minimum nodes: ${range.min}, maximum nodes: ${range.max}; nobody scales platform None`;
+  const scaling = wrong === undefined ? isFalse(AS_EXPECTED, "") : isFalse(VALIDATION_FAILED, wrong);
+  conditions.set("AutoscalingEnabled", wrong === undefined && nobody ? isTrue(nobody) : scaling);
+  const management = problemOf(problems, "spec.management");
+  if (management !== undefined) conditions.fail("UpdateManagementEnabled", VALIDATION_FAILED, management);
+  conditions.set("UpdateManagementEnabled", isTrue());
 }
 
 /** Returns the release's version. The condition is absent when all is well: there is no release to look up. */
-function checkRelease({ conditions, problems, world }: PassContext): string {
-  const { release } = world;
+function checkRelease({ conditions, problems, world: { release } }: PassContext): string {
+  const type = "ValidReleaseImage";
   const wrong = problemOf(problems, "spec.release") ?? ("problem" in release ? release.problem : undefined);
   if (wrong !== undefined || "problem" in release) {
-    conditions.set("ValidReleaseImage", isFalse(VALIDATION_FAILED, wrong ?? ""));
-    throw PassEnd.andRetry(`the release image cannot be used: ${wrong}`);
+    const because = `the release image cannot be used: ${wrong}`;
+    return conditions.fail(type, VALIDATION_FAILED, wrong ?? "", { retry: true, because });
   }
-  conditions.remove("ValidReleaseImage");
+  conditions.remove(type);
   return release.version;
 }
 
 /** Absent when all is well, as upstream has it. */
 function checkIgnitionEndpoint({ cluster, conditions }: PassContext): void {
   const type = "IgnitionEndpointAvailable";
-  const remedy = "name it as ignitionCA in the cluster's ConfigMap, or run the controller with --issue-certificate";
-  const missing =
-    cluster.ignitionEndpoint === ""
-      ? isFalse("IgnitionEndpointMissing", "The address of the Ignition server is not known yet")
-      : cluster.ignitionCaPem === ""
-        ? isFalse(
-            "IgnitionCACertMissing",
-            `The certificate authority of the Ignition server is not there yet: ${remedy}`,
-          )
-        : undefined;
-  if (missing === undefined) conditions.remove(type);
-  else {
-    conditions.set(type, missing);
-    throw PassEnd.untilChange(missing.message);
+  if (cluster.ignitionEndpoint === "") {
+    conditions.fail(type, "IgnitionEndpointMissing", "The address of the Ignition server is not known yet");
   }
+  if (cluster.ignitionCaPem === "") {
+    const remedy = "name it as ignitionCA in the cluster's ConfigMap, or run the controller with --issue-certificate";
+    const message = `The certificate authority of the Ignition server is not there yet: ${remedy}`;
+    conditions.fail(type, "IgnitionCACertMissing", message);
+  }
+  conditions.remove(type);
 }
 
 function checkArchitecture({ conditions, problems, world }: PassContext): void {
   const type = "ValidArchPlatform";
+  const reason = "InvalidArchPlatform";
   const { arch = DEFAULT_ARCHITECTURE } = world.pool.spec ?? {};
-  const { release } = world;
   const wrong = problemOf(problems, "spec.arch", "spec.platform");
-  const payload = "problem" in release ? "" : release.arch;
-  const mismatch =
-    payload === "" || payload.toLowerCase() === "multi" || payload === arch
-      ? undefined
-      : `The release is for ${payload} and the pool for ${arch}`;
-  const problem = wrong ?? mismatch;
-  conditions.set(type, problem === undefined ? isTrue() : isFalse("InvalidArchPlatform", problem));
-  if (wrong !== undefined) throw PassEnd.untilChange(wrong);
-  if (mismatch !== undefined) throw PassEnd.andRetry(mismatch);
+  if (wrong !== undefined) conditions.fail(type, reason, wrong);
+  const payload = "problem" in world.release ? "" : world.release.arch;
+  if (payload !== "" && payload.toLowerCase() !== "multi" && payload !== arch) {
+    conditions.fail(type, reason, `The release is for ${payload} and the pool for ${arch}`, { retry: true });
+  }
+  conditions.set(type, isTrue());
 }
 
 function checkPause({ conditions, pause, world }: PassContext): void {
@@ -115,11 +99,11 @@ function checkPause({ conditions, pause, world }: PassContext): void {
   } else if (pause.state === "invalid") {
     const message = `spec.pausedUntil ${JSON.stringify(pausedUntil)} is neither a date nor true or false, so it is ignored`;
     conditions.set(type, isTrue(message, "InvalidPausedUntilValue"));
-  } else conditions.set(type, isTrue("Reconciliation active on resource", "ReconciliationActive"));
+  } else conditions.set(type, isTrue("Reconciliation active on resource", type));
 }
 
 function checkMachineConfig({ cluster, conditions, problems, world }: PassContext, releaseVersion: string): PoolTarget {
-  if (!cluster.kubeconfigReady) throw PassEnd.untilChange("the cluster has no kubeconfig yet");
+  if (!cluster.kubeconfigReady) throw new PassEnd("the cluster has no kubeconfig yet");
   const type = "ValidMachineConfig";
   try {
     const wrong = problemOf(problems, "spec.config", "spec.osImageStream");
@@ -128,8 +112,7 @@ function checkMachineConfig({ cluster, conditions, problems, world }: PassContex
     conditions.set(type, isTrue());
     return target;
   } catch (reason) {
-    conditions.set(type, isFalse(VALIDATION_FAILED, messageOf(reason)));
-    throw PassEnd.andRetry(messageOf(reason));
+    return conditions.fail(type, VALIDATION_FAILED, messageOf(reason), { retry: true });
   }
 }
 
@@ -140,39 +123,34 @@ function problemOf(problems: readonly Problem[], ...fields: readonly string[]): 
 
 function reportUpdates({ conditions, world }: PassContext, { hashes, releaseVersion }: PoolTarget): void {
   const { metadata, status } = world.pool;
-  const updating = (type: string, isSo: boolean, message: string) =>
-    conditions.set(type, isSo ? isTrue(message) : isFalse(AS_EXPECTED, ""));
-  const config = metadata?.annotations?.[annotation.currentConfig] !== hashes.withoutVersion;
-  updating("UpdatingConfig", config, `Updating config in progress. Target config: ${hashes.withoutVersion}`);
-  const version = status?.version !== releaseVersion;
-  updating("UpdatingVersion", version, `Updating version in progress. Target version: ${releaseVersion}`);
+  const config = hashes.withoutVersion;
+  const updating = (type: string, what: string, before: string | undefined, target: string) => {
+    const message = `Updating ${what} in progress. Target ${what}: ${target}`;
+    conditions.set(type, before === target ? isFalse(AS_EXPECTED, "") : isTrue(message));
+  };
+  updating("UpdatingConfig", "config", metadata?.annotations?.[annotation.currentConfig], config);
+  updating("UpdatingVersion", "version", status?.version, releaseVersion);
 }
 
 function reportPayload({ conditions, world }: PassContext, { hashes }: PoolTarget): void {
   const secret = tokenSecretOf(world.secrets, world.pool.metadata?.name, hashes.full);
-  conditions.set("ValidGeneratedPayload", payloadValue(secret));
+  const token = secret && readTokenSecret(secret);
+  const missing = isFalse("NotFound", "The token Secret is not there yet");
+  conditions.set("ValidGeneratedPayload", token === undefined ? missing : payloadValue(token));
   const type = "ReachedIgnitionEndpoint";
   // Machines that are updated in place fetched once; a new hash does not undo that.
   const stays = world.pool.spec?.management?.upgradeType === "InPlace" && conditions.get(type)?.status === "True";
-  if (!stays) conditions.set(type, reachedValue(secret));
+  const notReached = isFalse("ignitionNotReached", "No machine has fetched its configuration yet");
+  if (!stays) conditions.set(type, token === undefined ? missing : token.reached ? isTrue() : notReached);
 }
 
 export function tokenSecretOf(secrets: readonly Secret[], pool = "", hash = ""): Secret | undefined {
   return secrets.find(({ metadata }) => metadata?.name === tokenSecretName(pool, hash));
 }
 
-function payloadValue(secret: Secret | undefined): ConditionValue {
-  if (secret === undefined) return isFalse("NotFound", "The token Secret is not there yet");
-  const { outcome } = readTokenSecret(secret);
+function payloadValue({ outcome }: TokenSecretView): ConditionValue {
   if (outcome === undefined) {
     return { status: "Unknown", reason: "", message: "Unable to get status data from token secret" };
   }
   return outcome.reason === AS_EXPECTED ? isTrue(outcome.message) : isFalse(outcome.reason, outcome.message);
-}
-
-function reachedValue(secret: Secret | undefined): ConditionValue {
-  if (secret === undefined) return isFalse("NotFound", "The token Secret is not there yet");
-  return readTokenSecret(secret).reached
-    ? isTrue()
-    : isFalse("ignitionNotReached", "No machine has fetched its configuration yet");
 }

@@ -1,12 +1,8 @@
 /** A pool's conditions while a pass over it sets them. */
 import { parseTime, secondTime } from "../objects.js";
-import type { Condition, ConditionStatus } from "./node-pool.js";
+import type { Condition } from "./node-pool.js";
 
-export interface ConditionValue {
-  readonly status: ConditionStatus;
-  readonly reason: string;
-  readonly message: string;
-}
+export type ConditionValue = Pick<Condition, "status" | "reason" | "message">;
 
 export const AS_EXPECTED = "AsExpected";
 export const VALIDATION_FAILED = "ValidationFailed";
@@ -52,6 +48,12 @@ export class Conditions {
     else this.#list[this.#list.indexOf(before)] = condition;
   }
 
+  /** Sets the condition to False and ends the pass. */
+  fail(type: string, reason: string, message: string, { because = message, retry = false } = {}): never {
+    this.set(type, isFalse(reason, message));
+    throw new PassEnd(because, { retry });
+  }
+
   remove(type: string): void {
     const before = this.get(type);
     if (before !== undefined) this.#list.splice(this.#list.indexOf(before), 1);
@@ -77,16 +79,8 @@ export class PassEnd extends Error {
   /** Whether the pass is repeated; otherwise it waits for the next change. */
   readonly retry: boolean;
 
-  private constructor(because: string, retry: boolean) {
+  constructor(because: string, { retry = false } = {}) {
     super(because);
     this.retry = retry;
-  }
-
-  static untilChange(because: string): PassEnd {
-    return new PassEnd(because, false);
-  }
-
-  static andRetry(because: string): PassEnd {
-    return new PassEnd(because, true);
   }
 }

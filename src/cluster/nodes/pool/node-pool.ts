@@ -6,11 +6,9 @@ import type { Metadata } from "../objects.js";
 
 export const NODE_POOL_VERSION = "hypershift.openshift.io/v1beta1";
 
-export type ConditionStatus = "True" | "False" | "Unknown";
-
 export interface Condition {
   readonly type: string;
-  readonly status: ConditionStatus;
+  readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
   readonly lastTransitionTime: string;

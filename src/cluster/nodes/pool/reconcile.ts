@@ -39,7 +39,7 @@ export function reconcile(world: PassInput, now: number): ReconcileResult {
     return { ...answer, stopped: undefined, ...pass(world, conditions, now) };
   } catch (reason) {
     if (!(reason instanceof PassEnd) && !(reason instanceof DrawbridgeError)) throw reason;
-    const retry = reason instanceof PassEnd ? reason.retry : true;
+    const retry = !(reason instanceof PassEnd) || reason.retry;
     return { ...answer, stopped: { because: messageOf(reason), retry } };
   }
 }
@@ -47,7 +47,7 @@ export function reconcile(world: PassInput, now: number): ReconcileResult {
 function pass(world: PassInput, conditions: Conditions, now: number): Partial<ReconcileResult> {
   const { cluster, pool } = world;
   if (pool.metadata?.deletionTimestamp !== undefined) return { writes: deletion(world) };
-  if (cluster === undefined) throw PassEnd.andRetry(`the cluster ${pool.spec?.clusterName} does not exist`);
+  if (cluster === undefined) throw new PassEnd(`the cluster ${pool.spec?.clusterName} does not exist`, { retry: true });
   const owned = belonging(pool, cluster);
   // Before anything else exists, so that nothing is left behind; the write itself brings the pool back here.
   if (owned !== undefined) return { writes: [{ verb: "update", object: owned }] };
@@ -55,7 +55,7 @@ function pass(world: PassInput, conditions: Conditions, now: number): Partial<Re
   const pause = readPause(pool.spec?.pausedUntil, now);
   const context: PassContext = { world, cluster, conditions, problems: validateNodePool(pool), pause };
   const target = setConditions(context);
-  if (cluster.deleting) throw PassEnd.untilChange("the cluster is being deleted");
+  if (cluster.deleting) throw new PassEnd("the cluster is being deleted");
   dependencies(cluster);
   if (pause.state === "paused") {
     return { requeueAt: pause.until === Number.POSITIVE_INFINITY ? undefined : pause.until };
@@ -197,10 +197,10 @@ function currentUserData({ cluster, world }: PassContext, target: PoolTarget, to
 /** Both must be there before anything is written. */
 function dependencies({ pullSecret, trustBundle }: PoolCluster): { pullSecret: Uint8Array; trustBundle: string } {
   if (pullSecret.content === undefined) {
-    throw PassEnd.andRetry(`the pull secret ${pullSecret.name} is missing or has no key .dockerconfigjson`);
+    throw new PassEnd(`the pull secret ${pullSecret.name} is missing or has no key .dockerconfigjson`, { retry: true });
   }
   if (trustBundle !== undefined && trustBundle.content === undefined) {
-    throw PassEnd.andRetry(`the ConfigMap ${trustBundle.name} is missing or has no key ca-bundle.crt`);
+    throw new PassEnd(`the ConfigMap ${trustBundle.name} is missing or has no key ca-bundle.crt`, { retry: true });
   }
   return { pullSecret: pullSecret.content, trustBundle: trustBundle?.content ?? "" };
 }

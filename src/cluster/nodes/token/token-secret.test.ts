@@ -75,7 +75,6 @@ describe("the token Secret", () => {
       expiresAt: undefined,
       reached: false,
       outcome: undefined,
-      stream: "rhel-9",
     });
     expect(view.rawConfig()).toBe(content.rawConfig);
     expect(readTokenSecret(makeTokenSecret({ ...content, rawConfig: "" }, now)).rawConfig()).toBe("");

@@ -99,12 +99,8 @@ export interface TokenSecretView {
   /** Undefined rather than empty: an empty token would admit everybody. */
   readonly token: string | undefined;
   readonly oldToken: string | undefined;
-  readonly releaseImage: string;
-  readonly releaseVersion: string;
   readonly pullSecretHash: string;
   readonly trustBundleHash: string;
-  readonly configurationHash: string;
-  readonly stream: string;
   readonly upgradeType: UpgradeType | undefined;
   readonly generatedAt: number | undefined;
   /** Undefined: never. NaN: the annotation is unreadable, which counts as expired. */
@@ -125,12 +121,8 @@ export function readTokenSecret(secret: Secret): TokenSecretView {
     pool: readPath(annotations[annotation.nodePool]),
     token: text("token") || undefined,
     oldToken: text("old_token") || undefined,
-    releaseImage: text("release"),
-    releaseVersion: text("release-version"),
     pullSecretHash: text("pull-secret-hash"),
     trustBundleHash: text("additional-trust-bundle-hash"),
-    configurationHash: text("hc-configuration-hash"),
-    stream: text("os-stream"),
     upgradeType: readUpgradeType(annotations[annotation.upgradeType]),
     generatedAt: parseTime(annotations[annotation.tokenGenerated]),
     expiresAt: expires === undefined ? undefined : (parseTime(expires) ?? Number.NaN),

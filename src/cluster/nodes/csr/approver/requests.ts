@@ -7,10 +7,10 @@ import { isConflict, isNotFound } from "../../../kube/errors.js";
 import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import type { ClusterState, NodeObject, Policy } from "../case.js";
+import { secondTime } from "../../objects.js";
+import type { ClusterState, NodeObject } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
 import type { InventorySource } from "../inventory.js";
-import type { Memory } from "../memory.js";
 import { canonicalAddress } from "../names.js";
 import { decided, REQUESTS_PATH, requestPath, type SigningRequest } from "../signing-request.js";
 
@@ -59,7 +59,7 @@ function condition({ action, explanation, rule }: Decision, now: number) {
     type: approves ? "Approved" : "Denied",
     reason: approves ? "DrawbridgeApproved" : "DrawbridgeForgery",
     message: approves ? `drawbridge: ${explanation}` : `drawbridge: ${explanation} (rule ${rule})`,
-    lastUpdateTime: new Date(now).toISOString().replace(/\.\d+Z$/, "Z"),
+    lastUpdateTime: secondTime(now),
   };
 }
 
@@ -71,12 +71,9 @@ export interface RequestsSnapshot {
   readonly state: ClusterState;
 }
 
-interface LookOptions {
+interface LookOptions extends Pick<ClusterState, "policy" | "memory" | "now"> {
   readonly api: KubeApi;
-  readonly policy: Policy;
   readonly inventory: InventorySource;
-  readonly memory: Memory;
-  readonly now: number;
 }
 
 export async function readRequests({ api, inventory, memory, now, policy }: LookOptions): Promise<RequestsSnapshot> {
