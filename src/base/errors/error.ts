@@ -16,6 +16,19 @@ export class DrawbridgeError extends Error {
   }
 }
 
+/** Runs the action; its failure is thrown with that code, and its sentence after what failed, as in `FILE cannot be read`. */
+export function wrapErrors<T>(code: ErrorCode, what: string, run: () => T): T {
+  const wrap = (reason: unknown): never => {
+    throw new DrawbridgeError(code, `${what}: ${messageOf(reason)}`, { cause: reason });
+  };
+  try {
+    const result = run();
+    return result instanceof Promise ? (result.catch(wrap) as T) : result;
+  } catch (reason) {
+    return wrap(reason);
+  }
+}
+
 /** The sentence of anything caught, without a stack. */
 export function messageOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);

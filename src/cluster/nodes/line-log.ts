@@ -1,7 +1,7 @@
 /** Files of JSON objects, one a line: appended, never changed, and with the operating system when `write` returns. */
 import { closeSync, openSync, writeSync } from "node:fs";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { wrapErrors } from "../../base/errors/error.js";
 
 export interface LineLog<T extends object> {
   write(line: T): void;
@@ -10,14 +10,7 @@ export interface LineLog<T extends object> {
 
 /** Continues a file that is there. It and its `write` throw the given error when the file cannot be written. */
 export function openLineLog<T extends object>(what: string, path: string, code: ErrorCode): LineLog<T> {
-  const attempt = <R>(run: () => R): R => {
-    try {
-      return run();
-    } catch (reason) {
-      const sentence = `the ${what} ${path} cannot be written: ${messageOf(reason)}`;
-      throw new DrawbridgeError(code, sentence, { cause: reason });
-    }
-  };
+  const attempt = <R>(run: () => R): R => wrapErrors(code, `the ${what} ${path} cannot be written`, run);
   const file = attempt(() => openSync(path, "a", 0o600));
   const append = (line: T) => {
     const bytes = Buffer.from(`${JSON.stringify(line)}\n`);

@@ -1,7 +1,7 @@
 /** Reading YAML and what it holds. Messages name lines, never content: a line may hold a secret. */
 import { type Document, parseAllDocuments, parseDocument, stringify } from "yaml";
 import { isRecord } from "../../base/at.js";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { wrapErrors } from "../../base/errors/error.js";
 
 /** A separator is alone on its line; Kubernetes takes nothing else for one. */
 const SEPARATOR = /^---[ \t]*\r?$\n?/m;
@@ -29,11 +29,7 @@ export function parseKubernetesYaml(text: string, where: string): unknown {
     version: "1.1",
     customTags: (tags) => tags.filter((tag) => typeof tag === "string" || !isUnknownToGo(tag)),
   });
-  try {
-    return documentValue(document, MOST_ALIASES);
-  } catch (reason) {
-    throw new DrawbridgeError("DB_NODEPOOL_CONFIG", `${where}: ${messageOf(reason)}`);
-  }
+  return wrapErrors("DB_NODEPOOL_CONFIG", where, () => documentValue(document, MOST_ALIASES));
 }
 
 function documentValue(document: Document.Parsed, maxAliasCount: number): unknown {

@@ -1,5 +1,5 @@
 /** Applies pools and the objects they refer to from a file. All of them are checked before any is written. */
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
 import { applyObject, type ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
 import { apiVersionOf, type Kind, objectPath } from "../../kube/paths.js";
@@ -13,7 +13,9 @@ import { readYamlStream } from "../yaml.js";
 const order: readonly Kind[] = ["Secret", "ConfigMap", "NodePool"];
 
 export function readObjects(where: string, text: string, namespace: string): KubeObject[] {
-  const values = parsed(where, () => readYamlStream(text)).filter((value) => value !== null);
+  const values = wrapErrors("DB_NODEPOOL", `${where} cannot be applied`, () => readYamlStream(text)).filter(
+    (value) => value !== null,
+  );
   const objects = values.map((value) => checked(where, value as KubeObject, namespace));
   if (objects.length === 0) throw unusable(where, "it holds no object");
   return objects.sort((a, b) => order.indexOf(a.kind as Kind) - order.indexOf(b.kind as Kind));
@@ -51,14 +53,6 @@ function checked(where: string, object: KubeObject, namespace: string): KubeObje
   const problem = shapeProblem(object);
   if (problem !== undefined) throw unusable(where, `${kind} ${metadata.name}: ${problem}`);
   return { ...object, metadata: { ...metadata, namespace: metadata.namespace ?? namespace } };
-}
-
-function parsed<T>(where: string, read: () => T): T {
-  try {
-    return read();
-  } catch (reason) {
-    throw unusable(where, messageOf(reason));
-  }
 }
 
 function unusable(where: string, why: string): DrawbridgeError {

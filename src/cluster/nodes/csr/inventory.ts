@@ -2,7 +2,7 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { wrapErrors } from "../../../base/errors/error.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ConfigMap, parseTime } from "../objects.js";
@@ -60,7 +60,7 @@ export function readInventory(texts: readonly InventoryText[]): Inventory {
   const claims: Claim[] = [];
   for (const { where, text } of texts) {
     for (const document of splitDocuments(text)) {
-      try {
+      wrapErrors("DB_CSR_INVENTORY", `${where} cannot be used`, () => {
         const { pool, replicas, found, seen } = readDocument(document);
         for (const worker of found) {
           if (workers.has(worker.name)) throw new Error(`worker ${worker.name} is listed twice`);
@@ -72,11 +72,7 @@ export function readInventory(texts: readonly InventoryText[]): Inventory {
           workers: (before?.workers ?? 0) + found.length,
         });
         claims.push(...seen);
-      } catch (reason) {
-        throw new DrawbridgeError("DB_CSR_INVENTORY", `${where} cannot be used: ${messageOf(reason)}`, {
-          cause: reason,
-        });
-      }
+      });
     }
   }
   return { workers, pools, claims };
@@ -148,18 +144,11 @@ export const INVENTORY_LABEL = "drawbridge/inventory";
 /** Reads every file ending in yaml, yml or json, except hidden files and those that editors leave behind. */
 export function directoryInventory(directory: string): InventorySource {
   return async () => {
-    const texts: InventoryText[] = [];
-    try {
+    const texts = await wrapErrors("DB_CSR_INVENTORY", "the inventory cannot be read", async () => {
       const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort();
-      for (const name of names) {
-        const path = join(directory, name);
-        texts.push({ where: path, text: await readFile(path, "utf8") });
-      }
-    } catch (reason) {
-      throw new DrawbridgeError("DB_CSR_INVENTORY", `the inventory cannot be read: ${messageOf(reason)}`, {
-        cause: reason,
-      });
-    }
+      const paths = names.map((name) => join(directory, name));
+      return Promise.all(paths.map(async (where) => ({ where, text: await readFile(where, "utf8") })));
+    });
     return readInventory(texts);
   };
 }

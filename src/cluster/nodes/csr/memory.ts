@@ -1,6 +1,6 @@
 /** What the approver remembers: requests are deleted an hour after they were decided, certificates last for years. */
 
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { wrapErrors } from "../../../base/errors/error.js";
 import { createOrUpdate, find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -169,12 +169,8 @@ export class MemoryStore {
 
   async load(): Promise<Memory> {
     this.#stored = await find<ConfigMap>(this.#api, namedPath("ConfigMap", this.#name));
-    try {
-      this.#memory = readMemory(this.#stored?.data);
-    } catch (reason) {
-      const sentence = `the ConfigMap ${pathOf(this.#name)}, which holds what was approved, cannot be read: ${messageOf(reason)}`;
-      throw new DrawbridgeError("DB_CSR_INVENTORY", sentence, { cause: reason });
-    }
+    const what = `the ConfigMap ${pathOf(this.#name)}, which holds what was approved, cannot be read`;
+    this.#memory = wrapErrors("DB_CSR_INVENTORY", what, () => readMemory(this.#stored?.data));
     return this.#memory;
   }
 

@@ -1,7 +1,7 @@
 /** How payloads are made without HyperShift: the file of --payload. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
 import type { Config } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { byBytes } from "../hash/pool-hash.js";
@@ -29,11 +29,9 @@ const usualNames = {
 
 /** It is read for each payload, so that a change of the file needs no restart. Throws DB_PAYLOAD. */
 export async function readRecipe(path: string): Promise<PayloadRecipe> {
-  try {
-    return await recipeOf(await readFile(path, "utf8"), dirname(path));
-  } catch (reason) {
-    throw new DrawbridgeError("DB_PAYLOAD", `${path} cannot be used: ${messageOf(reason)}`, { cause: reason });
-  }
+  return wrapErrors("DB_PAYLOAD", `${path} cannot be used`, async () =>
+    recipeOf(await readFile(path, "utf8"), dirname(path)),
+  );
 }
 
 async function recipeOf(text: string, directory: string): Promise<PayloadRecipe> {

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { wrapErrors } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
 import { createOrUpdate, find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
@@ -61,17 +61,14 @@ function keyOf({ pool, worker = "" }: Claim): string {
 export type ClaimStore = (claims: readonly Claim[], now: number) => Promise<void>;
 
 export function claimsInFile(path: string): ClaimStore {
-  return async (claims, now) => {
-    try {
+  return (claims, now) =>
+    wrapErrors("DB_IGNITION_AUDIT", "the claims cannot be written", async () => {
       const before = await readFile(path, "utf8").catch((reason: NodeJS.ErrnoException) => {
         if (reason.code === "ENOENT") return "";
         throw reason;
       });
       await replaceFile(path, writeClaims(withClaims(readClaims(before), claims, now)), 0o600);
-    } catch (reason) {
-      throw new DrawbridgeError("DB_IGNITION_AUDIT", `the claims cannot be written: ${messageOf(reason)}`);
-    }
-  };
+    });
 }
 
 /** Replicas share it: a write over somebody else's fails and is tried again. */

@@ -1,12 +1,12 @@
 /** Tokens that belong to one worker each: a machine with such a token gets its pool's payload, with its name in it. */
 
 import { readFile } from "node:fs/promises";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { payloadTemplate, type TokenStore } from "../../ignition/server/tokens.js";
 import { isNodeName } from "../csr/names.js";
 import { annotation, encoded, readPath, type Secret, secretText } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
-import { type Fields, fieldsOf, readYaml, splitDocuments } from "../yaml.js";
+import { fieldsOf, readYaml, splitDocuments } from "../yaml.js";
 import type { TokenController } from "./token-controller.js";
 
 interface WorkersOptions {
@@ -105,22 +105,12 @@ export function workerTokensOfSecret(secret: Secret): WorkerToken[] {
 
 /** Documents of `pool: namespace/name` and `workers: {name: token}`. */
 async function workerTokensOfFile(path: string): Promise<WorkerToken[]> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (reason) {
-    throw unusable(`the worker tokens cannot be read: ${messageOf(reason)}`);
-  }
+  const text = await wrapErrors("DB_WORKER_TOKENS", "the worker tokens cannot be read", () => readFile(path, "utf8"));
   return splitDocuments(text).flatMap((part) => {
-    let pool: unknown;
-    let workers: Fields;
-    try {
+    const { pool, workers } = wrapErrors("DB_WORKER_TOKENS", `${path} cannot be used`, () => {
       const document = fieldsOf(readYaml(part, 0), "a document");
-      pool = document.pool;
-      workers = fieldsOf(document.workers, "the map of workers");
-    } catch (reason) {
-      throw unusable(`${path} cannot be used: ${messageOf(reason)}`);
-    }
+      return { pool: document.pool, workers: fieldsOf(document.workers, "the map of workers") };
+    });
     return checked(path, pool, Object.entries(workers));
   });
 }

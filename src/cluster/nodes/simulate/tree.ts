@@ -1,7 +1,7 @@
 /** A directory that is the whole file system for a simulated machine: no path and no link leads out of it. */
 import { chmod, link, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 
 /** As the kernel has it. */
 const MOST_LINKS = 40;
@@ -17,13 +17,11 @@ export class Tree {
   /** Only a new or an empty directory: what is there already is somebody's. */
   static async at(path: string): Promise<Tree> {
     const root = resolve(path);
-    try {
+    await wrapErrors("DB_SIMULATE_ROOT", `${root} cannot be a machine's root`, async () => {
       // The configuration of machines is not for every user of this host.
       await mkdir(root, { recursive: true, mode: 0o700 });
       if ((await readdir(root)).length > 0) throw new Error("it is not empty; name a new directory");
-    } catch (reason) {
-      throw new DrawbridgeError("DB_SIMULATE_ROOT", `${root} cannot be a machine's root: ${messageOf(reason)}`);
-    }
+    });
     return new Tree(root);
   }
 

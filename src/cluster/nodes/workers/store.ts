@@ -2,7 +2,7 @@
 
 import { mkdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { LockError, withLock } from "../../../base/file-lock.js";
 import { replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file.js";
@@ -93,23 +93,17 @@ export class WorkerStore {
 
   async #read(): Promise<Stored> {
     const path = this.#record;
-    let text: string | undefined;
-    try {
-      // It holds commands that remove machines, and they are run.
-      text = await readTrustedFile(resolve(path));
-    } catch (reason) {
-      if (reason instanceof DrawbridgeError) throw reason;
-      throw workersError(`${path} cannot be read: ${messageOf(reason)}`);
-    }
+    // It holds commands that remove machines, and they are run.
+    const text = await readTrustedFile(resolve(path)).catch((reason: unknown) => {
+      throw reason instanceof DrawbridgeError ? reason : workersError(`${path} cannot be read: ${messageOf(reason)}`);
+    });
     if (text === undefined) return { workers: [], numbers: {} };
-    try {
+    return wrapErrors("DB_WORKERS", `${path} cannot be used`, () => {
       const { numbers = {}, workers } = JSON.parse(text) as { workers: unknown; numbers?: Numbers };
       if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
       if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("its numbers are none");
       return { workers, numbers };
-    } catch (reason) {
-      throw workersError(`${path} cannot be used: ${messageOf(reason)}`);
-    }
+    });
   }
 }
 
@@ -131,20 +125,18 @@ function isWorker(value: unknown): value is Worker {
 
 /** Whole or not at all; tokens are in some of them. */
 async function replace(path: string, text: string): Promise<void> {
-  try {
+  await wrapErrors("DB_WORKERS", `${path} cannot be written`, async () => {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await replaceFile(path, text, 0o600);
-  } catch (reason) {
-    throw workersError(`${path} cannot be written: ${messageOf(reason)}`);
-  }
+  });
 }
 
 /** One command at a time on a directory of workers: two that both make machines would make some of them twice. */
 export async function exclusively<T>(directory: string, run: () => Promise<T>): Promise<T> {
   const path = join(directory, ".lock");
-  const made = await mkdir(directory, { recursive: true, mode: 0o700 }).catch((reason: unknown) => {
-    throw workersError(`${directory} cannot be written to: ${messageOf(reason)}`);
-  });
+  const made = await wrapErrors("DB_WORKERS", `${directory} cannot be written to`, () =>
+    mkdir(directory, { recursive: true, mode: 0o700 }),
+  );
   try {
     return await withLock(path, run);
   } catch (reason) {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Document, parseAllDocuments } from "yaml";
-import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { DrawbridgeError, wrapErrors } from "../../../../base/errors/error.js";
 import { LockError, withLock } from "../../../../base/file-lock.js";
 import { replaceFile } from "../../../../base/files.js";
 import { KubeApiError } from "../../../kube/errors.js";
@@ -125,12 +125,7 @@ export function keyOf({ kind, metadata }: KubeObject): string {
 }
 
 function readObjects(file: string, text: string): StoredObject[] {
-  let values: unknown[];
-  try {
-    values = readYamlStream(text);
-  } catch (reason) {
-    throw unusable(file, messageOf(reason));
-  }
+  const values = wrapErrors("DB_NODEPOOL_DIRECTORY", `${file} cannot be used`, () => readYamlStream(text));
   return values.flatMap((value, index): StoredObject[] =>
     value === null || value === undefined ? [] : [{ object: completed(file, value as KubeObject), file, index }],
   );
