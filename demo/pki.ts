@@ -1,7 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Authority, type CertificateRequest, createAuthority, issueCertificate } from "../src/tunnel/pki/issue.js";
+import { type Authority, createAuthority, issueCertificate } from "../src/tunnel/pki/issue.js";
+import type { CertificateRequest } from "../src/tunnel/pki/request.js";
 import { writePem } from "../src/tunnel/pki/write-pki.js";
 import type { CertFiles } from "../test/support/processes/certs.js";
 

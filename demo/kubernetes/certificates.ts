@@ -1,12 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  type Authority,
-  type CertificateRequest,
-  createAuthority,
-  issueCertificate,
-} from "../../src/tunnel/pki/issue.js";
+import { type Authority, createAuthority, issueCertificate } from "../../src/tunnel/pki/issue.js";
+import type { CertificateRequest } from "../../src/tunnel/pki/request.js";
 import { writePem } from "../../src/tunnel/pki/write-pki.js";
 import type { CertFiles } from "../../test/support/processes/certs.js";
 

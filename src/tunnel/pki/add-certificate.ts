@@ -1,6 +1,7 @@
 /** One more certificate from a signer whose key was kept. */
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { issueLeaf } from "./certificates-for.js";
+import { issueCertificate } from "./issue.js";
+import { requestOf } from "./keep.js";
 import { type LeafEntry, type PkiManifest, validityOf } from "./manifest.js";
 import type { LeafPlan } from "./profiles.js";
 import { nodeAgent } from "./profiles.js";
@@ -36,12 +37,11 @@ export async function addCertificate(
     throw new DrawbridgeError("DB_PKI_EXISTS", `${dir} already holds a certificate named ${plan.name}.`);
   }
   const signer = await loadSigner(dir, plan.signer);
-  const pair = await issueLeaf(manifest, plan, signer, request.now ?? new Date());
+  const pair = await issueCertificate(signer, requestOf(manifest, plan, request.now ?? new Date()));
   const added = { ...plan, ...validityOf(pair.certificatePem) };
-  const leaves = [...manifest.leaves.filter(({ name }) => name !== plan.name), added];
-  const next = { ...manifest, leaves };
-  await replaceInside(dir, { leaves: new Map([[plan.name, pair]]), manifest: next });
-  return { added, manifest: next };
+  const others = manifest.leaves.filter(({ name }) => name !== plan.name);
+  const files = { leaves: new Map([[plan.name, pair]]) };
+  return { added, manifest: await replaceInside(dir, { ...manifest, leaves: [...others, added] }, files) };
 }
 
 function planOf(manifest: PkiManifest, request: AdditionRequest): LeafPlan {

@@ -4,36 +4,20 @@ import { createPublicKey, KeyObject, randomBytes, webcrypto } from "node:crypto"
 import * as x509 from "@peculiar/x509";
 import { messageOf } from "../../base/errors/error.js";
 import { leafIn, pemText, privateKeyIn } from "./pem.js";
+import type { AuthorityRequest, CertificateRequest, KeyKind } from "./request.js";
 import {
-  type CertificateRequest,
+  DAY_MS,
   DEFAULT_BACKDATE_MS,
-  dayMs,
   extendedKeyUsages,
   issueError,
-  type KeyKind,
-  validateLifetime,
-  validateNamePart,
   validateRequest,
+  validateSubject,
 } from "./request.js";
 
-export type { CertificateRequest, CertificateUse as CertificateProfile, KeyKind } from "./request.js";
-
-/** A certificate and its private key (PKCS #8), both PEM. */
+/** A certificate and its private key, both PEM. */
 export interface PemPair {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
-}
-
-export interface AuthorityRequest {
-  readonly commonName: string;
-  readonly organizations?: readonly string[];
-  readonly organizationalUnits?: readonly string[];
-  readonly key?: KeyKind;
-  /** Default one day. */
-  readonly validForMs?: number;
-  /** Default five minutes. */
-  readonly backdateMs?: number;
-  readonly now?: Date;
 }
 
 /** A certificate authority that can sign. */
@@ -52,8 +36,6 @@ const keyAlgorithms = {
   },
 } as const satisfies Record<KeyKind, object>;
 
-const keyOperations: webcrypto.KeyUsage[] = ["sign", "verify"];
-
 /** Makes a self-signed authority that may sign end-entity certificates only (path length 0). */
 export async function createAuthority(request: AuthorityRequest): Promise<Authority> {
   return selfSign(request, await generateKeys(request.key));
@@ -71,11 +53,7 @@ export async function extendAuthority(authority: Authority, request: AuthorityRe
 }
 
 async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair): Promise<Authority> {
-  validateNamePart("common name", request.commonName);
-  for (const part of [...(request.organizations ?? []), ...(request.organizationalUnits ?? [])]) {
-    validateNamePart("organization", part);
-  }
-  validateLifetime(request.validForMs);
+  validateSubject(request);
   const usages = x509.KeyUsageFlags;
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: randomSerial(),
@@ -93,7 +71,7 @@ async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair
     certificate,
     signingKey: keys.privateKey,
     certificatePem: certificateText(certificate),
-    privateKeyPem: privatePem(keys.privateKey),
+    privateKeyPem: privatePem(keys.privateKey, request.keyFormat),
   };
 }
 
@@ -117,6 +95,7 @@ export async function loadAuthority(pem: PemPair): Promise<Authority> {
 
 /** Issues an end-entity certificate with a fresh key. */
 export async function issueCertificate(authority: Authority, request: CertificateRequest): Promise<PemPair> {
+  validateSubject(request);
   validateRequest(request);
   const keys = await generateKeys(request.key);
   const certificate = await x509.X509CertificateGenerator.create({
@@ -138,15 +117,14 @@ export async function issueCertificate(authority: Authority, request: Certificat
       ...subjectAlternativeNames(request),
     ],
   });
-  return { certificatePem: certificateText(certificate), privateKeyPem: privatePem(keys.privateKey) };
+  return {
+    certificatePem: certificateText(certificate),
+    privateKeyPem: privatePem(keys.privateKey, request.keyFormat),
+  };
 }
 
 /** The library reads quotes, backslashes and a leading # in plain strings as syntax; typed values stay what they are. */
-export function distinguishedName({
-  organizations = [],
-  organizationalUnits = [],
-  commonName,
-}: AuthorityRequest): x509.Name {
+function distinguishedName({ organizations = [], organizationalUnits = [], commonName }: AuthorityRequest): x509.Name {
   return new x509.Name([
     ...organizations.map((organization) => ({ O: [{ utf8String: organization }] })),
     ...organizationalUnits.map((unit) => ({ OU: [{ utf8String: unit }] })),
@@ -154,12 +132,9 @@ export function distinguishedName({
   ]);
 }
 
-export function generateKeys(kind: KeyKind = "p256"): Promise<webcrypto.CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(
-    keyAlgorithms[kind],
-    true,
-    keyOperations,
-  ) as unknown as Promise<webcrypto.CryptoKeyPair>;
+async function generateKeys(kind: KeyKind = "p256"): Promise<webcrypto.CryptoKeyPair> {
+  const keys: unknown = await webcrypto.subtle.generateKey(keyAlgorithms[kind], true, ["sign", "verify"]);
+  return keys as webcrypto.CryptoKeyPair;
 }
 
 /** Sixteen random bytes with the top bit clear, so that DER needs no seventeenth, and never zero in front. */
@@ -171,7 +146,7 @@ function randomSerial(): string {
 
 /** Certificates count in whole seconds; cutting them here keeps notAfter from rounding past the authority's. */
 function validity(
-  { validForMs = dayMs, backdateMs = DEFAULT_BACKDATE_MS, now = new Date() }: AuthorityRequest,
+  { validForMs = DAY_MS, backdateMs = DEFAULT_BACKDATE_MS, now = new Date() }: AuthorityRequest,
   within?: x509.X509Certificate,
 ): { notBefore: Date; notAfter: Date } {
   const made = Math.floor(now.getTime() / 1000) * 1000;
@@ -189,10 +164,10 @@ function leafUsages(request: CertificateRequest): number {
   return request.key === "rsa2048" ? usages.digitalSignature | usages.keyEncipherment : usages.digitalSignature;
 }
 
-export function subjectAlternativeNames(request: CertificateRequest): x509.Extension[] {
+function subjectAlternativeNames({ dnsNames = [], ipAddresses = [] }: Partial<CertificateRequest>): x509.Extension[] {
   const names = [
-    ...(request.dnsNames ?? []).map((value) => ({ type: "dns" as const, value })),
-    ...(request.ipAddresses ?? []).map((value) => ({ type: "ip" as const, value })),
+    ...dnsNames.map((value) => ({ type: "dns" as const, value })),
+    ...ipAddresses.map((value) => ({ type: "ip" as const, value })),
   ];
   return names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)];
 }
@@ -203,7 +178,7 @@ function authorityKeyIdentifier(authority: x509.X509Certificate): x509.Extension
   return keyId === undefined ? undefined : new x509.AuthorityKeyIdentifierExtension(keyId);
 }
 
-export function signingAlgorithm(key: webcrypto.CryptoKey): { name: string; hash: string } {
+function signingAlgorithm(key: webcrypto.CryptoKey): { name: string; hash: string } {
   return { name: key.algorithm.name, hash: "SHA-256" };
 }
 
@@ -218,27 +193,18 @@ function certificateText(certificate: x509.X509Certificate): string {
   return pemText("CERTIFICATE", Buffer.from(certificate.rawData));
 }
 
-export function privatePem(key: webcrypto.CryptoKey): string {
-  return KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString();
+function privatePem(key: webcrypto.CryptoKey, type: AuthorityRequest["keyFormat"] = "pkcs8"): string {
+  return KeyObject.from(key).export({ type, format: "pem" }).toString();
 }
 
-/** A key of one's own, and a request that somebody else signs a certificate for it. */
-export interface MadeRequest {
-  /** PKCS #10, PEM. */
-  readonly requestPem: string;
-  readonly privateKeyPem: string;
-}
-
-/** With a P-256 key, as kubelets have them. */
-export async function makeSigningRequest(
-  wanted: Pick<CertificateRequest, "commonName" | "dnsNames" | "ipAddresses" | "organizations">,
-): Promise<MadeRequest> {
+/** A P-256 key, as kubelets have them, and a request (PKCS #10, PEM) that somebody else signs a certificate for it. */
+export async function makeSigningRequest(wanted: Omit<CertificateRequest, "use">) {
   const keys = await generateKeys("p256");
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
     name: distinguishedName(wanted).toJSON(),
     keys,
     signingAlgorithm: signingAlgorithm(keys.privateKey),
-    extensions: subjectAlternativeNames({ ...wanted, use: "both" }),
+    extensions: subjectAlternativeNames(wanted),
   });
   return {
     requestPem: pemText("CERTIFICATE REQUEST", Buffer.from(request.rawData)),

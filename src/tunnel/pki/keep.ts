@@ -2,18 +2,17 @@
  * Brings a set that somebody keeps (in Secrets, say) up to date in memory: what is good stays as it is, the rest is
  * issued again, and whoever keeps it learns what and why.
  */
-
 import type { X509Certificate } from "node:crypto";
-import { type CertificateForm, inFormat, issueLeaf } from "./certificates-for.js";
-import { factsOf } from "./inspect/facts.js";
-import { type Authority, createAuthority, extendAuthority, loadAuthority, type PemPair } from "./issue.js";
-import { certificatesIn, isSignedBy, leafIn, privateKeyIn } from "./pem.js";
+import { type CertificateFacts, factsOf } from "./inspect/facts.js";
+import type { Authority, PemPair } from "./issue.js";
+import { createAuthority, extendAuthority, issueCertificate, loadAuthority } from "./issue.js";
+import { certificatesIn, isSignedBy, leafIn, type PemCertificate, privateKeyIn, readableCertificates } from "./pem.js";
 import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles.js";
 import { CLIENT_AUTH, extendedKeyUsages, issueError, SERVER_AUTH } from "./request.js";
 
-/** As it was found; the first certificate is the one that signs, others are still trusted. */
+/** A signer as it was found: its first certificate is the one that signs, the others are still trusted. */
 export interface KeptSigner extends PemPair {
-  /** Trusted already, signs nothing yet. */
+  /** The signer that is trusted already and signs nothing yet. */
   readonly next?: PemPair | undefined;
 }
 
@@ -41,99 +40,95 @@ export interface KeepOptions {
   readonly now?: Date;
 }
 
+/** A certificate's part of a set: its own plan, and what all certificates of the set have in common. */
+export const requestOf = <Plan extends SignerPlan | LeafPlan>(form: CertificateForm, plan: Plan, now: Date) => {
+  const { key, keyFormat, backdateMs } = form;
+  return { ...plan, key, keyFormat, backdateMs, now };
+};
+
+const ABSENT = "it did not exist";
+
 export async function keepOrIssue(set: ProfileSet, kept: KeptPki, options: KeepOptions): Promise<UpToDatePki> {
   const { renewBeforeMs, rotation, now = new Date() } = options;
   const issued: { name: string; why: string }[] = [];
   const signers = new Map<string, KeptSigner>();
   const authorities = new Map<string, Authority>();
   for (const plan of set.signers) {
-    const state = new SignerState(set, plan, now, (why) => issued.push({ name: plan.name, why }));
-    const signer = await state.stepped(await state.current(kept.signers.get(plan.name)), rotation);
+    const report = (why: string) => issued.push({ name: plan.name, why });
+    const work: SignerWork = { set, plan, now, report };
+    const signer = await rotated(work, await usableSigner(work, kept.signers.get(plan.name)), rotation);
     signers.set(plan.name, signer);
-    authorities.set(plan.name, await loadAuthority(first(signer)));
+    authorities.set(plan.name, await loadAuthority(leading(signer)));
   }
   const leaves = new Map<string, PemPair>();
   for (const plan of set.leaves) {
+    if (leaves.has(plan.name)) throw issueError(`"${plan.name}" would be issued twice; name each node once`);
     const authority = authorities.get(plan.signer)!;
     const signer = leafIn(authority.certificatePem);
     const found = kept.leaves.get(plan.name);
-    const why =
-      found === undefined
-        ? "it did not exist"
-        : objectionToLeaf(found, { form: set, plan, signer, renewBeforeMs, now });
+    const why = found === undefined ? ABSENT : objectionToLeaf(found, { form: set, plan, signer, renewBeforeMs, now });
     if (why !== undefined) issued.push({ name: plan.name, why });
-    leaves.set(plan.name, why === undefined ? found! : await issueLeaf(set, plan, authority, now));
+    leaves.set(plan.name, why === undefined ? found! : await issueCertificate(authority, requestOf(set, plan, now)));
   }
   return { signers, leaves, bundles: bundlesOf(set, signers), issued };
 }
 
-class SignerState {
-  readonly #set: ProfileSet;
-  readonly #plan: SignerPlan;
-  readonly #now: Date;
-  readonly #tell: (why: string) => void;
-
-  constructor(set: ProfileSet, plan: SignerPlan, now: Date, tell: (why: string) => void) {
-    this.#set = set;
-    this.#plan = plan;
-    this.#now = now;
-    this.#tell = tell;
-  }
-
-  /** A signer without its key cannot be mended: a new one takes its place, and the old one stays trusted. */
-  async current(found: KeptSigner | undefined): Promise<KeptSigner> {
-    const objection = found === undefined ? "it did not exist" : objectionToSigner(first(found), this.#plan);
-    if (objection !== undefined) {
-      this.#tell(objection);
-      const made = await this.#make();
-      return { ...made, certificatePem: made.certificatePem + stillGood(found?.certificatePem ?? "", this.#now) };
-    }
-    return this.#longEnough(found!);
-  }
-
-  async stepped(signer: KeptSigner, step: RotationStep | undefined): Promise<KeptSigner> {
-    if (step === "introduce" && signer.next === undefined) {
-      this.#tell("a next one is trusted beside it");
-      return { ...signer, next: await this.#make() };
-    }
-    if (step === "switch") {
-      if (signer.next === undefined)
-        throw issueError(`${this.#plan.name} has no next signer yet; do the step "introduce" first`);
-      this.#tell("the next one signs from now on");
-      return { ...signer.next, certificatePem: signer.next.certificatePem + signer.certificatePem };
-    }
-    if (step === "retire" && certificatesIn(signer.certificatePem).length > 1) {
-      this.#tell("older ones are no longer trusted");
-      return { ...signer, ...first(signer) };
-    }
-    return signer;
-  }
-
-  /** The same key with a new life, when its own end would cut leaves short. */
-  async #longEnough(signer: KeptSigner): Promise<KeptSigner> {
-    const current = first(signer);
-    const end = Date.parse(leafIn(current.certificatePem).validTo);
-    const longest = Math.max(0, ...this.#leaves().map(({ validForMs }) => validForMs));
-    if (end - this.#now.getTime() >= longest) return signer;
-    this.#tell(`it ends ${new Date(end).toISOString()}; its key stays`);
-    const { backdateMs } = this.#set;
-    const longer = await extendAuthority(await loadAuthority(current), { ...this.#plan, backdateMs, now: this.#now });
-    return { ...signer, certificatePem: longer.certificatePem + others(signer.certificatePem) };
-  }
-
-  async #make(): Promise<PemPair> {
-    const { key, backdateMs } = this.#set;
-    const made = await createAuthority({ ...this.#plan, key, backdateMs, now: this.#now });
-    const { certificatePem, privateKeyPem } = inFormat(this.#set, made);
-    return { certificatePem, privateKeyPem };
-  }
-
-  #leaves() {
-    return this.#set.leaves.filter(({ signer }) => signer === this.#plan.name);
-  }
+interface SignerWork {
+  readonly set: ProfileSet;
+  readonly plan: SignerPlan;
+  readonly now: Date;
+  readonly report: (why: string) => void;
 }
 
-/** All that the members of each bundle stand for, each certificate once. */
+async function newSigner({ set, plan, now }: SignerWork): Promise<PemPair> {
+  const { certificatePem, privateKeyPem } = await createAuthority(requestOf(set, plan, now));
+  return { certificatePem, privateKeyPem };
+}
+
+/**
+ * The signer as it was found, if it can sign for long enough. A signer without its key cannot be mended: a new one takes
+ * its place, and the old one stays trusted. One whose end would cut leaves short keeps its key and gets a new life.
+ */
+async function usableSigner(work: SignerWork, found: KeptSigner | undefined): Promise<KeptSigner> {
+  const { set, plan, now, report } = work;
+  const objection = found === undefined ? ABSENT : objectionToSigner(leading(found), plan);
+  if (found === undefined || objection !== undefined) {
+    report(objection!);
+    const made = await newSigner(work);
+    const trusted = readableCertificates(found?.certificatePem ?? "").filter(
+      ({ certificate }) => Date.parse(certificate.validTo) > now.getTime(),
+    );
+    return { ...made, certificatePem: made.certificatePem + joined(trusted) };
+  }
+  const end = Date.parse(leafIn(found.certificatePem).validTo);
+  const lives = set.leaves.filter(({ signer }) => signer === plan.name).map(({ validForMs }) => validForMs);
+  if (end - now.getTime() >= Math.max(0, ...lives)) return found;
+  report(`it ends ${new Date(end).toISOString()}; its key stays`);
+  const longer = await extendAuthority(await loadAuthority(leading(found)), requestOf(set, plan, now));
+  const others = readableCertificates(found.certificatePem).slice(1);
+  return { ...found, certificatePem: longer.certificatePem + joined(others) };
+}
+
+async function rotated(work: SignerWork, signer: KeptSigner, step: RotationStep | undefined): Promise<KeptSigner> {
+  const { plan, report } = work;
+  if (step === "introduce" && signer.next === undefined) {
+    report("a next one is trusted beside it");
+    return { ...signer, next: await newSigner(work) };
+  }
+  if (step === "switch") {
+    if (signer.next === undefined)
+      throw issueError(`${plan.name} has no next signer yet; do the step "introduce" first`);
+    report("the next one signs from now on");
+    return { ...signer.next, certificatePem: signer.next.certificatePem + signer.certificatePem };
+  }
+  if (step === "retire" && certificatesIn(signer.certificatePem).length > 1) {
+    report("older ones are no longer trusted");
+    return { ...signer, ...leading(signer) };
+  }
+  return signer;
+}
+
+/** All certificates of the members of each bundle, each once. */
 function bundlesOf({ bundles }: ProfileSet, signers: ReadonlyMap<string, KeptSigner>): ReadonlyMap<string, string> {
   return new Map(
     bundles.map(({ name, signers: members }) => {
@@ -146,31 +141,17 @@ function bundlesOf({ bundles }: ProfileSet, signers: ReadonlyMap<string, KeptSig
   );
 }
 
-function first({ certificatePem, privateKeyPem }: PemPair): PemPair {
-  const [leading] = safely(certificatePem);
-  return { certificatePem: leading?.pem ?? certificatePem, privateKeyPem };
+/** The certificate that signs, with its key. */
+function leading({ certificatePem, privateKeyPem }: PemPair): PemPair {
+  return { certificatePem: readableCertificates(certificatePem)[0]?.pem ?? certificatePem, privateKeyPem };
 }
 
-const others = (text: string): string =>
-  safely(text)
-    .slice(1)
-    .map(({ pem }) => pem)
-    .join("");
+const joined = (certificates: readonly PemCertificate[]): string => certificates.map(({ pem }) => pem).join("");
 
-function stillGood(text: string, now: Date): string {
-  const good = safely(text).filter(({ certificate }) => Date.parse(certificate.validTo) > now.getTime());
-  return good.map(({ pem }) => pem).join("");
-}
+/** What all certificates of a set have in common. */
+export type CertificateForm = Pick<ProfileSet, "key" | "keyFormat" | "backdateMs">;
 
-function safely(text: string): ReturnType<typeof certificatesIn> {
-  try {
-    return certificatesIn(text);
-  } catch {
-    return [];
-  }
-}
-
-export interface LeafExpectation {
+interface LeafExpectation {
   readonly form: CertificateForm;
   readonly plan: LeafPlan;
   readonly signer: X509Certificate;
@@ -179,8 +160,8 @@ export interface LeafExpectation {
 }
 
 /** Undefined when it may stay, else why it must be issued again, as half a sentence. */
-export function objectionToLeaf(pair: PemPair, expected: LeafExpectation): string | undefined {
-  const certificate = parsed(pair);
+function objectionToLeaf(pair: PemPair, expected: LeafExpectation): string | undefined {
+  const certificate = pairCertificate(pair);
   if (typeof certificate === "string") return certificate;
   const { plan, form, signer } = expected;
   const facts = factsOf(certificate);
@@ -197,14 +178,15 @@ export function objectionToLeaf(pair: PemPair, expected: LeafExpectation): strin
 }
 
 /** Undefined when it can go on signing. */
-export function objectionToSigner(pair: PemPair, plan: SignerPlan): string | undefined {
-  const certificate = parsed(pair);
+function objectionToSigner(pair: PemPair, plan: SignerPlan): string | undefined {
+  const certificate = pairCertificate(pair);
   if (typeof certificate === "string") return certificate;
   if (!certificate.ca) return "it may not sign";
   return sorted(subjectOf(certificate)) === sorted(wantedSubject(plan)) ? undefined : "it has another subject";
 }
 
-function parsed({ certificatePem, privateKeyPem }: PemPair): X509Certificate | string {
+/** The certificate of a pair that fits, else what is wrong with the pair. */
+export function pairCertificate({ certificatePem, privateKeyPem }: PemPair): X509Certificate | string {
   try {
     const certificate = leafIn(certificatePem);
     const key = privateKeyIn(privateKeyPem)?.key;
@@ -216,20 +198,18 @@ function parsed({ certificatePem, privateKeyPem }: PemPair): X509Certificate | s
 }
 
 function objectionToLife(
-  { notBefore, notAfter }: { readonly notBefore: Date; readonly notAfter: Date },
+  { notBefore, notAfter }: CertificateFacts,
   { form, plan, signer, renewBeforeMs, now }: LeafExpectation,
 ): string | undefined {
   const [start, end] = [notBefore.getTime(), notAfter.getTime()];
   // It never began before its signer, nor ends after it; either may have cut it short.
   const withoutBackdating = end - start - plan.validForMs;
-  const isBegunWithSigner = start === Date.parse(signer.validFrom);
-  const least = isBegunWithSigner ? 0 : form.backdateMs;
+  const least = start === Date.parse(signer.validFrom) ? 0 : form.backdateMs;
   const isRight = withoutBackdating > least - 1000 && withoutBackdating < form.backdateMs + 1000;
   if (!isRight && end !== Date.parse(signer.validTo)) return "it has another length of life";
   // A life of a day must not be due from its first minute on.
   const margin = Math.min(renewBeforeMs, plan.validForMs / 3);
-  if (end - now.getTime() < margin) return `it ends ${notAfter.toISOString()}`;
-  return undefined;
+  return end - now.getTime() < margin ? `it ends ${notAfter.toISOString()}` : undefined;
 }
 
 const subjectOf = ({ subject }: X509Certificate): string[] => subject.split("\n");

@@ -7,24 +7,14 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { IssuedPki } from "./certificates-for.js";
+import type { PemPair } from "./issue.js";
 import { leafIn } from "./pem.js";
-import {
-  type LeafPlan,
-  type ProfileName,
-  type ProfileOptions,
-  type ProfileSet,
-  profileNames,
-  profileSet,
-  type SignerPlan,
-} from "./profiles.js";
+import type { LeafPlan, ProfileName, ProfileOptions, ProfileSet, SignerPlan } from "./profiles.js";
+import { profiles } from "./profiles.js";
 
 export const MANIFEST_FILE = "pki.json";
 
-/** ISO 8601. */
-interface Validity {
-  readonly notBefore: string;
-  readonly notAfter: string;
-}
+type Validity = ReturnType<typeof validityOf>;
 
 export type SignerEntry = SignerPlan & Validity;
 export type LeafEntry = LeafPlan & Validity;
@@ -55,13 +45,36 @@ export function manifestOf(issued: IssuedPki, signerKeysKept: boolean): PkiManif
   };
 }
 
-export function validityOf(certificatePem: string): Validity {
+/** Times in ISO 8601. */
+export function validityOf(certificatePem: string) {
   const { validFrom, validTo } = leafIn(certificatePem);
   return { notBefore: new Date(validFrom).toISOString(), notAfter: new Date(validTo).toISOString() };
 }
 
-export function manifestText(manifest: PkiManifest): string {
-  return `${JSON.stringify(manifest, undefined, 2)}\n`;
+/** A set or the changed parts of one: pairs and bundles, by name. */
+export interface SetFiles {
+  readonly signers?: ReadonlyMap<string, PemPair>;
+  /** Whether the keys of the signers are written as well. */
+  readonly signerKeys?: boolean;
+  readonly leaves?: ReadonlyMap<string, PemPair>;
+  readonly bundles?: ReadonlyMap<string, string>;
+}
+
+/** Names and texts of files in the order in which they may replace others: trust first, the manifest last. */
+export function fileTexts(set: SetFiles, manifest: PkiManifest): [name: string, text: string][] {
+  const { signers = [], signerKeys = false, leaves = [], bundles = [] } = set;
+  const pairs = [
+    ...[...signers].map(([name, pair]) => ({ name, pair, hasKey: signerKeys })),
+    ...[...leaves].map(([name, pair]) => ({ name, pair, hasKey: true })),
+  ];
+  return [
+    ...[...bundles].map(([name, text]): [string, string] => [`${name}.crt`, text]),
+    ...pairs.flatMap(({ name, pair, hasKey }): [string, string][] => [
+      ...(hasKey ? [[`${name}.key`, pair.privateKeyPem] as [string, string]] : []),
+      [`${name}.crt`, pair.certificatePem],
+    ]),
+    [MANIFEST_FILE, `${JSON.stringify(manifest, undefined, 2)}\n`],
+  ];
 }
 
 /** Every file the set consists of, the manifest included. */
@@ -92,7 +105,7 @@ export async function readManifest(dir: string): Promise<PkiManifest | undefined
 function checked(document: Partial<PkiManifest> | null, file: string): PkiManifest {
   if (document?.version !== 1) throw unusable(file, `its version is ${JSON.stringify(document?.version)}, not 1`);
   const { profile, options, signers, leaves, bundles } = document;
-  if (!profileNames.includes(profile!)) throw unusable(file, `it names no known profile`);
+  if (!Object.hasOwn(profiles, profile ?? "")) throw unusable(file, `it names no known profile`);
   if (typeof options !== "object" || options === null) throw unusable(file, "it does not say what was asked for");
   for (const list of [signers, leaves, bundles]) {
     if (!Array.isArray(list)) throw unusable(file, "a list of certificates is missing");
@@ -115,6 +128,7 @@ export type Comparison =
   /** `why` in half sentences. */
   | { readonly state: "different"; readonly manifest: PkiManifest; readonly why: readonly string[] };
 
+/** Whether the certificates in a directory are the ones that are wanted now. */
 export async function comparePki<Name extends ProfileName>(
   dir: string,
   profile: Name,
@@ -125,7 +139,7 @@ export async function comparePki<Name extends ProfileName>(
   if (manifest === undefined) return { state: "absent" };
   const why = [
     ...(manifest.profile === profile
-      ? differences(manifest, profileSet(profile, options))
+      ? differences(manifest, profiles[profile](options))
       : [`made for ${manifest.profile}`]),
     ...(await missing(dir, manifest)),
     ...spent(manifest, now),
@@ -133,19 +147,14 @@ export async function comparePki<Name extends ProfileName>(
   return why.length === 0 ? { state: "same", manifest } : { state: "different", manifest, why };
 }
 
-/** Lifetimes are left out: a set that is still good need not be made anew for the sake of another length. */
+/** Lifetimes are left out: a set that is still good need not be made again for the sake of another length. */
 function differences(made: PkiManifest, wanted: ProfileSet): string[] {
   const found: string[] = [];
   if (made.key !== wanted.key) found.push(`its keys are ${made.key}, not ${wanted.key}`);
-  const plans: [readonly (SignerPlan | LeafPlan)[], readonly (SignerPlan | LeafPlan)[]][] = [
-    [made.signers, wanted.signers],
-    [made.leaves, wanted.leaves],
-  ];
-  for (const [have, want] of plans) {
-    for (const plan of want) {
-      const entry = have.find(({ name }) => name === plan.name);
-      if (entry === undefined) found.push(`${plan.name} is not in it`);
-      else found.push(...differenceOf(entry, plan));
+  for (const list of ["signers", "leaves"] as const) {
+    for (const plan of wanted[list]) {
+      const entry = (made[list] as readonly (SignerPlan | LeafPlan)[]).find(({ name }) => name === plan.name);
+      found.push(...(entry === undefined ? [`${plan.name} is not in it`] : differenceOf(entry, plan)));
     }
   }
   return found;
@@ -177,11 +186,7 @@ function spent({ signers, leaves }: PkiManifest, now: Date): string[] {
 }
 
 /** When a certificate is due: in the last third of the life it was given, back-dating apart. */
-export function dueAt(entry: {
-  readonly notBefore: string;
-  readonly notAfter: string;
-  readonly validForMs?: number;
-}): number {
+export function dueAt(entry: Validity & { readonly validForMs?: number }): number {
   const [start, end] = [Date.parse(entry.notBefore), Date.parse(entry.notAfter)];
   return end - Math.min(end - start, entry.validForMs ?? Number.POSITIVE_INFINITY) / 3;
 }

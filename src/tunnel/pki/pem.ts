@@ -111,6 +111,15 @@ export function certificatesIn(text: string): PemCertificate[] {
   return certificateBlocks(text).map(({ der, text: pem }) => ({ pem, certificate: certificateOf(der) }));
 }
 
+/** Every certificate in the text; none when a block is damaged, since there is nothing in it to keep. */
+export function readableCertificates(text: string): PemCertificate[] {
+  try {
+    return certificatesIn(text);
+  } catch {
+    return [];
+  }
+}
+
 /** The first certificate, which is the leaf of a chain. Throws when there is none, or a block that holds something else. */
 export function leafIn(text: string): X509Certificate {
   const [leaf] = certificatesIn(text);

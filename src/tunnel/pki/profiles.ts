@@ -1,28 +1,21 @@
 /** What a set of certificates consists of, as data: who signs, who is signed, which signers are trusted together. */
 
 import { isIP } from "node:net";
-import { type CertificateUse, DEFAULT_BACKDATE_MS, dayMs, HOUR_MS, issueError, type KeyKind } from "./request.js";
+import { type CertificateRequest, DAY_MS, DEFAULT_BACKDATE_MS, HOUR_MS, issueError, type KeyKind } from "./request.js";
 
-export interface SignerPlan {
-  /** Its file is `<name>.crt`. */
+type Planned<Key extends keyof CertificateRequest> = Readonly<Required<Pick<CertificateRequest, Key>>>;
+
+export interface SignerPlan extends Planned<"commonName" | "organizations" | "organizationalUnits" | "validForMs"> {
+  /** The signer's file is `<name>.crt`. */
   readonly name: string;
-  readonly commonName: string;
-  readonly organizations: readonly string[];
-  readonly organizationalUnits: readonly string[];
-  readonly validForMs: number;
 }
 
-export interface LeafPlan {
-  /** Its files are `<name>.crt` and `<name>.key`. */
+export interface LeafPlan
+  extends Planned<"use" | "commonName" | "organizations" | "dnsNames" | "ipAddresses" | "validForMs"> {
+  /** The leaf's files are `<name>.crt` and `<name>.key`. */
   readonly name: string;
   /** The name of the signer. */
   readonly signer: string;
-  readonly use: CertificateUse;
-  readonly commonName: string;
-  readonly organizations: readonly string[];
-  readonly dnsNames: readonly string[];
-  readonly ipAddresses: readonly string[];
-  readonly validForMs: number;
 }
 
 /** Signers that someone trusts, in one file `<name>.crt`. */
@@ -31,20 +24,13 @@ export interface BundlePlan {
   readonly signers: readonly string[];
 }
 
-export interface ProfileSet {
-  readonly key: KeyKind;
-  /** What the key files hold; PKCS #1 only where a peer can read nothing else. */
-  readonly keyFormat: "pkcs8" | "pkcs1";
-  readonly backdateMs: number;
+/** What a set of certificates consists of. */
+export interface ProfileSet extends Planned<"key" | "keyFormat" | "backdateMs"> {
   readonly signers: readonly SignerPlan[];
   readonly leaves: readonly LeafPlan[];
   readonly bundles: readonly BundlePlan[];
 }
 
-/**
- * The temporary bridge: one signer, one server, agents that share a certificate or have one each. On an OpenShift
- * bootstrap host src/cluster/bootstrap/shell/certs.sh makes the same with openssl; one test reads both.
- */
 export interface BootstrapOptions {
   /** Where agents dial the server; the first is the one they are told. */
   readonly ipAddresses: readonly string[];
@@ -58,17 +44,21 @@ export interface BootstrapOptions {
 }
 
 /** Wide enough for a node that takes its hardware clock for the wrong side of daylight saving. */
-const backdateMs = 2 * HOUR_MS;
+const BOOTSTRAP_BACKDATE_MS = 2 * HOUR_MS;
 
 const SIGNER = "ca";
 
+/**
+ * The temporary bridge: one signer, one server, agents that share a certificate or have one each. On an OpenShift
+ * bootstrap host src/cluster/bootstrap/shell/certs.sh makes the same with openssl; one test reads both.
+ */
 export function bootstrapProfile(options: BootstrapOptions): ProfileSet {
   const { ipAddresses, dnsNames = [], nodes = [], organization = "drawbridge", key = "p256" } = options;
-  const common = { organizations: [organization], validForMs: options.validForMs ?? dayMs };
+  const common = { organizations: [organization], validForMs: options.validForMs ?? DAY_MS };
   return {
     key,
     keyFormat: "pkcs8",
-    backdateMs,
+    backdateMs: BOOTSTRAP_BACKDATE_MS,
     signers: [{ name: SIGNER, commonName: "konnectivity-signer", organizationalUnits: [], ...common }],
     leaves: [
       {
@@ -114,8 +104,8 @@ export interface HostedOptions {
   readonly validForMs?: number;
 }
 
-const SIGNER_YEARS = 10;
-const signerMs = SIGNER_YEARS * 365 * dayMs;
+/** Ten years, as HyperShift's. */
+const SIGNER_MS = 10 * 365 * DAY_MS;
 
 const SERVER_SIGNER = "konnectivity-server-signer";
 const CLIENT_SIGNER = "konnectivity-client-signer";
@@ -133,6 +123,11 @@ const trust: readonly BundlePlan[] = [
   { name: "konnectivity-client-ca-bundle", signers: [CLIENT_SIGNER] },
 ];
 
+/**
+ * Hosted control planes: names, subjects and lifetimes as HyperShift has them. By default each role has its own signer,
+ * because the server checks nothing but the chain: with one signer for all, a client certificate is accepted from an
+ * agent, and a worker's agent passes for a control-plane agent.
+ */
 export function hostedProfile(options: HostedOptions): ProfileSet {
   if (!options.sharedSigner) return separateSigners(options);
   if (options.key === "p256")
@@ -152,7 +147,7 @@ function separateSigners({ namespace, externalAddresses, ...options }: HostedOpt
     organizations: ["kubernetes"],
     dnsNames: [],
     ipAddresses: [],
-    validForMs: options.validForMs ?? 365 * dayMs,
+    validForMs: options.validForMs ?? 365 * DAY_MS,
     ...part,
   });
   const service = (name: string) => [name, `${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`];
@@ -206,10 +201,10 @@ function underOneSigner(set: ProfileSet): ProfileSet {
 }
 
 function signer(name: string): SignerPlan {
-  return { name, commonName: name, organizations: [], organizationalUnits: ["kubernetes"], validForMs: signerMs };
+  return { name, commonName: name, organizations: [], organizationalUnits: ["kubernetes"], validForMs: SIGNER_MS };
 }
 
-/** What each profile must be told. */
+/** The options of each profile. */
 export interface ProfileOptions {
   readonly bootstrap: BootstrapOptions;
   readonly hosted: HostedOptions;
@@ -217,13 +212,7 @@ export interface ProfileOptions {
 
 export type ProfileName = keyof ProfileOptions;
 
-const profiles: { readonly [Name in ProfileName]: (options: ProfileOptions[Name]) => ProfileSet } = {
+export const profiles: { readonly [Name in ProfileName]: (options: ProfileOptions[Name]) => ProfileSet } = {
   bootstrap: bootstrapProfile,
   hosted: hostedProfile,
 };
-
-export const profileNames = Object.keys(profiles) as ProfileName[];
-
-export function profileSet<Name extends ProfileName>(profile: Name, options: ProfileOptions[Name]): ProfileSet {
-  return profiles[profile](options);
-}

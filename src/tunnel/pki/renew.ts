@@ -1,42 +1,39 @@
-/** Issues again what is due, with the signers' kept keys. */
-
+/**
+ * Renews a set in a directory whose signers' keys were kept.
+ *
+ * The signers themselves get new keys in three steps, so that nobody meets a certificate whose signer it does not know:
+ *
+ *   1. replaceSigners      new signers; bundles hold the new and the former ones. Hand the bundles out.
+ *   2. renewPki            issues again whatever a former signer signed. Hand the certificates out.
+ *   3. dropFormerSigners   bundles hold the new signers only. Hand the bundles out.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { type FileContent, replaceFiles } from "../../base/files.js";
+import { replaceFiles } from "../../base/files.js";
 import { readCertificateSet } from "./certificate-set.js";
-import { issueLeaf, makeSigner } from "./certificates-for.js";
-import { type Authority, extendAuthority, loadAuthority, type PemPair } from "./issue.js";
 import {
-  dueAt,
-  type LeafEntry,
-  MANIFEST_FILE,
-  manifestText,
-  type PkiManifest,
-  readManifest,
-  type SignerEntry,
-  validityOf,
-} from "./manifest.js";
-import { certificatesIn, isSignedBy, leafIn, privateKeyIn } from "./pem.js";
+  type Authority,
+  createAuthority,
+  extendAuthority,
+  issueCertificate,
+  loadAuthority,
+  type PemPair,
+} from "./issue.js";
+import { pairCertificate, requestOf } from "./keep.js";
+import type { LeafEntry, PkiManifest, SetFiles, SignerEntry } from "./manifest.js";
+import { dueAt, fileTexts, MANIFEST_FILE, readManifest, validityOf } from "./manifest.js";
+import { isSignedBy, leafIn, readableCertificates } from "./pem.js";
 import { writeError } from "./write-pki.js";
 
 export interface RenewOptions {
-  /** Everything, due or not. */
+  /** Whether everything is issued again, due or not. */
   readonly all?: boolean;
   readonly now?: Date;
 }
 
-export interface Renewal {
-  /** Issued again, with new keys. */
-  readonly renewed: readonly string[];
-  /** Signers with the same key and a longer life; whoever trusts them needs the new certificate before the old one ends. */
-  readonly extended: readonly string[];
-  /** Signers of former times that the bundles still hold. */
-  readonly former: readonly string[];
-  readonly manifest: PkiManifest;
-}
-
-export async function renewPki(dir: string, { all = false, now = new Date() }: RenewOptions = {}): Promise<Renewal> {
+/** Issues again what is due, with the signers' kept keys. */
+export async function renewPki(dir: string, { all = false, now = new Date() }: RenewOptions = {}) {
   const manifest = await requireManifest(dir);
   const present = await presentSigners(dir, manifest);
   const ofFormerSigner = await formerlySigned(dir, manifest, present);
@@ -46,25 +43,31 @@ export async function renewPki(dir: string, { all = false, now = new Date() }: R
   const { signers, extended } = await signersFor(dir, manifest, due, now);
   const leaves = new Map<string, PemPair>();
   for (const entry of due) {
-    leaves.set(entry.name, await issueLeaf(manifest, entry, signers.get(entry.signer)!, now));
+    leaves.set(entry.name, await issueCertificate(signers.get(entry.signer)!, requestOf(manifest, entry, now)));
   }
-  const trust = await trustOf(dir, manifest, { signers: new Map([...present, ...extended]), now });
-  const done = { renewed: [...leaves.keys()], extended: [...extended.keys()], former: trust.former };
-  if (leaves.size + extended.size + trust.changed.size === 0) return { ...done, manifest };
-  const next = withDates(manifest, extended, leaves);
-  await replaceInside(dir, { signers: extended, bundles: trust.changed, leaves, manifest: next });
-  return { ...done, manifest: next };
+  const { bundles, former } = await trustIn(dir, manifest, { signers: new Map([...present, ...extended]), now });
+  const isChanged = leaves.size + extended.size + bundles.size > 0;
+  const next = isChanged ? await replaceInside(dir, manifest, { signers: extended, bundles, leaves }) : manifest;
+  return {
+    /** Names of the certificates that were issued again, with new keys. */
+    renewed: [...leaves.keys()],
+    /** Signers with the same key and a longer life; whoever trusts them needs the new certificate before the old one ends. */
+    extended: [...extended.keys()],
+    /** Former signers that the bundles still hold. */
+    former,
+    manifest: next,
+  };
 }
 
-/** Those that have something to do, with a longer life where they need one. */
-async function signersFor(dir: string, { signers: entries, backdateMs }: PkiManifest, due: LeafEntry[], now: Date) {
+/** The signers that have something to do, with a longer life where they need one. */
+async function signersFor(dir: string, manifest: PkiManifest, due: readonly LeafEntry[], now: Date) {
   const signers = new Map<string, Authority>();
   const extended = new Map<string, Authority>();
-  for (const entry of entries) {
+  for (const entry of manifest.signers) {
     const isShort = endsTooSoon(entry, due, now);
     if (!isShort && !due.some(({ signer }) => signer === entry.name)) continue;
     const authority = await loadSigner(dir, entry.name);
-    if (isShort) extended.set(entry.name, await extendAuthority(authority, { ...entry, backdateMs, now }));
+    if (isShort) extended.set(entry.name, await extendAuthority(authority, requestOf(manifest, entry, now)));
     signers.set(entry.name, extended.get(entry.name) ?? authority);
   }
   return { signers, extended };
@@ -80,39 +83,15 @@ function fits(dir: string, { name }: LeafEntry): boolean {
   }
 }
 
-/** Due itself, or about to cut short what it is asked to sign. */
+/** Whether the signer is due itself, or about to cut short what it is asked to sign. */
 function endsTooSoon(signer: SignerEntry, leaves: readonly LeafEntry[], now: Date): boolean {
   if (dueAt(signer) <= now.getTime()) return true;
   const end = Date.parse(signer.notAfter);
   return leaves.some((leaf) => leaf.signer === signer.name && now.getTime() + leaf.validForMs > end);
 }
 
-/** The record with the dates of what was just made. */
-export function withDates(
-  manifest: PkiManifest,
-  signers: ReadonlyMap<string, PemPair>,
-  leaves: ReadonlyMap<string, PemPair>,
-): PkiManifest {
-  const dated = <Entry extends { readonly name: string }>(entry: Entry, made: PemPair | undefined) =>
-    made === undefined ? entry : { ...entry, ...validityOf(made.certificatePem) };
-  return {
-    ...manifest,
-    signers: manifest.signers.map((entry) => dated(entry, signers.get(entry.name))),
-    leaves: manifest.leaves.map((entry) => dated(entry, leaves.get(entry.name))),
-  };
-}
-
-export interface SignerChange {
-  /** Signers with a new key. */
-  readonly replaced: readonly string[];
-  /** Signers of former times that the bundles still hold. */
-  readonly former: readonly string[];
-  /** Signers of former times that the bundles held until now. */
-  readonly dropped: readonly string[];
-  readonly manifest: PkiManifest;
-}
-
-export async function replaceSigners(dir: string, now = new Date()): Promise<SignerChange> {
+/** `replaced` are signers with a new key, `former` those that the bundles hold besides. */
+export async function replaceSigners(dir: string, now = new Date()) {
   const manifest = await requireManifest(dir);
   if (manifest.bundles.length === 0) {
     throw rotationError(
@@ -122,19 +101,19 @@ export async function replaceSigners(dir: string, now = new Date()): Promise<Sig
   if (!manifest.signerKeysKept) throw signerKeyError(dir, manifest.signers[0]!.name);
   await refuseStrays(dir, manifest, "change signers again");
   const signers = new Map<string, Authority>();
-  for (const entry of manifest.signers) signers.set(entry.name, await makeSigner(manifest, entry, now));
-  const { changed, former } = await trustOf(dir, manifest, { signers, now });
-  const next = withDates(manifest, signers, new Map());
-  await replaceInside(dir, { signers, newKeys: true, bundles: changed, manifest: next });
+  for (const entry of manifest.signers) signers.set(entry.name, await createAuthority(requestOf(manifest, entry, now)));
+  const { bundles, former } = await trustIn(dir, manifest, { signers, now });
+  const next = await replaceInside(dir, manifest, { signers, signerKeys: true, bundles });
   return { replaced: [...signers.keys()], former, dropped: [], manifest: next };
 }
 
-export async function dropFormerSigners(dir: string, now = new Date()): Promise<SignerChange> {
+/** `dropped` are the former signers that the bundles held until now. */
+export async function dropFormerSigners(dir: string, now = new Date()) {
   const manifest = await requireManifest(dir);
   await refuseStrays(dir, manifest, "drop former signers");
   const signers = await presentSigners(dir, manifest);
-  const { changed, former } = await trustOf(dir, manifest, { signers, drop: true, now });
-  if (changed.size > 0) await replaceInside(dir, { bundles: changed, manifest });
+  const { bundles, former } = await trustIn(dir, manifest, { signers, drop: true, now });
+  if (bundles.size > 0) await replaceInside(dir, manifest, { bundles });
   return { replaced: [], former: [], dropped: former, manifest };
 }
 
@@ -148,63 +127,61 @@ async function refuseStrays(dir: string, manifest: PkiManifest, purpose: string)
 const rotationError = (sentence: string) => new DrawbridgeError("DB_PKI_ROTATION", `${sentence}.`);
 
 /** Certificates of signers, by name. */
-export type Signers = ReadonlyMap<string, { readonly certificatePem: string }>;
+type Signers = ReadonlyMap<string, Pick<PemPair, "certificatePem">>;
 
-export interface Trust {
-  /** PEM by name of the bundle, only of those that differ from what is on disk. */
-  readonly changed: ReadonlyMap<string, string>;
-  /** Names and ends of the former signers: those that stay, or with `drop` those that go. */
-  readonly former: readonly string[];
-}
-
-export interface TrustOptions {
+interface TrustOptions {
   readonly signers: Signers;
+  /** Whether former signers go. */
   readonly drop?: boolean;
   readonly now: Date;
 }
 
-export async function trustOf(dir: string, { bundles }: PkiManifest, options: TrustOptions): Promise<Trust> {
-  const { signers, drop = false, now } = options;
-  const changed = new Map<string, string>();
+/**
+ * The bundles that differ from what is on disk, and the former signers that stay in them or, with `drop`, go. Bundles hold
+ * the present signers, and the former ones until somebody says that they may go. Former signers are recorded nowhere
+ * else: the bundle on disk is the record of what is trusted.
+ */
+async function trustIn(dir: string, manifest: PkiManifest, { signers, drop = false, now }: TrustOptions) {
+  const bundles = new Map<string, string>();
   const former = new Set<string>();
-  for (const { name, signers: members } of bundles) {
+  for (const { name, signers: members } of manifest.bundles) {
     const onDisk = await textOf(dir, name);
     const present = members.map((member) => signers.get(member)?.certificatePem ?? "").join("");
     const others = othersThan(present, onDisk, now);
     for (const { label } of others) former.add(label);
     const wanted = drop ? present : present + others.map(({ pem }) => pem).join("");
-    if (wanted !== onDisk) changed.set(name, wanted);
+    if (wanted !== onDisk) bundles.set(name, wanted);
   }
-  return { changed, former: [...former] };
+  return { bundles, former: [...former] };
 }
 
-/** By key, since a signer that was extended is the same signer; what has ended vouches for nobody any more. */
+/** Compared by key, since a signer that was extended is the same signer; what has ended vouches for nobody any more. */
 function othersThan(present: string, onDisk: string, now: Date): { pem: string; label: string }[] {
-  const keys = readable(present).map(({ certificate }) => certificate.publicKey);
-  return readable(onDisk)
+  const keys = readableCertificates(present).map(({ certificate }) => certificate.publicKey);
+  return readableCertificates(onDisk)
     .filter(({ certificate }) => !keys.some((key) => key.equals(certificate.publicKey)))
     .filter(({ certificate }) => Date.parse(certificate.validTo) > now.getTime())
-    .map(({ pem, certificate: { subject, validTo } }) => ({ pem, label: labelOf(subject, validTo) }));
+    .map(({ pem, certificate: { subject, validTo } }) => {
+      const name = /^CN=(.*)$/m.exec(subject)?.[1] ?? subject;
+      return { pem, label: `${name} (until ${new Date(validTo).toISOString()})` };
+    });
 }
 
-const labelOf = (subject: string, validTo: string): string =>
-  `${/^CN=(.*)$/m.exec(subject)?.[1] ?? subject} (until ${new Date(validTo).toISOString()})`;
-
-/** The signers' certificates as they lie in the directory; one that is missing or damaged is left out. */
-export async function presentSigners(dir: string, { signers }: PkiManifest): Promise<Signers> {
+/** The signers' certificates as they are in the directory; one that is missing or damaged is left out. */
+async function presentSigners(dir: string, { signers }: PkiManifest): Promise<Signers> {
   const present = new Map<string, { certificatePem: string }>();
   for (const { name } of signers) {
     const certificatePem = await textOf(dir, name);
-    if (readable(certificatePem).length > 0) present.set(name, { certificatePem });
+    if (readableCertificates(certificatePem).length > 0) present.set(name, { certificatePem });
   }
   return present;
 }
 
 /** Names of the certificates that their signer, as it is now, did not sign. */
-export async function formerlySigned(dir: string, { leaves }: PkiManifest, signers: Signers): Promise<string[]> {
+async function formerlySigned(dir: string, { leaves }: PkiManifest, signers: Signers): Promise<string[]> {
   const stray: string[] = [];
   for (const { name, signer } of leaves) {
-    const [leaf] = readable(await textOf(dir, name));
+    const [leaf] = readableCertificates(await textOf(dir, name));
     const authority = signers.get(signer);
     // What is missing or damaged is somebody else's finding.
     if (leaf === undefined || authority === undefined) continue;
@@ -215,15 +192,6 @@ export async function formerlySigned(dir: string, { leaves }: PkiManifest, signe
 
 const textOf = (dir: string, name: string): Promise<string> =>
   readFile(join(dir, `${name}.crt`), "utf8").catch(() => "");
-
-/** A file that was damaged is written anew; there is nothing in it to keep. */
-function readable(text: string): ReturnType<typeof certificatesIn> {
-  try {
-    return certificatesIn(text);
-  } catch {
-    return [];
-  }
-}
 
 /** Throws when the directory holds no set of ours. */
 export async function requireManifest(dir: string): Promise<PkiManifest> {
@@ -236,10 +204,8 @@ export async function loadSigner(dir: string, name: string): Promise<Authority> 
   const [certificatePem, privateKeyPem] = await Promise.all(
     [`${name}.crt`, `${name}.key`].map((file) => readFile(join(dir, file), "utf8").catch(() => undefined)),
   );
-  if (certificatePem === undefined || privateKeyPem === undefined) {
-    throw signerKeyError(dir, name);
-  }
-  if (!keyBelongs(certificatePem, privateKeyPem)) {
+  if (certificatePem === undefined || privateKeyPem === undefined) throw signerKeyError(dir, name);
+  if (typeof pairCertificate({ certificatePem, privateKeyPem }) === "string") {
     throw new DrawbridgeError(
       "DB_PKI_SIGNER_PAIR",
       `${join(dir, `${name}.key`)} does not belong to the certificate beside it, so nothing it signs would be trusted.`,
@@ -248,53 +214,30 @@ export async function loadSigner(dir: string, name: string): Promise<Authority> 
   return loadAuthority({ certificatePem, privateKeyPem });
 }
 
-export const signerKeyError = (dir: string, name: string): DrawbridgeError =>
+const signerKeyError = (dir: string, name: string): DrawbridgeError =>
   new DrawbridgeError(
     "DB_PKI_SIGNER_KEY",
     `The key of ${name} was not kept in ${dir}, so nothing can be signed there any more and the whole set must be made anew.`,
   );
 
-function keyBelongs(certificatePem: string, privateKeyPem: string): boolean {
-  try {
-    const found = privateKeyIn(privateKeyPem);
-    return found !== undefined && leafIn(certificatePem).checkPrivateKey(found.key);
-  } catch {
-    return false;
-  }
-}
-
-export interface Changes {
-  /** Signers with a new certificate. */
-  readonly signers?: ReadonlyMap<string, PemPair>;
-  /** Whether their keys are new as well. */
-  readonly newKeys?: boolean;
-  /** PEM of the bundles that change. */
-  readonly bundles?: ReadonlyMap<string, string>;
-  readonly leaves?: ReadonlyMap<string, PemPair>;
-  readonly manifest: PkiManifest;
-}
-
 /**
- * Replaces files inside the directory, since containers that mounted it would not see another one in its place. Trust
- * goes first and the manifest last: killed in between, the next renewal finds what is left to do.
+ * Replaces files inside the directory, since containers that mounted it would not see another one in its place. Killed in
+ * between, the next renewal finds what is left to do. Returns the manifest with the dates of what was just made.
  */
-export async function replaceInside(dir: string, changes: Changes): Promise<void> {
-  const { signers = new Map<string, PemPair>(), newKeys = false, bundles = new Map<string, string>() } = changes;
-  const files: FileContent[] = [];
-  const add = (name: string, content: string) => files.push({ path: join(dir, name), content, mode: 0o600 });
-  for (const [name, text] of bundles) add(`${name}.crt`, text);
-  for (const [name, pair] of signers) {
-    if (newKeys) add(`${name}.key`, pair.privateKeyPem);
-    add(`${name}.crt`, pair.certificatePem);
-  }
-  for (const [name, pair] of changes.leaves ?? []) {
-    add(`${name}.key`, pair.privateKeyPem);
-    add(`${name}.crt`, pair.certificatePem);
-  }
-  add(MANIFEST_FILE, manifestText(changes.manifest));
+export async function replaceInside(dir: string, before: PkiManifest, changed: SetFiles): Promise<PkiManifest> {
+  const { leaves, signers } = changed;
+  const dated = <Entry extends { readonly name: string }>(entry: Entry, made: PemPair | undefined) =>
+    made === undefined ? entry : { ...entry, ...validityOf(made.certificatePem) };
+  const manifest = {
+    ...before,
+    signers: before.signers.map((entry) => dated(entry, signers?.get(entry.name))),
+    leaves: before.leaves.map((entry) => dated(entry, leaves?.get(entry.name))),
+  };
   try {
-    await replaceFiles(files);
+    const texts = fileTexts(changed, manifest);
+    await replaceFiles(texts.map(([name, content]) => ({ path: join(dir, name), content, mode: 0o600 })));
   } catch (reason) {
     throw writeError(dir, reason);
   }
+  return manifest;
 }

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { createFile, type FileContent, replaceFiles, syncDirectory } from "../../base/files.js";
 import type { IssuedPki } from "./certificates-for.js";
-import { filesOf, MANIFEST_FILE, manifestOf, manifestText, type PkiManifest, readManifest } from "./manifest.js";
+import { filesOf, fileTexts, MANIFEST_FILE, manifestOf, type PkiManifest, readManifest } from "./manifest.js";
 
 export interface WriteOptions {
   /** Also write the signers' keys, for `issue` and `renew` later. */
@@ -30,7 +30,8 @@ export async function writePki(dir: string, issued: IssuedPki, options: WriteOpt
     await mkdir(dirname(target), { recursive: true });
     await removeAbandoned(target);
     await mkdir(staging, { mode: 0o700 });
-    for (const [name, text] of textsOf(issued, manifest)) await createFile(join(staging, name), text, 0o600);
+    const texts = fileTexts({ ...issued, signerKeys: manifest.signerKeysKept }, manifest);
+    for (const [name, text] of texts) await createFile(join(staging, name), text, 0o600);
     for (const name of strangers) {
       await cp(join(target, name), join(staging, name), { recursive: true, errorOnExist: true, force: false });
     }
@@ -64,20 +65,6 @@ function refuseToOverwrite(dir: string, before: PkiManifest | undefined, { repla
   if (!replace) {
     throw new DrawbridgeError("DB_PKI_EXISTS", `${dir} already holds certificates, made ${before.madeAt}.`);
   }
-}
-
-function textsOf(issued: IssuedPki, manifest: PkiManifest): [string, string][] {
-  const texts: [string, string][] = [];
-  for (const [name, pair] of issued.signers) {
-    texts.push([`${name}.crt`, pair.certificatePem]);
-    if (manifest.signerKeysKept) texts.push([`${name}.key`, pair.privateKeyPem]);
-  }
-  for (const [name, pair] of issued.leaves) {
-    texts.push([`${name}.crt`, pair.certificatePem], [`${name}.key`, pair.privateKeyPem]);
-  }
-  for (const [name, bundle] of issued.bundles) texts.push([`${name}.crt`, bundle]);
-  texts.push([MANIFEST_FILE, manifestText(manifest)]);
-  return texts;
 }
 
 /** Node cannot exchange two directories in one step; killed in between, the set is absent, never mixed. */
