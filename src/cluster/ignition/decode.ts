@@ -14,18 +14,17 @@ import {
   type Shape,
   versionOf,
 } from "./config.js";
-import { type JsonPath, Problems } from "./problems.js";
+import { ConfigPlace, type Problem } from "./problems.js";
 
 type Target = Record<string, unknown>;
 
 /** Wrong types are errors; unknown members and members that stand twice are warnings. */
-export function decode(root: JsonNode, shape: Shape, minor: Minor): { fields: Fields; problems: Problems } {
-  const decoder = new Decoder(minor);
-  return { fields: decoder.object(root, shape, [], {}), problems: decoder.problems };
+export function decode(root: JsonNode, shape: Shape, minor: Minor): { fields: Fields; problems: readonly Problem[] } {
+  const top = new ConfigPlace();
+  return { fields: new Decoder(minor).object(root, shape, top, {}), problems: top.problems };
 }
 
 class Decoder {
-  readonly problems = new Problems();
   readonly #minor: Minor;
 
   constructor(minor: Minor) {
@@ -33,31 +32,31 @@ class Decoder {
   }
 
   /** Into `target`, because an object that stands twice is filled twice. */
-  object(node: JsonNode, shape: Shape, path: JsonPath, target: Target): Target {
-    if (node.kind === "object") this.#members(node, shape, path, target);
-    else if (!isNull(node)) this.#mismatch(path, "an object", node);
+  object(node: JsonNode, shape: Shape, place: ConfigPlace, target: Target): Target {
+    if (node.kind === "object") this.#members(node, shape, place, target);
+    else if (!isNull(node)) mismatch(place, "an object", node);
     for (const { name, type } of shape.fields) {
       if (type.kind === "text" && type.required) target[name] ??= "";
     }
     return target;
   }
 
-  #members({ members }: JsonObject, shape: Shape, path: JsonPath, target: Target): void {
+  #members({ members }: JsonObject, shape: Shape, object: ConfigPlace, target: Target): void {
     const seen = new Set<string>();
     for (const { name, value } of members) {
-      const place = [...path, name];
+      const place = object.at(name);
       const field = fieldNamed(shape, name, this.#minor);
-      if (field?.name !== name) this.problems.warning(place, unknownMember(shape, name, field));
+      if (field?.name !== name) place.warning(unknownMember(shape, name, field));
       if (field === undefined) continue;
-      if (seen.has(field.name)) this.problems.warning(place, "the member stands twice; the later one counts");
+      if (seen.has(field.name)) place.warning("the member stands twice; the later one counts");
       seen.add(field.name);
       this.#field(value, field.type, place, target, field.name);
     }
   }
 
-  #field(node: JsonNode, type: FieldType, path: JsonPath, target: Target, name: string): void {
+  #field(node: JsonNode, type: FieldType, place: ConfigPlace, target: Target, name: string): void {
     if (type.kind === "object") {
-      if (!isNull(node)) target[name] = this.object(node, type.shape, path, (target[name] as Target) ?? {});
+      if (!isNull(node)) target[name] = this.object(node, type.shape, place, (target[name] as Target) ?? {});
       return;
     }
     if (isNull(node)) {
@@ -65,52 +64,49 @@ class Decoder {
       if (type.kind !== "text" || !type.required) delete target[name];
       return;
     }
-    const value = this.#value(node, type, path);
+    const value = this.#value(node, type, place);
     if (value !== undefined) target[name] = value;
     else if (type.kind === "texts" || type.kind === "objects") delete target[name];
   }
 
-  #value(node: JsonNode, type: Exclude<FieldType, { kind: "object" }>, path: JsonPath): unknown {
+  #value(node: JsonNode, type: Exclude<FieldType, { kind: "object" }>, place: ConfigPlace): unknown {
     switch (type.kind) {
       case "text":
-        return node.kind === "string" ? node.value : this.#mismatch(path, "a string", node);
+        return node.kind === "string" ? node.value : mismatch(place, "a string", node);
       case "boolean":
         if (node.kind === "word" && (node.spelling === "true" || node.spelling === "false"))
           return node.spelling === "true";
-        return this.#mismatch(path, "true or false", node);
+        return mismatch(place, "true or false", node);
       case "integer":
-        return this.#integer(node, path, type.zeroIsAbsent);
+        return integerIn(node, place, type.zeroIsAbsent);
       case "texts":
-        return this.#list(node, path, (item, place) => (isNull(item) ? "" : this.#text(item, place)));
+        return listIn(node, place, (item, at) => (isNull(item) ? "" : this.#value(item, optionalText, at)));
       case "objects":
-        return this.#list(node, path, (item, place) => this.object(item, type.shape, place, {}));
+        return listIn(node, place, (item, at) => this.object(item, type.shape, at, {}));
     }
   }
+}
 
-  #text(node: JsonNode, path: JsonPath): string | undefined {
-    return node.kind === "string" ? node.value : this.#mismatch(path, "a string", node);
-  }
+const optionalText = { kind: "text", required: false } as const;
 
-  #integer(node: JsonNode, path: JsonPath, zeroIsAbsent: boolean): number | undefined {
-    if (node.kind !== "word" || !/^-?\d+$/.test(node.spelling)) return this.#mismatch(path, "a whole number", node);
-    const value = Number(node.spelling);
-    // Minus zero is zero.
-    if (value === 0) return zeroIsAbsent ? undefined : 0;
-    if (Number.isSafeInteger(value)) return value;
-    this.problems.error(path, "the number is too large");
-    return undefined;
-  }
+function integerIn(node: JsonNode, place: ConfigPlace, zeroIsAbsent: boolean): number | undefined {
+  if (node.kind !== "word" || !/^-?\d+$/.test(node.spelling)) return mismatch(place, "a whole number", node);
+  const value = Number(node.spelling);
+  // Minus zero is zero.
+  if (value === 0) return zeroIsAbsent ? undefined : 0;
+  if (Number.isSafeInteger(value)) return value;
+  place.error("the number is too large");
+  return undefined;
+}
 
-  #list(node: JsonNode, path: JsonPath, entry: (item: JsonNode, path: JsonPath) => unknown): unknown {
-    if (node.kind !== "array") return this.#mismatch(path, "a list", node);
-    const items = node.items.map((item, index) => entry(item, [...path, index]));
-    return items.length === 0 ? undefined : items;
-  }
+function listIn(node: JsonNode, place: ConfigPlace, entry: (item: JsonNode, at: ConfigPlace) => unknown): unknown {
+  if (node.kind !== "array") return mismatch(place, "a list", node);
+  const items = node.items.map((item, index) => entry(item, place.at(index)));
+  return items.length === 0 ? undefined : items;
+}
 
-  #mismatch(path: JsonPath, wanted: string, node: JsonNode): undefined {
-    this.problems.error(path, `${wanted} must stand here, not ${described(node)}`);
-    return undefined;
-  }
+function mismatch(place: ConfigPlace, wanted: string, node: JsonNode): undefined {
+  place.error(`${wanted} must stand here, not ${described(node)}`);
 }
 
 const isNull = (node: JsonNode): boolean => node.kind === "word" && node.spelling === "null";

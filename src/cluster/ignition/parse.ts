@@ -26,9 +26,9 @@ export function readConfig(content: Buffer | string): ConfigReading {
   const { version, problems } = versionIn(root);
   if (version === undefined) return { ok: false, findings: located(problems, text, root) };
   const { fields, problems: shapeProblems } = decode(root, configShape, version);
-  if (isFatal(shapeProblems.list)) return { ok: false, findings: located(shapeProblems.list, text, root) };
+  if (isFatal(shapeProblems)) return { ok: false, findings: located(shapeProblems, text, root) };
   const config = fields as unknown as Config;
-  const findings = located([...shapeProblems.list, ...validate(config, version)], text, root);
+  const findings = located([...shapeProblems, ...validate(config, version)], text, root);
   if (isFatal(findings)) return { ok: false, findings };
   return { ok: true, config: upTranslated(config, version), minor: version, findings };
 }
@@ -72,7 +72,7 @@ function parsed(text: string): JsonNode {
 
 function versionIn(root: JsonNode): { version?: Minor; problems: readonly Problem[] } {
   const { fields, problems } = decode(root, versionShape, NEWEST);
-  if (isFatal(problems.list)) return { problems: problems.list };
+  if (isFatal(problems)) return { problems: problems };
   const spelling = (fields.ignition as { version: string } | undefined)?.version ?? "";
   const version = minorOf(spelling);
   if (version !== undefined) return { version, problems: [] };

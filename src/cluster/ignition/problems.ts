@@ -17,22 +17,45 @@ export interface LocatedProblem extends Problem {
 /** A config that is wrong in more places is wrong altogether. */
 const MOST_OF_A_KIND = 10_000;
 
-/** Collects problems below one place of a config. */
-export class Problems {
-  readonly list: Problem[] = [];
-  readonly #counts = { error: 0, warning: 0 };
+/** A place in a config that is being checked: problems are reported at it or below it. */
+export class ConfigPlace {
+  readonly path: JsonPath;
+  /** All places of one check share it. */
+  readonly #found: { readonly list: Problem[]; error: number; warning: number };
 
-  error(path: JsonPath, message: string | undefined): void {
-    if (message !== undefined) this.#add({ severity: "error", path, message });
+  constructor(path: JsonPath = [], above?: ConfigPlace) {
+    this.path = path;
+    this.#found = above === undefined ? { list: [], error: 0, warning: 0 } : above.#found;
   }
 
-  warning(path: JsonPath, message: string | undefined): void {
-    if (message !== undefined) this.#add({ severity: "warning", path, message });
+  /** Of the whole config. */
+  get problems(): readonly Problem[] {
+    return this.#found.list;
   }
 
-  #add(problem: Problem): void {
-    this.#counts[problem.severity] += 1;
-    if (this.#counts[problem.severity] <= MOST_OF_A_KIND) this.list.push(problem);
+  at(...below: JsonPath): ConfigPlace {
+    return new ConfigPlace([...this.path, ...below], this);
+  }
+
+  /** Each entry of the list of that name, with its place and its position. */
+  *entries<T>(name: string, list: readonly T[] = []): Generator<[entry: T, place: ConfigPlace, index: number]> {
+    for (const [index, entry] of list.entries()) yield [entry, this.at(name, index), index];
+  }
+
+  /** Without a message there is no problem. */
+  error(message: string | undefined, ...below: JsonPath): void {
+    this.#add("error", message, below);
+  }
+
+  warning(message: string, ...below: JsonPath): void {
+    this.#add("warning", message, below);
+  }
+
+  #add(severity: Problem["severity"], message: string | undefined, below: JsonPath): void {
+    if (message === undefined) return;
+    this.#found[severity] += 1;
+    if (this.#found[severity] <= MOST_OF_A_KIND)
+      this.#found.list.push({ severity, path: [...this.path, ...below], message });
   }
 }
 

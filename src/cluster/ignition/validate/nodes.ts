@@ -2,74 +2,68 @@
 
 import { posix } from "node:path";
 import type { Config, FileEntry, LinkEntry, Minor, NodeEntry, Storage, Unit } from "../config.js";
-import type { JsonPath, Problems } from "../problems.js";
+import type { ConfigPlace } from "../problems.js";
 import { checkResource } from "./resources.js";
 import { readUnit, type UnitReading } from "./unit-file.js";
 
-export function checkNodes(storage: Storage, path: JsonPath, minor: Minor, problems: Problems): void {
-  const { files = [], directories = [], links = [] } = storage;
-  for (const [index, file] of files.entries()) checkFile(file, [...path, "files", index], minor, problems);
-  for (const [index, directory] of directories.entries()) {
-    const place = [...path, "directories", index];
-    checkNode(directory, place, problems);
-    checkMode(directory.mode, place, problems);
+export function checkNodes(storage: Storage, place: ConfigPlace, minor: Minor): void {
+  for (const [file, one] of place.entries("files", storage.files)) checkFile(file, one, minor);
+  for (const [directory, one] of place.entries("directories", storage.directories)) {
+    checkNode(directory, one);
+    checkMode(directory.mode, one);
   }
-  for (const [index, link] of links.entries()) {
-    const place = [...path, "links", index];
-    checkNode(link, place, problems);
-    checkLink(link, place, minor, storage, problems);
+  for (const [link, one] of place.entries("links", storage.links)) {
+    checkNode(link, one);
+    checkLink(link, one, minor, storage);
   }
-  checkBelowLinks(storage, path, problems);
+  checkBelowLinks(storage, place);
 }
 
-function checkNode({ path: file, user, group }: NodeEntry, path: JsonPath, problems: Problems): void {
-  problems.error([...path, "path"], pathObjection(file));
-  for (const [member, owner] of [["user", user] as const, ["group", group] as const]) {
-    if (owner?.id !== undefined && owner.name !== undefined && owner.name !== "")
-      problems.error([...path, member], "id and name exclude each other");
+const OWNERS = ["user", "group"] as const;
+
+function checkNode(node: NodeEntry, place: ConfigPlace): void {
+  place.error(pathObjection(node.path), "path");
+  for (const owner of OWNERS) {
+    const { id, name = "" } = node[owner] ?? {};
+    if (id !== undefined && name !== "") place.error("id and name exclude each other", owner);
   }
 }
 
-function checkFile(file: FileEntry, path: JsonPath, minor: Minor, problems: Problems): void {
-  checkNode(file, path, problems);
-  checkMode(file.mode, path, problems);
+function checkFile(file: FileEntry, place: ConfigPlace, minor: Minor): void {
+  checkNode(file, place);
+  checkMode(file.mode, place);
   if (file.overwrite === true && file.contents?.source === undefined)
-    problems.error([...path, "overwrite"], "a file can only be overwritten by contents with a source");
-  if (file.contents) checkResource(file.contents, [...path, "contents"], minor, problems);
-  for (const [index, part] of (file.append ?? []).entries())
-    checkResource(part, [...path, "append", index], minor, problems);
+    place.error("a file can only be overwritten by contents with a source", "overwrite");
+  if (file.contents) checkResource(file.contents, place.at("contents"), minor);
+  for (const [part, one] of place.entries("append", file.append)) checkResource(part, one, minor);
 }
 
-function checkMode(mode: number | undefined, path: JsonPath, problems: Problems): void {
+function checkMode(mode: number | undefined, place: ConfigPlace): void {
   if (mode === undefined) return;
-  const place = [...path, "mode"];
   if (mode < 0 || mode > 0o7777)
-    problems.error(place, "the mode is no file mode (0 to 4095 in decimal, as JSON has no octal)");
+    place.error("the mode is no file mode (0 to 4095 in decimal, as JSON has no octal)", "mode");
   // Ignition looks at the lower 32 bits, also of a number it has just refused.
-  if ((mode & 0o7000) !== 0)
-    problems.warning(place, "set-uid, set-gid and sticky bits have no effect before spec 3.6.0");
+  if ((mode & 0o7000) !== 0) place.warning("set-uid, set-gid and sticky bits have no effect before spec 3.6.0", "mode");
 }
 
-function checkLink(link: LinkEntry, path: JsonPath, minor: Minor, storage: Storage, problems: Problems): void {
+function checkLink(link: LinkEntry, place: ConfigPlace, minor: Minor, storage: Storage): void {
   const { target = "" } = link;
-  if (target === "" && minor >= 3) {
-    problems.error([...path, "target"], "a link needs a target");
-    return;
-  }
-  if (link.hard !== true) return;
+  const lacksTarget = target === "" && minor >= 3;
+  if (lacksTarget) place.error("a link needs a target", "target");
+  if (lacksTarget || link.hard !== true) return;
   const pointee = target.startsWith("/") ? cleaned(target) : cleaned(`${link.path}/${target}`);
   if (storage.directories?.some((directory) => directory.path === pointee))
-    problems.error(path, "a hard link cannot point to a directory");
-  for (const [member, owner] of [["user", link.user] as const, ["group", link.group] as const]) {
+    place.error("a hard link cannot point to a directory");
+  for (const owner of OWNERS) {
     for (const name of ["id", "name"] as const) {
-      if (owner?.[name] !== undefined)
-        problems.warning([...path, member, name], "a hard link has the owner of what it points to");
+      if (link[owner]?.[name] !== undefined)
+        place.warning("a hard link has the owner of what it points to", owner, name);
     }
   }
 }
 
 /** By the lengths of the links' paths, so that long lists of deep paths cost no more than their size. */
-function checkBelowLinks({ files, directories, links = [] }: Storage, path: JsonPath, problems: Problems): void {
+function checkBelowLinks({ files, directories, links = [] }: Storage, place: ConfigPlace): void {
   const linked = new Set(links.map((link) => link.path));
   const lengths = [...new Set(links.map((link) => link.path.length))].sort((a, b) => a - b);
   const isBelowLink = (file: string): boolean => {
@@ -79,10 +73,9 @@ function checkBelowLinks({ files, directories, links = [] }: Storage, path: Json
     }
     return false;
   };
-  for (const [kind, entries] of Object.entries({ files, directories, links })) {
-    for (const [index, entry] of (entries ?? []).entries()) {
-      if (isBelowLink(entry.path))
-        problems.error([...path, kind, index], "the path leads through a link of this config");
+  for (const [kind, list] of Object.entries({ files, directories, links })) {
+    for (const [{ path }, one] of place.entries<NodeEntry>(kind, list)) {
+      if (isBelowLink(path)) one.error("the path leads through a link of this config");
     }
   }
 }
@@ -113,17 +106,17 @@ const ENDINGS = new Set(
   "service socket device mount automount swap target path timer snapshot slice scope".split(" ").map((e) => `.${e}`),
 );
 
-export function checkUnits({ systemd, storage }: Config, problems: Problems): void {
+export function checkUnits({ systemd, storage }: Config, top: ConfigPlace): void {
   const units = systemd?.units ?? [];
   const readings = units.map(({ contents = "" }) => readUnit(contents));
-  for (const [index, unit] of units.entries()) checkUnit(unit, readings[index]!, index, problems);
+  const place = top.at("systemd");
+  for (const [unit, one, index] of place.entries("units", units)) checkUnit(unit, readings[index]!, one);
   const templates = new Map(units.map(({ name, contents }, index) => [name, contents ? readings[index] : undefined]));
-  for (const [index, unit] of units.entries()) checkInstance(unit, index, templates, problems);
+  for (const [unit, one] of place.entries("units", units)) checkInstance(unit, one, templates);
   const taken = new Set(units.flatMap(pathsOf));
   for (const kind of ["files", "directories", "links"] as const) {
-    for (const [index, { path }] of (storage?.[kind] ?? []).entries()) {
-      if (taken.has(path))
-        problems.error(["storage", kind, index, "path"], "a unit or drop-in of this config has the path");
+    for (const [{ path }, one] of top.at("storage").entries<NodeEntry>(kind, storage?.[kind])) {
+      if (taken.has(path)) one.error("a unit or drop-in of this config has the path", "path");
     }
   }
 }
@@ -134,36 +127,29 @@ function pathsOf({ name, contents, dropins = [] }: Unit): string[] {
   return contents ? [file, ...parts] : parts;
 }
 
-function checkUnit(unit: Unit, reading: UnitReading, index: number, problems: Problems): void {
-  const { name, contents, dropins = [], enabled } = unit;
-  const path = ["systemd", "units", index];
-  if (!ENDINGS.has(ending(name))) problems.error([...path, "name"], "a unit's name ends in its kind, such as .service");
-  if (!reading.ok) problems.error([...path, "contents"], `the unit cannot be read: ${reading.why}`);
+function checkUnit({ name, contents, dropins, enabled }: Unit, reading: UnitReading, place: ConfigPlace): void {
+  if (!ENDINGS.has(ending(name))) place.error("a unit's name ends in its kind, such as .service", "name");
+  if (!reading.ok) place.error(`the unit cannot be read: ${reading.why}`, "contents");
   else if (enabled === true && contents && !reading.sections.has("Install"))
-    problems.warning([...path, "contents"], "the unit is enabled but has no [Install] section, so nothing starts it");
-  for (const [position, dropin] of dropins.entries()) {
-    const place = [...path, "dropins", position];
+    place.warning("the unit is enabled but has no [Install] section, so nothing starts it", "contents");
+  for (const [dropin, one] of place.entries("dropins", dropins)) {
     const part = readUnit(dropin.contents ?? "");
-    if (!part.ok) problems.error([...place, "contents"], `the drop-in cannot be read: ${part.why}`);
-    if (ending(dropin.name) !== ".conf") problems.error([...place, "name"], "a drop-in's name ends in .conf");
+    if (!part.ok) one.error(`the drop-in cannot be read: ${part.why}`, "contents");
+    if (ending(dropin.name) !== ".conf") one.error("a drop-in's name ends in .conf", "name");
   }
 }
 
 /** `name@instance.service` is enabled by what its template says. */
 function checkInstance(
   { name, enabled }: Unit,
-  index: number,
+  place: ConfigPlace,
   templates: ReadonlyMap<string, UnitReading | undefined>,
-  problems: Problems,
 ): void {
   const template = templateOf(name);
   if (enabled !== true || template === undefined) return;
   const reading = templates.get(template);
   if (reading?.ok && !reading.sections.has("Install"))
-    problems.warning(
-      ["systemd", "units", index, "contents"],
-      `the template ${template} has no [Install] section, so nothing starts its instance`,
-    );
+    place.warning(`the template ${template} has no [Install] section, so nothing starts its instance`, "contents");
 }
 
 /** `name@.service` for `name@instance.service`, undefined for what is no instance. */

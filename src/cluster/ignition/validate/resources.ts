@@ -3,36 +3,34 @@
 import { isIPv6 } from "node:net";
 import { readDataUrl } from "../../../base/data-url.js";
 import type { Minor, ProxySettings, Resource } from "../config.js";
-import type { JsonPath, Problems } from "../problems.js";
+import type { ConfigPlace } from "../problems.js";
 import { digestLengths } from "../resource.js";
 
 /** File contents, keys and, from 3.1 on, everything else that is fetched. */
-export function checkResource(resource: Resource, path: JsonPath, minor: Minor, problems: Problems): void {
+export function checkResource(resource: Resource, place: ConfigPlace, minor: Minor): void {
   const { compression, source, verification } = resource;
   if (compression !== undefined && compression !== "" && compression !== "gzip")
-    problems.error([...path, "compression"], "the only compression is gzip");
+    place.error("the only compression is gzip", "compression");
   if (verification?.hash !== undefined && source === undefined)
-    problems.error([...path, "verification", "hash"], "a hash needs a source to verify");
-  checkReference(resource, path, minor, problems);
-  checkHeaders(resource, path, problems);
+    place.error("a hash needs a source to verify", "verification", "hash");
+  checkReference(resource, place, minor);
+  checkHeaders(resource, place);
 }
 
 /** What spec 3.0 asked of references to configs and authorities. */
-export function checkReference({ source, verification }: Resource, path: JsonPath, minor: Minor, problems: Problems) {
-  if (source !== undefined && source !== "") problems.error([...path, "source"], sourceObjection(source, minor));
-  if (verification?.hash !== undefined)
-    problems.error([...path, "verification", "hash"], hashObjection(verification.hash, minor));
+export function checkReference({ source, verification }: Resource, place: ConfigPlace, minor: Minor): void {
+  if (source !== undefined && source !== "") place.error(sourceObjection(source, minor), "source");
+  if (verification?.hash !== undefined) place.error(hashObjection(verification.hash, minor), "verification", "hash");
 }
 
-function checkHeaders({ httpHeaders, source }: Resource, path: JsonPath, problems: Problems): void {
+function checkHeaders({ httpHeaders, source }: Resource, place: ConfigPlace): void {
   if (httpHeaders === undefined) return;
   const scheme = source === undefined || source === "" ? undefined : takeApart(source)?.scheme;
-  const place = [...path, "httpHeaders"];
-  if (scheme === undefined) problems.error(place, "headers need a source that is a URL");
-  else if (scheme !== "http" && scheme !== "https") problems.error(place, "headers need an http or https source");
-  for (const [index, { name, value }] of httpHeaders.entries()) {
-    if (name === "") problems.error([...place, index, "name"], "a header needs a name");
-    if (value === "") problems.error([...place, index, "value"], "a header's value is empty");
+  if (scheme === undefined) place.error("headers need a source that is a URL", "httpHeaders");
+  else if (scheme !== "http" && scheme !== "https") place.error("headers need an http or https source", "httpHeaders");
+  for (const [{ name, value }, header] of place.entries("httpHeaders", httpHeaders)) {
+    if (name === "") header.error("a header needs a name", "name");
+    if (value === "") header.error("a header's value is empty", "value");
   }
 }
 
@@ -83,15 +81,14 @@ function hashObjection(hash: string, minor: Minor): string | undefined {
   return length === digits ? undefined : `the digest has ${length} digits where ${digits} are needed`;
 }
 
-export function checkProxy(proxy: ProxySettings, path: JsonPath, problems: Problems): void {
+export function checkProxy(proxy: ProxySettings, place: ConfigPlace): void {
   for (const member of ["httpProxy", "httpsProxy"] as const) {
     const text = proxy[member];
     if (text === undefined) continue;
     const scheme = takeApart(text)?.scheme;
-    const place = [...path, member];
-    if (scheme !== "http" && scheme !== "https") problems.error(place, "a proxy must be an http or https URL");
+    if (scheme !== "http" && scheme !== "https") place.error("a proxy must be an http or https URL", member);
     else if (scheme === "http" && member === "httpsProxy")
-      problems.warning(place, "https resources are asked for through a proxy in plain text");
+      place.warning("https resources are asked for through a proxy in plain text", member);
   }
 }
 

@@ -1,69 +1,58 @@
 /** Every rule of the spec that a config can break without breaking its shape. */
 
 import { type Config, configShape, type Field, type Fields, type Minor, type Resource, type Shape } from "../config.js";
-import { type JsonPath, type Problem, Problems } from "../problems.js";
+import { ConfigPlace, type Problem } from "../problems.js";
 import { checkDisks, checkVolumes } from "./devices.js";
 import { checkNodes, checkUnits } from "./nodes.js";
 import { checkProxy, checkReference, checkResource } from "./resources.js";
 
 /** As that spec version has it; the config must hold only what that version knows. */
-export function validate(config: Config, minor: Minor): Problem[] {
-  const problems = new Problems();
-  checkIgnition(config, minor, problems);
+export function validate(config: Config, minor: Minor): readonly Problem[] {
+  const top = new ConfigPlace();
+  checkIgnition(config, minor, top.at("ignition"));
   if (config.storage) {
-    const path = ["storage"];
-    checkNodes(config.storage, path, minor, problems);
-    checkDisks(config.storage, path, minor, problems);
-    checkVolumes(config.storage, path, minor, problems);
+    const place = top.at("storage");
+    checkNodes(config.storage, place, minor);
+    checkDisks(config.storage, place, minor);
+    checkVolumes(config.storage, place, minor);
   }
-  checkUnits(config, problems);
-  checkDuplicates(config as unknown as Readonly<Record<string, unknown>>, configShape, minor, [], problems);
-  return problems.list;
+  checkUnits(config, top);
+  checkDuplicates(config as unknown as Fields, configShape, minor, top);
+  return top.problems;
 }
 
-function checkIgnition({ ignition }: Config, minor: Minor, problems: Problems): void {
+function checkIgnition({ ignition }: Config, minor: Minor, place: ConfigPlace): void {
   const { config, proxy, security } = ignition;
   const check = minor === 0 ? checkReference : checkResource;
-  if (config?.replace) check(config.replace, ["ignition", "config", "replace"], minor, problems);
-  const list = (resources: readonly Resource[], path: readonly string[], isRequired: boolean) => {
-    for (const [index, resource] of resources.entries()) {
-      const place = [...path, index];
-      check(resource, place, minor, problems);
-      if (isRequired && !resource.source)
-        problems.error(minor === 0 ? [...place, "source"] : place, "a source is needed");
+  if (config?.replace) check(config.replace, place.at("config", "replace"), minor);
+  const list = (resources: readonly Resource[] | undefined, at: ConfigPlace, name: string, isRequired: boolean) => {
+    for (const [resource, one] of at.entries(name, resources)) {
+      check(resource, one, minor);
+      if (isRequired && !resource.source) one.error("a source is needed", ...(minor === 0 ? ["source"] : []));
     }
   };
-  list(config?.merge ?? [], ["ignition", "config", "merge"], minor > 0);
-  const authorities = security?.tls?.certificateAuthorities ?? [];
-  list(authorities, ["ignition", "security", "tls", "certificateAuthorities"], true);
-  if (proxy) checkProxy(proxy, ["ignition", "proxy"], problems);
+  list(config?.merge, place.at("config"), "merge", minor > 0);
+  list(security?.tls?.certificateAuthorities, place.at("security", "tls"), "certificateAuthorities", true);
+  if (proxy) checkProxy(proxy, place.at("proxy"));
 }
 
-// Entries of a list, or of lists that exclude each other, that have the same key.
-
-export function checkDuplicates(fields: Fields, shape: Shape, minor: Minor, path: JsonPath, problems: Problems): void {
+/** Entries of a list, or of lists that exclude each other, that have the same key. */
+function checkDuplicates(fields: Fields, shape: Shape, minor: Minor, place: ConfigPlace): void {
   const rivals = new Set<string>();
   for (const field of shape.fields) {
-    const value = fields[field.name];
-    if (value === undefined || field.since > minor) continue;
-    const place = [...path, field.name];
-    const { type } = field;
-    if (type.kind === "object") checkDuplicates(value as Fields, type.shape, minor, place, problems);
+    const { name, type, since } = field;
+    const value = fields[name];
+    if (value === undefined || since > minor) continue;
+    if (type.kind === "object") checkDuplicates(value as Fields, type.shape, minor, place.at(name));
     if (type.kind !== "texts" && type.kind !== "objects") continue;
-    if (!type.appended) {
-      const seen = shape.rivals?.includes(field.name) ? rivals : new Set<string>();
-      checkKeys(keysOf(field, value as readonly unknown[]), seen, place, problems);
+    const seen = shape.rivals?.includes(name) ? rivals : new Set<string>();
+    for (const [key, one] of place.entries(name, type.appended ? [] : keysOf(field, value as readonly unknown[]))) {
+      if (seen.has(key)) one.error("an entry of the same key stands before this one");
+      seen.add(key);
     }
     if (type.kind !== "objects") continue;
-    for (const [index, entry] of (value as readonly Fields[]).entries())
-      checkDuplicates(entry, type.shape, minor, [...place, index], problems);
-  }
-}
-
-function checkKeys(keys: readonly string[], seen: Set<string>, path: JsonPath, problems: Problems): void {
-  for (const [index, key] of keys.entries()) {
-    if (seen.has(key)) problems.error([...path, index], "an entry of the same key stands before this one");
-    seen.add(key);
+    for (const [entry, one] of place.entries(name, value as readonly Fields[]))
+      checkDuplicates(entry, type.shape, minor, one);
   }
 }
 
