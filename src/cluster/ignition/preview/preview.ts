@@ -3,57 +3,18 @@
 import { X509Certificate } from "node:crypto";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { pemBlocks } from "../../../tunnel/pki/pem.js";
-import type { Config, FileEntry, NodeEntry, Owner, Resource, Unit } from "../config.js";
+import type { Config, FileEntry, LinkEntry, NodeEntry, Owner, Resource, Unit } from "../config.js";
 import { inlineContent, isInline } from "../resource.js";
 import { secretIn, shownHeader, shownSource, withoutSecrets } from "./secrets.js";
 
-export interface Preview {
-  readonly references: readonly Reference[];
-  readonly authorities: readonly Content[];
-  readonly proxy?: Readonly<Record<string, string>>;
-  readonly entries: readonly PreviewEntry[];
-  readonly units: readonly PreviewUnit[];
-  readonly users: readonly PreviewUser[];
-  readonly groups: readonly string[];
-  readonly kernelArguments: readonly string[];
-  /** Devices and names of disks, arrays, file systems and volumes. */
-  readonly devices: readonly string[];
-}
-
+export type Preview = ReturnType<typeof preview>;
+export type PreviewEntry = ReturnType<typeof entryOf>;
+export type PreviewUnit = ReturnType<typeof unitOf>;
+export type PreviewUser = Preview["users"][number];
 /** Another config that this one names. */
-export interface Reference {
-  readonly use: "replace" | "merge";
-  readonly source: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
+export type ConfigReference = ReturnType<typeof reference>;
 
-export interface PreviewEntry {
-  readonly path: string;
-  readonly kind: "file" | "directory" | "link";
-  /** Four octal digits; absent for links. */
-  readonly mode?: string;
-  readonly owner: string;
-  readonly target?: string;
-  readonly content?: Content;
-  readonly appended?: readonly Content[];
-}
-
-export interface PreviewUnit {
-  readonly name: string;
-  readonly state: "enabled" | "disabled" | "masked" | "as it is";
-  /** Of its contents; absent when it has none. */
-  readonly size?: number;
-  readonly dropins: readonly string[];
-}
-
-export interface PreviewUser {
-  readonly name: string;
-  readonly keys: number;
-  readonly groups: readonly string[];
-  readonly hasPassword: boolean;
-}
-
-export function preview(config: Config): Preview {
+export function preview(config: Config) {
   const { ignition, storage, systemd, passwd, kernelArguments } = config;
   const { merge = [], replace } = ignition.config ?? {};
   return {
@@ -76,6 +37,7 @@ export function preview(config: Config): Preview {
       ...(kernelArguments?.shouldExist ?? []).map(withoutSecrets),
       ...(kernelArguments?.shouldNotExist ?? []).map((argument) => `not ${withoutSecrets(argument)}`),
     ],
+    // Devices and names of disks, arrays, file systems and volumes.
     devices: [
       ...(storage?.disks ?? []).map(({ device, partitions = [] }) => `${device} (${partitions.length} partitions)`),
       ...(storage?.raid ?? []).map(({ name, level = "" }) => `array ${name} (${level})`),
@@ -85,8 +47,8 @@ export function preview(config: Config): Preview {
   };
 }
 
-function reference(use: Reference["use"], { source = "", httpHeaders = [] }: Resource): Reference {
-  const headers = httpHeaders.map(({ name, value }) => [name, shownHeader(name, value)]);
+function reference(use: "replace" | "merge", { source = "", httpHeaders = [] }: Resource) {
+  const headers = httpHeaders.map(({ name, value }) => [name, shownHeader(name, value)] as const);
   return { use, source: shownSource(source), headers: Object.fromEntries(headers) };
 }
 
@@ -98,44 +60,46 @@ function proxyOf({ httpProxy, httpsProxy, noProxy }: NonNullable<Config["ignitio
   };
 }
 
-function entriesOf({ storage }: Config): PreviewEntry[] {
+function entriesOf({ storage }: Config) {
   const { files = [], directories = [], links = [] } = storage ?? {};
-  const entries: PreviewEntry[] = [
-    ...files.map(fileOf),
-    ...directories.map((entry) => ({ ...common(entry), kind: "directory" as const, mode: octal(entry.mode ?? 0o755) })),
-    ...links.map((entry) => ({ ...common(entry), kind: "link" as const, target: entry.target ?? "" })),
+  const entries = [
+    ...files.map((entry) => entryOf(entry, "file")),
+    ...directories.map((entry) => entryOf(entry, "directory")),
+    ...links.map((entry) => entryOf(entry, "link")),
   ];
   return entries.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-function fileOf(file: FileEntry): PreviewEntry {
+function entryOf(entry: NodeEntry & Partial<FileEntry & LinkEntry>, kind: "file" | "directory" | "link") {
+  const { path, user, group, mode, target = "", contents, append } = entry;
   return {
-    ...common(file),
-    kind: "file",
-    mode: octal(file.mode ?? 0o644),
-    ...(file.contents && { content: contentOf(file.contents, file.path) }),
-    ...(file.append && { appended: file.append.map((part) => contentOf(part, file.path)) }),
+    path,
+    owner: `${ownerOf(user)}:${ownerOf(group)}`,
+    kind,
+    ...(kind === "link" && { target }),
+    ...(kind !== "link" && { mode: octal(mode ?? (kind === "file" ? 0o644 : 0o755)) }),
+    ...(contents && { content: contentOf(contents, path) }),
+    ...(append && { appended: append.map((part) => contentOf(part, path)) }),
   };
 }
 
-const common = ({ path, user, group }: NodeEntry) => ({ path, owner: `${ownerOf(user)}:${ownerOf(group)}` });
 const ownerOf = ({ id, name }: Owner = {}): string => name || String(id ?? "root");
 
 /** As it will be: the bits above the permissions have no effect before spec 3.6. */
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0");
 
-function unitOf({ name, enabled, mask, contents, dropins = [] }: Unit): PreviewUnit {
+function unitOf({ name, enabled, mask, contents, dropins = [] }: Unit) {
   const wanted = enabled === undefined ? "as it is" : enabled ? "enabled" : "disabled";
   return {
     name,
     state: mask === true ? "masked" : wanted,
-    ...(contents && { size: Buffer.byteLength(contents) }),
+    // Of its contents.
+    ...(contents ? { size: Buffer.byteLength(contents) } : {}),
     dropins: dropins.map((dropin) => dropin.name),
   };
 }
 
-// What a file or an authority holds, as far as it may be told.
-
+/** What a file or an authority holds, as far as it may be told. */
 export interface Content {
   /** Bytes once unpacked; absent when they are elsewhere or cannot be read. */
   readonly size?: number;

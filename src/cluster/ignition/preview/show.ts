@@ -1,6 +1,14 @@
 /** A preview as text. */
 import { roughDuration, table } from "../../../base/text.js";
-import type { Certificate, Content, Preview, PreviewEntry, PreviewUnit, PreviewUser, Reference } from "./preview.js";
+import type {
+  Certificate,
+  ConfigReference,
+  Content,
+  Preview,
+  PreviewEntry,
+  PreviewUnit,
+  PreviewUser,
+} from "./preview.js";
 
 export function showPreview(preview: Preview, now: Date): string {
   const { references, authorities, proxy, entries, units, users, groups, kernelArguments, devices } = preview;
@@ -32,7 +40,7 @@ function section(title: string, lines: readonly string[]): string {
 /** Names and contents in a payload come from others; they must not steer a terminal. */
 export const oneLine = (text: string): string => text.replaceAll("\t", "    ").replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
-function referenceText({ use, source, headers }: Reference): string {
+function referenceText({ use, source, headers }: ConfigReference): string {
   const names = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return `${use} ${source}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`;
 }

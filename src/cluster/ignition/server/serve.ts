@@ -11,7 +11,7 @@ import {
   type CertificateSet,
   type ReloadOptions,
 } from "../../../tunnel/pki/certificate-set.js";
-import { type Claimed, type FetchRecorder, RefusalLimit, type ServedFetch } from "./fetches.js";
+import { type Claimed, type FetchRecorder, RefusalLimit, type RefusedFetch } from "./fetches.js";
 import type { Grant, Payload, TokenStore } from "./tokens.js";
 
 export interface IgnitionServerConfig {
@@ -34,9 +34,6 @@ export interface RunningIgnitionServer {
   certificate(): CertificateSet;
   close(): Promise<void>;
 }
-
-/** What is known of a request whatever becomes of it. */
-type About = Pick<ServedFetch, "at" | "remote" | "claimed">;
 
 /** With TLS 1.2 only these; what TLS 1.3 has is of the same kind. */
 const AEAD_SUITES = [
@@ -78,27 +75,23 @@ export async function startIgnitionServer(
     },
     (request, response) => {
       request.resume();
-      const verdict = judge({ target: request.url ?? "/", authorization: request.headers.authorization }, book);
+      const verdict = judge(request, book);
       const about = { at: now(), remote: connectionOf(request.socket)?.remoteHost ?? "", claimed: claimedBy(request) };
-      recordRefusal(verdict, about);
-      sendVerdict(verdict, request, response, () => recordPayload(verdict, about));
+      if ("payload" in verdict) {
+        const { pool, secret, worker } = verdict.grant;
+        sendPayload(verdict.payload, request, response, () =>
+          recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) }),
+        );
+        return;
+      }
+      const { why } = verdict;
+      if (why !== undefined && limit.allows(about.remote, about.at)) recorder.refused({ ...about, why });
+      sendPage(response, verdict);
     },
   );
   server.timeout = IDLE_TIMEOUT_MS;
   // A handshake that fails is the machine's business; unheard it would end the process.
   server.on("tlsClientError", () => {});
-
-  function recordRefusal(verdict: FetchVerdict, about: About): void {
-    if (verdict.kind !== "unauthorized" && verdict.kind !== "unknown-token") return;
-    const why = verdict.kind === "unauthorized" ? verdict.why : "Token not found in cache";
-    if (limit.allows(about.remote, about.at)) recorder.refused({ ...about, why });
-  }
-
-  function recordPayload(verdict: FetchVerdict, about: About): void {
-    if (verdict.kind !== "payload") return;
-    const { pool, secret, worker } = verdict.grant;
-    recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) });
-  }
 
   const { host } = config;
   await listenOn(server, "ignition", { host, port: config.port }, { maxConnections: MAX_CONNECTIONS });
@@ -135,42 +128,13 @@ function close(server: Server): Promise<void> {
   });
 }
 
-// A verdict as an HTTP answer. Bodies are HyperShift's, byte for byte.
-
-/** Calls `onPayloadSent` once a whole payload has left: not for HEAD and 304, and not when the machine hangs up midway. */
-function sendVerdict(
-  verdict: FetchVerdict,
-  request: IncomingMessage,
-  response: ServerResponse,
-  onPayloadSent: () => void,
-): void {
-  if (verdict.kind === "healthy") response.writeHead(200, { "Content-Length": 0 }).end();
-  else if (verdict.kind === "payload") sendPayload(verdict.payload, request, response, onPayloadSent);
-  else {
-    const [status, text] = REFUSALS[verdict.kind];
-    sendError(response, status, text);
-  }
+function sendPage(response: ServerResponse, { status, text }: FetchPage): void {
+  const body = text === undefined ? "" : `${text}\n`;
+  const type = { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" };
+  response.writeHead(status, { ...(body !== "" && type), "Content-Length": Buffer.byteLength(body) }).end(body);
 }
 
-const REFUSALS = {
-  malformed: [400, "Bad Request"],
-  "no-such-page": [404, "404 page not found"],
-  unauthorized: [401, "Unauthorized"],
-  // Ignition asks again after every 5xx; this one is not mistaken for a broken server.
-  "unknown-token": [511, "Token not found"],
-  "unusable-payload": [500, "Invalid ignition payload"],
-} as const;
-
-function sendError(response: ServerResponse, status: number, text: string): void {
-  const body = `${text}\n`;
-  response.writeHead(status, {
-    "Content-Type": "text/plain; charset=utf-8",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Length": Buffer.byteLength(body),
-  });
-  response.end(body);
-}
-
+/** Calls `onSent` once a whole payload has left: not for HEAD and 304, and not when the machine hangs up midway. */
 function sendPayload(payload: Payload, request: IncomingMessage, response: ServerResponse, onSent: () => void): void {
   const { etag } = payload;
   const common = { ETag: etag, "Cache-Control": "no-store", Vary: "Accept-Encoding" };
@@ -204,9 +168,7 @@ function takesGzip(accepted: string | string[] | undefined): boolean {
     .some((coding) => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(coding));
 }
 
-// Where a server's certificate comes from while it runs.
-
-/** The one to begin with, and every later one as it comes. */
+/** Where a server's certificate comes from while it runs: the one to begin with, and every later one as it comes. */
 export type CertificateSource = (onChange: (set: CertificateSet) => void) => FollowedCertificate;
 
 interface FollowedCertificate {
@@ -221,40 +183,34 @@ export function certificateInFiles(
   return (onChange) => new CertificateFiles(paths, { ...reload, onChange });
 }
 
-// What a request deserves. The order of the checks and every status are HyperShift's: machines depend on them.
-
-interface AskedFor {
-  /** As it came, with its query. */
-  readonly target: string;
-  readonly authorization: string | undefined;
+/** An answer without a payload; its text is HyperShift's, byte for byte. */
+interface FetchPage {
+  readonly status: number;
+  readonly text?: string;
+  /** Set where a machine that asked for a payload is refused. */
+  readonly why?: RefusedFetch["why"];
 }
-
-type FetchVerdict =
-  | { readonly kind: "healthy" }
-  | { readonly kind: "no-such-page" | "malformed" }
-  /** The machine gives up on these: its user-data is wrong, and time does not mend it. */
-  | { readonly kind: "unauthorized"; readonly why: "Bad header" | "Token invalid" }
-  /** The machine asks again: the payload may not be ready yet. */
-  | { readonly kind: "unknown-token" }
-  | { readonly kind: "unusable-payload" }
-  | { readonly kind: "payload"; readonly grant: Grant; readonly payload: Payload };
 
 const BEARER = "Bearer ";
 
-function judge({ target, authorization }: AskedFor, book: TokenStore): FetchVerdict {
-  const path = pathOf(target);
-  if (path === undefined) return { kind: "malformed" };
-  if (path === "/healthz") return { kind: "healthy" };
-  if (!/^\/ignition[^/ ]*$/.test(path)) return { kind: "no-such-page" };
-  if (authorization === undefined || !authorization.startsWith(BEARER)) {
-    return { kind: "unauthorized", why: "Bad header" };
-  }
+/** What a request deserves. The order of the checks and every status are HyperShift's: machines depend on them. */
+function judge(
+  { url = "/", headers: { authorization } }: IncomingMessage,
+  book: TokenStore,
+): FetchPage | { readonly grant: Grant; readonly payload: Payload } {
+  const path = pathOf(url);
+  if (path === undefined) return { status: 400, text: "Bad Request" };
+  if (path === "/healthz") return { status: 200 };
+  if (!/^\/ignition[^/ ]*$/.test(path)) return { status: 404, text: "404 page not found" };
+  // The machine gives up on 401: its user-data is wrong, and time does not mend it.
+  if (!authorization?.startsWith(BEARER)) return { status: 401, text: "Unauthorized", why: "Bad header" };
   const token = decodeBase64(authorization.slice(BEARER.length));
-  if (token === undefined) return { kind: "unauthorized", why: "Token invalid" };
+  if (token === undefined) return { status: 401, text: "Unauthorized", why: "Token invalid" };
   const grant = book.find(token);
-  if (grant === undefined) return { kind: "unknown-token" };
+  // The machine asks again after every 5xx, as the payload may not be ready yet; this one is no broken server.
+  if (grant === undefined) return { status: 511, text: "Token not found", why: "Token not found in cache" };
   const payload = grant.payload();
-  return payload.usable ? { kind: "payload", grant, payload } : { kind: "unusable-payload" };
+  return payload.usable ? { grant, payload } : { status: 500, text: "Invalid ignition payload" };
 }
 
 /** Without the query, percent-decoded; undefined when that is not possible. */
