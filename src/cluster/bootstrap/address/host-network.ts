@@ -1,6 +1,6 @@
 /** What the host's own kernel says about its addresses and routes. Only questions: no packet leaves. */
-import { execFile } from "node:child_process";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { type CommandResult, runCommand } from "../../../base/run-command.js";
 import type { Family } from "./ip.js";
 
 export interface HostAddress {
@@ -23,14 +23,6 @@ export interface HostNetwork {
   globalAddresses(): Promise<readonly HostAddress[]>;
 }
 
-interface Answer {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-type Run = (argv: readonly string[]) => Promise<Answer>;
-
 interface ReportedLink {
   readonly ifname?: string;
   readonly flags?: readonly string[];
@@ -38,8 +30,9 @@ interface ReportedLink {
 }
 
 /** The network this process sees. `run` is for those who look into another network namespace. */
-export function hostNetwork(run: Run = runLocally): HostNetwork {
-  const ask = async (...argv: string[]): Promise<unknown> => parse(argv, await run(["ip", "-j", ...argv]));
+export function hostNetwork(run: typeof runCommand = runCommand): HostNetwork {
+  const ask = async (...argv: string[]): Promise<unknown> =>
+    parse(argv, await run(["ip", "-j", ...argv], { timeoutMs: 10_000, env: { LC_ALL: "C" } }));
   return {
     async sourceTowards(destination) {
       const family = destination.includes(":") ? "-6" : "-4";
@@ -68,7 +61,7 @@ function addressesOf({ ifname = "", addr_info = [] }: ReportedLink): HostAddress
 }
 
 /** `ip route get` ends with 2 where there is no route, which is an answer; everything else that fails is not. */
-function parse(argv: readonly string[], { code, stdout, stderr }: Answer): unknown {
+function parse(argv: readonly string[], { code, stdout, stderr }: CommandResult): unknown {
   if (code === 2 && argv.includes("get")) return undefined;
   try {
     if (code === 0) return JSON.parse(stdout.trim() || "[]");
@@ -77,16 +70,4 @@ function parse(argv: readonly string[], { code, stdout, stderr }: Answer): unkno
   }
   const complaint = stderr.trim().split("\n")[0] || "its answer is not JSON";
   throw new DrawbridgeError("DB_ADDRESS_LOOKUP", `ip -j ${argv.join(" ")} cannot be used: ${complaint}`);
-}
-
-function runLocally([program = "", ...args]: readonly string[]): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const options = { timeout: 10_000, env: { ...process.env, LC_ALL: "C" } };
-    execFile(program, args, options, (error, stdout, stderr) => {
-      if (error === null) return resolve({ code: 0, stdout, stderr });
-      if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
-      const message = `the program ip cannot be run: ${messageOf(error)}`;
-      reject(new DrawbridgeError("DB_ADDRESS_LOOKUP", message, { cause: error }));
-    });
-  });
 }

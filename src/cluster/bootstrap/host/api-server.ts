@@ -5,8 +5,9 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import { apiServerFlag } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { renderedFiles, toYaml, volumes } from "../render/render.js";
+import { isApiServer } from "../settings/command-line.js";
 import { egressFileIn, withEgress, withoutEgress } from "./api-server/manifest.js";
-import { type Host, type HostProcess, hasFlag } from "./host.js";
+import { type Host, hasFlag } from "./host.js";
 import type { RecordKeeper, SettingMethod } from "./record.js";
 
 /** Whether the manifest names this bridge's egress configuration; undefined without a manifest to look into. */
@@ -82,29 +83,16 @@ function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-// What the running kube-apiservers were started with; only that says whether a changed configuration is in force.
-
-export interface RunningApiServers {
-  /** Those that use this bridge. */
-  readonly using: readonly HostProcess[];
-  /** The others. */
-  readonly others: readonly HostProcess[];
-}
-
-export async function runningApiServers(host: Host, model: BridgeModel): Promise<RunningApiServers> {
+/** The kube-apiservers that run with this bridge's flag, and the others; only that says whether a change is in force. */
+export async function runningApiServers(host: Host, model: BridgeModel) {
   const { name, value } = apiServerFlag(model);
   const processes = await host.processes();
   const using = processes.filter((process) => hasFlag(process, name, value));
-  const others = processes.filter((process) => !using.includes(process) && isApiServer(process));
+  const others = processes.filter((process) => !using.includes(process) && isApiServer(process.argv));
   return { using, others };
 }
 
-function isApiServer({ argv: [program = "", first] }: HostProcess): boolean {
-  return basename(program) === "kube-apiserver" || (basename(program) === "hyperkube" && first === "kube-apiserver");
-}
-
-// What a person has to change in the kube-apiserver, to the letter.
-
+/** What a person has to change in the kube-apiserver, to the letter. */
 export interface Instructions {
   readonly flag: string;
   /** For a terminal. */

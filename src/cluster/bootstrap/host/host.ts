@@ -1,20 +1,16 @@
 /** The machine a bridge stands on, as far as the bridge's commands have to do with it. */
 
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { delimiter, dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { type HttpAnswer, httpGet } from "../../../base/http-get.js";
+import { runCommand } from "../../../base/run-command.js";
 import { type HostNetwork, hostNetwork } from "../address/host-network.js";
+import { hostPids, wordsOf } from "../settings/programs.js";
 import { HostFiles } from "./files.js";
-
-export interface CommandResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 export interface HostProcess {
   readonly pid: number;
@@ -27,8 +23,7 @@ export interface Host {
   /** Milliseconds since 1970. */
   now(): number;
   pause(ms: number): Promise<void>;
-  /** To its end; that it fails is an answer, also when the program is not there. */
-  run(argv: readonly string[], options?: RunOptions): Promise<CommandResult>;
+  run: typeof runCommand;
   /** A process that outlives this one; what it prints is appended to the file. Resolves to its id. */
   launch(argv: readonly string[], log: string): Promise<number>;
   /** Of the whole host, those in containers too. */
@@ -39,11 +34,6 @@ export interface Host {
   listens(port: number): Promise<boolean>;
   /** Undefined when nothing answers. */
   ask(url: string): Promise<HttpAnswer | undefined>;
-}
-
-export interface RunOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly timeoutMs?: number;
 }
 
 /** Whether a process was started with exactly this flag, in either of the two ways to write it. */
@@ -67,21 +57,17 @@ export async function waitFor(
   }
 }
 
-// The machine this process runs on.
-
 /** How long a health port on this very host may take. */
 const ANSWER_MS = 2_000;
-const COMMAND_MS = 60_000;
 
+/** The machine this process runs on. */
 export function thisHost(): Host {
   return {
     files: new HostFiles(),
     network: hostNetwork(),
     now: () => Date.now(),
-    pause: async (ms) => {
-      await sleep(ms);
-    },
-    run,
+    pause: (ms) => pause(systemClock, ms),
+    run: runCommand,
     launch,
     processes,
     signal(pid, name) {
@@ -92,21 +78,8 @@ export function thisHost(): Host {
       }
     },
     listens,
-    ask,
+    ask: (url) => httpGet(url, { timeoutMs: ANSWER_MS }).catch(() => undefined),
   };
-}
-
-function run([program = "", ...args]: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
-  const env = { ...process.env, ...options.env };
-  const timeout = options.timeoutMs ?? COMMAND_MS;
-  return new Promise((resolve) => {
-    execFile(program, args, { env, timeout, killSignal: "SIGKILL" }, (error, stdout, stderr) => {
-      if (error === null) return resolve({ code: 0, stdout, stderr });
-      if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
-      const why = error.killed ? `it took longer than ${timeout / 1000} s` : messageOf(error);
-      resolve({ code: 127, stdout, stderr: why });
-    });
-  });
 }
 
 function launch([program = "", ...args]: readonly string[], log: string): Promise<number> {
@@ -133,15 +106,8 @@ function launch([program = "", ...args]: readonly string[], log: string): Promis
 }
 
 async function processes(): Promise<HostProcess[]> {
-  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const found = await Promise.all(
-    ids.map(async (id) => {
-      // Gone in the meantime, or a thread of the kernel: neither has a command line.
-      const text = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
-      return { pid: Number(id), argv: text.split("\0").slice(0, -1) };
-    }),
-  );
-  return found.filter(({ argv }) => argv.length > 0);
+  const found = (await hostPids()).map(async (pid) => ({ pid, argv: await wordsOf(pid) }));
+  return (await Promise.all(found)).filter(({ argv }) => argv.length > 0);
 }
 
 /** Asks the kernel, not the port: a connection would stand in the server's log as a failed handshake. */
@@ -154,8 +120,4 @@ async function listens(port: number): Promise<boolean> {
     .flatMap((table) => table.split("\n").slice(1))
     .map((line) => line.trim().split(/\s+/))
     .some(([, local = "", , state]) => local.endsWith(ending) && state === "0A");
-}
-
-function ask(url: string): Promise<HttpAnswer | undefined> {
-  return httpGet(url, { timeoutMs: ANSWER_MS }).catch(() => undefined);
 }

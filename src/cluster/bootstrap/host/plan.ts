@@ -82,15 +82,11 @@ async function freshOptions(host: Host, wishes: UpOptions, address: string): Pro
   return { ...program, ...bridgeOptions(wishes), for: topology, serverAddresses: [address] };
 }
 
+/** What was told of the bridge itself. */
 function bridgeOptions(wishes: UpOptions): Partial<BridgeOptions> {
-  const { protocol, imageKind, image, serverImage, agentImage, version, agentNetwork, serverForm, serverProgram } =
-    wishes;
-  const { socketGroup, validForMs, runtimeDirectory, configDirectory, manifestsDirectory } = wishes;
-  const all = {
-    ...{ protocol, imageKind, image, serverImage, agentImage, version, agentNetwork, serverForm, serverProgram },
-    ...{ socketGroup, validForMs, runtimeDirectory, configDirectory, manifestsDirectory },
-  };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  const { for: _, address, kubeconfig, context, apply, applyCommand, restoreCommand, ...others } = wishes;
+  const { onlyThisApiServer, ownProgram, stateDirectory, timeoutMs, env, ...told } = others;
+  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined));
 }
 
 /**

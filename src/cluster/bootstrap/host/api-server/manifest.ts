@@ -4,6 +4,7 @@ import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { apiServerFlag, egressVolumes } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { volumes } from "../../render/render.js";
+import { commandLine } from "../../settings/command-line.js";
 
 /** The value of the egress flag, whosever it is; undefined without one. Throws when the text is no such manifest. */
 export function egressFileIn(text: string): string | undefined {
@@ -12,11 +13,8 @@ export function egressFileIn(text: string): string | undefined {
 
 /** The value of a flag of the kube-apiserver in the manifest. */
 export function flagValue(text: string, flag: string): string | undefined {
-  const { words } = parts(text);
-  const items = words.items.map(scalarText);
-  const index = items.findIndex((word) => word === `--${flag}` || word?.startsWith(`--${flag}=`));
-  if (index < 0) return undefined;
-  return items[index] === `--${flag}` ? items[index + 1] : items[index]?.slice(flag.length + 3);
+  const words = parts(text).words.items.map(scalarText);
+  return commandLine("", words).flags.get(flag);
 }
 
 /** Everything else, comments included, stays as it is. Throws DB_BRIDGE_EXISTS when it names another file already. */
@@ -109,8 +107,8 @@ function textOf(document: Document, original: string): string {
   return document.toString({ lineWidth: 0, indentSeq });
 }
 
-function scalarText(node: unknown): string | undefined {
-  return isScalar(node) ? String(node.value) : undefined;
+function scalarText(node: unknown): string {
+  return isScalar(node) ? String(node.value) : "";
 }
 
 function unusable(why: string): DrawbridgeError {

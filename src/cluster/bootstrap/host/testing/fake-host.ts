@@ -8,9 +8,10 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import type { HttpAnswer } from "../../../../base/http-get.js";
+import type { CommandOptions, CommandResult } from "../../../../base/run-command.js";
 import { FakeHost as FakeNetwork, own } from "../../address/testing/fake-host.js";
 import { HostFiles } from "../files.js";
-import type { CommandResult, Host, HostProcess, RunOptions } from "../host.js";
+import type { Host, HostProcess } from "../host.js";
 
 export const address = "192.0.2.10";
 
@@ -53,7 +54,7 @@ export class FakeHost implements Host {
     this.#now += ms;
   }
 
-  async run(argv: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
+  async run(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
     this.commands.push([...argv]);
     const answer = this.answers(argv, options.env ?? {});
     if (answer !== undefined) return answer;
