@@ -3,7 +3,7 @@
  * are proxy-agent's; each agent gets an ID of its own. Prints `connected SECONDS` once all have a server.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { agentCommand } from "../../src/cli/tunnel/agent.js";
+import agentCommand from "../../src/cli/tunnel/agent.js";
 import { ProxyAgent } from "../../src/tunnel/agent/agent.js";
 
 const [count = "1", ...flags] = process.argv.slice(2);

@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { Command, Environment } from "./framework/define.js";
-import { agentCommand } from "./tunnel/agent.js";
-import { serverCommand } from "./tunnel/server.js";
+import agentCommand from "./tunnel/agent.js";
+import serverCommand from "./tunnel/server.js";
 
 function parsed<Config extends object>(command: Command<Config>, argv: readonly string[], env: Environment) {
   const invocation = command.parse(argv, env, "proxy");

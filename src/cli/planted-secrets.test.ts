@@ -6,8 +6,8 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { findSecret, planted, spellings } from "../base/redact/testing/planted.js";
 import { tarEntries } from "../base/tar.js";
-import { bootstrapGather } from "./bootstrap/gather.js";
-import { supportCommand } from "./insight/support.js";
+import bootstrapGather from "./bootstrap/gather.js";
+import supportCommand from "./insight/support.js";
 
 let folder = "";
 let said = "";

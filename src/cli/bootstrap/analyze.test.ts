@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { TestBundle } from "../../insight/diagnosis/testing/bundle.js";
-import { bootstrapAnalyze } from "./analyze.js";
+import bootstrapAnalyze from "./analyze.js";
 
 let bundle: TestBundle;
 let out: string;

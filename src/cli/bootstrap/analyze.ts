@@ -1,7 +1,7 @@
 /** `drawbridge bootstrap analyze`: name the cause in an archive. */
 import { defineCommand, onlyWord } from "../framework/define.js";
 
-export const bootstrapAnalyze = defineCommand({
+export default defineCommand({
   purpose: `Names the cause of a bridge that does not work, with its evidence and what to do, most likely first.
 
 Reads an archive of drawbridge bootstrap gather, a log bundle of openshift-install gather bootstrap, or a directory with

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { bootstrapGather } from "./gather.js";
+import bootstrapGather from "./gather.js";
 
 let err = "";
 let out = "";

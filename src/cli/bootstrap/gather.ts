@@ -37,7 +37,7 @@ const gatherFlags = {
 
 type GatherFlags = Values<typeof gatherFlags>;
 
-export const bootstrapGather = defineCommand({
+export default defineCommand({
   purpose: `Collects logs, metrics, certificates, manifests and service records of a bridge into one archive.
 
 Runs on the bootstrap host, or reaches it over SSH (--dir, --bootstrap); agents are asked through the kubeconfig. Private

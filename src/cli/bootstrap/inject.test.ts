@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { bootstrapIgnition } from "../../../test/support/ignition-fixtures/ignition.js";
 import { shapes } from "../../../test/support/ignition-fixtures/releases.js";
-import { bootstrapInject } from "./inject.js";
+import bootstrapInject from "./inject.js";
 
 let folder: string;
 let path: string;

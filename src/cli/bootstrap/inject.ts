@@ -1,8 +1,13 @@
 /** `drawbridge bootstrap inject`: change or look at a bootstrap.ign. */
+
 import { hasFailed } from "../../base/finding.js";
-import type { InjectionState } from "../../cluster/bootstrap/inject/classify.js";
-import type { Injection } from "../../cluster/bootstrap/inject/inject.js";
+import { classify, type InjectionState } from "../../cluster/bootstrap/inject/classify.js";
+import { readConfigFile, replaceConfigFile } from "../../cluster/bootstrap/inject/config-file.js";
+import { parseIgnition, sha256 } from "../../cluster/bootstrap/inject/ignition-config.js";
+import { type Injection, inject, removeBridge, show } from "../../cluster/bootstrap/inject/inject.js";
 import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
+import { checkBootstrapIgn } from "../../insight/diagnosis/checks/bootstrap-ign.js";
+import { findingsJson, findingsText } from "../../insight/diagnosis/report.js";
 import { inGroup, number, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, onlyWord } from "../framework/define.js";
@@ -32,7 +37,7 @@ const injectFlags = (env: Environment) => ({
 
 type InjectFlags = Values<ReturnType<typeof injectFlags>>;
 
-export const bootstrapInject = defineCommand({
+export default defineCommand({
   purpose: `Puts the bridge into the bootstrap.ign that openshift-install create ignition-configs wrote, or takes it out.
 
 The release is taken from the installer's version in the file, else from the tag of its release image, else from its
@@ -54,14 +59,12 @@ scripts. A file that has the bridge already is brought up to date; flags of the 
     return { file, action, target: flags.out || file, options: optionsOf(flags) };
   },
   async run({ file, action, target, options }): Promise<Shown> {
-    const { readConfigFile, replaceConfigFile } = await import("../../cluster/bootstrap/inject/config-file.js");
     const before = await readConfigFile(file);
     if (action === "check") return checkFile(file, before);
     if (action === "show") return showFile(file, before, options);
     const change = action === "remove" ? await removed(before) : await injected(before, options);
     const written = change.changed || target !== file;
     if (written) await replaceConfigFile(target, change.text);
-    const { sha256 } = await import("../../cluster/bootstrap/inject/ignition-config.js");
     const hashes = { before: sha256(before), after: sha256(change.text) };
     const bytes = { before: Buffer.byteLength(before), after: Buffer.byteLength(change.text) };
     // From the process's start on: that is what somebody waits for.
@@ -88,14 +91,10 @@ function optionsOf(flags: InjectFlags): InjectOptions {
 }
 
 async function injected(text: string, options: InjectOptions): Promise<Injection> {
-  const { inject } = await import("../../cluster/bootstrap/inject/inject.js");
   return inject(text, options);
 }
 
 async function removed(text: string): Promise<Injection> {
-  const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
-  const { classify } = await import("../../cluster/bootstrap/inject/classify.js");
-  const { removeBridge } = await import("../../cluster/bootstrap/inject/inject.js");
   const config = parseIgnition(text);
   const { state } = classify(config);
   const unchanged = { state, release: undefined, text, changed: false, warnings: [] };
@@ -103,17 +102,12 @@ async function removed(text: string): Promise<Injection> {
 }
 
 async function checkFile(file: string, content: string): Promise<Shown> {
-  const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
-  const { checkBootstrapIgn } = await import("../../insight/diagnosis/checks/bootstrap-ign.js");
-  const { findingsJson, findingsText } = await import("../../insight/diagnosis/report.js");
   const { findings, ...head } = await checkBootstrapIgn(parseIgnition(content));
   const text = `${file}: ${MEANINGS[head.state]}\n${head.applicable ? findingsText(findings) : ""}`;
   return { ok: !hasFailed(findings), text, json: findingsJson({ file, ...head }, findings) };
 }
 
 async function showFile(file: string, content: string, options: InjectOptions): Promise<Shown> {
-  const { parseIgnition } = await import("../../cluster/bootstrap/inject/ignition-config.js");
-  const { show } = await import("../../cluster/bootstrap/inject/inject.js");
   const { state, text: after } = await injected(content, options);
   const shown = show(parseIgnition(after));
   const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);

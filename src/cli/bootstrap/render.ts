@@ -1,10 +1,17 @@
 /** `drawbridge bootstrap render`: every manifest, flag and unit of the bridge, printed or written. */
+
 import { join } from "node:path";
 import { createdObjects, firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { pkiFile, topologies } from "../../cluster/bootstrap/model/names.js";
 import type { AgentCertificates } from "../../cluster/bootstrap/render/objects.js";
-import { openPlaceholders, type Part, type RenderedFile } from "../../cluster/bootstrap/render/render.js";
+import {
+  openPlaceholders,
+  type Part,
+  type RenderedFile,
+  renderedFiles,
+} from "../../cluster/bootstrap/render/render.js";
+import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { list, oneOf, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
@@ -39,13 +46,12 @@ const renderFlags = {
   ...hostFlags("/usr/local/bin/proxy-server"),
 };
 
-export const bootstrapRender = defineCommand({
+export default defineCommand({
   purpose: "Prints every manifest, flag and unit of the bridge, or writes them; json also names what teardown removes.",
   examples: ["drawbridge bootstrap render --for kubeadm --server-address 10.0.0.5 --out bridge"],
   flags: renderFlags,
   config: (flags) => ({ ...flags, model: modelOf(flags) }),
   async run({ model, pki, part, out }) {
-    const { renderedFiles } = await import("../../cluster/bootstrap/render/render.js");
     const certificates = pki === "" ? undefined : await readCertificates(pki);
     const files = renderedFiles(model, certificates).filter((file) => part === "all" || file.part === part);
     if (out !== "") await writeRendering(out, files);
@@ -86,7 +92,6 @@ function modelOf(flags: Values<typeof renderFlags>): BridgeModel {
 
 /** The agents' part of a PKI directory; the pair is checked before it is printed anywhere. */
 async function readCertificates(directory: string): Promise<AgentCertificates> {
-  const { readCertificateSet } = await import("../../tunnel/pki/certificate-set.js");
   const { cert, key, ca } = readCertificateSet({
     certFile: pkiFile(directory, "agentCert"),
     keyFile: pkiFile(directory, "agentKey"),

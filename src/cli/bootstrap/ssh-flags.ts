@@ -1,7 +1,8 @@
 /** Access by SSH to the bootstrap host that openshift-install made. */
+
 import { join } from "node:path";
 import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
-import type { SshTarget } from "../../cluster/bootstrap/ssh/ssh.js";
+import { checkedHost, checkedUser, type SshTarget, writeKey } from "../../cluster/bootstrap/ssh/ssh.js";
 import { inGroup, number, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 
@@ -43,7 +44,6 @@ export async function bootstrapTarget(
   folder: string,
   need: Need = {},
 ): Promise<SshTarget | undefined> {
-  const { checkedHost } = await import("../../cluster/bootstrap/ssh/ssh.js");
   const host = flags.bootstrap || (await directory?.bootstrapHost());
   return host === undefined
     ? undefined
@@ -57,7 +57,6 @@ async function accessOf(
   folder: string,
   { keyless = false }: Need,
 ) {
-  const { checkedUser, writeKey } = await import("../../cluster/bootstrap/ssh/ssh.js");
   const generated = async (): Promise<string | undefined> => {
     const pem = await directory?.sshKey().catch((reason: unknown) => {
       if (!keyless) throw reason;

@@ -1,12 +1,15 @@
 /** `drawbridge bootstrap status`: the state of the bridge on this host. */
+
 import { table } from "../../base/text.js";
+import { thisHost } from "../../cluster/bootstrap/host/host.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
-import type { BridgeStatus } from "../../cluster/bootstrap/host/status.js";
+import { type BridgeStatus, bridgeStatus } from "../../cluster/bootstrap/host/status.js";
+import { openApi } from "../../cluster/bootstrap/host/step.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { defineCommand } from "../framework/define.js";
 import { stateDirFlag } from "./bridge-flags.js";
 
-export const bootstrapStatus = defineCommand({
+export default defineCommand({
   purpose:
     "Shows the state of the bridge on this host, step by step. Ends with 1 when something is not as it should be.",
   examples: ["drawbridge bootstrap status"],
@@ -16,11 +19,6 @@ export const bootstrapStatus = defineCommand({
   },
   config: ({ stateDir, ...cluster }, { env }) => ({ ...cluster, env, stateDirectory: checkStateDirectory(stateDir) }),
   async run(options) {
-    const [{ bridgeStatus }, { thisHost }, { openApi }] = await Promise.all([
-      import("../../cluster/bootstrap/host/status.js"),
-      import("../../cluster/bootstrap/host/host.js"),
-      import("../../cluster/bootstrap/host/step.js"),
-    ]);
     return bridgeStatus(thisHost(), options, openApi);
   },
   show: statusText,

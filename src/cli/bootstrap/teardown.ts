@@ -1,14 +1,20 @@
 /** `drawbridge bootstrap teardown`: take the bridge down, write and print the receipt. */
+
 import { accessSync, constants } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { messageOf } from "../../base/errors/error.js";
 import { safeJson } from "../../base/text.js";
+import { HostFiles } from "../../cluster/bootstrap/host/files.js";
+import { thisHost } from "../../cluster/bootstrap/host/host.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
-import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
+import { openApi } from "../../cluster/bootstrap/host/step.js";
+import { type InstallDirectory, openInstallDirectory, readInstallDir } from "../../cluster/bootstrap/install-dir.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
+import { scriptText } from "../../cluster/bootstrap/ssh/host-script.js";
+import { withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
 import type { RemoteHost } from "../../cluster/bootstrap/teardown/host-side.js";
-import type { Receipt } from "../../cluster/bootstrap/teardown/receipt.js";
-import type { TeardownOptions } from "../../cluster/bootstrap/teardown/teardown.js";
+import { type Receipt, receiptMarkdown } from "../../cluster/bootstrap/teardown/receipt.js";
+import { type TeardownOptions, takeDown } from "../../cluster/bootstrap/teardown/teardown.js";
 import { networkFlags } from "../firewall/command.js";
 import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
@@ -41,7 +47,7 @@ const teardownFlags = {
 
 type TeardownFlags = Values<typeof teardownFlags>;
 
-export const bootstrapTeardown = defineCommand({
+export default defineCommand({
   purpose: `Takes the bridge away and writes a receipt of what was opened and what became of it.
 
 First the kube-apiserver gets its own configuration back and is ready without the bridge; only then agents, server, socket
@@ -57,7 +63,6 @@ something is left or the Kubernetes API did not answer; the receipt says what. R
     return { flags, options: optionsOf(flags, input), file: checkedReceipt(flags.receipt) };
   },
   async run({ flags, options, file }) {
-    const { receiptMarkdown } = await import("../../cluster/bootstrap/teardown/receipt.js");
     const receipt = flags.dir === "" ? await takenDown(options) : await takenDownFrom(flags, options);
     for (const warning of receipt.warnings) note(`Warning: ${warning}\n`);
     const markdown = receiptMarkdown(receipt);
@@ -105,20 +110,11 @@ function checkedReceipt(file: string): string {
 }
 
 async function takenDown(options: TeardownOptions): Promise<Receipt> {
-  const [{ takeDown }, { thisHost }, { openApi }] = await Promise.all([
-    import("../../cluster/bootstrap/teardown/teardown.js"),
-    import("../../cluster/bootstrap/host/host.js"),
-    import("../../cluster/bootstrap/host/step.js"),
-  ]);
   return takeDown(thisHost(), options, openApi, (sentence) => note(`${sentence}\n`));
 }
 
 /** With everything that an install directory tells and no flag says. */
 async function takenDownFrom(flags: TeardownFlags, options: TeardownOptions): Promise<Receipt> {
-  const [{ openInstallDirectory, readInstallDir }, { withPrivateFolder }] = await Promise.all([
-    import("../../cluster/bootstrap/install-dir.js"),
-    import("../../cluster/bootstrap/ssh/ssh.js"),
-  ]);
   const directory = await openInstallDirectory(flags.dir);
   const kubeconfig = flags.kubeconfig || (await directory.kubeconfig());
   const { platform, infraId, machineNetworks } = await readInstallDir(directory.path);
@@ -145,12 +141,10 @@ async function farHost(
 ): Promise<RemoteHost | undefined> {
   const target = await knownTarget(flags, directory, folder);
   if (target === undefined) return undefined;
-  const { scriptText } = await import("../../cluster/bootstrap/ssh/host-script.js");
   return { name: target.host, run: (script, timeoutMs) => scriptText({ script, over: target, timeoutMs }) };
 }
 
 async function writeReceipt(file: string, json: string, markdown: string): Promise<void> {
-  const { HostFiles } = await import("../../cluster/bootstrap/host/files.js");
   const files = new HostFiles();
   await files.write(file, json, 0o644);
   await files.write(file.replace(/(\.json)?$/, ".md"), markdown, 0o644);

@@ -1,11 +1,13 @@
 /** `drawbridge bootstrap up`: bring the bridge up, and say how far it came. */
+
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { table } from "../../base/text.js";
+import { thisHost } from "../../cluster/bootstrap/host/host.js";
 import type { UpOptions } from "../../cluster/bootstrap/host/plan.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
-import type { Progress, StepResult } from "../../cluster/bootstrap/host/step.js";
-import type { UpResult } from "../../cluster/bootstrap/host/up.js";
+import { openApi, type Progress, type StepResult } from "../../cluster/bootstrap/host/step.js";
+import { bringUp, type UpResult } from "../../cluster/bootstrap/host/up.js";
 import { lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -45,7 +47,7 @@ const upFlags = {
 
 const SHORTEST_MS = 60_000;
 
-export const bootstrapUp = defineCommand({
+export default defineCommand({
   purpose: `Brings the bridge up on this host of a kubeadm or bare control plane, or what is missing of it.
 
 Run it again at any time, also after it was killed: what is there already stays as it is. What it makes is recorded before
@@ -57,11 +59,6 @@ it is made, and drawbridge bootstrap teardown takes all of it away.`,
   flags: upFlags,
   config: checkedOptions,
   async run(options) {
-    const [{ bringUp }, { thisHost }, { openApi }] = await Promise.all([
-      import("../../cluster/bootstrap/host/up.js"),
-      import("../../cluster/bootstrap/host/host.js"),
-      import("../../cluster/bootstrap/host/step.js"),
-    ]);
     return bringUp(thisHost(), options, openApi, progressOn(note));
   },
   show: upText,

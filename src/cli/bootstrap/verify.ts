@@ -67,7 +67,7 @@ const verifyFlags = {
 
 type VerifyFlags = Values<typeof verifyFlags>;
 
-export const bootstrapVerify = defineCommand({
+export default defineCommand({
   purpose: `Says whether the bridge works: server, socket, ports, certificates, egress configuration, agents, and then a
 rehearsal of every webhook and aggregated API as the kube-apiserver would call it, dry run, through the tunnel.
 

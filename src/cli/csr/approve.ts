@@ -1,6 +1,8 @@
 /** `drawbridge csr approve NAME`: a person decides, and says which rules to overlook. */
+
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Decision } from "../../cluster/nodes/csr/decide.js";
+import { carryOut } from "../../cluster/nodes/csr/approver/requests.js";
+import { type Decision, decide, noDecisionLog, openDecisionLog } from "../../cluster/nodes/csr/decide.js";
 import { list, type Values } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import {
@@ -22,7 +24,7 @@ const approveFlags = {
   despite: list("Rule that the request may break, as drawbridge csr explain names it; repeatable."),
 };
 
-export const csrApprove = defineCommand({
+export default defineCommand({
   purpose: `Approves one pending request. Rules it breaks must be named with --despite; what a request looks like and who filed
 it cannot be overlooked, since the signer would refuse it. What is approved is remembered as if the approver had done it.
 
@@ -39,10 +41,6 @@ ${INVENTORY_HELP}`,
 });
 
 async function approve(name: string, flags: Values<typeof approveFlags>, access: CsrAccess) {
-  const [{ carryOut }, { decide, noDecisionLog, openDecisionLog }] = await Promise.all([
-    import("../../cluster/nodes/csr/approver/requests.js"),
-    import("../../cluster/nodes/csr/decide.js"),
-  ]);
   const look = await lookOnce(flags, access);
   const request = findRequest(look, name);
   const despite = new Set(flags.despite);

@@ -1,4 +1,5 @@
 /** `drawbridge csr approver`: the process that decides, until it is told to end. */
+import { runApprover } from "../../cluster/nodes/csr/approver/run.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { duration, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -6,7 +7,7 @@ import { defineCommand } from "../framework/define.js";
 import { healthFlags, healthOf } from "../framework/objects.js";
 import { checkCsrFlags, csrFlags, decisionLogFlag, INVENTORY_HELP, openAccess, policyOf } from "./shared.js";
 
-export const csrApprover = defineCommand({
+export default defineCommand({
   purpose: `Watches a cluster and approves requests of kubelets that keep every rule: first certificates of machines the inventory
 expects, serving certificates with a node's own names, renewals. Everything else stays pending and is explained in the
 log; only forgeries are denied. Other signers' requests are not touched. Several replicas elect one that decides.
@@ -28,7 +29,6 @@ ${INVENTORY_HELP}`,
     checkCsrFlags(flags);
     const health = healthOf(flags);
     if (flags.interval < 100) throw refused("--interval must be at least 100ms");
-    const { runApprover } = await import("../../cluster/nodes/csr/approver/run.js");
     const { namespace, decisionLog, dryRun, interval: intervalMs } = flags;
     const policy = policyOf(flags);
     return runApprover({ ...(await openAccess(flags)), policy, namespace, decisionLog, dryRun, intervalMs, health });

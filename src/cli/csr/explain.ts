@@ -1,5 +1,5 @@
 /** `drawbridge csr explain NAME`: every rule, one by one. */
-import type { Decision } from "../../cluster/nodes/csr/decide.js";
+import { type Decision, decide } from "../../cluster/nodes/csr/decide.js";
 import { defineCommand } from "../framework/define.js";
 import {
   checkCsrFlags,
@@ -12,7 +12,7 @@ import {
   withAccess,
 } from "./shared.js";
 
-export const csrExplain = defineCommand({
+export default defineCommand({
   purpose: `Goes through every rule for one pending request and says which it keeps and which it breaks. Changes nothing.
 Ends with 0 when it would be approved, with 1 otherwise.
 
@@ -23,7 +23,6 @@ ${INVENTORY_HELP}`,
   async run(flags, { words }) {
     const name = oneName(words);
     checkCsrFlags(flags);
-    const { decide } = await import("../../cluster/nodes/csr/decide.js");
     const look = await withAccess(flags, (access) => lookOnce(flags, access));
     const request = findRequest(look, name);
     const decision = decide(request, look.state);

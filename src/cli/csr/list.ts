@@ -1,10 +1,11 @@
 /** `drawbridge csr list`: what is pending, and what an approver would do. */
+
 import { table } from "../../base/text.js";
-import type { Decision } from "../../cluster/nodes/csr/decide.js";
+import { type Decision, decide } from "../../cluster/nodes/csr/decide.js";
 import { defineCommand } from "../framework/define.js";
 import { checkCsrFlags, csrFlags, INVENTORY_HELP, lookOnce, withAccess } from "./shared.js";
 
-export const csrList = defineCommand({
+export default defineCommand({
   purpose: `Lists the pending requests of kubelets with what an approver that was started with the same flags would do. Changes nothing.
 
 ${INVENTORY_HELP}`,
@@ -12,7 +13,6 @@ ${INVENTORY_HELP}`,
   flags: csrFlags,
   async run(flags) {
     checkCsrFlags(flags);
-    const { decide } = await import("../../cluster/nodes/csr/decide.js");
     const { state, requests } = await withAccess(flags, (access) => lookOnce(flags, access));
     return requests.map((request) => decide(request, state)).filter((decision) => decision !== undefined);
   },

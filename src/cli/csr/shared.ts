@@ -1,12 +1,14 @@
 /** What the csr commands have in common: the cluster they ask and the machines they expect. */
+
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
-import type { RequestsSnapshot } from "../../cluster/nodes/csr/approver/requests.js";
+import { type RequestsSnapshot, readRequests } from "../../cluster/nodes/csr/approver/requests.js";
 import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
 import type { InventorySource } from "../../cluster/nodes/csr/inventory.js";
-import type { MemoryStore } from "../../cluster/nodes/csr/memory.js";
+import * as sources from "../../cluster/nodes/csr/inventory.js";
+import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
-import type { SigningRequest } from "../../cluster/nodes/csr/signing-request.js";
+import { kindOf, outcomeOf, requestName, type SigningRequest } from "../../cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -99,10 +101,6 @@ export interface CsrAccess {
 
 /** `namespace`: the approver's. */
 export async function openAccess(flags: CsrFlags, namespace = flags.namespace): Promise<CsrAccess> {
-  const [sources, { MemoryStore }] = await Promise.all([
-    import("../../cluster/nodes/csr/inventory.js"),
-    import("../../cluster/nodes/csr/memory.js"),
-  ]);
   const api = await openObjects(flags);
   const inventory =
     flags.inventory === "" ? sources.configMapInventory(api, namespace) : sources.directoryInventory(flags.inventory);
@@ -111,7 +109,6 @@ export async function openAccess(flags: CsrFlags, namespace = flags.namespace): 
 
 /** What a command that looks once sees. */
 export async function lookOnce(flags: CsrFlags, { api, inventory, store }: CsrAccess) {
-  const { readRequests } = await import("../../cluster/nodes/csr/approver/requests.js");
   const memory = await store.load();
   return readRequests({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
 }
@@ -134,7 +131,6 @@ export function findRequest({ requests }: RequestsSnapshot, name: string): Signi
 }
 
 export async function notOurs(request: SigningRequest): Promise<DrawbridgeError> {
-  const { kindOf, outcomeOf, requestName } = await import("../../cluster/nodes/csr/signing-request.js");
   const why =
     kindOf(request) === undefined
       ? `is for the signer ${request.spec?.signerName}, which has nothing to do with nodes`

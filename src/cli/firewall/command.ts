@@ -1,5 +1,10 @@
 /** `drawbridge firewall plan`, `patch` and `remove`: what the network must let through for the bridge. */
+import { firewallPlan as planOf, showPatch, showPlan } from "../../cluster/bootstrap/firewall/make-plan.js";
+import { patchManifest } from "../../cluster/bootstrap/firewall/manifest/patch.js";
 import { type PlanInput, platforms } from "../../cluster/bootstrap/firewall/plan.js";
+import { readInstallDir } from "../../cluster/bootstrap/install-dir.js";
+import { firewallRule } from "../../cluster/bootstrap/model/created.js";
+import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -22,8 +27,6 @@ export const firewallPlan = defineCommand({
   examples: ["drawbridge firewall plan --platform aws", "drawbridge firewall plan --dir install"],
   flags: firewallFlags,
   async run(flags) {
-    const { firewallPlan: planOf } = await import("../../cluster/bootstrap/firewall/make-plan.js");
-    const { showPlan } = await import("../../cluster/bootstrap/firewall/make-plan.js");
     const plan = planOf(await complete(flags));
     return { plan, text: showPlan(plan) };
   },
@@ -49,8 +52,6 @@ export const firewallRemove = defineCommand({
 async function edit(flags: FirewallFlags, direction: "open" | "close") {
   const { dir } = flags;
   if (dir === "") throw refused("--dir must name the install directory.");
-  const { patchManifest } = await import("../../cluster/bootstrap/firewall/manifest/patch.js");
-  const { showPatch } = await import("../../cluster/bootstrap/firewall/make-plan.js");
   const { platform, rule } = await complete(flags);
   const result = await patchManifest({ dir, platform, rule, direction });
   return { result, text: showPatch(result, direction === "open" ? "opened" : "closed") };
@@ -58,9 +59,6 @@ async function edit(flags: FirewallFlags, direction: "open" | "close") {
 
 /** Flags first, then what the install directory says. */
 async function complete({ dir, ...flags }: FirewallFlags): Promise<PlanInput> {
-  const { readInstallDir } = await import("../../cluster/bootstrap/install-dir.js");
-  const { bridgeModel } = await import("../../cluster/bootstrap/model/model.js");
-  const { firewallRule } = await import("../../cluster/bootstrap/model/created.js");
   const found = dir === "" ? undefined : await readInstallDir(dir);
   const platform = flags.platform ?? found?.platform;
   if (platform === undefined) throw refused(`--platform must be one of ${platforms.join(", ")}.`);

@@ -47,10 +47,7 @@ test("misuse of upstream's executables ends with 1", async () => {
 });
 
 test("a family finds commands by their first word and passes the program's whole name on", async () => {
-  const family = defineFamily({
-    purpose: "Does this and that.",
-    commands: { greet: { summary: "Greet somebody", load: async () => greet } },
-  });
+  const family = defineFamily("Does this and that.", { greet: ["Greet somebody", async () => greet] });
   expect(await family.run("drawbridge", ["greet", "--help"])).toBe(0);
   expect(said.stdout).toContain("Usage:\n  drawbridge greet [flags]\n");
   expect(await family.run("drawbridge", ["gret"])).toBe(2);

@@ -6,22 +6,24 @@ import { MISUSE, type Runnable } from "./define.js";
 import { paragraphs, terminalWidth } from "./help.js";
 import { complain, print } from "./output.js";
 
-export interface Family {
-  readonly purpose: string;
-  /** Each is loaded only when it is called. */
-  readonly commands: Readonly<Record<string, { readonly summary: string; load(): Promise<Runnable> }>>;
-}
+/** A command, or the module whose default export it is. */
+type Load = () => Promise<Runnable | { readonly default: Runnable }>;
+/** By name. Each is loaded only when it is called. */
+type Commands = Readonly<Record<string, readonly [summary: string, load: Load]>>;
 
-export function defineFamily(family: Family): Runnable {
+export function defineFamily(purpose: string, commands: Commands): Runnable {
   return {
     async run(program, [name, ...rest], misuse = MISUSE) {
       if (name === undefined || ["help", "--help", "-h"].includes(name)) {
-        print(overview(program, family, terminalWidth()));
+        print(overview(program, purpose, commands, terminalWidth()));
         return 0;
       }
-      const command = Object.hasOwn(family.commands, name) ? family.commands[name] : undefined;
-      if (command) return (await command.load()).run(`${program} ${name}`, rest, misuse);
-      const known = Object.keys(family.commands).join(", ");
+      const [, load] = (Object.hasOwn(commands, name) && commands[name]) || [];
+      if (load !== undefined) {
+        const loaded = await load();
+        return ("default" in loaded ? loaded.default : loaded).run(`${program} ${name}`, rest, misuse);
+      }
+      const known = Object.keys(commands).join(", ");
       const what = name.startsWith("-") ? `unknown flag: ${name}` : `unknown command: ${quote(name)}`;
       complain(new DrawbridgeError("DB_FLAG_UNKNOWN", `${what}; commands of ${program} are: ${known}`));
       return misuse;
@@ -29,9 +31,9 @@ export function defineFamily(family: Family): Runnable {
   };
 }
 
-function overview(program: string, { purpose, commands }: Family, width: number): string {
+function overview(program: string, purpose: string, commands: Commands, width: number): string {
   const column = Math.max(...Object.keys(commands).map((name) => name.length)) + 5;
-  const list = Object.entries(commands).map(([name, { summary }]) => {
+  const list = Object.entries(commands).map(([name, [summary]]) => {
     const [first, ...more] = wrapped(summary, width - column);
     return [`  ${name}`.padEnd(column) + first, ...more.map((line) => " ".repeat(column) + line), ""].join("\n");
   });

@@ -1,5 +1,5 @@
 /** `drawbridge hosted apply`, `diff` and `delete`. */
-import type { HostedReport } from "../../cluster/hosted/apply/apply.js";
+import { applyHosted, deleteHosted, type HostedReport } from "../../cluster/hosted/apply/apply.js";
 import { isChange, outcomesText } from "../../cluster/kube/apply.js";
 import { duration, oneOf, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
@@ -47,7 +47,6 @@ export const hostedDelete = defineCommand({
   async run(flags, input) {
     requireKubeconfig(flags);
     const config = await hostedConfig(flags, input);
-    const { deleteHosted } = await import("../../cluster/hosted/apply/apply.js");
     return withClusters(flags, (clusters) => deleteHosted(clusters, config, { version: VERSION, force: flags.force }));
   },
   show: (report) => reportText("issued", report),
@@ -56,7 +55,6 @@ export const hostedDelete = defineCommand({
 async function apply(flags: ApplyFlags, input: Input, dryRun: boolean): Promise<HostedReport> {
   requireKubeconfig(flags);
   const config = await hostedConfig(flags, input);
-  const { applyHosted } = await import("../../cluster/hosted/apply/apply.js");
   return withClusters(flags, (clusters) =>
     applyHosted(clusters, config, {
       ...{ version: VERSION, dryRun, force: flags.forceConflicts, rotation: flags.rotateSigners },

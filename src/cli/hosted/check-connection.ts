@@ -1,10 +1,13 @@
 /** `drawbridge hosted check-connection`: what the pods of kas-connection-checker run. */
+
+import * as checker from "../../cluster/hosted/connection-checker.js";
+import { openKubeApi } from "../../cluster/kube/open.js";
 import { duration, text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { print } from "../framework/output.js";
 
-export const hostedCheckConnection = defineCommand({
+export default defineCommand({
   purpose: `Stamps, every minute, that the kube-apiserver was reached from here; hosted status reads the stamp.
 It runs in the hosted cluster, as apply puts it there.`,
   flags: {
@@ -14,10 +17,6 @@ It runs in the hosted cluster, as apply puts it there.`,
   },
   async run({ kubeconfig, once, every: everyMs }) {
     if (everyMs <= 0) throw refused("--every must be more than nothing");
-    const [{ openKubeApi }, checker] = await Promise.all([
-      import("../../cluster/kube/open.js"),
-      import("../../cluster/hosted/connection-checker.js"),
-    ]);
     const api = await openKubeApi({ kubeconfig, qps: 5, burst: 5 });
     const tell = (sentence: string): void => print(`${sentence}\n`);
     try {

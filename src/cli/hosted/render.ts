@@ -1,10 +1,16 @@
 /** `drawbridge hosted render`: every object of both sides, printed or written. */
+
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { currentCertificates, publishedAddress } from "../../cluster/hosted/apply/apply.js";
 import type { HostedConfig } from "../../cluster/hosted/config/config.js";
-import type { HostedModel } from "../../cluster/hosted/model/model.js";
+import { type HostedModel, hostedModel, pkiOptions } from "../../cluster/hosted/model/model.js";
 import type { Certificates } from "../../cluster/hosted/render/certificates.js";
 import type { Side } from "../../cluster/hosted/render/manifest.js";
 import type { Rendering } from "../../cluster/hosted/render/render.js";
+import * as rendering from "../../cluster/hosted/render/render.js";
+import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
+import { hostedProfile } from "../../tunnel/pki/profiles.js";
 import { oneOf, text, yesNo } from "../flags/flag.js";
 import { type ClusterValues, clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -13,7 +19,7 @@ import { writeRendering } from "../framework/files.js";
 import { note } from "../framework/output.js";
 import { descriptionFlags, hostedConfig, withClusters } from "./shared.js";
 
-export const hostedRender = defineCommand({
+export default defineCommand({
   purpose: `Prints every object of both sides and the patches for others' Deployments, or writes them.
 
 Certificates come from the control plane's Secrets (--kubeconfig) or from a directory (--pki); without either, Secrets and
@@ -31,7 +37,6 @@ trust bundles are left out. Keys are printed with --show-secrets only.`,
   async run({ side, out, showSecrets, pki, kubeconfig, context, ...flags }, input) {
     if (pki !== "" && kubeconfig !== "") throw refused("--pki and --kubeconfig exclude each other");
     const config = await hostedConfig(flags, input);
-    const rendering = await import("../../cluster/hosted/render/render.js");
     const { model, certificates } = await described(config, pki, { kubeconfig, context });
     const all = rendering.renderHosted(model, certificates);
     const isWanted = (of: Side) => side === "all" || side === of;
@@ -62,16 +67,11 @@ interface Described {
 }
 
 async function described(config: HostedConfig, pki: string, cluster: ClusterValues): Promise<Described> {
-  const { hostedModel } = await import("../../cluster/hosted/model/model.js");
   if (cluster.kubeconfig === "") {
     const model = hostedModel(config, { version: VERSION });
     return { model, certificates: pki === "" ? undefined : await fromDirectory(pki, model) };
   }
   return withClusters({ ...cluster, hostedKubeconfig: "", hostedContext: "" }, async ({ management }) => {
-    const [{ publishedAddress }, { currentCertificates }] = await Promise.all([
-      import("../../cluster/hosted/apply/apply.js"),
-      import("../../cluster/hosted/apply/apply.js"),
-    ]);
     const { host } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
     const model = hostedModel(config, { version: VERSION, host });
     return { model, certificates: await currentCertificates(management, model) };
@@ -80,12 +80,6 @@ async function described(config: HostedConfig, pki: string, cluster: ClusterValu
 
 /** Signers' keys may not have been kept; then the signers stay where they are. */
 async function fromDirectory(dir: string, model: HostedModel): Promise<Certificates> {
-  const [{ readCertificateSet }, { hostedProfile }, { pkiOptions }, { readFile }] = await Promise.all([
-    import("../../tunnel/pki/certificate-set.js"),
-    import("../../tunnel/pki/profiles.js"),
-    import("../../cluster/hosted/model/model.js"),
-    import("node:fs/promises"),
-  ]);
   const set = hostedProfile(pkiOptions(model));
   const pair = (name: string) => {
     const read = readCertificateSet({ certFile: join(dir, `${name}.crt`), keyFile: join(dir, `${name}.key`) });

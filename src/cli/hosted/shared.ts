@@ -1,7 +1,7 @@
 /** What the hosted commands have in common: the description of a hosted control plane, and its two clusters. */
 
 import type { HostedClusters } from "../../cluster/hosted/apply/clusters.js";
-import type { HostedConfig, Overrides } from "../../cluster/hosted/config/config.js";
+import { type HostedConfig, type Overrides, readHostedConfig } from "../../cluster/hosted/config/config.js";
 import { inGroup, list, number, oneOf, text, type Values } from "../flags/flag.js";
 import {
   type ClusterValues,
@@ -54,7 +54,6 @@ export const hostedFlags = {
 
 /** Reads file and flags; throws with every fault. */
 export async function hostedConfig(flags: HostedFlags, { given }: Input): Promise<HostedConfig> {
-  const { readHostedConfig } = await import("../../cluster/hosted/config/config.js");
   return readHostedConfig(flags.config, overridesOf(flags, given));
 }
 

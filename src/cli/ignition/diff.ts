@@ -1,10 +1,13 @@
 /** `drawbridge ignition diff`: what differs between two payloads. */
+
+import { compare, showChanges } from "../../cluster/ignition/diff.js";
+import { requireConfig } from "../../cluster/ignition/parse.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { PAYLOAD_HELP, payloadFlags, readPayload } from "./payloads.js";
 
-export const ignitionDiff = defineCommand({
+export default defineCommand({
   purpose: `Shows what differs between two payloads: files, units, users and settings, texts line by line.
 
 Private keys, pull secrets, kubeconfigs, passwords and headers are compared but never shown. Configs of different spec
@@ -18,8 +21,6 @@ ${PAYLOAD_HELP}`,
     const [before = "", after = ""] = input.words;
     if (input.words.length !== 2) throw refused(`two files are needed: ${input.program} OLD NEW`);
     if (before === "-" && after === "-") throw refused("standard input can be only one of the two");
-    const { requireConfig } = await import("../../cluster/ignition/parse.js");
-    const { compare, showChanges } = await import("../../cluster/ignition/diff.js");
     const [old, young] = [await readPayload(before, flags, input), await readPayload(after, flags, input)];
     const changes = compare(requireConfig(old.text, old.name), requireConfig(young.text, young.name));
     return { equal: changes.length === 0, changes, text: showChanges(changes) };

@@ -1,13 +1,19 @@
 /** `drawbridge ignition merge`: several configs into one. */
+
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Config, Minor } from "../../cluster/ignition/config.js";
+import { type Config, type Minor, NEWEST as newest } from "../../cluster/ignition/config.js";
+import { requireConfig } from "../../cluster/ignition/parse.js";
+import { pathText } from "../../cluster/ignition/problems.js";
+import { emit, merge, render } from "../../cluster/ignition/render.js";
+import { inlineContent } from "../../cluster/ignition/resource.js";
+import { validate } from "../../cluster/ignition/validate/validate.js";
 import { oneOf, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName } from "../framework/files.js";
 import { readConfigFile } from "./payloads.js";
 
-export const ignitionMerge = defineCommand({
+export default defineCommand({
   purpose: `Merges configs as Ignition does: each over the ones before it. Prints the result as JSON.
 
 The result holds whatever secrets its parts hold. Configs that the parts refer to stay references, unless --resolve puts
@@ -20,7 +26,6 @@ those in their place that are data URLs.`,
   },
   async run({ resolve, spec }, { words: files, program }) {
     if (files.length === 0) throw refused(`at least one file is needed: ${program} FILE...`);
-    const { emit } = await import("../../cluster/ignition/render.js");
     const merged = await mergedFiles(files);
     const minor = Number(spec.slice(2)) as Minor;
     return { ok: true, version: `3.${minor}.0`, config: emit(resolve ? await resolved(merged) : merged, minor) };
@@ -29,11 +34,6 @@ those in their place that are data URLs.`,
 });
 
 async function mergedFiles(files: readonly string[]): Promise<Config> {
-  const { merge } = await import("../../cluster/ignition/render.js");
-  const { requireConfig } = await import("../../cluster/ignition/parse.js");
-  const { pathText } = await import("../../cluster/ignition/problems.js");
-  const { validate } = await import("../../cluster/ignition/validate/validate.js");
-  const { NEWEST: newest } = await import("../../cluster/ignition/config.js");
   const configs: Config[] = [];
   for (const file of files) configs.push(requireConfig(await readConfigFile(file), inputName(file)));
   const result = configs.reduce(merge);
@@ -46,7 +46,5 @@ async function mergedFiles(files: readonly string[]): Promise<Config> {
 }
 
 async function resolved(config: Config): Promise<Config> {
-  const { render } = await import("../../cluster/ignition/render.js");
-  const { inlineContent } = await import("../../cluster/ignition/resource.js");
   return render(config, (resource, _, what) => inlineContent(resource, what));
 }

@@ -1,4 +1,5 @@
 /** Payloads as commands are given them: files, or hashes of a pool. */
+import { payloadOfHash, payloadSource } from "../../cluster/nodes/serving/payload.js";
 import { text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import type { Input } from "../framework/define.js";
@@ -39,10 +40,6 @@ export async function readPayload(
     return { name: inputName(word), text: await readConfigFile(word) };
   }
   checkAccess(flags);
-  const [{ payloadOfHash }, { payloadSource }] = await Promise.all([
-    import("../../cluster/nodes/serving/payload.js"),
-    import("../../cluster/nodes/serving/payload.js"),
-  ]);
   const content = await withObjects(flags, (api) => {
     const source = payload === "" ? undefined : payloadSource(api, namespace, payload);
     return payloadOfHash(word, { api, namespace, pool, source });

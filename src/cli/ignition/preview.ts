@@ -1,8 +1,11 @@
 /** `drawbridge ignition preview`: a payload as a tree. */
+import { requireConfig } from "../../cluster/ignition/parse.js";
+import { preview } from "../../cluster/ignition/preview/preview.js";
+import { showPreview } from "../../cluster/ignition/preview/show.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { PAYLOAD_HELP, payloadFlags, readPayload } from "./payloads.js";
 
-export const ignitionPreview = defineCommand({
+export default defineCommand({
   purpose: `Shows a payload as a tree of files with mode, owner and size, with units, users and when certificates end.
 
 Private keys, pull secrets, kubeconfigs, passwords and headers are never shown. FILE may be - for standard input.
@@ -13,9 +16,6 @@ ${PAYLOAD_HELP}`,
   flags: payloadFlags,
   async run(flags, input) {
     const file = onlyWord(input.words, "the file");
-    const { requireConfig } = await import("../../cluster/ignition/parse.js");
-    const { preview } = await import("../../cluster/ignition/preview/preview.js");
-    const { showPreview } = await import("../../cluster/ignition/preview/show.js");
     const { name, text } = await readPayload(file, flags, input);
     const shown = preview(requireConfig(text, name));
     return { shown, text: showPreview(shown, new Date()) || "The payload does nothing.\n" };

@@ -1,15 +1,18 @@
 /** `drawbridge ignition serve`: the server from which machines fetch their configuration. */
+
 import { splitHostPort } from "../../base/address.js";
 import type { Endpoint } from "../../base/http.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
-import type { ClaimStore } from "../../cluster/nodes/serving/claims.js";
+import { type ClaimStore, claimsInConfigMap, claimsInFile } from "../../cluster/nodes/serving/claims.js";
+import { payloadSource } from "../../cluster/nodes/serving/payload.js";
 import { inGroup, text, type Values } from "../flags/flag.js";
 import { openCluster, secondCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, type Input, VERSION } from "../framework/define.js";
 import { checkObjects, objectFlags, openObjects } from "../framework/objects.js";
 import { adminAccessOf, adminFlags } from "../tunnel/process-flags.js";
+import { runServing } from "./run-server.js";
 
 const SERVING_CERTIFICATE = "/var/run/secrets/ignition/serving-cert";
 
@@ -42,7 +45,7 @@ const serveFlags = (env: Environment) => ({
 
 type ServeFlags = Values<ReturnType<typeof serveFlags>>;
 
-export const ignitionServe = defineCommand({
+export default defineCommand({
   purpose: `Serves Ignition payloads at https://ADDR/ignition to machines that bring a token of a pool or of their own, for pools
 of clusters without HyperShift. It follows the token Secrets of its namespace, makes their payloads, rotates their tokens
 and writes into them what came of it; several replicas may run. Until a payload is there machines get 511 and ask again.
@@ -74,10 +77,6 @@ It needs, in its namespace: secrets get, list, watch, update, delete; configmaps
   flags: serveFlags,
   config: checked,
   async run({ flags, claimsConfigMap, admin, ...endpoints }) {
-    const [{ runServing }, { payloadSource }] = await Promise.all([
-      import("./run-server.js"),
-      import("../../cluster/nodes/serving/payload.js"),
-    ]);
     const { auditLog, certFile, certSecret, keyFile, namespace, payload, workerTokens } = flags;
     const api = await openObjects(flags);
     return runServing({
@@ -125,7 +124,6 @@ async function claimStores(
   configMap: { readonly namespace: string; readonly name: string } | undefined,
   api: KubeApi,
 ): Promise<ClaimStore[]> {
-  const { claimsInConfigMap, claimsInFile } = await import("../../cluster/nodes/serving/claims.js");
   const { claimsContext: context, claimsFile, claimsKubeconfig: kubeconfig } = flags;
   const other = secondCluster(flags, { kubeconfig, context });
   const cluster = other === undefined ? api : await openCluster(other);

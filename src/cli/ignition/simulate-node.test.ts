@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { simulateNode } from "./simulate-node.js";
+import simulateNode from "./simulate-node.js";
 
 const said = keepWhatIsSaid();
 let folder: string;

@@ -1,9 +1,10 @@
 /** `drawbridge simulate-node`: what a machine would do with its user data, played on this host. */
+
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { FetchAttempt } from "../../cluster/nodes/simulate/fetcher.js";
-import type { Joined } from "../../cluster/nodes/simulate/join.js";
-import type { Applied, Simulated } from "../../cluster/nodes/simulate/simulate.js";
+import { type Joined, joinCluster } from "../../cluster/nodes/simulate/join.js";
+import { type Applied, type Simulated, simulateBoot } from "../../cluster/nodes/simulate/simulate.js";
 import { duration, list, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
@@ -20,7 +21,7 @@ const simulateFlags = {
 
 type SimulateFlags = Values<typeof simulateFlags>;
 
-export const simulateNode = defineCommand({
+export default defineCommand({
   purpose: `Plays a machine's first boot with a user-data file (- is standard input): fetches what it refers to with its headers,
 authorities and proxy, asks again as Ignition does (511 and every other status from 500 on, and every network error;
 401, 404 and the like end it), checks hashes, merges, and writes files, links and units below --root, never outside.
@@ -40,7 +41,6 @@ kubectl delete node NAME afterwards.`,
     if (root === "") throw refused("--root is missing: where should the machine's files go?");
     if (timeoutMs <= 0) throw refused("--timeout must be more than nothing");
     if (!csr && (name !== "" || address.length > 0)) throw refused("--name and --address need --csr");
-    const { simulateBoot } = await import("../../cluster/nodes/simulate/simulate.js");
     const userData = (await readConfigFile(file)).toString();
     const booted = await simulateBoot({ userData, root, timeoutMs, onAttempt });
     const joined = csr ? await join(flags, booted) : undefined;
@@ -51,7 +51,6 @@ kubectl delete node NAME afterwards.`,
 });
 
 async function join({ address: addresses, name: given, timeout: timeoutMs }: SimulateFlags, { tree }: Simulated) {
-  const { joinCluster } = await import("../../cluster/nodes/simulate/join.js");
   const hostname = await tree.file("/etc/hostname");
   const written = hostname === undefined ? "" : await readFile(hostname, "utf8");
   // A kubelet does the same with its host's name.

@@ -1,5 +1,8 @@
 /** `drawbridge ignition validate`: everything that is wrong with configs. */
+
 import { messageOf } from "../../base/errors/error.js";
+import { versionOf } from "../../cluster/ignition/config.js";
+import { readConfigOf } from "../../cluster/ignition/parse.js";
 import type { LocatedProblem } from "../../cluster/ignition/problems.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -28,7 +31,7 @@ interface ShownFinding {
 /** Findings that are shown of one config. */
 const MOST_SHOWN = 100;
 
-export const ignitionValidate = defineCommand({
+export default defineCommand({
   purpose: `Says everything that is wrong with configs of spec 3.0 to 3.5, with the verdict a machine would come to.
 
 Ends with 0 when a machine would accept them all, with 1 otherwise. Warnings alone are accepted, unless --strict.`,
@@ -46,8 +49,6 @@ Ends with 0 when a machine would accept them all, with 1 otherwise. Warnings alo
 });
 
 async function validationOf(file: string, isStrict: boolean): Promise<Validation> {
-  const { readConfigOf } = await import("../../cluster/ignition/parse.js");
-  const { versionOf } = await import("../../cluster/ignition/config.js");
   const name = inputName(file);
   try {
     const reading = readConfigOf(await readConfigFile(file), name);

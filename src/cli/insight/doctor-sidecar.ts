@@ -9,7 +9,7 @@ import type { Frontend } from "../../tunnel/client/frontend.js";
 
 /** Throws CheckFailure when they cannot be understood from here. */
 export async function sidecarSettings(running: RunningProgram): Promise<SidecarSettings> {
-  const [{ sidecarCommand }, { httpsProxyCommand, socks5ProxyCommand }] = await Promise.all([
+  const [{ default: sidecarCommand }, { httpsProxyCommand, socks5ProxyCommand }] = await Promise.all([
     import("../tunnel/sidecar.js"),
     import("../tunnel/konnectivity.js"),
   ]);

@@ -49,7 +49,7 @@ const doctorFlags = (env: Environment) => ({
   ),
 });
 
-export const doctorCommand = defineCommand({
+export default defineCommand({
   purpose: `Looks for whatever keeps a bridge, or any other part of drawbridge, from working here, and says what to do about it.
 
 It runs on a server's host, beside an agent, a sidecar, an Ignition server, a pool controller or a CSR approver, on an

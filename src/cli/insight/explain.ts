@@ -4,7 +4,7 @@ import type { Forecast } from "../../insight/observe/admin/contract.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 
-export const explainCommand = defineCommand({
+export default defineCommand({
   purpose: `Says which agent a server would choose for a target and why, or why none; of an agent, whether its policy allows
 the target. Nothing is dialled: drawbridge trace does that. Ends with 1 when there is no way.`,
   words: "HOST:PORT",

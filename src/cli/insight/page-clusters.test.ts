@@ -10,7 +10,7 @@ import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
 import type { Findings } from "../../insight/watch/overview/source.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import { pageCommand } from "./page.js";
+import pageCommand from "./page.js";
 import { clusterProviders, openClusters } from "./page-clusters.js";
 
 const said = keepWhatIsSaid();

@@ -1,6 +1,9 @@
 /** `drawbridge page`: the live page for what no single process knows: the bridge, pools, claims and CSR decisions. */
+
 import { resolve } from "node:path";
+import { nextSignal } from "../../base/signals.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { startOverview } from "../../insight/watch/overview/start.js";
 import { checkCsrFlags, policyFlags } from "../csr/shared.js";
 import { inGroup, number, text, type Values } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
@@ -9,6 +12,7 @@ import { defineCommand, VERSION } from "../framework/define.js";
 import { objectFlags } from "../framework/objects.js";
 import { print } from "../framework/output.js";
 import { approverNamespaceFlag, workersFlags } from "../workers/shared.js";
+import { bridgeProvider } from "./page-bridge.js";
 import { clusterProviders, openClusters } from "./page-clusters.js";
 import { defaultTokenFile, keepToken } from "./page-token.js";
 
@@ -33,7 +37,7 @@ const pageFlags = {
 
 type PageFlags = Values<typeof pageFlags>;
 
-export const pageCommand = defineCommand({
+export default defineCommand({
   purpose: `Serves the live page on loopback for what no single process knows: with --state-dir the steps of the bootstrap bridge
 on this host, with --kubeconfig or --directory pools, claims and the decisions about certificate requests. Changes
 nothing, and asks only while somebody looks. Ends with Ctrl-C.
@@ -46,11 +50,6 @@ list, in the approver's namespace configmaps list and get.`,
   flags: pageFlags,
   async run(flags) {
     check(flags);
-    const [{ startOverview }, { nextSignal }, { bridgeProvider }] = await Promise.all([
-      import("../../insight/watch/overview/start.js"),
-      import("../../base/signals.js"),
-      import("./page-bridge.js"),
-    ]);
     const tokenFile = resolve(flags.tokenFile || defaultTokenFile(process.env));
     const isNew = await keepToken(tokenFile);
     const clusters = hasCluster(flags) ? await openClusters(flags) : undefined;

@@ -1,5 +1,7 @@
 /** `drawbridge support`: one archive for whoever is to help, without secrets. */
-import type { SupportManifest } from "../../insight/support/bundle.js";
+import { type SupportManifest, writeBundle } from "../../insight/support/bundle.js";
+import { adminParts, configPart, logPart, platformPart } from "../../insight/support/parts.js";
+import { AdminPort } from "../../insight/watch/admin-port.js";
 import { inGroup, repeated, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, VERSION } from "../framework/define.js";
@@ -23,7 +25,7 @@ const supportFlags = ({ DRAWBRIDGE_ADMIN_TOKEN_FILE: token }: Environment) => ({
   }),
 });
 
-export const supportCommand = defineCommand({
+export default defineCommand({
   purpose: `Writes an archive that explains an installation to whoever is to help: version and platform, what drawbridge doctor finds
 here, the command lines of drawbridge's processes, and for each --admin the process' state, metrics and flight recorder.
 The ends of logs and the texts of configurations come from --log-file and --config-file.
@@ -37,11 +39,6 @@ that a flag named could not be had. For the bridge of a bootstrap there is more 
   async run(flags, { given }) {
     const { admin, configFile, logFile, out, tokenFile } = flags;
     check(flags);
-    const [{ writeBundle }, { adminParts, configPart, logPart, platformPart }, { AdminPort }] = await Promise.all([
-      import("../../insight/support/bundle.js"),
-      import("../../insight/support/parts.js"),
-      import("../../insight/watch/admin-port.js"),
-    ]);
     const read = async (file: string) => (await readInput(file)).toString();
     const ca = flags.caFile === "" ? undefined : await read(flags.caFile);
     const tokens = await Promise.all(tokenFile.map(async (file) => (await read(file)).trim()));

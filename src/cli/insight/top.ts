@@ -1,12 +1,18 @@
 /** `drawbridge top`: one process on the terminal, or once as JSON. */
+
 import { stripVTControlCharacters } from "node:util";
 import type { Dump } from "../../insight/observe/admin/contract.js";
+import { FIRST_CHOICES } from "../../insight/watch/terminal/keys.js";
+import { screen } from "../../insight/watch/terminal/screen.js";
+import { runTop } from "../../insight/watch/terminal/top.js";
+import { History } from "../../insight/watch/view/history.js";
+import { World } from "../../insight/watch/view/world.js";
 import { duration, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 
-export const topCommand = defineCommand({
+export default defineCommand({
   purpose: `Shows a server, agent, sidecar or Ignition server on the terminal: rates, peers, tunnels, what was refused.
 
 Keys: q ends it, / searches, s sorts by another column, r turns the order round, arrows and pages scroll.`,
@@ -28,7 +34,6 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
       throw refused("top draws on a terminal and there is none here; --once prints one picture");
     // Whatever is wrong with address or token is better said on a screen that stays.
     await port.get("process");
-    const { runTop } = await import("../../insight/watch/terminal/top.js");
     await runTop(port, { input: process.stdin, output: process.stdout }, flags.interval);
     return { dump: undefined, text: "" };
   },
@@ -36,12 +41,6 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
 });
 
 async function pictureOf(dump: Dump): Promise<string> {
-  const [{ World }, { History }, { screen }, { FIRST_CHOICES }] = await Promise.all([
-    import("../../insight/watch/view/world.js"),
-    import("../../insight/watch/view/history.js"),
-    import("../../insight/watch/terminal/screen.js"),
-    import("../../insight/watch/terminal/keys.js"),
-  ]);
   const { tunnels, ...facts } = dump;
   const world = new World({ ...facts, tunnelCount: tunnels.length }, Date.now());
   world.add({ tunnels, more: false });

@@ -1,7 +1,8 @@
 /** `drawbridge trace HOST:PORT`: one dial through the real path, with the time of each step. */
+
 import { messageOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
-import type { Step, Trace } from "../../insight/watch/trace.js";
+import { type Step, type Trace, trace } from "../../insight/watch/trace.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import { duration, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -10,7 +11,7 @@ import { parseFrontend } from "../tunnel/addresses.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 import { choiceLines } from "./explain.js";
 
-export const traceCommand = defineCommand({
+export default defineCommand({
   purpose: `Dials a target once through a server's frontend, as kube-apiserver would, and says where the time went: to the
 frontend, to choose an agent, for the agent to dial. With the server's admin token it also says which agent it was, or why
 there was none. Ends with 1 when the target was not reached.`,
@@ -27,7 +28,6 @@ there was none. Ends with 1 when the target was not reached.`,
     const target = onlyWord(words, "the target, HOST:PORT,");
     const frontend = frontendOf(flags.frontend);
     const admin = flags.tokenFile === "" ? undefined : await openAdminPort(flags);
-    const { trace } = await import("../../insight/watch/trace.js");
     return trace(frontend, target, admin, flags.timeout);
   },
   show: traceText,

@@ -1,5 +1,7 @@
 /** `drawbridge nodepool apply`: check a file of pools, and apply it to a cluster or a directory. */
+
 import { outcomesText } from "../../cluster/kube/apply.js";
+import { applyObjects, readObjects } from "../../cluster/nodes/controller/apply-objects.js";
 import { text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -7,7 +9,7 @@ import { inputName, readInput } from "../framework/files.js";
 import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
 import { CLUSTER_HELP } from "./cluster-help.js";
 
-export const nodepoolApply = defineCommand({
+export default defineCommand({
   purpose: `Applies NodePools, and the ConfigMaps and Secrets they refer to, from a YAML file to a cluster by server-side apply, or writes
 them into a directory of objects. Everything is checked before anything is written; what must not change is refused.
 
@@ -23,7 +25,6 @@ ${CLUSTER_HELP}`,
     checkAccess(access);
     if (filename === "") throw refused("--filename is missing: which file?");
     if (dryRun && access.directory !== "") throw refused("--dry-run needs a cluster to judge");
-    const { applyObjects, readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
     const { namespace } = access;
     const content = await readInput(filename, "DB_NODEPOOL");
     const objects = readObjects(inputName(filename), content.toString(), namespace);

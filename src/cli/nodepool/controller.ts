@@ -1,11 +1,12 @@
 /** `drawbridge nodepool controller`: the process that looks after pools, until it is told to end. */
+import { runController } from "../../cluster/nodes/controller/run.js";
 import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { accessFlags, checkAccess, healthFlags, healthOf, openObjects } from "../framework/objects.js";
 import { CLUSTER_HELP } from "./cluster-help.js";
 
-export const nodepoolController = defineCommand({
+export default defineCommand({
   purpose: `Watches the pools of a namespace and keeps for each the token Secret, the user-data Secret and the status that belong to its
 configuration. Several replicas elect one that writes. It refuses to run where HyperShift does. With --directory it
 works on YAML files instead of a cluster.
@@ -28,7 +29,6 @@ ${CLUSTER_HELP}`,
   async run(flags) {
     checkAccess(flags);
     const health = healthOf(flags);
-    const { runController } = await import("../../cluster/nodes/controller/run.js");
     return runController({
       api: await openObjects(flags),
       namespace: flags.namespace,

@@ -1,7 +1,13 @@
 /** `drawbridge nodepool install`: what pools need in a cluster that has no HyperShift. */
 
 import { outcomesText } from "../../cluster/kube/apply.js";
-import type { InstallComponent, InstallConfig } from "../../cluster/nodes/install/render.js";
+import {
+  applyInstall,
+  type InstallComponent,
+  type InstallConfig,
+  renderInstall,
+  installStream as streamOf,
+} from "../../cluster/nodes/install/render.js";
 import { list, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -30,7 +36,7 @@ const installFlags = {
   "force-conflicts": yesNo("Take over fields that another manager set."),
 };
 
-export const nodepoolInstall = defineCommand({
+export default defineCommand({
   purpose: `Brings the NodePool resource, the pools' controller and the CSR approver into a cluster by server-side apply, with the rights
 each needs and no others. It refuses where HyperShift is, whose operator looks after pools itself. With --output yaml it
 prints the objects and asks no cluster. The approver belongs into the cluster that machines join; where that is another
@@ -44,11 +50,6 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
   flags: installFlags,
   async run(flags, { output }) {
     const config = configOf(flags);
-    const {
-      applyInstall,
-      renderInstall,
-      installStream: streamOf,
-    } = await import("../../cluster/nodes/install/render.js");
     const manifests = renderInstall(config);
     if (output === "yaml") return { yaml: streamOf(manifests), objects: [] };
     const api = await openCluster(flags);

@@ -1,12 +1,13 @@
 /** `drawbridge nodepool status`: the state of pools. */
+
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { table } from "../../base/text.js";
-import { NOT_LOOKED_AT, type PoolStatus, troublesOf } from "../../cluster/nodes/controller/status.js";
+import { NOT_LOOKED_AT, type PoolStatus, poolStatuses, troublesOf } from "../../cluster/nodes/controller/status.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
 
-export const nodepoolStatus = defineCommand({
+export default defineCommand({
   purpose: `Lists pools with their version, their hash and what is wrong; with a name, all conditions and tokens of that pool (never a
 token itself). Ends with 1 when the named pool cannot give user data to a machine now.`,
   words: "[NAME]",
@@ -14,7 +15,6 @@ token itself). Ends with 1 when the named pool cannot give user data to a machin
   async run(flags, { words: [name, second] }) {
     checkAccess(flags);
     if (second !== undefined) throw refused(`"${second}" is one name too many: give one pool, or none for all`);
-    const { poolStatuses } = await import("../../cluster/nodes/controller/status.js");
     const { namespace } = flags;
     const pools = await withObjects(flags, (api) => poolStatuses(api, namespace));
     return { pools, pool: name === undefined ? undefined : named(pools, `${namespace}/${name}`) };

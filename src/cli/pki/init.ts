@@ -1,7 +1,10 @@
 /** `drawbridge pki init`: a whole set of certificates, or nothing. */
+
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { PkiManifest } from "../../tunnel/pki/manifest.js";
+import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
+import { comparePki, type PkiManifest, readManifest } from "../../tunnel/pki/manifest.js";
 import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles.js";
+import { writePki } from "../../tunnel/pki/write-pki.js";
 import { lifetime, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
@@ -38,7 +41,7 @@ interface Request {
   readonly options: ProfileOptions[ProfileName];
 }
 
-export const pkiInit = defineCommand({
+export default defineCommand({
   purpose: "Makes a signer and all certificates of a bridge or a hosted control plane, all of them or none.",
   examples: [
     "drawbridge pki init --profile bootstrap --dir tls --ip 10.0.0.5",
@@ -47,14 +50,9 @@ export const pkiInit = defineCommand({
   flags,
   async run({ dir, replace, ...given }: InitFlags, input) {
     requireDir(dir);
-    const { readManifest } = await import("../../tunnel/pki/manifest.js");
     const request = requestOf({ dir, replace, ...given }, input, replace ? await readManifest(dir) : undefined);
     const present = replace ? undefined : await presentSet(dir, request);
     if (present) return { dir, made: false, manifest: present };
-    const [{ certificatesFor }, { writePki }] = await Promise.all([
-      import("../../tunnel/pki/certificates-for.js"),
-      import("../../tunnel/pki/write-pki.js"),
-    ]);
     const issued = await certificatesFor(request.profile, request.options as never);
     const manifest = await writePki(dir, issued, { keepSignerKeys: given.keepSignerKey, replace });
     return { dir, made: true, manifest };
@@ -70,7 +68,6 @@ export const pkiInit = defineCommand({
 
 /** A second run with the same options finds its work done; one with others is told what differs. */
 async function presentSet(dir: string, { profile, options }: Request): Promise<PkiManifest | undefined> {
-  const { comparePki } = await import("../../tunnel/pki/manifest.js");
   const comparison = await comparePki(dir, profile, options as never);
   if (comparison.state === "absent") return undefined;
   if (comparison.state === "same") return comparison.manifest;

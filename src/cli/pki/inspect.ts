@@ -1,12 +1,18 @@
 /** `drawbridge pki inspect`: what certificates are, what is wrong, what to do. */
+
 import { basename } from "node:path";
 import { roughDuration } from "../../base/text.js";
-import type { CertificateFinding, InspectedCertificate, InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
+import {
+  type CertificateFinding,
+  type InspectedCertificate,
+  type InspectionReport,
+  inspectPath,
+} from "../../tunnel/pki/inspect/inspect.js";
 import { list, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 
-export const pkiInspect = defineCommand({
+export default defineCommand({
   purpose: "Says what certificates are, what is wrong and what to do. Ends with 1 when something is wrong.",
   words: "FILE|DIR...",
   examples: ["drawbridge pki inspect tls --address 10.0.0.5"],
@@ -16,7 +22,6 @@ export const pkiInspect = defineCommand({
   },
   async run({ address, ca }, { words: paths }) {
     if (paths.length === 0) throw refused("name a certificate file or a directory to inspect");
-    const { inspectPath } = await import("../../tunnel/pki/inspect/inspect.js");
     const options = { caFiles: ca, now: new Date(), ...(address !== "" && { address }) };
     const reports: InspectionReport[] = [];
     for (const path of paths) reports.push(await inspectPath(path, options));

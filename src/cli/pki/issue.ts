@@ -1,4 +1,5 @@
 /** `drawbridge pki issue`: one more certificate from a kept signer. */
+import { addCertificate } from "../../tunnel/pki/add-certificate.js";
 import { lifetime, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -20,14 +21,13 @@ const issueFlags = {
   replace: yesNo("Replace the certificate of that name."),
 };
 
-export const pkiIssue = defineCommand({
+export default defineCommand({
   purpose: "Issues one more certificate into a directory whose signer's key was kept.",
   examples: ["drawbridge pki issue --dir tls --node worker-3"],
   flags: issueFlags,
   async run(flags, { given }) {
     requireDir(flags.dir);
     const request = requestOf(flags, given);
-    const { addCertificate } = await import("../../tunnel/pki/add-certificate.js");
     return { dir: flags.dir, ...(await addCertificate(flags.dir, request)) };
   },
   show: {

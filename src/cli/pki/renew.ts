@@ -1,5 +1,8 @@
 /** `drawbridge pki renew`: issue again what is about to expire, and change signers without a gap. */
+
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
+import * as signers from "../../tunnel/pki/renew.js";
+import { renewPki } from "../../tunnel/pki/renew.js";
 import { type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -24,7 +27,7 @@ interface Renewal {
   readonly manifest: PkiManifest;
 }
 
-export const pkiRenew = defineCommand({
+export default defineCommand({
   purpose:
     "Issues again what is about to expire, damaged or of a former signer, in a directory whose signer's key was kept.",
   examples: ["drawbridge pki renew --dir tls"],
@@ -45,11 +48,9 @@ export const pkiRenew = defineCommand({
 
 async function renewal({ dir, all, newSigners, dropFormerSigners }: Values<typeof flags>): Promise<Renewal> {
   if (newSigners || dropFormerSigners) {
-    const signers = await import("../../tunnel/pki/renew.js");
     const change = await (newSigners ? signers.replaceSigners(dir) : signers.dropFormerSigners(dir));
     return { dir, renewed: [], extended: [], ...change };
   }
-  const { renewPki } = await import("../../tunnel/pki/renew.js");
   return { dir, replaced: [], dropped: [], ...(await renewPki(dir, { all })) };
 }
 

@@ -1,6 +1,7 @@
 /** The admin port of another process that a command asks, and the token it shows there. */
+
 import { isOurName } from "../../insight/observe/admin/own-name.js";
-import type { AdminPort } from "../../insight/watch/admin-port.js";
+import { AdminPort } from "../../insight/watch/admin-port.js";
 import { inGroup, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import type { Environment } from "../framework/define.js";
@@ -38,7 +39,6 @@ export function checkAdminPort({ admin, tokenFile }: AdminPortFlags): void {
 
 export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
   checkAdminPort(flags);
-  const { AdminPort } = await import("../../insight/watch/admin-port.js");
   const token = (await readInput(flags.tokenFile)).toString().trim();
   const ca = flags.caFile === "" ? undefined : (await readInput(flags.caFile)).toString();
   return new AdminPort({ url: new URL(flags.admin), token, ca });

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { agentCommand } from "./agent.js";
+import agentCommand from "./agent.js";
 import type { AgentProcessConfig } from "./run-agent.js";
 
 // Any files will do: flags only look whether they are there.

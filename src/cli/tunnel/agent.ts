@@ -1,4 +1,5 @@
 /** proxy-agent, which is `drawbridge agent`: upstream's flags with upstream's defaults, then ours. */
+
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../base/errors/error.js";
 import { IDENTIFIER_KEYS, identifierKeys } from "../../tunnel/wire/identifiers.js";
@@ -19,7 +20,7 @@ import {
   requirePair,
   validated,
 } from "./process-flags.js";
-import type { AgentProcessConfig } from "./run-agent.js";
+import { type AgentProcessConfig, runAgent } from "./run-agent.js";
 
 /** Shown as upstream's single string; every occurrence adds. */
 const serverHosts: Flag<readonly string[]> = {
@@ -100,7 +101,7 @@ const agentFlags = (env: Environment) => ({
 
 type AgentFlags = Values<ReturnType<typeof agentFlags>>;
 
-export const agentCommand = defineCommand({
+export default defineCommand({
   purpose: "Dials out to proxy-servers and opens, on their request, connections in the network it runs in.",
   examples: ["proxy-agent --proxy-server-host=SERVER --ca-cert=ca.crt --agent-cert=agent.crt --agent-key=agent.key"],
   words: "",
@@ -113,7 +114,6 @@ export const agentCommand = defineCommand({
     });
   },
   async run({ config, logging }) {
-    const { runAgent } = await import("./run-agent.js");
     return runAgent(config, logging, VERSION);
   },
 });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { ServerProcessConfig } from "./run-server.js";
-import { serverCommand } from "./server.js";
+import serverCommand from "./server.js";
 
 // Any files will do: flags only look whether they are there.
 const file = (name: string): string => fileURLToPath(new URL(`../../../${name}`, import.meta.url));

@@ -1,4 +1,5 @@
 /** proxy-server, which is `drawbridge server`: upstream's flags with upstream's defaults, then ours. */
+
 import { randomUUID } from "node:crypto";
 import { DEFAULT_MAX_PENDING } from "../../base/connection.js";
 import type { ListenerConfig } from "../../tunnel/server/config.js";
@@ -6,7 +7,7 @@ import { duration, float, inGroup, list, number, repeated, text, type Values, ye
 import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
 import { adminAccessOf, commonFlags, limitsOf, loggingOf, ours, requireFile, validated } from "./process-flags.js";
-import type { ServerProcessConfig } from "./run-server.js";
+import { runServer, type ServerProcessConfig } from "./run-server.js";
 import {
   checkServerFlags,
   openSslSuites,
@@ -118,7 +119,7 @@ const serverFlags = (env: Environment) => ({
 
 export type ServerFlags = Values<ReturnType<typeof serverFlags>>;
 
-export const serverCommand = defineCommand({
+export default defineCommand({
   purpose: `Lets a Kubernetes API server reach networks it has no route to, through agents that dial in.
 
 Callers come to a frontend on a Unix socket or on TCP, agents to port 8091; drawbridge pki init makes the certificates.`,
@@ -136,7 +137,6 @@ Callers come to a frontend on a Unix socket or on TCP, agents to port 8091; draw
     });
   },
   async run({ config, logging }) {
-    const { runServer } = await import("./run-server.js");
     return runServer(config, logging, VERSION);
   },
 });

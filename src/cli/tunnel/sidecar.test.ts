@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import type { Environment } from "../framework/define.js";
-import { sidecarCommand } from "./sidecar.js";
+import sidecarCommand from "./sidecar.js";
 
 function configOf(argv: readonly string[], env: Environment = {}): SidecarConfig {
   const invocation = sidecarCommand.parse(argv, env, "drawbridge sidecar");

@@ -1,12 +1,14 @@
 /** `drawbridge sidecar`: SOCKS5 and HTTP proxies whose connections go through a tunnel. */
+
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../base/errors/error.js";
-import type { ListenerConfig, SidecarConfig } from "../../tunnel/sidecar/config.js";
 import {
   DEFAULT_FALLBACK,
   DEFAULT_RESOLUTION,
   directFromEnvironment,
+  type ListenerConfig,
   type RoutingConfig,
+  type SidecarConfig,
 } from "../../tunnel/sidecar/config.js";
 import type { Target } from "../../tunnel/sidecar/routing/errors.js";
 import { duration, inGroup, list, number, repeated, text, type Values, yesNo } from "../flags/flag.js";
@@ -21,6 +23,7 @@ import {
   loggingOf,
   validated,
 } from "./process-flags.js";
+import { runSidecar } from "./run-sidecar.js";
 
 /** Flags of every command that runs a sidecar: its limits, its health port, its end, its log. */
 export const sidecarProcessFlags = ({ healthPort, logFormat }: { healthPort: number; logFormat: "text" | "json" }) => ({
@@ -116,7 +119,6 @@ export function routingTimesOf({ dialTimeout, probeTarget, resolveTimeout }: Sid
 }
 
 export async function runSidecarProcess({ config, logging }: ReturnType<typeof sidecarConfig>): Promise<number> {
-  const { runSidecar } = await import("./run-sidecar.js");
   return runSidecar(config, logging, VERSION);
 }
 
@@ -177,7 +179,7 @@ const sidecarFlags = (env: Environment) => ({
 
 type SidecarFlags = Values<ReturnType<typeof sidecarFlags>>;
 
-export const sidecarCommand = defineCommand({
+export default defineCommand({
   purpose:
     "Serves SOCKS5 and HTTP proxies whose connections go through a proxy-server's tunnel, for programs beside it.",
   examples: [

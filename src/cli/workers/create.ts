@@ -1,6 +1,6 @@
 /** `drawbridge workers create`: from a pool to machines. */
-import type { MadeWorker } from "../../cluster/nodes/workers/machines.js";
-import { shellText } from "../../cluster/nodes/workers/machines.js";
+import { createWorkers, type MadeWorker, shellText } from "../../cluster/nodes/workers/machines.js";
+import { poolUserData } from "../../cluster/nodes/workers/user-data.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
@@ -18,7 +18,7 @@ import {
   workersFlags,
 } from "./shared.js";
 
-export const workersCreate = defineCommand({
+export default defineCommand({
   purpose: `Sees to it that a pool has --count workers named PREFIX-0, PREFIX-1, ...: writes for each the user data with the pool's token of
 today into --state, records it in the inventory that drawbridge csr approver reads (--inventory STATE/inventory, or
 --publish for one in the cluster), and makes the machine. Workers that were made before are kept, so the command can be
@@ -37,10 +37,6 @@ ${PROVIDERS_HELP}
   async run(flags) {
     checkAccess(flags);
     checkMaking(flags);
-    const [{ createWorkers }, { poolUserData }] = await Promise.all([
-      import("../../cluster/nodes/workers/machines.js"),
-      import("../../cluster/nodes/workers/user-data.js"),
-    ]);
     const pool = poolOf(flags);
     const { dryRun, window: joinWithinMs, zones } = flags;
     return withState(flags.state, (store) =>

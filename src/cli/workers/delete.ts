@@ -1,6 +1,8 @@
 /** `drawbridge workers delete`: removes machines and what is remembered of them. */
+
 import type { KubeApi } from "../../cluster/kube/port.js";
-import { shellText } from "../../cluster/nodes/workers/machines.js";
+import { deleteWorkers, knownWorkers, shellText } from "../../cluster/nodes/workers/machines.js";
+import { revokeTokens } from "../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -8,7 +10,7 @@ import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
 import { poolName, publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
 
-export const workersDelete = defineCommand({
+export default defineCommand({
   purpose: `Removes workers: runs what their provider has for that (nothing for files, or without a --delete-command at their creation),
 deletes their user data, and takes them out of the inventory, so that no certificate is issued for them any more. Nodes are
 not touched: drawbridge workers scale drains and deletes them, too. Certificates that they have stay valid until they end.`,
@@ -25,7 +27,6 @@ not touched: drawbridge workers scale drains and deletes them, too. Certificates
     const { all, dryRun, publish } = flags;
     if (words.length === 0 && !all) throw refused("the workers' names are missing; --all means every one");
     if (words.length > 0 && all) throw refused("names and --all exclude each other");
-    const { deleteWorkers, knownWorkers } = await import("../../cluster/nodes/workers/machines.js");
     const workers = await withState(flags.state, async (store) => {
       const names = all ? (await store.read()).map(({ name }) => name) : [...new Set(words)];
       const holders = (await knownWorkers(store, names)).filter(({ ownToken }) => ownToken);
@@ -44,7 +45,6 @@ not touched: drawbridge workers scale drains and deletes them, too. Certificates
 });
 
 async function revokeOf(api: KubeApi, holders: readonly Worker[]): Promise<void> {
-  const { revokeTokens } = await import("../../cluster/nodes/workers/user-data.js");
   for (const pool of new Set(holders.map((worker) => worker.pool))) {
     const own = holders.filter((worker) => worker.pool === pool).map(({ name }) => name);
     await revokeTokens(api, poolName(pool), own);

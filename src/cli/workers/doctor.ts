@@ -32,7 +32,7 @@ const doctorFlags = {
 
 type WorkersDoctorFlags = Values<typeof doctorFlags>;
 
-export const workersDoctor = defineCommand({
+export default defineCommand({
   purpose: `Looks for whatever keeps a pool's machines from becoming nodes: a payload that is not made (511), user data that opens
 nothing (401, a token that ended or is nobody's), an Ignition server that does not answer or whose certificate is for
 another address, certificate requests that nobody approves, nodes that are not Ready, and the certificate that the cluster

@@ -1,11 +1,13 @@
 /** What commands have in common that wait for workers, bring them in or take them out. */
+
 import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import type { Approval } from "../../cluster/nodes/workers/approving.js";
 import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
-import type { Deadline, Progress } from "../../cluster/nodes/workers/deadline.js";
-import type { Clusters } from "../../cluster/nodes/workers/status.js";
+import { Deadline, type Progress } from "../../cluster/nodes/workers/deadline.js";
+import { type Clusters, requireHostedAccess } from "../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/nodes/workers/verify.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
 import { duration, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
@@ -107,10 +109,6 @@ export async function withWorkers<T>(
 
 /** A pool that is not there yet is no reason to stop. */
 async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void> {
-  const [{ requireHostedAccess }, { PoolMissing, poolHash }] = await Promise.all([
-    import("../../cluster/nodes/workers/status.js"),
-    import("../../cluster/nodes/workers/user-data.js"),
-  ]);
   try {
     requireHostedAccess(clusters, (await poolHash(clusters.pools, pool)).object);
   } catch (reason) {
@@ -128,7 +126,6 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** The first signal ends the waiting, so that what was made for a moment is removed; the second ends the process. */
 export async function withDeadline<T>(timeoutMs: number, use: (deadline: Deadline) => Promise<T>): Promise<T> {
-  const { Deadline } = await import("../../cluster/nodes/workers/deadline.js");
   const progress = showProgress();
   const stop = new AbortController();
   const stopListening = () => {

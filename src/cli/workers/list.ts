@@ -1,7 +1,9 @@
 /** `drawbridge workers list`: all workers, and those whose configuration is behind. */
+
 import { table } from "../../base/text.js";
-import type { Node } from "../../cluster/nodes/workers/node.js";
-import type { WorkerStatus } from "../../cluster/nodes/workers/status.js";
+import { hashOfNode, isReady, type Node } from "../../cluster/nodes/workers/node.js";
+import { configurationOf, isHosted, listNodes, type WorkerStatus } from "../../cluster/nodes/workers/status.js";
+import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
@@ -30,7 +32,7 @@ interface Seen {
   readonly nodes: ReadonlyMap<string, Node> | undefined;
 }
 
-export const workersList = defineCommand({
+export default defineCommand({
   purpose: `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
 itself, or what the machine was given. A worker is behind when its pool has another one now; drawbridge workers replace
 --behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`,
@@ -46,10 +48,6 @@ itself, or what the machine was given. A worker is behind when its pool has anot
 });
 
 async function look(flags: WorkersFlags, workers: readonly Worker[]): Promise<Seen> {
-  const [{ isHosted, listNodes }, { PoolMissing, poolHash }] = await Promise.all([
-    import("../../cluster/nodes/workers/status.js"),
-    import("../../cluster/nodes/workers/user-data.js"),
-  ]);
   return withClusters(flags, async (clusters) => {
     const hashes = new Map<string, string>();
     let isElsewhere = false;
@@ -67,11 +65,6 @@ async function look(flags: WorkersFlags, workers: readonly Worker[]): Promise<Se
 }
 
 async function listedOf(worker: Worker, { hashes, nodes }: Seen): Promise<Listed> {
-  const [{ configurationOf }, { hashOfNode }, { isReady }] = await Promise.all([
-    import("../../cluster/nodes/workers/status.js"),
-    import("../../cluster/nodes/workers/node.js"),
-    import("../../cluster/nodes/workers/node.js"),
-  ]);
   const { leaving, made, name, pool, provider, zone } = worker;
   const node = nodes?.get(name);
   const configuration = configurationOf(worker, node, hashes.get(pool));

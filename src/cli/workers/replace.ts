@@ -1,9 +1,16 @@
 /** `drawbridge workers replace`: new machines in the place of workers. */
+
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
-import type { Replacement } from "../../cluster/nodes/workers/replace.js";
+import {
+  planReplacements,
+  type Replacement,
+  replaceWorkers,
+  workersBehind,
+} from "../../cluster/nodes/workers/replace.js";
 import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -21,7 +28,7 @@ const replaceFlags = {
 
 type ReplaceFlags = Values<typeof replaceFlags>;
 
-export const workersReplace = defineCommand({
+export default defineCommand({
   purpose: `Replaces workers one after the other, or --max-unavailable at a time: the node is cordoned and drained (PodDisruptionBudgets are
 respected, DaemonSets' pods stay), its machine is removed by its provider, the Node is deleted, and a new machine of the
 same kind, with the pool's configuration of today, must become Ready before the next one leaves. The new worker has a new
@@ -34,7 +41,6 @@ ${APPROVAL_HELP}`,
   flags: replaceFlags,
   async run(flags, { words: names }) {
     check(flags, names);
-    const { planReplacements, replaceWorkers } = await import("../../cluster/nodes/workers/replace.js");
     const { dryRun, window } = flags;
     const pool = (store: WorkerStore) => ownerOf(flags, store, names);
     const replaced = await withWorkers(flags, { pool, window, draining: flags }, async (context) => {
@@ -60,10 +66,6 @@ function check(flags: ReplaceFlags, names: readonly string[]): void {
 }
 
 async function behind(context: WorkersContext): Promise<string[]> {
-  const [{ workersBehind }, { poolHash }] = await Promise.all([
-    import("../../cluster/nodes/workers/replace.js"),
-    import("../../cluster/nodes/workers/user-data.js"),
-  ]);
   const { clusters, deadline, pool } = context;
   const { hash } = await deadline.poll(`pool ${pool.name}`, () => poolHash(clusters.pools, pool));
   return workersBehind(context, hash);

@@ -1,11 +1,13 @@
 /** `drawbridge workers scale`: more workers, or fewer. */
+import { planScale, scale } from "../../cluster/nodes/workers/scale.js";
+import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { number, text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { APPROVAL_HELP, checkDraining, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
 import { checkWindow, groupOf, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
-export const workersScale = defineCommand({
+export default defineCommand({
   purpose: `Brings a pool to --count workers and waits until that is so. New ones are made as the newest of those that are there. Of too
 many those leave first that are not Ready, then those whose configuration is behind, then the youngest: each node is
 cordoned and drained (PodDisruptionBudgets are respected, DaemonSets' pods stay), the machine is removed by its provider,
@@ -30,10 +32,6 @@ ${APPROVAL_HELP}`,
     const pool = poolOf(flags);
     if (!given.has("count")) throw refused("--count is missing: how many workers?");
     if (flags.count < 0) throw refused(`--count must not be negative, got ${flags.count}`);
-    const [{ planScale, scale }, { poolHash }] = await Promise.all([
-      import("../../cluster/nodes/workers/scale.js"),
-      import("../../cluster/nodes/workers/user-data.js"),
-    ]);
     const wanted = groupOf(flags);
     const { dryRun, window } = flags;
     const plan = await withWorkers(flags, { pool: async () => pool, window, draining: flags }, async (context) => {

@@ -1,10 +1,10 @@
 /** What the workers commands have in common: the workers' store, their clusters, and what machines are made of. */
 
 import type { ObjectName } from "../../cluster/nodes/objects.js";
-import type { MachineTemplate } from "../../cluster/nodes/workers/machines.js";
-import { PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
+import { publishInventory } from "../../cluster/nodes/workers/approving.js";
+import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
-import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import { duration, inGroup, list, maybe, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kubernetes.js";
@@ -23,7 +23,6 @@ export const workersFlags = {
 export type WorkersFlags = Values<typeof workersFlags>;
 
 export async function openState(directory: string): Promise<WorkerStore> {
-  const { WorkerStore } = await import("../../cluster/nodes/workers/store.js");
   return new WorkerStore(directory);
 }
 
@@ -75,7 +74,6 @@ export function approverNamespaceOf({ approverNamespace, namespace, ...flags }: 
 export function publisher(flags: ApproverFlags & { readonly publish: boolean }, { nodes }: Clusters) {
   return async (workers: readonly Worker[]): Promise<void> => {
     if (!flags.publish) return;
-    const { publishInventory } = await import("../../cluster/nodes/workers/approving.js");
     await publishInventory(nodes, approverNamespaceOf(flags), workers);
   };
 }

@@ -1,8 +1,10 @@
 /** `drawbridge workers up`: from a declared pool to nodes that run pods. */
 
 import type { KubeObject } from "../../cluster/kube/port.js";
+import { readObjects } from "../../cluster/nodes/controller/apply-objects.js";
 import { shellText } from "../../cluster/nodes/workers/machines.js";
-import type { UpResult } from "../../cluster/nodes/workers/up.js";
+import { bringUp, type UpResult } from "../../cluster/nodes/workers/up.js";
+import { planWorkers } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
@@ -22,7 +24,7 @@ const upFlags = {
 
 type UpFlags = Values<typeof upFlags>;
 
-export const workersUp = defineCommand({
+export default defineCommand({
   purpose: `From nothing to --count nodes that run pods: applies --filename (a pool and what it refers to), waits for the pool's user data,
 makes the workers that are missing, has them approved, puts the pool's nodeLabels and taints on their nodes as they join, and
 verifies them. Every step finds out what was done before: killed at any point, the same command goes on.
@@ -37,7 +39,6 @@ ${PROVIDERS_HELP}`,
     checkMaking(flags);
     const pod = podOf(flags);
     if (flags.dryRun) return rehearse(flags);
-    const { bringUp } = await import("../../cluster/nodes/workers/up.js");
     const pool = poolOf(flags);
     const group = { ...groupOf(flags), zones: flags.zones };
     const objects = await objectsOf(flags);
@@ -51,7 +52,6 @@ ${PROVIDERS_HELP}`,
 
 async function objectsOf({ filename, namespace }: UpFlags): Promise<KubeObject[]> {
   if (filename === "") return [];
-  const { readObjects } = await import("../../cluster/nodes/controller/apply-objects.js");
   const content = await readInput(filename, "DB_NODEPOOL");
   return readObjects(inputName(filename), content.toString(), namespace);
 }
@@ -63,7 +63,6 @@ interface Rehearsal {
 
 /** The pool may not be there yet, and need not be. */
 async function rehearse(flags: UpFlags): Promise<Rehearsal> {
-  const { planWorkers } = await import("../../cluster/nodes/workers/worker.js");
   const store = await openState(flags.state);
   const group = { ...groupOf(flags), zones: flags.zones };
   return { workers: planWorkers(await store.read(), group, await store.numbers()), dryRun: true };

@@ -1,4 +1,7 @@
 /** `drawbridge workers userdata`: what to give a machine right now. */
+
+import { knownWorkers } from "../../cluster/nodes/workers/machines.js";
+import { freshUserData } from "../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -16,7 +19,7 @@ import {
   workersFlags,
 } from "./shared.js";
 
-export const workersUserdata = defineCommand({
+export default defineCommand({
   purpose: `Prints the user data of a worker with its pool's configuration and token of now, writes it into --state as well, and, with
 --renew, opens the time window for its first certificate again (and with --publish tells an approver in a cluster so). It
 holds a token: mind where it goes.`,
@@ -36,10 +39,6 @@ holds a token: mind where it goes.`,
     if (given.has("window") && !renew) throw refused("--window goes with --renew");
     if (publish && !renew) throw refused("--publish goes with --renew: nothing else changes");
     const name = onlyWord(words, "the worker's name");
-    const [{ freshUserData }, { knownWorkers }] = await Promise.all([
-      import("../../cluster/nodes/workers/user-data.js"),
-      import("../../cluster/nodes/workers/machines.js"),
-    ]);
     return withState(flags.state, async (store) => {
       const [worker] = (await knownWorkers(store, [name])) as [Worker];
       const tailoring = {

@@ -1,12 +1,15 @@
 /** `drawbridge workers verify`: whether the workers run pods, and if not, what is missing. */
+
 import { DrawbridgeError } from "../../base/errors/error.js";
+import { knownWorkers } from "../../cluster/nodes/workers/machines.js";
+import { verifyWorkers } from "../../cluster/nodes/workers/verify.js";
 import { text } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
 import { checkPositive, podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./fleet.js";
 import { openState, poolOf, withClusters, workersFlags } from "./shared.js";
 
-export const workersVerify = defineCommand({
+export default defineCommand({
   purpose: `Waits until the pool has nothing to complain about and all its workers, or those named, have fetched their configuration,
 are nodes, are Ready with the pool's labels and taints, and start a pod; then, or when --timeout is over, says for each
 what is there, what exactly is missing, and what to do. Pods that it makes it removes again; nothing else is changed.
@@ -20,7 +23,6 @@ Ends with 0 when nothing is missing, with 1 otherwise.`,
     const pool = poolOf(flags);
     checkPositive("timeout", flags.timeout);
     const pod = podOf(flags);
-    const { verifyWorkers } = await import("../../cluster/nodes/workers/verify.js");
     const workers = await chosen(flags.state, `${pool.namespace}/${pool.name}`, names);
     return withDeadline(flags.timeout, (deadline) =>
       withClusters(flags, (clusters) => verifyWorkers({ clusters, pool, workers, deadline, pod, labelsNodes: false })),
@@ -31,7 +33,6 @@ Ends with 0 when nothing is missing, with 1 otherwise.`,
 });
 
 async function chosen(state: string, pool: string, names: readonly string[]) {
-  const { knownWorkers } = await import("../../cluster/nodes/workers/machines.js");
   const store = await openState(state);
   const all = names.length === 0 ? await store.read() : await knownWorkers(store, names);
   const own = all.filter((worker) => worker.pool === pool);
